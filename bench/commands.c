@@ -1,0 +1,301 @@
+#include "commands.h"
+
+#include "compile_cmd.h"
+#include "ground/memory.h"
+#include "ground/units.h"
+#include "plot.h"
+#include "report.h"
+#include "run.h"
+#include "steps/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { USUAL_TIMEOUT_S = 300, USUAL_SEED = 42 };
+
+/* ---- run and plan
+ * -------------------------------------------------------------------------------- */
+
+#define CASE_OPTIONS                                                                               \
+    {"workload", "W", "measure this workload instead of sweep files"},                             \
+        {"variant", "V", "with --workload: only this rung, implementation or mode (list: a,b)"},   \
+        {"engine", "E", "with --workload: cuda, cpu, pytorch or null"},                            \
+        {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)"}, \
+        {"no-pytorch", NULL, "leave PyTorch out"}, {                                               \
+        "device", "I", "index of the CUDA device (0)"                                              \
+    }
+
+static const cli_option_t RUN_OPTIONS[] = {
+    CASE_OPTIONS,
+    {"out", "DIR", "the run's folder (results/NAME-TIME)"},
+    {"resume", NULL, "go on with the run in --out: finished cases are kept"},
+    {"arch", "LIST", "native, or sm_90,… (what the sweep says)"},
+    {"compiler", "C", "nvrtc (default) or nvcc"},
+    {"quick", NULL, "at most 2 s a contender, medians to 1 %"},
+    {"time-limit", "TIME", "longest time for one contender, e.g. 15s (what the sweep says)"},
+    {"timeout", "TIME", "longest wait for one answer of a worker (300s)"},
+    {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)"},
+    {"seed", "N", "of data and of the order of rounds (42)"},
+    {"profile", NULL, "run each case once, with nothing in a profiler's way"},
+    {"json", NULL, "print results as JSON"},
+    {"quiet", NULL, "no progress on stderr"},
+    {NULL, NULL, NULL},
+};
+
+static const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {NULL, NULL, NULL}};
+
+static status_t read_shard(const char *text, run_options_t *options, error_t *err) {
+    if (text == NULL)
+        return STATUS_OK;
+    char rest;
+    if (sscanf(text, "%u/%u%c", &options->shard, &options->n_shards, &rest) != 2 ||
+        options->shard < 1 || options->shard > options->n_shards)
+        return error_set(err, STATUS_USAGE, "--shard %s: expected I/N with 1 <= I <= N", text);
+    return STATUS_OK;
+}
+
+static status_t read_seconds(const cli_args_t *args, const char *option, double *seconds,
+                             error_t *err) {
+    const char *text = cli_get(args, option);
+    if (text == NULL)
+        return STATUS_OK;
+    if (units_parse_duration(text, seconds, err) != STATUS_OK)
+        return error_within(err, "--%s", option);
+    return *seconds > 0
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "--%s %s: must be more than 0", option, text);
+}
+
+static status_t read_compiler(const cli_args_t *args, compiler_t *compiler, error_t *err) {
+    const char *name = cli_get(args, "compiler");
+    *compiler = name != NULL && strcmp(name, "nvcc") == 0 ? COMPILER_NVCC : COMPILER_NVRTC;
+    if (name != NULL && strcmp(name, "nvcc") != 0 && strcmp(name, "nvrtc") != 0)
+        return error_set(err, STATUS_USAGE, "--compiler %s: expected nvrtc or nvcc", name);
+    return STATUS_OK;
+}
+
+static status_t read_arch(const cli_args_t *args, text_list_t *arch, error_t *err) {
+    const char *text = cli_get(args, "arch");
+    *arch = text_split(text != NULL ? text : "", ',');
+    for (size_t i = 0; i < arch->n; i++)
+        if (!sweep_arch_is_valid(arch->items[i])) {
+            error_set(err, STATUS_USAGE, "--arch: \"%s\" is not native, or sm_75 and up",
+                      arch->items[i]);
+            text_list_free(arch);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
+static status_t read_run_options(const cli_args_t *args, run_options_t *options, error_t *err) {
+    const text_list_t *sets = cli_all(args, "set");
+    long long device, seed;
+    *options = (run_options_t){
+        .root = args->root,
+        .sweeps = (const char *const *)args->operands.items,
+        .n_sweeps = args->operands.n,
+        .single = {.workload = cli_get(args, "workload"),
+                   .variant = cli_get(args, "variant"),
+                   .engine = cli_get(args, "engine"),
+                   .sets = (const char *const *)sets->items,
+                   .n_sets = sets->n},
+        .out = cli_get(args, "out"),
+        .timeout_s = USUAL_TIMEOUT_S,
+        .resume = cli_has(args, "resume"),
+        .quick = cli_has(args, "quick"),
+        .no_pytorch = cli_has(args, "no-pytorch"),
+        .profile = cli_has(args, "profile"),
+        .quiet = cli_has(args, "quiet"),
+        .json = cli_has(args, "json"),
+        .argv = args->argv,
+        .n_argv = args->n_argv,
+        .print = stdout,
+    };
+    if (options->single.workload == NULL &&
+        (options->single.variant != NULL || options->single.engine != NULL || sets->n > 0))
+        return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
+    TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
+    TRY(cli_integer(args, "seed", 0, INT64_MAX, USUAL_SEED, &seed, err));
+    TRY(read_seconds(args, "timeout", &options->timeout_s, err));
+    TRY(read_seconds(args, "time-limit", &options->time_limit_s, err));
+    TRY(read_shard(cli_get(args, "shard"), options, err));
+    TRY(read_compiler(args, &options->compiler, err));
+    options->device = (int)device;
+    options->seed = (uint64_t)seed;
+    return read_arch(args, &options->arch, err);
+}
+
+static status_t run_command(const cli_args_t *args, error_t *err) {
+    run_options_t options;
+    TRY(read_run_options(args, &options, err));
+    if (options.resume && options.out == NULL) {
+        text_list_free(&options.arch);
+        return error_set(err, STATUS_USAGE, "--resume needs --out: the run to go on with");
+    }
+    status_t status = run(&options, err);
+    text_list_free(&options.arch);
+    return status;
+}
+
+static status_t plan_command(const cli_args_t *args, error_t *err) {
+    run_options_t options;
+    TRY(read_run_options(args, &options, err));
+    return plan(&options, err);
+}
+
+/* ---- compile
+ * --------------------------------------------------------------------------------------- */
+
+static const cli_option_t COMPILE_OPTIONS[] = {
+    {"arch", "LIST", "sm_75,sm_80,… (what each sweep lists)"},
+    {"compiler", "C", "nvrtc (default) or nvcc"},
+    {"jobs", "N", "programs at a time (all cores)"},
+    {"cache", "DIR", "where cubins are kept ($BENCH_CACHE, or build/cache)"},
+    {"json", NULL, "print JSON"},
+    {"quiet", NULL, "no progress on stderr"},
+    {NULL, NULL, NULL},
+};
+
+static status_t compile_verb(const cli_args_t *args, error_t *err) {
+    compile_command_options_t options = {
+        .root = args->root,
+        .sweeps = (const char *const *)args->operands.items,
+        .n_sweeps = args->operands.n,
+        .cache = cli_get(args, "cache"),
+        .json = cli_has(args, "json"),
+        .progress = !cli_has(args, "quiet") && isatty(STDERR_FILENO),
+        .out = stdout,
+    };
+    long long jobs;
+    if (options.n_sweeps == 0)
+        return error_set(err, STATUS_USAGE,
+                         "bench compile: which sweeps? (e.g. sweeps/mlp_infer.json)");
+    TRY(cli_integer(args, "jobs", 1, 1024, 0, &jobs, err));
+    TRY(read_compiler(args, &options.compiler, err));
+    TRY(read_arch(args, &options.arch, err));
+    options.jobs = (unsigned)jobs;
+    status_t status = compile_command(&options, err);
+    text_list_free(&options.arch);
+    return status;
+}
+
+/* ---- plot, report, merge
+ * ------------------------------------------------------------------------- */
+
+static const cli_option_t PLOT_OPTIONS[] = {
+    {"out", "DIR", "where charts go (plots/RUN)"},
+    {"format", "F", "svg (default), png, or svg,png"},
+    {"case", "ID", "the distribution of this case's samples instead of the usual charts"},
+    {NULL, NULL, NULL},
+};
+
+static status_t plot_command(const cli_args_t *args, error_t *err) {
+    const plot_options_t options = {
+        .inputs = (const char *const *)args->operands.items,
+        .n_inputs = args->operands.n,
+        .out = cli_get(args, "out"),
+        .format = cli_get(args, "format"),
+        .case_id = cli_get(args, "case"),
+        .root = args->root,
+    };
+    if (options.n_inputs == 0)
+        return error_set(err, STATUS_USAGE, "bench plot: which run folder or CSV file?");
+    chart_list_t charts = {0};
+    status_t status = plot_charts(&options, &charts, err);
+    for (size_t i = 0; status == STATUS_OK && i < charts.n; i++)
+        printf("%s\n", charts.items[i].file);
+    for (size_t i = 0; status == STATUS_OK && i < charts.skipped.n; i++)
+        fprintf(stderr, "not drawn: %s\n", charts.skipped.items[i]);
+    chart_list_free(&charts);
+    return status;
+}
+
+static const cli_option_t REPORT_OPTIONS[] = {
+    {"out", "FILE", "the report (REPORT.md)"},
+    {NULL, NULL, NULL},
+};
+
+static status_t report_command(const cli_args_t *args, error_t *err) {
+    const report_options_t options = {
+        .runs = (const char *const *)args->operands.items,
+        .n_runs = args->operands.n,
+        .out = cli_get(args, "out") != NULL ? cli_get(args, "out") : "REPORT.md",
+        .root = args->root,
+    };
+    if (options.n_runs == 0)
+        return error_set(err, STATUS_USAGE, "bench report: which run folders?");
+    TRY(report_write(&options, err));
+    printf("%s\n", options.out);
+    return STATUS_OK;
+}
+
+static status_t merge_command(const cli_args_t *args, error_t *err) {
+    if (args->operands.n < 2)
+        return error_set(err, STATUS_USAGE, "bench merge: an output folder and at least one run");
+    TRY(results_merge(args->operands.items[0], (const char *const *)args->operands.items + 1,
+                      args->operands.n - 1, err));
+    printf("%s\n", args->operands.items[0]);
+    return STATUS_OK;
+}
+
+/* ---- worker
+ * -------------------------------------------------------------------------------------- */
+
+static const cli_option_t WORKER_OPTIONS[] = {
+    {"engine", "E", "cuda, cpu or null"},
+    {"device", "I", "index of the CUDA device (0)"},
+    {NULL, NULL, NULL},
+};
+
+static status_t worker_command(const cli_args_t *args, error_t *err) {
+    long long device;
+    TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
+    const worker_options_t options = {.engine = cli_get(args, "engine"), .device = (int)device};
+    if (options.engine == NULL)
+        return error_set(err, STATUS_USAGE, "bench worker needs --engine cuda, cpu or null");
+    return worker_serve(&options, err);
+}
+
+/* ---- the table
+ * ----------------------------------------------------------------------------------- */
+
+static const cli_option_t JSON_OPTION[] = {{"json", NULL, "print JSON"}, {NULL, NULL, NULL}};
+static const cli_option_t NO_OPTIONS[] = {{NULL, NULL, NULL}};
+
+static const cli_command_t COMMANDS[] = {
+    {"run", "[SWEEP.json…]", "measure sweeps, or one workload, and keep the results",
+     "examples:\n"
+     "  bench run sweeps/mlp_infer_quick.json --out results/mine\n"
+     "  bench run --workload mlp_infer --variant 03_vectorized --set batch=64\n"
+     "  bench run sweeps/mlp_infer.json --out results/mine --resume",
+     RUN_OPTIONS, run_command},
+    {"plan", "SWEEP.json…", "the cases that run would run, and why any is skipped", NULL,
+     PLAN_OPTIONS, plan_command},
+    {"compile", "SWEEP.json…", "compile every CUDA program of sweeps; needs no GPU", NULL,
+     COMPILE_OPTIONS, compile_verb},
+    {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs",
+     "CSVs are mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or of the study.",
+     PLOT_OPTIONS, plot_command},
+    {"report", "RUN…", "write the report of a run; further runs are shown as saved", NULL,
+     REPORT_OPTIONS, report_command},
+    {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command},
+    {"list", "[workloads|variants|sweeps|devices]", "what can be measured", NULL, NO_OPTIONS,
+     list_command},
+    {"doctor", "", "what is here, what is missing, and the command that installs it", NULL,
+     JSON_OPTION, doctor_command},
+    {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,
+     WORKER_OPTIONS, worker_command},
+};
+
+const cli_command_t *commands_all(size_t *n) {
+    *n = sizeof COMMANDS / sizeof *COMMANDS;
+    return COMMANDS;
+}
+
+const cli_command_t *commands_find(const char *name) {
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
+        if (strcmp(COMMANDS[i].name, name) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}

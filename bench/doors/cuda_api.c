@@ -1,0 +1,75 @@
+#include "doors/cuda_api.h"
+
+#include "doors/library.h"
+
+#include <stdbool.h>
+
+static const library_symbol_t SYMBOLS[] = {
+    {"cuInit", offsetof(cuda_api_t, init), false},
+    {"cuDriverGetVersion", offsetof(cuda_api_t, driver_version), false},
+    {"cuGetErrorName", offsetof(cuda_api_t, error_name), false},
+    {"cuGetErrorString", offsetof(cuda_api_t, error_string), false},
+    {"cuDeviceGetCount", offsetof(cuda_api_t, device_count), false},
+    {"cuDeviceGet", offsetof(cuda_api_t, device_get), false},
+    {"cuDeviceGetName", offsetof(cuda_api_t, device_name), false},
+    {"cuDeviceGetUuid", offsetof(cuda_api_t, device_uuid), false},
+    {"cuDeviceGetAttribute", offsetof(cuda_api_t, device_attribute), false},
+    {"cuDeviceTotalMem_v2", offsetof(cuda_api_t, device_memory), false},
+    {"cuDevicePrimaryCtxRetain", offsetof(cuda_api_t, context_retain), false},
+    {"cuDevicePrimaryCtxRelease_v2", offsetof(cuda_api_t, context_release), false},
+    {"cuCtxSetCurrent", offsetof(cuda_api_t, context_set), false},
+    {"cuCtxSynchronize", offsetof(cuda_api_t, context_sync), false},
+    {"cuMemGetInfo_v2", offsetof(cuda_api_t, memory_info), false},
+    {"cuMemAlloc_v2", offsetof(cuda_api_t, alloc), false},
+    {"cuMemFree_v2", offsetof(cuda_api_t, release), false},
+    {"cuMemAllocAsync", offsetof(cuda_api_t, alloc_async), true},
+    {"cuMemFreeAsync", offsetof(cuda_api_t, release_async), true},
+    {"cuMemHostAlloc", offsetof(cuda_api_t, host_alloc), false},
+    {"cuMemFreeHost", offsetof(cuda_api_t, host_free), false},
+    {"cuMemHostGetDevicePointer_v2", offsetof(cuda_api_t, host_device_pointer), false},
+    {"cuMemcpyHtoD_v2", offsetof(cuda_api_t, copy_in), false},
+    {"cuMemcpyDtoH_v2", offsetof(cuda_api_t, copy_out), false},
+    {"cuMemcpyHtoDAsync_v2", offsetof(cuda_api_t, copy_in_async), false},
+    {"cuMemcpyDtoHAsync_v2", offsetof(cuda_api_t, copy_out_async), false},
+    {"cuMemcpyDtoDAsync_v2", offsetof(cuda_api_t, copy_device_async), false},
+    {"cuMemsetD8Async", offsetof(cuda_api_t, fill_async), false},
+    {"cuModuleLoadData", offsetof(cuda_api_t, module_load), false},
+    {"cuModuleUnload", offsetof(cuda_api_t, module_unload), false},
+    {"cuModuleGetFunction", offsetof(cuda_api_t, module_function), false},
+    {"cuFuncSetAttribute", offsetof(cuda_api_t, function_set), false},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(cuda_api_t, occupancy), false},
+    {"cuLaunchKernel", offsetof(cuda_api_t, launch), false},
+    {"cuStreamCreate", offsetof(cuda_api_t, stream_create), false},
+    {"cuStreamDestroy_v2", offsetof(cuda_api_t, stream_destroy), false},
+    {"cuStreamSynchronize", offsetof(cuda_api_t, stream_sync), false},
+    {"cuStreamBeginCapture_v2", offsetof(cuda_api_t, capture_begin), false},
+    {"cuStreamEndCapture", offsetof(cuda_api_t, capture_end), false},
+    {"cuGraphInstantiateWithFlags", offsetof(cuda_api_t, graph_instantiate), false},
+    {"cuGraphLaunch", offsetof(cuda_api_t, graph_launch), false},
+    {"cuGraphExecDestroy", offsetof(cuda_api_t, graph_exec_destroy), false},
+    {"cuGraphDestroy", offsetof(cuda_api_t, graph_destroy), false},
+    {"cuEventCreate", offsetof(cuda_api_t, event_create), false},
+    {"cuEventDestroy_v2", offsetof(cuda_api_t, event_destroy), false},
+    {"cuEventRecord", offsetof(cuda_api_t, event_record), false},
+    {"cuEventSynchronize", offsetof(cuda_api_t, event_sync), false},
+    {"cuEventElapsedTime", offsetof(cuda_api_t, event_elapsed), false},
+};
+
+status_t cuda_api_open(cuda_api_t *api, error_t *err) {
+    static const char *const NAMES[] = {"libcuda.so.1", "libcuda.so", NULL};
+    void *handle;
+    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, err) !=
+        STATUS_OK)
+        return error_within(err, "no CUDA driver (CUDA cases cannot run here)");
+    return STATUS_OK;
+}
+
+status_t cuda_check(const cuda_api_t *api, cu_result_t result, const char *call, error_t *err) {
+    if (result == CU_SUCCESS)
+        return STATUS_OK;
+    const char *name = NULL, *text = NULL;
+    api->error_name(result, &name);
+    api->error_string(result, &text);
+    return error_set(err, STATUS_FAILED, "%s: %s (%d): %s", call, name != NULL ? name : "unknown",
+                     result, text != NULL ? text : "no description");
+}

@@ -1,0 +1,29 @@
+#include "engines/engine.h"
+#include "engines/gpu.h"
+#include "ground/memory.h"
+#include "workloads/sessions.h"
+
+#include <stdlib.h>
+
+static status_t start(int index, void **state, environment_t *facts, error_t *err) {
+    gpu_t *gpu = mem_zeroed(1, sizeof *gpu);
+    status_t status = gpu_open(index, gpu, facts, err);
+    if (status != STATUS_OK) {
+        gpu_close(gpu);
+        free(gpu);
+        gpu = NULL;
+    }
+    *state = gpu;
+    return status;
+}
+
+static void stop(void *state) {
+    if (state != NULL)
+        gpu_close(state);
+    free(state);
+}
+
+static const session_ops_t *const WORKLOADS[] = {&mlp_infer_cuda, &null_cuda, &device_copy_cuda,
+                                                 NULL};
+
+const engine_t engine_cuda = {.name = "cuda", .start = start, .stop = stop, .workloads = WORKLOADS};

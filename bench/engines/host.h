@@ -1,0 +1,13 @@
+/* What the host is: its processor's name, governor, load. */
+#ifndef BENCH_HOST_H
+#define BENCH_HOST_H
+
+#include "nouns/environment.h"
+
+enum { HOST_TEXT = 128 };
+
+const char *host_cpu_name(char text[HOST_TEXT]); /* "unknown CPU" when /proc does not say */
+/* host.name, host.os, host.cpu, host.cores, host.governor, host.load, host.memory_bytes. */
+void host_describe(environment_t *env);
+
+#endif

@@ -1,0 +1,413 @@
+#include "nouns/result_json.h"
+
+#include "ground/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+/* JSON has no NaN: unknown numbers are null. */
+static json_t *number(double value) {
+    if (!isfinite(value))
+        return json_null();
+    if (value == floor(value) && fabs(value) < 9e15)
+        return json_integer((json_int_t)value);
+    return json_real(value);
+}
+
+static json_t *text_or_null(const char *text) {
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static json_t *pair(const double values[2]) {
+    return json_pack("[o, o]", number(values[0]), number(values[1]));
+}
+
+static json_t *texts(const text_list_t *list) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(array, json_string(list->items[i]));
+    return array;
+}
+
+json_t *value_to_json(const value_t *value) {
+    switch (value->kind) {
+    case VALUE_INT:
+        return json_integer(value->integer);
+    case VALUE_REAL:
+        return json_real(value->real);
+    case VALUE_TEXT:
+        return json_string(value->text);
+    case VALUE_INTS:
+        break;
+    }
+    json_t *array = json_array();
+    for (size_t i = 0; i < value->n_ints; i++)
+        json_array_append_new(array, json_integer(value->ints[i]));
+    return array;
+}
+
+static json_t *named_values(const named_value_t *items, size_t n) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(object, items[i].name, value_to_json(&items[i].value));
+    return object;
+}
+
+json_t *case_to_json(const case_t *spec) {
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o}", "id", spec->id, "workload",
+                     spec->workload, "engine", spec->engine, "device", text_or_null(spec->device),
+                     "variant", spec->variant, "dtype", spec->dtype, "params",
+                     named_values(spec->params, spec->n_params), "techniques",
+                     named_values(spec->techniques, spec->n_techniques));
+}
+
+static json_t *check_to_json(const check_t *check) {
+    if (!check->done)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:b}", "rel_l2", number(check->rel_l2), "max_abs",
+                     number(check->max_abs), "tolerance", number(check->tolerance), "ok",
+                     check->ok);
+}
+
+static json_t *phase_to_json(const phase_t *phase) {
+    const summary_t *s = &phase->summary;
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "clock",
+                  clock_domain_name(phase->clock), "unit", "ns", "n", (json_int_t)s->n, "median",
+                  number(s->median), "ci95", pair(s->ci95), "q25", number(s->q25), "q75",
+                  number(s->q75), "p5", number(s->p5), "p95", number(s->p95), "p99", number(s->p99),
+                  "min", number(s->min), "max", number(s->max), "mad", number(s->mad),
+                  "n_throttled", (json_int_t)phase->n_throttled);
+    json_t *starts = json_array(), *samples = json_array();
+    for (size_t i = 0; i <= phase->n_rounds; i++)
+        json_array_append_new(starts, json_integer((json_int_t)phase->round_starts[i]));
+    for (size_t i = 0; i < phase->n_samples; i++)
+        json_array_append_new(samples, number(phase->samples[i]));
+    json_object_set_new(json, "round_starts", starts);
+    json_object_set_new(json, "samples", samples);
+    return json;
+}
+
+static json_t *resources_to_json(const resources_t *r) {
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:o}", "arch", text_or_null(r->arch),
+                     "registers", (json_int_t)r->registers, "shared_bytes",
+                     (json_int_t)r->shared_bytes, "spill_bytes", (json_int_t)r->spill_bytes,
+                     "code_hash", text_or_null(r->code_hash), "peak_device_bytes",
+                     (json_int_t)r->peak_device_bytes, "occupancy_frac", number(r->occupancy_frac));
+}
+
+static json_t *limit_to_json(const limit_t *limit) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", number(limit->bytes), "flops",
+                     number(limit->flops), "bound", text_or_null(limit->bound), "limit_ns",
+                     number(limit->limit_ns), "frac", number(limit->frac), "phase",
+                     text_or_null(limit->phase));
+}
+
+static json_t *device_to_json(const device_state_t *device) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", text_or_null(device->name), "sm_mhz",
+                     pair(device->sm_mhz), "power_w", pair(device->power_w), "temperature_c",
+                     pair(device->temperature_c), "throttle", texts(&device->throttle));
+}
+
+json_t *result_to_json(const case_result_t *result) {
+    json_t *json = json_pack("{s:i}", "schema", RESULT_SCHEMA);
+    json_t *spec = case_to_json(&result->spec);
+    json_object_update(json, spec);
+    json_decref(spec);
+    json_t *once = json_object(), *phases = json_object();
+    for (size_t i = 0; i < result->n_once; i++)
+        json_object_set_new(once, result->once[i].name, number(result->once[i].ns));
+    for (size_t i = 0; i < result->n_phases; i++)
+        json_object_set_new(phases, result->phases[i].name, phase_to_json(&result->phases[i]));
+    json_t *results =
+        result->results_json != NULL ? json_loads(result->results_json, 0, NULL) : NULL;
+    json_t *rest = json_pack(
+        "{s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o}", "status",
+        case_status_name(result->status), "reason", text_or_null(result->reason), "flags",
+        texts(&result->flags), "check", "before", check_to_json(&result->before), "after",
+        check_to_json(&result->after), "once_ns", once, "resources",
+        resources_to_json(&result->resources), "phases", phases, "results",
+        results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit), "device",
+        device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
+        stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
+    /* "device" of a line is the state; which device the case ran on is "on". */
+    json_object_set(json, "on", json_object_get(json, "device"));
+    json_object_update(json, rest);
+    json_decref(rest);
+    return json;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static double get_number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static int64_t get_integer(const json_t *object, const char *key) {
+    double value = get_number(object, key);
+    return isfinite(value) && fabs(value) < 9e18 ? (int64_t)value : 0;
+}
+
+static char *get_text(const json_t *object, const char *key) {
+    return mem_text(json_string_value(json_object_get(object, key)));
+}
+
+static void get_pair(const json_t *object, const char *key, double values[2]) {
+    const json_t *array = json_object_get(object, key);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *item = json_array_get(array, i);
+        values[i] = json_is_number(item) ? json_number_value(item) : NAN;
+    }
+}
+
+static void get_texts(const json_t *object, const char *key, text_list_t *list) {
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(object, key), i, item) {
+        if (json_is_string(item))
+            text_list_add(list, json_string_value(item));
+    }
+}
+
+status_t value_from_json(const json_t *json, value_t *value, error_t *err) {
+    *value = (value_t){0};
+    if (json_is_integer(json)) {
+        value->kind = VALUE_INT;
+        value->integer = json_integer_value(json);
+    } else if (json_is_real(json)) {
+        value->kind = VALUE_REAL;
+        value->real = json_real_value(json);
+    } else if (json_is_string(json)) {
+        value->kind = VALUE_TEXT;
+        value->text = mem_text(json_string_value(json));
+    } else if (json_is_array(json)) {
+        value->kind = VALUE_INTS;
+        value->n_ints = json_array_size(json);
+        value->ints = mem_zeroed(value->n_ints, sizeof *value->ints);
+        for (size_t i = 0; i < value->n_ints; i++) {
+            const json_t *item = json_array_get(json, i);
+            if (!json_is_integer(item)) {
+                value_free(value);
+                return error_set(err, STATUS_USAGE, "element %zu of a list is not an integer", i);
+            }
+            value->ints[i] = json_integer_value(item);
+        }
+    } else {
+        return error_set(err, STATUS_USAGE, "found %s, expected a number, a string or a list",
+                         json == NULL ? "nothing" : "an object, true, false or null");
+    }
+    return STATUS_OK;
+}
+
+static status_t get_named_values(const json_t *object, const char *where, case_t *spec,
+                                 bool technique, error_t *err) {
+    const json_t *values = json_object_get(object, where);
+    if (values != NULL && !json_is_object(values))
+        return error_set(err, STATUS_USAGE, "\"%s\" is not an object", where);
+    const char *name;
+    json_t *item;
+    json_object_foreach((json_t *)values, name, item) {
+        value_t value;
+        if (value_from_json(item, &value, err) != STATUS_OK)
+            return error_within(err, "\"%s.%s\"", where, name);
+        if (technique && value.kind != VALUE_TEXT) {
+            value_free(&value);
+            return error_set(err, STATUS_USAGE, "\"%s.%s\" is not a string", where, name);
+        }
+        if (technique)
+            case_add_technique(spec, name, value.text);
+        else
+            case_add_param(spec, name, &value);
+        value_free(&value);
+    }
+    return STATUS_OK;
+}
+
+status_t case_from_json(const json_t *json, case_t *spec, error_t *err) {
+    *spec = (case_t){0};
+    static const char *const REQUIRED[] = {"id", "workload", "engine", "variant"};
+    for (size_t i = 0; i < sizeof REQUIRED / sizeof *REQUIRED; i++)
+        if (!json_is_string(json_object_get(json, REQUIRED[i])))
+            return error_set(err, STATUS_USAGE, "\"%s\" is missing or not a string", REQUIRED[i]);
+    /* In a line of cases.jsonl "device" is the device's state, and "on" says where it ran. */
+    const char *on = json_string_value(json_object_get(json, "on"));
+    if (on == NULL)
+        on = json_string_value(json_object_get(json, "device"));
+    const char *engine = json_string_value(json_object_get(json, "engine"));
+    if (on == NULL)
+        on = strcmp(engine, "cuda") == 0 ? "cuda" : "cpu";
+    const char *dtype = json_string_value(json_object_get(json, "dtype"));
+    *spec = (case_t){
+        .id = get_text(json, "id"),
+        .workload = get_text(json, "workload"),
+        .engine = mem_text(engine),
+        .device = mem_text(on),
+        .variant = get_text(json, "variant"),
+        .dtype = mem_text(dtype != NULL ? dtype : "f32"),
+    };
+    status_t status = get_named_values(json, "params", spec, false, err);
+    if (status == STATUS_OK)
+        status = get_named_values(json, "techniques", spec, true, err);
+    if (status != STATUS_OK)
+        case_free(spec);
+    return status;
+}
+
+static void get_check(const json_t *object, const char *key, check_t *check) {
+    const json_t *json = json_object_get(object, key);
+    *check = (check_t){0};
+    if (!json_is_object(json))
+        return;
+    *check = (check_t){
+        .done = true,
+        .ok = json_is_true(json_object_get(json, "ok")),
+        .rel_l2 = get_number(json, "rel_l2"),
+        .max_abs = get_number(json, "max_abs"),
+        .tolerance = get_number(json, "tolerance"),
+    };
+}
+
+static status_t get_rounds(const json_t *json, phase_t *phase, error_t *err) {
+    const json_t *samples = json_object_get(json, "samples");
+    const json_t *starts = json_object_get(json, "round_starts");
+    size_t n = json_array_size(samples);
+    double *values = mem_zeroed(n, sizeof *values);
+    for (size_t i = 0; i < n; i++)
+        values[i] = json_number_value(json_array_get(samples, i));
+    size_t n_rounds = json_array_size(starts);
+    if (n_rounds < 2) { /* no rounds were kept: one round of everything */
+        phase_add_round(phase, values, n);
+        free(values);
+        return STATUS_OK;
+    }
+    for (size_t r = 0; r + 1 < n_rounds; r++) {
+        json_int_t from = json_integer_value(json_array_get(starts, r));
+        json_int_t to = json_integer_value(json_array_get(starts, r + 1));
+        if (from < 0 || to < from || (size_t)to > n) {
+            free(values);
+            return error_set(err, STATUS_USAGE, "round_starts[%zu]: %lld … %lld of %zu samples", r,
+                             (long long)from, (long long)to, n);
+        }
+        phase_add_round(phase, values + from, (size_t)(to - from));
+    }
+    free(values);
+    return STATUS_OK;
+}
+
+static status_t get_phases(const json_t *json, case_result_t *result, error_t *err) {
+    const char *name;
+    json_t *item;
+    json_object_foreach(json_object_get(json, "phases"), name, item) {
+        clock_domain_t clock;
+        const char *clock_name = json_string_value(json_object_get(item, "clock"));
+        if (clock_name == NULL || !clock_domain_parse(clock_name, &clock))
+            return error_set(err, STATUS_USAGE,
+                             "\"phases.%s.clock\" is \"%s\", expected host or device", name,
+                             clock_name != NULL ? clock_name : "missing");
+        phase_t *phase = result_add_phase(result, name, clock);
+        if (get_rounds(item, phase, err) != STATUS_OK)
+            return error_within(err, "\"phases.%s\"", name);
+        phase->n_throttled = (size_t)get_integer(item, "n_throttled");
+        summary_t *s = &phase->summary;
+        *s = (summary_t){
+            .n = (size_t)get_integer(item, "n"),
+            .median = get_number(item, "median"),
+            .q25 = get_number(item, "q25"),
+            .q75 = get_number(item, "q75"),
+            .p5 = get_number(item, "p5"),
+            .p95 = get_number(item, "p95"),
+            .p99 = get_number(item, "p99"),
+            .min = get_number(item, "min"),
+            .max = get_number(item, "max"),
+            .mad = get_number(item, "mad"),
+        };
+        get_pair(item, "ci95", s->ci95);
+    }
+    return STATUS_OK;
+}
+
+static void get_details(const json_t *json, case_result_t *result) {
+    get_texts(json, "flags", &result->flags);
+    get_check(json_object_get(json, "check"), "before", &result->before);
+    get_check(json_object_get(json, "check"), "after", &result->after);
+    const char *name;
+    json_t *item;
+    json_object_foreach(json_object_get(json, "once_ns"), name, item) {
+        result_add_once(result, name, json_number_value(item));
+    }
+    const json_t *r = json_object_get(json, "resources");
+    result->resources = (resources_t){
+        .arch = get_text(r, "arch"),
+        .registers = get_integer(r, "registers"),
+        .shared_bytes = get_integer(r, "shared_bytes"),
+        .spill_bytes = get_integer(r, "spill_bytes"),
+        .code_hash = get_text(r, "code_hash"),
+        .peak_device_bytes = get_integer(r, "peak_device_bytes"),
+        .occupancy_frac = get_number(r, "occupancy_frac"),
+    };
+    const json_t *l = json_object_get(json, "limit");
+    result->limit = (limit_t){
+        .bytes = get_number(l, "bytes"),
+        .flops = get_number(l, "flops"),
+        .bound = get_text(l, "bound"),
+        .limit_ns = get_number(l, "limit_ns"),
+        .frac = get_number(l, "frac"),
+        .phase = get_text(l, "phase"),
+    };
+    const json_t *d = json_object_get(json, "device");
+    if (json_is_object(d)) {
+        result->device.name = get_text(d, "name");
+        get_pair(d, "sm_mhz", result->device.sm_mhz);
+        get_pair(d, "power_w", result->device.power_w);
+        get_pair(d, "temperature_c", result->device.temperature_c);
+        get_texts(d, "throttle", &result->device.throttle);
+    }
+    const json_t *own = json_object_get(json, "results");
+    if (json_object_size(own) > 0) {
+        char *text = json_dumps(own, JSON_COMPACT);
+        result->results_json = mem_text(text);
+        free(text);
+    }
+    result->rounds = (unsigned)get_integer(json, "rounds");
+    result->warmup_ns = get_number(json, "warmup_ns");
+}
+
+static status_t read_result(const json_t *json, case_result_t *result, error_t *err) {
+    const char *status = json_string_value(json_object_get(json, "status"));
+    if (status == NULL || !case_status_parse(status, &result->status))
+        return error_set(err, STATUS_USAGE,
+                         "\"status\" is \"%s\", expected ok, skipped, wrong, failed or throttled",
+                         status != NULL ? status : "missing");
+    const char *stop = json_string_value(json_object_get(json, "stop"));
+    if (stop != NULL && !stop_reason_parse(stop, &result->stop))
+        return error_set(err, STATUS_USAGE,
+                         "\"stop\" is \"%s\", expected precise, noise_floor, time_limit, single or "
+                         "none",
+                         stop);
+    result->reason = get_text(json, "reason");
+    get_details(json, result);
+    return get_phases(json, result, err);
+}
+
+status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
+    if (!json_is_object(json))
+        return error_set(err, STATUS_USAGE, "not a JSON object");
+    json_int_t schema = json_integer_value(json_object_get(json, "schema"));
+    if (schema != RESULT_SCHEMA)
+        return error_set(err, STATUS_USAGE, "\"schema\" is %lld, this program reads schema %d",
+                         (long long)schema, RESULT_SCHEMA);
+    case_t spec;
+    TRY(case_from_json(json, &spec, err));
+    result_init(result, &spec);
+    case_free(&spec);
+    status_t status = read_result(json, result, err);
+    if (status != STATUS_OK)
+        result_free(result);
+    return status;
+}

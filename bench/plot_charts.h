@@ -1,0 +1,55 @@
+/* The charts, one builder each. A builder fills in a drawing (drawing_init() first) and returns
+ * NULL, or returns why the data cannot carry the chart, as text that the caller frees. Cases that
+ * are wrong, failed or skipped are NaN rows with their status; throttled ones are marked to be
+ * drawn hollow. */
+#ifndef BENCH_PLOT_CHARTS_H
+#define BENCH_PLOT_CHARTS_H
+
+#include "plot_data.h"
+#include "plot_drawing.h"
+
+typedef char *chart_build_t(const plot_data_t *data, drawing_t *drawing);
+
+/* Phases of one sample, stacked; their exact shares as numbers below. */
+chart_build_t chart_phases_cuda, chart_phases_pytorch, chart_phases_cpu;
+/* Time against batch for both sides, with 95 % intervals of the medians. */
+chart_build_t chart_total, chart_host_to_host;
+/* Each rung's compute time against batch, with the hardware limit. */
+chart_build_t chart_ladder;
+/* CUDA − PyTorch a batch: `total` of the study's two set-ups; `host_to_host` of the fastest of
+ * both. */
+chart_build_t chart_difference, chart_difference_best;
+/* What is paid once, by contender. */
+chart_build_t chart_once;
+
+/* Samples of one case in the order taken, and their distribution. */
+char *chart_samples(const case_result_t *result, drawing_t *drawing);
+
+/* ---- what builders share ------------------------------------------------------------------------
+ */
+
+enum {
+    CHART_WIDTH = 1040, /* pixels; also points of the SVG */
+    CHART_HEIGHT = 620,
+    /* Line types of plots/style.gp that belong to no contender. */
+    STYLE_LIMIT = 20,
+    STYLE_PHASES = 21, /* the first of them */
+};
+
+/* "64", "1000", "2²²": as axes and tables of charts show a batch. `text` has UNITS_TEXT bytes. */
+const char *chart_batch_text(char *text, int64_t batch);
+
+/* Smallest and largest positive value seen, for a log axis. Start with RANGE_INIT. */
+typedef struct range {
+    double low, high;
+} range_t;
+#define RANGE_INIT                                                                                 \
+    { INFINITY, 0 }
+void range_take(range_t *range, double value); /* NaN and values up to 0 are passed over */
+/* Numbers `y_low` and `y_high`: exponents of the decades around a range in ns, for an axis in µs.
+ */
+void chart_time_axis(drawing_t *drawing, const range_t *seen_ns);
+/* Width for so many bars side by side, and numbers `width` and `height`. */
+void chart_size(drawing_t *drawing, size_t n_bars, int height);
+
+#endif

@@ -1,0 +1,49 @@
+/* total, host_to_host: both sides with the study's set-up and at their best, and the CPU. */
+#include "plot_lines.h"
+
+#include "ground/memory.h"
+
+static lines_t both_sides(const plot_data_t *data, const char *phase) {
+    lines_t lines = {0};
+    if (data->study_csv) { /* one contender a side: nothing to be the fastest of */
+        lines_add(&lines, plot_usual_series(data, "cuda"), phase, NULL);
+        lines_add(&lines, plot_usual_series(data, "pytorch-cuda"), phase, NULL);
+        return lines;
+    }
+    lines_add(&lines, plot_usual_series(data, "cuda"), phase, "the study's");
+    lines_add(&lines, plot_fastest_series(data, "cuda", phase), phase, "fastest CUDA");
+    lines_add(&lines, plot_usual_series(data, "pytorch-cuda"), phase, "the study's");
+    lines_add(&lines, plot_fastest_series(data, "pytorch-cuda", phase), phase, "fastest PyTorch");
+    lines_add(&lines, plot_usual_series(data, "cpu"), phase, NULL);
+    lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
+    return lines;
+}
+
+static char *compare_sides(const plot_data_t *data, const char *phase, const char *title,
+                           const char *meaning, drawing_t *drawing) {
+    lines_t lines = both_sides(data, phase);
+    if (lines.n == 0)
+        return mem_format("no case has a time for %s", phase);
+    drawing_init(drawing, "lines");
+    drawing->title = mem_text(title);
+    drawing->note = mem_format("%s  ·  %s", data->shape, meaning);
+    lines_write(&lines, data, drawing);
+    lines_free(&lines);
+    return NULL;
+}
+
+char *chart_total(const plot_data_t *data, drawing_t *drawing) {
+    const char *meaning = data->study_csv ? "medians"
+                                          : "phase total: a synchronise between phases  ·  "
+                                            "medians, 95 % intervals  ·  hollow: throttled";
+    return compare_sides(data, "total", "Total time of one sample, all phases, against batch",
+                         meaning, drawing);
+}
+
+char *chart_host_to_host(const plot_data_t *data, drawing_t *drawing) {
+    return compare_sides(data, "host_to_host",
+                         "From input in host memory to output in host memory, against batch",
+                         "phase host_to_host: no synchronise that the work does not need  ·  "
+                         "medians, 95 % intervals  ·  hollow: throttled",
+                         drawing);
+}

@@ -1,0 +1,256 @@
+#include "report.h"
+
+#include "report_page.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "ground/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a workload has of its own; a workload that is not here gets the sections that all have. */
+static const struct workload_pages {
+    const char *name;
+    void (*findings)(const page_t *page, const family_t *family);
+    void (*tables)(const page_t *page, const family_t *family);
+} WORKLOADS[] = {
+    {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
+};
+
+static const struct workload_pages *pages_of(const char *workload) {
+    for (size_t i = 0; i < sizeof WORKLOADS / sizeof *WORKLOADS; i++)
+        if (strcmp(WORKLOADS[i].name, workload) == 0)
+            return &WORKLOADS[i];
+    return NULL;
+}
+
+/* One workload of a run, with its comparisons worked out (their bootstrap is worth doing once). */
+typedef struct part {
+    const char *workload;               /* borrowed */
+    const struct workload_pages *pages; /* NULL: none of its own */
+    family_list_t families;             /* empty without pages */
+} part_t;
+
+typedef struct part_list {
+    part_t *items;
+    size_t n, capacity;
+} part_list_t;
+
+static part_list_t parts_of_run(const run_record_t *run) {
+    part_list_t list = {0};
+    for (size_t i = 0; i < run->n_cases; i++) {
+        const char *workload = run->cases[i].spec.workload;
+        size_t known = 0;
+        while (known < list.n && strcmp(list.items[known].workload, workload) != 0)
+            known++;
+        if (known < list.n)
+            continue;
+        part_t part = {.workload = workload, .pages = pages_of(workload)};
+        if (part.pages != NULL)
+            part.families = families_of(run, workload);
+        mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
+        list.items[list.n++] = part;
+    }
+    return list;
+}
+
+static void part_list_free(part_list_t *list) {
+    for (size_t i = 0; i < list->n; i++)
+        family_list_free(&list->items[i].families);
+    free(list->items);
+    *list = (part_list_t){0};
+}
+
+/* Every time of a workload that has no tables of its own yet. */
+static void plain_tables(const page_t *page, const char *workload) {
+    static const char *const HEADINGS[] = {"Case", "total", "95 % interval of the median"};
+    table_t table;
+    table_init(&table, HEADINGS, 3);
+    table_set_align(&table, "lrr");
+    for (size_t i = 0; i < page->run->n_cases; i++) {
+        const case_result_t *result = &page->run->cases[i];
+        if (strcmp(result->spec.workload, workload) != 0)
+            continue;
+        char *id = markdown_code(result->spec.id);
+        const phase_t *total = result_has_times(result) ? result_phase(result, "total") : NULL;
+        char low[UNITS_TEXT], high[UNITS_TEXT];
+        table_add(&table, id);
+        add_time(&table, result, "total");
+        if (total != NULL)
+            table_add_format(&table, "%s – %s", units_time(low, total->summary.ci95[0]),
+                             units_time(high, total->summary.ci95[1]));
+        table_end_row(&table);
+        free(id);
+    }
+    page_table(page, &table);
+}
+
+static void section_findings(const page_t *page, const part_list_t *parts) {
+    page_heading(page, 2, "Findings");
+    if (parts->n == 0)
+        fputs("None: no case has ended in this run.\n\n", page->out);
+    for (size_t p = 0; p < parts->n; p++) {
+        const part_t *part = &parts->items[p];
+        for (size_t i = 0; i < part->families.n; i++)
+            part->pages->findings(page, &part->families.items[i]);
+    }
+}
+
+static void section_workload(const page_t *page, const part_t *part) {
+    char *name = markdown_text(part->workload);
+    page_heading(page, 2, name);
+    for (size_t i = 0; i < part->families.n; i++)
+        part->pages->tables(page, &part->families.items[i]);
+    if (part->families.n == 0)
+        plain_tables(page, part->workload);
+    section_once(page, part->workload);
+    section_checks(page, part->workload);
+    section_resources(page, part->workload);
+    free(name);
+}
+
+static void section_charts(const page_t *page) {
+    char *parent = fs_join(page->root, "plots"), *folder = fs_join(parent, page->run->name);
+    text_list_t names = {0};
+    error_t none = ERROR_INIT; /* no folder is no charts */
+    if (fs_is_folder(folder) && fs_list(folder, ".svg", &names, &none) == STATUS_OK &&
+        names.n > 0) {
+        page_heading(page, 2, "Charts");
+        for (size_t i = 0; i < names.n; i++) {
+            char *path = fs_join(folder, names.items[i]), *link = page_link(page, path);
+            char *stem = fs_stem(names.items[i]), *alt = markdown_text(stem);
+            fprintf(page->out, "![%s](%s)\n\n", alt, link);
+            free(path);
+            free(link);
+            free(stem);
+            free(alt);
+        }
+    }
+    text_list_free(&names);
+    free(folder);
+    free(parent);
+}
+
+static void write_run(const page_t *page) {
+    part_list_t parts = parts_of_run(page->run);
+    section_findings(page, &parts);
+    section_environment(page);
+    section_cases(page);
+    for (size_t i = 0; i < parts.n; i++)
+        section_workload(page, &parts.items[i]);
+    section_charts(page);
+    section_warnings(page);
+    section_reproduce(page);
+    part_list_free(&parts);
+}
+
+static void print_saved_title(FILE *out, const run_record_t *run) {
+    char *machine = page_machine(run), *date = page_date(run);
+    fprintf(out, "Saved run: %s, %s", machine, date);
+    free(machine);
+    free(date);
+}
+
+/* Title and the box that says which runs are shown. */
+static void write_top(FILE *out, const run_record_t *runs, size_t n_runs) {
+    char *machine = page_machine(&runs[0]), *date = page_date(&runs[0]);
+    char *folder = markdown_code(runs[0].folder);
+    const char *host = environment_get(&runs[0].environment, "host.name");
+    char *on = markdown_text(host != NULL ? host : "a host that was not recorded");
+    fprintf(out, "# Hand-written code against PyTorch: %s, %s\n\n", machine, date);
+    fprintf(out, "> **Shown here:** run %s, made on %s (%s) on %s", folder, machine, on, date);
+    fprintf(out, "%s.\n", runs[0].finished == NULL ? "; **it did not finish**" : "");
+    if (environment_get(&runs[0].environment, "gpu.name") == NULL)
+        fputs("> No GPU was there: nothing in it is a GPU's time.\n", out);
+    for (size_t i = 1; i < n_runs; i++) {
+        char *saved = markdown_code(runs[i].folder);
+        fputs(">\n> **", out);
+        print_saved_title(out, &runs[i]);
+        fprintf(out,
+                "**, from %s, stands in a section of its own at the end. None of its numbers "
+                "is mixed with those of the run above.\n",
+                saved);
+        free(saved);
+    }
+    fputc('\n', out);
+    free(on);
+    free(machine);
+    free(date);
+    free(folder);
+}
+
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return mem_text(".");
+    return slash == path ? mem_text("/") : mem_text_n(path, (size_t)(slash - path));
+}
+
+static void write_report(FILE *out, const report_options_t *options, const run_record_t *runs) {
+    char *folder = folder_of(options->out);
+    page_t page = {.out = out, .run = &runs[0], .root = options->root, .folder = folder};
+    write_top(out, runs, options->n_runs);
+    write_run(&page);
+    section_method(&page);
+    for (size_t i = 1; i < options->n_runs; i++) {
+        page.run = &runs[i];
+        page.saved = true;
+        fputs("\n---\n\n## ", out);
+        print_saved_title(out, &runs[i]);
+        fputs("\n\nMade at another time or on another machine, and kept with the project. It is "
+              "shown by itself.\n\n",
+              out);
+        write_run(&page);
+    }
+    free(folder);
+}
+
+status_t report_write(const report_options_t *options, error_t *err) {
+    if (options->n_runs == 0)
+        return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
+    run_record_t *runs = mem_zeroed(options->n_runs, sizeof *runs);
+    size_t loaded = 0;
+    status_t status = STATUS_OK;
+    while (loaded < options->n_runs && status == STATUS_OK) {
+        status = run_load(options->runs[loaded], &runs[loaded], err);
+        loaded += status == STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        char *text;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        write_report(out, options, runs);
+        fclose(out);
+        status = fs_write_atomic(options->out, text, size, err);
+        free(text);
+    }
+    for (size_t i = 0; i < loaded; i++)
+        run_free(&runs[i]);
+    free(runs);
+    return status;
+}
+
+static void print_headline(FILE *out, const family_t *family) {
+    table_t table;
+    headline_table(family, &table, false);
+    char *lines = table_text(&table, TABLE_TERMINAL);
+    fprintf(out, "%s%s %s, %s: median %s\n\n%s", ftell(out) > 0 ? "\n" : "", family->workload,
+            family->key, family->side->place, family->phase, lines);
+    free(lines);
+    table_free(&table);
+}
+
+status_t report_headline(const run_record_t *run, char **text, error_t *err) {
+    size_t size;
+    FILE *out = open_memstream(text, &size);
+    if (out == NULL)
+        return error_set(err, STATUS_FAILED, "%s: no memory for its headline", run->folder);
+    part_list_t parts = parts_of_run(run);
+    for (size_t p = 0; p < parts.n; p++)
+        for (size_t i = 0; i < parts.items[p].families.n; i++)
+            print_headline(out, &parts.items[p].families.items[i]);
+    part_list_free(&parts);
+    fclose(out);
+    return STATUS_OK;
+}

@@ -1,0 +1,286 @@
+#include "report_compare.h"
+
+#include "ground/memory.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 1000 resamples put the ends of a 95 % interval within a few percent of its width; the seed is
+ * fixed so that a report is the same each time it is made. */
+enum { RESAMPLES = 1000, RESAMPLING_SEED = 1 };
+
+static const side_t SIDES[] = {
+    {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
+    {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU", .oracle = "ref"},
+};
+
+static const phase_t *timed_phase(const case_result_t *result, const char *name) {
+    if (result == NULL || result->status != CASE_OK)
+        return NULL;
+    const phase_t *phase = result_phase(result, name);
+    return phase != NULL && isfinite(phase->summary.median) ? phase : NULL;
+}
+
+static verdict_t judge(const stats_ratio_t *ratio) {
+    if (!isfinite(ratio->ratio))
+        return VERDICT_NONE;
+    if (!isfinite(ratio->low) || !isfinite(ratio->high))
+        return VERDICT_UNDECIDED;
+    if (ratio->low > 1)
+        return VERDICT_OURS;
+    return ratio->high < 1 ? VERDICT_THEIRS : VERDICT_NO_DIFFERENCE;
+}
+
+duel_t duel_make(const case_result_t *ours, const char *our_phase, const case_result_t *theirs,
+                 const char *their_phase) {
+    duel_t duel = {timed_phase(ours, our_phase),
+                   timed_phase(theirs, their_phase),
+                   {NAN, NAN, NAN},
+                   VERDICT_NONE};
+    if (duel.ours == NULL || duel.theirs == NULL)
+        return duel;
+    stats_rounds_t a = {duel.ours->samples, duel.ours->round_starts, duel.ours->n_rounds};
+    stats_rounds_t b = {duel.theirs->samples, duel.theirs->round_starts, duel.theirs->n_rounds};
+    if (a.n_rounds > 0 && b.n_rounds > 0)
+        duel.ratio =
+            stats_ratio_of_medians(&b, &a, a.n_rounds == b.n_rounds, RESAMPLES, RESAMPLING_SEED);
+    else
+        duel.ratio.ratio = duel.theirs->summary.median / duel.ours->summary.median;
+    duel.verdict = judge(&duel.ratio);
+    return duel;
+}
+
+/* Everything that must be equal for two cases to do the same work, but for the batch. */
+static char *family_key(const case_t *spec) {
+    text_list_t parts = {0};
+    for (size_t i = 0; i < spec->n_params; i++) {
+        const char *name = spec->params[i].name;
+        char *value = value_text(&spec->params[i].value);
+        if (strcmp(name, "layers") == 0)
+            text_list_add(&parts, value);
+        else if (strcmp(name, "batch") != 0)
+            text_list_add_format(&parts, "%s=%s", name, value);
+        free(value);
+    }
+    text_list_add(&parts, spec->dtype);
+    char *key = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return key;
+}
+
+static bool on_side(const side_t *side, const case_t *spec, bool pytorch) {
+    return strcmp(spec->engine, pytorch ? "pytorch" : side->engine) == 0 &&
+           strcmp(spec->device, side->device) == 0 &&
+           (pytorch || side->oracle == NULL || strcmp(spec->variant, side->oracle) != 0);
+}
+
+bool family_has(const family_t *family, const case_result_t *result, bool pytorch) {
+    if (strcmp(result->spec.workload, family->workload) != 0 ||
+        !on_side(family->side, &result->spec, pytorch))
+        return false;
+    char *key = family_key(&result->spec);
+    bool same = strcmp(key, family->key) == 0;
+    free(key);
+    return same;
+}
+
+const case_result_t *family_fastest(const family_t *family, int64_t batch, bool pytorch,
+                                    const char *phase) {
+    const case_result_t *fastest = NULL;
+    double least_ns = INFINITY;
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (case_param_int(&result->spec, "batch", -1) != batch ||
+            !family_has(family, result, pytorch))
+            continue;
+        const phase_t *compute = result_compute_phase(result);
+        const char *name = phase != NULL ? phase : compute != NULL ? compute->name : "";
+        const phase_t *timed = timed_phase(result, name);
+        if (timed != NULL && timed->summary.median < least_ns) {
+            least_ns = timed->summary.median;
+            fastest = result;
+        }
+    }
+    return fastest;
+}
+
+/* The case of rung 01 in the study's set-up, or of PyTorch eager, at a batch. */
+static const case_result_t *fixed_case(const family_t *family, int64_t batch, bool pytorch,
+                                       const char *variant) {
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (case_param_int(&result->spec, "batch", -1) == batch &&
+            fnmatch(variant, result->spec.variant, 0) == 0 && family_has(family, result, pytorch) &&
+            (pytorch || results_is_study_setup(&result->spec)))
+            return result;
+    }
+    return NULL;
+}
+
+static bool has_phase(const family_t *family, bool pytorch, const char *name) {
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (timed_phase(result, name) != NULL && family_has(family, result, pytorch))
+            return true;
+    }
+    return false;
+}
+
+static bool has_any(const family_t *family, bool pytorch) {
+    for (size_t i = 0; i < family->run->n_cases; i++)
+        if (family_has(family, &family->run->cases[i], pytorch))
+            return true;
+    return false;
+}
+
+/* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
+static const char *headline_phase(const family_t *family) {
+    bool ours = has_phase(family, false, "host_to_host") || !has_any(family, false);
+    bool theirs = has_phase(family, true, "host_to_host") || !has_any(family, true);
+    return ours && theirs ? "host_to_host" : "total";
+}
+
+static void fill_row(const family_t *family, batch_row_t *row) {
+    bool gpu = strcmp(family->side->device, "cuda") == 0;
+    row->best = family_fastest(family, row->batch, false, family->phase);
+    row->fastest = family_fastest(family, row->batch, true, family->phase);
+    row->study = gpu ? fixed_case(family, row->batch, false, "01_*") : NULL;
+    row->eager = fixed_case(family, row->batch, true, "eager");
+    row->headline = duel_make(row->best, family->phase, row->fastest, family->phase);
+    row->against_eager = duel_make(row->best, family->phase, row->eager, family->phase);
+    row->against_study = duel_make(row->best, family->phase, row->study, family->phase);
+    row->study_total = duel_make(row->study, "total", row->eager, "total");
+}
+
+static int by_batch(const void *a, const void *b) {
+    int64_t x = ((const batch_row_t *)a)->batch, y = ((const batch_row_t *)b)->batch;
+    return (x > y) - (x < y);
+}
+
+static void fill_rows(family_t *family) {
+    size_t capacity = 0;
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        int64_t batch = case_param_int(&result->spec, "batch", -1);
+        if (!family_has(family, result, false) && !family_has(family, result, true))
+            continue;
+        size_t known = 0;
+        while (known < family->n_rows && family->rows[known].batch != batch)
+            known++;
+        if (known < family->n_rows)
+            continue;
+        mem_grow(&family->rows, family->n_rows, &capacity, sizeof *family->rows);
+        family->rows[family->n_rows++] = (batch_row_t){.batch = batch};
+    }
+    qsort(family->rows, family->n_rows, sizeof *family->rows, by_batch);
+    for (size_t i = 0; i < family->n_rows; i++)
+        fill_row(family, &family->rows[i]);
+}
+
+static void add_family(family_list_t *list, const run_record_t *run, const side_t *side,
+                       const case_t *spec) {
+    family_t family = {
+        .run = run, .side = side, .workload = spec->workload, .key = family_key(spec)};
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].side == side && strcmp(list->items[i].key, family.key) == 0) {
+            free(family.key);
+            return;
+        }
+    family.phase = headline_phase(&family);
+    fill_rows(&family);
+    mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+    list->items[list->n++] = family;
+}
+
+family_list_t families_of(const run_record_t *run, const char *workload) {
+    family_list_t list = {0};
+    for (size_t s = 0; s < sizeof SIDES / sizeof *SIDES; s++)
+        for (size_t i = 0; i < run->n_cases; i++) {
+            const case_t *spec = &run->cases[i].spec;
+            if (strcmp(spec->workload, workload) == 0 &&
+                (on_side(&SIDES[s], spec, false) || on_side(&SIDES[s], spec, true)))
+                add_family(&list, run, &SIDES[s], spec);
+        }
+    return list;
+}
+
+void family_list_free(family_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i].key);
+        free(list->items[i].rows);
+    }
+    free(list->items);
+    *list = (family_list_t){0};
+}
+
+crossover_t find_crossover(const family_t *family, duel_of_t duel_of) {
+    crossover_t found = {0};
+    verdict_t leader = VERDICT_NONE;
+    int64_t since = 0;
+    for (size_t i = 0; i < family->n_rows; i++) {
+        verdict_t verdict = duel_of(&family->rows[i]).verdict;
+        if (verdict != VERDICT_OURS && verdict != VERDICT_THEIRS)
+            continue;
+        if (leader != VERDICT_NONE && verdict != leader) {
+            found.n_changes++;
+            found.last_before = since;
+            found.first_after = family->rows[i].batch;
+            found.before = leader;
+            found.after = verdict;
+        }
+        leader = verdict;
+        since = family->rows[i].batch;
+    }
+    return found;
+}
+
+size_t key_rows(const family_t *family, bool (*fits)(const batch_row_t *row),
+                const batch_row_t *rows[3]) {
+    const batch_row_t **fitting = mem_zeroed(family->n_rows + 1, sizeof *fitting);
+    size_t n = 0, middle = 0;
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (fits(&family->rows[i]))
+            fitting[n++] = &family->rows[i];
+    for (size_t i = 0; i < n; i++)
+        if (fitting[i]->batch == 64)
+            middle = i;
+    if (middle == 0)
+        middle = n / 2;
+    size_t n_keys = 0;
+    if (n > 0)
+        rows[n_keys++] = fitting[0];
+    if (middle > 0 && middle + 1 < n)
+        rows[n_keys++] = fitting[middle];
+    if (n > 1)
+        rows[n_keys++] = fitting[n - 1];
+    free(fitting);
+    return n_keys;
+}
+
+/* An id names exactly the techniques that are not the workload's defaults. */
+static bool id_names(const char *id, const char *name, const char *choice) {
+    char *part = mem_format("/%s=%s", name, choice);
+    size_t length = strlen(part);
+    bool found = false;
+    for (const char *at = strstr(id, part); at != NULL && !found; at = strstr(at + 1, part))
+        found = at[length] == '/' || at[length] == '\0';
+    free(part);
+    return found;
+}
+
+char *contender_name(const case_t *spec) {
+    text_list_t changed = {0};
+    for (size_t i = 0; i < spec->n_techniques; i++) {
+        const named_value_t *technique = &spec->techniques[i];
+        if (id_names(spec->id, technique->name, technique->value.text))
+            text_list_add_format(&changed, "%s=%s", technique->name, technique->value.text);
+    }
+    char *list = text_list_join(&changed, ", ");
+    char *name =
+        changed.n > 0 ? mem_format("%s (%s)", spec->variant, list) : mem_text(spec->variant);
+    text_list_free(&changed);
+    free(list);
+    return name;
+}

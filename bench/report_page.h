@@ -1,0 +1,63 @@
+/* What the sections of a report share: the page that they are printed on, and how numbers and names
+ * look there. Sections are functions (page) that print nothing when the run has nothing for them.
+ */
+#ifndef BENCH_REPORT_PAGE_H
+#define BENCH_REPORT_PAGE_H
+
+#include "report_compare.h"
+#include "steps/table.h"
+
+#include <stdio.h>
+
+typedef struct page {
+    FILE *out;
+    const run_record_t *run;
+    const char *root;   /* the project's folder */
+    const char *folder; /* the report's own, which links are relative to */
+    bool saved;         /* a run of another time or machine, shown beside this machine's */
+} page_t;
+
+/* "## text", one level deeper and marked as saved on a saved run's page, so that no heading of two
+ * runs is the same. */
+void page_heading(const page_t *page, unsigned level, const char *text);
+/* Print the table, a blank line after it, and free it. */
+void page_table(const page_t *page, table_t *table);
+/* A fact of the run's environment, escaped; NULL when it was not recorded. The caller frees it. */
+char *page_fact(const page_t *page, const char *key);
+/* "NVIDIA H200", else the CPU's name, escaped; the caller frees it. */
+char *page_machine(const run_record_t *run);
+/* "2026-03-02", or "unknown date". The caller frees it. */
+char *page_date(const run_record_t *run);
+/* A link's target for `path`, relative to the report's folder and percent-encoded; the caller frees
+ * it. */
+char *page_link(const page_t *page, const char *path);
+
+/* Add a time to a table: the median, "12.6 µs †" for a throttled case, the status for a case
+ * without times, "–" where there is no such case or phase. */
+void add_time(table_t *table, const case_result_t *result, const char *phase);
+/* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" for none. Returns `text`. */
+const char *ratio_text(char *text, size_t size, const duel_t *duel);
+
+/* "cuda 03_vectorized", "pytorch-cuda graph": who a case belongs to, whatever its parameters. The
+ * caller frees it. */
+char *contender_key(const case_t *spec);
+/* A contender's name with its techniques, safe for markdown; the caller frees it. */
+char *shown_name(const case_result_t *result);
+
+/* Sections. report_findings.c, report_tables.c: mlp_infer's. */
+void mlp_infer_findings(const page_t *page, const family_t *family);
+void mlp_infer_tables(const page_t *page, const family_t *family);
+void headline_table(const family_t *family, table_t *table, bool markdown);
+/* report_facts.c: of any workload. */
+void section_environment(const page_t *page);
+void section_cases(const page_t *page);
+void section_once(const page_t *page, const char *workload);
+void section_checks(const page_t *page, const char *workload);
+void section_resources(const page_t *page, const char *workload);
+/* report_warnings.c */
+void section_warnings(const page_t *page);
+/* report_method.c */
+void section_reproduce(const page_t *page);
+void section_method(const page_t *page);
+
+#endif

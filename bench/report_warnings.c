@@ -1,0 +1,169 @@
+/* Warnings: everything that a reader should hold against the numbers. */
+#include "report_page.h"
+
+#include "ground/memory.h"
+#include "ground/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Cases that share a text (a reason, a flag), with the first few ids. */
+typedef struct group {
+    const char *label, *text; /* borrowed */
+    text_list_t ids;
+} group_t;
+
+typedef struct group_list {
+    group_t *items;
+    size_t n, capacity;
+} group_list_t;
+
+static void add_to_group(group_list_t *list, const char *label, const char *text, const char *id) {
+    size_t i = 0;
+    while (i < list->n &&
+           (strcmp(list->items[i].label, label) != 0 || strcmp(list->items[i].text, text) != 0))
+        i++;
+    if (i == list->n) {
+        mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+        list->items[list->n++] = (group_t){.label = label, .text = text};
+    }
+    text_list_add(&list->items[i].ids, id);
+}
+
+static void print_groups(const page_t *page, group_list_t *list, const char *first,
+                         const char *second) {
+    enum { SHOWN_IDS = 3 };
+    const char *headings[] = {first, second, "cases", "which"};
+    table_t table;
+    table_init(&table, headings, 4);
+    table_set_align(&table, "llr");
+    for (size_t i = 0; i < list->n; i++) {
+        group_t *group = &list->items[i];
+        char *label = markdown_text(group->label), *text = markdown_text(group->text);
+        table_add(&table, label);
+        table_add(&table, text);
+        table_add_format(&table, "%zu", group->ids.n);
+        text_list_t shown = {0};
+        for (size_t k = 0; k < group->ids.n && k < SHOWN_IDS; k++) {
+            char *id = markdown_code(group->ids.items[k]);
+            text_list_add(&shown, id);
+            free(id);
+        }
+        char *ids = text_list_join(&shown, ", ");
+        table_add_format(&table, "%s%s", ids, group->ids.n > SHOWN_IDS ? ", …" : "");
+        free(ids);
+        free(label);
+        free(text);
+        text_list_free(&shown);
+        text_list_free(&group->ids);
+    }
+    if (list->n > 0)
+        page_table(page, &table);
+    else
+        table_free(&table);
+    free(list->items);
+}
+
+/* Worst first. */
+static void print_statuses(const page_t *page) {
+    static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_THROTTLED, CASE_SKIPPED};
+    group_list_t groups = {0};
+    for (size_t s = 0; s < sizeof ORDER / sizeof *ORDER; s++)
+        for (size_t i = 0; i < page->run->n_cases; i++) {
+            const case_result_t *result = &page->run->cases[i];
+            if (result->status == ORDER[s])
+                add_to_group(&groups, case_status_name(result->status),
+                             result->reason != NULL ? result->reason : "no reason was recorded",
+                             result->spec.id);
+        }
+    print_groups(page, &groups, "Status", "Reason");
+}
+
+static void print_flags(const page_t *page) {
+    group_list_t groups = {0};
+    for (size_t i = 0; i < page->run->n_cases; i++) {
+        const case_result_t *result = &page->run->cases[i];
+        for (size_t k = 0; k < result->flags.n; k++)
+            add_to_group(&groups, "flag", result->flags.items[k], result->spec.id);
+        for (size_t k = 0; k < result->device.throttle.n; k++)
+            add_to_group(&groups, "throttle reason seen", result->device.throttle.items[k],
+                         result->spec.id);
+    }
+    print_groups(page, &groups, "What", "Text");
+}
+
+static void print_stops(const page_t *page) {
+    size_t counts[STOP_SINGLE + 1] = {0}, timed = 0, set_apart = 0;
+    for (size_t i = 0; i < page->run->n_cases; i++) {
+        const case_result_t *result = &page->run->cases[i];
+        for (size_t k = 0; k < result->n_phases; k++)
+            set_apart += result->phases[k].n_throttled;
+        if (!result_has_times(result))
+            continue;
+        timed++;
+        counts[result->stop]++;
+    }
+    if (timed == 0)
+        return;
+    fprintf(page->out, "- Of %zu cases with times, %zu reached the precision asked for", timed,
+            counts[STOP_PRECISE]);
+    if (counts[STOP_NOISE_FLOOR] > 0)
+        fprintf(page->out,
+                ", %zu stopped at their noise floor (more samples did not narrow the "
+                "interval)",
+                counts[STOP_NOISE_FLOOR]);
+    if (counts[STOP_TIME_LIMIT] > 0)
+        fprintf(page->out, ", %zu stopped at the time limit", counts[STOP_TIME_LIMIT]);
+    if (counts[STOP_SINGLE] > 0)
+        fprintf(page->out, ", %zu are a single measurement", counts[STOP_SINGLE]);
+    if (counts[STOP_NONE] > 0)
+        fprintf(page->out, ", %zu do not say why they stopped", counts[STOP_NONE]);
+    fputs(".\n", page->out);
+    if (set_apart > 0)
+        fprintf(page->out,
+                "- %zu samples were taken while the clock was throttled; they were set "
+                "apart and are in no time here.\n",
+                set_apart);
+}
+
+static bool fact_is(const run_record_t *run, const char *key, const char *value) {
+    const char *found = environment_get(&run->environment, key);
+    return found != NULL && strcmp(found, value) == 0;
+}
+
+/* A saved run's own device against what its name promises is the run's matter; here only what the
+ * header says. */
+static void print_header_warnings(const page_t *page) {
+    const run_record_t *run = page->run;
+    if (run->finished == NULL)
+        fputs("- **The run did not finish:** it holds the cases that had ended, and its fastest "
+              "contender is the fastest of those.\n",
+              page->out);
+    if (run->n_dropped_lines > 0)
+        fputs("- The last line of `cases.jsonl` was half-written and was dropped.\n", page->out);
+    if (fact_is(run, "git.dirty", "true"))
+        fputs("- **The source tree had uncommitted changes:** the git revision alone does not give "
+              "the program that was measured.\n",
+              page->out);
+    const char *governor = environment_get(&run->environment, "host.governor");
+    if (governor != NULL && strcmp(governor, "performance") != 0) {
+        char *safe = markdown_text(governor);
+        fprintf(page->out,
+                "- The CPU's frequency governor was %s, not performance: host times may "
+                "drift.\n",
+                safe);
+        free(safe);
+    }
+    if (environment_get(&run->environment, "gpu.name") == NULL)
+        fputs("- No GPU was there in this run.\n", page->out);
+}
+
+void section_warnings(const page_t *page) {
+    page_heading(page, 2, "Warnings");
+    print_header_warnings(page);
+    print_stops(page);
+    fputc('\n', page->out);
+    print_statuses(page);
+    print_flags(page);
+}

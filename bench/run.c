@@ -1,0 +1,88 @@
+#include "run_internal.h"
+
+#include "ground/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Set by the first Ctrl-C; a second one ends the program at once. */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+static void catch_interrupts(void) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static status_t measure_all(run_state_t *run, error_t *err) {
+    TRY(run_calibrate(run, &interrupted, err));
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        size_t number = 0;
+        for (size_t at = 0; at < run->sweeps[s].n_cases && !interrupted; number++) {
+            group_t group = run_next_group(&run->sweeps[s], &at);
+            if (run->options->n_shards == 0 ||
+                number % run->options->n_shards == run->options->shard - 1)
+                TRY(run_measure(run, &group, &interrupted, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static status_t run_steps(run_state_t *state, error_t *err) {
+    TRY(run_load_sweeps(state, err));
+    TRY(run_prepare_folder(state, err));
+    TRY(run_survey(state, err));
+    TRY(run_compile(state, err));
+    TRY(measure_all(state, err));
+    TRY(run_close(state, err));
+    return run_print(state, err);
+}
+
+status_t run(const run_options_t *options, error_t *err) {
+    run_state_t state = {.options = options, .rates = DEVICE_RATES_UNKNOWN};
+    catch_interrupts();
+    status_t status = run_steps(&state, err);
+    if (status == STATUS_OK && interrupted)
+        status = error_set(err, STATUS_FAILED,
+                           "interrupted; finished cases are in %s: go on with the same command and "
+                           "--resume --out %s",
+                           state.folder, state.folder);
+    else if (status == STATUS_OK && state.n_bad > 0)
+        status = error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
+                           state.n_bad, state.progress.done, state.folder);
+    run_free_state(&state);
+    return status;
+}
+
+static void print_plan(run_state_t *state) {
+    FILE *out = state->options->print;
+    size_t n = 0, skipped = 0;
+    for (size_t s = 0; s < state->n_sweeps; s++) {
+        const sweep_t *sweep = &state->sweeps[s];
+        for (size_t i = 0; i < sweep->n_cases; i++, n++) {
+            char *reason = run_skip_reason(state, &sweep->cases[i]);
+            fprintf(out, "%-8s %s%s%s\n", reason != NULL ? "skip" : "run", sweep->cases[i].id,
+                    reason != NULL ? "  — " : "", reason != NULL ? reason : "");
+            skipped += reason != NULL;
+            free(reason);
+        }
+    }
+    fprintf(out, "%zu cases: %zu to run, %zu to skip\n", n, n - skipped, skipped);
+}
+
+status_t plan(const run_options_t *options, error_t *err) {
+    run_state_t state = {.options = options, .rates = DEVICE_RATES_UNKNOWN};
+    status_t status = run_load_sweeps(&state, err);
+    if (status == STATUS_OK)
+        status = run_survey(&state, err);
+    if (status == STATUS_OK)
+        print_plan(&state);
+    run_free_state(&state);
+    return status;
+}

@@ -1,0 +1,126 @@
+/* What `bench run` says at its end: one screen per case for a few cases, the headline table for
+ * many. */
+#include "run_internal.h"
+
+#include "ground/memory.h"
+#include "ground/units.h"
+#include "nouns/result_json.h"
+#include "report.h"
+#include "steps/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_CASES = 4 };
+
+static bool is_calibration(const case_result_t *result) {
+    return strcmp(result->spec.workload, "device") == 0 ||
+           (strcmp(result->spec.workload, "null") == 0 && strcmp(result->spec.engine, "cuda") == 0);
+}
+
+static void print_check(FILE *out, const char *when, const check_t *check) {
+    if (check->done)
+        fprintf(out, "  check %s  %s, relative L2 error %.2g (allowed %.2g), largest %.2g\n", when,
+                check->ok ? "ok" : "WRONG", check->rel_l2, check->tolerance, check->max_abs);
+}
+
+static void print_phases(FILE *out, const case_result_t *result) {
+    static const char *const HEADINGS[] = {"phase", "clock", "median", "95 % interval",
+                                           "p5",    "p95",   "n"};
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "llrrrrr");
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        const summary_t *s = &phase->summary;
+        if (s->n == 0)
+            continue;
+        table_add(&table, phase->name);
+        table_add(&table, clock_domain_name(phase->clock));
+        table_add(&table, units_time(a, s->median));
+        table_add_format(&table, "%s – %s", units_time(a, s->ci95[0]), units_time(b, s->ci95[1]));
+        table_add(&table, units_time(a, s->p5));
+        table_add(&table, units_time(a, s->p95));
+        table_add_format(&table, "%zu", s->n);
+    }
+    char *text = table_text(&table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(&table);
+}
+
+static void print_case(FILE *out, const case_result_t *result) {
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    fprintf(out, "%s  %s%s%s\n", result->spec.id, case_status_name(result->status),
+            result->reason != NULL ? ": " : "", result->reason != NULL ? result->reason : "");
+    if (result->device.name != NULL)
+        fprintf(out, "  on           %s\n", result->device.name);
+    print_check(out, "before", &result->before);
+    print_check(out, "after ", &result->after);
+    if (result_has_times(result))
+        print_phases(out, result);
+    if (isfinite(result->limit.frac))
+        fprintf(out, "  limit        %s (%s): %s is %s of it\n",
+                units_time(a, result->limit.limit_ns), result->limit.bound, result->limit.phase,
+                units_percent(b, result->limit.frac));
+    for (size_t i = 0; i < result->n_once; i++)
+        fprintf(out, "%s %s %s", i == 0 ? "  once        " : ",", result->once[i].name,
+                units_time(a, result->once[i].ns));
+    if (result->n_once > 0)
+        fputc('\n', out);
+    if (result->resources.arch != NULL)
+        fprintf(out, "  program      %s, %lld registers, %s shared, %s spilled, code %.12s…\n",
+                result->resources.arch, (long long)result->resources.registers,
+                units_bytes(a, (double)result->resources.shared_bytes),
+                units_bytes(b, (double)result->resources.spill_bytes),
+                result->resources.code_hash != NULL ? result->resources.code_hash : "?");
+    if (result_has_times(result))
+        fprintf(out, "  stopped      %s after %u rounds\n", stop_reason_name(result->stop),
+                result->rounds);
+    for (size_t i = 0; i < result->flags.n; i++)
+        fprintf(out, "  warning      %s\n", result->flags.items[i]);
+    fputc('\n', out);
+}
+
+static void print_json(FILE *out, const run_record_t *record) {
+    json_t *cases = json_array();
+    for (size_t i = 0; i < record->n_cases; i++)
+        json_array_append_new(cases, result_to_json(&record->cases[i]));
+    json_dumpf(cases, out, JSON_INDENT(1));
+    fputc('\n', out);
+    json_decref(cases);
+}
+
+static status_t print_record(FILE *out, const run_record_t *record, error_t *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < record->n_cases; i++)
+        n += !is_calibration(&record->cases[i]);
+    if (n <= FEW_CASES) {
+        for (size_t i = 0; i < record->n_cases; i++)
+            if (!is_calibration(&record->cases[i]))
+                print_case(out, &record->cases[i]);
+        return STATUS_OK;
+    }
+    char *headline;
+    TRY(report_headline(record, &headline, err));
+    fputs(headline, out);
+    free(headline);
+    return STATUS_OK;
+}
+
+status_t run_print(const run_state_t *run, error_t *err) {
+    FILE *out = run->options->print;
+    run_record_t record;
+    TRY(run_load(run->folder, &record, err));
+    status_t status = STATUS_OK;
+    if (run->options->json)
+        print_json(out, &record);
+    else
+        status = print_record(out, &record, err);
+    run_free(&record);
+    if (!run->options->quiet)
+        fprintf(stderr, "results: %s\n", run->folder);
+    return status;
+}

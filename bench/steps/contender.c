@@ -1,0 +1,371 @@
+#include "steps/contender.h"
+
+#include "ground/clock.h"
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "nouns/result_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUND_MOST_SAMPLES = 32, /* of each phase: enough rounds matter more than long ones */
+    ROUND_WARMUP_SAMPLES = 3,
+    ROUND_WARMUP_NS = 2000000,
+    WARMUP_SAMPLES = 3,
+    WARMUP_NS = 50000000,
+    WARMUP_STEP_NS = 25000000,
+    WARMUP_MOST_S = 3,
+};
+
+/* Samples taken with the clock under this share of its maximum are set apart. */
+static const double FULL_CLOCK_FRAC = 0.75;
+
+void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
+                    const program_t *program, const contender_settings_t *settings) {
+    *c = (contender_t){.worker = worker, .program = program, .settings = settings, .live = true};
+    result_init(&c->result, spec);
+    result_init(&c->apart, spec);
+    stopping_init(&c->stopping, &settings->measure);
+}
+
+void contender_free(contender_t *c) {
+    result_free(&c->result);
+    result_free(&c->apart);
+}
+
+static void drop(contender_t *c, case_status_t status, const char *reason) {
+    c->live = false;
+    c->result.status = status;
+    free(c->result.reason);
+    c->result.reason = mem_text(reason);
+}
+
+/* Ask about this case; NULL when it failed, and then the contender is not live any more. */
+static json_t *ask(contender_t *c, json_t *request) {
+    json_t *answer;
+    error_t err = ERROR_INIT;
+    if (worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) != STATUS_OK) {
+        drop(c, CASE_FAILED, err.text);
+        return NULL;
+    }
+    const char *status = json_string_value(json_object_get(answer, "status"));
+    if (strcmp(status, "ok") == 0)
+        return answer;
+    const char *reason = json_string_value(json_object_get(answer, "reason"));
+    drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
+         reason != NULL ? reason : "the worker gave no reason");
+    json_decref(answer);
+    return NULL;
+}
+
+static void read_once(case_result_t *result, const json_t *once) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)once, name, value) {
+        result_add_once(result, name, json_number_value(value));
+    }
+}
+
+static void read_phases(contender_t *c, const json_t *phases) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)phases, name, value) {
+        clock_domain_t clock = CLOCK_HOST;
+        if (json_is_string(value))
+            clock_domain_parse(json_string_value(value), &clock);
+        result_add_phase(&c->result, name, clock);
+        result_add_phase(&c->apart, name, clock);
+    }
+}
+
+static void read_resources(contender_t *c, const json_t *json) {
+    resources_t *r = &c->result.resources;
+    const json_t *occupancy = json_object_get(json, "occupancy_frac");
+    if (json_is_number(occupancy))
+        r->occupancy_frac = json_number_value(occupancy);
+    r->peak_device_bytes = json_integer_value(json_object_get(json, "peak_device_bytes"));
+    if (c->program == NULL)
+        return;
+    free(r->arch);
+    free(r->code_hash);
+    r->arch = mem_text(c->program->arch);
+    r->code_hash = mem_text(c->program->code_hash);
+    r->registers = c->program->registers;
+    r->shared_bytes = c->program->shared_bytes;
+    r->spill_bytes = c->program->spill_bytes;
+}
+
+static json_t *open_request(const contender_t *c) {
+    json_t *program = json_null();
+    if (c->program != NULL)
+        program = json_pack("{s:s, s:s}", "cubin", c->program->cubin, "arch", c->program->arch);
+    return json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case",
+                     case_to_json(&c->result.spec), "seed", (json_int_t)c->settings->seed,
+                     "program", program, "profile", c->settings->profile);
+}
+
+/* A worker that died under another contender took this one's open case with it: open it again. */
+static bool ensure_open(contender_t *c, bool first) {
+    error_t err = ERROR_INIT;
+    if (!first && c->worker->running && c->generation == c->worker->generation)
+        return true;
+    if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK) {
+        drop(c, c->worker->cannot != NULL ? CASE_SKIPPED : CASE_FAILED, err.text);
+        return false;
+    }
+    json_t *answer = ask(c, open_request(c));
+    if (answer == NULL)
+        return false;
+    c->generation = c->worker->generation;
+    if (first) {
+        read_once(&c->result, json_object_get(c->worker->hello, "once_ns"));
+        read_once(&c->result, json_object_get(answer, "once_ns"));
+        if (c->program != NULL && !c->program->cached)
+            result_add_once(&c->result, "compile", c->program->compile_ns);
+        read_phases(c, json_object_get(answer, "phases"));
+        read_resources(c, json_object_get(answer, "resources"));
+        const json_t *device = json_object_get(c->worker->hello, "device");
+        c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));
+    }
+    json_decref(answer);
+    return true;
+}
+
+void contender_open(contender_t *c) {
+    if (c->program != NULL && c->program->status != PROGRAM_OK) {
+        drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
+             c->program->reason);
+        return;
+    }
+    ensure_open(c, true);
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------
+ */
+
+static json_t *ask_output(contender_t *c, const char *folder) {
+    if (!ensure_open(c, false))
+        return NULL;
+    return ask(
+        c, json_pack("{s:s, s:s, s:s}", "op", "output", "id", c->result.spec.id, "path", folder));
+}
+
+status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err) {
+    char *folder;
+    *reference = (reference_t){0};
+    TRY(fs_temporary_folder(&folder, err));
+    contender_open(oracle);
+    json_t *answer = oracle->live ? ask_output(oracle, folder) : NULL;
+    status_t status = STATUS_FAILED;
+    if (answer != NULL) {
+        text_list_t names = {0};
+        size_t i;
+        json_t *name;
+        json_array_foreach(json_object_get(answer, "arrays"), i, name) {
+            if (json_is_string(name))
+                text_list_add(&names, json_string_value(name));
+        }
+        status = reference_load(folder, &names, reference, err);
+        text_list_free(&names);
+        json_decref(answer);
+    } else {
+        error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
+    }
+    fs_remove_tree(folder, NULL);
+    free(folder);
+    return status;
+}
+
+void contender_check(contender_t *c, const reference_t *reference, double tolerance,
+                     check_t *check) {
+    char *folder, *reason = NULL;
+    error_t err = ERROR_INIT;
+    if (!c->live)
+        return;
+    if (fs_temporary_folder(&folder, &err) != STATUS_OK) {
+        drop(c, CASE_FAILED, err.text);
+        return;
+    }
+    json_t *answer = ask_output(c, folder);
+    if (answer != NULL) {
+        verify_outputs(reference, folder, tolerance, check, &reason);
+        if (!check->ok)
+            drop(c, CASE_WRONG, reason);
+    }
+    free(reason);
+    json_decref(answer);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+}
+
+/* ---- samples ----------------------------------------------------------------------------------
+ */
+
+static nvml_reading_t read_device(contender_t *c) {
+    nvml_reading_t reading = {NAN, NAN, NAN, 0};
+    if (c->settings->nvml == NULL || strcmp(c->result.spec.device, "cuda") != 0)
+        return reading;
+    reading = nvml_read(c->settings->nvml);
+    device_state_t *device = &c->result.device;
+    const double values[3] = {reading.sm_mhz, reading.power_w, reading.temperature_c};
+    double *ranges[3] = {device->sm_mhz, device->power_w, device->temperature_c};
+    for (int i = 0; i < 3; i++) {
+        if (!(values[i] >= ranges[i][0]))
+            ranges[i][0] = values[i];
+        if (!(values[i] <= ranges[i][1]))
+            ranges[i][1] = values[i];
+    }
+    nvml_throttle_names(reading.throttle, &device->throttle);
+    return reading;
+}
+
+static json_t *ask_sample(contender_t *c, double budget_s, int samples, bool warm_up) {
+    if (!ensure_open(c, false))
+        return NULL;
+    return ask(c, json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:i}", "op", "sample", "id",
+                            c->result.spec.id, "round", (int)c->stopping.rounds, "budget_ns",
+                            (json_int_t)(budget_s * 1e9), "max_samples", samples, "warmup_samples",
+                            warm_up ? ROUND_WARMUP_SAMPLES : 0, "warmup_ns",
+                            warm_up ? ROUND_WARMUP_NS : 0));
+}
+
+void contender_warm_up(contender_t *c) {
+    int64_t start_ns = clock_ns(), now_ns = start_ns;
+    size_t samples = 0;
+    double clock_mhz = NAN, before_mhz;
+    bool settled;
+    do {
+        before_mhz = clock_mhz;
+        json_t *answer = ask_sample(c, WARMUP_STEP_NS / 1e9, 1 << 20, false);
+        if (answer == NULL)
+            return;
+        const char *name;
+        json_t *array;
+        size_t most = 0;
+        json_object_foreach(json_object_get(answer, "phases"), name, array) {
+            if (json_array_size(array) > most)
+                most = json_array_size(array);
+        }
+        samples += most;
+        json_decref(answer);
+        clock_mhz = read_device(c).sm_mhz;
+        /* Two readings alike; where there is no clock to read, time and count decide. */
+        settled = isnan(clock_mhz) || clock_mhz <= before_mhz * 1.01;
+        now_ns = clock_ns();
+    } while (now_ns - start_ns < (int64_t)WARMUP_MOST_S * 1000000000 &&
+             (!settled || samples < WARMUP_SAMPLES || now_ns - start_ns < WARMUP_NS));
+    c->result.warmup_ns = (double)(now_ns - start_ns);
+    /* Readings so far belong to the warm-up. */
+    for (int i = 0; i < 2; i++)
+        c->result.device.sm_mhz[i] = c->result.device.power_w[i] =
+            c->result.device.temperature_c[i] = NAN;
+    text_list_free(&c->result.device.throttle);
+}
+
+/* Copy the answer's arrays into `into`; every declared phase must have numbers only. */
+static bool add_samples(contender_t *c, case_result_t *into, const json_t *answer) {
+    const json_t *phases = json_object_get(answer, "phases");
+    for (size_t i = 0; i < into->n_phases; i++) {
+        const json_t *array = json_object_get(phases, into->phases[i].name);
+        size_t n = json_array_size(array);
+        double *values = mem_zeroed(n, sizeof *values);
+        bool good = n > 0;
+        for (size_t k = 0; k < n; k++) {
+            const json_t *value = json_array_get(array, k);
+            good = good && json_is_number(value);
+            values[k] = json_number_value(value);
+        }
+        if (good)
+            phase_add_round(&into->phases[i], values, n);
+        free(values);
+        if (good)
+            continue;
+        char *reason =
+            mem_format("the worker's answer has no numbers for phase \"%s\"", into->phases[i].name);
+        drop(c, CASE_FAILED, reason);
+        free(reason);
+        return false;
+    }
+    return true;
+}
+
+static bool throttled(const contender_t *c, const nvml_reading_t *reading) {
+    return reading->throttle != 0 ||
+           reading->sm_mhz < FULL_CLOCK_FRAC * c->settings->max_sm_mhz; /* false for NaN */
+}
+
+void contender_round(contender_t *c) {
+    const measure_options_t *measure = &c->settings->measure;
+    int64_t start_ns = clock_ns();
+    json_t *answer = c->settings->profile
+                         ? ask_sample(c, 0, 1, false)
+                         : ask_sample(c, measure->round_s, ROUND_MOST_SAMPLES, true);
+    if (answer == NULL)
+        return;
+    nvml_reading_t after = read_device(c);
+    bool good = add_samples(c, throttled(c, &after) ? &c->apart : &c->result, answer);
+    json_decref(answer);
+    if (!good)
+        return;
+    double round_s = (double)(clock_ns() - start_ns) / 1e9;
+    c->result.stop = stopping_after_round(&c->stopping, &c->result, round_s);
+    if (c->settings->profile)
+        c->result.stop = STOP_SINGLE;
+    c->result.rounds = c->stopping.rounds;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+/* Throttled rounds stay out of the numbers; where too few others are left, the case says so, and
+ * its numbers are those of all rounds. */
+static void settle_throttled(contender_t *c) {
+    size_t kept = SIZE_MAX, set_apart = 0;
+    for (size_t i = 0; i < c->result.n_phases; i++) {
+        c->result.phases[i].n_throttled = c->apart.phases[i].n_samples;
+        if (c->result.phases[i].n_samples < kept)
+            kept = c->result.phases[i].n_samples;
+        if (c->apart.phases[i].n_samples > set_apart)
+            set_apart = c->apart.phases[i].n_samples;
+    }
+    if (set_apart == 0 || kept >= c->settings->measure.min_samples)
+        return;
+    for (size_t i = 0; i < c->result.n_phases; i++) {
+        const phase_t *apart = &c->apart.phases[i];
+        for (size_t r = 0; r < apart->n_rounds; r++)
+            phase_add_round(&c->result.phases[i], apart->samples + apart->round_starts[r],
+                            apart->round_starts[r + 1] - apart->round_starts[r]);
+    }
+    char *reasons = text_list_join(&c->result.device.throttle, ", ");
+    char *reason = mem_format("only %zu samples at full clocks (%s)", kept,
+                              reasons[0] != '\0' ? reasons : "SM clock under 75 % of its maximum");
+    c->result.status = CASE_THROTTLED;
+    free(c->result.reason);
+    c->result.reason = reason;
+    free(reasons);
+}
+
+void contender_finish(contender_t *c) {
+    if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
+        json_t *answer = NULL;
+        error_t err = ERROR_INIT;
+        status_t status = worker_link_ask(
+            c->worker, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id),
+            c->settings->timeout_s, &answer, &err);
+        if (status != STATUS_OK && c->live)
+            drop(c, CASE_FAILED, err.text);
+        const json_t *own = json_object_get(answer, "results");
+        if (json_object_size(own) > 0) {
+            char *text = json_dumps(own, JSON_COMPACT);
+            c->result.results_json = mem_text(text);
+            free(text);
+        }
+        json_decref(answer);
+    }
+    if (c->live)
+        settle_throttled(c);
+    for (size_t i = 0; i < c->result.n_phases; i++)
+        phase_summarise(&c->result.phases[i]);
+}

@@ -1,0 +1,50 @@
+/* One contender of a group while it is measured: its case, its worker, and what they say to each
+ * other. Whatever goes wrong ends up as the result's status and reason; the sweep goes on. */
+#ifndef BENCH_CONTENDER_H
+#define BENCH_CONTENDER_H
+
+#include "doors/nvml.h"
+#include "steps/compile.h"
+#include "steps/stopping.h"
+#include "steps/verify.h"
+#include "steps/worker_link.h"
+
+typedef struct contender_settings {
+    measure_options_t measure;
+    uint64_t seed;
+    double timeout_s;  /* longest wait for one answer */
+    nvml_t *nvml;      /* NULL: clocks are not read */
+    double max_sm_mhz; /* NaN when unknown */
+    bool profile;      /* one run, nothing else */
+} contender_settings_t;
+
+typedef struct contender {
+    case_result_t result;
+    worker_link_t *worker;
+    const program_t *program; /* NULL: needs none */
+    const contender_settings_t *settings;
+    bool live;           /* may still be measured */
+    unsigned generation; /* of the worker that it is open in */
+    stopping_t stopping;
+    case_result_t apart; /* phases of the rounds that were set apart as throttled */
+} contender_t;
+
+void contender_init(contender_t *contender, const case_t *spec, worker_link_t *worker,
+                    const program_t *program, const contender_settings_t *settings);
+void contender_free(contender_t *contender);
+
+/* Start the worker if need be and open the case. On failure the contender is not live any more. */
+void contender_open(contender_t *contender);
+/* Open the case of an oracle and have its output in `reference`. */
+status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
+/* Run once on poisoned buffers and compare; a wrong one is not live any more. */
+void contender_check(contender_t *contender, const reference_t *reference, double tolerance,
+                     check_t *check);
+/* Warm up: at least 3 samples and 50 ms, and until the clock has stopped rising; at most 3 s. */
+void contender_warm_up(contender_t *contender);
+/* One round; afterwards result.stop is not STOP_NONE if it was the last. */
+void contender_round(contender_t *contender);
+/* Close the case and summarise. */
+void contender_finish(contender_t *contender);
+
+#endif

@@ -1,0 +1,94 @@
+#include "steps/judge.h"
+
+#include "ground/memory.h"
+#include "ground/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN};
+
+/* Two medians of one kernel by two methods may differ by this much without a contradiction. */
+static const double SLACK = 1.05;
+
+void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
+    if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
+        return;
+    if (strcmp(result->spec.workload, "device") == 0) {
+        double bytes = 2 * (double)case_param_int(&result->spec, "bytes", 0);
+        double rate = bytes / result_median(result, "kernel") * 1e9;
+        if (bytes > 4 * rates->l2_bytes)
+            rates->dram_bytes_per_s = rate;
+        else if (bytes < rates->l2_bytes)
+            rates->l2_bytes_per_s = rate;
+    } else if (strcmp(result->spec.workload, "null") == 0) {
+        rates->launch_ns = result_median(result, "kernel_graph");
+        rates->event_ns = result_median(result, "event_pair");
+    }
+}
+
+/* The phase that shows the computation alone, the least disturbed one first. */
+static const phase_t *bare_compute(const case_result_t *result) {
+    static const char *const NAMES[] = {"kernel_graph", "kernel", "forward_device", "forward"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        const phase_t *phase = result_phase(result, NAMES[i]);
+        if (phase != NULL && phase->summary.n > 0)
+            return phase;
+    }
+    return NULL;
+}
+
+static void set_bound(limit_t *limit, const char *bound, double ns) {
+    if (!isfinite(ns) || (isfinite(limit->limit_ns) && ns <= limit->limit_ns))
+        return;
+    free(limit->bound);
+    limit->bound = mem_text(bound);
+    limit->limit_ns = ns;
+}
+
+void judge_limit(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
+    workload_cost_t cost = workload->cost(&result->spec);
+    limit_t *limit = &result->limit;
+    limit->bytes = cost.bytes;
+    limit->flops = cost.flops;
+    const phase_t *phase = bare_compute(result);
+    if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
+        !result_has_times(result))
+        return;
+    /* Runs repeat on the same buffers: what fits into the L2 stays there. */
+    bool fits = cost.working_set_bytes < rates->l2_bytes;
+    set_bound(limit, fits ? "l2" : "dram",
+              cost.bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
+    set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
+    set_bound(limit, "launch", rates->launch_ns);
+    free(limit->phase);
+    limit->phase = mem_text(phase->name);
+    limit->frac = limit->limit_ns / phase->summary.median;
+}
+
+static void flag_order(case_result_t *result, const char *slow, const char *fast,
+                       const char *meaning) {
+    double slow_ns = result_median(result, slow), fast_ns = result_median(result, fast);
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (fast_ns > SLACK * slow_ns)
+        text_list_add_format(&result->flags, "implausible: %s (%s %s, %s %s)", meaning, fast,
+                             units_time(a, fast_ns), slow, units_time(b, slow_ns));
+}
+
+void judge_plausible(case_result_t *result, const device_rates_t *rates) {
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!result_has_times(result))
+        return;
+    if (result->limit.frac > SLACK)
+        text_list_add_format(&result->flags, "implausible: faster than the %s limit (%s of it)",
+                             result->limit.bound, units_percent(a, result->limit.frac));
+    flag_order(result, "kernel_stream", "kernel_graph", "slower in a graph than back to back");
+    flag_order(result, "kernel", "kernel_stream", "slower back to back than alone");
+    double kernel_ns = result_median(result, "kernel");
+    if (strcmp(result->spec.engine, "cuda") == 0 && kernel_ns < rates->event_ns)
+        text_list_add_format(&result->flags, "implausible: kernel %s, under the event floor of %s",
+                             units_time(a, kernel_ns), units_time(b, rates->event_ns));
+    if (result_median(result, "residual") < 0)
+        text_list_add(&result->flags, "implausible: the total is less than the sum of its phases");
+}

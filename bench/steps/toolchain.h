@@ -1,0 +1,48 @@
+/* The two compilers behind one face: NVRTC in this process, or nvcc as a child. */
+#ifndef BENCH_TOOLCHAIN_H
+#define BENCH_TOOLCHAIN_H
+
+#include "ground/error.h"
+#include "ground/text.h"
+#include "steps/compile_source.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum compiler { COMPILER_NVRTC, COMPILER_NVCC } compiler_t;
+
+typedef struct toolchain {
+    compiler_t kind;
+    char *root;        /* the project's folder */
+    char *label;       /* "NVRTC 13.0", for people */
+    char *path;        /* of the library or program */
+    char *fingerprint; /* for cache keys: kind and version as exactly as it tells them */
+    text_list_t archs; /* "sm_75", …, ascending */
+    char *include;     /* CUDA's own headers for NVRTC, or NULL; nvcc knows its own */
+    struct nvrtc *nvrtc;
+} toolchain_t;
+
+typedef struct toolchain_output {
+    bool ok;
+    char *log;
+    char *cubin; /* NULL unless ok */
+    size_t cubin_bytes;
+} toolchain_output_t;
+
+/* Fails where the compiler is absent; the message says how to get it. */
+status_t toolchain_open(compiler_t kind, const char *root, toolchain_t *tools, error_t *err);
+void toolchain_close(toolchain_t *tools);
+
+/* NULL when it compiles for `arch`, else why not; the caller frees it. */
+char *toolchain_refuses(const toolchain_t *tools, const char *arch);
+
+/* Options other than the architecture and -D, in a fixed order: part of the cache key. */
+void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options);
+
+/* Compile; may be called from several threads at once. A program that does not compile is
+ * `ok == false` with its log, an error means that the compiler itself could not be run. */
+status_t toolchain_compile(const toolchain_t *tools, const source_t *source, const char *arch,
+                           const text_list_t *defines, toolchain_output_t *output, error_t *err);
+void toolchain_output_free(toolchain_output_t *output);
+
+#endif

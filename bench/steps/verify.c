@@ -1,0 +1,106 @@
+#include "steps/verify.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static status_t load_array(const char *folder, const char *name, npy_t *array, error_t *err) {
+    char *file = mem_format("%s.npy", name);
+    char *path = fs_join(folder, file);
+    status_t status = npy_read(path, array, err);
+    free(path);
+    free(file);
+    return status;
+}
+
+status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
+                        error_t *err) {
+    *reference = (reference_t){.arrays = mem_zeroed(names->n, sizeof(npy_t))};
+    for (size_t i = 0; i < names->n; i++) {
+        if (load_array(folder, names->items[i], &reference->arrays[i], err) != STATUS_OK) {
+            reference_free(reference);
+            return err->status;
+        }
+        text_list_add(&reference->names, names->items[i]);
+    }
+    return STATUS_OK;
+}
+
+void reference_free(reference_t *reference) {
+    for (size_t i = 0; i < reference->names.n; i++)
+        npy_free(&reference->arrays[i]);
+    free(reference->arrays);
+    text_list_free(&reference->names);
+    *reference = (reference_t){0};
+}
+
+static bool same_shape(const npy_t *a, const npy_t *b) {
+    if (a->n_dimensions != b->n_dimensions)
+        return false;
+    return memcmp(a->shape, b->shape, a->n_dimensions * sizeof *a->shape) == 0;
+}
+
+/* NaN anywhere makes both errors NaN. */
+static void compare(const npy_t *found, const npy_t *expected, double *rel_l2, double *max_abs,
+                    size_t *worst) {
+    double difference = 0, norm = 0;
+    *max_abs = 0;
+    *worst = 0;
+    for (size_t i = 0; i < expected->n; i++) {
+        double d = found->values[i] - expected->values[i];
+        difference += d * d;
+        norm += expected->values[i] * expected->values[i];
+        if (!(fabs(d) <= *max_abs) && !isnan(*max_abs)) {
+            *max_abs = fabs(d);
+            *worst = i;
+        }
+    }
+    *rel_l2 = norm > 0 ? sqrt(difference / norm) : sqrt(difference);
+}
+
+static void check_array(const npy_t *found, const npy_t *expected, const char *name, check_t *check,
+                        char **reason) {
+    if (!same_shape(found, expected)) {
+        check->ok = false;
+        *reason =
+            mem_format("%s has %zu elements in %u dimensions, the oracle's has %zu in %u", name,
+                       found->n, found->n_dimensions, expected->n, expected->n_dimensions);
+        return;
+    }
+    double rel_l2, max_abs;
+    size_t worst;
+    compare(found, expected, &rel_l2, &max_abs, &worst);
+    if (!(rel_l2 <= check->rel_l2))
+        check->rel_l2 = rel_l2;
+    if (!(max_abs <= check->max_abs))
+        check->max_abs = max_abs;
+    if (rel_l2 <= check->tolerance)
+        return;
+    check->ok = false;
+    *reason = mem_format(
+        "%s differs from the oracle: relative L2 error %.3g, allowed %.3g; worst at "
+        "element %zu: %.9g, expected %.9g",
+        name, rel_l2, check->tolerance, worst, found->values[worst], expected->values[worst]);
+}
+
+void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
+                    check_t *check, char **reason) {
+    *reason = NULL;
+    *check = (check_t){.done = reference->names.n > 0, .ok = true, .tolerance = tolerance};
+    for (size_t i = 0; i < reference->names.n && check->ok; i++) {
+        const char *name = reference->names.items[i];
+        npy_t found;
+        error_t err = ERROR_INIT;
+        if (load_array(folder, name, &found, &err) != STATUS_OK) {
+            check->ok = false;
+            check->rel_l2 = check->max_abs = NAN;
+            *reason = mem_format("no output: %s", err.text);
+            return;
+        }
+        check_array(&found, &reference->arrays[i], name, check, reason);
+        npy_free(&found);
+    }
+}

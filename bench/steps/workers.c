@@ -1,0 +1,86 @@
+#include "steps/workers.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char *workers_python(const char *root) {
+    const char *chosen = getenv("BENCH_PYTHON");
+    if (chosen != NULL && chosen[0] != '\0')
+        return mem_text(chosen);
+    char *own = mem_format("%s/.venv/bin/python3", root);
+    if (fs_exists(own))
+        return own;
+    free(own);
+    return fs_find_program("python3");
+}
+
+static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
+                            error_t *err) {
+    char *script = mem_format("%s/reference_%s/worker.py", workers->root, spec->engine);
+    char *python = workers_python(workers->root);
+    status_t status = STATUS_OK;
+    if (!fs_exists(script))
+        status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s is not there",
+                           spec->engine, script);
+    else if (python == NULL)
+        status = error_set(err, STATUS_USAGE, "no python3 on $PATH to run %s", script);
+    if (status == STATUS_OK) {
+        text_list_add(argv, python);
+        text_list_add(argv, script);
+        text_list_add(argv, "--device");
+        text_list_add(argv, spec->device);
+    }
+    free(python);
+    free(script);
+    return status;
+}
+
+static status_t own_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
+                         error_t *err) {
+    char *self;
+    TRY(fs_executable(&self, err));
+    text_list_add(argv, self);
+    text_list_add(argv, "worker");
+    text_list_add_format(argv, "--engine=%s", spec->engine);
+    text_list_add_format(argv, "--device=%d", workers->device);
+    free(self);
+    return STATUS_OK;
+}
+
+status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
+                      worker_link_t **link, error_t *err) {
+    char engine[32];
+    char *label =
+        mem_format("%s%s%s", case_engine_label(spec, engine), role[0] != '\0' ? "-" : "", role);
+    for (size_t i = 0; i < workers->n; i++)
+        if (strcmp(workers->items[i]->label, label) == 0) {
+            *link = workers->items[i];
+            free(label);
+            return STATUS_OK;
+        }
+    text_list_t argv = {0};
+    status_t status = case_engine_is_built_in(spec->engine) ? own_argv(workers, spec, &argv, err)
+                                                : python_argv(workers, spec, &argv, err);
+    if (status == STATUS_OK) {
+        *link = mem_zeroed(1, sizeof **link);
+        worker_link_init(*link, label, argv);
+        workers->items = mem_resize(workers->items, workers->n + 1, sizeof *workers->items);
+        workers->items[workers->n++] = *link;
+    } else {
+        text_list_free(&argv);
+    }
+    free(label);
+    return status;
+}
+
+void workers_free(workers_t *workers) {
+    for (size_t i = 0; i < workers->n; i++) {
+        worker_link_free(workers->items[i]);
+        free(workers->items[i]);
+    }
+    free(workers->items);
+    *workers = (workers_t){0};
+}

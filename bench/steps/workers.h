@@ -1,0 +1,28 @@
+/* The worker processes of a run, one of each kind: found by the engine and device of a case,
+ * started when first needed. Engines cuda, cpu and null are this program itself (`bench worker`);
+ * every other engine NAME is reference_NAME/worker.py, which is how a new framework is added
+ * without any C. */
+#ifndef BENCH_WORKERS_H
+#define BENCH_WORKERS_H
+
+#include "nouns/case.h"
+#include "steps/worker_link.h"
+
+typedef struct workers {
+    const char *root;
+    int device; /* index of the CUDA device */
+    worker_link_t **items;
+    size_t n;
+} workers_t;
+
+/* The worker for this case; not started yet. `role` sets apart a second process of the same kind
+ * ("oracle"); "" is the usual one. */
+status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
+                      worker_link_t **link, error_t *err);
+void workers_free(workers_t *workers);
+
+/* The Python that runs reference_NAME/worker.py: $BENCH_PYTHON, <root>/.venv/bin/python3, or
+ * python3 on $PATH; NULL when there is none. The caller frees it. */
+char *workers_python(const char *root);
+
+#endif

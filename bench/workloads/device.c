@@ -1,0 +1,43 @@
+#include "workloads/table.h"
+
+/* What the device itself can do: the copy bandwidth measured here, in the same run, is the roof
+ * that other cases are held against. */
+static const param_spec_t PARAMS[] = {
+    {.name = "bytes",
+     .summary = "size of the buffer that is copied",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 1099511627776.0, /* 1 TiB */
+     .standard = "1073741824",
+     .always_in_id = true},
+};
+
+/* Every byte is read once and written once. */
+static workload_cost_t cost(const case_t *spec) {
+    double moved_bytes = 2 * (double)case_param_int(spec, "bytes", 0);
+    return (workload_cost_t){
+        .bytes = moved_bytes, .working_set_bytes = moved_bytes, .device_bytes = moved_bytes};
+}
+
+/* A copy rounds nothing. */
+static double tolerance(const case_t *spec) {
+    (void)spec;
+    return 1e-12;
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    text_list_add_format(defines, "BYTES=%lld", (long long)case_param_int(spec, "bytes", 0));
+}
+
+const workload_t workload_device = {
+    .name = "device",
+    .summary = "copy within the device's memory: the bandwidth that limits are computed from",
+    .params = PARAMS,
+    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .dtypes = (const char *const[]){"f32", NULL},
+    .cuda_builtin = (const char *const[]){"copy", NULL},
+    .cpu_variants = (const char *const[]){"copy", NULL},
+    .cost = cost,
+    .tolerance = tolerance,
+    .constants = constants,
+};

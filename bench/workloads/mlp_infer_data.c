@@ -1,0 +1,91 @@
+#include "workloads/mlp_infer_data.h"
+
+#include "ground/memory.h"
+#include "ground/rng.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { STREAM_X = 1, STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
+
+static mlp_data_t *shared; /* the cases that are open in this process */
+
+static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
+#pragma omp parallel for schedule(dynamic)
+    for (size_t first = 0; first < n; first += CHUNK)
+        rng_fill_uniform(values + first, n - first < CHUNK ? n - first : CHUNK, seed, stream, first,
+                         -bound, bound);
+}
+
+static bool same(const mlp_data_t *a, const mlp_data_t *b) {
+    if (a->batch != b->batch || a->n_layers != b->n_layers || a->seed != b->seed)
+        return false;
+    for (size_t l = 0; l <= a->n_layers; l++)
+        if (a->sizes[l] != b->sizes[l])
+            return false;
+    return true;
+}
+
+static mlp_data_t *make(const mlp_data_t *shape) {
+    mlp_data_t *data = mem_zeroed(1, sizeof *data);
+    *data = *shape;
+    for (size_t l = 0; l < data->n_layers; l++)
+        data->n_weights += (data->sizes[l] + 1) * data->sizes[l + 1];
+    data->x = mem_zeroed(data->batch * data->sizes[0], sizeof *data->x);
+    data->weights = mem_zeroed(data->n_weights, sizeof *data->weights);
+    fill(data->x, data->batch * data->sizes[0], data->seed, STREAM_X, 1.0f);
+    float *next = data->weights;
+    for (size_t l = 0; l < data->n_layers; l++) {
+        size_t in = data->sizes[l], out = data->sizes[l + 1];
+        /* torch.nn.Linear's own range, so that activations keep their scale. */
+        float bound = (float)(1.0 / sqrt((double)in));
+        fill(next, in * out, data->seed, STREAM_W + 2 * (uint32_t)l, bound);
+        data->w[l] = next;
+        next += in * out;
+        fill(next, out, data->seed, STREAM_B + 2 * (uint32_t)l, bound);
+        data->b[l] = next;
+        next += out;
+    }
+    return data;
+}
+
+const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {
+    const value_t *layers = case_param(spec, "layers");
+    mlp_data_t shape = {.batch = (size_t)case_param_int(spec, "batch", 1),
+                        .n_layers = layers->n_ints - 1,
+                        .seed = seed};
+    for (size_t l = 0; l <= shape.n_layers; l++)
+        shape.sizes[l] = (size_t)layers->ints[l];
+    mlp_data_t *data = shared;
+    while (data != NULL && !same(data, &shape))
+        data = data->next;
+    if (data == NULL) {
+        data = make(&shape);
+        data->next = shared;
+        shared = data;
+    }
+    data->users++;
+    return data;
+}
+
+void mlp_data_release(const mlp_data_t *data) {
+    for (mlp_data_t **at = &shared; *at != NULL; at = &(*at)->next) {
+        if (*at != data || --(*at)->users > 0)
+            continue;
+        mlp_data_t *dead = *at;
+        *at = dead->next;
+        free(dead->x);
+        free(dead->weights);
+        free(dead);
+        return;
+    }
+}
+
+size_t mlp_data_inputs(const mlp_data_t *data) {
+    return data->sizes[0];
+}
+
+size_t mlp_data_outputs(const mlp_data_t *data) {
+    return data->sizes[data->n_layers];
+}

@@ -1,0 +1,34 @@
+/* Inputs and weights of an mlp_infer case, from Philox: the same bits as in every other engine
+ * (streams and ranges: docs/worker-protocol.md, "Data"). Cases of the same shape and seed share one
+ * copy. */
+#ifndef BENCH_MLP_INFER_DATA_H
+#define BENCH_MLP_INFER_DATA_H
+
+#include "nouns/case.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MLP_MAX_LAYERS = 7 };
+
+typedef struct mlp_data {
+    size_t batch;
+    size_t n_layers;                  /* weight matrices */
+    size_t sizes[MLP_MAX_LAYERS + 1]; /* inputs, hidden layers, outputs */
+    uint64_t seed;
+    float *x;       /* (batch, sizes[0]) */
+    float *weights; /* W_1, b_1, W_2, b_2, … packed; W_l is (sizes[l], sizes[l-1]) row-major */
+    size_t n_weights;
+    const float *w[MLP_MAX_LAYERS], *b[MLP_MAX_LAYERS]; /* into weights */
+    unsigned users;
+    struct mlp_data *next;
+} mlp_data_t;
+
+/* Every take needs a release; the last one frees. Not for several threads at once. */
+const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed);
+void mlp_data_release(const mlp_data_t *data);
+
+size_t mlp_data_inputs(const mlp_data_t *data);  /* sizes[0] */
+size_t mlp_data_outputs(const mlp_data_t *data); /* sizes[n_layers] */
+
+#endif

@@ -1,0 +1,127 @@
+/* The steps of one sample on the GPU. */
+#include "workloads/mlp_infer_cuda.h"
+
+#include <stdlib.h>
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+static size_t array_bytes(const mlp_cuda_t *s, size_t array) {
+    const mlp_data_t *d = s->data;
+    size_t layer = array % d->n_layers;
+    size_t rows = d->sizes[layer + 1];
+    return (array < d->n_layers ? rows * d->sizes[layer] : rows) * sizeof(float);
+}
+
+static const float *array_data(const mlp_cuda_t *s, size_t array) {
+    size_t n = s->data->n_layers;
+    return array < n ? s->data->w[array] : s->data->b[array - n];
+}
+
+static size_t n_arrays(const mlp_cuda_t *s) {
+    return s->weights_by_value ? 0 : 2 * s->data->n_layers;
+}
+
+bool mlp_cuda_allocates(const mlp_cuda_t *s) {
+    bool weights = n_arrays(s) > 0 && s->upload;
+    return s->alloc != ALLOC_ARENA && (s->copy != COPY_MAPPED || weights);
+}
+
+bool mlp_cuda_copies_in(const mlp_cuda_t *s) {
+    return s->copy != COPY_MAPPED || (n_arrays(s) > 0 && s->upload);
+}
+
+bool mlp_cuda_copies_out(const mlp_cuda_t *s) {
+    return s->copy != COPY_MAPPED;
+}
+
+static status_t take(mlp_cuda_t *s, bool fixed, size_t bytes, cu_pointer_t *pointer, error_t *err) {
+    if (!fixed && s->alloc == ALLOC_ASYNC)
+        CUDA(alloc_async(pointer, bytes, s->gpu->stream));
+    else
+        CUDA(alloc(pointer, bytes));
+    return STATUS_OK;
+}
+
+/* Everything that a sample needs and `fixed` does not already give. */
+status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
+    bool fixed = buffers == &s->fixed;
+    if (!fixed)
+        *buffers = s->fixed;
+    if (!fixed && s->alloc == ALLOC_ARENA)
+        return STATUS_OK;
+    if (s->copy == COPY_MAPPED) {
+        CUDA(host_device_pointer(&buffers->x, s->x, 0));
+        CUDA(host_device_pointer(&buffers->y, s->y, 0));
+    } else {
+        TRY(take(s, fixed, s->x_bytes, &buffers->x, err));
+        TRY(take(s, fixed, s->y_bytes, &buffers->y, err));
+    }
+    if (fixed || s->upload)
+        for (size_t i = 0; i < n_arrays(s); i++)
+            TRY(take(s, fixed, array_bytes(s, i), &buffers->wb[i], err));
+    return STATUS_OK;
+}
+
+static status_t give(mlp_cuda_t *s, bool fixed, cu_pointer_t *pointer, error_t *err) {
+    if (*pointer == 0)
+        return STATUS_OK;
+    if (!fixed && s->alloc == ALLOC_ASYNC)
+        CUDA(release_async(*pointer, s->gpu->stream));
+    else
+        CUDA(release(*pointer));
+    *pointer = 0;
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_release(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
+    bool fixed = buffers == &s->fixed;
+    if (!fixed && s->alloc == ALLOC_ARENA)
+        return STATUS_OK;
+    if (s->copy != COPY_MAPPED) {
+        TRY(give(s, fixed, &buffers->x, err));
+        TRY(give(s, fixed, &buffers->y, err));
+    }
+    if (fixed || s->upload)
+        for (size_t i = 0; i < n_arrays(s); i++)
+            TRY(give(s, fixed, &buffers->wb[i], err));
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
+    for (size_t i = 0; i < n_arrays(s); i++)
+        CUDA(copy_in_async(buffers->wb[i], array_data(s, i), array_bytes(s, i), s->gpu->stream));
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err) {
+    if (s->poison)
+        CUDA(fill_async(s->current.y, 0xFF, s->y_bytes, s->gpu->stream));
+    if (s->copy != COPY_MAPPED)
+        CUDA(copy_in_async(s->current.x, s->x, s->x_bytes, s->gpu->stream));
+    return s->upload ? mlp_cuda_copy_weights(s, &s->current, err) : STATUS_OK;
+}
+
+status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err) {
+    unsigned batch = (unsigned)s->data->batch;
+    void *arguments[] = {&s->current.x, s->current.wb, &s->current.y, &batch, s->weights};
+    return gpu_kernel_launch(s->gpu, &s->kernel, batch, arguments, err);
+}
+
+status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err) {
+    if (s->copy != COPY_MAPPED)
+        CUDA(copy_out_async(s->y, s->current.y, s->y_bytes, s->gpu->stream));
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err) {
+    if (s->whole != NULL) {
+        CUDA(graph_launch(s->whole, s->gpu->stream));
+        return gpu_sync(s->gpu, err);
+    }
+    TRY(mlp_cuda_allocate(s, &s->current, err));
+    TRY(mlp_cuda_copy_in(s, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(mlp_cuda_copy_out(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    return mlp_cuda_release(s, &s->current, err);
+}

@@ -1,0 +1,12 @@
+/* Who can run which workload: one table of functions per workload and engine, listed by
+ * engines/engine_<name>.c. */
+#ifndef BENCH_SESSIONS_H
+#define BENCH_SESSIONS_H
+
+#include "engines/engine.h"
+
+extern const session_ops_t mlp_infer_cpu, mlp_infer_cuda;
+extern const session_ops_t null_synthetic, null_cuda;
+extern const session_ops_t device_copy_cpu, device_copy_cuda;
+
+#endif

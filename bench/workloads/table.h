@@ -1,0 +1,10 @@
+/* The descriptors that the table in workloads.c lists, one a file: bench/workloads/<name>.c.
+ * Everyone else finds them by name through workload.h. */
+#ifndef BENCH_WORKLOADS_TABLE_H
+#define BENCH_WORKLOADS_TABLE_H
+
+#include "workloads/workload.h"
+
+extern const workload_t workload_mlp_infer, workload_null, workload_device;
+
+#endif

@@ -1,0 +1,34 @@
+// Idea    The study's own kernel: one block per sample, one thread per hidden unit, the hidden layer in shared
+//         memory; thread 0 sums the output. (The study also put a ReLU on the output, which its PyTorch model
+//         does not have; ours agrees with PyTorch.)
+// Change  Nothing yet: this is where the ladder starts. BATCH is a compile-time constant, as in the study.
+// Buys    Nothing. 5 threads of a 32-lane warp work, then 1; a block's launch costs more than its 51 flops.
+// Limits  A multiprocessor takes up to 32 blocks at once and starts about one block a cycle, so 132 of them at
+//         1.98 GHz cannot pass ~0.25 samples/ns: 2^22 samples take at least 16 us, and in practice far more.
+#include "mlp_infer.cuh"
+#if N_LAYERS != 2
+#error SKIP: needs exactly one hidden layer
+#elif N_HIDDEN > 1024
+#error SKIP: one thread per hidden unit, at most 1024
+#endif
+
+LAUNCH = {N_HIDDEN, 1, 0, 0, WEIGHTS_IN_BUFFERS};
+
+MLP_INFER {
+    __shared__ float hidden[N_HIDDEN];
+    const unsigned sample = blockIdx.x, j = threadIdx.x;
+    if (sample >= BATCH)
+        return;
+    float sum = p.b[0][j];
+    for (int k = 0; k < N_IN; k++)
+        sum += p.w[0][j * N_IN + k] * x[(size_t)sample * N_IN + k];
+    hidden[j] = fmaxf(sum, 0.0f);
+    __syncthreads();
+    if (j == 0)
+        for (int o = 0; o < N_OUT; o++) {
+            float out = p.b[1][o];
+            for (int k = 0; k < N_HIDDEN; k++)
+                out += p.w[1][o * N_HIDDEN + k] * hidden[k];
+            y[(size_t)sample * N_OUT + o] = out;
+        }
+}

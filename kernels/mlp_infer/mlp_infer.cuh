@@ -1,0 +1,41 @@
+// What every rung of mlp_infer shares: the shape as compile-time constants and one signature.
+//   y[i] = W_L · relu(… relu(W_1 · x[i] + b_1) …) + b_L   for i < batch, no activation on the output
+// x is (batch, N_IN), y is (batch, N_OUT), both row-major. Weights come both ways, and a rung's launch.weights
+// says which of them it reads: `p` points at one device buffer per array, `weights` holds all of them by value,
+// packed W_1, b_1, W_2, b_2, … with W_l row-major (outputs, inputs), as in torch.nn.Linear.
+#pragma once
+#include "../common/launch.cuh"
+
+// N0, N1, … are the layer sizes, inputs first; there are N_LAYERS weight matrices.
+#if N_LAYERS == 1
+#define LAYER_SIZES N0, N1
+#elif N_LAYERS == 2
+#define LAYER_SIZES N0, N1, N2
+#elif N_LAYERS == 3
+#define LAYER_SIZES N0, N1, N2, N3
+#elif N_LAYERS == 4
+#define LAYER_SIZES N0, N1, N2, N3, N4
+#elif N_LAYERS == 5
+#define LAYER_SIZES N0, N1, N2, N3, N4, N5
+#elif N_LAYERS == 6
+#define LAYER_SIZES N0, N1, N2, N3, N4, N5, N6
+#elif N_LAYERS == 7
+#define LAYER_SIZES N0, N1, N2, N3, N4, N5, N6, N7
+#else
+#error SKIP: at most 7 layers of weights
+#endif
+
+#define MAX_ARGUMENT_WEIGHTS 960  // floats: kernel parameters may take 4 KiB on every architecture
+
+struct mlp_pointers {
+    const float *w[N_LAYERS], *b[N_LAYERS];
+};
+
+struct mlp_weights {
+    float value[N_WEIGHTS <= MAX_ARGUMENT_WEIGHTS ? N_WEIGHTS : 1];
+};
+
+#define MLP_INFER                                                                                     \
+    extern "C" __global__ void mlp_infer(const float *__restrict__ x, const mlp_pointers p,           \
+                                         float *__restrict__ y, unsigned batch,                       \
+                                         const __grid_constant__ mlp_weights weights)

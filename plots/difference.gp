@@ -1,0 +1,70 @@
+# Signed bars on an axis that is linear around 0 and logarithmic beyond, each with who is faster and
+# by how much; a dashed line where the lead changes.
+# Numbers: n_bars, styles (of both sides), linear (decade where the axis turns logarithmic), below,
+# above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
+call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
+data = ARG2
+
+linear_us = 10.0 ** linear
+bent(us) = sgn(us) * log10(1 + abs(us) / linear_us)
+
+# Labels stand beyond the bars: of three lines while there is room beside each other, else upright.
+in_lines = n_bars <= 14
+label_pixels = in_lines ? 68 : 135
+top_pixels = n_crossovers > 0 ? 95 : 75
+bottom_pixels = 80
+a_pixel = (below + above) / (height - top_pixels - bottom_pixels - 2.0 * label_pixels)
+room = label_pixels * a_pixel
+# Three lines hang from a place a little above their middle.
+gap_above = (in_lines ? 38 : 7) * a_pixel
+gap_below = (in_lines ? 22 : 7) * a_pixel
+above_bar = in_lines ? 'center' : 'rotate by 90 left'
+below_bar = in_lines ? 'center' : 'rotate by 90 right'
+y_top = above + room
+y_bottom = -below - room
+
+set lmargin at screen from_left(125)
+set rmargin at screen from_right(25)
+set tmargin at screen from_top(top_pixels)
+set bmargin at screen from_bottom(bottom_pixels)
+unset key
+set xrange [-0.6:n_bars - 0.4]
+set yrange [y_bottom:y_top]
+set xtics () scale 0
+set xlabel 'batch, samples' offset 0,-0.2
+set ylabel 'difference, µs (log scale; linear within ±' . decade(linear) . ' µs)'
+set ytics () scale 0.6
+set ytics add ('0' 0)
+# The first decade lies at log10(2): its tick is left out where it would touch the one at 0.
+first_tick = log10(2) / a_pixel > 15 ? linear : linear + 1
+do for [e = int(first_tick):int(linear + above)] {
+    set ytics add ('+' . decade(e) bent(10.0 ** e))
+}
+do for [e = int(first_tick):int(linear + below)] {
+    set ytics add ('−' . decade(e) bent(-10.0 ** e))
+}
+set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead linecolor rgb '#888888' linewidth 1
+
+# Columns: index, batch, difference, lead (1 first side, 2 second, 3 neither), throttled, who,
+# amount, ratio, status.
+bar(leader, hollow) = column(4) == leader && column(5) == hollow ? bent(column(3)) : NaN
+label_of(who, amount, ratio) = strlen(amount) == 0 ? who : \
+    in_lines ? who . "\n" . amount . "\n" . ratio : who . '  ' . amount . '  ' . ratio
+top_of(us) = us >= 0 ? bent(us) + gap_above : NaN
+bottom_of(us) = us < 0 ? bent(us) - gap_below : NaN
+
+plot for [leader = 1:2] data index 0 using 1:(bar(leader, 0)):(0.8):xticlabels(2) with boxes \
+         fillstyle solid 1.0 noborder linetype style_of(leader - 1) notitle, \
+     for [leader = 1:2] data index 0 using 1:(bar(leader, 1)):(0.8) with boxes \
+         fillstyle empty linewidth 1.5 linetype style_of(leader - 1) notitle, \
+     for [hollow = 0:1] data index 0 using 1:(bar(3, hollow)):(0.8) with boxes \
+         fillstyle solid 1.0 noborder linecolor rgb '#999999' notitle, \
+     data index 0 using 1:(top_of($3)):(label_of(strcol(6), strcol(7), strcol(8))) \
+         with labels @above_bar font small notitle, \
+     data index 0 using 1:(bottom_of($3)):(label_of(strcol(6), strcol(7), strcol(8))) \
+         with labels @below_bar font small notitle, \
+     data index 0 using 1:(7 * a_pixel):(strcol(9)) with labels rotate by 90 left font small \
+         textcolor rgb '#777777' notitle, \
+     data index 1 using ($1 - 0.5):(y_bottom):(0):(y_top - y_bottom) with vectors nohead \
+         linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \
+     data index 1 using ($1 - 0.5):(y_top):3 with labels offset 0,0.7 font small notitle

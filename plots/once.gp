@@ -1,0 +1,24 @@
+# Horizontal bars of one-time costs, grouped by contender, on a log axis.
+# Numbers: n_rows, y_low, y_high (decades of the time axis).
+call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
+data = ARG2
+
+set lmargin at screen from_left(340)
+set rmargin at screen from_right(80)
+set tmargin at screen from_top(70)
+set bmargin at screen from_bottom(85)
+unset key
+unset grid
+set grid xtics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
+set logscale x 10
+set xrange [lowest(y_low):highest(y_high)]
+set yrange [n_rows - 0.3:-0.7]
+set xtics () scale 0.6
+do for [e = y_low:y_high] { set xtics add (decade(e) 10.0 ** e) }
+set xlabel 'time, µs (log scale; bars start at ' . decade(y_low) . ' µs)'
+set ytics () scale 0
+# Columns: row, contender, cost, time, text, line type.
+plot data index 0 using 4:1:(10.0 ** y_low):4:($1 - 0.4):($1 + 0.4):6:yticlabels(3) \
+         with boxxyerror fillstyle solid 1.0 noborder linecolor variable notitle, \
+     data index 0 using 4:1:5 with labels left offset 0.6,0 font small notitle, \
+     data index 0 using (10.0 ** y_low):1:2 with labels right offset -14,0 notitle

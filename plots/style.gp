@@ -1,0 +1,86 @@
+# One look for every chart. A chart is drawn by
+#
+#   gnuplot -e 'width=…; height=…; …' -c CHART.gp STYLE DATA OUTPUT FORMAT TITLE NOTE FOOTER
+#
+# and calls this with OUTPUT FORMAT TITLE NOTE FOOTER. Numbers come by -e, strings as arguments:
+# gnuplot never evaluates those. Needs gnuplot 5.2.
+
+set encoding utf8
+if (ARG2 eq 'png') {
+    set terminal pngcairo noenhanced size width,height font 'DejaVu Sans,10' background '#ffffff'
+} else {
+    set terminal svg noenhanced size width,height font 'DejaVu Sans,12' background '#ffffff'
+}
+set output ARG1
+small = ARG2 eq 'png' ? ',8' : ',10'
+large = ARG2 eq 'png' ? ',13' : ',16'
+
+# Margins and places in pixels, whatever the size of the chart.
+from_left(x) = x / (width + 0.0)
+from_right(x) = 1 - x / (width + 0.0)
+from_bottom(y) = y / (height + 0.0)
+from_top(y) = 1 - y / (height + 0.0)
+
+# ---- frame: title and note above, footer below, all at the left edge
+set label 1 ARG3 at screen from_left(13), screen from_top(22) font large noenhanced
+set label 2 ARG4 at screen from_left(14), screen from_top(46) font small \
+    textcolor rgb '#555555' noenhanced
+set label 3 ARG5 at screen from_left(14), screen from_bottom(13) font small \
+    textcolor rgb '#555555' noenhanced
+set border 3 linecolor rgb '#888888'
+set tics nomirror out scale 0.6 textcolor rgb '#222222'
+set grid ytics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
+set key noenhanced autotitle columnheader
+
+# ---- line types: Okabe and Ito's palette, safe for the colour-blind. bench/plot_data.c says which
+# contender has which; dashes and points keep apart those that share a colour.
+# CUDA rungs 01, 02, …; 8: any other variant.
+set linetype 1 linecolor rgb '#D55E00' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
+set linetype 2 linecolor rgb '#E69F00' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
+set linetype 3 linecolor rgb '#0072B2' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
+set linetype 4 linecolor rgb '#56B4E9' linewidth 2 pointtype 11 pointsize 1.0 dashtype 1
+set linetype 5 linecolor rgb '#C9B800' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
+set linetype 6 linecolor rgb '#332288' linewidth 2 pointtype 7 pointsize 0.8 dashtype 4
+set linetype 7 linecolor rgb '#D55E00' linewidth 2 pointtype 5 pointsize 0.8 dashtype 4
+set linetype 8 linecolor rgb '#E69F00' linewidth 2 pointtype 9 pointsize 1.0 dashtype 4
+# PyTorch: eager, inference, compile, graph, any other.
+set linetype 9 linecolor rgb '#CC79A7' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
+set linetype 10 linecolor rgb '#CC79A7' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
+set linetype 11 linecolor rgb '#009E73' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
+set linetype 12 linecolor rgb '#009E73' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
+set linetype 13 linecolor rgb '#009E73' linewidth 2 pointtype 13 pointsize 1.0 dashtype 4
+# C: omp, ref, any other; PyTorch on the CPU: eager, compile, any other.
+set linetype 14 linecolor rgb '#333333' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
+set linetype 15 linecolor rgb '#999999' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
+set linetype 16 linecolor rgb '#333333' linewidth 2 pointtype 5 pointsize 0.8 dashtype 4
+set linetype 17 linecolor rgb '#666666' linewidth 2 pointtype 5 pointsize 0.8 dashtype 2
+set linetype 18 linecolor rgb '#666666' linewidth 2 pointtype 11 pointsize 1.0 dashtype 4
+set linetype 19 linecolor rgb '#666666' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
+# The limit.
+set linetype 20 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
+# Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
+set linetype 21 linecolor rgb '#E69F00'
+set linetype 22 linecolor rgb '#E69F00'
+set linetype 23 linecolor rgb '#56B4E9'
+set linetype 24 linecolor rgb '#D55E00'
+set linetype 25 linecolor rgb '#D55E00'
+set linetype 26 linecolor rgb '#0072B2'
+set linetype 27 linecolor rgb '#F0E442'
+set linetype 28 linecolor rgb '#999999'
+
+# A loop over no lines still looks at its first.
+style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
+
+# ---- numbers on axes
+raised = '⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹'
+exponent(e) = (e > 9 ? word(raised, e / 10 + 1) : '') . word(raised, e % 10 + 1)
+power_of_two(e) = e < 10 ? sprintf('%d', 2 ** e) : '2' . exponent(e)
+decades = '0.0001 0.001 0.01 0.1 1 10 100 1,000 10,000 100,000 1,000,000 10,000,000 ' . \
+          '100,000,000 1,000,000,000 10,000,000,000'
+decade(e) = word(decades, int(e) + 5)
+# Labels of ticks at 2 and 5, for an axis that has too few decades to be read by: "0.02", "2,000".
+between(e, digit) = e < 0 ? decade(e)[1:strlen(decade(e)) - 1] . sprintf('%d', digit) \
+                          : sprintf('%d', digit) . decade(e)[2:*]
+# A tick that lies on the end of a logarithmic axis may be rounded off it.
+lowest(e) = 0.9999 * 10.0 ** e
+highest(e) = 1.0001 * 10.0 ** e

@@ -1,0 +1,176 @@
+"""The device that a worker runs on: what it is, how to wait for it, what its memory holds."""
+
+from __future__ import annotations
+
+import gc
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from timing import no_mark, now_ns
+
+
+class Unavailable(Exception):
+    """There is no such device here."""
+
+
+class Device(Protocol):
+    """What the worker needs of a device."""
+
+    kind: str
+    torch_device: torch.device
+    once_ns: dict[str, int]
+    """What it cost to get the device going."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the `device` object of the answer to hello."""
+        ...
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions and settings that matter on this device."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until all work given to the device is done."""
+        ...
+
+    def mark(self, name: str) -> AbstractContextManager[Any]:
+        """Name what happens inside for the device's profiler."""
+        ...
+
+    def watch_memory(self) -> None:
+        """Start measuring the peak of allocated device memory."""
+        ...
+
+    def peak_bytes(self) -> int | None:
+        """Return the peak above what was allocated when the watch began; None where unknown."""
+        ...
+
+    def release_unused(self) -> None:
+        """Give memory that no tensor uses back to the system, for others on the same device."""
+        ...
+
+
+class CpuDevice:
+    """The host's processors, with as many threads as PyTorch takes by default."""
+
+    kind = "cpu"
+
+    def __init__(self) -> None:
+        self.torch_device = torch.device("cpu")
+        self.once_ns: dict[str, int] = {}
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": _cpu_name()}
+
+    def versions(self) -> dict[str, str]:
+        return {"threads": str(torch.get_num_threads())}
+
+    def synchronize(self) -> None:
+        pass
+
+    def mark(self, name: str) -> AbstractContextManager[Any]:
+        return no_mark(name)
+
+    def watch_memory(self) -> None:
+        pass
+
+    def peak_bytes(self) -> int | None:
+        return None
+
+    def release_unused(self) -> None:
+        gc.collect()
+
+
+class CudaDevice:
+    """The first GPU that CUDA shows; `CUDA_VISIBLE_DEVICES` chooses among several."""
+
+    kind = "cuda"
+
+    def __init__(self) -> None:
+        if not torch.cuda.is_available():
+            build = torch.version.cuda or "none"
+            raise Unavailable(f"no CUDA device (PyTorch {torch.__version__}, CUDA build {build})")
+        self.torch_device = torch.device("cuda", 0)
+        start_ns = now_ns()
+        torch.zeros(1, device=self.torch_device)
+        torch.cuda.synchronize()
+        self.once_ns = {"context": now_ns() - start_ns}
+        self._allocated_before = 0
+
+    def describe(self) -> dict[str, Any]:
+        properties = torch.cuda.get_device_properties(self.torch_device)
+        description = {
+            "kind": self.kind,
+            "name": properties.name,
+            "arch": f"sm_{properties.major}{properties.minor}",
+            "memory_bytes": properties.total_memory,
+            "multiprocessors": properties.multi_processor_count,
+        }
+        # Older versions of PyTorch do not tell these two.
+        if hasattr(properties, "uuid"):
+            description["uuid"] = f"GPU-{properties.uuid}"
+        if hasattr(properties, "L2_cache_size"):
+            description["l2_bytes"] = properties.L2_cache_size
+        return description
+
+    def versions(self) -> dict[str, str]:
+        return {"cuda": torch.version.cuda or "none", "threads": str(torch.get_num_threads())}
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
+
+    def mark(self, name: str) -> AbstractContextManager[Any]:
+        return torch.cuda.nvtx.range(name)
+
+    def watch_memory(self) -> None:
+        # Other open cases hold memory of their own.
+        self._allocated_before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+
+    def peak_bytes(self) -> int | None:
+        return max(0, torch.cuda.max_memory_allocated() - self._allocated_before)
+
+    def release_unused(self) -> None:
+        gc.collect()
+        # After some errors every CUDA call fails; that the memory stays then is the least of it.
+        with suppress(RuntimeError):
+            torch.cuda.empty_cache()
+
+
+DEVICES = {device.kind: device for device in (CudaDevice, CpuDevice)}
+
+
+def out_of_memory_reason(error: BaseException) -> str | None:
+    """Return a reason with numbers if `error` comes from memory running out, None otherwise."""
+    for cause in _causes(error):
+        line = (str(cause).splitlines() or ["out of memory"])[0]
+        # What follows the size and what is free, about other processes and settings, is no reason.
+        line = re.sub(r"(is free\.).*", r"\1", line)
+        if isinstance(cause, torch.cuda.OutOfMemoryError):
+            return f"does not fit into device memory: {line}"
+        if isinstance(cause, MemoryError) or "DefaultCPUAllocator: " in line:
+            return f"does not fit into host memory: {line}"
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what led to it: a compiler or a graph capture wraps the true cause."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _cpu_name() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n"):
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine() or "unknown CPU"

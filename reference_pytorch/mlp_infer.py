@@ -1,0 +1,359 @@
+"""`mlp_infer`: batched inference of a small MLP, host memory to host memory.
+
+y = W_L·relu(… relu(W_1·x + b_1) …) + b_L in float32. The modes are ways in which people run such a
+model, from the published study's to the best that PyTorch offers:
+
+eager      As the study: the model is built in every sample (phase `init`), autograd is on, and
+           input and output are ordinary pageable tensors.
+inference  Under `torch.inference_mode`, the model built once. On a GPU the input waits in pinned
+           memory, device input and pinned output are allocated once, and copies do not block.
+compile    As `inference`, the model through `torch.compile(mode="max-autotune", fullgraph=True)`,
+           on a GPU with the CUDA graphs that this mode brings.
+graph      As `inference`, captured by hand in CUDA graphs with static tensors: one of the forward
+           pass for the phases, and one that also holds both copies for `host_to_host`, which is
+           one replay and one synchronisation. The caller owns the pinned input, and filling it
+           is not part of the sample.
+
+Phases on a GPU: (`init`), `h2d`, `forward`, `d2h`, each ended by a synchronisation, `total`,
+`residual`; `host_to_host`, without any but the last synchronisation and without `init`;
+`forward_device`, the forward pass between two CUDA events. On the CPU there is nothing to copy:
+(`init`), `forward`, `total`, `residual`, `host_to_host`.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeGuard
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import philox
+from device import Device
+from protocol import CaseSpec
+from timing import Mark, PhaseClock, Probe, Sample, now_ns
+from workload import CaseError, ClockDomain, Skip
+
+INPUT_STREAM = 1
+WEIGHT_STREAM = 16
+BIAS_STREAM = 17
+
+Forward = Callable[[Tensor], Tensor]
+
+
+class MlpInputs:
+    """Inputs and weights in host memory, made from the seed; cases share and never change them."""
+
+    def __init__(self, batch: int, layers: list[int], seed: int) -> None:
+        self.x = torch.empty(batch, layers[0])
+        philox.fill_uniform(self.x.numpy(), seed, INPUT_STREAM, -1.0, 1.0)
+        self.out_features = layers[-1]
+        self._linears: list[tuple[Tensor, Tensor]] = []
+        for layer, (n_in, n_out) in enumerate(zip(layers, layers[1:], strict=False)):
+            bound = float(np.float32(1.0 / math.sqrt(n_in)))
+            weight, bias = torch.empty(n_out, n_in), torch.empty(n_out)
+            stream = 2 * layer
+            philox.fill_uniform(weight.numpy(), seed, WEIGHT_STREAM + stream, -bound, bound)
+            philox.fill_uniform(bias.numpy(), seed, BIAS_STREAM + stream, -bound, bound)
+            self._linears.append((weight, bias))
+        self._pinned_x: Tensor | None = None
+
+    def pinned_x(self) -> Tensor:
+        """Return the input in pinned memory; needs CUDA."""
+        if self._pinned_x is None:
+            self._pinned_x = self.x.pin_memory()
+        return self._pinned_x
+
+    def build_model(self, device: torch.device) -> nn.Sequential:
+        """Build the model as its user would: modules, then these weights, then to the device."""
+        modules: list[nn.Module] = []
+        for weight, bias in self._linears:
+            if modules:
+                modules.append(nn.ReLU())
+            linear = nn.Linear(weight.shape[1], weight.shape[0])
+            with torch.no_grad():
+                linear.weight.copy_(weight)
+                linear.bias.copy_(bias)
+            modules.append(linear)
+        return nn.Sequential(*modules).to(device)
+
+
+class Eager:
+    """The study's way, and what the other modes have in common with it."""
+
+    builds_in_sample = True
+    """Is building the model a phase?"""
+
+    grad_mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """What surrounds every run, outside the clock."""
+
+    def __init__(self, inputs: MlpInputs, device: Device, mark: Mark) -> None:
+        self.once_ns: dict[str, int] = {}
+        self._inputs = inputs
+        self._device = device
+        self._mark = mark
+        self._on_gpu = device.kind == "cuda"
+        self._prepare_buffers()
+        self._forward = self._prepare_forward(self._build())
+        self.probes: list[Probe] = [self._phased, self._host_to_host]
+        if self._on_gpu:
+            self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+            self.probes.append(self._between_events)
+
+    @property
+    def phases(self) -> dict[str, ClockDomain]:
+        init = ["init"] if self.builds_in_sample else []
+        work = ["h2d", "forward", "d2h"] if self._on_gpu else ["forward"]
+        whole = ["total", "residual", "host_to_host"]
+        phases: dict[str, ClockDomain] = dict.fromkeys(init + work + whole, "host")
+        if self._on_gpu:
+            phases["forward_device"] = "device"
+        return phases
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Return y as `host_to_host` computes it, having seen that the phased run does the same."""
+        phased = self._run_poisoned(self._phased)
+        y = self._run_poisoned(self._host_to_host)
+        # The two may use other kernels, so equal bits are not asked for; which of them is right is
+        # for the supervisor to say, but only one is handed in.
+        if not np.allclose(phased, y, rtol=1e-4, atol=1e-5, equal_nan=True):
+            worst = float(np.abs(phased - y).max())
+            raise CaseError(f"output: phased and host_to_host runs differ by up to {worst:.3g}")
+        return {"y": y}
+
+    def results(self) -> dict[str, Any]:
+        return {}
+
+    def _build(self) -> nn.Module:
+        return self._inputs.build_model(self._device.torch_device)
+
+    def _prepare_buffers(self) -> None:
+        """Allocate what is allocated once: nothing."""
+
+    def _prepare_forward(self, model: nn.Module) -> Forward:
+        """Make the forward pass ready to run on what `_upload` returns."""
+        return model
+
+    def _upload(self) -> Tensor:
+        return self._inputs.x.to(self._device.torch_device)
+
+    def _download(self, y: Tensor) -> Tensor:
+        return y.detach().cpu()
+
+    def _run_whole(self) -> Tensor:
+        """Run from host memory to host memory; the output is there after a synchronisation."""
+        return self._download(self._forward(self._upload()))
+
+    def _outputs(self) -> list[Tensor]:
+        """Return tensors in the memory that the next runs are going to write their output to.
+
+        Where the framework allocates outputs, that is the memory that it gave to the last one.
+        """
+        y = self._forward(self._upload())
+        return [y, self._download(y)]
+
+    def _phased(self) -> Sample:
+        with self.grad_mode():
+            clock = PhaseClock(self._device.synchronize, self._mark)
+            forward = clock.time("init", self._build) if self.builds_in_sample else self._forward
+            if self._on_gpu:
+                x = clock.time("h2d", self._upload)
+                y = clock.time("forward", forward, x)
+                y_host = clock.time("d2h", self._download, y)
+            else:
+                y_host = clock.time("forward", forward, self._upload())
+            return Sample(clock.finish(), y_host)
+
+    def _host_to_host(self) -> Sample:
+        with self.grad_mode(), self._mark("host_to_host"):
+            self._device.synchronize()
+            start_ns = now_ns()
+            y_host = self._run_whole()
+            self._device.synchronize()
+            return Sample({"host_to_host": now_ns() - start_ns}, y_host)
+
+    def _between_events(self) -> Sample:
+        start, end = self._events
+        with self.grad_mode(), self._mark("forward_device"):
+            x = self._upload()
+            self._device.synchronize()
+            start.record()
+            self._forward(x)
+            end.record()
+            end.synchronize()
+            return Sample({"forward_device": round(start.elapsed_time(end) * 1e6)})
+
+    def _run_poisoned(self, probe: Probe) -> np.ndarray:
+        with self.grad_mode():
+            _poison(self._outputs())
+        self._device.synchronize()
+        return probe().output.detach().numpy().copy()
+
+
+class Inference(Eager):
+    """The model is built once, and buffers are allocated once."""
+
+    builds_in_sample = False
+    grad_mode = torch.inference_mode
+
+    def _build(self) -> nn.Module:
+        return super()._build().eval().requires_grad_(False)
+
+    def _prepare_buffers(self) -> None:
+        if self._on_gpu:
+            self._x_host = self._inputs.pinned_x()
+            batch = self._x_host.shape[0]
+            self._x = torch.empty(self._x_host.shape, device=self._device.torch_device)
+            self._y_host = torch.empty(batch, self._inputs.out_features, pin_memory=True)
+
+    def _upload(self) -> Tensor:
+        if not self._on_gpu:
+            return self._inputs.x
+        return self._x.copy_(self._x_host, non_blocking=True)
+
+    def _download(self, y: Tensor) -> Tensor:
+        return self._y_host.copy_(y, non_blocking=True) if self._on_gpu else y
+
+
+class Compiled(Inference):
+    """The model goes through `torch.compile` at its most thorough."""
+
+    def _prepare_forward(self, model: nn.Module) -> Forward:
+        def forward(x: Tensor) -> Tensor:
+            return model(x)
+
+        # One batch size a case, so nothing is gained by code that serves several.
+        compiled = torch.compile(
+            _with_code_of_its_own(forward), mode="max-autotune", fullgraph=True, dynamic=False
+        )
+        with self.grad_mode():
+            x = self._upload()
+            self._device.synchronize()
+            start_ns = now_ns()
+            compiled(x)
+            self._device.synchronize()
+            self.once_ns["compile"] = now_ns() - start_ns
+        return compiled
+
+
+class Graph(Inference):
+    """The forward pass and the whole way are captured in two CUDA graphs."""
+
+    def _prepare_forward(self, model: nn.Module) -> Forward:
+        with self.grad_mode():
+            self._run_on_side_stream(lambda: model(self._upload()))
+            start_ns = now_ns()
+            forward_graph, y = _capture(lambda: model(self._x))
+            self._whole_graph, self._y_whole = _capture(lambda: self._whole(model))
+            self.once_ns["capture"] = now_ns() - start_ns
+        # Graphs hold addresses, not references: without this, the weights would be freed.
+        self._model = model
+
+        def replay(_x: Tensor) -> Tensor:
+            forward_graph.replay()
+            return y
+
+        return replay
+
+    def _whole(self, model: nn.Module) -> Tensor:
+        y = model(self._upload())
+        self._download(y)
+        return y
+
+    def _run_whole(self) -> Tensor:
+        self._whole_graph.replay()
+        return self._y_host
+
+    def _outputs(self) -> list[Tensor]:
+        return [*super()._outputs(), self._y_whole]
+
+    @staticmethod
+    def _run_on_side_stream(work: Callable[[], Any]) -> None:
+        """Run what is about to be captured, so that libraries set themselves up outside the graph.
+
+        On a stream of its own, as PyTorch's notes on CUDA graphs ask for.
+        """
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                work()
+        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+
+
+MODES: dict[str, type[Eager]] = {
+    "eager": Eager,
+    "inference": Inference,
+    "compile": Compiled,
+    "graph": Graph,
+}
+
+
+class MlpInfer:
+    """The workload, as `workload.Workload` describes one."""
+
+    modes = tuple(MODES)
+
+    def make_inputs(self, params: Mapping[str, Any], seed: int) -> MlpInputs:
+        """Return the data of a case with these parameters."""
+        return MlpInputs(*_batch_and_layers(params), seed)
+
+    def open(self, spec: CaseSpec, inputs: MlpInputs, device: Device, mark: Mark) -> Eager:
+        """Make a case ready."""
+        if spec.dtype != "f32":
+            raise Skip(f"dtype {spec.dtype}: only f32 is written for PyTorch")
+        if spec.variant == "graph" and device.kind != "cuda":
+            raise Skip("CUDA graphs need a GPU")
+        return MODES[spec.variant](inputs, device, mark)
+
+
+def _batch_and_layers(params: Mapping[str, Any]) -> tuple[int, list[int]]:
+    for name in params:
+        if name not in ("batch", "layers"):
+            raise CaseError(f"params.{name}: unknown; known: batch, layers")
+    batch, layers = params.get("batch"), params.get("layers")
+    if not _is_count(batch):
+        raise CaseError(f"params.batch: expected an integer of at least 1, found {batch!r}")
+    if not isinstance(layers, list) or len(layers) < 2 or not all(map(_is_count, layers)):
+        raise CaseError(
+            f"params.layers: expected two or more integers of at least 1, found {layers!r}"
+        )
+    return batch, layers
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _with_code_of_its_own(function: Forward) -> Forward:
+    """Return a copy of a function with a code object that no other function has.
+
+    PyTorch's compiler files its results under the code object and gives up after eight of them; a
+    sweep over batch sizes has more.
+    """
+    assert isinstance(function, types.FunctionType)
+    return types.FunctionType(
+        function.__code__.replace(),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+
+
+def _poison(outputs: list[Tensor]) -> None:
+    for y in outputs:
+        # All bits set is a NaN. Detached, because autograd has no say in this.
+        y.detach().view(torch.int32).fill_(-1)
+
+
+def _capture(work: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result

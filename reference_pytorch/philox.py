@@ -1,0 +1,117 @@
+"""Philox4x32-10 in NumPy, bit for bit what `bench/ground/rng.h` makes.
+
+Counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): every position
+of a stream can be computed without the ones before it, so C, CUDA and Python start from the same
+numbers and exchange none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+_MASK = 0xFFFFFFFF
+_LOW = np.uint64(_MASK)
+_HALF = np.uint64(32)
+
+# Words made at once. The handful of 64-bit temporaries of one chunk stay in a core's L2 cache, and
+# memory use does not grow with the length of the stream.
+_CHUNK_WORDS = 1 << 16
+
+
+def philox4x32_10(counters: npt.ArrayLike, key: tuple[int, int]) -> npt.NDArray[np.uint32]:
+    """Return the output blocks, shape (n, 4), of `counters`, shape (n, 4), under one `key`."""
+    c0, c1, c2, c3 = np.asarray(counters, dtype=np.uint32).astype(np.uint64).reshape(-1, 4).T
+    k0, k1 = key
+    for _ in range(_ROUNDS):
+        # 32 × 32 bits fit into 64 exactly: one multiplication gives both halves of the product.
+        p0 = c0 * _MULTIPLIERS[0]
+        p1 = c2 * _MULTIPLIERS[1]
+        c0 = (p1 >> _HALF) ^ c1 ^ np.uint64(k0)
+        c2 = (p0 >> _HALF) ^ c3 ^ np.uint64(k1)
+        c1 = p1 & _LOW
+        c3 = p0 & _LOW
+        k0 = (k0 + _WEYL[0]) & _MASK
+        k1 = (k1 + _WEYL[1]) & _MASK
+    blocks = np.empty((c0.size, 4), dtype=np.uint32)
+    for column, values in enumerate((c0, c1, c2, c3)):
+        blocks[:, column] = values
+    return blocks
+
+
+def words(seed: int, stream: int, first: int, count: int) -> npt.NDArray[np.uint32]:
+    """Return words `first` … `first + count - 1` of a stream.
+
+    Element i is word i % 4 of the block with counter {i / 4 low, i / 4 high, stream, 0} and key
+    {seed low, seed high}.
+    """
+    if count == 0:
+        return np.empty(0, dtype=np.uint32)
+    first_block, skip = divmod(first, 4)
+    n_blocks = (skip + count + 3) // 4
+    block = np.uint64(first_block) + np.arange(n_blocks, dtype=np.uint64)
+    counters = np.zeros((n_blocks, 4), dtype=np.uint32)
+    counters[:, 0] = block & _LOW
+    counters[:, 1] = block >> _HALF
+    counters[:, 2] = stream
+    blocks = philox4x32_10(counters, (seed & _MASK, seed >> 32))
+    return blocks.reshape(-1)[skip : skip + count]
+
+
+def fill_uniform(
+    values: npt.NDArray[np.float32],
+    seed: int,
+    stream: int,
+    low: float,
+    high: float,
+    first: int = 0,
+) -> None:
+    """Fill a contiguous array, element 0 first, with uniform float32 in [low, high).
+
+    (word >> 8) · 2^-24 · (high - low) + low, each operation rounded to float32, in that order.
+    """
+    if not values.flags.c_contiguous:
+        raise ValueError("fill_uniform needs a C-contiguous array")
+    low32, high32 = np.float32(low), np.float32(high)
+    flat = values.reshape(-1)
+    for start, chunk in _chunks(seed, stream, first, flat.size):
+        part = flat[start : start + chunk.size]
+        part[:] = chunk >> np.uint32(8)
+        part *= np.float32(2.0**-24)
+        part *= high32 - low32
+        part += low32
+
+
+def uniform(
+    shape: tuple[int, ...], seed: int, stream: int, low: float, high: float
+) -> npt.NDArray[np.float32]:
+    """Return a new array of uniform float32 in [low, high), as `fill_uniform` makes them."""
+    values = np.empty(shape, dtype=np.float32)
+    fill_uniform(values, seed, stream, low, high)
+    return values
+
+
+def permutation(n: int, seed: int, stream: int) -> npt.NDArray[np.uint32]:
+    """Return a permutation of 0 … n-1: Fisher–Yates from the last element down.
+
+    Element i is exchanged with element word(i) % (i + 1).
+    """
+    bounds = np.arange(1, n + 1, dtype=np.uint64)
+    partners = (words(seed, stream, 0, n) % bounds).tolist()
+    order = list(range(n))
+    for i in range(n - 1, 0, -1):
+        j = partners[i]
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, dtype=np.uint32)
+
+
+def _chunks(
+    seed: int, stream: int, first: int, count: int
+) -> Iterator[tuple[int, npt.NDArray[np.uint32]]]:
+    for start in range(0, count, _CHUNK_WORDS):
+        yield start, words(seed, stream, first + start, min(_CHUNK_WORDS, count - start))

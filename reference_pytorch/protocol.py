@@ -1,0 +1,278 @@
+"""The worker protocol's requests: one JSON object a line, checked here and nowhere else.
+
+`docs/worker-protocol.md` is the contract. A request that gets past `parse` has every key it needs,
+none that it should not have, and each of the right type; what the values mean (is there such a
+workload, is this case open) is for others to judge.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+VERSION = 1
+MAX_LINE_BYTES = 64 << 20
+
+Answer = dict[str, Any]
+
+
+class ProtocolError(Exception):
+    """A line that is no valid request; `case_id` is the case that it names, where that is clear."""
+
+    def __init__(self, reason: str, case_id: str | None = None) -> None:
+        super().__init__(reason)
+        self.case_id = case_id
+
+
+@dataclass(frozen=True)
+class CaseSpec:
+    """The identity of a case, as the supervisor's `bench/nouns/case.h` has it."""
+
+    id: str
+    workload: str
+    engine: str
+    device: str
+    variant: str
+    dtype: str
+    params: Mapping[str, Any]
+    techniques: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HelloRequest:
+    """Say who you are; the supervisor speaks version `protocol`."""
+
+    protocol: int
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """Make a case ready to run."""
+
+    case: CaseSpec
+    seed: int
+    program: Mapping[str, Any] | None = None
+    profile: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of the case."""
+        return self.case.id
+
+
+@dataclass(frozen=True)
+class OutputRequest:
+    """Run a case once on poisoned outputs and write what it computed into the folder `path`."""
+
+    id: str
+    path: str
+
+
+@dataclass(frozen=True)
+class SampleRequest:
+    """Take one round of samples."""
+
+    id: str
+    budget_ns: int
+    max_samples: int
+    warmup_samples: int
+    warmup_ns: int
+    round: int = 0
+
+
+@dataclass(frozen=True)
+class CloseRequest:
+    """Free a case."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class ByeRequest:
+    """End the worker."""
+
+
+CaseRequest = OpenRequest | OutputRequest | SampleRequest | CloseRequest
+Request = HelloRequest | CaseRequest | ByeRequest
+
+
+def ok(case_id: str | None = None, **keys: Any) -> Answer:
+    """Return the answer of a request that was carried out."""
+    return _answer("ok", case_id, keys)
+
+
+def skipped(reason: str, case_id: str) -> Answer:
+    """Return the answer for a case that cannot apply here."""
+    return _answer("skipped", case_id, {"reason": reason})
+
+
+def failed(reason: str, case_id: str | None = None) -> Answer:
+    """Return the answer of a request that should have worked, and did not."""
+    return _answer("failed", case_id, {"reason": reason})
+
+
+def encode(answer: Answer) -> bytes:
+    """Return an answer as one line of strict JSON (NaN would not be); ASCII, so always UTF-8."""
+    return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def parse(line: bytes) -> Request:
+    """Return the request on a line, or raise `ProtocolError`."""
+    if len(line) > MAX_LINE_BYTES:
+        raise ProtocolError(f"the line is longer than {MAX_LINE_BYTES} bytes")
+    try:
+        message = json.loads(
+            line.decode("utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_without_duplicates,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"the line is not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise ProtocolError(f"expected a JSON object, found {_kind(message)}")
+    case_id = _case_id_of(message)
+    try:
+        return _request(message)
+    except ProtocolError as error:
+        raise ProtocolError(str(error), case_id) from error
+
+
+# A check takes a value and the path to it, and returns the value as the request holds it.
+Check = Callable[[Any, str], Any]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What an object must look like, and what is made of it. An optional key may also be null."""
+
+    make: Callable[..., Any]
+    required: Mapping[str, Check]
+    optional: Mapping[str, Check] = field(default_factory=dict)
+
+    def __call__(self, value: Any, path: str) -> Any:
+        if not isinstance(value, dict):
+            raise ProtocolError(f"{path}: expected an object, found {_kind(value)}")
+        prefix = f"{path}." if path else ""
+        checks = {**self.required, **self.optional}
+        for key in value:
+            if key not in checks:
+                known = ", ".join(checks) or "none"
+                raise ProtocolError(f"{prefix}{key}: unknown key; known: {known}")
+        for key in self.required:
+            if key not in value:
+                raise ProtocolError(f"{prefix}{key}: missing")
+        given = {
+            key: checks[key](item, prefix + key)
+            for key, item in value.items()
+            if item is not None or key in self.required
+        }
+        return self.make(**given)
+
+
+def _text(value: Any, path: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ProtocolError(f"{path}: expected a text, found {_kind(value)}")
+    return value
+
+
+def _boolean(value: Any, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise ProtocolError(f"{path}: expected true or false, found {_kind(value)}")
+    return value
+
+
+def _object(value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ProtocolError(f"{path}: expected an object, found {_kind(value)}")
+    return value
+
+
+def _integer(low: int, high: int) -> Check:
+    def check(value: Any, path: str) -> int:
+        # bool is an int to Python, and is none in JSON.
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ProtocolError(f"{path}: expected an integer, found {_kind(value)}")
+        if not low <= value <= high:
+            raise ProtocolError(f"{path}: expected {low} … {high}, found {value}")
+        return value
+
+    return check
+
+
+_COUNT = _integer(0, (1 << 63) - 1)
+_SEED = _integer(0, (1 << 64) - 1)
+
+_CASE = _Shape(
+    CaseSpec,
+    {
+        **dict.fromkeys(("id", "workload", "engine", "device", "variant", "dtype"), _text),
+        "params": _object,
+    },
+    {"techniques": _object},
+)
+
+_REQUESTS: Mapping[str, _Shape] = {
+    "hello": _Shape(HelloRequest, {"protocol": _COUNT}),
+    "open": _Shape(
+        OpenRequest,
+        {"case": _CASE, "seed": _SEED},
+        {"program": _object, "profile": _boolean},
+    ),
+    "output": _Shape(OutputRequest, {"id": _text, "path": _text}),
+    "sample": _Shape(
+        SampleRequest,
+        {
+            "id": _text,
+            "budget_ns": _COUNT,
+            "max_samples": _COUNT,
+            "warmup_samples": _COUNT,
+            "warmup_ns": _COUNT,
+        },
+        {"round": _COUNT},
+    ),
+    "close": _Shape(CloseRequest, {"id": _text}),
+    "bye": _Shape(ByeRequest, {}),
+}
+
+
+def _request(message: dict[str, Any]) -> Request:
+    op = message.pop("op", None)
+    if not isinstance(op, str) or op not in _REQUESTS:
+        shown = "none" if op is None else json.dumps(op)[:80]
+        raise ProtocolError(f"op: expected one of {', '.join(_REQUESTS)}, found {shown}")
+    return _REQUESTS[op](message, "")
+
+
+def _case_id_of(message: dict[str, Any]) -> str | None:
+    """Return the case that even a bad request names, so that its answer can name it too."""
+    case = message.get("case")
+    for holder in (message, case if isinstance(case, dict) else {}):
+        if isinstance(holder.get("id"), str):
+            return holder["id"]
+    return None
+
+
+def _answer(status: str, case_id: str | None, keys: Mapping[str, Any]) -> Answer:
+    return {"status": status, **({} if case_id is None else {"id": case_id}), **keys}
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = dict(pairs)
+    if len(keys) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice} is given more than once")
+    return keys
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    names = {dict: "an object", list: "an array", str: "a text", type(None): "null"}
+    return names.get(type(value), "a number") if value != "" else "an empty text"

@@ -1,0 +1,176 @@
+"""Carries out the requests that follow hello: keeps the open cases and answers for them."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import traceback
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import protocol
+from device import DEVICES, out_of_memory_reason
+from mlp_infer import MlpInfer
+from protocol import Answer, CaseRequest, CaseSpec
+from timing import Mark, no_mark, now_ns, take_round
+from workload import CaseError, OpenCase, Skip, Workload
+
+ENGINE = "pytorch"
+
+WORKLOADS: dict[str, Workload[Any]] = {
+    "mlp_infer": MlpInfer(),
+}
+
+
+class Session:
+    """Everything that lasts from hello to bye. Raises `device.Unavailable` without its device."""
+
+    def __init__(self, device_kind: str) -> None:
+        # Equal precision on both sides: no TF32 in place of float32.
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.set_float32_matmul_precision("highest")
+        self._device = DEVICES[device_kind]()
+        self._cases: dict[str, tuple[OpenCase, Mark]] = {}
+        # Cases with equal inputs share them; with the last such case they go.
+        self._inputs: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the answer to hello tells about engine, device and abilities."""
+        return {
+            "engine": ENGINE,
+            "device": self._device.describe(),
+            "versions": {
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                **self._device.versions(),
+            },
+            "capabilities": {name: list(workload.modes) for name, workload in WORKLOADS.items()},
+            "once_ns": dict(self._device.once_ns),
+        }
+
+    def handle(self, request: CaseRequest) -> Answer:
+        """Carry out one request; whatever goes wrong becomes its answer."""
+        answer = self._attempt(request)
+        if answer["status"] != "ok":
+            # Only now is the exception gone, and with it the tensors that its frames held.
+            self._device.release_unused()
+        return answer
+
+    def _attempt(self, request: CaseRequest) -> Answer:
+        try:
+            return protocol.ok(request.id, **self._carry_out(request))
+        except Skip as skip:
+            return protocol.skipped(str(skip), request.id)
+        except CaseError as error:
+            return protocol.failed(str(error), request.id)
+        except Exception as error:
+            no_memory = out_of_memory_reason(error)
+            if no_memory and isinstance(request, protocol.OpenRequest):
+                return protocol.skipped(no_memory, request.id)
+            traceback.print_exc(file=sys.stderr)
+            first_line = (str(error).strip().splitlines() or ["no message"])[0]
+            return protocol.failed(f"{type(error).__name__}: {first_line}", request.id)
+
+    def _carry_out(self, request: CaseRequest) -> dict[str, Any]:
+        match request:
+            case protocol.OpenRequest():
+                return self._open(request)
+            case protocol.OutputRequest():
+                return self._output(request)
+            case protocol.SampleRequest():
+                return self._sample(request)
+            case protocol.CloseRequest():
+                return self._close(request)
+
+    def _open(self, request: protocol.OpenRequest) -> dict[str, Any]:
+        spec = request.case
+        workload = self._workload_for(request)
+        mark = self._device.mark if request.profile else no_mark
+        self._device.watch_memory()
+        with mark(f"{spec.id} open"):
+            case = workload.open(spec, self._inputs_for(workload, request), self._device, mark)
+            start_ns = now_ns()
+            for probe in case.probes:
+                probe()
+            self._device.synchronize()
+            first_run_ns = now_ns() - start_ns
+        peak_bytes = self._device.peak_bytes()
+        self._cases[spec.id] = case, mark
+        return {
+            "phases": dict(case.phases),
+            "once_ns": {**case.once_ns, "first_run": first_run_ns},
+            "resources": {} if peak_bytes is None else {"peak_device_bytes": peak_bytes},
+        }
+
+    def _workload_for(self, request: protocol.OpenRequest) -> Workload[Any]:
+        spec = request.case
+        if spec.id in self._cases:
+            raise CaseError(f"the case {spec.id} is open already")
+        self._expect("engine", spec.engine, [ENGINE])
+        self._expect("device", spec.device, [self._device.kind])
+        self._expect("workload", spec.workload, WORKLOADS)
+        workload = WORKLOADS[spec.workload]
+        self._expect("variant", spec.variant, workload.modes)
+        if spec.techniques:
+            raise CaseError(f"techniques: {ENGINE} has none, found {', '.join(spec.techniques)}")
+        if request.program is not None:
+            raise CaseError(f"program: {ENGINE} loads none, expected null")
+        return workload
+
+    @staticmethod
+    def _expect(key: str, found: str, known: Any) -> None:
+        if found not in known:
+            raise CaseError(f"{key}: expected {' or '.join(known)}, found {found}")
+
+    def _inputs_for(self, workload: Workload[Any], request: protocol.OpenRequest) -> Any:
+        spec: CaseSpec = request.case
+        key = json.dumps([spec.workload, spec.params, request.seed], sort_keys=True)
+        inputs = self._inputs.get(key)
+        if inputs is None:
+            inputs = workload.make_inputs(spec.params, request.seed)
+            self._inputs[key] = inputs
+        return inputs
+
+    def _case(self, case_id: str) -> tuple[OpenCase, Mark]:
+        if case_id not in self._cases:
+            raise CaseError(f"the case {case_id} is not open")
+        return self._cases[case_id]
+
+    def _output(self, request: protocol.OutputRequest) -> dict[str, Any]:
+        case, mark = self._case(request.id)
+        folder = Path(request.path)
+        if not folder.is_dir():
+            raise CaseError(f"path: {request.path} is not a folder")
+        with mark(f"{request.id} output"):
+            arrays = case.output()
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+        return {"arrays": list(arrays)}
+
+    def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
+        case, mark = self._case(request.id)
+        with mark(f"{request.id} round {request.round}"):
+            taken = take_round(
+                case.probes,
+                budget_ns=request.budget_ns,
+                max_samples=request.max_samples,
+                warmup_samples=request.warmup_samples,
+                warmup_ns=request.warmup_ns,
+            )
+        return {
+            "phases": taken.phases,
+            "warmup": {"samples": taken.warmup_samples, "ns": taken.warmup_ns},
+        }
+
+    def _close(self, request: protocol.CloseRequest) -> dict[str, Any]:
+        case, _ = self._case(request.id)
+        results = case.results()
+        del self._cases[request.id], case
+        self._device.release_unused()
+        return {"results": results}

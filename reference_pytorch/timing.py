@@ -1,0 +1,127 @@
+"""Clocks and the sample loop. Knows nothing of PyTorch or of workloads."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+# Gives a name to what happens inside, for a profiler.
+Mark = Callable[[str], AbstractContextManager[Any]]
+
+
+class Sample(NamedTuple):
+    """One run of a probe: nanoseconds by phase, and what the run computed (or None)."""
+
+    ns: Mapping[str, int]
+    output: Any = None
+
+
+# A probe runs the case once and times it. Phases that would disturb each other, such as
+# synchronised ones and the unbroken run, belong to different probes.
+Probe = Callable[[], Sample]
+
+
+class Round(NamedTuple):
+    """What one round of sampling brought back."""
+
+    phases: dict[str, list[int]]
+    warmup_samples: int
+    warmup_ns: int
+
+
+def now_ns() -> int:
+    """Read the host clock: one that NTP does not bend, and the one that the C side reads."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+def no_mark(_name: str) -> AbstractContextManager[Any]:
+    """Mark nothing: no profiler is watching."""
+    return nullcontext()
+
+
+class PhaseClock:
+    """Times the phases of one sample on the host, each one ended by a synchronisation.
+
+    `total` spans all of them from clock readings of its own, so that what falls between phases
+    shows up as `residual`.
+    """
+
+    def __init__(self, synchronize: Callable[[], None], mark: Mark = no_mark) -> None:
+        self._synchronize = synchronize
+        self._mark = mark
+        self._ns: dict[str, int] = {}
+        synchronize()
+        self._began_ns = now_ns()
+
+    def time(self, phase: str, work: Callable[..., T], *arguments: Any) -> T:
+        """Run `work(*arguments)` as one phase and return what it returns."""
+        with self._mark(phase):
+            start_ns = now_ns()
+            result = work(*arguments)
+            self._synchronize()
+            self._ns[phase] = now_ns() - start_ns
+        return result
+
+    def finish(self) -> dict[str, int]:
+        """Return every phase, and `total` and `residual` with them."""
+        total_ns = now_ns() - self._began_ns
+        residual_ns = total_ns - sum(self._ns.values())
+        return {**self._ns, "total": total_ns, "residual": residual_ns}
+
+
+def take_round(
+    probes: Sequence[Probe],
+    *,
+    budget_ns: int,
+    max_samples: int,
+    warmup_samples: int,
+    warmup_ns: int,
+) -> Round:
+    """Sample every probe: untimed runs first, then timed ones until its share is spent.
+
+    Probes share the budget and the warm-up time evenly. Each runs by itself, so that its samples
+    follow runs of its own kind, and each keeps at most `max_samples` of them but never none.
+    """
+    phases: dict[str, list[int]] = {}
+    warmed, warmed_ns = 0, 0
+    share = len(probes)
+    with _no_garbage_collection():
+        for probe in probes:
+            n, spent_ns = _warm_up(probe, warmup_samples, -(-warmup_ns // share))
+            warmed += n
+            warmed_ns += spent_ns
+            deadline_ns = now_ns() + budget_ns // share
+            for _ in range(max(1, max_samples)):
+                # The run's output goes at once: kept through the next run, it would force the
+                # allocator to find other memory for that one's.
+                for phase, ns in probe().ns.items():
+                    phases.setdefault(phase, []).append(ns)
+                if now_ns() >= deadline_ns:
+                    break
+    return Round(phases, warmed, warmed_ns)
+
+
+def _warm_up(probe: Probe, at_least: int, at_least_ns: int) -> tuple[int, int]:
+    n, spent_ns = 0, 0
+    start_ns = now_ns()
+    while n < at_least or spent_ns < at_least_ns:
+        probe()
+        n += 1
+        spent_ns = now_ns() - start_ns
+    return n, spent_ns
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Keep Python's cycle collector out of the samples, as `timeit` does."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

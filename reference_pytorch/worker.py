@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""The PyTorch worker: runs cases of the engine `pytorch` for `bench run`.
+
+It reads requests from stdin and writes answers to stdout, one JSON object a line, as
+`docs/worker-protocol.md` says. Started by hand, it can be talked to by hand:
+
+    echo '{"op":"hello","protocol":1}' | python3 reference_pytorch/worker.py --device cpu
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+import protocol
+from protocol import Answer, ProtocolError
+from timing import now_ns
+
+if TYPE_CHECKING:
+    from session import Session
+
+
+class Worker:
+    """Answers one request after another."""
+
+    def __init__(self, device_kind: str) -> None:
+        self._device_kind = device_kind
+        self._session: Session | None = None
+        self._introduction: Answer = {}
+
+    def answer(self, line: bytes) -> tuple[Answer, bool]:
+        """Return the answer to a request line, and whether the worker goes on after it."""
+        try:
+            request = protocol.parse(line)
+        except ProtocolError as error:
+            return protocol.failed(str(error), error.case_id), True
+        if isinstance(request, protocol.ByeRequest):
+            return protocol.ok(), False
+        if isinstance(request, protocol.HelloRequest):
+            return self._hello(request), True
+        if self._session is None:
+            return protocol.failed("op: expected hello first", request.id), True
+        return self._session.handle(request), True
+
+    def _hello(self, request: protocol.HelloRequest) -> Answer:
+        if request.protocol != protocol.VERSION:
+            return protocol.failed(
+                f"protocol: this worker speaks {protocol.VERSION}, found {request.protocol}"
+            )
+        try:
+            if self._session is None:
+                self._start()
+        except Exception as error:
+            # No PyTorch, no GPU, a driver too old: all of it ends here, with the reason.
+            return protocol.failed(str(error) or type(error).__name__)
+        return self._introduction
+
+    def _start(self) -> None:
+        start_ns = now_ns()
+        import torch  # noqa: F401 -- timed by itself: it is what every PyTorch program pays
+
+        import_ns = now_ns() - start_ns
+        from session import Session
+
+        session = Session(self._device_kind)
+        about = session.describe()
+        about["once_ns"] = {"import": import_ns, **about["once_ns"]}
+        self._introduction = protocol.ok(protocol=protocol.VERSION, **about)
+        self._session = session
+
+
+def claim_stdio() -> tuple[BinaryIO, BinaryIO]:
+    """Keep stdin and stdout for the protocol alone, and return them as private streams.
+
+    Whatever a library or a child process prints goes to stderr from now on, and none of them can
+    read a request away. The copies are not inherited by child processes.
+    """
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _redirect(0, os.O_RDONLY)
+    return requests, answers
+
+
+def read_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield lines without reading more of one than `parse` needs to refuse it as too long."""
+    while line := stream.readline(protocol.MAX_LINE_BYTES + 1):
+        rest = line
+        while not rest.endswith(b"\n") and len(line) > protocol.MAX_LINE_BYTES:
+            rest = stream.readline(1 << 20)
+            if not rest:
+                break
+        yield line
+
+
+def serve(worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until bye, the end of the requests, or the loss of who asked."""
+    for line in read_lines(requests):
+        answer, goes_on = worker.answer(line)
+        try:
+            answers.write(protocol.encode(answer))
+            answers.flush()
+        except BrokenPipeError:
+            # Nobody listens any more: the same as the end of the requests. The stream still holds
+            # the answer and would fail again when it is closed, so it is given somewhere to put it.
+            _redirect(answers.fileno(), os.O_WRONLY)
+            return
+        if not goes_on:
+            return
+
+
+def _redirect(descriptor: int, flags: int) -> None:
+    nothing = os.open(os.devnull, flags)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    about, _, more = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        description=about, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), default="cuda", help="where to run (default: cuda)"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the worker and return its exit code."""
+    options = parse_options(arguments)
+    requests, answers = claim_stdio()
+    with tempfile.TemporaryDirectory(prefix="bench-torch-", ignore_cleanup_errors=True) as folder:
+        # What an earlier run left in the compiler's cache would make `once_ns.compile` a question
+        # of history; a folder that the user names is the user's choice.
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", folder)
+        serve(Worker(options.device), requests, answers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""What a workload must offer to be run by the worker.
+
+To add one: write a file with a class of this shape, and put it into `WORKLOADS` in `session.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from device import Device
+from protocol import CaseSpec
+from timing import Mark, Probe
+
+ClockDomain = Literal["host", "device"]
+Inputs = TypeVar("Inputs")
+
+
+class Skip(Exception):
+    """The case cannot apply here: no fault of anybody."""
+
+
+class CaseError(Exception):
+    """The case is ill-formed: its message is the whole reason."""
+
+
+class OpenCase(Protocol):
+    """A case that is ready to run. Dropping the last reference frees what it holds."""
+
+    @property
+    def phases(self) -> Mapping[str, ClockDomain]:
+        """Every phase that the probes return."""
+        ...
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """What times the phases, all of them between them; each runs the case once."""
+        ...
+
+    @property
+    def once_ns(self) -> Mapping[str, int]:
+        """One-time costs of making the case ready, first run excepted."""
+        ...
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Poison every output buffer, run what the probes run, and return arrays of its own."""
+        ...
+
+    def results(self) -> dict[str, Any]:
+        """Return what the case leaves behind when it is closed; {} for inference."""
+        ...
+
+
+class Workload(Protocol, Generic[Inputs]):
+    """A kind of case."""
+
+    @property
+    def modes(self) -> Sequence[str]:
+        """The ways to run it with PyTorch: the `variant` of a case."""
+        ...
+
+    def make_inputs(self, params: Mapping[str, Any], seed: int) -> Inputs:
+        """Check the parameters and make the data; cases with equal ones share the result."""
+        ...
+
+    def open(self, spec: CaseSpec, inputs: Inputs, device: Device, mark: Mark) -> OpenCase:
+        """Build a case; raises `Skip` where it cannot apply."""
+        ...

@@ -1,0 +1,342 @@
+"""`bench plot` for real: what is drawn are the run's medians, the pictures carry the labels that a
+reader needs, and nothing in a results file can make gnuplot run a command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures"
+BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench"))
+sys.path.insert(0, str(FIXTURES))
+
+from make_run import STUDY_KNEE, make_run  # noqa: E402
+
+pytestmark = pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
+
+RUN_CHARTS = {"phases_cuda", "phases_pytorch", "total", "host_to_host", "difference",
+              "difference_best", "ladder", "once"}
+STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
+HOSTILE = """`touch PWNED` $(touch PWNED) '; system('touch PWNED') " @ARG1 {/Bold x} <b> & _"""
+
+
+def plot(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(BENCH), "plot", *map(str, arguments)], cwd=cwd, text=True,
+                          capture_output=True, timeout=300, check=False)
+
+
+def draw(out: Path, *inputs: str | Path, formats: str = "svg") -> Path:
+    done = plot(*inputs, "--out", out, "--format", formats)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+Row = list[str]
+
+
+def blocks(path: Path) -> list[list[Row]]:
+    """The data blocks of a .dat, split as gnuplot splits them; quotes are taken off."""
+    parts = path.read_text(encoding="utf-8").split("\n\n\n")
+    lines = [[line for line in part.splitlines() if line and not line.startswith("#")]
+             for part in parts]
+    return [[shlex.split(line) for line in block] for block in lines if block]
+
+
+def texts(path: Path) -> list[str]:
+    """Every piece of text in an SVG."""
+    return [element.text.strip() for element in ElementTree.parse(path).iter()
+            if element.tag.endswith("}text") and element.text]
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    head = path.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", head[16:24])
+    return width, height
+
+
+class Drawn:
+    """A run with known truth, and its charts."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.run = folder / "h200"
+        self.truth = make_run(self.run, **options)
+        self.out = draw(folder / "charts", self.run)
+
+    def median_us(self, case: str, phase: str) -> float:
+        """NaN for a case that must not be shown."""
+        medians = self.truth["medians_ns"].get(f"mlp_infer/{case}")
+        return medians[phase] / 1000 if medians else math.nan
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    return Drawn(tmp_path_factory.mktemp("plot"))
+
+
+@pytest.fixture(scope="module")
+def cpu_only(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    return Drawn(tmp_path_factory.mktemp("plot"), last_exponent=8, without="cuda")
+
+
+def same(found: str, expected: float) -> bool:
+    if math.isnan(expected):
+        return found == "NaN"
+    return math.isclose(float(found), expected, rel_tol=1e-7)
+
+
+def line_series(path: Path) -> Iterator[tuple[str, Row]]:
+    for block in blocks(path):
+        title = block[0][1]
+        for row in block[1:]:
+            yield title, row
+
+
+# ---- what is drawn ------------------------------------------------------------------------------
+
+CONTENDERS = {
+    "CUDA 01_study": "cuda/01_study",
+    "CUDA 02_thread_per_sample": "cuda/02_thread_per_sample",
+    "CUDA 03_vectorized": "cuda/03_vectorized",
+    "PyTorch eager": "pytorch-cuda/eager",
+    "PyTorch graph": "pytorch-cuda/graph",
+    "C on the CPU, omp": "cpu/omp",
+    "PyTorch on the CPU, eager": "pytorch-cpu/eager",
+}
+
+
+def test_every_chart_has_its_data_beside_it(drawn: Drawn) -> None:
+    files = {path.name for path in drawn.out.iterdir()}
+    assert files == {f"{name}.{end}" for name in RUN_CHARTS for end in ("dat", "svg")}
+
+
+@pytest.mark.parametrize(("chart", "phase", "titles"), [
+    ("total", "total", 6), ("host_to_host", "host_to_host", 6), ("ladder", "kernel_graph", 3)])
+def test_lines_are_the_medians_and_intervals_of_the_run(
+        drawn: Drawn, chart: str, phase: str, titles: int) -> None:
+    seen = set()
+    for title, row in line_series(drawn.out / f"{chart}.dat"):
+        if title.startswith("least"):
+            continue
+        contender = CONTENDERS[title.split(" (")[0]]
+        case = f"{contender}/batch={row[0]}"
+        seen.add(contender)
+        assert same(row[1], drawn.median_us(case, phase)), (title, row)
+        if row[1] != "NaN":
+            low, high = drawn.truth["ci95_ns"][f"mlp_infer/{case}"][phase]
+            assert same(row[2], low / 1000) and same(row[3], high / 1000)
+        status = drawn.truth["status"][f"mlp_infer/{case}"]
+        assert row[4:] == [str(int(status == "throttled")), status]
+    assert len(seen) == titles
+
+
+def test_bars_are_the_medians_of_the_phases(drawn: Drawn) -> None:
+    for chart, contender in [("phases_cuda", "cuda/01_study"),
+                             ("phases_pytorch", "pytorch-cuda/eager")]:
+        header, *rows = blocks(drawn.out / f"{chart}.dat")[0]
+        assert len(rows) == 23
+        for exponent, row in enumerate(rows):
+            for name, value in zip(header[2:-2], row[2:-2], strict=True):
+                assert same(value, drawn.median_us(f"{contender}/batch={1 << exponent}", name))
+
+
+def test_shares_add_up(drawn: Drawn) -> None:
+    _, *rows = blocks(drawn.out / "phases_cuda.dat")[1]
+    for bar in range(23):
+        shares = [float(row[3].lstrip("<")) for row in rows if row[0] == str(bar)]
+        assert len(shares) == 6
+        assert sum(shares) == pytest.approx(100, abs=2)  # six numbers of two digits
+
+
+def test_cases_without_times_are_in_no_chart(drawn: Drawn) -> None:
+    rows = {(title, row[0]): row for title, row in line_series(drawn.out / "ladder.dat")}
+    assert rows["CUDA 02_thread_per_sample", "16"][1:] == ["NaN", "NaN", "NaN", "0", "wrong"]
+    assert rows["CUDA 03_vectorized", "8"][4:] == ["1", "throttled"]
+
+
+def test_limit_is_the_runs(drawn: Drawn) -> None:
+    limits = {row[0]: float(row[1]) for title, row in line_series(drawn.out / "ladder.dat")
+              if title == "least that the hardware allows (dram)"}
+    assert len(limits) == 23
+    assert limits["4194304"] == pytest.approx((20 * (1 << 22) + 124) / 4.3e12 * 1e6)
+
+
+def test_difference_has_the_sign_and_the_crossover_of_the_truth(drawn: Drawn) -> None:
+    bars, crossovers = blocks(drawn.out / "difference.dat")
+    for exponent, row in enumerate(bars[1:]):
+        cuda = drawn.median_us(f"cuda/01_study/batch={1 << exponent}", "total")
+        pytorch = drawn.median_us(f"pytorch-cuda/eager/batch={1 << exponent}", "total")
+        assert float(row[2]) == pytest.approx(cuda - pytorch, rel=1e-6)
+        assert row[5] == ("CUDA" if 1 << exponent < STUDY_KNEE else "PyTorch")
+    assert drawn.truth["crossover_batch"] == STUDY_KNEE == 1 << 19
+    assert crossovers[1:] == [["19", "2¹⁹", "crossover: PyTorch is faster from batch 2¹⁹"]]
+
+
+def test_a_packed_run_draws_the_same(drawn: Drawn, tmp_path: Path) -> None:
+    packed = tmp_path / "h200"
+    packed.mkdir()
+    shutil.copy(drawn.run / "run.json", packed)
+    with gzip.open(packed / "cases.jsonl.gz", "wb") as stream:
+        stream.write((drawn.run / "cases.jsonl").read_bytes())
+    out = draw(tmp_path / "charts", packed)
+    for name in RUN_CHARTS:
+        assert (out / f"{name}.dat").read_bytes() == (drawn.out / f"{name}.dat").read_bytes()
+
+
+# ---- labels -------------------------------------------------------------------------------------
+
+FOOTER = ("NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026-03-02 · "
+          "run h200")
+
+
+@pytest.mark.parametrize(("chart", "labels"), [
+    ("phases_cuda", ["Phases of one sample: CUDA 01_study", "malloc", "h2d", "kernel", "d2h",
+                     "free", "residual", "batch, samples", "time, µs (log scale; bars start at 10 µs)",
+                     "share, %", "1", "512", "2¹⁰", "2²²"]),
+    ("phases_pytorch", ["Phases of one sample: PyTorch eager", "init", "h2d", "forward", "d2h"]),
+    ("total", ["time, µs (log scale)", "batch, samples (log scale)", "CUDA 01_study (the study's)",
+               "CUDA 03_vectorized (fastest CUDA)", "PyTorch eager (the study's)",
+               "PyTorch graph (fastest PyTorch)", "C on the CPU, omp", "1,000", "2²²"]),
+    ("difference", ["crossover: PyTorch is faster from batch 2¹⁹",
+                    "difference, µs (log scale; linear within ±10 µs)", "+1,000", "−100"]),
+    ("ladder", ["CUDA 02_thread_per_sample", "least that the hardware allows (dram)"]),
+    ("once", ["CUDA 01_study", "PyTorch compile", "module_load", "8.90 s"]),
+])
+def test_picture_carries_the_labels(drawn: Drawn, chart: str, labels: list[str]) -> None:
+    found = [" ".join(text.split()) for text in texts(drawn.out / f"{chart}.svg")]
+    assert [label for label in labels if label not in found] == []
+    assert FOOTER in found
+
+
+def test_every_bar_says_who_is_faster(drawn: Drawn) -> None:
+    found = texts(drawn.out / "difference.svg")
+    assert sum(text.startswith("CUDA  ") for text in found) == 19
+    assert sum(text.startswith("PyTorch  ") for text in found) == 4
+
+
+def test_png_is_as_large_as_said(tmp_path: Path) -> None:
+    make_run(tmp_path / "run", last_exponent=28)
+    out = draw(tmp_path / "charts", tmp_path / "run", formats="svg,png")
+    assert {path.stem for path in out.glob("*.png")} == RUN_CHARTS
+    assert png_size(out / "phases_cuda.png")[0] == 150 + 42 * 29
+    root = ElementTree.parse(out / "phases_cuda.svg").getroot()
+    assert root.get("width") == "1368"
+    assert not list(out.glob("*.tmp"))
+
+
+def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
+    case = "mlp_infer/cuda/03_vectorized/batch=64"
+    done = plot(drawn.run, "--case", case, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"Samples of {case}" in texts(tmp_path / "samples.svg")
+    samples, histogram, rounds = blocks(tmp_path / "samples.dat")
+    assert len(samples) - 1 == 40 == sum(int(row[2]) for row in histogram[1:])
+    assert [row[0] for row in rounds[1:]] == ["8", "16", "24", "32"]
+    unknown = plot(drawn.run, "--case", "mlp_infer/cuda/nope", "--out", tmp_path)
+    assert unknown.returncode == 2
+    assert "mlp_infer/cuda/nope" in unknown.stderr
+
+
+# ---- other inputs -------------------------------------------------------------------------------
+
+def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
+    names = {path.stem for path in cpu_only.out.glob("*.svg")}
+    assert names == RUN_CHARTS - {"phases_cuda"} | {"phases_cpu"}
+    for name in names:
+        found = texts(cpu_only.out / f"{name}.svg")
+        assert not any("CUDA" in text for text in found), name
+        assert any(text.startswith("no GPU, AMD EPYC") for text in found), name
+    assert any(text.startswith("C on the CPU, omp − PyTorch on the CPU, eager")
+               for text in texts(cpu_only.out / "difference.svg"))
+
+
+def test_study_csvs(tmp_path: Path) -> None:
+    out = draw(tmp_path, FIXTURES / "plot/study_cuda.csv", FIXTURES / "plot/study_pytorch.csv")
+    assert {path.stem for path in out.glob("*.svg")} == STUDY_CHARTS
+    _, *rows = blocks(out / "phases_cuda.dat")[0]
+    assert [row[1] for row in rows] == ["1", "2", "4", "8", "16", "32", "64"]
+    assert [float(value) for value in rows[2][2:9]] == pytest.approx(
+        [130, 41, 6.2, 10.2, 81, 11.8, 280])
+    bars, crossovers = blocks(out / "difference.dat")
+    assert [float(row[2]) for row in bars[1:]] == pytest.approx(
+        [-152, -150, -140, -131, 47, 195, 524])
+    assert crossovers[1][1] == "16"
+    found = texts(out / "difference.svg")
+    assert "crossover: PyTorch is faster from batch 16" in found
+    assert any(text.startswith("GPU and date are not recorded in the file") for text in found)
+
+
+def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
+    out = draw(tmp_path, FIXTURES / "plot/study_pytorch_bom.csv")
+    assert {path.stem for path in out.glob("*.svg")} == {"phases_pytorch", "total"}
+
+
+def test_several_inputs_get_folders_of_their_own(drawn: Drawn, tmp_path: Path) -> None:
+    out = draw(tmp_path, drawn.run, FIXTURES / "plot/study_cuda.csv")
+    assert (out / "h200" / "ladder.svg").exists()
+    assert (out / "study" / "total.svg").exists()
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "plot/invalid").glob("*.csv")),
+                         ids=lambda path: path.stem)
+def test_invalid_csv_is_refused(path: Path, tmp_path: Path) -> None:
+    done = plot(path, "--out", tmp_path / "charts")
+    assert done.returncode == 2
+    assert f"{path}: {path.with_suffix('.expected').read_text().strip()}" in done.stderr
+    assert not (tmp_path / "charts").exists()
+
+
+def test_absent_input_is_named(tmp_path: Path) -> None:
+    done = plot(tmp_path / "nothing", "--out", tmp_path / "charts")
+    assert done.returncode == 2
+    assert str(tmp_path / "nothing") in done.stderr
+
+
+# ---- hostile names ------------------------------------------------------------------------------
+
+def rewrite(run: Path, old: str, new: str) -> None:
+    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    for record in records:
+        for key in ("id", "variant"):
+            record[key] = record[key].replace(old, new)
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (run / "cases.jsonl").write_text(text, encoding="utf-8")
+
+
+def test_names_from_results_stay_text(tmp_path: Path) -> None:
+    run = tmp_path / "a 'run'; `touch PWNED`"
+    make_run(run, last_exponent=3)
+    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    header["environment"]["gpu"]["name"] = HOSTILE
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    rewrite(run, "01_study", f"01_{HOSTILE}")
+    done = plot(run, "--out", "|touch PWNED", "--format", "svg,png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not [path for path in tmp_path.rglob("PWNED") if path.is_file()]
+    found = " ".join(" ".join(texts(tmp_path / "|touch PWNED" / "total.svg")).split())
+    assert HOSTILE in found  # in the footer, to the letter
+    assert f"CUDA 01_{HOSTILE}".replace('"', "'") in found  # in the legend, from the table
+
+
+def test_csv_names_stay_text(tmp_path: Path) -> None:
+    name = "<touch PWNED; `touch PWNED`.csv"
+    shutil.copy(FIXTURES / "plot/study_cuda.csv", tmp_path / name)
+    done = plot(name, "--out", "-out", cwd=tmp_path)
+    if done.returncode == 0:  # "-out" may be refused as an option, but never run
+        assert any(name in text for text in texts(tmp_path / "-out" / "total.svg"))
+    assert not (tmp_path / "PWNED").exists()

@@ -1,0 +1,131 @@
+"""A worker as the supervisor sees it: a process, a line in, a line out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
+# Far beyond what anything here needs: it only keeps a hanging worker from hanging the tests.
+ANSWER_TIMEOUT_S = 240
+
+
+class WorkerProcess:
+    def __init__(self, device: str = "cpu", *python_options: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *python_options, str(WORKER), "--device", device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        self.device = device
+        self._ids = itertools.count()
+
+    def ask_line(self, line: bytes) -> dict[str, Any]:
+        written = 0
+        while written < len(line):
+            written += self.process.stdin.write(line[written:])
+        return json.loads(self._read_line())
+
+    def ask(self, op: str, **keys: Any) -> dict[str, Any]:
+        return self.ask_line(json.dumps({"op": op, **keys}).encode() + b"\n")
+
+    def hello(self) -> dict[str, Any]:
+        return self.ask("hello", protocol=1)
+
+    def open(
+        self,
+        variant: str = "eager",
+        batch: Any = 64,
+        layers: Any = (4, 5, 1),
+        *,
+        seed: int = 42,
+        program: dict[str, str] | None = None,
+        profile: bool = False,
+        **case: Any,
+    ) -> dict[str, Any]:
+        """Open a case of its own id unless `case` says otherwise, and return the answer."""
+        spec = {
+            "id": f"case {next(self._ids)}",
+            "workload": "mlp_infer",
+            "engine": "pytorch",
+            "device": self.device,
+            "variant": variant,
+            "dtype": "f32",
+            "params": {"batch": batch, "layers": layers},
+            "techniques": {},
+            **case,
+        }
+        return self.ask("open", case=spec, seed=seed, program=program, profile=profile)
+
+    def sample(self, case_id: str, **keys: int) -> dict[str, Any]:
+        limits = {"budget_ns": 2_000_000, "max_samples": 5, "warmup_samples": 2, "warmup_ns": 0}
+        return self.ask("sample", id=case_id, **{"round": 0, **limits, **keys})
+
+    def end(self) -> int:
+        """Close the worker's stdin and return its exit code."""
+        self.process.stdin.close()
+        return self.process.wait(ANSWER_TIMEOUT_S)
+
+    def _read_line(self) -> bytes:
+        line = b""
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while not line.endswith(b"\n"):
+            left = max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select([self.process.stdout], [], [], left)
+            assert ready, f"no answer within {ANSWER_TIMEOUT_S} s"
+            part = self.process.stdout.read(1 << 20)
+            assert part, f"the worker ended with {self.process.wait()} instead of answering"
+            line += part
+        assert line.count(b"\n") == 1, "more than one answer to one request"
+        return line
+
+
+@pytest.fixture
+def start_worker() -> Iterator[Callable[..., WorkerProcess]]:
+    """Return a function that starts a worker; none of them outlives the test."""
+    started: list[WorkerProcess] = []
+
+    def start(*arguments: str) -> WorkerProcess:
+        started.append(WorkerProcess(*arguments))
+        return started[-1]
+
+    yield start
+    _stop(started)
+
+
+def _devices() -> list[Any]:
+    try:
+        import torch
+    except ImportError:
+        no_torch = pytest.mark.skip(reason="PyTorch is not installed")
+        return [pytest.param("cpu", marks=no_torch)]
+    no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+    return ["cpu", pytest.param("cuda", marks=no_gpu)]
+
+
+@pytest.fixture(scope="session", params=_devices())
+def worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
+    """Return a worker that has said hello, one for every device here, shared by all tests."""
+    started = WorkerProcess(request.param)
+    assert started.hello()["status"] == "ok"
+    yield started
+    _stop([started])
+
+
+def _stop(workers: list[WorkerProcess]) -> None:
+    for worker in workers:
+        worker.process.kill()
+        worker.process.wait()
+        worker.process.stdin.close()
+        worker.process.stdout.close()

@@ -1,0 +1,107 @@
+"""Open cases inside this process: what the worker cannot show from outside."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+pytest.importorskip("torch")
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+import protocol  # noqa: E402
+from device import CpuDevice, out_of_memory_reason  # noqa: E402
+from mlp_infer import Eager, Inference, MlpInputs  # noqa: E402
+from session import WORKLOADS, Session  # noqa: E402
+from timing import no_mark  # noqa: E402
+from workload import CaseError  # noqa: E402
+
+
+class ForgetsToCompute(Inference):
+    """Returns the same tensor every time, and computes it once."""
+
+    def _prepare_forward(self, model):
+        y = model(self._upload())
+        return lambda _x: y
+
+
+class AnswersTwoWays(Eager):
+    """Does different work when nobody looks at the phases."""
+
+    def _run_whole(self):
+        return 2 * super()._run_whole()
+
+
+def make(mode):
+    return mode(MlpInputs(8, [4, 5, 1], seed=1), CpuDevice(), no_mark)
+
+
+def open_request(case_id, seed=1):
+    params = {"batch": 8, "layers": [4, 5, 1]}
+    spec = protocol.CaseSpec(case_id, "mlp_infer", "pytorch", "cpu", "eager", "f32", params)
+    return protocol.OpenRequest(spec, seed)
+
+
+def test_outputs_of_an_earlier_run_do_not_pass_for_new_ones():
+    assert np.isnan(make(ForgetsToCompute).output()["y"]).all()
+
+
+def test_phased_and_whole_runs_must_agree():
+    with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
+        make(AnswersTwoWays).output()
+
+
+def test_results_are_handed_out_as_copies():
+    case = make(Inference)
+    first = case.output()["y"]
+    kept = first.copy()
+    case.output()
+    assert np.array_equal(first, kept)
+
+
+def test_inputs_are_shared_while_a_case_needs_them_and_then_dropped():
+    session = Session("cpu")
+    for case_id, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert session.handle(open_request(case_id, seed))["status"] == "ok"
+    assert len(session._inputs) == 2
+    for case_id, left in (("a", 2), ("c", 1), ("b", 0)):
+        assert session.handle(protocol.CloseRequest(case_id))["status"] == "ok"
+        gc.collect()
+        assert len(session._inputs) == left
+
+
+def test_unexpected_error_is_told_by_type_and_first_line(monkeypatch, capsys):
+    def broken(*_arguments):
+        raise ZeroDivisionError("first line\nsecond line")
+
+    monkeypatch.setattr(WORKLOADS["mlp_infer"], "open", broken)
+    answer = Session("cpu").handle(open_request("c"))
+    reason = "ZeroDivisionError: first line"
+    assert answer == {"status": "failed", "id": "c", "reason": reason}
+    assert "second line" in capsys.readouterr().err, "the whole of it goes to stderr"
+
+
+def test_no_tf32_in_place_of_float32():
+    torch.set_float32_matmul_precision("high")
+    Session("cpu")
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert torch.backends.cuda.matmul.allow_tf32 is False
+
+
+def test_running_out_of_memory_is_recognised_under_other_errors():
+    line = (
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB "
+        "of which 1.50 GiB is free. Including non-PyTorch memory, this process has 138 GiB"
+    )
+    try:
+        try:
+            raise torch.cuda.OutOfMemoryError(line)
+        except RuntimeError as cause:
+            raise ValueError("the compiler gave up") from cause
+    except ValueError as error:
+        reason = out_of_memory_reason(error)
+    shown = line[: line.index(" Including")]
+    assert reason == f"does not fit into device memory: {shown}"
+    assert out_of_memory_reason(MemoryError()).startswith("does not fit into host memory")
+    assert out_of_memory_reason(RuntimeError("something else")) is None

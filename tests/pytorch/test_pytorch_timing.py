@@ -1,0 +1,104 @@
+"""The sample loop and the phase clock, by what they count and never by how long it took."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+
+from timing import PhaseClock, Sample, now_ns, take_round
+
+LONG_NS = 3_600_000_000_000
+
+
+class CountingProbe:
+    def __init__(self, phase: str) -> None:
+        self.phase = phase
+        self.runs = 0
+
+    def __call__(self) -> Sample:
+        self.runs += 1
+        return Sample({self.phase: self.runs})
+
+
+def round_of(*probes, budget_ns=LONG_NS, max_samples=4, warmup_samples=0, warmup_ns=0):
+    return take_round(
+        probes,
+        budget_ns=budget_ns,
+        max_samples=max_samples,
+        warmup_samples=warmup_samples,
+        warmup_ns=warmup_ns,
+    )
+
+
+def test_no_budget_still_gives_one_sample_of_each_phase():
+    taken = round_of(CountingProbe("a"), CountingProbe("b"), budget_ns=0)
+    assert taken.phases == {"a": [1], "b": [1]}
+    assert (taken.warmup_samples, taken.warmup_ns) == (0, 0)
+
+
+def test_no_samples_wanted_still_gives_one():
+    assert round_of(CountingProbe("a"), max_samples=0).phases == {"a": [1]}
+
+
+def test_max_samples_ends_a_round():
+    assert round_of(CountingProbe("a"), max_samples=7).phases == {"a": [1, 2, 3, 4, 5, 6, 7]}
+
+
+def test_warm_up_is_counted_and_not_kept():
+    taken = round_of(CountingProbe("a"), CountingProbe("b"), warmup_samples=3, max_samples=2)
+    assert taken.phases == {"a": [4, 5], "b": [4, 5]}
+    assert taken.warmup_samples == 6
+    assert taken.warmup_ns > 0
+
+
+def test_warm_up_lasts_as_long_as_asked():
+    taken = round_of(CountingProbe("a"), CountingProbe("b"), warmup_ns=2_000_001)
+    assert taken.warmup_ns >= 2_000_001
+    assert taken.warmup_samples == taken.phases["a"][0] + taken.phases["b"][0] - 2
+
+
+def test_the_budget_ends_a_round():
+    def probe() -> Sample:
+        time.sleep(0.002)
+        return Sample({"a": 1})
+
+    taken = round_of(probe, budget_ns=1_000_000, max_samples=1_000_000)
+    assert taken.phases == {"a": [1]}
+
+
+def test_no_garbage_collection_inside_a_round_whatever_happens():
+    seen = []
+
+    def probe() -> Sample:
+        seen.append(gc.isenabled())
+        if len(seen) == 2:
+            raise RuntimeError("broken probe")
+        return Sample({"a": 1})
+
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError, match="broken probe"):
+        round_of(probe)
+    assert seen == [False, False]
+    assert gc.isenabled()
+
+
+def test_phases_and_residual_are_the_total():
+    waits = []
+    clock = PhaseClock(lambda: waits.append(now_ns()))
+    assert clock.time("first", lambda a, b: a + b, 1, 2) == 3
+    time.sleep(0.001)
+    clock.time("second", time.sleep, 0.001)
+    ns = clock.finish()
+    assert list(ns) == ["first", "second", "total", "residual"]
+    assert ns["total"] == ns["first"] + ns["second"] + ns["residual"]
+    assert ns["second"] >= 1_000_000
+    assert ns["residual"] >= 1_000_000, "what lies between the phases is part of the total"
+    assert len(waits) == 3, "one wait before the first phase, one at the end of each"
+
+
+def test_waiting_for_the_device_belongs_to_the_phase():
+    clock = PhaseClock(lambda: time.sleep(0.001))
+    clock.time("launch", lambda: None)
+    assert clock.finish()["launch"] >= 1_000_000

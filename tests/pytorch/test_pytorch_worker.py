@@ -1,0 +1,165 @@
+"""The worker as a process: its manners, whatever the workload."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
+)
+
+
+def run_worker(requests: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, str(WORKER), *options]
+    return subprocess.run(command, input=requests, capture_output=True, timeout=120, check=False)
+
+
+def test_help_names_the_options_and_touches_nothing():
+    done = run_worker(b"", "--help")
+    assert done.returncode == 0
+    assert b"--device {cuda,cpu}" in done.stdout
+
+
+def test_unknown_device_is_a_usage_error():
+    done = run_worker(b"", "--device", "abacus")
+    assert done.returncode == 2
+    assert b"abacus" in done.stderr
+
+
+def test_end_of_requests_ends_with_0_and_says_nothing():
+    done = run_worker(b"", "--device", "cpu")
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_last_line_needs_no_newline():
+    done = run_worker(b'{"op":"bye"}', "--device", "cpu")
+    assert (done.returncode, done.stdout) == (0, b'{"status":"ok"}\n')
+
+
+def test_bye_ends_with_0_and_leaves_the_rest_unread(start_worker):
+    worker = start_worker("cpu")
+    assert worker.ask("bye") == {"status": "ok"}
+    assert worker.process.wait(60) == 0
+
+
+def test_bad_lines_are_answered_and_the_worker_goes_on(start_worker):
+    worker = start_worker("cpu")
+    for line in (b"\n", b"{\n", b"[]\n", b'{"op":"dance"}\n', b"\xff\n", b'{"op":"bye","x":1}\n'):
+        answer = worker.ask_line(line)
+        assert answer["status"] == "failed"
+        assert answer["reason"]
+    assert worker.ask("bye")["status"] == "ok"
+
+
+def test_too_long_line_is_one_bad_line(start_worker):
+    worker = start_worker("cpu")
+    answer = worker.ask_line(b" " * (65 << 20) + b'{"op":"bye"}\n')
+    assert answer == {"status": "failed", "reason": "the line is longer than 67108864 bytes"}
+    assert worker.ask("bye")["status"] == "ok"
+
+
+def test_line_of_the_full_length_is_read(start_worker):
+    worker = start_worker("cpu")
+    request = b'{"op":"bye"}'
+    line = b" " * ((64 << 20) - len(request) - 1) + request + b"\n"
+    assert worker.ask_line(line) == {"status": "ok"}
+
+
+def test_hello_comes_first(start_worker):
+    worker = start_worker("cpu")
+    answer = worker.ask("close", id="c")
+    assert answer == {"status": "failed", "id": "c", "reason": "op: expected hello first"}
+
+
+def test_another_protocol_is_refused_with_both_numbers(start_worker):
+    answer = start_worker("cpu").ask("hello", protocol=2)
+    assert answer == {"status": "failed", "reason": "protocol: this worker speaks 1, found 2"}
+
+
+def test_without_pytorch_hello_fails_with_the_reason(start_worker):
+    # -S: no site-packages, so there is no PyTorch either.
+    worker = start_worker("cpu", "-S")
+    answer = worker.hello()
+    assert answer["status"] == "failed"
+    assert "torch" in answer["reason"]
+    assert worker.end() == 0
+
+
+@needs_torch
+def test_without_a_gpu_hello_fails_with_the_reason():
+    hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, str(WORKER), "--device", "cuda"],
+        input=b'{"op":"hello","protocol":1}\n',
+        capture_output=True,
+        env=hidden,
+        timeout=120,
+        check=False,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["status"] == "failed"
+    assert answer["reason"].startswith("no CUDA device (PyTorch ")
+    assert done.returncode == 0
+
+
+def test_hello_introduces_the_worker(worker):
+    answer = worker.hello()
+    assert answer["protocol"] == 1
+    assert answer["engine"] == "pytorch"
+    assert answer["capabilities"] == {"mlp_infer": ["eager", "inference", "compile", "graph"]}
+    assert all(isinstance(version, str) for version in answer["versions"].values())
+    assert answer["once_ns"]["import"] > 0
+    device = answer["device"]
+    if worker.device == "cpu":
+        assert set(device) == {"kind", "name"}
+        assert set(answer["once_ns"]) == {"import"}
+    else:
+        assert device["arch"].startswith("sm_")
+        assert device["uuid"].startswith("GPU-")
+        assert device["memory_bytes"] > 0
+        assert device["l2_bytes"] > 0
+        assert device["multiprocessors"] > 0
+        assert set(answer["once_ns"]) == {"import", "context"}
+    assert device["kind"] == worker.device
+    assert device["name"]
+    assert worker.hello() == answer, "the costs of starting are paid once"
+
+
+def test_worker_that_nobody_listens_to_ends_quietly(start_worker):
+    worker = start_worker("cpu")
+    worker.process.stdout.close()
+    worker.process.stdin.write(b'{"op":"close"}\n{"op":"close"}\n')
+    assert worker.process.wait(60) == 0
+
+
+def test_stdio_belongs_to_the_protocol_alone():
+    # What Python, C and a child process print, and what any of them reads.
+    program = """
+import os, subprocess, sys
+import worker
+requests, answers = worker.claim_stdio()
+print("from Python")
+os.write(1, b"from C\\n")
+subprocess.run("cat; echo from a child", shell=True, check=True)
+answers.write(b"heard " + requests.readline())
+answers.flush()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=WORKER.parent,
+        input=b"request\n",
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == b"heard request\n"
+    assert {b"from Python", b"from C", b"from a child"} <= set(done.stderr.splitlines())

@@ -1,0 +1,224 @@
+/* Scanning sources and reading the compiler's log: what needs no compiler. */
+#include "steps/compile_source.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "steps/compile_log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROOT "tests/fixtures/kernels_test"
+#define KERNELS ROOT "/kernels/mlp_infer/"
+
+static void test_strip(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *code;
+    } cases[] = {
+        {"int a;", "int a;"},
+        {"a // BATCH\nb", "a  \nb"},
+        {"a // BATCH \\\n BATCH\nb", "a  \nb"},
+        {"a /* BATCH\n */ b", "a   b"},
+        {"a/* unfinished", "a "},
+        {"f(\"BATCH \\\" BATCH\", 'B')", "f( ,  )"},
+        {"\"// no comment\" c", "  c"},
+        {"R\"x(BATCH )\" BATCH)x\" d", "  d"},
+        {"u8R\"(BATCH)\" d", "  d"},
+        {"OTHER\"BATCH\" d", "OTHER  d"},
+        {"1'000'000 BATCH 'x'", "1'000'000 BATCH  "},
+        {"0x1'FF'u8", "0x1'FF'u8"},
+        {"#error can't do that\nBATCH", "#error can \nBATCH"},
+        {"\"unfinished\nBATCH", " \nBATCH"},
+        {"#define X \"a\" BATCH", "#define X   BATCH"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        text_list_t quoted = {0};
+        bool has_system = false;
+        char *code = source_strip(cases[i].text, &quoted, &has_system);
+        assert_string_equal(code, cases[i].code);
+        assert_int_equal(quoted.n, 0);
+        assert_false(has_system);
+        free(code);
+        text_list_free(&quoted);
+    }
+}
+
+static void test_includes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *quoted;
+        bool has_system;
+    } cases[] = {
+        {"#include \"a.cuh\"\n", "a.cuh", false},
+        {"  #  include\t\"b/c.cuh\" // why\n#include \"a.cuh\"", "b/c.cuh,a.cuh", false},
+        {"#include \"a.cuh\"\n#include \"a.cuh\"", "a.cuh", false},
+        {"/* note */ #include \"a.cuh\"", "a.cuh", false},
+        {"#include <cuda_fp16.h>", "", true},
+        {"#include <sys//x.h>\n#include \"a.cuh\"", "a.cuh", true},
+        {"// #include \"a.cuh\"", "", false},
+        {"/*\n#include \"a.cuh\"\n*/", "", false},
+        {"x #include \"a.cuh\"", "", false},
+        {"#included \"a.cuh\"", "", false},
+        {"#include HEADER", "", false},
+        {"#include \"unfinished\n\"", "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        text_list_t quoted = {0};
+        bool has_system = false;
+        free(source_strip(cases[i].text, &quoted, &has_system));
+        char *found = text_list_join(&quoted, ",");
+        assert_string_equal(found, cases[i].quoted);
+        assert_int_equal(has_system, cases[i].has_system);
+        free(found);
+        text_list_free(&quoted);
+    }
+}
+
+static void test_mentions(void **state) {
+    (void)state;
+    static char code[] = "x BATCH_2 SUBBATCH N1+N2 HIDDEN";
+    const source_t source = {.code = code};
+    assert_false(source_mentions(&source, "BATCH"));
+    assert_true(source_mentions(&source, "BATCH_2"));
+    assert_true(source_mentions(&source, "N1"));
+    assert_true(source_mentions(&source, "HIDDEN"));
+    assert_false(source_mentions(&source, "N"));
+}
+
+static const source_t *get(source_set_t *set, const char *path) {
+    const source_t *source;
+    error_t err = ERROR_INIT;
+    if (source_get(set, ROOT, path, &source, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return source;
+}
+
+static const char *header(const source_t *source, const char *name) {
+    for (size_t i = 0; i < source->header_names.n; i++)
+        if (strcmp(source->header_names.items[i], name) == 0)
+            return source->header_texts.items[i];
+    return NULL;
+}
+
+static void test_headers_are_collected(void **state) {
+    (void)state;
+    source_set_t set = {0};
+    const source_t *source = get(&set, KERNELS "02_constant.cu");
+    assert_string_equal(source->name, "kernels/mlp_infer/02_constant.cu");
+    assert_int_equal(source->header_names.n, 5);
+    assert_non_null(strstr(header(source, "kernels/common/launch.cuh"), "struct launch_t"));
+    assert_non_null(strstr(header(source, "kernels/common/sum.cuh"), "float sum"));
+    static const char *const spellings[] = {"../common/launch.cuh", "launch.cuh"};
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(header(source, spellings[i]),
+                            "#include \"kernels/common/launch.cuh\"\n");
+    assert_true(source_mentions(source, "BATCH")); /* in a header only */
+    assert_false(source->system_includes);
+
+    source = get(&set, KERNELS "01_runtime.cu");
+    assert_false(source_mentions(source, "BATCH")); /* in comments and a string only */
+    assert_true(source_mentions(source, "limit"));
+    assert_true(get(&set, KERNELS "06_system.cu")->system_includes);
+    assert_ptr_equal(get(&set, KERNELS "01_runtime.cu"), source); /* read once */
+    assert_int_equal(set.n, 3);
+    source_set_free(&set);
+}
+
+static void test_one_spelling_of_two_headers(void **state) {
+    (void)state;
+    source_set_t set = {0};
+    const source_t *source;
+    error_t err = ERROR_INIT;
+    assert_int_equal(source_get(&set, ROOT, KERNELS "05_clash.cu", &source, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "#include \"sizes.cuh\" means kernels/mlp_infer/sizes.cuh in "
+                                     "one file and kernels/mlp_infer/other/sizes.cuh in another"));
+    assert_int_equal(set.n, 0);
+    source_set_free(&set);
+}
+
+static void test_usage_in_log(void **state) {
+    (void)state;
+    static const char log[] =
+        "ptxas info    : 24 bytes gmem\n"
+        "ptxas info    : Compiling entry function 'a' for 'sm_90'\n"
+        "ptxas info    : Function properties for a\n"
+        "    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads\n"
+        "ptxas info    : Used 18 registers, used 1 barriers, 64 bytes smem, 4 bytes cmem[2]\n"
+        "ptxas info    : Function properties for b\n"
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Used 168 registers, used 0 barriers\n";
+    ptxas_usage_t usage = compile_log_usage(log);
+    assert_int_equal(usage.registers, 168);
+    assert_int_equal(usage.shared_bytes, 64);
+    assert_int_equal(usage.spill_bytes, 20);
+    usage = compile_log_usage("");
+    assert_int_equal(usage.registers, 0);
+}
+
+static void test_skip_in_log(void **state) {
+    (void)state;
+    static const struct {
+        const char *log, *reason;
+    } cases[] = {
+        {"k.cu(3): catastrophic error: #error directive: SKIP: can't do it\n  #error SKIP: x\n",
+         "can't do it"}, /* NVRTC */
+        {"k.cu:3:2: error: #error SKIP: needs sm_90\n    2 | #error SKIP: other\n", "needs sm_90"},
+        {"k.cu(3): error: #error directive: at most 7 layers\n", NULL},
+        {"k.cu(3): error: identifier \"SKIP: \" is undefined\n", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *reason = compile_log_skip(cases[i].log);
+        if (cases[i].reason == NULL)
+            assert_null(reason);
+        else
+            assert_string_equal(reason, cases[i].reason);
+        free(reason);
+    }
+}
+
+static void test_reason_in_log(void **state) {
+    (void)state;
+    static const struct {
+        const char *log, *reason;
+    } cases[] = {
+        {"k.cu(1): warning: odd\n\nk.cu(3): error: bad\n    y = z;\n        ^\n\n"
+         "1 error detected in the compilation of \"k.cu\".\n",
+         "k.cu(3): error: bad\n    y = z;\n        ^\n"
+         "1 error detected in the compilation of \"k.cu\"."},
+        {"something\nelse\n", "something\nelse"},
+        {"ptxas info : 0 bytes gmem\nptxas fatal : too much shared data\n",
+         "ptxas fatal : too much shared data"},
+        {"error 1\n2\n3\n4\n5\n6\n7\n8\n9\n", "error 1\n2\n3\n4\n5\n6\n7\n8"},
+        {"error: caf\xe9 \xc3\xa9 \xe2\x80\xa6 \xc0\xaf \xed\xa0\x80 \xe2\n",
+         "error: caf? \xc3\xa9 \xe2\x80\xa6 ?? ??? ?"}, /* what is not UTF-8 */
+        {"", "the compiler gave no reason"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *reason = compile_log_reason(cases[i].log);
+        assert_string_equal(reason, cases[i].reason);
+        free(reason);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strip),
+        cmocka_unit_test(test_includes),
+        cmocka_unit_test(test_mentions),
+        cmocka_unit_test(test_headers_are_collected),
+        cmocka_unit_test(test_one_spelling_of_two_headers),
+        cmocka_unit_test(test_usage_in_log),
+        cmocka_unit_test(test_skip_in_log),
+        cmocka_unit_test(test_reason_in_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* ground/fs: reading, writing, folders and paths; every refusal names its path. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int make_folder(void **state) {
+    error_t err = ERROR_INIT;
+    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    error_t err = ERROR_INIT;
+    status_t status = fs_remove_tree(*state, &err);
+    bool gone = !fs_exists(*state);
+    free(*state);
+    return status == STATUS_OK && gone ? 0 : -1;
+}
+
+static void write_ok(const char *path, const void *data, size_t size) {
+    error_t err = ERROR_INIT;
+    if (fs_write_atomic(path, data, size, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static void assert_content(const char *path, const char *expected, size_t expected_size) {
+    error_t err = ERROR_INIT;
+    char *data;
+    size_t size;
+    if (fs_read(path, &data, &size, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(data, expected, size);
+    assert_int_equal(data[size], '\0');
+    free(data);
+}
+
+static size_t count_entries(const char *folder) {
+    error_t err = ERROR_INIT;
+    text_list_t names = {0};
+    assert_int_equal(fs_list(folder, "", &names, &err), STATUS_OK);
+    size_t n = names.n;
+    text_list_free(&names);
+    return n;
+}
+
+/* Bytes that do not compress well, and cross every buffer's size. */
+static char *noise(size_t size) {
+    char *data = mem_alloc(size);
+    uint32_t x = 1;
+    for (size_t i = 0; i < size; i++) {
+        x = x * 1664525 + 1013904223;
+        data[i] = (char)(x >> 24);
+    }
+    return data;
+}
+
+static void what_is_written_is_read(void **state) {
+    char *path = fs_join(*state, "file");
+    write_ok(path, "", 0);
+    assert_content(path, "", 0);
+    write_ok(path, "x", 1);
+    assert_content(path, "x", 1);
+    write_ok(path, "a\0b\n", 4);
+    assert_content(path, "a\0b\n", 4);
+    char *large = noise(3000001);
+    write_ok(path, large, 3000001);
+    assert_content(path, large, 3000001);
+    free(large);
+    assert_int_equal(count_entries(*state), 1); /* no temporary file stays */
+    assert_int_equal(unlink(path), 0);
+    free(path);
+}
+
+static void files_follow_the_umask(void **state) {
+    char *path = fs_join(*state, "mode");
+    mode_t before = umask(027);
+    write_ok(path, "x", 1);
+    umask(before);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0640);
+    assert_int_equal(unlink(path), 0);
+    free(path);
+}
+
+static void a_failed_write_leaves_nothing(void **state) {
+    char *folder = fs_join(*state, "in_the_way");
+    char *inside = fs_join(folder, "keep");
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
+    write_ok(inside, "old", 3);
+    assert_int_equal(fs_write_atomic(folder, "new", 3, &err), STATUS_USAGE);
+    assert_true(text_starts(err.text, folder));
+    assert_content(inside, "old", 3);
+    assert_int_equal(count_entries(*state), 1);
+    error_clear(&err);
+    char *missing = fs_join(*state, "no/such/folder/file");
+    assert_int_equal(fs_write_atomic(missing, "x", 1, &err), STATUS_USAGE);
+    assert_true(text_starts(err.text, missing));
+    assert_non_null(strstr(err.text, "No such file"));
+    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    free(folder);
+    free(inside);
+    free(missing);
+}
+
+static char *read_raw(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *data = mem_alloc(1 << 20);
+    *size = fread(data, 1, 1 << 20, file);
+    assert_int_equal(fclose(file), 0);
+    return data;
+}
+
+static void gzip(void **state) {
+    static const size_t sizes[] = {0, 1, 200000};
+    char *path = fs_join(*state, "cases.jsonl.gz");
+    char *data = noise(200000);
+    error_t err = ERROR_INIT;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(fs_write_gzip(path, data, sizes[i], &err), STATUS_OK);
+        size_t packed_size;
+        char *packed = read_raw(path, &packed_size);
+        assert_memory_equal(packed, "\x1f\x8b\x08", 3);
+        assert_memory_equal(packed + 4, "\0\0\0\0", 4); /* no time stamp: same data, same file */
+        assert_content(path, data, sizes[i]);
+        /* Cut anywhere (but not before the magic) it must be an error, not a shorter file. */
+        const size_t cuts[] = {3, packed_size / 2, packed_size - 9, packed_size - 1};
+        for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
+            write_ok(path, packed, cuts[c]);
+            char *unpacked = NULL;
+            size_t size;
+            error_t broken = ERROR_INIT;
+            if (fs_read(path, &unpacked, &size, &broken) != STATUS_USAGE)
+                fail_msg("%zu of %zu bytes were taken for a whole file", cuts[c], packed_size);
+            assert_true(text_starts(broken.text, path));
+        }
+        packed[packed_size - 6] ^= 1; /* the checksum */
+        write_ok(path, packed, packed_size);
+        error_t broken = ERROR_INIT;
+        char *unpacked;
+        size_t size;
+        assert_int_equal(fs_read(path, &unpacked, &size, &broken), STATUS_USAGE);
+        assert_non_null(strstr(broken.text, "broken gzip file"));
+        free(packed);
+    }
+    free(data);
+    assert_int_equal(unlink(path), 0);
+    free(path);
+}
+
+static void unreadable_files(void **state) {
+    char *missing = fs_join(*state, "missing.json");
+    const char *const paths[] = {missing, *state};
+    const char *const causes[] = {"No such file", "Is a directory"};
+    for (size_t i = 0; i < 2; i++) {
+        error_t err = ERROR_INIT;
+        char *data;
+        size_t size;
+        assert_int_equal(fs_read(paths[i], &data, &size, &err), STATUS_USAGE);
+        assert_true(text_starts(err.text, paths[i]));
+        assert_non_null(strstr(err.text, causes[i]));
+    }
+    free(missing);
+}
+
+static void folders(void **state) {
+    error_t err = ERROR_INIT;
+    char *deep = fs_join(*state, "a/b//c/"), *a = fs_join(*state, "a");
+    assert_int_equal(fs_make_folders(deep, &err), STATUS_OK);
+    assert_int_equal(fs_make_folders(deep, &err), STATUS_OK);
+    assert_true(fs_is_folder(deep));
+    char *file = fs_join(deep, "z.json"), *other = fs_join(deep, "a.json");
+    char *third = fs_join(deep, ".hidden");
+    write_ok(file, "{}", 2);
+    write_ok(other, "{}", 2);
+    write_ok(third, "", 0);
+    assert_true(fs_exists(file) && !fs_is_folder(file));
+    text_list_t names = {0};
+    assert_int_equal(fs_list(deep, ".json", &names, &err), STATUS_OK);
+    char *joined = text_list_join(&names, " ");
+    assert_string_equal(joined, "a.json z.json");
+    free(joined);
+    text_list_free(&names);
+    assert_int_equal(count_entries(deep), 3);
+
+    char *below = fs_join(file, "x/y");
+    assert_int_equal(fs_make_folders(below, &err), STATUS_USAGE);
+    assert_true(text_starts(err.text, file));
+    error_clear(&err);
+    assert_int_equal(fs_list(below, "", &names, &err), STATUS_USAGE);
+    assert_true(text_starts(err.text, below));
+
+    error_clear(&err);
+    assert_int_equal(fs_remove_tree(a, &err), STATUS_OK);
+    assert_false(fs_exists(a));
+    assert_int_equal(fs_remove_tree(a, &err), STATUS_OK); /* missing is fine */
+    free(deep);
+    free(a);
+    free(file);
+    free(other);
+    free(third);
+    free(below);
+}
+
+static void removing_spares_what_links_point_at(void **state) {
+    error_t err = ERROR_INIT;
+    char *kept = fs_join(*state, "kept"), *precious = fs_join(kept, "precious");
+    char *doomed = fs_join(*state, "doomed"), *inner = fs_join(doomed, "link");
+    char *link = fs_join(*state, "link"), *link_slash = fs_join(*state, "link/");
+    assert_int_equal(fs_make_folders(kept, &err), STATUS_OK);
+    assert_int_equal(fs_make_folders(doomed, &err), STATUS_OK);
+    write_ok(precious, "!", 1);
+    assert_int_equal(symlink(kept, inner), 0);
+    assert_int_equal(symlink(kept, link), 0);
+    assert_int_equal(fs_remove_tree(doomed, &err), STATUS_OK);
+    assert_false(fs_exists(doomed));
+    assert_content(precious, "!", 1);
+    assert_int_equal(fs_remove_tree(link_slash, &err), STATUS_OK);
+    struct stat info;
+    assert_int_not_equal(lstat(link, &info), 0);
+    assert_content(precious, "!", 1);
+    assert_int_equal(fs_remove_tree(kept, &err), STATUS_OK);
+    free(kept);
+    free(precious);
+    free(doomed);
+    free(inner);
+    free(link);
+    free(link_slash);
+}
+
+static void paths(void **state) {
+    (void)state;
+    static const struct {
+        const char *folder, *name, *joined;
+    } joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        char *joined = fs_join(joins[i].folder, joins[i].name);
+        assert_string_equal(joined, joins[i].joined);
+        free(joined);
+    }
+    static const struct {
+        const char *path, *stem;
+    } stems[] = {{"sweeps/study.json", "study"},    {"study", "study"},       {"a.b/c", "c"},
+                 {"cases.jsonl.gz", "cases.jsonl"}, {"x/.hidden", ".hidden"}, {"x/", ""}};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        char *stem = fs_stem(stems[i].path);
+        assert_string_equal(stem, stems[i].stem);
+        free(stem);
+    }
+}
+
+static void programs_are_found_on_the_path(void **state) {
+    char *old_path = mem_text(getenv("PATH"));
+    char *first = fs_join(*state, "first"), *second = fs_join(*state, "second");
+    char *plain = fs_join(first, "tool"), *folder = fs_join(first, "other");
+    char *tool = fs_join(second, "tool"), *other = fs_join(second, "other");
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK); /* a folder is no program */
+    assert_int_equal(fs_make_folders(second, &err), STATUS_OK);
+    write_ok(plain, "", 0); /* not executable */
+    write_ok(tool, "", 0);
+    write_ok(other, "", 0);
+    assert_int_equal(chmod(tool, 0755), 0);
+    assert_int_equal(chmod(other, 0755), 0);
+    char *path = mem_format("%s:%s", first, second);
+    setenv("PATH", path, 1);
+    const char *const found[] = {tool, other};
+    const char *const asked[] = {"tool", "other"};
+    for (size_t i = 0; i < 2; i++) {
+        char *program = fs_find_program(asked[i]);
+        assert_string_equal(program, found[i]);
+        free(program);
+    }
+    assert_null(fs_find_program("no_such_tool"));
+    assert_null(fs_find_program(plain));
+    char *program = fs_find_program(tool); /* a path is taken as it is */
+    assert_string_equal(program, tool);
+    free(program);
+    setenv("PATH", old_path, 1);
+    free(old_path);
+    free(first);
+    free(second);
+    free(plain);
+    free(folder);
+    free(tool);
+    free(other);
+    free(path);
+}
+
+static void the_project_root(void **state) {
+    error_t err = ERROR_INIT;
+    char *root = NULL, *project = fs_join(*state, "project"), *here = getcwd(NULL, 0);
+    char *kernels = fs_join(project, "kernels"), *sweeps = fs_join(project, "sweeps");
+    char *resolved = realpath(*state, NULL), *expected = fs_join(resolved, "project");
+
+    setenv("BENCH_ROOT", project, 1);
+    assert_int_equal(fs_make_folders(kernels, &err), STATUS_OK);
+    assert_int_equal(fs_project_root(&root, &err), STATUS_USAGE); /* kernels/ alone is not enough */
+    assert_null(root);
+    assert_non_null(strstr(err.text, project));
+    error_clear(&err);
+    assert_int_equal(fs_make_folders(sweeps, &err), STATUS_OK);
+    assert_int_equal(fs_project_root(&root, &err), STATUS_OK);
+    assert_string_equal(root, expected);
+    free(root);
+
+    /* Neither the folder above this test nor the temporary one is a project; then the current one
+     * is. */
+    unsetenv("BENCH_ROOT");
+    assert_int_equal(chdir(*state), 0);
+    assert_int_equal(fs_project_root(&root, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "set BENCH_ROOT"));
+    error_clear(&err);
+    assert_int_equal(chdir(project), 0);
+    assert_int_equal(fs_project_root(&root, &err), STATUS_OK);
+    assert_string_equal(root, expected);
+    free(root);
+    assert_int_equal(chdir(here), 0);
+
+    char *executable = NULL;
+    assert_int_equal(fs_executable(&executable, &err), STATUS_OK);
+    assert_true(text_starts(executable, "/") && text_ends(executable, "/test_fs"));
+    free(executable);
+    free(project);
+    free(here);
+    free(kernels);
+    free(sweeps);
+    free(resolved);
+    free(expected);
+}
+
+static void temporary_folders_follow_tmpdir(void **state) {
+    error_t err = ERROR_INIT;
+    char *old = mem_text(getenv("TMPDIR")), *folder = NULL;
+    setenv("TMPDIR", *state, 1);
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    assert_true(text_starts(folder, *state));
+    struct stat info;
+    assert_int_equal(stat(folder, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    free(folder);
+    setenv("TMPDIR", "/no/such/folder", 1);
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "/no/such/folder"));
+    if (old == NULL)
+        unsetenv("TMPDIR");
+    else
+        setenv("TMPDIR", old, 1);
+    free(old);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(files_follow_the_umask),
+        cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(gzip),
+        cmocka_unit_test(unreadable_files),
+        cmocka_unit_test(folders),
+        cmocka_unit_test(removing_spares_what_links_point_at),
+        cmocka_unit_test(paths),
+        cmocka_unit_test(programs_are_found_on_the_path),
+        cmocka_unit_test(the_project_root),
+        cmocka_unit_test(temporary_folders_follow_tmpdir),
+    };
+    return cmocka_run_group_tests_name("fs", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,167 @@
+/* ground/npy against files that numpy saved (tests/fixtures/make_npy.py), good and hostile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "ground/npy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIXTURES "tests/fixtures/npy"
+
+static int make_folder(void **state) {
+    error_t err = ERROR_INIT;
+    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    error_t err = ERROR_INIT;
+    status_t status = fs_remove_tree(*state, &err);
+    free(*state);
+    return status == STATUS_OK ? 0 : -1;
+}
+
+static void assert_same_files(const char *path, const char *expected_path) {
+    error_t err = ERROR_INIT;
+    char *data, *expected;
+    size_t size, expected_size;
+    assert_int_equal(fs_read(path, &data, &size, &err), STATUS_OK);
+    assert_int_equal(fs_read(expected_path, &expected, &expected_size, &err), STATUS_OK);
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(data, expected, size);
+    free(data);
+    free(expected);
+}
+
+static void reads_what_numpy_saves(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *type;
+        unsigned n_dimensions;
+        size_t shape[NPY_MAX_DIMENSIONS];
+        size_t n;
+        double values[6];
+    } rows[] = {
+        {"f4_2x3", "f4", 2, {2, 3}, 6, {0, 1.5, -2.25, (double)3e-5f, -INFINITY, NAN}},
+        {"f8_6", "f8", 1, {6}, 6, {0, 1.5, -2.25, 3e-5, -INFINITY, NAN}},
+        /* 6e-8 is subnormal: 2^-24; 0.333 is 1364 / 4096 in 11 bits */
+        {"f2_6", "f2", 1, {6}, 6, {1, -2, 65504, 0x1p-24, INFINITY, 1364.0 / 4096}},
+        {"i4_1x1x2x2", "i4", 4, {1, 1, 2, 2}, 4, {1, -2, 2147483647, -2147483648.0}},
+        {"i8_3", "i8", 1, {3}, 3, {1, -9007199254740992.0, 1099511627776.0}},
+        {"f8_scalar", "f8", 0, {0}, 1, {2.5}},
+        {"f4_0x3", "f4", 2, {0, 3}, 0, {0}},
+        {"f4_version2", "f4", 1, {2}, 2, {1, 2}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *path = mem_format(FIXTURES "/%s.npy", rows[i].name);
+        error_t err = ERROR_INIT;
+        npy_t array;
+        if (npy_read(path, &array, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        assert_string_equal(array.type, rows[i].type);
+        assert_int_equal(array.n_dimensions, rows[i].n_dimensions);
+        assert_memory_equal(array.shape, rows[i].shape, sizeof array.shape);
+        assert_int_equal(array.n, rows[i].n);
+        for (size_t v = 0; v < array.n; v++)
+            if (array.values[v] != rows[i].values[v] &&
+                !(isnan(array.values[v]) && isnan(rows[i].values[v])))
+                fail_msg("%s[%zu]: %.17g, expected %.17g", path, v, array.values[v],
+                         rows[i].values[v]);
+        npy_free(&array);
+        assert_null(array.values);
+        free(path);
+    }
+}
+
+static void writes_what_numpy_saves(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "out.npy");
+    static const float singles[] = {0, 1.5F, -2.25F, 3e-5F, -INFINITY, NAN};
+    static const double doubles[] = {0, 1.5, -2.25, 3e-5, -INFINITY, NAN};
+    assert_int_equal(npy_write_f32(path, singles, (size_t[]){2, 3}, 2, &err), STATUS_OK);
+    assert_same_files(path, FIXTURES "/f4_2x3.npy");
+    assert_int_equal(npy_write_f64(path, doubles, (size_t[]){6}, 1, &err), STATUS_OK);
+    assert_same_files(path, FIXTURES "/f8_6.npy");
+    assert_int_equal(npy_write_f32(path, NULL, (size_t[]){0, 3}, 2, &err), STATUS_OK);
+    assert_same_files(path, FIXTURES "/f4_0x3.npy");
+    assert_int_equal(npy_write_f64(path, &(double){2.5}, NULL, 0, &err), STATUS_OK);
+    assert_same_files(path, FIXTURES "/f8_scalar.npy");
+    free(path);
+}
+
+static void round_trip(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "trip.npy");
+    const size_t shape[] = {7, 1, 11, 13};
+    enum { N = 7 * 11 * 13 };
+    float values[N];
+    for (int i = 0; i < N; i++)
+        values[i] = (float)i / 3;
+    assert_int_equal(npy_write_f32(path, values, shape, 4, &err), STATUS_OK);
+    npy_t array;
+    assert_int_equal(npy_read(path, &array, &err), STATUS_OK);
+    assert_int_equal(array.n, N);
+    assert_memory_equal(array.shape, shape, sizeof shape);
+    for (int i = 0; i < N; i++)
+        assert_true(array.values[i] == (double)values[i]);
+    npy_free(&array);
+    free(path);
+}
+
+static void refuses_hostile_files(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    text_list_t names = {0};
+    assert_int_equal(fs_list(FIXTURES "/invalid", ".npy", &names, &err), STATUS_OK);
+    assert_true(names.n >= 30);
+    for (size_t i = 0; i < names.n; i++) {
+        char *stem = fs_stem(names.items[i]);
+        char *path = fs_join(FIXTURES "/invalid", names.items[i]);
+        char *message_path = mem_format(FIXTURES "/invalid/%s.txt", stem), *message;
+        size_t size;
+        assert_int_equal(fs_read(message_path, &message, &size, &err), STATUS_OK);
+        message[strcspn(message, "\n")] = '\0';
+
+        npy_t array;
+        error_t refusal = ERROR_INIT;
+        assert_int_equal(npy_read(path, &array, &refusal), STATUS_USAGE);
+        if (strstr(refusal.text, message) == NULL || !text_starts(refusal.text, path))
+            fail_msg("\"%s\", expected \"%s\"", refusal.text, message);
+        assert_null(array.values);
+        free(stem);
+        free(path);
+        free(message_path);
+        free(message);
+    }
+    text_list_free(&names);
+}
+
+static void write_errors_name_the_path(void **state) {
+    char *path = mem_format("%s/missing/out.npy", (char *)*state);
+    error_t err = ERROR_INIT;
+    assert_int_equal(npy_write_f32(path, &(float){1}, (size_t[]){1}, 1, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, path));
+    error_clear(&err);
+    assert_int_equal(npy_write_f32(path, &(float){1}, (size_t[]){1, 1, 1, 1, 1}, 5, &err),
+                     STATUS_USAGE);
+    assert_non_null(strstr(err.text, "5 dimensions"));
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_numpy_saves),
+        cmocka_unit_test(writes_what_numpy_saves),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(refuses_hostile_files),
+        cmocka_unit_test(write_errors_name_the_path),
+    };
+    return cmocka_run_group_tests_name("npy", tests, make_folder, remove_folder);
+}

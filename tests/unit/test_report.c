@@ -1,0 +1,394 @@
+/* The report against runs whose truth is planted, and against golden files. UPDATE_GOLDEN=1 in the
+ * environment writes the golden files anew instead of comparing (read the difference before it is
+ * committed). */
+#include "planted_run.h"
+#include "report.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FIXTURES "tests/fixtures/report/"
+
+static void succeed(status_t status, const error_t *err) {
+    if (status != STATUS_OK)
+        fail_msg("%s", err->text);
+}
+
+static int make_folder(void **state) {
+    char *folder;
+    error_t err = ERROR_INIT;
+    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
+        return -1;
+    *state = folder;
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    error_t err = ERROR_INIT;
+    status_t status = fs_remove_tree(*state, &err);
+    free(*state);
+    return status == STATUS_OK ? 0 : -1;
+}
+
+/* Write a planted run under `folder`; takes it. Returns its folder, owned by the caller. */
+static char *save_run(run_record_t run, const char *folder, const char *name, const char *gpu) {
+    error_t err = ERROR_INIT;
+    free(run.name);
+    run.name = mem_text(name);
+    run.folder = fs_join(folder, name);
+    run.started = mem_text("2026-03-02T10:15:00Z");
+    run.finished = mem_text("2026-03-02T10:16:00Z");
+    environment_set(&run.environment, "host.cpu", "Some CPU");
+    environment_set(&run.environment, "gpu.name", gpu);
+    succeed(fs_make_folders(run.folder, &err), &err);
+    succeed(run_write_header(&run, &err), &err);
+    journal_t journal;
+    succeed(journal_open(run.folder, &journal, &err), &err);
+    for (size_t i = 0; i < run.n_cases; i++)
+        succeed(journal_append(&journal, &run.cases[i], &err), &err);
+    journal_close(&journal);
+    char *path = mem_text(run.folder);
+    run_free(&run);
+    return path;
+}
+
+/* The report over up to two runs, as text; the caller frees it. `root` may be NULL. */
+static char *report_of(const char *scratch, const char *root, const char *run, const char *saved) {
+    error_t err = ERROR_INIT;
+    char *out = fs_join(scratch, "REPORT.md"), *text;
+    const char *runs[] = {run, saved};
+    report_options_t options = {runs, saved != NULL ? 2 : 1, out, root != NULL ? root : scratch};
+    size_t size;
+    succeed(report_write(&options, &err), &err);
+    succeed(fs_read(out, &text, &size, &err), &err);
+    free(out);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part) {
+    if (strstr(text, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void assert_has_not(const char *text, const char *part) {
+    if (strstr(text, part) != NULL)
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+static size_t cells_of(const char *line, size_t length) {
+    size_t pipes = 0;
+    for (size_t i = 0; i < length; i++)
+        pipes += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    return pipes;
+}
+
+/* Rows of a table have as many cells as its heading, and follow a blank line. */
+static void assert_tables_are_whole(const char *text) {
+    size_t expected = 0;
+    for (const char *line = text; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        size_t cells = line[0] == '|' ? cells_of(line, length) : 0;
+        if (cells > 0 && expected > 0 && cells != expected)
+            fail_msg("%zu cells, expected %zu: %.*s", cells, expected, (int)length, line);
+        expected = cells;
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void test_crossover_sentence(void **state) {
+    char *run = save_run(plant_ratios((double[]){3, 2, 0.5}, 3), *state, "once", "NVIDIA H200");
+    char *text = report_of(*state, NULL, run, NULL);
+    assert_has(text, "CUDA is faster at 2 of the 3 batch sizes compared, PyTorch at 1.");
+    assert_has(text, "**Crossover:** the lead changes once, between batch 2, where CUDA is faster, "
+                     "and batch 4, where PyTorch is.");
+    free(text);
+    free(run);
+    run = save_run(plant_ratios((double[]){3, 2, 1.5}, 3), *state, "never", "NVIDIA H200");
+    text = report_of(*state, NULL, run, NULL);
+    assert_has_not(text, "rossover");
+    assert_has_not(text, "lead changes");
+    free(text);
+    free(run);
+    run = save_run(plant_ratios((double[]){3, 0.5, 2}, 3), *state, "twice", "NVIDIA H200");
+    text = report_of(*state, NULL, run, NULL);
+    assert_has(text, "The lead changes 2 times, so there is no single crossover batch.");
+    assert_has_not(text, "**Crossover:**");
+    free(text);
+    free(run);
+}
+
+/* The same samples on both sides: nobody may win. */
+static void test_no_difference_sentence(void **state) {
+    run_record_t same = {.name = mem_text("")};
+    plant(&same, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
+    plant(&same, (planted_t){"pytorch", "cuda", "eager", 1, 1000, CASE_OK, NULL}, 1);
+    char *run = save_run(same, *state, "same", "NVIDIA H200");
+    char *text = report_of(*state, NULL, run, NULL);
+    assert_has(text,
+               "CUDA is faster at 0 of the 1 batch size compared, PyTorch at 0, no difference "
+               "found at 1.");
+    assert_has(text, "no difference found, 1.0");
+    assert_has_not(text, "as fast");
+    free(text);
+    free(run);
+}
+
+static void test_bad_cases_have_no_time_anywhere(void **state) {
+    static const case_status_t BAD[] = {CASE_WRONG, CASE_FAILED, CASE_SKIPPED};
+    run_record_t run = plant_ratios((double[]){3, 2, 1.5}, 3);
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1LL << i, 777e6, BAD[i], "planted"}, 1);
+        plant(&run, (planted_t){"pytorch", "cuda", "bad", 1LL << i, 777, BAD[i], "planted"}, 2);
+    }
+    run.cases[0].status = CASE_WRONG; /* the study's own case at batch 1 */
+    run.cases[0].reason = mem_text("planted");
+    char *folder = save_run(run, *state, "bad", "NVIDIA H200");
+    char *text = report_of(*state, NULL, folder, NULL);
+    /* 777 ± 2 % of anything, and half of it, which is the planted kernel. */
+    static const char *const TIMES[] = {" 76", " 77", " 78", " 79", " 38", " 39"};
+    static const char *const UNITS[] = {" ns", " µs", " ms"};
+    for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++)
+        for (char digit = '0'; digit <= '9'; digit++)
+            for (size_t u = 0; u < sizeof UNITS / sizeof *UNITS; u++) {
+                char *time = mem_format("%s%c%s", TIMES[i], digit, UNITS[u]);
+                assert_has_not(text, time);
+                free(time);
+            }
+    assert_has(text, "| wrong ");
+    assert_has(text, "| failed ");
+    assert_has(text, "| skipped ");
+    assert_has(text, "mlp_infer/cuda/02_bad/batch=1");
+    free(text);
+    error_t err = ERROR_INIT;
+    run_record_t loaded;
+    char *headline;
+    succeed(run_load(folder, &loaded, &err), &err);
+    succeed(report_headline(&loaded, &headline, &err), &err);
+    assert_has_not(headline, "02_bad");
+    assert_has_not(headline, "777");
+    free(headline);
+    run_free(&loaded);
+    free(folder);
+}
+
+static void test_saved_run_is_labelled_and_apart(void **state) {
+    run_record_t mine = {.name = mem_text("")};
+    plant(&mine, (planted_t){"cpu", "cpu", "omp", 1, 1000, CASE_OK, NULL}, 1);
+    plant(&mine, (planted_t){"pytorch", "cpu", "eager", 1, 2000, CASE_OK, NULL}, 2);
+    char *here = save_run(mine, *state, "here", NULL);
+    char *there = save_run(plant_ratios((double[]){3, 2}, 2), *state, "there", "NVIDIA H200");
+    char *text = report_of(*state, NULL, here, there);
+    assert_has(text, "> No GPU was there: nothing in it is a GPU's time.");
+    assert_has(text, "> **Saved run: NVIDIA H200, 2026-03-02**");
+    char *own = strstr(text, "## Findings"), *saved = strstr(text, "\n## Saved run: NVIDIA H200");
+    assert_true(own != NULL && saved != NULL && own < saved);
+    *saved = '\0'; /* before: this machine alone; after: every heading says that it is saved */
+    assert_has_not(own, "H200");
+    assert_has_not(own, "01_study");
+    assert_has_not(own, "CUDA");
+    size_t headings = 0;
+    for (char *at = strstr(saved + 1, "\n###"); at != NULL; at = strstr(at + 1, "\n###")) {
+        char *end = strchr(at + 1, '\n');
+        *end = '\0';
+        assert_has(at + 1, " — saved run there");
+        *end = '\n';
+        headings++;
+    }
+    assert_true(headings > 5);
+    assert_has_not(saved + 1, " omp ");
+    free(text);
+    free(here);
+    free(there);
+}
+
+static void test_what_was_not_measured_is_said(void **state) {
+    run_record_t alone = {.name = mem_text("")};
+    plant(&alone, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
+    char *run = save_run(alone, *state, "alone", "NVIDIA H200");
+    char *text = report_of(*state, NULL, run, NULL);
+    assert_has(text, "PyTorch was not measured on the GPU in this run.");
+    assert_has_not(text, "as fast");
+    free(text);
+    free(run);
+    run_record_t failed = {.name = mem_text("")};
+    plant(&failed, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
+    plant(&failed, (planted_t){"pytorch", "cuda", "eager", 1, 1, CASE_FAILED, "no memory"}, 2);
+    run = save_run(failed, *state, "failed", "NVIDIA H200");
+    text = report_of(*state, NULL, run, NULL);
+    assert_has(text, "None of the 1 cases of PyTorch on the GPU has a valid time");
+    free(text);
+    free(run);
+    run = save_run((run_record_t){.name = mem_text("")}, *state, "empty", NULL);
+    text = report_of(*state, NULL, run, NULL);
+    assert_has(text, "None: no case has ended in this run.");
+    free(text);
+    free(run);
+}
+
+static void test_hostile_text_stays_text(void **state) {
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run,
+          (planted_t){"cuda", "cuda", "x|y", 1, 10, CASE_FAILED,
+                      "a | b\n# heading\n<script>alert(1)</script> `code` [link](http://x)"},
+          3);
+    text_list_add(&run.cases[0].flags, "implausible: | 5 > 4 |\n\n## Findings");
+    text_list_add(&run.argv, "bench");
+    text_list_add(&run.argv, "it's\n```\n<b>");
+    char *folder = save_run(run, *state, "hostile", "<img src=x> | *GPU*");
+    char *text = report_of(*state, NULL, folder, NULL);
+    assert_tables_are_whole(text);
+    assert_has_not(text, "<script>");
+    assert_has_not(text, "<img");
+    assert_has_not(text, "\n# heading");
+    assert_has_not(text, "\n```");
+    assert_has_not(text, "[link](");
+    assert_has(text, "\\[link\\](http://x)");
+    char *first = strstr(text, "\n## Findings\n");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "\n## Findings\n"));
+    free(text);
+    free(folder);
+}
+
+static void test_charts_are_linked_from_the_reports_folder(void **state) {
+    error_t err = ERROR_INIT;
+    char *run = save_run(plant_ratios((double[]){2}, 1), *state, "a run", "NVIDIA H200");
+    char *plots = mem_format("%s/root/plots/a run", (char *)*state);
+    char *chart = fs_join(plots, "total.svg");
+    char *root = fs_join(*state, "root");
+    succeed(fs_make_folders(plots, &err), &err);
+    succeed(fs_write_atomic(chart, "<svg/>", 6, &err), &err);
+    char *text = report_of(*state, root, run, NULL);
+    assert_has(text, "![total](root/plots/a%20run/total.svg)");
+    free(text);
+    char *deep = fs_join(*state, "docs/deep");
+    succeed(fs_make_folders(deep, &err), &err);
+    text = report_of(deep, root, run, NULL);
+    assert_has(text, "![total](../../root/plots/a%20run/total.svg)");
+    free(text);
+    free(deep);
+    free(root);
+    free(chart);
+    free(plots);
+    free(run);
+}
+
+static void test_warnings_tell_all(void **state) {
+    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    run.cases[0].stop = STOP_PRECISE;
+    run.cases[1].stop = STOP_NOISE_FLOOR;
+    run.cases[2].stop = STOP_TIME_LIMIT;
+    run.cases[3].stop = STOP_PRECISE;
+    environment_set_flag(&run.environment, "git.dirty", true);
+    plant(&run, (planted_t){"cuda", "cuda", "05_f", 1, 1, CASE_SKIPPED, "needs sm_90"}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "05_f", 2, 1, CASE_SKIPPED, "needs sm_90"}, 1);
+    text_list_add(&run.cases[0].flags, "implausible: cold is faster than hot");
+    char *folder = save_run(run, *state, "warned", "NVIDIA H200");
+    char *text = report_of(*state, NULL, folder, NULL);
+    assert_has(text, "uncommitted changes");
+    assert_has(text, "Of 4 cases with times, 2 reached the precision asked for, 1 stopped at their "
+                     "noise floor");
+    assert_has(text, "1 stopped at the time limit");
+    assert_has(text, "| skipped | needs sm_90 |     2 |");
+    assert_has(text, "implausible: cold is faster than hot");
+    free(text);
+    free(folder);
+}
+
+static void test_unreadable_run_leaves_the_report(void **state) {
+    char *out = fs_join(*state, "REPORT.md"), *missing = fs_join(*state, "missing");
+    error_t err = ERROR_INIT;
+    succeed(fs_write_atomic(out, "old", 3, &err), &err);
+    const char *runs[] = {missing};
+    report_options_t options = {runs, 1, out, *state};
+    assert_int_not_equal(report_write(&options, &err), STATUS_OK);
+    assert_has(err.text, "missing");
+    char *text;
+    size_t size;
+    error_clear(&err);
+    succeed(fs_read(out, &text, &size, &err), &err);
+    assert_string_equal(text, "old");
+    options.n_runs = 0;
+    assert_int_equal(report_write(&options, &err), STATUS_USAGE);
+    free(text);
+    free(missing);
+    free(out);
+}
+
+/* ---- golden files ---- */
+
+static void assert_golden(const char *path, const char *text) {
+    error_t err = ERROR_INIT;
+    if (getenv("UPDATE_GOLDEN") != NULL) {
+        succeed(fs_write_atomic(path, text, strlen(text), &err), &err);
+        return;
+    }
+    char *golden;
+    size_t size;
+    succeed(fs_read(path, &golden, &size, &err), &err);
+    assert_string_equal(text, golden);
+    free(golden);
+}
+
+/* The folder of the report is fixed, so that its links are the same wherever the test runs. */
+static void check_report(const char *golden, const char *run, const char *saved) {
+    error_t err = ERROR_INIT;
+    char *out = mem_format("%s.new", golden);
+    const char *runs[] = {run, saved};
+    report_options_t options = {runs, saved != NULL ? 2 : 1, out, "."};
+    char *text;
+    size_t size;
+    succeed(report_write(&options, &err), &err);
+    succeed(fs_read(out, &text, &size, &err), &err);
+    succeed(fs_remove_tree(out, &err), &err);
+    assert_tables_are_whole(text);
+    assert_golden(golden, text);
+    free(text);
+    free(out);
+}
+
+static void test_golden_reports(void **state) {
+    (void)state;
+    check_report(FIXTURES "gpu.md", FIXTURES "gpu", NULL);
+    check_report(FIXTURES "cpu_and_saved.md", FIXTURES "cpu", FIXTURES "gpu");
+}
+
+static void test_golden_headline(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    run_record_t run;
+    char *text;
+    succeed(run_load(FIXTURES "gpu", &run, &err), &err);
+    succeed(report_headline(&run, &text, &err), &err);
+    assert_golden(FIXTURES "gpu_headline.txt", text);
+    free(text);
+    run_free(&run);
+}
+
+int main(void) {
+#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_crossover_sentence),
+        IN_FOLDER(test_no_difference_sentence),
+        IN_FOLDER(test_bad_cases_have_no_time_anywhere),
+        IN_FOLDER(test_saved_run_is_labelled_and_apart),
+        IN_FOLDER(test_what_was_not_measured_is_said),
+        IN_FOLDER(test_hostile_text_stays_text),
+        IN_FOLDER(test_charts_are_linked_from_the_reports_folder),
+        IN_FOLDER(test_warnings_tell_all),
+        IN_FOLDER(test_unreadable_run_leaves_the_report),
+        cmocka_unit_test(test_golden_reports),
+        cmocka_unit_test(test_golden_headline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* What the report decides, against runs whose truth is planted. */
+#include "planted_run.h"
+#include "report_compare.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static duel_t headline_of(const batch_row_t *row) {
+    return row->headline;
+}
+
+static bool any_row(const batch_row_t *row) {
+    return row->batch > 0;
+}
+
+static void test_crossover_is_where_it_was_planted(void **state) {
+    (void)state;
+    static const struct {
+        double ratios[6];
+        size_t n_changes;
+        int64_t last_before, first_after;
+    } CASES[] = {
+        {{3, 2, 1.5, 0.8, 0.5, 0.3}, 1, 4, 8},
+        {{0.3, 0.5, 0.8, 1.5, 2, 3}, 1, 4, 8},
+        {{3, 2, 1.5, 1.4, 1.3, 1.2}, 0, 0, 0},
+        {{2, 0.5, 2, 2, 2, 2}, 2, 2, 4},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        run_record_t run = plant_ratios(CASES[i].ratios, 6);
+        family_list_t families = families_of(&run, "mlp_infer");
+        assert_int_equal(families.n, 1);
+        crossover_t found = find_crossover(&families.items[0], headline_of);
+        assert_int_equal(found.n_changes, CASES[i].n_changes);
+        assert_int_equal(found.last_before, CASES[i].last_before);
+        assert_int_equal(found.first_after, CASES[i].first_after);
+        family_list_free(&families);
+        run_free(&run);
+    }
+}
+
+/* The interval is to hold the truth about 95 times in 100; 12 rounds make a bootstrap a little
+ * narrow. */
+static void test_interval_holds_the_planted_ratio(void **state) {
+    (void)state;
+    enum { RUNS = 200 };
+    size_t held = 0, decided = 0, equal_called_different = 0;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        run_record_t run = {.name = mem_text("planted")};
+        plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 100 * seed);
+        plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1100, CASE_OK, NULL},
+              100 * seed + 50);
+        plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 1000, CASE_OK, NULL},
+              100 * seed + 70);
+        duel_t slower = duel_make(&run.cases[0], "total", &run.cases[1], "total");
+        duel_t equal = duel_make(&run.cases[0], "total", &run.cases[2], "total");
+        held += slower.ratio.low <= 1.1 && 1.1 <= slower.ratio.high;
+        decided += slower.verdict == VERDICT_OURS;
+        equal_called_different += equal.verdict != VERDICT_NO_DIFFERENCE;
+        run_free(&run);
+    }
+    print_message("planted 1.1: held %zu, decided %zu of %d; equal ones called different %zu\n",
+                  held, decided, RUNS, equal_called_different);
+    assert_true(held >= RUNS * 85 / 100);
+    assert_int_equal(decided, RUNS);
+    assert_true(equal_called_different <= RUNS * 15 / 100);
+}
+
+static void test_only_ok_cases_compete(void **state) {
+    (void)state;
+    run_record_t run = {.name = mem_text("planted")};
+    plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 5000, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "02_a", 1, 10, CASE_WRONG, "off"}, 2);
+    plant(&run, (planted_t){"cuda", "cuda", "03_b", 1, 20, CASE_THROTTLED, "hot"}, 3);
+    plant(&run, (planted_t){"cpu", "cpu", "omp", 1, 30, CASE_OK, NULL}, 4);
+    plant(&run, (planted_t){"cpu", "cpu", "ref", 1, 1, CASE_OK, NULL}, 4);
+    plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 7000, CASE_OK, NULL}, 5);
+    plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 6000, CASE_OK, NULL}, 6);
+    plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 40, CASE_OK, NULL}, 7);
+    family_list_t families = families_of(&run, "mlp_infer");
+    assert_int_equal(families.n, 2);
+    const batch_row_t *gpu = &families.items[0].rows[0], *cpu = &families.items[1].rows[0];
+    assert_string_equal(gpu->best->spec.variant, "01_study");
+    assert_string_equal(gpu->fastest->spec.variant, "graph");
+    assert_string_equal(gpu->eager->spec.variant, "eager");
+    assert_string_equal(gpu->eager->spec.device, "cuda");
+    assert_string_equal(cpu->best->spec.variant, "omp"); /* the oracle is no contender */
+    assert_string_equal(cpu->fastest->spec.device, "cpu");
+    assert_null(cpu->study);
+    family_list_free(&families);
+    run_free(&run);
+}
+
+static void test_without_rounds_nobody_wins(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    for (size_t c = 0; c < run.n_cases; c++)
+        for (size_t i = 0; i < run.cases[c].n_phases; i++)
+            run.cases[c].phases[i].n_rounds = 1;
+    duel_t duel = duel_make(&run.cases[0], "total", &run.cases[1], "total");
+    assert_int_equal(duel.verdict, VERDICT_UNDECIDED);
+    assert_true(fabs(duel.ratio.ratio - 2) < 0.1);
+    assert_int_equal(duel_make(&run.cases[0], "total", NULL, "total").verdict, VERDICT_NONE);
+    assert_int_equal(duel_make(&run.cases[0], "none", &run.cases[1], "none").verdict, VERDICT_NONE);
+    run_free(&run);
+}
+
+/* The middle one is batch 64 where that is among them. */
+static void test_key_rows(void **state) {
+    (void)state;
+    static const struct {
+        size_t n, n_keys;
+        int64_t keys[3];
+    } CASES[] = {{1, 1, {1}}, {2, 2, {1, 2}}, {5, 3, {1, 4, 16}}, {10, 3, {1, 64, 512}}};
+    double ratios[10];
+    for (size_t i = 0; i < 10; i++)
+        ratios[i] = 2;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        run_record_t run = plant_ratios(ratios, CASES[i].n);
+        family_list_t families = families_of(&run, "mlp_infer");
+        const batch_row_t *rows[3];
+        assert_int_equal(key_rows(&families.items[0], any_row, rows), CASES[i].n_keys);
+        for (size_t k = 0; k < CASES[i].n_keys; k++)
+            assert_int_equal(rows[k]->batch, CASES[i].keys[k]);
+        family_list_free(&families);
+        run_free(&run);
+    }
+}
+
+static void test_contender_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *id, *name;
+    } CASES[] = {
+        {"w/cuda/03_v/batch=1", "03_v"},
+        {"w/cuda/03_v/batch=1/copy=pinned", "03_v (copy=pinned)"},
+        {"w/cuda/03_v/batch=1/alloc=arena/copy=pinned", "03_v (alloc=arena, copy=pinned)"},
+        {"w/cuda/03_v/batch=1/copy=pinned_more", "03_v"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_t spec = {.id = mem_text(CASES[i].id), .variant = mem_text("03_v")};
+        case_add_technique(&spec, "alloc", "arena");
+        case_add_technique(&spec, "copy", "pinned");
+        char *name = contender_name(&spec);
+        assert_string_equal(name, CASES[i].name);
+        free(name);
+        case_free(&spec);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_crossover_is_where_it_was_planted),
+        cmocka_unit_test(test_interval_holds_the_planted_ratio),
+        cmocka_unit_test(test_only_ok_cases_compete),
+        cmocka_unit_test(test_without_rounds_nobody_wins),
+        cmocka_unit_test(test_key_rows),
+        cmocka_unit_test(test_contender_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

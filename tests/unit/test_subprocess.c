@@ -1,0 +1,321 @@
+/* ground/subprocess with /bin/sh as the child: exits, signals, time-outs, and much output. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "ground/subprocess.h"
+#include "ground/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static subprocess_result_t shell(const char *script, const char *input, double timeout_s) {
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    subprocess_result_t result;
+    error_t err = ERROR_INIT;
+    if (subprocess_run(argv, input, timeout_s, &result, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return result;
+}
+
+static void how_programs_end(void **state) {
+    (void)state;
+    static const struct {
+        const char *script;
+        int exit_code, signal;
+        const char *out, *err;
+    } rows[] = {
+        {"exit 0", 0, 0, "", ""},
+        {"echo hello; exit 3", 3, 0, "hello\n", ""},
+        {"echo oops >&2; exit 255", 255, 0, "", "oops\n"},
+        {"printf x; kill -SEGV $$", -1, SIGSEGV, "x", ""},
+        {"kill -KILL $$", -1, SIGKILL, "", ""},
+        {"exec >&- 2>&-; sleep 0.05; exit 4", 4, 0, "", ""}, /* the end of output is not the end */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        subprocess_result_t result = shell(rows[i].script, NULL, 0);
+        assert_int_equal(result.exit_code, rows[i].exit_code);
+        assert_int_equal(result.signal, rows[i].signal);
+        assert_false(result.timed_out);
+        assert_string_equal(result.out, rows[i].out);
+        assert_string_equal(result.err, rows[i].err);
+        subprocess_result_free(&result);
+        assert_null(result.out);
+    }
+}
+
+static void arguments_are_not_interpreted(void **state) {
+    (void)state;
+    const char *const argv[] = {"printf", "%s|", "a b", "$HOME; exit 1", "*", "", NULL};
+    subprocess_result_t result;
+    error_t err = ERROR_INIT;
+    assert_int_equal(subprocess_run(argv, NULL, 0, &result, &err), STATUS_OK);
+    assert_string_equal(result.out, "a b|$HOME; exit 1|*||");
+    subprocess_result_free(&result);
+}
+
+static void programs_that_cannot_start(void **state) {
+    static const char *const missing[] = {"no-such-program-xyz", NULL};
+    static const char *const missing_path[] = {"/no/such/program", NULL};
+    char *garbage = fs_join(*state, "garbage");
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_write_atomic(garbage, "\1\2\3 not a program", 17, &err), STATUS_OK);
+    assert_int_equal(chmod(garbage, 0755), 0);
+    const char *const broken[] = {garbage, NULL}; /* found, but exec refuses it */
+    const struct {
+        const char *const *argv;
+        const char *cause;
+    } rows[] = {{missing, "no such program on $PATH"},
+                {missing_path, "no such program"},
+                {broken, "Exec format error"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        subprocess_result_t result;
+        error_clear(&err);
+        assert_int_equal(subprocess_run(rows[i].argv, NULL, 0, &result, &err), STATUS_USAGE);
+        assert_true(text_starts(err.text, rows[i].argv[0]));
+        if (strstr(err.text, rows[i].cause) == NULL)
+            fail_msg("\"%s\", expected \"%s\"", err.text, rows[i].cause);
+        subprocess_result_free(&result); /* nothing to free, and no harm */
+    }
+    free(garbage);
+}
+
+static void much_output_on_both_streams(void **state) {
+    (void)state;
+    /* 3 MB on each, alternating in blocks larger than a pipe: who reads one after the other hangs.
+     */
+    subprocess_result_t result =
+        shell("for i in 1 2 3 4 5 6 7 8 9 10; do head -c 300000 /dev/zero | "
+              "tr '\\0' o; head -c 300000 /dev/zero | tr '\\0' e >&2; done",
+              NULL, 60);
+    assert_int_equal(result.exit_code, 0);
+    assert_int_equal(strlen(result.out), 1 << 20);
+    assert_int_equal(strlen(result.err), 1 << 20);
+    assert_int_equal(strspn(result.out, "o"), 1 << 20);
+    assert_int_equal(strspn(result.err, "e"), 1 << 20);
+    subprocess_result_free(&result);
+}
+
+static void input_reaches_the_child(void **state) {
+    (void)state;
+    enum { LENGTH = 500000 };
+    char *input = mem_alloc(LENGTH + 1);
+    memset(input, 'i', LENGTH);
+    input[LENGTH] = '\0';
+    subprocess_result_t result = shell("cat", input, 60);
+    assert_string_equal(result.out, input);
+    subprocess_result_free(&result);
+    result = shell("cat; echo end", NULL, 60); /* no input is an empty one */
+    assert_string_equal(result.out, "end\n");
+    subprocess_result_free(&result);
+    result = shell("exec <&-; echo deaf", input, 60); /* must not end us by SIGPIPE */
+    assert_string_equal(result.out, "deaf\n");
+    subprocess_result_free(&result);
+    free(input);
+}
+
+/* Ended, and reaped by whoever is its parent now; that may take a moment after the kill. */
+static void assert_ends(pid_t pid) {
+    assert_true(pid > 1);
+    for (int tries = 0; tries < 5000; tries++) {
+        char *path = mem_format("/proc/%d/stat", (int)pid), *stat_line = NULL;
+        error_t err = ERROR_INIT;
+        size_t size;
+        bool gone = fs_read(path, &stat_line, &size, &err) != STATUS_OK;
+        const char *name_end = gone ? NULL : strrchr(stat_line, ')');
+        bool zombie = name_end != NULL && text_starts(name_end, ") Z");
+        free(path);
+        if (!gone)
+            free(stat_line);
+        if (gone || zombie)
+            return;
+        poll(NULL, 0, 1);
+    }
+    fail_msg("process %d is still there", (int)pid);
+}
+
+static void timeouts_kill_grandchildren_too(void **state) {
+    (void)state;
+    subprocess_result_t result = shell("sleep 1000 & echo $!; sleep 1000", NULL, 0.2);
+    assert_true(result.timed_out);
+    assert_int_equal(result.exit_code, -1);
+    assert_int_equal(result.signal, SIGKILL);
+    assert_ends((pid_t)atoi(result.out)); /* what it wrote before is kept */
+    subprocess_result_free(&result);
+}
+
+static void a_grandchild_that_holds_the_streams_does_not_hold_us(void **state) {
+    (void)state;
+    subprocess_result_t result = shell("sleep 1000 & echo $!; exit 5", NULL, 60);
+    assert_false(result.timed_out);
+    assert_int_equal(result.exit_code, 5);
+    assert_ends((pid_t)atoi(result.out));
+    subprocess_result_free(&result);
+}
+
+static void children_start_clean(void **state) {
+    (void)state;
+    /* Its own process group, SIGPIPE as usual (`head` ends `yes`), and no descriptor of ours. */
+    int opened = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int leaked = fcntl(opened, F_DUPFD_CLOEXEC, 50); /* no number that the shell itself uses */
+    assert_true(leaked >= 50);
+    char *script =
+        mem_format("read -r _ _ _ _ group _ < /proc/self/stat; test $group = $$ || exit 1\n"
+                   "yes | head -1\n"
+                   "test ! -e /proc/self/fd/%d",
+                   leaked);
+    subprocess_result_t result = shell(script, NULL, 60);
+    assert_string_equal(result.out, "y\n");
+    assert_int_equal(result.exit_code, 0);
+    subprocess_result_free(&result);
+    free(script);
+    close(leaked);
+    close(opened);
+}
+
+static void our_own_streams_may_be_closed(void **state) {
+    (void)state;
+    int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 50); /* -1 where it is closed already */
+    close(STDIN_FILENO);
+    subprocess_result_t result = shell("cat; echo err >&2", "in", 60);
+    if (saved >= 0) {
+        assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+        close(saved);
+    }
+    assert_string_equal(result.out, "in");
+    assert_string_equal(result.err, "err\n");
+    subprocess_result_free(&result);
+}
+
+static void start(const char *script, subprocess_t *child) {
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    error_t err = ERROR_INIT;
+    if (subprocess_start(argv, child, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+/* Read up to the end of the stream, or up to `wanted` bytes. */
+static size_t read_some(int fd, char *text, size_t wanted) {
+    size_t n = 0;
+    while (n < wanted) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        assert_true(poll(&ready, 1, 30000) == 1);
+        ssize_t got = read(fd, text + n, wanted - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    return n;
+}
+
+static void a_conversation(void **state) {
+    (void)state;
+    subprocess_t child;
+    char answer[64] = "", how[64];
+    start("while read -r line; do echo \"<$line>\"; done; exit 3", &child);
+    const int fds[] = {child.in_fd, child.out_fd, child.err_fd};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(fcntl(fds[i], F_GETFL) & O_NONBLOCK);
+        assert_true(fcntl(fds[i], F_GETFD) & FD_CLOEXEC);
+    }
+    assert_true(read(child.out_fd, answer, 1) < 0 && errno == EAGAIN);
+    assert_int_equal(write(child.in_fd, "one\n", 4), 4);
+    assert_int_equal(read_some(child.out_fd, answer, 6), 6);
+    assert_string_equal(answer, "<one>\n");
+    close(child.in_fd);
+    child.in_fd = -1;
+    assert_int_equal(read_some(child.out_fd, answer, sizeof answer), 0);
+    subprocess_stop(&child, how);
+    assert_string_equal(how, "exit code 3");
+    assert_int_equal(child.out_fd, -1);
+    subprocess_stop(&child, how);
+    assert_string_equal(how, "not running");
+}
+
+static void how_stopped_children_ended(void **state) {
+    (void)state;
+    subprocess_t child;
+    char text[64] = "", how[64];
+    start("kill -SEGV $$", &child);
+    assert_int_equal(read_some(child.out_fd, text, sizeof text), 0);
+    subprocess_stop(&child, how); /* at once: it may not be a zombie yet */
+    assert_string_equal(how, "signal 11 (Segmentation fault)");
+
+    start("sleep 1000 & echo $!; wait", &child);
+    assert_true(read_some(child.out_fd, text, 1) == 1);
+    struct pollfd rest = {.fd = child.out_fd, .events = POLLIN};
+    poll(&rest, 1, 1000);
+    ssize_t got = read(child.out_fd, text + 1, sizeof text - 2);
+    text[got > 0 ? got + 1 : 1] = '\0';
+    pid_t pid = child.pid;
+    subprocess_stop(&child, how);
+    assert_string_equal(how, "still running, killed");
+    assert_int_equal(kill(pid, 0), -1); /* reaped */
+    assert_ends((pid_t)atoi(text));
+}
+
+static void children_die_with_us(void **state) {
+    (void)state;
+    int report[2];
+    assert_int_equal(pipe(report), 0);
+    pid_t supervisor = fork();
+    assert_true(supervisor >= 0);
+    if (supervisor == 0) {
+        const char *const argv[] = {"sleep", "1000", NULL};
+        subprocess_t child;
+        status_t status = subprocess_start(argv, &child, NULL);
+        ssize_t written = write(report[1], &child.pid, sizeof child.pid);
+        _exit(status == STATUS_OK && written == sizeof child.pid ? 0
+                                                                 : 1); /* no subprocess_stop() */
+    }
+    pid_t child = 0;
+    int status;
+    assert_int_equal(read(report[0], &child, sizeof child), sizeof child);
+    assert_int_equal(waitpid(supervisor, &status, 0), supervisor);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_ends(child);
+    close(report[0]);
+    close(report[1]);
+}
+
+static int make_folder(void **state) {
+    error_t err = ERROR_INIT;
+    return fs_temporary_folder((char **)state, &err) == STATUS_OK ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    error_t err = ERROR_INIT;
+    status_t status = fs_remove_tree(*state, &err);
+    free(*state);
+    return status == STATUS_OK ? 0 : -1;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(how_programs_end),
+        cmocka_unit_test(arguments_are_not_interpreted),
+        cmocka_unit_test(programs_that_cannot_start),
+        cmocka_unit_test(much_output_on_both_streams),
+        cmocka_unit_test(input_reaches_the_child),
+        cmocka_unit_test(timeouts_kill_grandchildren_too),
+        cmocka_unit_test(a_grandchild_that_holds_the_streams_does_not_hold_us),
+        cmocka_unit_test(children_start_clean),
+        cmocka_unit_test(our_own_streams_may_be_closed),
+        cmocka_unit_test(a_conversation),
+        cmocka_unit_test(how_stopped_children_ended),
+        cmocka_unit_test(children_die_with_us),
+    };
+    return cmocka_run_group_tests_name("subprocess", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,238 @@
+/* Sweeps as data: tests/fixtures/sweeps_invalid/NAME.json must be refused with the message in
+ * NAME.expected, sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against
+ * the small ladder in tests/fixtures/sweep_root. */
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "steps/sweep.h"
+#include "steps/sweep_json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FIXTURES "tests/fixtures/"
+
+static const char ROOT[] = FIXTURES "sweep_root";
+
+static char *read_text(const char *path) {
+    char *text = NULL;
+    size_t size = 0;
+    error_t err = ERROR_INIT;
+    if (fs_read(path, &text, &size, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return text;
+}
+
+static text_list_t names_in(const char *folder) {
+    text_list_t names = {0};
+    error_t err = ERROR_INIT;
+    if (fs_list(folder, ".json", &names, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_true(names.n > 0);
+    return names;
+}
+
+/* "folder/NAME.expected" for "NAME.json". */
+static char *expected_text(const char *folder, const char *name) {
+    char *stem = fs_stem(name), *path = mem_format("%s/%s.expected", folder, stem);
+    char *text = read_text(path);
+    free(path);
+    free(stem);
+    return text;
+}
+
+static char *ids_text(const sweep_t *sweep) {
+    text_list_t ids = {0};
+    for (size_t i = 0; i < sweep->n_cases; i++)
+        text_list_add(&ids, sweep->cases[i].id);
+    char *joined = text_list_join(&ids, "\n"), *text = mem_format("%s\n", joined);
+    free(joined);
+    text_list_free(&ids);
+    return text;
+}
+
+static void test_invalid_sweeps(void **state) {
+    (void)state;
+    static const char FOLDER[] = FIXTURES "sweeps_invalid";
+    text_list_t names = names_in(FOLDER);
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = fs_join(FOLDER, names.items[i]);
+        char *expected = expected_text(FOLDER, names.items[i]);
+        sweep_t sweep;
+        error_t err = ERROR_INIT;
+        assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);
+        assert_true(text_starts(err.text, FOLDER));
+        char *message = mem_format("%s\n", err.text + strlen(FOLDER) + 1);
+        assert_string_equal(message, expected);
+        assert_null(sweep.cases);
+        assert_null(sweep.text);
+        free(message);
+        free(expected);
+        free(path);
+    }
+    text_list_free(&names);
+}
+
+static void test_valid_sweeps(void **state) {
+    (void)state;
+    static const char FOLDER[] = FIXTURES "sweeps_valid";
+    text_list_t names = names_in(FOLDER);
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = fs_join(FOLDER, names.items[i]);
+        char *expected = expected_text(FOLDER, names.items[i]);
+        sweep_t sweep;
+        error_t err = ERROR_INIT;
+        if (sweep_load(path, ROOT, &sweep, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        char *ids = ids_text(&sweep);
+        assert_string_equal(ids, expected);
+        sweep_free(&sweep);
+        free(ids);
+        free(expected);
+        free(path);
+    }
+    text_list_free(&names);
+}
+
+static void load(const char *path, const char *root, sweep_t *sweep) {
+    error_t err = ERROR_INIT;
+    if (sweep_load(path, root, sweep, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static void test_everything_is_kept(void **state) {
+    (void)state;
+    static const char PATH[] = FIXTURES "sweeps_valid/everything.json";
+    sweep_t sweep;
+    load(PATH, ROOT, &sweep);
+    char *text = read_text(PATH);
+    assert_string_equal(sweep.text, text);
+    free(text);
+    assert_string_equal(sweep.path, PATH);
+    assert_string_equal(sweep.name, "everything");
+    assert_ptr_equal(sweep.workload, workload_find("mlp_infer"));
+    assert_float_equal(sweep.measure.precision_frac, 0.02, 0);
+    assert_float_equal(sweep.measure.time_limit_s, 3.5, 0);
+    assert_float_equal(sweep.measure.round_s, 0.25, 0);
+    assert_int_equal(sweep.measure.min_rounds, 7);
+    assert_int_equal(sweep.measure.min_samples, 11);
+    assert_int_equal(sweep.arch.n, 2);
+    assert_string_equal(sweep.arch.items[1], "sm_90a");
+    assert_int_equal(sweep.charts.n, 2);
+    assert_string_equal(sweep.charts.items[0], "ladder");
+    sweep_free(&sweep);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    sweep_t sweep;
+    load(FIXTURES "sweeps_valid/smallest.json", ROOT, &sweep);
+    const measure_options_t standard = MEASURE_DEFAULTS;
+    assert_memory_equal(&sweep.measure, &standard, sizeof standard);
+    assert_int_equal(sweep.arch.n, 1);
+    assert_string_equal(sweep.arch.items[0], "native");
+    assert_int_equal(sweep.charts.n, 0);
+    assert_int_equal(sweep.n_cases, 1);
+    const case_t *spec = &sweep.cases[0];
+    assert_string_equal(spec->device, "cpu");
+    assert_string_equal(spec->dtype, "f32");
+    assert_int_equal(spec->n_params, 2);
+    assert_int_equal(spec->n_techniques, 0);
+    assert_int_equal(case_param_int(spec, "batch", -1), 64);
+    sweep_free(&sweep);
+}
+
+static void test_groups_are_contiguous(void **state) {
+    (void)state;
+    sweep_t sweep;
+    load("sweeps/mlp_infer.json", ".", &sweep);
+    text_list_t seen = {0};
+    for (size_t i = 0; i < sweep.n_cases; i++) {
+        char *group = workload_group(sweep.workload, &sweep.cases[i]);
+        bool starts = seen.n == 0 || strcmp(seen.items[seen.n - 1], group) != 0;
+        if (starts) {
+            assert_false(text_list_has(&seen, group));
+            text_list_add(&seen, group);
+        }
+        free(group);
+    }
+    assert_int_equal(seen.n, 29);
+    text_list_free(&seen);
+    sweep_free(&sweep);
+}
+
+/* Every sweep that comes with the project loads against the project's own kernels. */
+static void test_own_sweeps(void **state) {
+    (void)state;
+    text_list_t names = names_in("sweeps");
+    size_t n_loaded = 0;
+    for (size_t i = 0; i < names.n; i++) {
+        if (strcmp(names.items[i], "schema.json") == 0)
+            continue;
+        char *path = fs_join("sweeps", names.items[i]), *stem = fs_stem(names.items[i]);
+        sweep_t sweep;
+        load(path, ".", &sweep);
+        assert_true(sweep.n_cases > 0);
+        assert_string_equal(sweep.name, stem); /* results and charts are found by the file's name */
+        sweep_free(&sweep);
+        free(stem);
+        free(path);
+        n_loaded++;
+    }
+    assert_true(n_loaded >= 2);
+    text_list_free(&names);
+}
+
+static void test_missing_file_and_nul(void **state) {
+    (void)state;
+    sweep_t sweep;
+    error_t err = ERROR_INIT;
+    assert_int_equal(sweep_load("no/such/sweep.json", ROOT, &sweep, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "no/such/sweep.json"));
+    error_clear(&err);
+
+    char *folder = NULL;
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *path = fs_join(folder, "nul.json");
+    assert_int_equal(fs_write_atomic(path, "{}\0{}", 5, &err), STATUS_OK);
+    assert_int_equal(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "nul.json: found a NUL byte at offset 2"));
+    error_clear(&err);
+    assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
+    free(path);
+    free(folder);
+}
+
+/* No workload has a real parameter yet, so the reader is tried by itself. */
+static void test_real_params_stay_real(void **state) {
+    (void)state;
+    const param_spec_t rate = {.name = "rate", .kind = VALUE_REAL, .min = 0, .max = 1};
+    json_t *json = json_loads("[1, 0.25, 1.5]", 0, NULL);
+    node_t list = node_root("x.json", json);
+    error_t err = ERROR_INIT;
+    value_t value;
+    const double expected[] = {1, 0.25};
+    for (size_t i = 0; i < 2; i++) {
+        node_t item = node_item(&list, i);
+        assert_int_equal(node_param(&item, &rate, &value, &err), STATUS_OK);
+        assert_int_equal(value.kind, VALUE_REAL);
+        assert_float_equal(value.real, expected[i], 0);
+    }
+    node_t item = node_item(&list, 2);
+    assert_int_equal(node_param(&item, &rate, &value, &err), STATUS_USAGE);
+    assert_string_equal(err.text, "x.json: $[2]: found real 1.5, expected a number 0…1");
+    json_decref(json);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_invalid_sweeps),        cmocka_unit_test(test_valid_sweeps),
+        cmocka_unit_test(test_everything_is_kept),    cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_groups_are_contiguous), cmocka_unit_test(test_own_sweeps),
+        cmocka_unit_test(test_missing_file_and_nul),  cmocka_unit_test(test_real_params_stay_real),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+#include "ground/memory.h"
+#include "steps/sweep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char ROOT[] = "tests/fixtures/sweep_root";
+
+enum { MAX_SETS = 4 };
+
+typedef struct example {
+    const char *workload, *variant, *engine;
+    const char *sets[MAX_SETS];
+    const char *expected; /* ids, one a line, or the message */
+} example_t;
+
+static status_t make(const example_t *example, sweep_t *sweep, error_t *err) {
+    sweep_options_t options = {.workload = example->workload,
+                               .variant = example->variant,
+                               .engine = example->engine,
+                               .sets = example->sets};
+    while (options.n_sets < MAX_SETS && example->sets[options.n_sets] != NULL)
+        options.n_sets++;
+    return sweep_from_options(&options, ROOT, sweep, err);
+}
+
+static void check_ids(const sweep_t *sweep, const char *expected) {
+    text_list_t ids = {0};
+    for (size_t i = 0; i < sweep->n_cases; i++)
+        text_list_add(&ids, sweep->cases[i].id);
+    char *text = text_list_join(&ids, "\n");
+    assert_string_equal(text, expected);
+    free(text);
+    text_list_free(&ids);
+}
+
+static void test_options_that_work(void **state) {
+    (void)state;
+    static const example_t EXAMPLES[] = {
+        {.workload = "device",
+         .expected = "device/cuda/copy/bytes=1073741824\ndevice/cpu/copy/bytes=1073741824"},
+        {.workload = "mlp_infer",
+         .variant = "omp",
+         .sets = {"batch=1,64", "layers=4-5-1,8-16-4"},
+         .expected = "mlp_infer/cpu/omp/batch=1\nmlp_infer/cpu/omp/batch=1/layers=8-16-4\n"
+                     "mlp_infer/cpu/omp/batch=64\nmlp_infer/cpu/omp/batch=64/layers=8-16-4"},
+        {.workload = "mlp_infer",
+         .variant = "03_vectorized,eager",
+         .sets = {"copy=pinned,mapped", "device=cpu", "dtype=f16"},
+         .expected = "mlp_infer/cuda/03_vectorized/batch=64/copy=pinned/dtype=f16\n"
+                     "mlp_infer/cuda/03_vectorized/batch=64/copy=mapped/dtype=f16\n"
+                     "mlp_infer/pytorch-cpu/eager/batch=64/dtype=f16"},
+        {.workload = "mlp_infer",
+         .engine = "cuda",
+         .expected = "mlp_infer/cuda/01_study/batch=64\n"
+                     "mlp_infer/cuda/02_thread_per_sample/batch=64\n"
+                     "mlp_infer/cuda/03_vectorized/batch=64"},
+        {.workload = "null",
+         .variant = "noop",
+         .sets = {"work_ns=1000"},
+         .expected = "null/null/noop/work_ns=1000"},
+    };
+    for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
+        sweep_t sweep;
+        error_t err = ERROR_INIT;
+        if (make(&EXAMPLES[i], &sweep, &err) != STATUS_OK)
+            fail_msg("%s", err.text);
+        check_ids(&sweep, EXAMPLES[i].expected);
+        assert_string_equal(sweep.path, "(command line)");
+        assert_string_equal(sweep.name, EXAMPLES[i].workload);
+        sweep_t again; /* the stored text is a sweep that does the same */
+        assert_int_equal(sweep_parse("again.json", sweep.text, ROOT, &again, &err), STATUS_OK);
+        check_ids(&again, EXAMPLES[i].expected);
+        sweep_free(&again);
+        sweep_free(&sweep);
+    }
+}
+
+static void test_options_that_do_not(void **state) {
+    (void)state;
+    static const example_t EXAMPLES[] = {
+        {.expected = "--workload is missing: it says what to measure"},
+        {.workload = "mlp-infer",
+         .expected = "--workload: unknown workload \"mlp-infer\"; did you mean \"mlp_infer\"? "
+                     "(known: mlp_infer, null, device)"},
+        {.workload = "mlp\xff", .expected = "--workload: found bytes that are not UTF-8"},
+        {.workload = "mlp_infer",
+         .sets = {"dtype=f32", "copy=\xc3("},
+         .expected = "--set: found bytes that are not UTF-8"},
+        {.workload = "device",
+         .variant = "cpy",
+         .expected = "--variant: unknown variant \"cpy\" of device; did you mean \"copy\"? "
+                     "(known: copy)"},
+        {.workload = "device",
+         .variant = "cpy",
+         .engine = "cpu",
+         .expected = "(command line): $.contenders[0].variants[0]: unknown variant \"cpy\" of "
+                     "device for engine cpu; did you mean \"copy\"? (known: copy)"},
+        {.workload = "device",
+         .engine = "gpu-cuda",
+         .expected = "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
+                     "(known: cuda, cpu, null, pytorch)"},
+        {.workload = "mlp_infer",
+         .sets = {"bacth=1"},
+         .expected = "--set: unknown key \"bacth\" of mlp_infer; did you mean \"batch\"? (known: "
+                     "batch, layers, dtype, alloc, copy, weights, launch, device)"},
+        {.workload = "mlp_infer",
+         .sets = {"batch"},
+         .expected = "--set: found \"batch\", expected key=value"},
+        {.workload = "mlp_infer",
+         .sets = {"batch=1", "batch=2"},
+         .expected = "--set: \"batch\" is set twice; give several values as batch=a,b"},
+        {.workload = "mlp_infer",
+         .sets = {"device=cpu", "device=cuda"},
+         .expected = "--set: \"device\" is set twice; give several values as device=a,b"},
+        {.workload = "mlp_infer",
+         .sets = {"batch=64x"},
+         .expected = "(command line): $.axes.batch[0]: found string \"64x\", expected an integer "
+                     "1…268435456"},
+        {.workload = "mlp_infer",
+         .sets = {"batch=1,,2"},
+         .expected = "(command line): $.axes.batch[1]: found string \"\", expected an integer "
+                     "1…268435456"},
+        {.workload = "mlp_infer",
+         .sets = {"batch="},
+         .expected = "(command line): $.axes.batch: found an empty array, expected an array of at "
+                     "least one element"},
+        {.workload = "mlp_infer",
+         .sets = {"layers=4-x-1"},
+         .expected = "(command line): $.axes.layers[0][1]: found string \"x\", expected an integer "
+                     "1…4096"},
+        {.workload = "mlp_infer",
+         .engine = "cpu",
+         .sets = {"copy=pinned"},
+         .expected = "(command line): $.contenders[0].techniques: applies to engine cuda only, not "
+                     "to cpu"},
+        {.workload = "mlp_infer",
+         .variant = "omp",
+         .sets = {"copy=pinned"},
+         .expected = "--set: \"copy\" applies to engine cuda only, which has no part in this run"},
+        {.workload = "mlp_infer",
+         .variant = "omp",
+         .sets = {"device=cpu"},
+         .expected = "--set: \"device\" applies to engine pytorch only, which has no part in this "
+                     "run"},
+    };
+    for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
+        sweep_t sweep;
+        error_t err = ERROR_INIT;
+        assert_int_equal(make(&EXAMPLES[i], &sweep, &err), STATUS_USAGE);
+        assert_string_equal(err.text, EXAMPLES[i].expected);
+        assert_null(sweep.cases);
+        assert_null(sweep.text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options_that_work),
+        cmocka_unit_test(test_options_that_do_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

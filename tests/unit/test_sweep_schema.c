@@ -1,0 +1,222 @@
+/* sweeps/schema.json says for editors what the tables in C say for the program: the two must agree.
+ */
+#include "ground/memory.h"
+#include "steps/sweep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <regex.h>
+
+static int read_schema(void **state) {
+    json_error_t wrong;
+    *state = json_load_file("sweeps/schema.json", JSON_REJECT_DUPLICATES, &wrong);
+    if (*state == NULL)
+        fail_msg("%s:%d:%d: %s", wrong.source, wrong.line, wrong.column, wrong.text);
+    return 0;
+}
+
+static int free_schema(void **state) {
+    json_decref(*state);
+    return 0;
+}
+
+/* Follow keys, ended by NULL, from the top of the schema. */
+static json_t *at(void **state, ...) {
+    json_t *json = *state;
+    va_list keys;
+    va_start(keys, state);
+    for (const char *key; (key = va_arg(keys, const char *)) != NULL;) {
+        json = json_object_get(json, key);
+        if (json == NULL)
+            fail_msg("sweeps/schema.json: no key \"%s\"", key);
+    }
+    va_end(keys);
+    return json;
+}
+
+static void check_names(const json_t *list, const char *const *names, size_t n) {
+    assert_int_equal(json_array_size(list), n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(json_string_value(json_array_get(list, i)), names[i]);
+}
+
+static size_t count(const char *const *names) {
+    size_t n = 0;
+    while (names[n] != NULL)
+        n++;
+    return n;
+}
+
+static void check_text(const json_t *object, const char *key, const char *expected) {
+    assert_string_equal(json_string_value(json_object_get(object, key)), expected);
+}
+
+static void check_range(const json_t *object, double min, double max) {
+    assert_float_equal(json_number_value(json_object_get(object, "minimum")), min, 0);
+    assert_float_equal(json_number_value(json_object_get(object, "maximum")), max, 0);
+}
+
+static void test_workloads_are_the_tables(void **state) {
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    const json_t *names = at(state, "properties", "workload", "enum", NULL);
+    const json_t *rules = at(state, "allOf", NULL);
+    assert_int_equal(json_array_size(names), n);
+    assert_int_equal(json_array_size(rules), n);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(json_string_value(json_array_get(names, i)), all[i]->name);
+        char *rule = json_dumps(json_array_get(rules, i), JSON_COMPACT);
+        char *when = mem_format("{\"workload\":{\"const\":\"%s\"}}", all[i]->name);
+        char *axes = mem_format("#/$defs/%s_axes", all[i]->name);
+        char *techniques = mem_format("#/$defs/%s_techniques", all[i]->name);
+        assert_non_null(strstr(rule, when));
+        assert_non_null(strstr(rule, axes));
+        assert_non_null(strstr(rule, techniques));
+        free(techniques);
+        free(axes);
+        free(when);
+        free(rule);
+    }
+}
+
+static void check_param(const json_t *axis, const param_spec_t *param) {
+    check_text(axis, "description", param->summary);
+    json_t *standard = json_loads(param->standard, JSON_DECODE_ANY, NULL);
+    json_t *list = json_object_get(axis, "default");
+    assert_int_equal(json_array_size(list), 1);
+    assert_true(json_equal(json_array_get(list, 0), standard));
+    json_decref(standard);
+    const json_t *element = json_object_get(axis, "items");
+    if (param->kind == VALUE_INTS) {
+        check_text(element, "type", "array");
+        assert_int_equal(json_integer_value(json_object_get(element, "minItems")),
+                         param->min_items);
+        assert_int_equal(json_integer_value(json_object_get(element, "maxItems")),
+                         param->max_items);
+        element = json_object_get(element, "items");
+    }
+    check_text(element, "type", param->kind == VALUE_REAL ? "number" : "integer");
+    check_range(element, param->min, param->max);
+}
+
+static void test_axes_are_the_params(void **state) {
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        char *key = mem_format("%s_axes", all[i]->name);
+        const json_t *axes = at(state, "$defs", key, "properties", NULL);
+        assert_int_equal(json_object_size(axes), all[i]->n_params + 1);
+        for (size_t p = 0; p < all[i]->n_params; p++)
+            check_param(json_object_get(axes, all[i]->params[p].name), &all[i]->params[p]);
+        const json_t *dtype = json_object_get(axes, "dtype");
+        check_names(json_object_get(json_object_get(dtype, "items"), "enum"), all[i]->dtypes,
+                    count(all[i]->dtypes));
+        check_names(json_object_get(dtype, "default"), all[i]->dtypes, 1);
+        free(key);
+    }
+}
+
+static void test_techniques_are_the_tables(void **state) {
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        char *key = mem_format("%s_techniques", all[i]->name);
+        const json_t *techniques = at(state, "$defs", key, "properties", NULL);
+        assert_int_equal(json_object_size(techniques), all[i]->n_techniques);
+        for (size_t t = 0; t < all[i]->n_techniques; t++) {
+            const technique_spec_t *spec = &all[i]->techniques[t];
+            const json_t *technique = json_object_get(techniques, spec->name);
+            check_text(technique, "description", spec->summary);
+            check_names(json_object_get(json_object_get(technique, "items"), "enum"), spec->choices,
+                        count(spec->choices));
+            check_names(json_object_get(technique, "default"), spec->choices, 1);
+        }
+        free(key);
+    }
+}
+
+static void test_engines_and_charts(void **state) {
+    size_t n;
+    const char *const *engines = workload_engines(&n);
+    check_names(at(state, "$defs", "contender", "properties", "engine", "enum", NULL), engines, n);
+    const char *const *charts = sweep_charts(&n);
+    check_names(at(state, "properties", "charts", "items", "enum", NULL), charts, n);
+}
+
+static void test_measure_keys(void **state) {
+    const measure_options_t standard = MEASURE_DEFAULTS;
+    const double defaults[] = {standard.precision_frac, standard.time_limit_s, standard.round_s,
+                               standard.min_rounds, standard.min_samples};
+    size_t n;
+    const measure_key_t *keys = sweep_measure_keys(&n);
+    assert_int_equal(n, sizeof defaults / sizeof defaults[0]);
+    const json_t *properties = at(state, "$defs", "measure", "properties", NULL);
+    assert_int_equal(json_object_size(properties), n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *key = json_object_get(properties, keys[i].name);
+        check_text(key, "type", keys[i].kind == VALUE_INT ? "integer" : "number");
+        check_range(key, keys[i].min, keys[i].max);
+        assert_float_equal(json_number_value(json_object_get(key, "default")), defaults[i], 0);
+    }
+}
+
+static bool matches(const json_t *pattern, const char *text) {
+    regex_t regex;
+    assert_int_equal(regcomp(&regex, json_string_value(pattern), REG_EXTENDED | REG_NOSUB), 0);
+    bool found = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return found;
+}
+
+static void test_patterns_are_the_functions(void **state) {
+    const json_t *arch = at(state, "properties", "arch", "items", "pattern", NULL);
+    static const char *const ARCHS[] = {
+        "native", "sm_75",  "sm_74", "sm_80",  "sm_90",   "sm_90a", "sm_100f", "sm_120", "sm_70",
+        "sm_7",   "sm_075", "sm_",   "sm_90x", "sm_1000", "hopper", "native ", "",       "SM_90"};
+    size_t n_valid = 0;
+    for (size_t i = 0; i < sizeof ARCHS / sizeof ARCHS[0]; i++) {
+        assert_int_equal(matches(arch, ARCHS[i]), sweep_arch_is_valid(ARCHS[i]));
+        n_valid += sweep_arch_is_valid(ARCHS[i]);
+    }
+    assert_int_equal(n_valid, 7);
+
+    const json_t *name = at(state, "properties", "name", "pattern", NULL);
+    static const char *const NAMES[] = {"mlp_infer", "a.b+c-d", "_x", "7",  "a/b",
+                                        ".a",        "-a",      "",   "a b"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+        assert_int_equal(matches(name, NAMES[i]), text_is_name(NAMES[i]));
+}
+
+/* What is not listed is an error, at every level. */
+static void check_strict(const json_t *schema) {
+    const char *key;
+    json_t *value;
+    if (json_object_get(schema, "type") != NULL && json_object_get(schema, "properties") != NULL)
+        assert_true(json_is_false(json_object_get(schema, "additionalProperties")));
+    json_object_foreach((json_t *)schema, key, value) {
+        if (json_is_object(value))
+            check_strict(value);
+    }
+}
+
+static void test_schema_is_strict(void **state) {
+    check_strict(*state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workloads_are_the_tables),
+        cmocka_unit_test(test_axes_are_the_params),
+        cmocka_unit_test(test_techniques_are_the_tables),
+        cmocka_unit_test(test_engines_and_charts),
+        cmocka_unit_test(test_measure_keys),
+        cmocka_unit_test(test_patterns_are_the_functions),
+        cmocka_unit_test(test_schema_is_strict),
+    };
+    return cmocka_run_group_tests(tests, read_schema, free_schema);
+}

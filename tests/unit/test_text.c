@@ -1,0 +1,134 @@
+/* ground/text: lists, splitting, names, and "did you mean". */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ground/memory.h"
+#include "ground/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void lists(void **state) {
+    (void)state;
+    text_list_t list = {0};
+    char *joined = text_list_join(&list, ", ");
+    assert_string_equal(joined, "");
+    free(joined);
+    char original[] = "pinned";
+    text_list_add(&list, original);
+    original[0] = 'X';
+    text_list_add_format(&list, "batch=%d", 64);
+    text_list_add(&list, "Batch");
+    text_list_sort(&list);
+    joined = text_list_join(&list, ", ");
+    assert_string_equal(joined, "Batch, batch=64, pinned");
+    free(joined);
+    assert_true(text_list_has(&list, "pinned"));
+    assert_false(text_list_has(&list, "pin"));
+    text_list_free(&list);
+    assert_int_equal(list.n, 0);
+    assert_null(list.items);
+    text_list_free(&list);
+}
+
+static void splitting(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *joined;
+    } rows[] = {{"", 0, ""},         {"a", 1, "a"},       {"a,b", 2, "a|b"},    {",", 2, "|"},
+                {"a,,b", 3, "a||b"}, {"a,b,", 3, "a|b|"}, {"a b;c", 1, "a b;c"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        text_list_t list = text_split(rows[i].text, ',');
+        assert_int_equal(list.n, rows[i].n);
+        char *joined = text_list_join(&list, "|");
+        assert_string_equal(joined, rows[i].joined);
+        free(joined);
+        text_list_free(&list);
+    }
+}
+
+static void nearest(void **state) {
+    (void)state;
+    static const char *const names[] = {"mlp_infer", "mlp_train", "linreg",
+                                        "saxpy",     "cpu",       "batch"};
+    enum { N_NAMES = sizeof names / sizeof *names };
+    static const struct {
+        const char *word, *expected;
+    } rows[] = {
+        {"mlp_infer", "mlp_infer"},
+        {"mlp_infre", "mlp_infer"}, /* neighbours swapped: 1 */
+        {"mlp-train", "mlp_train"},
+        {"mlp_inference", "mlp_infer"}, /* 4 too many, a third of 13 */
+        {"linerg", "linreg"},
+        {"sxapy", "saxpy"},
+        {"bacth", "batch"},
+        {"cpi", "cpu"},
+        {"gpu", "cpu"},
+        {"attention", NULL},
+        {"xyz", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *found = text_nearest(rows[i].word, names, N_NAMES);
+        if (rows[i].expected == NULL)
+            assert_null(found);
+        else
+            assert_string_equal(found, rows[i].expected);
+    }
+    assert_null(text_nearest("saxpy", NULL, 0));
+}
+
+static void nearest_prefers_the_closer_and_then_the_first(void **state) {
+    (void)state;
+    static const char *const closer[] = {"pinnedxx", "pinned1", "pinned2"};
+    assert_string_equal(text_nearest("pinned", closer, 3), "pinned1");
+    char *word = mem_alloc(1000001); /* a hostile key must not cost minutes */
+    memset(word, 'p', 1000000);
+    word[1000000] = '\0';
+    assert_null(text_nearest(word, closer, 3));
+    free(word);
+}
+
+static void prefixes_and_suffixes(void **state) {
+    (void)state;
+    assert_true(text_starts("case.json", "case"));
+    assert_true(text_starts("case", ""));
+    assert_false(text_starts("ca", "case"));
+    assert_true(text_ends("case.json", ".json"));
+    assert_true(text_ends("case", ""));
+    assert_false(text_ends("n", ".json"));
+    assert_false(text_ends("case.jsonl", ".json"));
+}
+
+static void names(void **state) {
+    (void)state;
+    static const char *const good[] = {"a",      "_",   "0",   "03_vectorized",
+                                       "sm_90a", "a.b", "c++", "x-1"};
+    static const char *const bad[] = {"",         ".",    "..",   "/",   "a/b", "../x", "a..b",
+                                      "-x",       "+x",   ".gcc", "a b", "a\n", "\x01", "a\x7f",
+                                      "\xc3\xa4", "a\\b", "a*",   "a$b", "~",   "a:b",  "a,b"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!text_is_name(good[i]))
+            fail_msg("\"%s\" was refused", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (text_is_name(bad[i]))
+            fail_msg("\"%s\" was accepted", bad[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists),
+        cmocka_unit_test(splitting),
+        cmocka_unit_test(nearest),
+        cmocka_unit_test(nearest_prefers_the_closer_and_then_the_first),
+        cmocka_unit_test(prefixes_and_suffixes),
+        cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "workloads/workload.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char ROOT[] = "tests/fixtures/sweep_root";
+
+static const workload_t *mlp_infer(void) {
+    const workload_t *workload = workload_find("mlp_infer");
+    assert_non_null(workload);
+    return workload;
+}
+
+/* A case of mlp_infer on the CPU; free it with case_free(). */
+static case_t mlp_case(int64_t batch, const char *dtype, const int64_t *sizes, size_t n_sizes) {
+    case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("omp"), .dtype = mem_text(dtype)};
+    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = batch});
+    if (n_sizes > 0) {
+        value_t layers = {.kind = VALUE_INTS, .n_ints = n_sizes};
+        layers.ints = mem_zeroed(n_sizes, sizeof *layers.ints);
+        memcpy(layers.ints, sizes, n_sizes * sizeof *layers.ints);
+        case_add_param(&spec, "layers", &layers);
+        value_free(&layers);
+    }
+    workload_complete(mlp_infer(), &spec);
+    return spec;
+}
+
+static void test_table(void **state) {
+    (void)state;
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    assert_true(n >= 3);
+    for (size_t i = 0; i < n; i++) {
+        const workload_t *workload = all[i];
+        assert_ptr_equal(workload_find(workload->name), workload);
+        assert_true(text_is_name(workload->name));
+        assert_true(strlen(workload->summary) > 0);
+        assert_non_null(workload->dtypes[0]);
+        case_t defaults = workload_defaults(workload);
+        assert_int_equal(defaults.n_params, workload->n_params);
+        for (size_t p = 0; p < workload->n_params; p++) {
+            const param_spec_t *param = &workload->params[p];
+            const value_t *value = &defaults.params[p].value;
+            assert_string_equal(defaults.params[p].name, param->name);
+            assert_int_equal(value->kind, param->kind);
+            if (param->kind == VALUE_INT)
+                assert_in_range(value->integer, (uintmax_t)param->min, (uintmax_t)param->max);
+            if (param->kind == VALUE_INTS)
+                assert_in_range(value->n_ints, param->min_items, param->max_items);
+        }
+        assert_true(workload->tolerance(&defaults) > 0);
+        assert_true(workload->cost(&defaults).bytes >= 0);
+        case_free(&defaults);
+    }
+    assert_null(workload_find("resnet"));
+}
+
+/* 4-5-1: 25 + 6 weights; 2·(20 + 5) + 6 operations a sample. */
+static void test_cost_of_the_study(void **state) {
+    (void)state;
+    case_t spec = mlp_case(1 << 22, "f32", NULL, 0);
+    workload_cost_t cost = mlp_infer()->cost(&spec);
+    assert_float_equal(cost.bytes, 20.0 * (1 << 22) + 31 * 4, 0);
+    assert_float_equal(cost.flops, 56.0 * (1 << 22), 0);
+    assert_float_equal(cost.device_bytes, cost.bytes, 0);
+    assert_float_equal(mlp_infer()->tolerance(&spec), 1e-5, 0);
+    case_free(&spec);
+}
+
+static void test_cost_of_another_shape(void **state) {
+    (void)state;
+    const int64_t sizes[] = {8, 16, 4, 2};
+    case_t spec = mlp_case(10, "f16", sizes, 4);
+    workload_cost_t cost = mlp_infer()->cost(&spec);
+    double n_weights = 8 * 16 + 16 + 16 * 4 + 4 + 4 * 2 + 2;
+    assert_float_equal(cost.bytes, 10 * (8 + 2) * 2 + n_weights * 2, 0);
+    assert_float_equal(cost.flops, 10 * (2 * (8 * 16 + 16 * 4 + 4 * 2) + 16 + 4 + 2), 0);
+    assert_float_equal(mlp_infer()->tolerance(&spec), 5e-3, 0);
+    case_free(&spec);
+}
+
+static void test_cost_of_a_copy(void **state) {
+    (void)state;
+    const workload_t *device = workload_find("device");
+    case_t spec = workload_defaults(device);
+    assert_float_equal(device->cost(&spec).bytes, 2.0 * (1 << 30), 0);
+    case_free(&spec);
+}
+
+static void check_constants(const char *workload, const case_t *spec, const char *expected) {
+    text_list_t defines = {0};
+    workload_find(workload)->constants(spec, &defines);
+    char *text = text_list_join(&defines, " ");
+    assert_string_equal(text, expected);
+    free(text);
+    text_list_free(&defines);
+}
+
+static void test_constants(void **state) {
+    (void)state;
+    case_t spec = mlp_case(64, "f32", NULL, 0);
+    check_constants("mlp_infer", &spec,
+                    "BATCH=64 N_LAYERS=2 N0=4 N1=5 N2=1 N_IN=4 N_HIDDEN=5 "
+                    "N_OUT=1 N_WEIGHTS=31");
+    case_free(&spec);
+    const int64_t flat[] = {3, 2}, deep[] = {8, 16, 4, 2};
+    spec = mlp_case(1 << 28, "f32", flat, 2);
+    check_constants("mlp_infer", &spec,
+                    "BATCH=268435456 N_LAYERS=1 N0=3 N1=2 N_IN=3 N_OUT=2 "
+                    "N_WEIGHTS=8");
+    case_free(&spec);
+    spec = mlp_case(1, "f32", deep, 4);
+    check_constants("mlp_infer", &spec,
+                    "BATCH=1 N_LAYERS=3 N0=8 N1=16 N2=4 N3=2 N_IN=8 N_OUT=2 "
+                    "N_WEIGHTS=222");
+    case_free(&spec);
+    spec = workload_defaults(workload_find("null"));
+    check_constants("null", &spec, "WORK_NS=0");
+    case_free(&spec);
+    spec = workload_defaults(workload_find("device"));
+    check_constants("device", &spec, "BYTES=1073741824");
+    case_free(&spec);
+}
+
+/* Whatever order and however little is given: the same case, the same id. */
+static void test_complete_orders_and_fills_in(void **state) {
+    (void)state;
+    case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("01_study")};
+    case_add_technique(&spec, "launch", "graph");
+    case_add_technique(&spec, "copy", "pinned");
+    value_t layers = {.kind = VALUE_INTS, .ints = (int64_t[]){8, 16, 4}, .n_ints = 3};
+    case_add_param(&spec, "layers", &layers);
+    workload_complete(mlp_infer(), &spec);
+    assert_string_equal(spec.id,
+                        "mlp_infer/cuda/01_study/batch=64/layers=8-16-4/copy=pinned/launch=graph");
+    assert_string_equal(spec.workload, "mlp_infer");
+    assert_string_equal(spec.device, "cuda");
+    assert_string_equal(spec.dtype, "f32");
+    assert_int_equal(spec.n_params, 2);
+    assert_string_equal(spec.params[0].name, "batch");
+    const char *const order[] = {"alloc", "copy", "weights", "launch"};
+    const char *const choices[] = {"malloc", "pinned", "upload", "graph"};
+    assert_int_equal(spec.n_techniques, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(spec.techniques[i].name, order[i]);
+        assert_string_equal(spec.techniques[i].value.text, choices[i]);
+    }
+    char *group = workload_group(mlp_infer(), &spec);
+    assert_string_equal(group, "mlp_infer/batch=64/layers=8-16-4/f32");
+    free(group);
+    case_free(&spec);
+}
+
+static void test_complete_keeps_what_it_does_not_know(void **state) {
+    (void)state;
+    case_t spec = {.engine = mem_text("pytorch"), .variant = mem_text("eager")};
+    case_add_param(&spec, "colour", &(value_t){.kind = VALUE_INT, .integer = 3});
+    workload_complete(mlp_infer(), &spec);
+    assert_string_equal(spec.id, "mlp_infer/pytorch-cuda/eager/batch=64/colour=3");
+    assert_int_equal(spec.n_techniques, 0);
+    case_free(&spec);
+}
+
+static void check_variants(const char *workload, const char *engine, const char *expected) {
+    text_list_t variants = {0};
+    error_t err = ERROR_INIT;
+    assert_int_equal(workload_variants(workload_find(workload), engine, ROOT, &variants, &err),
+                     STATUS_OK);
+    char *text = text_list_join(&variants, " ");
+    assert_string_equal(text, expected);
+    free(text);
+    text_list_free(&variants);
+}
+
+static void test_variants(void **state) {
+    (void)state;
+    check_variants("mlp_infer", "cuda", "01_study 02_thread_per_sample 03_vectorized");
+    check_variants("mlp_infer", "cpu", "ref omp");
+    check_variants("mlp_infer", "pytorch", "eager inference compile graph");
+    check_variants("mlp_infer", "null", "");
+    check_variants("null", "cuda", "");
+    check_variants("null", "cpu", "");
+    check_variants("null", "null",
+                   "noop steady noisy bimodal drifting wrong crash hang garbage other_id "
+                   "slow_start");
+    check_variants("device", "cuda", "copy");
+    check_variants("device", "cpu", "copy");
+}
+
+static void test_rungs_leave_out_what_is_no_rung(void **state) {
+    (void)state;
+    char *root = NULL;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&root, &err), STATUS_OK);
+    char *folder = mem_format("%s/kernels/w", root);
+    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
+    const char *const files[] = {"02_b.cu", "01_a.cu", ".#01_a.cu", "w.cuh", "03 c.cu", "notes"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char *path = fs_join(folder, files[i]);
+        assert_int_equal(fs_write_atomic(path, "", 0, &err), STATUS_OK);
+        free(path);
+    }
+    text_list_t rungs = {0};
+    assert_int_equal(workload_rungs(root, "w", &rungs, &err), STATUS_OK);
+    char *text = text_list_join(&rungs, " ");
+    assert_string_equal(text, "01_a 02_b");
+    free(text);
+    assert_int_equal(workload_rungs(root, "absent", &rungs, &err), STATUS_OK);
+    assert_int_equal(rungs.n, 2);
+    text_list_free(&rungs);
+    assert_int_equal(fs_remove_tree(root, &err), STATUS_OK);
+    free(folder);
+    free(root);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_cost_of_the_study),
+        cmocka_unit_test(test_cost_of_another_shape),
+        cmocka_unit_test(test_cost_of_a_copy),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_complete_orders_and_fills_in),
+        cmocka_unit_test(test_complete_keeps_what_it_does_not_know),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_rungs_leave_out_what_is_no_rung),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
