@@ -13,7 +13,10 @@ CUDA_INCLUDE := $(firstword $(dir $(wildcard $(foreach home,$(CUDA_HOME) /usr/lo
                   $(home)/include/nvtx3/nvToolsExt.h))))
 NVTX := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE:nvtx3/=))
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -Ibench -I$(BUILD) $(NVTX) $(WARNINGS) -fopenmp $(CFLAGS)
-LIBS := -ljansson -lz -lxxhash -lm -ldl -lpthread
+SYSTEM_LIBS := -lm -ldl -lpthread
+LIBS := -ljansson -lz -lxxhash $(SYSTEM_LIBS)
+# --as-needed keeps the dynamic libgomp out that -fopenmp would add behind the static one.
+PORTABLE_LIBS := -Wl,--as-needed -Wl,-Bstatic -ljansson -lz -lxxhash -lgomp -Wl,-Bdynamic $(SYSTEM_LIBS)
 
 SOURCES := $(sort $(wildcard bench/*.c bench/*/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -21,11 +24,22 @@ LIBRARY := $(BUILD)/libbench.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 
 .PHONY: all
-all: $(BUILD)/bench ## build build/bench
+all: $(BUILD)/bench features ## build build/bench and say what of the optional things is here
 
 $(BUILD)/bench: $(BUILD)/obj/bench/bench.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+.PHONY: features
+features: $(BUILD)/bench
+	@$(BUILD)/bench doctor --short
+
+.PHONY: portable
+portable: $(BUILD)/bench-portable ## one binary that needs no -dev package where it runs
+
+$(BUILD)/bench-portable: $(BUILD)/obj/bench/bench.o $(LIBRARY)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PORTABLE_LIBS)
 
 $(LIBRARY): $(filter-out $(BUILD)/obj/bench/bench.o,$(OBJECTS))
 	$(call say,AR,$@)
@@ -47,5 +61,60 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(LIBRARY) -lcmocka $(LIBS)
+
+# ---- tests ------------------------------------------------------------------------------------------
+
+.PHONY: check
+check: ## every test that needs no GPU; installs or names what the tests need
+	$(Q)tests/tools/setup.sh check
+	$(Q)$(MAKE) --no-print-directory layers format-check lint
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit
+	$(Q)tests/tools/pytest.sh tests
+
+.PHONY: unit
+unit: $(UNIT_TESTS) ## the C unit tests
+	$(Q)tests/tools/unit.sh $(UNIT_TESTS)
+
+# gcc's format-truncation warning has false positives under the sanitizers.
+SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-format-truncation
+
+.PHONY: check-gpu
+check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the oracle, on a machine with a GPU
+	$(Q)tests/tools/check_gpu.sh $(BUILD)/bench
+
+.PHONY: layers
+layers: ## includes inside bench/ point downward only
+	$(Q)tests/tools/layers.sh
+
+C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/*.h)
+
+.PHONY: format
+format: ## clang-format and ruff, in place
+	$(Q)clang-format -i $(C_FILES)
+	$(Q)tests/tools/ruff.sh format
+	$(Q)tests/tools/ruff.sh check --fix
+
+.PHONY: format-check
+format-check: ## is everything formatted?
+	$(Q)clang-format --dry-run --Werror $(C_FILES)
+	$(Q)tests/tools/ruff.sh format --check
+	@echo "format: $(words $(C_FILES)) C files and the Python files are formatted"
+
+.PHONY: lint
+lint: ## cppcheck and ruff
+	$(Q)cppcheck --quiet --std=c11 --language=c -Ibench --enable=warning,performance,portability \
+	  --suppressions-list=tests/tools/cppcheck.txt --inline-suppr --error-exitcode=1 -j 2 bench
+	$(Q)tests/tools/ruff.sh check
+	@echo "lint: clean"
+
+# ---- other ------------------------------------------------------------------------------------------
+
+.PHONY: clean
+clean: ## remove build/ (programs, cached cubins)
+	rm -rf $(BUILD)
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 -include $(OBJECTS:.o=.d)

@@ -260,7 +260,11 @@ static status_t worker_command(const cli_args_t *args, error_t *err) {
 /* ---- the table
  * ----------------------------------------------------------------------------------- */
 
-static const cli_option_t JSON_OPTION[] = {{"json", NULL, "print JSON"}, {NULL, NULL, NULL}};
+static const cli_option_t DOCTOR_OPTIONS[] = {
+    {"json", NULL, "print JSON"},
+    {"short", NULL, "one line for each"},
+    {NULL, NULL, NULL},
+};
 static const cli_option_t NO_OPTIONS[] = {{NULL, NULL, NULL}};
 
 static const cli_command_t COMMANDS[] = {
@@ -283,7 +287,7 @@ static const cli_command_t COMMANDS[] = {
     {"list", "[workloads|variants|sweeps|devices]", "what can be measured", NULL, NO_OPTIONS,
      list_command},
     {"doctor", "", "what is here, what is missing, and the command that installs it", NULL,
-     JSON_OPTION, doctor_command},
+     DOCTOR_OPTIONS, doctor_command},
     {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,
      WORKER_OPTIONS, worker_command},
 };

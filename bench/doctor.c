@@ -115,6 +115,14 @@ static void print_text(const finding_t *findings, size_t n) {
     }
 }
 
+static void print_short(const finding_t *findings, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (findings[i].found)
+            printf("  ✓ %-12s %s\n", findings[i].what, findings[i].detail);
+        else
+            printf("  ✗ %-12s %s\n", findings[i].what, findings[i].costs);
+}
+
 static void print_findings_json(const finding_t *findings, size_t n) {
     json_t *array = json_array();
     for (size_t i = 0; i < n; i++)
@@ -147,6 +155,8 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     size_t n = sizeof findings / sizeof *findings;
     if (cli_has(args, "json"))
         print_findings_json(findings, n);
+    else if (cli_has(args, "short"))
+        print_short(findings, n);
     else
         print_text(findings, n);
     for (size_t i = 0; i < n; i++)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Buffers of the calibration copy: far larger than any L2, and a quarter of this one's. */
+/* The calibration copy's buffers: far larger than any L2. */
 enum { DRAM_COPY_BYTES = 1 << 30 };
 
 group_t run_next_group(const sweep_t *sweep, size_t *at) {
@@ -224,8 +224,8 @@ status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupte
         return STATUS_OK;
     int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);
     TRY(calibrate_with(run, "device", "copy", "bytes", DRAM_COPY_BYTES, interrupted, err));
-    if (in_l2 > 0)
-        TRY(calibrate_with(run, "device", "copy", "bytes", in_l2, interrupted, err));
+    if (in_l2 > 0 && run->no_compiler == NULL)
+        TRY(calibrate_with(run, "device", "01_read", "bytes", in_l2, interrupted, err));
     if (run->no_compiler == NULL)
         TRY(calibrate_with(run, "null", "01_empty", "work_ns", 0, interrupted, err));
     return STATUS_OK;

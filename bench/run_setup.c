@@ -179,6 +179,7 @@ static void note_gpu(run_state_t *run, const worker_link_t *link) {
     error_t why = ERROR_INIT;
     if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
         nvml_describe(run->nvml, env);
+        run->settings.nvml = run->nvml;
         run->settings.max_sm_mhz = nvml_max_sm_mhz(run->nvml);
         clock_mhz = fmax(clock_mhz, run->settings.max_sm_mhz);
     } else {
@@ -236,15 +237,24 @@ static void on_compiled(void *context, size_t done, size_t total) {
     progress_now(context, text);
 }
 
-static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
-    case_t floor = {.workload = mem_text("null"),
-                    .engine = mem_text("cuda"),
-                    .device = mem_text("cuda"),
-                    .variant = mem_text("01_empty")};
-    workload_complete(workload_find("null"), &floor);
+/* Programs of the calibration cases. */
+static status_t add_calibration(run_state_t *run, const compile_options_t *compile,
+                                const char *workload, const char *variant, error_t *err) {
+    case_t spec = {.workload = mem_text(workload),
+                   .engine = mem_text("cuda"),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text(variant)};
+    workload_complete(workload_find(workload), &spec);
     size_t index;
-    status_t status = compile_add(compile, &floor, run->arch, &run->programs, &index, err);
-    case_free(&floor);
+    status_t status = compile_add(compile, &spec, run->arch, &run->programs, &index, err);
+    case_free(&spec);
+    return status;
+}
+
+static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
+    size_t index;
+    TRY(add_calibration(run, compile, "null", "01_empty", err));
+    status_t status = add_calibration(run, compile, "device", "01_read", err);
     for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
@@ -295,7 +305,7 @@ status_t run_close(run_state_t *run, error_t *err) {
         environment_set_number(&run->record.environment, "measured.copy_bytes_per_s",
                                run->rates.dram_bytes_per_s);
     if (isfinite(run->rates.l2_bytes_per_s))
-        environment_set_number(&run->record.environment, "measured.l2_copy_bytes_per_s",
+        environment_set_number(&run->record.environment, "measured.l2_read_bytes_per_s",
                                run->rates.l2_bytes_per_s);
     if (isfinite(run->rates.launch_ns))
         environment_set_number(&run->record.environment, "measured.empty_graph_node_ns",

@@ -123,6 +123,42 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
     return nearest;
 }
 
+/* Length in bytes of the UTF-8 character at `at`, 0 where there is none (RFC 3629, section 4). */
+static size_t utf8_length(const unsigned char *at) {
+    static const struct {
+        unsigned char first_low, first_high, second_low, second_high;
+        size_t length;
+    } FORMS[] = {
+        {0x00, 0x7F, 0, 0xFF, 1},    {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    size_t form = 0;
+    while (form < sizeof FORMS / sizeof *FORMS &&
+           (at[0] < FORMS[form].first_low || at[0] > FORMS[form].first_high))
+        form++;
+    if (form == sizeof FORMS / sizeof *FORMS)
+        return 0;
+    size_t length = FORMS[form].length;
+    if (length > 1 && (at[1] < FORMS[form].second_low || at[1] > FORMS[form].second_high))
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    return length;
+}
+
+char *text_utf8(const char *text) {
+    char *copy = mem_text(text);
+    for (size_t i = 0; copy[i] != '\0';) {
+        size_t length = utf8_length((const unsigned char *)copy + i);
+        if (length == 0)
+            copy[i] = '?';
+        i += length == 0 ? 1 : length;
+    }
+    return copy;
+}
+
 bool text_starts(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }

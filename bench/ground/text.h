@@ -26,6 +26,10 @@ text_list_t text_split(const char *text, char separator);
  * near enough to be a plausible typo: distance at most 2, or a third of the word's length. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
+/* A copy in which every byte that is not part of a UTF-8 character is a "?": for text from outside,
+ * or cut somewhere, that is to be written as JSON. The caller frees it. */
+char *text_utf8(const char *text);
+
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 /* True for names that are safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no "..".

@@ -18,8 +18,14 @@ static json_t *number(double value) {
     return json_real(value);
 }
 
+/* Reasons and flags quote what workers print: any bytes. */
 static json_t *text_or_null(const char *text) {
-    return text != NULL ? json_string(text) : json_null();
+    if (text == NULL)
+        return json_null();
+    char *valid = text_utf8(text);
+    json_t *json = json_string_nocheck(valid);
+    free(valid);
+    return json;
 }
 
 static json_t *pair(const double values[2]) {
@@ -29,7 +35,7 @@ static json_t *pair(const double values[2]) {
 static json_t *texts(const text_list_t *list) {
     json_t *array = json_array();
     for (size_t i = 0; i < list->n; i++)
-        json_array_append_new(array, json_string(list->items[i]));
+        json_array_append_new(array, text_or_null(list->items[i]));
     return array;
 }
 

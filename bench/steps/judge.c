@@ -16,12 +16,12 @@ void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
     if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
         return;
     if (strcmp(result->spec.workload, "device") == 0) {
-        double bytes = 2 * (double)case_param_int(&result->spec, "bytes", 0);
-        double rate = bytes / result_median(result, "kernel") * 1e9;
-        if (bytes > 4 * rates->l2_bytes)
-            rates->dram_bytes_per_s = rate;
-        else if (bytes < rates->l2_bytes)
-            rates->l2_bytes_per_s = rate;
+        double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+        double passes_per_s = 1e9 / result_median(result, "kernel");
+        if (strcmp(result->spec.variant, "copy") == 0 && bytes > 4 * rates->l2_bytes)
+            rates->dram_bytes_per_s = 2 * bytes * passes_per_s;
+        else if (strcmp(result->spec.variant, "copy") != 0 && bytes < rates->l2_bytes)
+            rates->l2_bytes_per_s = bytes * passes_per_s;
     } else if (strcmp(result->spec.workload, "null") == 0) {
         rates->launch_ns = result_median(result, "kernel_graph");
         rates->event_ns = result_median(result, "event_pair");
@@ -60,7 +60,8 @@ void judge_limit(case_result_t *result, const workload_t *workload, const device
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
               cost.bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
-    set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
+    if (cost.flops > 0)
+        set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
     set_bound(limit, "launch", rates->launch_ns);
     free(limit->phase);
     limit->phase = mem_text(phase->name);

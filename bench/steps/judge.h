@@ -9,7 +9,7 @@
 /* What this device did in this run; NaN where it was not measured. */
 typedef struct device_rates {
     double dram_bytes_per_s; /* device/…/copy of a large buffer, bytes read plus written */
-    double l2_bytes_per_s;   /* the same of a buffer that fits */
+    double l2_bytes_per_s;   /* device/…/01_read of a buffer that fits */
     double l2_bytes;         /* size of the L2 */
     double fp32_flops_per_s; /* multiprocessors · 128 lanes · 2 · highest clock: not measured */
     double launch_ns;        /* an empty kernel in a graph */

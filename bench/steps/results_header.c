@@ -11,11 +11,19 @@
 
 #define HEADER "run.json"
 
+/* Arguments and paths can be any bytes. */
+static json_t *json_text(const char *text) {
+    char *valid = text_utf8(text);
+    json_t *json = json_string_nocheck(valid);
+    free(valid);
+    return json;
+}
+
 static json_t *fact_to_json(const fact_t *fact) {
     if (fact->kind == FACT_FLAG)
         return json_boolean(strcmp(fact->value, "true") == 0);
     if (fact->kind == FACT_TEXT)
-        return json_string(fact->value);
+        return json_text(fact->value);
     double number = strtod(fact->value, NULL);
     if (!isfinite(number))
         return json_null();
@@ -77,7 +85,7 @@ static status_t flatten(const json_t *object, const char *prefix, environment_t 
 static json_t *sweeps_to_json(const run_record_t *run) {
     json_t *list = json_array();
     for (size_t i = 0; i < run->n_sweeps; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "path", run->sweeps[i].path, "text",
+        json_array_append_new(list, json_pack("{s:o, s:s}", "path", json_text(run->sweeps[i].path), "text",
                                               run->sweeps[i].text));
     return list;
 }
@@ -85,7 +93,7 @@ static json_t *sweeps_to_json(const run_record_t *run) {
 status_t run_write_header(const run_record_t *run, error_t *err) {
     json_t *argv = json_array();
     for (size_t i = 0; i < run->argv.n; i++)
-        json_array_append_new(argv, json_string(run->argv.items[i]));
+        json_array_append_new(argv, json_text(run->argv.items[i]));
     json_t *json = json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o}", "schema", RESULT_SCHEMA,
                              "started", run->started, "finished", run->finished, "argv", argv,
                              "seed", (json_int_t)run->seed, "environment",

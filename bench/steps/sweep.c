@@ -2,7 +2,7 @@
 
 #include "ground/fs.h"
 #include "ground/memory.h"
-#include "steps/sweep_plan.h"
+#include "steps/sweep_internal.h"
 
 #include <ctype.h>
 #include <stddef.h>

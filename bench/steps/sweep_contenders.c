@@ -1,5 +1,6 @@
+#include "ground/fs.h"
 #include "ground/memory.h"
-#include "steps/sweep_plan.h"
+#include "steps/sweep_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,10 +219,29 @@ static status_t add_variant(const node_t *item, const vocabulary_t *known, conte
     return STATUS_OK;
 }
 
+/* Only its worker knows what an engine of the user's own can run. */
+static status_t read_own_variants(const node_t *list, contender_t *contender, error_t *err) {
+    for (size_t i = 0; i < node_length(list); i++) {
+        node_t item = node_item(list, i);
+        const char *name;
+        TRY(node_text(&item, &name, err));
+        if (strcmp(name, "*") == 0)
+            return node_error(&item, err,
+                              "\"*\" does not stand for anything with engine %s: name its variants",
+                              contender->engine);
+        TRY(node_name(&item, &name, err));
+        text_list_add(&contender->named, name);
+        text_list_add(&contender->variants, name);
+    }
+    return STATUS_OK;
+}
+
 static status_t read_variants(const node_t *node, const workload_t *workload, const char *root,
                               contender_t *contender, error_t *err) {
     node_t list = node_member(node, "variants");
     TRY(node_set(&list, err));
+    if (contender->own)
+        return read_own_variants(&list, contender, err);
     text_list_t known = {0};
     char *where = mem_format(" of %s for engine %s", workload->name, contender->engine);
     status_t status = workload_variants(workload, contender->engine, root, &known, err);
@@ -238,15 +258,15 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
 static status_t read_devices(const node_t *node, contender_t *contender, error_t *err) {
     static const char *const DEVICES[] = {"cuda", "cpu"};
     node_t list = node_member(node, "device");
-    bool pytorch = strcmp(contender->engine, "pytorch") == 0;
+    bool both = !case_engine_is_built_in(contender->engine);
     if (!node_exists(&list)) {
-        if (pytorch || strcmp(contender->engine, "cuda") == 0)
+        if (both || strcmp(contender->engine, "cuda") == 0)
             text_list_add(&contender->devices, "cuda");
         if (strcmp(contender->engine, "cuda") != 0)
             text_list_add(&contender->devices, "cpu");
         return STATUS_OK;
     }
-    if (!pytorch)
+    if (!both)
         return node_error(&list, err, "applies to engine pytorch only, not to %s",
                           contender->engine);
     TRY(node_set(&list, err));
@@ -260,16 +280,42 @@ static status_t read_devices(const node_t *node, contender_t *contender, error_t
     return STATUS_OK;
 }
 
+static bool has_worker(const char *root, const char *engine) {
+    char *script = mem_format("%s/reference_%s/worker.py", root, engine);
+    bool there = fs_exists(script);
+    free(script);
+    return there;
+}
+
+/* One of the table, or NAME where reference_NAME/worker.py is there. */
+static status_t read_engine(const node_t *node, const char *root, contender_t *contender,
+                            error_t *err) {
+    vocabulary_t known = {.what = "engine", .where = ""};
+    known.names = workload_engines(&known.n);
+    node_t item = node_member(node, "engine");
+    TRY(node_text(&item, &contender->engine, err));
+    for (size_t i = 0; i < known.n; i++)
+        if (strcmp(known.names[i], contender->engine) == 0)
+            return STATUS_OK;
+    bool is_name = text_is_name(contender->engine);
+    contender->own = is_name && has_worker(root, contender->engine);
+    if (contender->own)
+        return STATUS_OK;
+    char *complaint = vocabulary_complaint(&known, contender->engine);
+    if (is_name)
+        node_error(&item, err, "%s, and there is no reference_%s/worker.py", complaint,
+                   contender->engine);
+    else
+        node_error(&item, err, "%s", complaint);
+    free(complaint);
+    return STATUS_USAGE;
+}
+
 static status_t read_contender(const node_t *node, const char *root, const sweep_plan_t *plan,
                                contender_t *contender, error_t *err) {
     static const char *const KEYS[] = {"engine", "variants", "device", "axes", "techniques"};
     TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], 2, err));
-    vocabulary_t engines = {.what = "engine", .where = ""};
-    engines.names = workload_engines(&engines.n);
-    node_t engine = node_member(node, "engine");
-    size_t index;
-    TRY(node_choice(&engine, &engines, &index, err));
-    contender->engine = engines.names[index];
+    TRY(read_engine(node, root, contender, err));
     TRY(read_variants(node, plan->workload, root, contender, err));
     TRY(read_devices(node, contender, err));
     TRY(read_narrowed_axes(node, plan, contender, err));

@@ -1,5 +1,5 @@
 #include "ground/memory.h"
-#include "steps/sweep_plan.h"
+#include "steps/sweep_internal.h"
 
 #include <search.h>
 #include <stdlib.h>

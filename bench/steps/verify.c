@@ -61,13 +61,26 @@ static void compare(const npy_t *found, const npy_t *expected, double *rel_l2, d
     *rel_l2 = norm > 0 ? sqrt(difference / norm) : sqrt(difference);
 }
 
+/* As NumPy writes it: "(6,)", "(3, 2)". The caller frees it. */
+static char *shape_text(const npy_t *array) {
+    text_list_t sizes = {0};
+    for (unsigned i = 0; i < array->n_dimensions; i++)
+        text_list_add_format(&sizes, "%zu", array->shape[i]);
+    char *joined = text_list_join(&sizes, ", ");
+    char *text = mem_format(array->n_dimensions == 1 ? "(%s,)" : "(%s)", joined);
+    free(joined);
+    text_list_free(&sizes);
+    return text;
+}
+
 static void check_array(const npy_t *found, const npy_t *expected, const char *name, check_t *check,
                         char **reason) {
     if (!same_shape(found, expected)) {
         check->ok = false;
-        *reason =
-            mem_format("%s has %zu elements in %u dimensions, the oracle's has %zu in %u", name,
-                       found->n, found->n_dimensions, expected->n, expected->n_dimensions);
+        char *own = shape_text(found), *right = shape_text(expected);
+        *reason = mem_format("%s has shape %s, the oracle's has %s", name, own, right);
+        free(own);
+        free(right);
         return;
     }
     double rel_l2, max_abs;

@@ -165,6 +165,8 @@ static status_t exchange(worker_link_t *link, const json_t *request, double time
     free(line);
     TRY(status);
     TRY(receive_line(link, deadline_ns, err));
+    if (link->line_bytes != strlen(link->line) + 1)
+        return give_up(link, "gave more than one line, or a NUL byte, for one answer", err);
     *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(*answer)) {
         json_decref(*answer);

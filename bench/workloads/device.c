@@ -1,3 +1,4 @@
+#include "workloads/device.h"
 #include "workloads/table.h"
 
 /* What the device itself can do: the copy bandwidth measured here, in the same run, is the roof
@@ -27,11 +28,12 @@ static double tolerance(const case_t *spec) {
 
 static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "BYTES=%lld", (long long)case_param_int(spec, "bytes", 0));
+    text_list_add_format(defines, "PASSES=%d", DEVICE_READ_PASSES);
 }
 
 const workload_t workload_device = {
     .name = "device",
-    .summary = "copy within the device's memory: the bandwidth that limits are computed from",
+    .summary = "copy and read rates of the device's memory: what limits are computed from",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof PARAMS[0],
     .dtypes = (const char *const[]){"f32", NULL},

@@ -3,6 +3,7 @@
 #include "engines/gpu.h"
 #include "ground/clock.h"
 #include "ground/memory.h"
+#include "workloads/device.h"
 #include "workloads/sessions.h"
 
 #include <stdlib.h>
@@ -97,6 +98,8 @@ static status_t prepare_cuda(session_t *session, error_t *err) {
 }
 
 static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
+    if (request->cubin != NULL)
+        return device_read_open(session, request, err);
     state_t *s = new_state(session, request);
     s->gpu = session->engine;
     status_t status = prepare_cuda(session, err);

@@ -2,9 +2,10 @@
 //         memory; thread 0 sums the output. (The study also put a ReLU on the output, which its PyTorch model
 //         does not have; ours agrees with PyTorch.)
 // Change  Nothing yet: this is where the ladder starts. BATCH is a compile-time constant, as in the study.
-// Buys    Nothing. 5 threads of a 32-lane warp work, then 1; a block's launch costs more than its 51 flops.
-// Limits  A multiprocessor takes up to 32 blocks at once and starts about one block a cycle, so 132 of them at
-//         1.98 GHz cannot pass ~0.25 samples/ns: 2^22 samples take at least 16 us, and in practice far more.
+// Buys    Nothing: 5 threads of a 32-lane warp work, then 1.
+// Limits  Latency: a block lives for one chain of dependent loads, a barrier and a store, about 2 us, and a
+//         multiprocessor holds at most 32 of them: 132 * 32 / 2 us = 2 samples/ns at best, 2^22 samples in 2 ms,
+//         a hundred times the 19.5 us that DRAM would allow.
 #include "mlp_infer.cuh"
 #if N_LAYERS != 2
 #error SKIP: needs exactly one hidden layer

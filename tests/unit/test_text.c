@@ -121,6 +121,30 @@ static void names(void **state) {
             fail_msg("\"%s\" was accepted", bad[i]);
 }
 
+/* Pairs: any bytes, and what is left of them. Limits from RFC 3629. */
+static void utf8(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"plain", "plain"},
+        {"caf\xc3\xa9 \xe2\x80\x93 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x80\x93 \xf0\x9f\x98\x80"},
+        {"caf\xc3", "caf?"},                               /* cut */
+        {"\xe2\x80", "??"},                                /* cut */
+        {"\xf0\x9f\x98", "???"},                           /* cut */
+        {"\x80x\xbf", "?x?"},                              /* stray continuation */
+        {"\xc0\x80 \xc1\xbf \xe0\x9f\xbf", "?? ?? ???"},  /* overlong */
+        {"\xed\x9f\xbf \xed\xa0\x80", "\xed\x9f\xbf ???"}, /* surrogate */
+        {"\xf4\x8f\xbf\xbf \xf4\x90\x80\x80", "\xf4\x8f\xbf\xbf ????"}, /* beyond U+10FFFF */
+        {"\xfe\xff", "??"},
+        {"\xc3(", "?("},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char *text = text_utf8(pairs[i][0]);
+        assert_string_equal(text, pairs[i][1]);
+        free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists),
@@ -129,6 +153,7 @@ int main(void) {
         cmocka_unit_test(nearest_prefers_the_closer_and_then_the_first),
         cmocka_unit_test(prefixes_and_suffixes),
         cmocka_unit_test(names),
+        cmocka_unit_test(utf8),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* A sweep between its JSON and its cases: axes that multiply, and contenders that say which part of
  * the product each of them runs. Inside the sweep step only. */
-#ifndef BENCH_SWEEP_PLAN_H
-#define BENCH_SWEEP_PLAN_H
+#ifndef BENCH_SWEEP_INTERNAL_H
+#define BENCH_SWEEP_INTERNAL_H
 
 #include "steps/sweep.h"
 #include "steps/sweep_json.h"
@@ -15,7 +15,8 @@ typedef struct axis {
 } axis_t;
 
 typedef struct contender {
-    const char *engine;
+    const char *engine;   /* belongs to the sweep's JSON */
+    bool own;             /* not of the table: reference_<engine>/worker.py */
     text_list_t devices;  /* "cuda", "cpu" */
     text_list_t variants; /* "*" replaced by what it stands for */
     text_list_t named;    /* those that the sweep names one by one */

@@ -1,0 +1,291 @@
+"""README and docs say what the program does: commands and options exist, the results format is that
+of a real run, links lead somewhere, and the kernel and the contender of the guides work as printed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGE_IDS = [page.name for page in PAGES]
+# These come with the committed GPU run; until it is there, links to them may hang.
+OF_THE_SAVED_RUN = ("plots/h200", "results/h200", "REPORT.md")
+ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch"}
+
+
+def bench(*arguments: str | Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    # Workers need NumPy, which the Python of these tests may have; one that is named goes before.
+    environment = {"BENCH_PYTHON": sys.executable, **os.environ, "BENCH_ROOT": str(root)}
+    return subprocess.run([str(BENCH), *map(str, arguments)], cwd=ROOT, env=environment, text=True,
+                          capture_output=True, timeout=120, check=False)
+
+
+def ok(*arguments: str | Path, root: Path = ROOT) -> str:
+    done = bench(*arguments, root=root)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+# ---- commands and options ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, set[str]]:
+    """The options of each command, as `bench help` tells them."""
+    overview = ok("help")
+    commands = re.findall(r"^  ([a-z]+)  +\S", overview, re.MULTILINE)
+    assert "run" in commands and "plot" in commands, overview
+    return {name: set(re.findall(r"^  (--[a-z-]+)", ok("help", name), re.MULTILINE))
+            for name in commands}
+
+
+def command_lines(text: str) -> Iterator[list[str]]:
+    """Words of each shell line that calls bench, and of each `bench …` in code font."""
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            call = re.search(r"(?:^|\s)build/bench\s+(.*)", line)
+            if call:
+                yield call[1].split("|")[0].split()
+    for span in re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        call = re.fullmatch(r"(?:build/)?bench\s+([a-z].*)", span)
+        if call:
+            yield call[1].split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
+def test_commands_and_options_exist(page: Path, options: dict[str, set[str]]) -> None:
+    for words in command_lines(text_of(page)):
+        if words[0] == "help":
+            assert set(words[1:]) <= set(options), words
+            continue
+        assert words[0] in options, f"bench {' '.join(words)}: no such command"
+        for word in words[1:]:
+            if word.startswith("--"):
+                assert word.split("=")[0] in options[words[0]], f"bench {' '.join(words)}: {word}"
+
+
+def test_readme_has_commands_of_every_kind() -> None:
+    """The test above would pass over a README without commands."""
+    called = {words[0] for words in command_lines(text_of(ROOT / "README.md"))}
+    assert {"run", "plan", "plot", "report", "compile", "list", "doctor", "help"} <= called
+
+
+def test_readme_table_of_run_options(options: dict[str, set[str]]) -> None:
+    table = text_of(ROOT / "README.md").partition("| option of `bench run` |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(--[a-z-]+)", table))
+    assert len(named) > 10
+    assert named <= options["run"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
+def test_sweeps_of_examples_are_there(page: Path) -> None:
+    for words in command_lines(text_of(page)):
+        for word in words:
+            if word.startswith(("sweeps/", "tests/")):
+                assert (ROOT / word).is_file(), word
+
+
+# ---- links ---------------------------------------------------------------------------------------
+
+
+def heading_anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        inside = file.relative_to(ROOT).as_posix()
+        if inside.startswith(OF_THE_SAVED_RUN) and not (ROOT / "plots/h200").exists():
+            continue
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in heading_anchors(file), f"{page.name}: {target}"
+
+
+# ---- the results format --------------------------------------------------------------------------
+
+
+class Table:
+    """The keys in the first column of a table, and a second column where there is one to heed."""
+
+    def __init__(self, section: str, heading: str) -> None:
+        text = text_of(ROOT / "docs" / "results-format.md")
+        part = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+        rows = part.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
+        assert rows, f"{section}: no table with the heading {heading}"
+        self.note: dict[str, str] = {}
+        for row in rows:
+            cells = [cell.strip() for cell in row.split("|")[1:-1]]
+            for key in re.findall(r"`([^`]+)`", cells[0]):
+                assert key not in self.note, f"{key} is listed twice"
+                self.note[key] = cells[1]
+
+    def match(self, path: str) -> str | None:
+        """The key that covers a path; `<…>` stands for one name, which may hold dots at its end."""
+        for key in self.note:
+            pattern = re.sub(r"<\w+>", r"[^.]+", re.escape(key).replace("\\<", "<").replace("\\>", ">"))
+            if re.fullmatch(pattern, path):
+                return key
+        return None
+
+
+def paths(value: Any, prefix: str = "") -> Iterator[str]:
+    """Every key of nested objects: `a.b` for scalars, lists and empty objects."""
+    for key, item in value.items():
+        path = f"{prefix}{key}"
+        if isinstance(item, dict) and item:
+            yield from paths(item, f"{path}.")
+        else:
+            yield path
+
+
+def compare(found: set[str], table: Table, may_be_absent: set[str]) -> None:
+    covered = {path: table.match(path) for path in found}
+    assert not [path for path, key in covered.items() if key is None], "not in the table"
+    assert set(table.note) - set(covered.values()) - may_be_absent == set(), "in the table alone"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the null engine: two cases with made-up times."""
+    folder = tmp_path_factory.mktemp("format")
+    ok("run", "--workload", "null", "--engine", "null", "--variant", "steady,bimodal", "--out",
+       folder / "run", "--time-limit", "1s", "--quiet")
+    return folder / "run"
+
+
+def cases_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "cases.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_run_json(run: Path) -> None:
+    header = json.loads((run / "run.json").read_text("utf-8"))
+    environment = header.pop("environment")
+    sweeps = {f"sweeps[].{key}" for sweep in header["sweeps"] for key in sweep}
+    compare({*header, *sweeps, "environment"}, Table("run.json", "key"), set())
+    facts = Table("run.json", "key of `environment`")
+    assert set(facts.note.values()) == {"always"} | ONE_OF_THE_ENVIRONMENT
+    elsewhere = {key for key, where in facts.note.items() if where in ONE_OF_THE_ENVIRONMENT}
+    compare(set(paths(environment)), facts, elsewhere)
+
+
+def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
+    ok("run", "--workload", "mlp_infer", "--engine", "cuda", "--variant", "01_study", "--out",
+       tmp_path / "cuda", "--time-limit", "1s", "--quiet")
+    found = {path for case in cases_of(run) + cases_of(tmp_path / "cuda") for path in paths(case)}
+    # An unchecked case has null there, a case without phases or techniques {}: keys of their parents.
+    found -= {"check.before", "check.after", "once_ns", "phases", "techniques"}
+    compare(found, Table("cases.jsonl", "key"), {"check.before", "check.after"})
+
+
+def test_statuses_and_stops_are_listed(run: Path) -> None:
+    """The vocabulary is the program's own: the messages of a reader that refuses anything else."""
+    table = Table("cases.jsonl", "key")
+    for key, spoilt in (("status", "fine"), ("stop", "bored")):
+        broken = run.parent / key
+        shutil.copytree(run, broken)
+        case = {**cases_of(run)[0], key: spoilt}
+        (broken / "cases.jsonl").write_text(json.dumps(case) + "\n", "utf-8")
+        refused = bench("report", broken, "--out", broken / "r.md").stderr
+        words = re.findall(r"[a-z_]+", refused.partition("expected ")[2])
+        expected = {word for word in words if word != "or"}
+        assert len(expected) >= 5, refused
+        assert expected == set(re.findall(r"`([a-z_]+)`", table.note[key])), key
+        shutil.rmtree(broken)
+
+
+def test_timings_csv(run: Path) -> None:
+    header = (run / "timings.csv").read_text("utf-8").splitlines()[0].split(",")
+    assert list(Table("timings.csv", "column").note) == header
+
+
+# ---- the guides ----------------------------------------------------------------------------------
+
+
+def block(page: str, language: str, containing: str = "") -> str:
+    found = re.findall(rf"^```{language}\n(.*?)^```", text_of(ROOT / "docs" / page),
+                       re.MULTILINE | re.DOTALL)
+    return next(text for text in found if containing in text)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of what a project's folder holds, to add files to."""
+    for name in ("kernels", "sweeps", "reference_pytorch"):
+        shutil.copytree(ROOT / name, tmp_path / "project" / name)
+    return tmp_path / "project"
+
+
+def has_compiler() -> bool:
+    found = {item["what"]: item["found"] for item in json.loads(ok("doctor", "--json"))}
+    return found["NVRTC"] or found["nvcc"]
+
+
+def test_the_kernel_of_the_guide(project: Path) -> None:
+    (project / "kernels/mlp_infer/90_grid_stride.cu").write_text(
+        block("adding-a-kernel.md", "cuda"), "utf-8")
+    sweep = project / "mine.json"
+    sweep.write_text(block("adding-a-kernel.md", "json"), "utf-8")
+    assert re.search(r"^mlp_infer +cuda +90_grid_stride$", ok("list", "variants", root=project),
+                     re.MULTILINE)
+    if not has_compiler():
+        pytest.skip("neither NVRTC nor nvcc is here")
+    found = {item["what"]: item["found"] for item in json.loads(ok("doctor", "--json"))}
+    compiler = "nvrtc" if found["NVRTC"] else "nvcc"
+    done = json.loads(ok("compile", sweep, "--arch", "sm_75,sm_90", "--compiler", compiler, "--json",
+                         "--cache", project / "cache", root=project))
+    programs = [program for program in done["programs"] if program["variant"] == "90_grid_stride"]
+    assert {program["status"] for program in programs} == {"ok", "skipped"}
+    assert all(program["reason"] == "needs exactly one hidden layer" for program in programs
+               if program["status"] == "skipped")
+
+
+def test_the_contender_of_the_guide(project: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("numpy") is None:
+        pytest.skip("NumPy is not installed")
+    (project / "reference_numpy").mkdir()
+    (project / "reference_numpy/worker.py").write_text(
+        block("adding-a-contender.md", "python"), "utf-8")
+    sweep = project / "numpy.json"
+    sweep.write_text(block("adding-a-contender.md", "json"), "utf-8")
+    environment = {**os.environ, "BENCH_ROOT": str(project), "BENCH_PYTHON": sys.executable}
+    done = subprocess.run([str(BENCH), "run", str(sweep), "--quick", "--quiet", "--out",
+                           str(tmp_path / "run")], env=environment, text=True, capture_output=True,
+                          timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    own = [case for case in cases_of(tmp_path / "run") if case["engine"] == "numpy"]
+    assert len(own) == 3
+    for case in own:
+        assert case["status"] == "ok", case["reason"]
+        assert case["check"]["after"]["ok"]
+        assert case["phases"]["host_to_host"]["n"] >= 30
+
+
+def test_the_reader_of_the_guide(run: Path) -> None:
+    script = block("results-format.md", "python")
+    done = subprocess.run([sys.executable, "-c", script, str(run / "cases.jsonl")], text=True,
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" kernel ") == 2

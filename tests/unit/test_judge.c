@@ -1,0 +1,238 @@
+/* Limits and plausibility on times that are chosen for it. */
+#include "steps/judge.h"
+
+#include "ground/memory.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Round figures near those of a data-centre GPU: 4 TB/s, 10 TB/s, 50 MB, 50 TFLOP/s, 1 µs. */
+static const device_rates_t RATES = {.dram_bytes_per_s = 4e12,
+                                     .l2_bytes_per_s = 10e12,
+                                     .l2_bytes = 50e6,
+                                     .fp32_flops_per_s = 50e12,
+                                     .launch_ns = 1000,
+                                     .event_ns = 1300};
+
+typedef struct timed {
+    const char *phase;
+    double ns;
+} timed_t;
+
+/* A finished case; every sample of a phase takes the same time. `size` is the first parameter:
+ * batch, bytes or work_ns. */
+static case_result_t make_result(const char *workload_name, const char *engine, int64_t size,
+                                 const timed_t *times) {
+    const workload_t *workload = workload_find(workload_name);
+    case_t spec = {.engine = mem_text(engine), .variant = mem_text("v")};
+    case_add_param(&spec, workload->params[0].name,
+                   &(value_t){.kind = VALUE_INT, .integer = size});
+    workload_complete(workload, &spec);
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    for (; times->phase != NULL; times++) {
+        phase_t *phase = result_add_phase(&result, times->phase, CLOCK_HOST);
+        phase_add_round(phase, (double[]){times->ns, times->ns, times->ns}, 3);
+        phase_summarise(phase);
+    }
+    return result;
+}
+
+static case_result_t judged(const char *engine, int64_t batch, const timed_t *times) {
+    case_result_t result = make_result("mlp_infer", engine, batch, times);
+    judge_limit(&result, workload_find("mlp_infer"), &RATES);
+    judge_plausible(&result, &RATES);
+    return result;
+}
+
+static void assert_limit(const case_result_t *result, const char *bound, double limit_ns,
+                         double frac, const char *phase) {
+    assert_string_equal(result->limit.bound, bound);
+    assert_string_equal(result->limit.phase, phase);
+    assert_true(fabs(result->limit.limit_ns / limit_ns - 1) < 1e-12);
+    assert_true(fabs(result->limit.frac / frac - 1) < 1e-12);
+}
+
+/* 4-5-1: 20 bytes a sample and 124 of weights; 2^24 samples do not fit into 50 MB. */
+static void test_dram_limit(void **state) {
+    (void)state;
+    double least_ns = (20.0 * (1 << 24) + 124) / 4e12 * 1e9;
+    case_result_t result =
+        judged("cuda", 1 << 24, (timed_t[]){{"kernel_graph", 2 * least_ns}, {NULL, 0}});
+    assert_limit(&result, "dram", least_ns, 0.5, "kernel_graph");
+    assert_true(result.limit.bytes == 20.0 * (1 << 24) + 124);
+    assert_true(result.limit.flops == 56.0 * (1 << 24));
+    assert_int_equal(result.flags.n, 0);
+    result_free(&result);
+}
+
+static void test_l2_limit(void **state) {
+    (void)state;
+    double least_ns = (20.0 * (1 << 20) + 124) / 10e12 * 1e9;
+    case_result_t result = judged("cuda", 1 << 20, (timed_t[]){{"kernel", least_ns * 4}, {NULL, 0}});
+    assert_limit(&result, "l2", least_ns, 0.25, "kernel");
+    result_free(&result);
+}
+
+static void test_launch_limit(void **state) {
+    (void)state;
+    case_result_t result = judged("cuda", 64, (timed_t[]){{"kernel_graph", 1250}, {NULL, 0}});
+    assert_limit(&result, "launch", 1000, 0.8, "kernel_graph");
+    result_free(&result);
+}
+
+static void test_fp32_limit(void **state) {
+    (void)state;
+    device_rates_t rates = RATES;
+    rates.fp32_flops_per_s = 1e12;
+    double least_ns = 56.0 * (1 << 24) / 1e12 * 1e9;
+    case_result_t result =
+        make_result("mlp_infer", "cuda", 1 << 24, (timed_t[]){{"kernel", least_ns}, {NULL, 0}});
+    judge_limit(&result, workload_find("mlp_infer"), &rates);
+    assert_limit(&result, "fp32", least_ns, 1, "kernel");
+    result_free(&result);
+}
+
+/* The least disturbed figure of the computation is the one that is held against the limit. */
+static void test_which_phase_is_compared(void **state) {
+    (void)state;
+    case_result_t result = judged(
+        "cuda", 64, (timed_t[]){{"kernel", 5000}, {"kernel_graph", 2000}, {"total", 9000}, {NULL, 0}});
+    assert_limit(&result, "launch", 1000, 0.5, "kernel_graph");
+    result_free(&result);
+    result = judged("pytorch", 64,
+                    (timed_t[]){{"forward", 8000}, {"forward_device", 4000}, {NULL, 0}});
+    assert_limit(&result, "launch", 1000, 0.25, "forward_device");
+    result_free(&result);
+}
+
+static void assert_no_limit(const case_result_t *result) {
+    assert_null(result->limit.bound);
+    assert_true(isnan(result->limit.limit_ns));
+    assert_true(isnan(result->limit.frac));
+}
+
+static void test_no_limit(void **state) {
+    (void)state;
+    case_result_t result = judged("cpu", 64, (timed_t[]){{"forward", 100}, {NULL, 0}});
+    assert_no_limit(&result); /* of a CPU nothing is known */
+    assert_true(result.limit.bytes == 20.0 * 64 + 124);
+    result_free(&result);
+    result = judged("cuda", 64, (timed_t[]){{"total", 100}, {NULL, 0}});
+    assert_no_limit(&result);
+    result_free(&result);
+    result = make_result("mlp_infer", "cuda", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
+    result.status = CASE_WRONG;
+    judge_limit(&result, workload_find("mlp_infer"), &RATES);
+    judge_plausible(&result, &RATES);
+    assert_no_limit(&result);
+    assert_int_equal(result.flags.n, 0);
+    result_free(&result);
+    result = make_result("mlp_infer", "cuda", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
+    judge_limit(&result, workload_find("mlp_infer"), &DEVICE_RATES_UNKNOWN);
+    judge_plausible(&result, &DEVICE_RATES_UNKNOWN);
+    assert_no_limit(&result);
+    assert_int_equal(result.flags.n, 0);
+    result_free(&result);
+}
+
+static void test_implausible(void **state) {
+    (void)state;
+    static const struct {
+        timed_t times[5];
+        const char *flag; /* NULL: nothing to say */
+    } TABLE[] = {
+        {{{"kernel_graph", 2000}, {"kernel_stream", 3000}, {"kernel", 4000}}, NULL},
+        {{{"kernel_graph", 900}}, "implausible: faster than the launch limit"},
+        {{{"kernel_graph", 960}}, NULL}, /* within 5 % of it */
+        {{{"kernel_graph", 4000}, {"kernel_stream", 3000}},
+         "implausible: slower in a graph than back to back"},
+        {{{"kernel_graph", 3100}, {"kernel_stream", 3000}}, NULL},
+        {{{"kernel_stream", 5000}, {"kernel", 4000}},
+         "implausible: slower back to back than alone"},
+        {{{"kernel", 1200}, {"kernel_graph", 1200}}, "under the event floor of 1.30 µs"},
+        {{{"kernel", 4000}, {"residual", -1}},
+         "implausible: the total is less than the sum of its phases"},
+        {{{"kernel", 4000}, {"residual", 0}}, NULL},
+    };
+    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+        case_result_t result = judged("cuda", 64, TABLE[i].times);
+        assert_int_equal(result.flags.n, TABLE[i].flag != NULL);
+        if (TABLE[i].flag != NULL && strstr(result.flags.items[0], TABLE[i].flag) == NULL)
+            fail_msg("\"%s\" does not say \"%s\"", result.flags.items[0], TABLE[i].flag);
+        result_free(&result);
+    }
+}
+
+/* The event floor is one of CUDA events: a host clock has none. */
+static void test_event_floor_is_of_cuda_only(void **state) {
+    (void)state;
+    case_result_t result = judged("cpu", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
+    assert_int_equal(result.flags.n, 0);
+    result_free(&result);
+}
+
+static void test_calibration(void **state) {
+    (void)state;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    rates.l2_bytes = 50e6;
+    case_result_t copy =
+        make_result("device", "cuda", 1 << 30, (timed_t[]){{"kernel", 500000}, {NULL, 0}});
+    judge_calibrate(&copy, &rates);
+    assert_true(fabs(rates.dram_bytes_per_s / (2.0 * (1 << 30) / 500e-6) - 1) < 1e-12);
+    assert_true(isnan(rates.l2_bytes_per_s));
+    result_free(&copy);
+    copy = make_result("device", "cuda", 12500000, (timed_t[]){{"kernel", 2500}, {NULL, 0}});
+    judge_calibrate(&copy, &rates);
+    assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
+    result_free(&copy);
+    case_result_t empty = make_result(
+        "null", "cuda", 0, (timed_t[]){{"kernel_graph", 700}, {"event_pair", 1300}, {NULL, 0}});
+    judge_calibrate(&empty, &rates);
+    assert_true(rates.launch_ns == 700 && rates.event_ns == 1300);
+    result_free(&empty);
+}
+
+static void test_what_does_not_calibrate(void **state) {
+    (void)state;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    rates.l2_bytes = 50e6;
+    const timed_t times[] = {{"kernel", 500000}, {"kernel_graph", 1}, {"event_pair", 1}, {NULL, 0}};
+    case_result_t results[] = {
+        make_result("device", "cpu", 1 << 30, times),
+        make_result("null", "null", 0, times),
+        make_result("mlp_infer", "cuda", 64, times),
+        make_result("device", "cuda", 30000000, times), /* of which half would stay in the L2 */
+        make_result("device", "cuda", 1 << 30, times),
+    };
+    results[4].status = CASE_FAILED;
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        judge_calibrate(&results[i], &rates);
+        result_free(&results[i]);
+    }
+    assert_true(isnan(rates.dram_bytes_per_s) && isnan(rates.l2_bytes_per_s) &&
+                isnan(rates.launch_ns) && isnan(rates.event_ns));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dram_limit),
+        cmocka_unit_test(test_l2_limit),
+        cmocka_unit_test(test_launch_limit),
+        cmocka_unit_test(test_fp32_limit),
+        cmocka_unit_test(test_which_phase_is_compared),
+        cmocka_unit_test(test_no_limit),
+        cmocka_unit_test(test_implausible),
+        cmocka_unit_test(test_event_floor_is_of_cuda_only),
+        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_what_does_not_calibrate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

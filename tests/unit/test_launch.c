@@ -1,0 +1,107 @@
+/* Host and device share struct launch by layout alone: the text of both headers must declare the
+ * same fields in the same order, and the same values for `weights`. */
+#include "engines/launch.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "ground/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *read_text(const char *path) {
+    char *text;
+    size_t size;
+    error_t err = ERROR_INIT;
+    if (fs_read(path, &text, &size, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return text;
+}
+
+/* Replace comments by blanks, so that what is left is code. */
+static void blank_comments(char *text) {
+    for (char *at = text; (at = strstr(at, "//")) != NULL;)
+        while (*at != '\n' && *at != '\0')
+            *at++ = ' ';
+}
+
+/* The lines between `opening` and the next '}', each without blanks around and its end mark. */
+static text_list_t block(char *text, const char *opening, char separator) {
+    blank_comments(text);
+    char *from = strstr(text, opening);
+    if (from == NULL)
+        fail_msg("no \"%s\"", opening);
+    from = strchr(from, '{') + 1;
+    char *body = mem_text_n(from, strcspn(from, "}"));
+    text_list_t parts = text_split(body, separator), words = {0};
+    free(body);
+    for (size_t i = 0; i < parts.n; i++) {
+        char *item = parts.items[i] + strspn(parts.items[i], " \n");
+        size_t length = strlen(item);
+        while (length > 0 && strchr(" \n", item[length - 1]) != NULL)
+            item[--length] = '\0';
+        if (length > 0)
+            text_list_add(&words, item);
+    }
+    text_list_free(&parts);
+    return words;
+}
+
+static void check_same(text_list_t *host, text_list_t *device) {
+    char *a = text_list_join(host, "\n"), *b = text_list_join(device, "\n");
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    text_list_free(host);
+    text_list_free(device);
+}
+
+static void strip_type(text_list_t *fields, const char *type) {
+    for (size_t i = 0; i < fields->n; i++) {
+        if (!text_starts(fields->items[i], type))
+            fail_msg("\"%s\" is not of type %s", fields->items[i], type);
+        char *name = mem_text(fields->items[i] + strlen(type));
+        free(fields->items[i]);
+        fields->items[i] = name;
+    }
+}
+
+static void test_fields(void **state) {
+    (void)state;
+    char *host = read_text("bench/engines/launch.h");
+    char *device = read_text("kernels/common/launch.cuh");
+    text_list_t host_fields = block(host, "typedef struct launch", ';');
+    text_list_t device_fields = block(device, "struct launch_t", ';');
+    strip_type(&host_fields, "uint32_t ");
+    strip_type(&device_fields, "unsigned ");
+    assert_int_equal(host_fields.n * sizeof(uint32_t), sizeof(launch_t));
+    check_same(&host_fields, &device_fields);
+    free(host);
+    free(device);
+}
+
+static void test_weights(void **state) {
+    (void)state;
+    char *host = read_text("bench/engines/launch.h");
+    char *device = read_text("kernels/common/launch.cuh");
+    text_list_t host_names = block(host, "enum {", ',');
+    text_list_t device_names = block(device, "enum weights_as", ',');
+    assert_true(host_names.n > 0);
+    check_same(&host_names, &device_names);
+    free(host);
+    free(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is
+ * not what it should be is refused with its reason. */
+#include "nouns/result_json.h"
+
+#include "ground/memory.h"
+#include "workloads/workload.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A result in which nothing has its initial value. */
+static case_result_t full_result(void) {
+    case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("03_vectorized")};
+    case_add_technique(&spec, "copy", "pinned");
+    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = 65537});
+    case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = 0.1});
+    workload_complete(workload_find("mlp_infer"), &spec);
+    case_result_t r;
+    result_init(&r, &spec);
+    case_free(&spec);
+    r.status = CASE_THROTTLED;
+    r.reason = mem_text("only 3 samples at full clocks (\"SW power cap\"; 5 °C)");
+    text_list_add(&r.flags, "implausible: faster than the dram limit");
+    r.before = (check_t){true, true, 1.5e-7, 2e-6, 1e-5};
+    r.after = (check_t){true, false, NAN, NAN, 1e-5};
+    result_add_once(&r, "context", 3.1e8);
+    result_add_once(&r, "first_run", 1234.5);
+    r.resources = (resources_t){mem_text("sm_90"), 40, 1024, 16, mem_text("00ff"), 1 << 20, 0.75};
+    phase_t *kernel = result_add_phase(&r, "kernel", CLOCK_DEVICE);
+    phase_add_round(kernel, (double[]){1000, 1001.25, 999}, 3);
+    phase_add_round(kernel, (double[]){1002, 998, 1000, 1003}, 4);
+    kernel->n_throttled = 5;
+    phase_summarise(kernel);
+    result_add_phase(&r, "total", CLOCK_HOST); /* without samples: null in its summary */
+    r.results_json = mem_text("{\"loss\":[[0,2.5]],\"accuracy\":0.75}");
+    r.limit = (limit_t){1e6, 2e6, mem_text("dram"), 930, 0.93, mem_text("kernel")};
+    r.device.name = mem_text("NVIDIA H200");
+    r.device.sm_mhz[0] = 1500, r.device.sm_mhz[1] = 1980;
+    r.device.power_w[0] = 100.5, r.device.power_w[1] = 650;
+    text_list_add(&r.device.throttle, "SW power cap");
+    r.rounds = 2;
+    r.stop = STOP_TIME_LIMIT;
+    r.warmup_ns = 5.5e7;
+    return r;
+}
+
+static case_result_t read_back(const json_t *json) {
+    case_result_t result;
+    error_t err = ERROR_INIT;
+    if (result_from_json(json, &result, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return result;
+}
+
+/* As text, the way of cases.jsonl. */
+static json_t *through_text(json_t *json) {
+    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(json);
+    assert_non_null(text);
+    json_t *again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    free(text);
+    assert_non_null(again);
+    return again;
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    case_result_t result = full_result();
+    json_t *first = through_text(result_to_json(&result));
+    case_result_t again = read_back(first);
+    json_t *second = through_text(result_to_json(&again));
+    assert_true(json_equal(first, second));
+
+    assert_string_equal(again.spec.id, result.spec.id);
+    assert_string_equal(again.spec.device, "cuda");
+    assert_string_equal(case_technique(&again.spec, "copy"), "pinned");
+    assert_true(case_param(&again.spec, "rate")->real == 0.1);
+    assert_int_equal(again.status, CASE_THROTTLED);
+    assert_string_equal(again.reason, result.reason);
+    assert_true(again.before.done && again.before.ok && again.before.rel_l2 == 1.5e-7);
+    assert_true(again.after.done && !again.after.ok && isnan(again.after.rel_l2));
+    const phase_t *kernel = result_phase(&again, "kernel");
+    assert_int_equal(kernel->n_rounds, 2);
+    assert_int_equal(kernel->round_starts[1], 3);
+    assert_true(kernel->samples[1] == 1001.25);
+    assert_true(kernel->summary.median == 1000);
+    assert_int_equal(kernel->n_throttled, 5);
+    assert_int_equal(result_phase(&again, "total")->n_samples, 0);
+    assert_true(isnan(result_phase(&again, "total")->summary.median));
+    assert_true(isnan(again.device.temperature_c[0]));
+    assert_int_equal(again.stop, STOP_TIME_LIMIT);
+    assert_string_equal(again.results_json, result.results_json);
+    json_decref(first);
+    json_decref(second);
+    result_free(&again);
+    result_free(&result);
+}
+
+/* What every reader of cases.jsonl counts on. */
+static void test_keys_are_the_contract(void **state) {
+    (void)state;
+    static const char *const KEYS[] = {
+        "schema", "id",    "workload", "engine",    "on",     "variant", "params",
+        "techniques", "dtype", "status",   "reason",    "flags",  "check",   "once_ns",
+        "resources",  "phases", "results",  "limit",     "device", "rounds",  "stop",
+        "warmup_ns"};
+    static const char *const PHASE_KEYS[] = {"clock", "unit", "n",   "median", "ci95",
+                                             "q25",   "q75",  "p5",  "p95",    "p99",
+                                             "min",   "max",  "mad", "samples"};
+    case_result_t result = full_result();
+    json_t *json = result_to_json(&result);
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+        if (json_object_get(json, KEYS[i]) == NULL)
+            fail_msg("no key \"%s\"", KEYS[i]);
+    json_t *kernel = json_object_get(json_object_get(json, "phases"), "kernel");
+    for (size_t i = 0; i < sizeof PHASE_KEYS / sizeof *PHASE_KEYS; i++)
+        if (json_object_get(kernel, PHASE_KEYS[i]) == NULL)
+            fail_msg("no key \"phases.kernel.%s\"", PHASE_KEYS[i]);
+    assert_int_equal(json_integer_value(json_object_get(json, "schema")), 1);
+    assert_string_equal(json_string_value(json_object_get(kernel, "unit")), "ns");
+    /* Whole nanoseconds are integers in the file. */
+    assert_true(json_is_integer(json_array_get(json_object_get(kernel, "samples"), 0)));
+    assert_true(json_is_real(json_array_get(json_object_get(kernel, "samples"), 1)));
+    json_decref(json);
+    result_free(&result);
+}
+
+/* Bytes that are no UTF-8 come from a dying worker's stderr, or from a message cut in the middle of
+ * a character: the line must be written all the same. */
+static void test_text_that_is_not_utf8(void **state) {
+    (void)state;
+    case_result_t result = full_result();
+    free(result.reason);
+    result.reason = mem_text("worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
+    text_list_add(&result.flags, "odd \x80");
+    json_t *json = result_to_json(&result);
+    assert_non_null(json);
+    case_result_t again = read_back(json);
+    assert_string_equal(again.reason, "worker died; it said: caf\xc3\xa9 ?? caf?");
+    assert_string_equal(again.flags.items[1], "odd ?");
+    json_decref(json);
+    result_free(&again);
+    result_free(&result);
+}
+
+typedef struct hostile {
+    const char *json, *message;
+} hostile_t;
+
+#define CASE_KEYS                                                                                  \
+    "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": \"v\""
+
+static const hostile_t HOSTILE[] = {
+    {"[]", "not a JSON object"},
+    {"{}", "\"schema\" is 0, this program reads schema 1"},
+    {"{\"schema\": 2}", "\"schema\" is 2"},
+    {"{\"schema\": \"1\"}", "\"schema\" is 0"},
+    {"{\"schema\": 1}", "\"id\" is missing or not a string"},
+    {"{\"schema\": 1, \"id\": 7}", "\"id\" is missing or not a string"},
+    {"{\"schema\": 1, \"id\": \"x\", \"workload\": \"w\", \"engine\": null, \"variant\": \"v\"}",
+     "\"engine\" is missing or not a string"},
+    {"{" CASE_KEYS "}", "\"status\" is \"missing\""},
+    {"{" CASE_KEYS ", \"status\": \"great\"}", "\"status\" is \"great\", expected ok, skipped"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"stop\": \"bored\"}", "\"stop\" is \"bored\""},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"params\": [1]}", "\"params\" is not an object"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"params\": {\"batch\": null}}",
+     "\"params.batch\": found an object, true, false or null"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"params\": {\"layers\": [4, \"5\"]}}",
+     "\"params.layers\": element 1 of a list is not an integer"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"techniques\": {\"copy\": 3}}",
+     "\"techniques.copy\" is not a string"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": {}}}",
+     "\"phases.total.clock\" is \"missing\", expected host or device"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": 5}}",
+     "\"phases.total.clock\" is \"missing\""},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": {\"clock\": \"wall\"}}}",
+     "\"phases.total.clock\" is \"wall\""},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": {\"clock\": \"host\", "
+     "\"samples\": [1, 2], \"round_starts\": [0, 3]}}}",
+     "\"phases.total\": round_starts[0]: 0 … 3 of 2 samples"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": {\"clock\": \"host\", "
+     "\"samples\": [1, 2], \"round_starts\": [2, 0]}}}",
+     "round_starts[0]: 2 … 0 of 2 samples"},
+    {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": {\"clock\": \"host\", "
+     "\"samples\": [1, 2], \"round_starts\": [-1, 2]}}}",
+     "round_starts[0]: -1 … 2 of 2 samples"},
+};
+
+static void test_hostile_lines(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof HOSTILE / sizeof *HOSTILE; i++) {
+        json_t *json = json_loads(HOSTILE[i].json, 0, NULL);
+        assert_non_null(json);
+        case_result_t result;
+        error_t err = ERROR_INIT;
+        if (result_from_json(json, &result, &err) == STATUS_OK)
+            fail_msg("%s: was taken", HOSTILE[i].json);
+        assert_int_equal(err.status, STATUS_USAGE);
+        if (strstr(err.text, HOSTILE[i].message) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", HOSTILE[i].json, err.text,
+                     HOSTILE[i].message);
+        json_decref(json);
+    }
+}
+
+/* Only identity and status are needed: other programs write such lines, and older versions. */
+static void test_least_line(void **state) {
+    (void)state;
+    json_t *json = json_loads("{" CASE_KEYS ", \"status\": \"skipped\", \"news\": [{}]}", 0, NULL);
+    case_result_t result = read_back(json);
+    assert_int_equal(result.status, CASE_SKIPPED);
+    assert_string_equal(result.spec.device, "cpu");
+    assert_string_equal(result.spec.dtype, "f32");
+    assert_null(result.reason);
+    assert_false(result.before.done);
+    assert_true(isnan(result.limit.frac));
+    assert_int_equal(result.n_phases, 0);
+    json_decref(json);
+    result_free(&result);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_keys_are_the_contract),
+        cmocka_unit_test(test_text_that_is_not_utf8),
+        cmocka_unit_test(test_hostile_lines),
+        cmocka_unit_test(test_least_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

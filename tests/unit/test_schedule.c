@@ -1,0 +1,170 @@
+/* Who is sampled when, as a worker sees it that writes down whom it was asked for
+ * (tests/fixtures/workers/steady.py). */
+#include "steps/schedule.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 3, N_ROUNDS = 6, SEED = 11 };
+
+typedef struct bench {
+    char *folder, *log;
+    worker_link_t worker;
+    contender_settings_t settings;
+    contender_t contenders[N];
+} bench_t;
+
+static int set_up(void **state) {
+    bench_t *b = mem_zeroed(1, sizeof *b);
+    *state = b;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&b->folder, &err), STATUS_OK);
+    b->log = fs_join(b->folder, "log");
+    text_list_t argv = {0};
+    text_list_add(&argv, "python3");
+    text_list_add(&argv, "tests/fixtures/workers/steady.py");
+    text_list_add(&argv, b->log);
+    worker_link_init(&b->worker, "steady", argv);
+    b->settings = (contender_settings_t){
+        .measure = MEASURE_DEFAULTS, .seed = SEED, .timeout_s = 60, .max_sm_mhz = NAN};
+    b->settings.measure.min_rounds = N_ROUNDS;
+    for (int i = 0; i < N; i++) {
+        case_t spec = {.id = mem_format("%c", 'A' + i),
+                       .workload = mem_text("null"),
+                       .engine = mem_text("steady"),
+                       .device = mem_text("cpu"),
+                       .variant = mem_text("v"),
+                       .dtype = mem_text("f32")};
+        contender_init(&b->contenders[i], &spec, &b->worker, NULL, &b->settings);
+        case_free(&spec);
+    }
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bench_t *b = *state;
+    for (int i = 0; i < N; i++)
+        contender_free(&b->contenders[i]);
+    worker_link_free(&b->worker);
+    fs_remove_tree(b->folder, NULL);
+    free(b->folder);
+    free(b->log);
+    free(b);
+    return 0;
+}
+
+/* The ids of the timed rounds, in order: "ABCCBA…". Warm-up asks for no warm-up samples. */
+static char *measured_order(bench_t *b, uint32_t stream) {
+    static const volatile sig_atomic_t never;
+    for (int i = 0; i < N; i++) {
+        contender_open(&b->contenders[i]);
+        assert_true(b->contenders[i].live);
+    }
+    schedule_rounds(b->contenders, N, SEED, stream, &never);
+    for (int i = 0; i < N; i++)
+        contender_finish(&b->contenders[i]);
+    char *text;
+    size_t size, n = 0;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_read(b->log, &text, &size, &err), STATUS_OK);
+    char *order = mem_zeroed(size + 1, 1);
+    bool timed = false;
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        bool is_round = strcmp(line + 2, "0") != 0;
+        assert_true(is_round || !timed); /* every warm-up comes before every round */
+        timed = is_round;
+        if (is_round)
+            order[n++] = line[0];
+    }
+    free(text);
+    return order;
+}
+
+static void test_forth_and_back(void **state) {
+    bench_t *b = *state;
+    char *order = measured_order(b, 0);
+    assert_int_equal(strlen(order), N * N_ROUNDS);
+    for (size_t pass = 0; pass < N_ROUNDS; pass++) {
+        const char *turn = order + pass * N;
+        for (char id = 'A'; id < 'A' + N; id++)
+            assert_non_null(memchr(turn, id, N)); /* each one once a pass */
+        if (pass % 2 == 1)
+            for (size_t i = 0; i < N; i++)
+                assert_int_equal(turn[i], turn[-1 - (ptrdiff_t)i]); /* back the way it came */
+    }
+    for (int i = 0; i < N; i++) {
+        const case_result_t *result = &b->contenders[i].result;
+        assert_int_equal(result->stop, STOP_PRECISE);
+        assert_int_equal(result->rounds, N_ROUNDS);
+        assert_int_equal(result->phases[0].n_rounds, N_ROUNDS);
+        assert_true(result->phases[0].summary.median == 1000);
+        assert_true(result->warmup_ns > 0);
+    }
+    free(order);
+}
+
+/* The order follows from seed and group, and is another one for another group. */
+static void test_order_is_shuffled(void **state) {
+    char *first = measured_order(*state, 0), *orders[4] = {first};
+    bool differs = false;
+    for (uint32_t stream = 1; stream < 4; stream++) {
+        tear_down(state);
+        set_up(state);
+        orders[stream] = measured_order(*state, stream);
+        differs = differs || strcmp(orders[stream], first) != 0;
+    }
+    assert_true(differs);
+    tear_down(state);
+    set_up(state);
+    char *again = measured_order(*state, 0);
+    assert_string_equal(again, first);
+    free(again);
+    for (size_t i = 0; i < 4; i++)
+        free(orders[i]);
+}
+
+/* One that has stopped, or was dropped, is not asked again; the others go on. */
+static void test_who_is_done_rests(void **state) {
+    bench_t *b = *state;
+    contender_settings_t patient = b->settings;
+    patient.measure.min_rounds = 2 * N_ROUNDS;
+    b->contenders[1].settings = &patient;
+    stopping_init(&b->contenders[1].stopping, &patient.measure);
+    char *order = measured_order(b, 0);
+    assert_int_equal(strlen(order), (N - 1) * N_ROUNDS + 2 * N_ROUNDS);
+    assert_string_equal(order + N * N_ROUNDS, "BBBBBB");
+    free(order);
+}
+
+static void test_interrupted(void **state) {
+    bench_t *b = *state;
+    volatile sig_atomic_t interrupted = 1;
+    for (int i = 0; i < N; i++)
+        contender_open(&b->contenders[i]);
+    schedule_rounds(b->contenders, N, SEED, 0, &interrupted);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(b->contenders[i].result.rounds, 0);
+        assert_int_equal(b->contenders[i].result.stop, STOP_NONE);
+    }
+}
+
+#define with_bench(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        with_bench(test_forth_and_back),
+        with_bench(test_order_is_shuffled),
+        with_bench(test_who_is_done_rests),
+        with_bench(test_interrupted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* What counts as wrong: outputs of known error against a reference. */
+#include "steps/verify.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct folders {
+    char *expected, *found;
+} folders_t;
+
+static int make_folders(void **state) {
+    folders_t *f = mem_zeroed(1, sizeof *f);
+    *state = f;
+    error_t err = ERROR_INIT;
+    return fs_temporary_folder(&f->expected, &err) == STATUS_OK &&
+                   fs_temporary_folder(&f->found, &err) == STATUS_OK
+               ? 0
+               : -1;
+}
+
+static int remove_folders(void **state) {
+    folders_t *f = *state;
+    fs_remove_tree(f->expected, NULL);
+    fs_remove_tree(f->found, NULL);
+    free(f->expected);
+    free(f->found);
+    free(f);
+    return 0;
+}
+
+static void write_array(const char *folder, const char *name, const double *values,
+                        const size_t *shape, unsigned n_dimensions) {
+    char *path = mem_format("%s/%s.npy", folder, name);
+    error_t err = ERROR_INIT;
+    if (npy_write_f64(path, values, shape, n_dimensions, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    free(path);
+}
+
+static void write_vector(const char *folder, const char *name, const double *values, size_t n) {
+    write_array(folder, name, values, &n, 1);
+}
+
+/* Compare what is in f->found with the arrays `names` ("y", or "w,b") of f->expected. */
+static check_t verify(const folders_t *f, const char *names, double tolerance, char **reason) {
+    text_list_t list = text_split(names, ',');
+    reference_t reference;
+    error_t err = ERROR_INIT;
+    if (reference_load(f->expected, &list, &reference, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    text_list_free(&list);
+    check_t check;
+    verify_outputs(&reference, f->found, tolerance, &check, reason);
+    reference_free(&reference);
+    assert_true(check.done || names[0] == '\0');
+    assert_true(check.tolerance == tolerance);
+    assert_int_equal(check.ok, *reason == NULL);
+    return check;
+}
+
+static void assert_says(char *reason, const char *expected) {
+    assert_non_null(reason);
+    if (strstr(reason, expected) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", reason, expected);
+    free(reason);
+}
+
+static void test_equal(void **state) {
+    const folders_t *f = *state;
+    const double y[] = {1, -2, 3e10};
+    char *reason;
+    write_vector(f->expected, "y", y, 3);
+    write_vector(f->found, "y", y, 3);
+    check_t check = verify(f, "y", 0, &reason);
+    assert_true(check.ok);
+    assert_true(check.rel_l2 == 0 && check.max_abs == 0);
+}
+
+/* ‖out − ref‖ / ‖ref‖ = 0.5 / 5; the tolerance itself is still right. */
+static void test_tolerance_edges(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){3, 4}, 2);
+    write_vector(f->found, "y", (double[]){3, 4.5}, 2);
+    assert_true(verify(f, "y", 0.1, &reason).ok);
+    assert_false(verify(f, "y", nextafter(0.1, 0), &reason).ok);
+    assert_says(reason, "y differs from the oracle: relative L2 error 0.1, allowed 0.1; worst at "
+                        "element 1: 4.5, expected 4");
+    check_t check = verify(f, "y", 1, &reason);
+    assert_float_equal(check.rel_l2, 0.1, 1e-7);
+    assert_float_equal(check.max_abs, 0.5, 0);
+}
+
+static void test_worst_element(void **state) {
+    const folders_t *f = *state;
+    enum { N = 1000 };
+    double *y = mem_zeroed(N, sizeof *y);
+    char *reason;
+    for (int i = 0; i < N; i++)
+        y[i] = i;
+    write_vector(f->expected, "y", y, N);
+    y[123] += 1;
+    y[777] -= 100;
+    y[999] += 2;
+    write_vector(f->found, "y", y, N);
+    assert_false(verify(f, "y", 1e-6, &reason).ok);
+    assert_says(reason, "worst at element 777: 677, expected 777");
+    free(y);
+}
+
+static void test_reference_of_zeros(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){0, 0}, 2);
+    write_vector(f->found, "y", (double[]){0, 0}, 2);
+    assert_true(verify(f, "y", 1e-5, &reason).ok);
+    write_vector(f->found, "y", (double[]){0, 1e-3}, 2);
+    assert_false(verify(f, "y", 1e-5, &reason).ok);
+    free(reason);
+}
+
+/* Poison that was not overwritten: one NaN is wrong whatever the tolerance. */
+static void test_nan_is_wrong(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){1, 2, 3}, 3);
+    write_vector(f->found, "y", (double[]){1, NAN, 4}, 3);
+    check_t check = verify(f, "y", 1e30, &reason);
+    assert_false(check.ok);
+    assert_true(isnan(check.rel_l2) && isnan(check.max_abs));
+    assert_says(reason, "worst at element 1: nan, expected 2");
+}
+
+static void test_infinity_is_wrong(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){1, 2}, 2);
+    write_vector(f->found, "y", (double[]){1, INFINITY}, 2);
+    assert_false(verify(f, "y", 1e30, &reason).ok);
+    assert_says(reason, "worst at element 1: inf");
+}
+
+static void test_wrong_shape(void **state) {
+    const folders_t *f = *state;
+    const double y[] = {1, 2, 3, 4, 5, 6};
+    char *reason;
+    write_array(f->expected, "y", y, (size_t[]){3, 2}, 2);
+    write_array(f->found, "y", y, (size_t[]){6, 1}, 2);
+    assert_false(verify(f, "y", 1, &reason).ok);
+    assert_says(reason, "y has shape (6, 1), the oracle's has (3, 2)");
+    write_vector(f->found, "y", y, 6);
+    assert_false(verify(f, "y", 1, &reason).ok);
+    assert_says(reason, "y has shape (6,), the oracle's has (3, 2)");
+    write_array(f->found, "y", y, (size_t[]){2, 2}, 2);
+    assert_false(verify(f, "y", 1, &reason).ok);
+    free(reason);
+}
+
+static void test_missing_file(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){1}, 1);
+    check_t check = verify(f, "y", 1, &reason);
+    assert_false(check.ok);
+    assert_true(isnan(check.rel_l2));
+    assert_says(reason, "no output: ");
+}
+
+static void test_damaged_file(void **state) {
+    const folders_t *f = *state;
+    char *reason, *path = fs_join(f->found, "y.npy");
+    error_t err = ERROR_INIT;
+    write_vector(f->expected, "y", (double[]){1}, 1);
+    assert_int_equal(fs_write_atomic(path, "not an array", 12, &err), STATUS_OK);
+    assert_false(verify(f, "y", 1, &reason).ok);
+    assert_says(reason, "y.npy");
+    free(path);
+}
+
+/* The worst of all arrays is kept, and the first wrong one is named. */
+static void test_several_arrays(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "w", (double[]){1, 0}, 2);
+    write_vector(f->expected, "b", (double[]){1}, 1);
+    write_vector(f->found, "w", (double[]){1, 0.25}, 2);
+    write_vector(f->found, "b", (double[]){1.125}, 1);
+    check_t check = verify(f, "w,b", 0.5, &reason);
+    assert_true(check.ok);
+    assert_float_equal(check.rel_l2, 0.25, 0);
+    assert_float_equal(check.max_abs, 0.25, 0);
+    assert_false(verify(f, "b,w", 0.2, &reason).ok);
+    assert_says(reason, "w differs");
+}
+
+static void test_nothing_to_compare(void **state) {
+    char *reason;
+    check_t check = verify(*state, "", 1, &reason);
+    assert_false(check.done);
+    assert_true(check.ok);
+}
+
+static void test_reference_that_is_not_there(void **state) {
+    const folders_t *f = *state;
+    text_list_t names = text_split("y,z", ',');
+    write_vector(f->expected, "y", (double[]){1}, 1);
+    reference_t reference;
+    error_t err = ERROR_INIT;
+    assert_int_equal(reference_load(f->expected, &names, &reference, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "z.npy"));
+    assert_int_equal(reference.names.n, 0);
+    text_list_free(&names);
+}
+
+#define with_folders(test) cmocka_unit_test_setup_teardown(test, make_folders, remove_folders)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        with_folders(test_equal),
+        with_folders(test_tolerance_edges),
+        with_folders(test_worst_element),
+        with_folders(test_reference_of_zeros),
+        with_folders(test_nan_is_wrong),
+        with_folders(test_infinity_is_wrong),
+        with_folders(test_wrong_shape),
+        with_folders(test_missing_file),
+        with_folders(test_damaged_file),
+        with_folders(test_several_arrays),
+        with_folders(test_nothing_to_compare),
+        with_folders(test_reference_that_is_not_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* Workers that misbehave (tests/fixtures/workers/fake.py): whatever one does, the supervisor gets
+ * an answer or an error that says what happened, in bounded time, and can start the next one. */
+#include "steps/worker_link.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char FAKE[] = "tests/fixtures/workers/fake.py";
+
+/* For answers that come: far beyond what they need. And for those that never do. */
+static const double PATIENCE_S = 60, HASTE_S = 0.3;
+
+static worker_link_t make_link(const char *behaviour) {
+    text_list_t argv = {0};
+    text_list_add(&argv, "python3");
+    text_list_add(&argv, FAKE);
+    text_list_add(&argv, behaviour);
+    worker_link_t link;
+    worker_link_init(&link, "fake", argv);
+    return link;
+}
+
+static worker_link_t start_link(const char *behaviour) {
+    worker_link_t link = make_link(behaviour);
+    error_t err = ERROR_INIT;
+    if (worker_link_start(&link, PATIENCE_S, &err) != STATUS_OK)
+        fail_msg("%s: %s", behaviour, err.text);
+    assert_true(link.running);
+    assert_non_null(link.hello);
+    return link;
+}
+
+static json_t *sample_request(void) {
+    return json_pack("{s:s, s:s}", "op", "sample", "id", "a case");
+}
+
+typedef struct fate {
+    const char *behaviour;
+    const char *message; /* NULL: an answer comes */
+    bool hasty;
+} fate_t;
+
+static const fate_t FATES[] = {
+    {"exit", "worker fake died (exit code 1); it said: ValueError: no such thing", false},
+    {"crash", "worker fake died (signal 11 (Segmentation fault))", false},
+    {"rubbish", "worker fake printed \"Loading model: 100 %\" instead of an answer", false},
+    {"array", "worker fake printed \"[1, 2]\" instead of an answer", false},
+    {"duplicate_keys", "instead of an answer", false},
+    {"two_answers", "gave more than one line", false},
+    {"nul", "a NUL byte", false},
+    {"not_utf8", "instead of an answer", false},
+    {"other_id", "answered for case \"another case\" when asked for \"a case\"", false},
+    {"no_id", "answered for case \"(none)\" when asked for \"a case\"", false},
+    {"no_status", "gave an answer without a status", false},
+    {"odd_status", "gave an answer without a status", false},
+    {"hang", "worker fake did not answer in time (still running, killed)", true},
+    {"half_line", "did not answer in time", true},
+    {"half_line_exit", "worker fake died (exit code 3)", false},
+    {"chatty_exit", "MemoryError: the last words", false},
+    {"chatty", NULL, false},
+    {"slow_writer", NULL, false},
+    {"long_line", NULL, false},
+    {"failed", NULL, false},
+    {"skipped", NULL, false},
+    {"good", NULL, false},
+};
+
+static void check_fate(const fate_t *fate) {
+    worker_link_t link = start_link(fate->behaviour);
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    pid_t pid = link.child.pid;
+    status_t status = worker_link_ask(&link, sample_request(), fate->hasty ? HASTE_S : PATIENCE_S,
+                                      &answer, &err);
+    if (fate->message == NULL) {
+        if (status != STATUS_OK)
+            fail_msg("%s: %s", fate->behaviour, err.text);
+        assert_true(json_is_string(json_object_get(answer, "status")));
+        assert_true(link.running);
+        json_decref(answer);
+    } else {
+        assert_int_equal(status, STATUS_FAILED);
+        assert_null(answer);
+        if (strstr(err.text, fate->message) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", fate->behaviour, err.text, fate->message);
+        assert_false(link.running);
+        assert_null(link.hello);
+        assert_int_equal(kill(pid, 0), -1); /* killed and reaped */
+    }
+    worker_link_free(&link);
+}
+
+static void test_fates(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof FATES / sizeof *FATES; i++)
+        check_fate(&FATES[i]);
+}
+
+/* A new process takes over, and its generation tells that open cases are gone. */
+static void test_restart(void **state) {
+    (void)state;
+    worker_link_t link = start_link("crash");
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    assert_int_equal(link.generation, 1);
+    assert_int_equal(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err),
+                     STATUS_FAILED);
+    error_clear(&err);
+    assert_int_equal(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err),
+                     STATUS_FAILED);
+    assert_string_equal(err.text, "worker fake is not running");
+    error_clear(&err);
+    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK);
+    assert_int_equal(link.generation, 2);
+    assert_null(link.cannot);
+    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK); /* it runs already */
+    assert_int_equal(link.generation, 2);
+    worker_link_free(&link);
+}
+
+static void check_cannot(const char *behaviour, double timeout_s, const char *message) {
+    worker_link_t link = make_link(behaviour);
+    for (int turn = 0; turn < 2; turn++) { /* the second time from memory */
+        error_t err = ERROR_INIT;
+        assert_int_equal(worker_link_start(&link, timeout_s, &err), STATUS_FAILED);
+        if (strstr(err.text, message) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", behaviour, err.text, message);
+        assert_string_equal(link.cannot, err.text);
+        assert_int_equal(link.generation, 1);
+        assert_false(link.running);
+    }
+    worker_link_free(&link);
+}
+
+static void test_workers_that_cannot_be_had(void **state) {
+    (void)state;
+    check_cannot("refuses", PATIENCE_S, "no CUDA device");
+    check_cannot("stillborn", PATIENCE_S, "No module named 'torch'");
+    check_cannot("mute", HASTE_S, "did not answer in time");
+}
+
+static void test_no_such_program(void **state) {
+    (void)state;
+    text_list_t argv = {0};
+    text_list_add(&argv, "no/such/python");
+    worker_link_t link;
+    worker_link_init(&link, "fake", argv);
+    error_t err = ERROR_INIT;
+    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.text, "no/such/python"));
+    assert_non_null(link.cannot);
+    worker_link_free(&link);
+}
+
+/* More than the pipe holds, to a worker that does not read. */
+static void test_deaf_worker(void **state) {
+    (void)state;
+    worker_link_t link = start_link("deaf");
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    char *much = mem_zeroed(1 << 20, 1);
+    memset(much, 'x', (1 << 20) - 1);
+    json_t *request = json_pack("{s:s, s:s}", "op", "sample", "id", much);
+    assert_int_equal(worker_link_ask(&link, request, HASTE_S, &answer, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.text, "does not read its requests"));
+    free(much);
+    worker_link_free(&link);
+}
+
+/* Requests larger than a pipe arrive whole. */
+static void test_long_request(void **state) {
+    (void)state;
+    worker_link_t link = start_link("good");
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    char *much = mem_zeroed(1 << 20, 1);
+    memset(much, 'x', (1 << 20) - 1);
+    json_t *request = json_pack("{s:s, s:s}", "op", "open", "note", much);
+    assert_int_equal(worker_link_ask(&link, request, PATIENCE_S, &answer, &err), STATUS_OK);
+    assert_true(json_integer_value(json_object_get(answer, "size")) > 1 << 20);
+    json_decref(answer);
+    free(much);
+    worker_link_free(&link);
+}
+
+/* Only the end of what it prints is kept: the message must not be 1.5 MB. */
+static void test_message_is_short(void **state) {
+    (void)state;
+    worker_link_t link = start_link("chatty_exit");
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    assert_int_equal(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err),
+                     STATUS_FAILED);
+    assert_true(strlen(err.text) < 1000);
+    assert_non_null(strstr(err.text, "line 39999"));
+    assert_null(strstr(err.text, "line 39900 "));
+    worker_link_free(&link);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fates),
+        cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_workers_that_cannot_be_had),
+        cmocka_unit_test(test_no_such_program),
+        cmocka_unit_test(test_deaf_worker),
+        cmocka_unit_test(test_long_request),
+        cmocka_unit_test(test_message_is_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
