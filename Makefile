@@ -68,7 +68,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 check: ## every test that needs no GPU; installs or names what the tests need
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory layers format-check lint
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit
 	$(Q)tests/tools/pytest.sh tests
 
 .PHONY: unit

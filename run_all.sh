@@ -38,7 +38,7 @@ step() { printf '\n== %s\n' "$*" >&2; }
 
 step "set-up"
 tests/tools/setup.sh run "${pytorch[@]}"
-make --no-print-directory all
+make --no-print-directory -j"$(nproc)" all
 bench=build/bench
 
 gpu=no

@@ -63,9 +63,13 @@ status_t cli_parse(const cli_command_t *command, int argc, char **argv, int firs
         long_options[i] = (struct option){
             command->options[i].name,
             command->options[i].argument != NULL ? required_argument : no_argument, NULL, 0};
-    /* getopt_long takes element 0 for the program's name. */
-    status_t status =
-        read_options(command, argc - first + 1, argv + first - 1, long_options, args, err);
+    /* getopt_long takes element 0 for the program's name, and moves operands to the end: of a copy,
+     * so that the command line is recorded as it was given. */
+    int n_words = argc - first + 1;
+    char **words = mem_zeroed((size_t)n_words + 1, sizeof *words);
+    memcpy(words, argv + first - 1, (size_t)n_words * sizeof *words);
+    status_t status = read_options(command, n_words, words, long_options, args, err);
+    free(words);
     free(long_options);
     if (status != STATUS_OK)
         cli_args_free(args);

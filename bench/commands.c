@@ -20,7 +20,7 @@ enum { USUAL_TIMEOUT_S = 300, USUAL_SEED = 42 };
 #define CASE_OPTIONS                                                                               \
     {"workload", "W", "measure this workload instead of sweep files"},                             \
         {"variant", "V", "with --workload: only this rung, implementation or mode (list: a,b)"},   \
-        {"engine", "E", "with --workload: cuda, cpu, pytorch or null"},                            \
+        {"engine", "E", "with --workload: cuda, cpu, null, pytorch, or NAME of reference_NAME/"},  \
         {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)"}, \
         {"no-pytorch", NULL, "leave PyTorch out"}, {                                               \
         "device", "I", "index of the CUDA device (0)"                                              \

@@ -121,9 +121,9 @@ status_t list_command(const cli_args_t *args, error_t *err) {
         if (i == N_LISTS) {
             const char *nearest = text_nearest(what, names, N_LISTS);
             return error_set(err, STATUS_USAGE,
-                             "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s%s",
-                             what, nearest != NULL ? "; did you mean " : "",
-                             nearest != NULL ? nearest : "");
+                             "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s%s%s",
+                             what, nearest != NULL ? "; did you mean \"" : "",
+                             nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
         }
         TRY(LISTS[i].list(args, err));
     }

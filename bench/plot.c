@@ -7,6 +7,7 @@
 #include "ground/fs.h"
 #include "ground/memory.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,19 +15,19 @@
 typedef enum applies { ALWAYS, TO_RUNS, TO_RUNS_WITHOUT_CUDA } applies_t;
 
 static const struct chart_entry {
-    const char *name;
+    const char *name, *family; /* family: what a sweep's `charts` asks for */
     chart_build_t *build;
     applies_t applies;
 } CHARTS[] = {
-    {"phases_cuda", chart_phases_cuda, ALWAYS},
-    {"phases_pytorch", chart_phases_pytorch, ALWAYS},
-    {"phases_cpu", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA},
-    {"total", chart_total, ALWAYS},
-    {"host_to_host", chart_host_to_host, TO_RUNS},
-    {"difference", chart_difference, ALWAYS},
-    {"difference_best", chart_difference_best, TO_RUNS},
-    {"ladder", chart_ladder, TO_RUNS},
-    {"once", chart_once, TO_RUNS},
+    {"phases_cuda", "phases", chart_phases_cuda, ALWAYS},
+    {"phases_pytorch", "phases", chart_phases_pytorch, ALWAYS},
+    {"phases_cpu", "phases", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA},
+    {"total", "total", chart_total, ALWAYS},
+    {"host_to_host", "total", chart_host_to_host, TO_RUNS},
+    {"difference", "difference", chart_difference, ALWAYS},
+    {"difference_best", "difference", chart_difference_best, TO_RUNS},
+    {"ladder", "ladder", chart_ladder, TO_RUNS},
+    {"once", "once", chart_once, TO_RUNS},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 
@@ -49,6 +50,41 @@ static bool applies(const struct chart_entry *entry, const plot_data_t *data) {
     return true;
 }
 
+/* The families that a run's sweeps ask for together; none when one of them leaves the choice open
+ * or cannot be read. */
+static text_list_t families_asked_for(const run_record_t *run) {
+    text_list_t families = {0};
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
+        const json_t *names = json_object_get(sweep, "charts");
+        size_t n = json_array_size(names);
+        for (size_t k = 0; k < n; k++) {
+            const char *name = json_string_value(json_array_get(names, k));
+            if (name != NULL)
+                text_list_add(&families, name);
+        }
+        json_decref(sweep);
+        if (n == 0) {
+            text_list_free(&families);
+            break;
+        }
+    }
+    return families;
+}
+
+/* A chart that is not drawn this time must not stay from another time. */
+static status_t remove_older(const char *folder, const char *name, error_t *err) {
+    static const char *const ENDS[] = {"dat", "svg", "png"};
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+        char *file = mem_format("%s.%s", name, ENDS[i]), *path = fs_join(folder, file);
+        status_t status = fs_remove_tree(path, err);
+        free(file);
+        free(path);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 static void add_chart(chart_list_t *charts, const char *prefix, const char *name,
                       const char *format, const char *title) {
     mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
@@ -65,6 +101,7 @@ static status_t finish(const plotter_t *plotter, const plot_data_t *data, const 
     status_t status = STATUS_OK;
     if (why != NULL) {
         text_list_add_format(&charts->skipped, "%s%s: %s", prefix, name, why);
+        status = remove_older(folder, name, err);
     } else {
         drawing_target_t target = {folder, name, plotter->scripts, plotter->gnuplot, data->footer};
         status = drawing_write(drawing, &target, &plotter->formats, err);
@@ -76,25 +113,36 @@ static status_t finish(const plotter_t *plotter, const plot_data_t *data, const 
     return status;
 }
 
+static status_t draw_samples(const plotter_t *plotter, const plot_data_t *data, const char *folder,
+                             const char *prefix, chart_list_t *charts, error_t *err) {
+    const char *case_id = plotter->options->case_id;
+    const case_result_t *result = run_find(&data->run, case_id);
+    if (result == NULL)
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", data->name, case_id);
+    drawing_t drawing = {0};
+    char *why = chart_samples(result, &drawing);
+    return finish(plotter, data, folder, prefix, "samples", why, &drawing, charts, err);
+}
+
 static status_t draw_all(const plotter_t *plotter, const plot_data_t *data, const char *folder,
                          const char *prefix, chart_list_t *charts, error_t *err) {
-    const char *case_id = plotter->options->case_id;
     TRY(fs_make_folders(folder, err));
-    if (case_id != NULL) {
-        if (run_find(&data->run, case_id) == NULL)
-            return error_set(err, STATUS_USAGE, "%s: no case has the id %s", data->name, case_id);
-        drawing_t drawing = {0};
-        char *why = chart_samples(run_find(&data->run, case_id), &drawing);
-        return finish(plotter, data, folder, prefix, "samples", why, &drawing, charts, err);
-    }
-    for (size_t i = 0; i < N_CHARTS; i++) {
-        if (!applies(&CHARTS[i], data))
+    if (plotter->options->case_id != NULL)
+        return draw_samples(plotter, data, folder, prefix, charts, err);
+    text_list_t families = families_asked_for(&data->run);
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++) {
+        bool asked_for = families.n == 0 || text_list_has(&families, CHARTS[i].family);
+        if (!asked_for || !applies(&CHARTS[i], data)) {
+            status = remove_older(folder, CHARTS[i].name, err);
             continue;
+        }
         drawing_t drawing = {0};
         char *why = CHARTS[i].build(data, &drawing);
-        TRY(finish(plotter, data, folder, prefix, CHARTS[i].name, why, &drawing, charts, err));
+        status = finish(plotter, data, folder, prefix, CHARTS[i].name, why, &drawing, charts, err);
     }
-    return STATUS_OK;
+    text_list_free(&families);
+    return status;
 }
 
 /* One set of charts: into the folder asked for, into a folder of its own there when there are

@@ -1,5 +1,7 @@
 #include "plot_data.h"
 
+#include "contender_name.h"
+
 #include "ground/fs.h"
 #include "ground/memory.h"
 #include "steps/study_csv.h"
@@ -30,7 +32,7 @@ static const struct engine_style {
     {"cpu", "C on the CPU, ", {{"omp", 14}, {"ref", 15}, {"", 16}}},
     {"pytorch-cpu", "PyTorch on the CPU, ", {{"eager", 17}, {"compile", 18}, {"", 19}}},
 };
-enum { N_ENGINES = sizeof ENGINES / sizeof *ENGINES };
+enum { N_ENGINES = sizeof ENGINES / sizeof *ENGINES, FIRST_OTHER_STYLE = 29, N_OTHER_STYLES = 4 };
 
 int64_t batch_of(const case_result_t *result) {
     return case_param_int(&result->spec, "batch", 0);
@@ -45,43 +47,30 @@ static size_t engine_rank(const char *label) {
     return rank;
 }
 
-/* An id names only the techniques that are not the default. */
-static text_list_t changed_techniques(const case_t *spec) {
-    text_list_t parts = text_split(spec->id, '/'), changed = {0};
-    for (size_t i = 0; i < spec->n_techniques; i++) {
-        char *choice = value_text(&spec->techniques[i].value);
-        char *part = mem_format("%s=%s", spec->techniques[i].name, choice);
-        if (text_list_has(&parts, part))
-            text_list_add(&changed, part);
-        free(part);
-        free(choice);
+static void name_series(series_t *series, const case_t *spec, bool study_csv) {
+    char *name = contender_name(spec);
+    size_t rank = engine_rank(series->label);
+    if (rank == N_ENGINES) { /* its style is given when all are known */
+        series->title = mem_format("%s %s", series->label, name);
+        free(name);
+        return;
     }
-    text_list_free(&parts);
-    return changed;
-}
-
-static void name_series(series_t *series, const text_list_t *changed, bool study_csv) {
-    const struct engine_style *engine = &ENGINES[engine_rank(series->label)];
+    const struct engine_style *engine = &ENGINES[rank];
     size_t i = 0;
     while (!text_starts(series->variant, engine->variants[i].prefix))
         i++;
     series->style = engine->variants[i].style;
-    series->standard = changed->n == 0;
-    if (study_csv) { /* one contender a side, and its set-up is not in the file */
-        series->title = mem_text_n(engine->title, strcspn(engine->title, " "));
-        return;
-    }
-    char *techniques = text_list_join(changed, ", ");
-    series->title = mem_format("%s%s%s%s", engine->title, series->variant,
-                               series->standard ? "" : ", ", techniques);
-    free(techniques);
+    /* From a study's log, one contender a side, and its set-up is not in the file. */
+    series->title = study_csv ? mem_text_n(engine->title, strcspn(engine->title, " "))
+                              : mem_format("%s%s", engine->title, name);
+    free(name);
 }
 
 static void add_to_series(plot_data_t *data, const case_result_t *result) {
     char label[32];
     const char *engine = case_engine_label(&result->spec, label);
-    if (engine_rank(engine) == N_ENGINES)
-        return; /* the null engine times nothing that a chart could show */
+    if (strcmp(result->spec.engine, "null") == 0)
+        return; /* it times nothing that a chart could show */
     text_list_t changed = changed_techniques(&result->spec);
     char *techniques = text_list_join(&changed, "/");
     char *key =
@@ -95,8 +84,9 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
         series_t *fresh = &data->series[data->n_series++];
         *fresh = (series_t){.key = mem_text(key),
                             .label = mem_text(engine),
-                            .variant = mem_text(result->spec.variant)};
-        name_series(fresh, &changed, data->study_csv);
+                            .variant = mem_text(result->spec.variant),
+                            .standard = changed.n == 0};
+        name_series(fresh, &result->spec, data->study_csv);
     }
     series_t *series = &data->series[i];
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
@@ -124,6 +114,18 @@ static int by_rank(const void *a, const void *b) {
     if (left->style != right->style)
         return left->style < right->style ? -1 : 1;
     return strcmp(left->key, right->key);
+}
+
+/* Contenders that a user added have no line types of their own: they take turns with a few. */
+static void style_others(plot_data_t *data) {
+    size_t n = 0;
+    for (size_t i = 0; i < data->n_series; i++)
+        if (engine_rank(data->series[i].label) == N_ENGINES)
+            data->series[i].style = FIRST_OTHER_STYLE + (int)(n++ % N_OTHER_STYLES);
+}
+
+bool series_is_other(const series_t *series) {
+    return engine_rank(series->label) == N_ENGINES;
 }
 
 /* ---- shape ------------------------------------------------------------------------------------
@@ -203,6 +205,7 @@ static void group_into_series(plot_data_t *data) {
         qsort(data->series[s].cases, data->series[s].n_cases, sizeof(case_result_t *), by_batch);
     if (data->n_series > 0)
         qsort(data->series, data->n_series, sizeof *data->series, by_rank);
+    style_others(data);
     collect_batches(data);
 }
 
@@ -327,6 +330,13 @@ bool series_has_phase(const series_t *series, const char *phase) {
     return times_in(series, phase) > 0;
 }
 
+static bool series_has_times(const series_t *series) {
+    for (size_t i = 0; i < series->n_cases; i++)
+        if (result_has_times(series->cases[i]))
+            return true;
+    return false;
+}
+
 const series_t *plot_usual_series(const plot_data_t *data, const char *label) {
     const char *variant = strcmp(label, "cuda") == 0  ? "01_"
                           : strcmp(label, "cpu") == 0 ? "omp"
@@ -334,7 +344,7 @@ const series_t *plot_usual_series(const plot_data_t *data, const char *label) {
     for (size_t i = 0; i < data->n_series; i++) {
         const series_t *series = &data->series[i];
         if (strcmp(series->label, label) == 0 && series->standard &&
-            text_starts(series->variant, variant))
+            text_starts(series->variant, variant) && series_has_times(series))
             return series;
     }
     return NULL;

@@ -8,8 +8,8 @@
 
 typedef struct series {
     char *key;     /* "cuda/03_vectorized/copy=pinned" */
-    char *title;   /* "CUDA 03_vectorized, copy=pinned" */
-    char *label;   /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu" */
+    char *title;   /* "CUDA 03_vectorized + pinned" */
+    char *label;   /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
     char *variant; /* "03_vectorized" */
     bool standard; /* every technique at its default */
     int style;     /* line type in plots/style.gp: a contender has the same one in every chart */
@@ -23,8 +23,8 @@ typedef struct plot_data {
     char *shape;  /* "mlp_infer, layers 4-5-1, f32" */
     char *footer; /* device, date, source */
     bool study_csv;
-    series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU; then by
-                        line type and key */
+    series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU, others;
+                        then by line type and key */
     size_t n_series, series_capacity;
     int64_t *batches; /* of all series, ascending */
     size_t n_batches;
@@ -44,9 +44,12 @@ const case_result_t *series_at(const series_t *series, int64_t batch);
 /* Does any case of the series have a time for this phase? */
 bool series_has_phase(const series_t *series, const char *phase);
 
+/* Is it a contender that a user added, neither ours nor PyTorch's? */
+bool series_is_other(const series_t *series);
+
 /* Who stands for a side unless the fastest is asked for: the study's own set-ups, rung 01 with
  * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has
- * none. */
+ * none with times. */
 const series_t *plot_usual_series(const plot_data_t *data, const char *label);
 /* The series of an engine that is fastest at the most batches, among those with a time at no fewer
  * than half as many batches as the engine's longest series: a technique tried at three sizes does

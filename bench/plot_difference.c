@@ -98,29 +98,53 @@ static void write_bars(const duel_t *duel, drawing_t *drawing) {
 }
 
 /* The lead changes between two bars that are decided, whatever lies undecided between them; the
- * crossover batch is the first with the new lead. Returns how many there are. */
-static size_t write_crossovers(const duel_t *duel, drawing_t *drawing) {
+ * crossover batch is the first with the new lead. Calls `found` for each; returns how many. */
+typedef void crossover_found_t(const duel_t *duel, size_t bar, void *context);
+
+static size_t each_crossover(const duel_t *duel, crossover_found_t *found, void *context) {
     size_t n = 0;
     lead_t before = LEAD_UNKNOWN;
-    fputs("\n\n# batches at which the lead changes\nindex batch text\n", drawing->table);
     for (size_t i = 0; i < duel->n; i++) {
         lead_t lead = duel->bars[i].lead;
         if (lead != LEAD_LEFT && lead != LEAD_RIGHT)
             continue;
         if (before != LEAD_UNKNOWN && lead != before) {
-            char batch[UNITS_TEXT];
-            chart_batch_text(batch, duel->bars[i].batch);
-            char *text = mem_format("crossover: %s is faster from batch %s",
-                                    lead == LEAD_LEFT ? duel->left.name : duel->right.name, batch);
-            fprintf(drawing->table, "%zu", i);
-            drawing_text(drawing, batch);
-            drawing_text(drawing, text);
-            fputc('\n', drawing->table);
-            free(text);
             n++;
+            if (found != NULL)
+                found(duel, i, context);
         }
         before = lead;
     }
+    return n;
+}
+
+typedef struct crossover_writer {
+    drawing_t *drawing;
+    bool labelled;
+} crossover_writer_t;
+
+static void write_crossover(const duel_t *duel, size_t bar, void *context) {
+    crossover_writer_t *writer = context;
+    FILE *table = writer->drawing->table;
+    char batch[UNITS_TEXT];
+    chart_batch_text(batch, duel->bars[bar].batch);
+    const char *leader = duel->bars[bar].lead == LEAD_LEFT ? duel->left.name : duel->right.name;
+    char *text = writer->labelled
+                     ? mem_format("crossover: %s is faster from batch %s", leader, batch)
+                     : mem_text("");
+    fprintf(table, "%zu", bar);
+    drawing_text(writer->drawing, batch);
+    drawing_text(writer->drawing, text);
+    fputc('\n', table);
+    free(text);
+}
+
+/* One crossover is labelled; of several, the note says how many there are. */
+static size_t write_crossovers(const duel_t *duel, drawing_t *drawing) {
+    size_t n = each_crossover(duel, NULL, NULL);
+    crossover_writer_t writer = {drawing, n == 1};
+    fputs("\n\n# batches at which the lead changes\nindex batch text\n", drawing->table);
+    each_crossover(duel, write_crossover, &writer);
     return n;
 }
 
@@ -148,14 +172,19 @@ static char *draw(const plot_data_t *data, const duel_t *duel, const char *meani
     drawing_init(drawing, "difference");
     drawing->title = mem_format("%s − %s, phase %s: who is faster, and by how much",
                                 duel->left.series->title, duel->right.series->title, duel->phase);
-    drawing->note = mem_format("%s  ·  %s", data->shape, meaning);
     drawing_number(drawing, "n_bars", (double)duel->n);
     drawing_integers(drawing, "styles",
                      (const int[]){duel->left.series->style, duel->right.series->style}, 2);
     write_axis(duel, drawing);
-    chart_size(drawing, duel->n, CHART_HEIGHT);
+    enum { LABELS_HEIGHT = 60 };
+    chart_size(drawing, duel->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(duel, drawing);
-    drawing_number(drawing, "n_crossovers", (double)write_crossovers(duel, drawing));
+    size_t n_crossovers = write_crossovers(duel, drawing);
+    drawing_number(drawing, "n_crossovers", (double)n_crossovers);
+    char *changes = n_crossovers > 1 ? mem_format("  ·  the lead changes %zu times", n_crossovers)
+                                     : mem_text("");
+    drawing->note = mem_format("%s  ·  %s%s", data->shape, meaning, changes);
+    free(changes);
     return NULL;
 }
 
@@ -175,12 +204,12 @@ static char *compare(const plot_data_t *data, side_t left, side_t right, const c
 char *chart_difference(const plot_data_t *data, drawing_t *drawing) {
     side_t left = {plot_usual_series(data, "cuda"), "CUDA"};
     side_t right = {plot_usual_series(data, "pytorch-cuda"), "PyTorch"};
-    if (left.series == NULL) {
+    if (left.series == NULL || right.series == NULL) {
         left = (side_t){plot_usual_series(data, "cpu"), "C"};
         right.series = plot_usual_series(data, "pytorch-cpu");
     }
     if (left.series == NULL || right.series == NULL)
-        return mem_text("only one of the two sides is there");
+        return mem_text("only one of the two sides has times");
     return compare(data, left, right, "total", drawing);
 }
 
@@ -188,7 +217,7 @@ char *chart_difference_best(const plot_data_t *data, drawing_t *drawing) {
     const char *phase = "host_to_host";
     side_t left = {plot_fastest_series(data, "cuda", phase), "CUDA"};
     side_t right = {plot_fastest_series(data, "pytorch-cuda", phase), "PyTorch"};
-    if (left.series == NULL) {
+    if (left.series == NULL || right.series == NULL) {
         left = (side_t){plot_fastest_series(data, "cpu", phase), "C"};
         right.series = plot_fastest_series(data, "pytorch-cpu", phase);
     }

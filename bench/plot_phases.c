@@ -135,7 +135,7 @@ static char *build(const plot_data_t *data, const series_t *series, drawing_t *d
 char *chart_phases_cuda(const plot_data_t *data, drawing_t *drawing) {
     const series_t *series = plot_usual_series(data, "cuda");
     if (series == NULL)
-        return mem_text("no CUDA case of rung 01 with default techniques");
+        return mem_text("no CUDA case of rung 01 with default techniques has times");
     return build(data, series, drawing);
 }
 
@@ -144,13 +144,13 @@ char *chart_phases_pytorch(const plot_data_t *data, drawing_t *drawing) {
     if (series == NULL)
         series = plot_usual_series(data, "pytorch-cpu");
     if (series == NULL)
-        return mem_text("no case of PyTorch's eager mode");
+        return mem_text("no case of PyTorch's eager mode has times");
     return build(data, series, drawing);
 }
 
 char *chart_phases_cpu(const plot_data_t *data, drawing_t *drawing) {
     const series_t *series = plot_usual_series(data, "cpu");
     if (series == NULL)
-        return mem_text("no case of C's omp on the CPU");
+        return mem_text("no case of C's omp on the CPU has times");
     return build(data, series, drawing);
 }

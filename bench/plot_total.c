@@ -16,6 +16,9 @@ static lines_t both_sides(const plot_data_t *data, const char *phase) {
     lines_add(&lines, plot_fastest_series(data, "pytorch-cuda", phase), phase, "fastest PyTorch");
     lines_add(&lines, plot_usual_series(data, "cpu"), phase, NULL);
     lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
+    for (size_t i = 0; i < data->n_series; i++) /* of each engine that a user added, its fastest */
+        if (series_is_other(&data->series[i]))
+            lines_add(&lines, plot_fastest_series(data, data->series[i].label, phase), phase, NULL);
     return lines;
 }
 

@@ -41,6 +41,8 @@ static part_list_t parts_of_run(const run_record_t *run) {
     part_list_t list = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *workload = run->cases[i].spec.workload;
+        if (is_calibration(&run->cases[i].spec))
+            continue;
         size_t known = 0;
         while (known < list.n && strcmp(list.items[known].workload, workload) != 0)
             known++;
@@ -89,7 +91,9 @@ static void plain_tables(const page_t *page, const char *workload) {
 static void section_findings(const page_t *page, const part_list_t *parts) {
     page_heading(page, 2, "Findings");
     if (parts->n == 0)
-        fputs("None: no case has ended in this run.\n\n", page->out);
+        fputs(page->run->n_cases == 0 ? "None: no case has ended in this run.\n\n"
+                                      : "None: the run measured the device only.\n\n",
+              page->out);
     for (size_t p = 0; p < parts->n; p++) {
         const part_t *part = &parts->items[p];
         for (size_t i = 0; i < part->families.n; i++)
@@ -137,6 +141,7 @@ static void write_run(const page_t *page) {
     section_findings(page, &parts);
     section_environment(page);
     section_cases(page);
+    section_device(page);
     for (size_t i = 0; i < parts.n; i++)
         section_workload(page, &parts.items[i]);
     section_charts(page);
@@ -231,12 +236,31 @@ status_t report_write(const report_options_t *options, error_t *err) {
     return status;
 }
 
+/* "no case has a time (29 skipped)". */
+static void print_without_times(FILE *out, const family_size_t *size) {
+    text_list_t counts = {0};
+    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+        if (size->statuses[s] > 0)
+            text_list_add_format(&counts, "%zu %s", size->statuses[s],
+                                 case_status_name((case_status_t)s));
+    char *list = text_list_join(&counts, ", ");
+    fprintf(out, ": no case has a time (%s)\n", list);
+    free(list);
+    text_list_free(&counts);
+}
+
 static void print_headline(FILE *out, const family_t *family) {
+    family_size_t size = family_size(family);
+    fprintf(out, "%s%s %s, %s", ftell(out) > 0 ? "\n" : "", family->workload, family->key,
+            family->side->place);
+    if (size.timed == 0) {
+        print_without_times(out, &size);
+        return;
+    }
     table_t table;
     headline_table(family, &table, false);
     char *lines = table_text(&table, TABLE_TERMINAL);
-    fprintf(out, "%s%s %s, %s: median %s\n\n%s", ftell(out) > 0 ? "\n" : "", family->workload,
-            family->key, family->side->place, family->phase, lines);
+    fprintf(out, ": median %s\n\n%s", family->phase, lines);
     free(lines);
     table_free(&table);
 }

@@ -70,15 +70,30 @@ static char *family_key(const case_t *spec) {
     return key;
 }
 
-static bool on_side(const side_t *side, const case_t *spec, bool pytorch) {
-    return strcmp(spec->engine, pytorch ? "pytorch" : side->engine) == 0 &&
-           strcmp(spec->device, side->device) == 0 &&
-           (pytorch || side->oracle == NULL || strcmp(spec->variant, side->oracle) != 0);
+static bool on_side(const side_t *side, const case_t *spec, party_t party) {
+    if (strcmp(spec->device, side->device) != 0)
+        return false;
+    bool pytorch = strcmp(spec->engine, "pytorch") == 0;
+    switch (party) {
+    case PARTY_OURS:
+        return strcmp(spec->engine, side->engine) == 0 &&
+               (side->oracle == NULL || strcmp(spec->variant, side->oracle) != 0);
+    case PARTY_PYTORCH:
+        return pytorch;
+    case PARTY_OTHERS:
+        return !pytorch && !case_engine_is_built_in(spec->engine);
+    }
+    return false;
 }
 
-bool family_has(const family_t *family, const case_result_t *result, bool pytorch) {
+static bool on_any_side(const side_t *side, const case_t *spec) {
+    return on_side(side, spec, PARTY_OURS) || on_side(side, spec, PARTY_PYTORCH) ||
+           on_side(side, spec, PARTY_OTHERS);
+}
+
+bool family_has(const family_t *family, const case_result_t *result, party_t party) {
     if (strcmp(result->spec.workload, family->workload) != 0 ||
-        !on_side(family->side, &result->spec, pytorch))
+        !on_side(family->side, &result->spec, party))
         return false;
     char *key = family_key(&result->spec);
     bool same = strcmp(key, family->key) == 0;
@@ -86,18 +101,34 @@ bool family_has(const family_t *family, const case_result_t *result, bool pytorc
     return same;
 }
 
-const case_result_t *family_fastest(const family_t *family, int64_t batch, bool pytorch,
+static bool family_has_any(const family_t *family, const case_result_t *result) {
+    return family_has(family, result, PARTY_OURS) || family_has(family, result, PARTY_PYTORCH) ||
+           family_has(family, result, PARTY_OTHERS);
+}
+
+family_size_t family_size(const family_t *family) {
+    family_size_t size = {0};
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (!family_has_any(family, result))
+            continue;
+        size.n++;
+        size.timed += result_has_times(result);
+        size.statuses[result->status]++;
+    }
+    return size;
+}
+
+const case_result_t *family_fastest(const family_t *family, int64_t batch, party_t party,
                                     const char *phase) {
     const case_result_t *fastest = NULL;
     double least_ns = INFINITY;
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (case_param_int(&result->spec, "batch", -1) != batch ||
-            !family_has(family, result, pytorch))
+            !family_has(family, result, party))
             continue;
-        const phase_t *compute = result_compute_phase(result);
-        const char *name = phase != NULL ? phase : compute != NULL ? compute->name : "";
-        const phase_t *timed = timed_phase(result, name);
+        const phase_t *timed = timed_phase(result, phase);
         if (timed != NULL && timed->summary.median < least_ns) {
             least_ns = timed->summary.median;
             fastest = result;
@@ -107,49 +138,52 @@ const case_result_t *family_fastest(const family_t *family, int64_t batch, bool 
 }
 
 /* The case of rung 01 in the study's set-up, or of PyTorch eager, at a batch. */
-static const case_result_t *fixed_case(const family_t *family, int64_t batch, bool pytorch,
+static const case_result_t *fixed_case(const family_t *family, int64_t batch, party_t party,
                                        const char *variant) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (case_param_int(&result->spec, "batch", -1) == batch &&
-            fnmatch(variant, result->spec.variant, 0) == 0 && family_has(family, result, pytorch) &&
-            (pytorch || results_is_study_setup(&result->spec)))
+            fnmatch(variant, result->spec.variant, 0) == 0 && family_has(family, result, party) &&
+            (party == PARTY_PYTORCH || results_is_study_setup(&result->spec)))
             return result;
     }
     return NULL;
 }
 
-static bool has_phase(const family_t *family, bool pytorch, const char *name) {
+static bool has_phase(const family_t *family, party_t party, const char *name) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        if (timed_phase(result, name) != NULL && family_has(family, result, pytorch))
+        if (timed_phase(result, name) != NULL && family_has(family, result, party))
             return true;
     }
     return false;
 }
 
-static bool has_any(const family_t *family, bool pytorch) {
+static bool has_any(const family_t *family, party_t party) {
     for (size_t i = 0; i < family->run->n_cases; i++)
-        if (family_has(family, &family->run->cases[i], pytorch))
+        if (family_has(family, &family->run->cases[i], party))
             return true;
     return false;
 }
 
 /* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
 static const char *headline_phase(const family_t *family) {
-    bool ours = has_phase(family, false, "host_to_host") || !has_any(family, false);
-    bool theirs = has_phase(family, true, "host_to_host") || !has_any(family, true);
+    bool ours = has_phase(family, PARTY_OURS, "host_to_host") || !has_any(family, PARTY_OURS);
+    bool theirs =
+        has_phase(family, PARTY_PYTORCH, "host_to_host") || !has_any(family, PARTY_PYTORCH);
     return ours && theirs ? "host_to_host" : "total";
 }
 
 static void fill_row(const family_t *family, batch_row_t *row) {
     bool gpu = strcmp(family->side->device, "cuda") == 0;
-    row->best = family_fastest(family, row->batch, false, family->phase);
-    row->fastest = family_fastest(family, row->batch, true, family->phase);
-    row->study = gpu ? fixed_case(family, row->batch, false, "01_*") : NULL;
-    row->eager = fixed_case(family, row->batch, true, "eager");
+    row->best = family_fastest(family, row->batch, PARTY_OURS, family->phase);
+    row->fastest = family_fastest(family, row->batch, PARTY_PYTORCH, family->phase);
+    row->other = family_fastest(family, row->batch, PARTY_OTHERS, family->phase);
+    row->study = gpu ? fixed_case(family, row->batch, PARTY_OURS, "01_*") : NULL;
+    row->eager = fixed_case(family, row->batch, PARTY_PYTORCH, "eager");
     row->headline = duel_make(row->best, family->phase, row->fastest, family->phase);
     row->against_eager = duel_make(row->best, family->phase, row->eager, family->phase);
+    row->against_other = duel_make(row->best, family->phase, row->other, family->phase);
     row->against_study = duel_make(row->best, family->phase, row->study, family->phase);
     row->study_total = duel_make(row->study, "total", row->eager, "total");
 }
@@ -164,7 +198,7 @@ static void fill_rows(family_t *family) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         int64_t batch = case_param_int(&result->spec, "batch", -1);
-        if (!family_has(family, result, false) && !family_has(family, result, true))
+        if (!family_has_any(family, result))
             continue;
         size_t known = 0;
         while (known < family->n_rows && family->rows[known].batch != batch)
@@ -199,8 +233,7 @@ family_list_t families_of(const run_record_t *run, const char *workload) {
     for (size_t s = 0; s < sizeof SIDES / sizeof *SIDES; s++)
         for (size_t i = 0; i < run->n_cases; i++) {
             const case_t *spec = &run->cases[i].spec;
-            if (strcmp(spec->workload, workload) == 0 &&
-                (on_side(&SIDES[s], spec, false) || on_side(&SIDES[s], spec, true)))
+            if (strcmp(spec->workload, workload) == 0 && on_any_side(&SIDES[s], spec))
                 add_family(&list, run, &SIDES[s], spec);
         }
     return list;
@@ -257,30 +290,4 @@ size_t key_rows(const family_t *family, bool (*fits)(const batch_row_t *row),
         rows[n_keys++] = fitting[n - 1];
     free(fitting);
     return n_keys;
-}
-
-/* An id names exactly the techniques that are not the workload's defaults. */
-static bool id_names(const char *id, const char *name, const char *choice) {
-    char *part = mem_format("/%s=%s", name, choice);
-    size_t length = strlen(part);
-    bool found = false;
-    for (const char *at = strstr(id, part); at != NULL && !found; at = strstr(at + 1, part))
-        found = at[length] == '/' || at[length] == '\0';
-    free(part);
-    return found;
-}
-
-char *contender_name(const case_t *spec) {
-    text_list_t changed = {0};
-    for (size_t i = 0; i < spec->n_techniques; i++) {
-        const named_value_t *technique = &spec->techniques[i];
-        if (id_names(spec->id, technique->name, technique->value.text))
-            text_list_add_format(&changed, "%s=%s", technique->name, technique->value.text);
-    }
-    char *list = text_list_join(&changed, ", ");
-    char *name =
-        changed.n > 0 ? mem_format("%s (%s)", spec->variant, list) : mem_text(spec->variant);
-    text_list_free(&changed);
-    free(list);
-    return name;
 }

@@ -3,6 +3,7 @@
 #ifndef BENCH_REPORT_COMPARE_H
 #define BENCH_REPORT_COMPARE_H
 
+#include "contender_name.h"
 #include "ground/stats.h"
 #include "steps/results.h"
 
@@ -33,16 +34,21 @@ typedef struct side {
         *oracle; /* variant that is the yardstick for correctness and no contender; or NULL */
 } side_t;
 
-/* The contenders at one batch. `best` and `fastest` are ok and have the family's phase, or are
- * NULL; `study` and `eager` are there whatever became of them. */
+/* Who a case of a family belongs to. Others are workers that are neither ours nor PyTorch's. */
+typedef enum party { PARTY_OURS, PARTY_PYTORCH, PARTY_OTHERS } party_t;
+
+/* The contenders at one batch. `best`, `fastest` and `other` are ok and have the family's phase, or
+ * are NULL; `study` and `eager` are there whatever became of them. */
 typedef struct batch_row {
     int64_t batch;
     const case_result_t *best;    /* our fastest */
     const case_result_t *study;   /* rung 01 in the study's set-up */
     const case_result_t *eager;   /* PyTorch eager */
     const case_result_t *fastest; /* PyTorch's fastest mode */
+    const case_result_t *other;   /* the fastest of the others */
     duel_t headline;              /* best against fastest */
     duel_t against_eager;         /* best against eager */
+    duel_t against_other;         /* best against other */
     duel_t against_study;         /* best against study, which stands as "theirs" */
     duel_t study_total;           /* study against eager, `total`: what the study compared */
 } batch_row_t;
@@ -67,12 +73,18 @@ typedef struct family_list {
 family_list_t families_of(const run_record_t *run, const char *workload);
 void family_list_free(family_list_t *list);
 
-/* Does the case belong to this family and side, as ours (or as PyTorch's with `pytorch`)? */
-bool family_has(const family_t *family, const case_result_t *result, bool pytorch);
-/* The ok case at `batch`, ours or PyTorch's, with the least median of `phase` (NULL: of its compute
- * phase); NULL when there is none. */
-const case_result_t *family_fastest(const family_t *family, int64_t batch, bool pytorch,
+/* Does the case belong to this family, and in it to this party? */
+bool family_has(const family_t *family, const case_result_t *result, party_t party);
+/* The party's ok case at `batch` with the least median of `phase`; NULL when there is none. */
+const case_result_t *family_fastest(const family_t *family, int64_t batch, party_t party,
                                     const char *phase);
+
+typedef struct family_size {
+    size_t n, timed; /* cases of all parties; those whose times may be shown */
+    size_t statuses[CASE_THROTTLED + 1];
+} family_size_t;
+
+family_size_t family_size(const family_t *family);
 
 /* Where the lead passes from one to the other along the batches. */
 typedef struct crossover {
@@ -88,9 +100,5 @@ crossover_t find_crossover(const family_t *family, duel_of_t duel_of);
  * those that `fits`. Returns how many. */
 size_t key_rows(const family_t *family, bool (*fits)(const batch_row_t *row),
                 const batch_row_t *rows[3]);
-
-/* "03_vectorized", or "03_vectorized (copy=pinned, weights=resident)": the variant and the
- * techniques that differ from the workload's defaults. The caller frees it. */
-char *contender_name(const case_t *spec);
 
 #endif

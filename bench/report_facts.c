@@ -1,5 +1,5 @@
-/* Sections that are the same for every workload: where the run was made, what became of its cases,
- * one-time costs, checks, resources. */
+/* Sections that are the same for every workload: what became of its cases, one-time costs, checks,
+ * resources. */
 #include "report_page.h"
 
 #include "ground/memory.h"
@@ -8,70 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* "gpu.power_limit_w" → "gpu: power limit"; the unit moves to the value. */
-static char *fact_label(const char *key, size_t suffix_length) {
-    char *label = mem_text_n(key, strlen(key) - suffix_length);
-    for (char *c = label; *c != '\0'; c++)
-        if (*c == '_')
-            *c = ' ';
-    char *dot = strchr(label, '.');
-    char *spaced =
-        dot != NULL ? mem_format("%.*s: %s", (int)(dot - label), label, dot + 1) : mem_text(label);
-    char *safe = markdown_text(spaced);
-    free(label);
-    free(spaced);
-    return safe;
-}
-
-/* Numbers carry their unit at the end of the key. */
-static void add_fact(table_t *table, const fact_t *fact) {
-    static const struct {
-        const char *suffix, *unit;
-        const char *(*print)(char *text, double value);
-    } UNITS[] = {
-        {"_bytes_per_s", NULL, units_rate},
-        {"_bytes", NULL, units_bytes},
-        {"_ns", NULL, units_time},
-        {"_frac", NULL, units_percent},
-        {"_mhz", "MHz", NULL},
-        {"_w", "W", NULL},
-        {"_c", "°C", NULL},
-        {"_s", "s", NULL},
-    };
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && fact->kind == FACT_NUMBER; i++)
-        if (text_ends(fact->key, UNITS[i].suffix)) {
-            char *label = fact_label(fact->key, strlen(UNITS[i].suffix)), text[UNITS_TEXT];
-            table_add(table, label);
-            if (UNITS[i].print != NULL)
-                table_add(table, UNITS[i].print(text, strtod(fact->value, NULL)));
-            else
-                table_add_format(table, "%s %s", fact->value, UNITS[i].unit);
-            free(label);
-            return;
-        }
-    char *label = fact_label(fact->key, 0), *value = markdown_text(fact->value);
-    bool flag = fact->kind == FACT_FLAG;
-    table_add(table, label);
-    table_add(table, !flag ? value : strcmp(fact->value, "true") == 0 ? "yes" : "no");
-    free(label);
-    free(value);
-}
-
-void section_environment(const page_t *page) {
-    static const char *const HEADINGS[] = {"What", "Value"};
-    const environment_t *env = &page->run->environment;
-    page_heading(page, 2, "What was run on what");
-    if (env->n == 0) {
-        fputs("The run recorded nothing about its machine.\n\n", page->out);
-        return;
-    }
-    table_t table;
-    table_init(&table, HEADINGS, 2);
-    for (size_t i = 0; i < env->n; i++)
-        add_fact(&table, &env->facts[i]);
-    page_table(page, &table);
-}
 
 /* Contenders of a workload (NULL: of all), in the run's order. */
 static text_list_t contenders_of(const run_record_t *run, const char *workload) {
@@ -101,43 +37,62 @@ static void add_escaped(table_t *table, const char *text) {
     free(safe);
 }
 
-static void add_status_counts(table_t *table, const run_record_t *run, const char *workload,
-                              const char *contender) {
-    size_t counts[CASE_THROTTLED + 1] = {0}, all = 0;
-    for (size_t i = 0; i < run->n_cases; i++)
-        if (is_of(&run->cases[i], workload, contender)) {
-            counts[run->cases[i].status]++;
-            all++;
-        }
-    if (all == 0)
-        return;
-    add_escaped(table, workload);
-    add_escaped(table, contender);
-    table_add_format(table, "%zu", all);
-    for (size_t s = 0; s <= CASE_THROTTLED; s++)
-        table_add_format(table, "%zu", counts[s]);
+typedef struct status_counts {
+    size_t all, of[CASE_THROTTLED + 1];
+} status_counts_t;
+
+/* NULL: of all workloads, of all contenders. */
+static status_counts_t count_statuses(const run_record_t *run, const char *workload,
+                                      const char *contender) {
+    status_counts_t counts = {0};
+    for (size_t i = 0; i < run->n_cases; i++) {
+        const case_result_t *result = &run->cases[i];
+        if (is_calibration(&result->spec) ||
+            (contender != NULL && !is_of(result, workload, contender)))
+            continue;
+        counts.of[result->status]++;
+        counts.all++;
+    }
+    return counts;
 }
 
+/* What became of the cases; statuses that no case has take no column, and all ok no table. */
 void section_cases(const page_t *page) {
-    static const char *const HEADINGS[] = {"Workload", "Contender", "cases",  "ok",
-                                           "skipped",  "wrong",     "failed", "throttled"};
     const run_record_t *run = page->run;
+    status_counts_t total = count_statuses(run, NULL, NULL);
+    if (total.all == 0) {
+        fputs("No case of a workload has ended in this run.\n\n", page->out);
+        return;
+    }
+    if (total.of[CASE_OK] == total.all) {
+        fprintf(page->out, "All %zu cases are ok.\n\n", total.all);
+        return;
+    }
+    const char *headings[4 + CASE_THROTTLED] = {"Workload", "Contender", "cases"};
+    size_t n = 3;
+    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+        if (s == CASE_OK || total.of[s] > 0)
+            headings[n++] = case_status_name((case_status_t)s);
+    table_t table;
+    table_init(&table, headings, n);
+    table_set_align(&table, "llrrrrrr");
     text_list_t workloads = {0}, contenders = contenders_of(run, NULL);
     for (size_t i = 0; i < run->n_cases; i++)
         if (!text_list_has(&workloads, run->cases[i].spec.workload))
             text_list_add(&workloads, run->cases[i].spec.workload);
-    table_t table;
-    table_init(&table, HEADINGS, 8);
-    table_set_align(&table, "llrrrrrr");
     for (size_t w = 0; w < workloads.n; w++)
-        for (size_t c = 0; c < contenders.n; c++)
-            add_status_counts(&table, run, workloads.items[w], contenders.items[c]);
-    if (table_rows(&table) == 0) {
-        fputs("No case has ended in this run.\n\n", page->out);
-        table_free(&table);
-    } else {
-        page_table(page, &table);
-    }
+        for (size_t c = 0; c < contenders.n; c++) {
+            status_counts_t counts = count_statuses(run, workloads.items[w], contenders.items[c]);
+            if (counts.all == 0)
+                continue;
+            add_escaped(&table, workloads.items[w]);
+            add_escaped(&table, contenders.items[c]);
+            table_add_format(&table, "%zu", counts.all);
+            for (size_t s = 0; s <= CASE_THROTTLED; s++)
+                if (s == CASE_OK || total.of[s] > 0)
+                    table_add_format(&table, "%zu", counts.of[s]);
+        }
+    page_table(page, &table);
     text_list_free(&workloads);
     text_list_free(&contenders);
 }
@@ -178,6 +133,11 @@ void section_once(const page_t *page, const char *workload) {
         for (size_t i = 1; i < names.n; i++)
             table.align[i] = ALIGN_RIGHT;
         for (size_t c = 0; c < contenders.n; c++) {
+            bool any = false;
+            for (size_t k = 1; k < names.n && !any; k++)
+                any = isfinite(once_median(run, workload, contenders.items[c], names.items[k]));
+            if (!any)
+                continue;
             add_escaped(&table, contenders.items[c]);
             for (size_t k = 1; k < names.n; k++) {
                 char text[UNITS_TEXT];

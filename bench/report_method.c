@@ -102,7 +102,7 @@ void section_reproduce(const page_t *page) {
         bool of_gpu;
     } FACTS[] = {{"GPU", "gpu.name", NULL, true},
                  {"Driver", "gpu.driver", NULL, true},
-                 {"NVRTC", "versions.nvrtc", NULL, true},
+                 {"CUDA compiler", "versions.cuda_compiler", "versions.nvrtc", true},
                  {"PyTorch", "versions.pytorch", "versions.torch", false},
                  {"Version of bench", "versions.bench", NULL, false},
                  {"Git revision", "git.revision", NULL, false}};

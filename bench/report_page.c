@@ -119,3 +119,36 @@ char *shown_name(const case_result_t *result) {
     free(name);
     return safe;
 }
+
+const char *part_text(char *text, double frac) {
+    if (frac >= 0.9995)
+        snprintf(text, UNITS_TEXT, "> 99.9 %%");
+    else if (frac >= 0.995)
+        snprintf(text, UNITS_TEXT, "%.1f %%", 100 * frac);
+    else
+        units_percent(text, frac);
+    return text;
+}
+
+void print_verdict(FILE *out, const duel_t *duel, const char *ours, const char *theirs) {
+    char text[UNITS_TEXT];
+    const stats_ratio_t *r = &duel->ratio;
+    switch (duel->verdict) {
+    case VERDICT_OURS:
+        fprintf(out, "%s is **%s** as fast", ours, units_ratio(text, r->ratio, r->low, r->high));
+        break;
+    case VERDICT_THEIRS:
+        fprintf(out, "%s is **%s** as fast", theirs,
+                units_ratio(text, 1 / r->ratio, 1 / r->high, 1 / r->low));
+        break;
+    case VERDICT_NO_DIFFERENCE:
+        fprintf(out, "no difference found, %s", units_ratio(text, r->ratio, r->low, r->high));
+        break;
+    case VERDICT_UNDECIDED:
+        fprintf(out, "the ratio is %s, but from too few rounds for an interval, so nobody wins",
+                units_ratio(text, r->ratio, NAN, NAN));
+        break;
+    case VERDICT_NONE:
+        break;
+    }
+}

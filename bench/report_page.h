@@ -44,12 +44,24 @@ char *contender_key(const case_t *spec);
 /* A contender's name with its techniques, safe for markdown; the caller frees it. */
 char *shown_name(const case_result_t *result);
 
-/* Sections. report_findings.c, report_tables.c: mlp_infer's. */
+/* "88 %", and with a decimal where rounding would make it all: "99.7 %". Returns `text`. */
+const char *part_text(char *text, double frac);
+/* "CUDA is **3.4× (3.3–3.6)** as fast", for whoever is the faster. */
+void print_verdict(FILE *out, const duel_t *duel, const char *ours, const char *theirs);
+
+/* Sections. report_findings.c, report_findings_cost.c: sentences on mlp_infer; report_tables.c,
+ * report_compute.c: its tables. */
 void mlp_infer_findings(const page_t *page, const family_t *family);
+void mlp_infer_cost_findings(const page_t *page, const family_t *family);
 void mlp_infer_tables(const page_t *page, const family_t *family);
 void headline_table(const family_t *family, table_t *table, bool markdown);
-/* report_facts.c: of any workload. */
+void section_compute(const page_t *page, const family_t *family);
+/* report_environment.c, report_device.c */
 void section_environment(const page_t *page);
+void section_device(const page_t *page);
+/* Is this a case of the device's calibration and not of a workload of interest? */
+bool is_calibration(const case_t *spec);
+/* report_facts.c: of any workload. */
 void section_cases(const page_t *page);
 void section_once(const page_t *page, const char *workload);
 void section_checks(const page_t *page, const char *workload);

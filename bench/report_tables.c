@@ -1,5 +1,4 @@
-/* mlp_infer's tables: who is how fast at each batch, where the time goes, and how near the
- * computation comes to the limit. */
+/* mlp_infer's tables: who is how fast at each batch, and where the time goes. */
 #include "report_page.h"
 
 #include "ground/fs.h"
@@ -18,6 +17,22 @@ static bool any_study(const family_t *family) {
     return false;
 }
 
+static bool any_other(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (family->rows[i].other != NULL)
+            return true;
+    return false;
+}
+
+/* An engine of somebody's own is named with its variant. */
+static void add_key(table_t *table, const case_result_t *result, bool markdown) {
+    char *key = result != NULL ? contender_key(&result->spec) : mem_text("–");
+    char *safe = markdown ? markdown_text(key) : mem_text(key);
+    table_add(table, safe);
+    free(key);
+    free(safe);
+}
+
 static void add_name(table_t *table, const case_result_t *result, bool markdown) {
     char *name = result == NULL ? mem_text("–")
                  : markdown     ? shown_name(result)
@@ -28,11 +43,24 @@ static void add_name(table_t *table, const case_result_t *result, bool markdown)
 
 void headline_table(const family_t *family, table_t *table, bool markdown) {
     bool study = any_study(family);
+    bool others = any_other(family);
     char *best = mem_format("Best %s", family->side->name);
-    const char *headings[] = {"Batch", best,       "Case",    "PyTorch eager", "PyTorch best",
-                              "Mode",  "vs eager", "vs best", "Study's CUDA"};
-    table_init(table, headings, study ? 9 : 8);
-    table_set_align(table, "rrlrrlrrr");
+    const char *headings[12] = {"Batch",        best,   "Case",     "PyTorch eager",
+                                "PyTorch best", "Mode", "vs eager", "vs best"};
+    char align[13] = "rrlrrlrr";
+    size_t n = 8;
+    if (study) {
+        align[n] = 'r';
+        headings[n++] = "Study's CUDA";
+    }
+    if (others) {
+        memcpy(align + n, "rlr", 3);
+        headings[n++] = "Others' best";
+        headings[n++] = "Which";
+        headings[n++] = "vs others";
+    }
+    table_init(table, headings, n);
+    table_set_align(table, align);
     for (size_t i = 0; i < family->n_rows; i++) {
         const batch_row_t *row = &family->rows[i];
         char text[2 * UNITS_TEXT];
@@ -46,6 +74,11 @@ void headline_table(const family_t *family, table_t *table, bool markdown) {
         table_add(table, ratio_text(text, sizeof text, &row->headline));
         if (study)
             add_time(table, row->study, family->phase);
+        if (others) {
+            add_time(table, row->other, family->phase);
+            add_key(table, row->other, markdown);
+            table_add(table, ratio_text(text, sizeof text, &row->against_other));
+        }
     }
     free(best);
 }
@@ -75,7 +108,8 @@ static void print_spread(const page_t *page, const family_t *family) {
     spread_t spread = {.fewest = SIZE_MAX};
     for (size_t i = 0; i < family->n_rows; i++) {
         const batch_row_t *row = &family->rows[i];
-        const case_result_t *shown[] = {row->best, row->study, row->eager, row->fastest};
+        const case_result_t *shown[] = {row->best, row->study, row->eager, row->fastest,
+                                        row->other};
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
             widen(&spread, shown[k], family->phase);
     }
@@ -104,7 +138,7 @@ static void print_unequal_choice(const page_t *page, const family_t *family) {
         for (size_t k = 0; k < family->run->n_cases; k++)
             n +=
                 case_param_int(&family->run->cases[k].spec, "batch", -1) == family->rows[i].batch &&
-                family_has(family, &family->run->cases[k], false);
+                family_has(family, &family->run->cases[k], PARTY_OURS);
         fewest = n < fewest ? n : fewest;
         most = n > most ? n : most;
     }
@@ -119,8 +153,8 @@ static void section_headline(const page_t *page, const family_t *family) {
     fprintf(page->out,
             "Medians of `%s`. *vs eager* and *vs best* are PyTorch's median over ours, with a "
             "bootstrap 95 %% interval: above 1, %s is the faster; where the interval holds 1, no "
-            "difference was found. † marks a throttled case, whose time is shown and wins "
-            "nothing.\n\n",
+            "difference was found. Behind a + stand techniques other than the defaults. † marks a "
+            "throttled case, whose time is shown and wins nothing.\n\n",
             family->phase, family->side->name);
     print_spread(page, family);
     print_unequal_choice(page, family);
@@ -148,7 +182,7 @@ static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_
     for (size_t i = 0; columns->phases[i] != NULL; i++)
         add_time(table, result, columns->phases[i]);
     double share = 1 - result_median(result, columns->compute) / result_median(result, "total");
-    table_add(table, units_percent(text, share >= 0 ? share : NAN));
+    table_add(table, part_text(text, share >= 0 ? share : NAN));
 }
 
 static void section_phases(const page_t *page, const family_t *family,
@@ -183,112 +217,45 @@ static void section_phases(const page_t *page, const family_t *family,
     free(outside);
 }
 
+static bool any_mapped(const family_t *family) {
+    const batch_row_t *rows[3];
+    size_t n = key_rows(family, has_contender, rows);
+    for (size_t i = 0; i < n; i++) {
+        const char *copy =
+            rows[i]->best != NULL ? case_technique(&rows[i]->best->spec, "copy") : NULL;
+        if (copy != NULL && strcmp(copy, "mapped") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void sections_phases(const page_t *page, const family_t *family) {
     static const char *const CUDA[] = {"malloc", "h2d",      "kernel", "d2h",
                                        "free",   "residual", "total",  NULL};
     static const char *const CPU[] = {"forward", "residual", "total", NULL};
     static const char *const PYTORCH[] = {"init",     "h2d",   "forward", "d2h",
                                           "residual", "total", NULL};
+    static const char *const PYTORCH_CPU[] = {"init", "forward", "residual", "total", NULL};
     bool gpu = strcmp(family->side->device, "cuda") == 0;
     page_heading(page, 4, "Where the time goes");
     fputs("Medians, phases separated by synchronisation. `residual` is what `total` spends between "
-          "the phases; since each column is a median of its own, a row adds up only nearly.\n\n",
+          "the phases; since each column is a median of its own, a row adds up only nearly.",
           page->out);
+    if (any_mapped(family))
+        fputs(" With mapped memory the kernel itself moves the data.", page->out);
+    fputs("\n\n", page->out);
     phase_columns_t ours = {gpu ? "CUDA: the study's set-up and the fastest case"
                                 : "C: the fastest case",
                             false, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
     section_phases(page, family, &ours);
-    phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, "forward", PYTORCH};
+    phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, "forward",
+                              gpu ? PYTORCH : PYTORCH_CPU};
     section_phases(page, family, &theirs);
 }
 
-/* Of the cases of one variant at one batch, the first in the run: techniques of the host do not
- * change the kernel, so one of them stands for all. */
-static bool is_first_of_variant(const family_t *family, size_t index, bool pytorch) {
-    const case_t *spec = &family->run->cases[index].spec;
-    for (size_t i = 0; i < index; i++) {
-        const case_result_t *other = &family->run->cases[i];
-        if (strcmp(other->spec.variant, spec->variant) == 0 &&
-            case_param_int(&other->spec, "batch", -1) == case_param_int(spec, "batch", -1) &&
-            family_has(family, other, pytorch))
-            return false;
-    }
-    return true;
-}
-
-static void add_limit(table_t *table, const case_result_t *result) {
-    const limit_t *limit = &result->limit;
-    char text[UNITS_TEXT];
-    if (!result_has_times(result) || !isfinite(limit->frac)) {
-        table_add(table, "–");
-        table_add(table, "–");
-        return;
-    }
-    table_add(table, units_time(text, limit->limit_ns));
-    char *bound = markdown_text(limit->bound != NULL ? limit->bound : "not named");
-    char *phase = markdown_text(limit->phase != NULL ? limit->phase : "compute");
-    table_add_format(table, "%s (%s, %s)", units_percent(text, limit->frac), bound, phase);
-    free(bound);
-    free(phase);
-}
-
-static const char *const KERNEL_PHASES[] = {"kernel_stream", "kernel_graph", "kernel_cold"};
-enum { N_KERNEL_PHASES = sizeof KERNEL_PHASES / sizeof *KERNEL_PHASES };
-
-static void add_compute_rows(table_t *table, const family_t *family, int64_t batch, bool pytorch,
-                             bool gpu) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (case_param_int(&result->spec, "batch", -1) != batch ||
-            !family_has(family, result, pytorch) || !is_first_of_variant(family, i, pytorch))
-            continue;
-        char text[UNITS_TEXT], label[32];
-        char *variant = markdown_text(result->spec.variant);
-        const phase_t *compute = result_compute_phase(result);
-        table_add(table, units_count(text, batch));
-        table_add_format(table, "%s %s", case_engine_label(&result->spec, label), variant);
-        add_time(table, result, compute != NULL ? compute->name : "");
-        for (size_t k = 0; k < N_KERNEL_PHASES && gpu; k++)
-            add_time(table, result_phase(result, KERNEL_PHASES[k]) != NULL ? result : NULL,
-                     KERNEL_PHASES[k]);
-        add_limit(table, result);
-        free(variant);
-    }
-}
-
-static void section_compute(const page_t *page, const family_t *family) {
-    static const char *const GPU[] = {"Batch",      "Contender", "single", "in a stream",
-                                      "in a graph", "cold L2",   "limit",  "of the limit"};
-    static const char *const CPU[] = {"Batch", "Contender", "forward", "limit", "of the limit"};
-    bool gpu = strcmp(family->side->device, "cuda") == 0;
-    table_t table;
-    table_init(&table, gpu ? GPU : CPU, gpu ? 8 : 5);
-    table_set_align(&table, "rlrrrrrr");
-    const batch_row_t *rows[3];
-    size_t n = key_rows(family, has_contender, rows);
-    for (size_t i = 0; i < n; i++) {
-        add_compute_rows(&table, family, rows[i]->batch, false, gpu);
-        add_compute_rows(&table, family, rows[i]->batch, true, gpu);
-    }
-    if (table_rows(&table) == 0) {
-        table_free(&table);
-        return;
-    }
-    page_heading(page, 4, "Computation alone, and the limit");
-    if (gpu)
-        fputs("Kernels by the device's clock: one launch between two events (*single*), back to "
-              "back in a stream, in a graph of many launches, and with the L2 cache flushed "
-              "before. A single launch near the floor of an event pair says little about the "
-              "kernel; the graph's figure is its own. PyTorch's `forward` is by the host's clock "
-              "and includes launching. ",
-              page->out);
-    fputs("The limit is the least time in which this device can move the bytes and do the "
-          "arithmetic; in brackets, what binds and which figure is held against it.\n\n",
-          page->out);
-    page_table(page, &table);
-}
-
 void mlp_infer_tables(const page_t *page, const family_t *family) {
+    if (family_size(family).timed == 0)
+        return;
     char *key = markdown_text(family->key);
     char *heading = mem_format("mlp_infer %s, %s: tables", key, family->side->place);
     page_heading(page, 3, heading);

@@ -97,6 +97,8 @@ static void print_stops(const page_t *page) {
     size_t counts[STOP_SINGLE + 1] = {0}, timed = 0, set_apart = 0;
     for (size_t i = 0; i < page->run->n_cases; i++) {
         const case_result_t *result = &page->run->cases[i];
+        if (is_calibration(&result->spec))
+            continue;
         for (size_t k = 0; k < result->n_phases; k++)
             set_apart += result->phases[k].n_throttled;
         if (!result_has_times(result))
@@ -125,6 +127,32 @@ static void print_stops(const page_t *page) {
                 "- %zu samples were taken while the clock was throttled; they were set "
                 "apart and are in no time here.\n",
                 set_apart);
+}
+
+/* Few samples make wide intervals, and a bootstrap over few rounds is no better than they are. */
+static void print_few_samples(const page_t *page) {
+    enum { FEW = 30 };
+    size_t n_few = 0, fewest = FEW;
+    const char *id = NULL;
+    for (size_t i = 0; i < page->run->n_cases; i++) {
+        const case_result_t *result = &page->run->cases[i];
+        size_t n = FEW;
+        for (size_t k = 0; k < result->n_phases && result_has_times(result); k++)
+            n = result->phases[k].summary.n < n ? result->phases[k].summary.n : n;
+        n_few += n < FEW;
+        if (n < fewest) {
+            fewest = n;
+            id = result->spec.id;
+        }
+    }
+    if (id == NULL)
+        return;
+    char *safe = markdown_code(id);
+    fprintf(page->out,
+            "- **Few samples:** %zu case%s fewer than %d of some phase, the fewest %zu (%s). Read "
+            "their intervals, not their medians.\n",
+            n_few, n_few == 1 ? " has" : "s have", FEW, fewest, safe);
+    free(safe);
 }
 
 static bool fact_is(const run_record_t *run, const char *key, const char *value) {
@@ -163,6 +191,7 @@ void section_warnings(const page_t *page) {
     page_heading(page, 2, "Warnings");
     print_header_warnings(page);
     print_stops(page);
+    print_few_samples(page);
     fputc('\n', page->out);
     print_statuses(page);
     print_flags(page);

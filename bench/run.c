@@ -23,12 +23,9 @@ static void catch_interrupts(void) {
 static status_t measure_all(run_state_t *run, error_t *err) {
     TRY(run_calibrate(run, &interrupted, err));
     for (size_t s = 0; s < run->n_sweeps; s++) {
-        size_t number = 0;
-        for (size_t at = 0; at < run->sweeps[s].n_cases && !interrupted; number++) {
+        for (size_t at = 0; at < run->sweeps[s].n_cases && !interrupted;) {
             group_t group = run_next_group(&run->sweeps[s], &at);
-            if (run->options->n_shards == 0 ||
-                number % run->options->n_shards == run->options->shard - 1)
-                TRY(run_measure(run, &group, &interrupted, err));
+            TRY(run_measure(run, &group, &interrupted, err));
         }
     }
     return STATUS_OK;

@@ -97,12 +97,6 @@ static status_t ask_oracle(run_state_t *run, const group_t *group, reference_t *
     return status == STATUS_OK ? status : error_within(err, "the oracle");
 }
 
-static void set_reason(case_result_t *result, case_status_t status, char *reason) {
-    result->status = status;
-    free(result->reason);
-    result->reason = reason;
-}
-
 static status_t enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
@@ -116,10 +110,9 @@ static status_t enter(run_state_t *run, const case_t *spec, contender_t *contend
     contender_init(contender, spec, worker, program, &run->settings);
     if (status != STATUS_OK)
         skip = mem_text(why.text);
-    if (skip != NULL) {
-        contender->live = false;
-        set_reason(&contender->result, CASE_SKIPPED, skip);
-    }
+    if (skip != NULL)
+        contender_drop(contender, CASE_SKIPPED, skip);
+    free(skip);
     return STATUS_OK;
 }
 
@@ -140,27 +133,50 @@ static status_t write_down(run_state_t *run, const group_t *group, contender_t *
     return STATUS_OK;
 }
 
-static status_t measure_contenders(run_state_t *run, const group_t *group, contender_t *contenders,
-                                   size_t n, const volatile sig_atomic_t *interrupted,
-                                   error_t *err) {
-    reference_t reference;
+/* Open every contender and ask the oracle; without its word nothing can be checked, so nothing is
+ * timed. True when there is something to measure. */
+static bool open_all(run_state_t *run, const group_t *group, contender_t *contenders, size_t n,
+                     reference_t *reference, const volatile sig_atomic_t *interrupted) {
     bool any = false;
-    double tolerance = group->workload->tolerance(&group->cases[0]);
     for (size_t i = 0; i < n && !*interrupted; i++) {
         if (contenders[i].live)
             contender_open(&contenders[i]);
         any = any || contenders[i].live;
     }
-    if (any)
-        TRY(ask_oracle(run, group, &reference, err));
-    bool check = any && !run->options->profile;
-    for (size_t i = 0; check && i < n && !*interrupted; i++)
-        contender_check(&contenders[i], &reference, tolerance, &contenders[i].result.before);
-    schedule_rounds(contenders, n, run->options->seed, run->n_groups++, interrupted);
-    for (size_t i = 0; check && i < n && !*interrupted; i++)
-        contender_check(&contenders[i], &reference, tolerance, &contenders[i].result.after);
-    if (any)
-        reference_free(&reference);
+    *reference = (reference_t){0};
+    error_t why = ERROR_INIT;
+    if (!any || ask_oracle(run, group, reference, &why) == STATUS_OK)
+        return any;
+    for (size_t i = 0; i < n; i++)
+        if (contenders[i].live)
+            contender_drop(&contenders[i], CASE_FAILED, why.text);
+    return false;
+}
+
+static void check_all(contender_t *contenders, size_t n, const group_t *group,
+                      const reference_t *reference, bool after,
+                      const volatile sig_atomic_t *interrupted) {
+    double tolerance = group->workload->tolerance(&group->cases[0]);
+    for (size_t i = 0; i < n && !*interrupted; i++) {
+        case_result_t *result = &contenders[i].result;
+        contender_check(&contenders[i], reference, tolerance,
+                        after ? &result->after : &result->before);
+    }
+}
+
+static status_t measure_contenders(run_state_t *run, const group_t *group, contender_t *contenders,
+                                   size_t n, const volatile sig_atomic_t *interrupted,
+                                   error_t *err) {
+    reference_t reference;
+    bool check = !run->options->profile;
+    if (open_all(run, group, contenders, n, &reference, interrupted)) {
+        if (check)
+            check_all(contenders, n, group, &reference, false, interrupted);
+        schedule_rounds(contenders, n, run->options->seed, run->n_groups++, interrupted);
+        if (check)
+            check_all(contenders, n, group, &reference, true, interrupted);
+    }
+    reference_free(&reference);
     for (size_t i = 0; i < n; i++)
         if (contenders[i].worker != NULL)
             contender_finish(&contenders[i]);

@@ -22,6 +22,22 @@ static bool left_out(const run_state_t *run, const case_t *spec) {
     return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
 }
 
+/* Every N-th group: contenders that are compared with each other stay together. */
+static void keep_shard(const run_options_t *options, sweep_t *sweep) {
+    size_t kept = 0, number = 0;
+    for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
+        run_next_group(sweep, &end);
+        bool own = number % options->n_shards == options->shard - 1;
+        for (size_t i = first; i < end; i++) {
+            if (own)
+                sweep->cases[kept++] = sweep->cases[i];
+            else
+                case_free(&sweep->cases[i]);
+        }
+    }
+    sweep->n_cases = kept;
+}
+
 static void apply_options(run_state_t *run, sweep_t *sweep) {
     const run_options_t *options = run->options;
     if (options->quick) {
@@ -38,6 +54,8 @@ static void apply_options(run_state_t *run, sweep_t *sweep) {
             sweep->cases[kept++] = sweep->cases[i];
     }
     sweep->n_cases = kept;
+    if (options->n_shards > 0)
+        keep_shard(options, sweep);
 }
 
 status_t run_load_sweeps(run_state_t *run, error_t *err) {

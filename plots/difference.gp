@@ -1,5 +1,5 @@
 # Signed bars on an axis that is linear around 0 and logarithmic beyond, each with who is faster and
-# by how much; a dashed line where the lead changes.
+# by how much; a dashed line where the lead changes, labelled where that is once.
 # Numbers: n_bars, styles (of both sides), linear (decade where the axis turns logarithmic), below,
 # above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
@@ -10,8 +10,9 @@ bent(us) = sgn(us) * log10(1 + abs(us) / linear_us)
 
 # Labels stand beyond the bars: of three lines while there is room beside each other, else upright.
 in_lines = n_bars <= 14
-label_pixels = in_lines ? 68 : 135
-top_pixels = n_crossovers > 0 ? 95 : 75
+label_pixels = in_lines ? 72 : 165
+top_pixels = n_crossovers == 1 ? 95 : 75
+crossover_width = n_crossovers == 1 ? 1.2 : 0.6
 bottom_pixels = 80
 a_pixel = (below + above) / (height - top_pixels - bottom_pixels - 2.0 * label_pixels)
 room = label_pixels * a_pixel
@@ -66,5 +67,5 @@ plot for [leader = 1:2] data index 0 using 1:(bar(leader, 0)):(0.8):xticlabels(2
      data index 0 using 1:(7 * a_pixel):(strcol(9)) with labels rotate by 90 left font small \
          textcolor rgb '#777777' notitle, \
      data index 1 using ($1 - 0.5):(y_bottom):(0):(y_top - y_bottom) with vectors nohead \
-         linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \
+         linecolor rgb '#000000' linewidth crossover_width dashtype (6, 4) notitle, \
      data index 1 using ($1 - 0.5):(y_top):3 with labels offset 0,0.7 font small notitle

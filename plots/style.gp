@@ -69,6 +69,12 @@ set linetype 26 linecolor rgb '#0072B2'
 set linetype 27 linecolor rgb '#F0E442'
 set linetype 28 linecolor rgb '#999999'
 
+# Contenders that a user added.
+set linetype 29 linecolor rgb '#882255' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
+set linetype 30 linecolor rgb '#44AA99' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
+set linetype 31 linecolor rgb '#882255' linewidth 2 pointtype 9 pointsize 1.0 dashtype 2
+set linetype 32 linecolor rgb '#44AA99' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
+
 # A loop over no lines still looks at its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
 

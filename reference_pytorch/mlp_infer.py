@@ -1,6 +1,7 @@
 """`mlp_infer`: batched inference of a small MLP, host memory to host memory.
 
-y = W_L·relu(… relu(W_1·x + b_1) …) + b_L in float32. The modes are ways in which people run such a
+y = W_L·relu(… relu(W_1·x + b_1) …) + b_L, in float32 or wholly in float16 (dtype f16: inputs and
+weights are the float32 ones rounded to nearest). The modes are ways in which people run such a
 model, from the published study's to the best that PyTorch offers:
 
 eager      As the study: the model is built in every sample (phase `init`), autograd is on, and
@@ -48,9 +49,13 @@ Forward = Callable[[Tensor], Tensor]
 class MlpInputs:
     """Inputs and weights in host memory, made from the seed; cases share and never change them."""
 
-    def __init__(self, batch: int, layers: list[int], seed: int) -> None:
-        self.x = torch.empty(batch, layers[0])
-        philox.fill_uniform(self.x.numpy(), seed, INPUT_STREAM, -1.0, 1.0)
+    def __init__(
+        self, batch: int, layers: list[int], seed: int, dtype: torch.dtype = torch.float32
+    ) -> None:
+        x = torch.empty(batch, layers[0])
+        philox.fill_uniform(x.numpy(), seed, INPUT_STREAM, -1.0, 1.0)
+        self.x = x.to(dtype)
+        self.dtype = dtype
         self.out_features = layers[-1]
         self._linears: list[tuple[Tensor, Tensor]] = []
         for layer, (n_in, n_out) in enumerate(zip(layers, layers[1:], strict=False)):
@@ -59,7 +64,7 @@ class MlpInputs:
             stream = 2 * layer
             philox.fill_uniform(weight.numpy(), seed, WEIGHT_STREAM + stream, -bound, bound)
             philox.fill_uniform(bias.numpy(), seed, BIAS_STREAM + stream, -bound, bound)
-            self._linears.append((weight, bias))
+            self._linears.append((weight.to(dtype), bias.to(dtype)))
         self._pinned_x: Tensor | None = None
 
     def pinned_x(self) -> Tensor:
@@ -74,7 +79,7 @@ class MlpInputs:
         for weight, bias in self._linears:
             if modules:
                 modules.append(nn.ReLU())
-            linear = nn.Linear(weight.shape[1], weight.shape[0])
+            linear = nn.Linear(weight.shape[1], weight.shape[0], dtype=self.dtype)
             with torch.no_grad():
                 linear.weight.copy_(weight)
                 linear.bias.copy_(bias)
@@ -120,7 +125,8 @@ class Eager:
         y = self._run_poisoned(self._host_to_host)
         # The two may use other kernels, so equal bits are not asked for; which of them is right is
         # for the supervisor to say, but only one is handed in.
-        if not np.allclose(phased, y, rtol=1e-4, atol=1e-5, equal_nan=True):
+        tolerance = 10 * torch.finfo(self._inputs.dtype).eps
+        if not np.allclose(phased, y, rtol=tolerance, atol=tolerance, equal_nan=True):
             worst = float(np.abs(phased - y).max())
             raise CaseError(f"output: phased and host_to_host runs differ by up to {worst:.3g}")
         return {"y": y}
@@ -191,7 +197,7 @@ class Eager:
         with self.grad_mode():
             _poison(self._outputs())
         self._device.synchronize()
-        return probe().output.detach().numpy().copy()
+        return probe().output.detach().float().numpy().copy()
 
 
 class Inference(Eager):
@@ -207,8 +213,12 @@ class Inference(Eager):
         if self._on_gpu:
             self._x_host = self._inputs.pinned_x()
             batch = self._x_host.shape[0]
-            self._x = torch.empty(self._x_host.shape, device=self._device.torch_device)
-            self._y_host = torch.empty(batch, self._inputs.out_features, pin_memory=True)
+            self._x = torch.empty(
+                self._x_host.shape, dtype=self._inputs.dtype, device=self._device.torch_device
+            )
+            self._y_host = torch.empty(
+                batch, self._inputs.out_features, dtype=self._inputs.dtype, pin_memory=True
+            )
 
     def _upload(self) -> Tensor:
         if not self._on_gpu:
@@ -294,19 +304,22 @@ MODES: dict[str, type[Eager]] = {
 }
 
 
+DTYPES = {"f32": torch.float32, "f16": torch.float16}
+
+
 class MlpInfer:
     """The workload, as `workload.Workload` describes one."""
 
     modes = tuple(MODES)
 
-    def make_inputs(self, params: Mapping[str, Any], seed: int) -> MlpInputs:
-        """Return the data of a case with these parameters."""
-        return MlpInputs(*_batch_and_layers(params), seed)
+    def make_inputs(self, spec: CaseSpec, seed: int) -> MlpInputs:
+        """Return the data of a case with these parameters and dtype."""
+        if spec.dtype not in DTYPES:
+            raise Skip(f"dtype {spec.dtype}: only {', '.join(DTYPES)} are written for PyTorch")
+        return MlpInputs(*_batch_and_layers(spec.params), seed, DTYPES[spec.dtype])
 
     def open(self, spec: CaseSpec, inputs: MlpInputs, device: Device, mark: Mark) -> Eager:
         """Make a case ready."""
-        if spec.dtype != "f32":
-            raise Skip(f"dtype {spec.dtype}: only f32 is written for PyTorch")
         if spec.variant == "graph" and device.kind != "cuda":
             raise Skip("CUDA graphs need a GPU")
         return MODES[spec.variant](inputs, device, mark)
@@ -349,7 +362,7 @@ def _with_code_of_its_own(function: Forward) -> Forward:
 def _poison(outputs: list[Tensor]) -> None:
     for y in outputs:
         # All bits set is a NaN. Detached, because autograd has no say in this.
-        y.detach().view(torch.int32).fill_(-1)
+        y.detach().view(torch.uint8).fill_(0xFF)
 
 
 def _capture(work: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:

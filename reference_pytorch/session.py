@@ -130,10 +130,10 @@ class Session:
 
     def _inputs_for(self, workload: Workload[Any], request: protocol.OpenRequest) -> Any:
         spec: CaseSpec = request.case
-        key = json.dumps([spec.workload, spec.params, request.seed], sort_keys=True)
+        key = json.dumps([spec.workload, spec.params, spec.dtype, request.seed], sort_keys=True)
         inputs = self._inputs.get(key)
         if inputs is None:
-            inputs = workload.make_inputs(spec.params, request.seed)
+            inputs = workload.make_inputs(spec, request.seed)
             self._inputs[key] = inputs
         return inputs
 

@@ -61,8 +61,8 @@ class Workload(Protocol, Generic[Inputs]):
         """The ways to run it with PyTorch: the `variant` of a case."""
         ...
 
-    def make_inputs(self, params: Mapping[str, Any], seed: int) -> Inputs:
-        """Check the parameters and make the data; cases with equal ones share the result."""
+    def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs:
+        """Check params and dtype and make the data; cases with equal ones share the result."""
         ...
 
     def open(self, spec: CaseSpec, inputs: Inputs, device: Device, mark: Mark) -> OpenCase:

@@ -89,6 +89,8 @@ void gpu_close(gpu_t *gpu) {
         return;
     for (unsigned i = 0; i < GPU_EVENTS; i++)
         gpu->api.event_destroy(gpu->events[i]);
+    if (gpu->flush != 0)
+        gpu->api.release(gpu->flush);
     gpu->api.stream_destroy(gpu->stream);
     gpu->api.context_release(gpu->device);
 }
@@ -112,6 +114,13 @@ status_t gpu_sync(gpu_t *gpu, error_t *err) {
 status_t gpu_fill(gpu_t *gpu, cu_pointer_t pointer, unsigned char value, size_t bytes,
                   error_t *err) {
     CUDA(fill_async(pointer, value, bytes, gpu->stream));
+    return STATUS_OK;
+}
+
+status_t gpu_flush_l2(gpu_t *gpu, error_t *err) {
+    if (gpu->flush == 0)
+        CUDA(alloc(&gpu->flush, 2 * gpu->l2_bytes));
+    CUDA(fill_async(gpu->flush, 0x5A, 2 * gpu->l2_bytes, gpu->stream));
     return STATUS_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct gpu {
     int arch; /* 90 for sm_90 */
     int multiprocessors;
     size_t l2_bytes, memory_bytes;
+    cu_pointer_t flush; /* see gpu_flush_l2() */
 } gpu_t;
 
 /* Open device number `index` and describe it in `facts` (see engine_t.start). */
@@ -33,6 +34,9 @@ status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err);
 status_t gpu_sync(gpu_t *gpu, error_t *err);
 status_t gpu_fill(gpu_t *gpu, cu_pointer_t pointer, unsigned char value, size_t bytes,
                   error_t *err);
+/* Put other data into the L2: overwrites a buffer of twice its size (allocated on the first call).
+ */
+status_t gpu_flush_l2(gpu_t *gpu, error_t *err);
 status_t gpu_record(gpu_t *gpu, unsigned event, error_t *err);
 /* Nanoseconds from event `from` to event `to`; both must have completed. */
 status_t gpu_elapsed(gpu_t *gpu, unsigned from, unsigned to, double *ns, error_t *err);

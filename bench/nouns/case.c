@@ -36,7 +36,8 @@ bool value_equal(const value_t *a, const value_t *b) {
     case VALUE_TEXT:
         return strcmp(a->text, b->text) == 0;
     case VALUE_INTS:
-        return a->n_ints == b->n_ints && memcmp(a->ints, b->ints, a->n_ints * sizeof *a->ints) == 0;
+        return a->n_ints == b->n_ints &&
+               (a->n_ints == 0 || memcmp(a->ints, b->ints, a->n_ints * sizeof *a->ints) == 0);
     }
     return false;
 }
@@ -99,8 +100,7 @@ void case_add_technique(case_t *spec, const char *name, const char *choice) {
 }
 
 bool case_engine_is_built_in(const char *engine) {
-    return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 ||
-           strcmp(engine, "null") == 0;
+    return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 || strcmp(engine, "null") == 0;
 }
 
 const char *case_engine_label(const case_t *spec, char text[32]) {

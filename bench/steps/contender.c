@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    ROUND_MOST_SAMPLES = 32, /* of each phase: enough rounds matter more than long ones */
+    ROUND_MOST_SAMPLES = 16, /* of each phase: many short rounds say more than few long ones */
     ROUND_WARMUP_SAMPLES = 3,
     ROUND_WARMUP_NS = 2000000,
     WARMUP_SAMPLES = 3,
@@ -35,7 +35,7 @@ void contender_free(contender_t *c) {
     result_free(&c->apart);
 }
 
-static void drop(contender_t *c, case_status_t status, const char *reason) {
+void contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->live = false;
     c->result.status = status;
     free(c->result.reason);
@@ -47,15 +47,15 @@ static json_t *ask(contender_t *c, json_t *request) {
     json_t *answer;
     error_t err = ERROR_INIT;
     if (worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) != STATUS_OK) {
-        drop(c, CASE_FAILED, err.text);
+        contender_drop(c, CASE_FAILED, err.text);
         return NULL;
     }
     const char *status = json_string_value(json_object_get(answer, "status"));
     if (strcmp(status, "ok") == 0)
         return answer;
     const char *reason = json_string_value(json_object_get(answer, "reason"));
-    drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
-         reason != NULL ? reason : "the worker gave no reason");
+    contender_drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
+                   reason != NULL ? reason : "the worker gave no reason");
     json_decref(answer);
     return NULL;
 }
@@ -112,7 +112,7 @@ static bool ensure_open(contender_t *c, bool first) {
     if (!first && c->worker->running && c->generation == c->worker->generation)
         return true;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK) {
-        drop(c, c->worker->cannot != NULL ? CASE_SKIPPED : CASE_FAILED, err.text);
+        contender_drop(c, c->worker->cannot != NULL ? CASE_SKIPPED : CASE_FAILED, err.text);
         return false;
     }
     json_t *answer = ask(c, open_request(c));
@@ -135,8 +135,8 @@ static bool ensure_open(contender_t *c, bool first) {
 
 void contender_open(contender_t *c) {
     if (c->program != NULL && c->program->status != PROGRAM_OK) {
-        drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
-             c->program->reason);
+        contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
+                       c->program->reason);
         return;
     }
     ensure_open(c, true);
@@ -185,14 +185,14 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
     if (!c->live)
         return;
     if (fs_temporary_folder(&folder, &err) != STATUS_OK) {
-        drop(c, CASE_FAILED, err.text);
+        contender_drop(c, CASE_FAILED, err.text);
         return;
     }
     json_t *answer = ask_output(c, folder);
     if (answer != NULL) {
         verify_outputs(reference, folder, tolerance, check, &reason);
         if (!check->ok)
-            drop(c, CASE_WRONG, reason);
+            contender_drop(c, CASE_WRONG, reason);
     }
     free(reason);
     json_decref(answer);
@@ -221,14 +221,25 @@ static nvml_reading_t read_device(contender_t *c) {
     return reading;
 }
 
-static json_t *ask_sample(contender_t *c, double budget_s, int samples, bool warm_up) {
+typedef struct sample_limits {
+    double budget_s, warmup_s;
+    int max_samples, warmup_samples;
+} sample_limits_t;
+
+static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
     if (!ensure_open(c, false))
         return NULL;
-    return ask(c, json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:i}", "op", "sample", "id",
+    return ask(c, json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:I}", "op", "sample", "id",
                             c->result.spec.id, "round", (int)c->stopping.rounds, "budget_ns",
-                            (json_int_t)(budget_s * 1e9), "max_samples", samples, "warmup_samples",
-                            warm_up ? ROUND_WARMUP_SAMPLES : 0, "warmup_ns",
-                            warm_up ? ROUND_WARMUP_NS : 0));
+                            (json_int_t)(limits.budget_s * 1e9), "max_samples", limits.max_samples,
+                            "warmup_samples", limits.warmup_samples, "warmup_ns",
+                            (json_int_t)(limits.warmup_s * 1e9)));
+}
+
+/* Runs that were not timed, and the one that was. */
+static size_t count_runs(const json_t *answer) {
+    const json_t *warmup = json_object_get(answer, "warmup");
+    return 1 + (size_t)json_integer_value(json_object_get(warmup, "samples"));
 }
 
 void contender_warm_up(contender_t *c) {
@@ -238,17 +249,13 @@ void contender_warm_up(contender_t *c) {
     bool settled;
     do {
         before_mhz = clock_mhz;
-        json_t *answer = ask_sample(c, WARMUP_STEP_NS / 1e9, 1 << 20, false);
+        /* Hardly any samples come back: only the running matters, and a short kernel would fill
+         * megabytes of answer. */
+        json_t *answer =
+            ask_sample(c, (sample_limits_t){.warmup_s = WARMUP_STEP_NS / 1e9, .max_samples = 1});
         if (answer == NULL)
             return;
-        const char *name;
-        json_t *array;
-        size_t most = 0;
-        json_object_foreach(json_object_get(answer, "phases"), name, array) {
-            if (json_array_size(array) > most)
-                most = json_array_size(array);
-        }
-        samples += most;
+        samples += count_runs(answer);
         json_decref(answer);
         clock_mhz = read_device(c).sm_mhz;
         /* Two readings alike; where there is no clock to read, time and count decide. */
@@ -284,7 +291,7 @@ static bool add_samples(contender_t *c, case_result_t *into, const json_t *answe
             continue;
         char *reason =
             mem_format("the worker's answer has no numbers for phase \"%s\"", into->phases[i].name);
-        drop(c, CASE_FAILED, reason);
+        contender_drop(c, CASE_FAILED, reason);
         free(reason);
         return false;
     }
@@ -300,8 +307,11 @@ void contender_round(contender_t *c) {
     const measure_options_t *measure = &c->settings->measure;
     int64_t start_ns = clock_ns();
     json_t *answer = c->settings->profile
-                         ? ask_sample(c, 0, 1, false)
-                         : ask_sample(c, measure->round_s, ROUND_MOST_SAMPLES, true);
+                         ? ask_sample(c, (sample_limits_t){.max_samples = 1})
+                         : ask_sample(c, (sample_limits_t){.budget_s = measure->round_s,
+                                                           .max_samples = ROUND_MOST_SAMPLES,
+                                                           .warmup_samples = ROUND_WARMUP_SAMPLES,
+                                                           .warmup_s = ROUND_WARMUP_NS / 1e9});
     if (answer == NULL)
         return;
     nvml_reading_t after = read_device(c);
@@ -355,7 +365,7 @@ void contender_finish(contender_t *c) {
             c->worker, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id),
             c->settings->timeout_s, &answer, &err);
         if (status != STATUS_OK && c->live)
-            drop(c, CASE_FAILED, err.text);
+            contender_drop(c, CASE_FAILED, err.text);
         const json_t *own = json_object_get(answer, "results");
         if (json_object_size(own) > 0) {
             char *text = json_dumps(own, JSON_COMPACT);

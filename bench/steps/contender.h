@@ -33,6 +33,8 @@ void contender_init(contender_t *contender, const case_t *spec, worker_link_t *w
                     const program_t *program, const contender_settings_t *settings);
 void contender_free(contender_t *contender);
 
+/* Take it out of the running: nothing more is asked of it, and its result says why. */
+void contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if need be and open the case. On failure the contender is not live any more. */
 void contender_open(contender_t *contender);
 /* Open the case of an oracle and have its output in `reference`. */

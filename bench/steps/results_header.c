@@ -85,8 +85,8 @@ static status_t flatten(const json_t *object, const char *prefix, environment_t 
 static json_t *sweeps_to_json(const run_record_t *run) {
     json_t *list = json_array();
     for (size_t i = 0; i < run->n_sweeps; i++)
-        json_array_append_new(list, json_pack("{s:o, s:s}", "path", json_text(run->sweeps[i].path), "text",
-                                              run->sweeps[i].text));
+        json_array_append_new(list, json_pack("{s:o, s:s}", "path", json_text(run->sweeps[i].path),
+                                              "text", run->sweeps[i].text));
     return list;
 }
 

@@ -161,6 +161,8 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     else if (find_session(worker, session->spec.id, &index) != NULL)
         status = error_set(err, STATUS_FAILED, "case \"%s\" is open already", session->spec.id);
     else
+        status = workload_check(workload_find(session->spec.workload), &session->spec, err);
+    if (status == STATUS_OK)
         status = session->ops->open(session, &open, err);
     if (status != STATUS_OK) {
         json_t *answer = NULL;

@@ -62,8 +62,9 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
             return STATUS_OK;
         }
     text_list_t argv = {0};
-    status_t status = case_engine_is_built_in(spec->engine) ? own_argv(workers, spec, &argv, err)
-                                                : python_argv(workers, spec, &argv, err);
+    status_t status = case_engine_is_built_in(spec->engine)
+                          ? own_argv(workers, spec, &argv, err)
+                          : python_argv(workers, spec, &argv, err);
     if (status == STATUS_OK) {
         *link = mem_zeroed(1, sizeof **link);
         worker_link_init(*link, label, argv);

@@ -3,6 +3,7 @@
 
 #include "ground/clock.h"
 #include "ground/fs.h"
+#include "ground/half.h"
 #include "ground/memory.h"
 #include "ground/npy.h"
 #include "workloads/sessions.h"
@@ -32,6 +33,9 @@ static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *
     if (is(spec, "launch", "graph") && s->copy == COPY_PAGEABLE)
         return error_set(err, STATUS_FAILED,
                          "launch=graph copies without a call: needs copy=pinned or mapped");
+    if (s->poll && s->copy != COPY_MAPPED)
+        return error_set(err, STATUS_FAILED,
+                         "wait=poll watches the output in host memory: needs copy=mapped");
     if (s->alloc == ALLOC_ASYNC && s->gpu->api.alloc_async == NULL)
         return error_set(err, STATUS_FAILED, "this driver has no cuMemAllocAsync");
     session->skipped = false;
@@ -40,10 +44,12 @@ static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *
 
 static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     const mlp_data_t *d = s->data;
-    s->x_bytes = d->batch * mlp_data_inputs(d) * sizeof(float);
-    s->y_bytes = d->batch * mlp_data_outputs(d) * sizeof(float);
+    size_t element_bytes = d->f16 ? sizeof *d->x16 : sizeof *d->x;
+    void *x = d->f16 ? (void *)d->x16 : (void *)d->x;
+    s->x_bytes = d->batch * mlp_data_inputs(d) * element_bytes;
+    s->y_bytes = d->batch * mlp_data_outputs(d) * element_bytes;
     if (s->copy == COPY_PAGEABLE) {
-        s->x = d->x;
+        s->x = x;
         s->y = mem_alloc(s->y_bytes);
         memset(s->y, 0xFF, s->y_bytes); /* touch every page before anything is timed */
         return STATUS_OK;
@@ -51,9 +57,9 @@ static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     unsigned flags = CU_HOST_ALLOC_PORTABLE;
     if (s->copy == COPY_MAPPED)
         flags |= CU_HOST_ALLOC_DEVICEMAP;
-    CUDA(host_alloc((void **)&s->x, s->x_bytes, flags));
-    CUDA(host_alloc((void **)&s->y, s->y_bytes, flags));
-    memcpy(s->x, d->x, s->x_bytes);
+    CUDA(host_alloc(&s->x, s->x_bytes, flags));
+    CUDA(host_alloc(&s->y, s->y_bytes, flags));
+    memcpy(s->x, x, s->x_bytes);
     memset(s->y, 0xFF, s->y_bytes);
     return STATUS_OK;
 }
@@ -66,6 +72,7 @@ static void read_techniques(mlp_cuda_t *s, const case_t *spec) {
               : is(spec, "copy", "mapped") ? COPY_MAPPED
                                            : COPY_PAGEABLE;
     s->upload = !is(spec, "weights", "resident");
+    s->poll = is(spec, "wait", "poll");
 }
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
@@ -126,6 +133,19 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return status;
 }
 
+static status_t write_y(const mlp_cuda_t *s, const char *folder, error_t *err) {
+    const size_t shape[2] = {s->data->batch, mlp_data_outputs(s->data)};
+    size_t n = shape[0] * shape[1];
+    float *widened = s->data->f16 ? mem_zeroed(n, sizeof *widened) : NULL;
+    for (size_t i = 0; widened != NULL && i < n; i++)
+        widened[i] = half_to_float(((const uint16_t *)s->y)[i]);
+    char *path = fs_join(folder, "y.npy");
+    status_t status = npy_write_f32(path, widened != NULL ? widened : s->y, shape, 2, err);
+    free(path);
+    free(widened);
+    return status;
+}
+
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     mlp_cuda_t *s = session->state;
     memset(s->y, 0xFF, s->y_bytes);
@@ -136,10 +156,7 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     status_t status = mlp_cuda_sample(s, err);
     s->poison = false;
     TRY(status);
-    const size_t shape[2] = {s->data->batch, mlp_data_outputs(s->data)};
-    char *path = fs_join(folder, "y.npy");
-    status = npy_write_f32(path, s->y, shape, 2, err);
-    free(path);
+    status = write_y(s, folder, err);
     if (status == STATUS_OK)
         text_list_add(arrays, "y");
     return status;

@@ -27,8 +27,9 @@ typedef struct mlp_cuda {
     mlp_alloc_t alloc;
     mlp_copy_t copy;
     bool upload; /* weights are copied in each sample */
+    bool poll;   /* wait=poll */
     bool weights_by_value;
-    float *x, *y; /* host side: pageable, pinned or mapped memory */
+    void *x, *y; /* host side: pageable, pinned or mapped memory; float32, or f16 bits */
     size_t x_bytes, y_bytes;
     mlp_buffers_t fixed;   /* allocated once: arena, and the batches of launches */
     mlp_buffers_t current; /* what this sample uses */

@@ -1,11 +1,12 @@
 #include "workloads/mlp_infer_data.h"
 
+#include "ground/half.h"
 #include "ground/memory.h"
 #include "ground/rng.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STREAM_X = 1, STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
 
@@ -19,12 +20,25 @@ static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float 
 }
 
 static bool same(const mlp_data_t *a, const mlp_data_t *b) {
-    if (a->batch != b->batch || a->n_layers != b->n_layers || a->seed != b->seed)
+    if (a->batch != b->batch || a->n_layers != b->n_layers || a->seed != b->seed ||
+        a->f16 != b->f16)
         return false;
     for (size_t l = 0; l <= a->n_layers; l++)
         if (a->sizes[l] != b->sizes[l])
             return false;
     return true;
+}
+
+/* What an f16 contender is given, the oracle is given too: only the arithmetic is compared. */
+static void round_to_f16(mlp_data_t *data) {
+    size_t n = data->batch * data->sizes[0];
+    data->x16 = mem_zeroed(n, sizeof *data->x16);
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        data->x16[i] = half_from_float(data->x[i]);
+        data->x[i] = half_to_float(data->x16[i]);
+    }
+    half_round(data->weights, data->n_weights);
 }
 
 static mlp_data_t *make(const mlp_data_t *shape) {
@@ -47,6 +61,8 @@ static mlp_data_t *make(const mlp_data_t *shape) {
         data->b[l] = next;
         next += out;
     }
+    if (data->f16)
+        round_to_f16(data);
     return data;
 }
 
@@ -54,7 +70,8 @@ const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {
     const value_t *layers = case_param(spec, "layers");
     mlp_data_t shape = {.batch = (size_t)case_param_int(spec, "batch", 1),
                         .n_layers = layers->n_ints - 1,
-                        .seed = seed};
+                        .seed = seed,
+                        .f16 = strcmp(spec->dtype, "f16") == 0};
     for (size_t l = 0; l <= shape.n_layers; l++)
         shape.sizes[l] = (size_t)layers->ints[l];
     mlp_data_t *data = shared;
@@ -76,6 +93,7 @@ void mlp_data_release(const mlp_data_t *data) {
         mlp_data_t *dead = *at;
         *at = dead->next;
         free(dead->x);
+        free(dead->x16);
         free(dead->weights);
         free(dead);
         return;

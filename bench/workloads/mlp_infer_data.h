@@ -6,6 +6,7 @@
 
 #include "nouns/case.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,9 @@ typedef struct mlp_data {
     size_t n_layers;                  /* weight matrices */
     size_t sizes[MLP_MAX_LAYERS + 1]; /* inputs, hidden layers, outputs */
     uint64_t seed;
+    bool f16;       /* inputs and weights are rounded to f16 */
     float *x;       /* (batch, sizes[0]) */
+    uint16_t *x16;  /* the same as f16 bits; NULL unless f16 */
     float *weights; /* W_1, b_1, W_2, b_2, … packed; W_l is (sizes[l], sizes[l-1]) row-major */
     size_t n_weights;
     const float *w[MLP_MAX_LAYERS], *b[MLP_MAX_LAYERS]; /* into weights */

@@ -23,6 +23,7 @@ enum {
     HOST_TO_HOST,
     KERNEL_GRAPH,
     KERNEL_STREAM,
+    KERNEL_COLD,
 };
 
 static void add(session_t *session, recorder_t *recorder, unsigned which, double ns) {
@@ -139,6 +140,21 @@ static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, er
     return STATUS_OK;
 }
 
+/* The inputs come from DRAM, as they would if something else had run in between. */
+static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    s->current = s->fixed;
+    TRY(gpu_flush_l2(s->gpu, err));
+    TRY(gpu_record(s->gpu, 0, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(gpu_record(s->gpu, 1, err));
+    TRY(gpu_sync(s->gpu, err));
+    double ns;
+    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    add(session, recorder, KERNEL_COLD, ns);
+    return STATUS_OK;
+}
+
 /* One launch between two events says how many make a batch of the wanted length. */
 static status_t make_batch(mlp_cuda_t *s, error_t *err) {
     s->current = s->fixed;
@@ -197,6 +213,7 @@ status_t mlp_cuda_add_probes(session_t *session, error_t *err) {
     declare(session, HOST_TO_HOST, "host_to_host", CLOCK_HOST, true);
     declare(session, KERNEL_GRAPH, "kernel_graph", CLOCK_DEVICE, true);
     declare(session, KERNEL_STREAM, "kernel_stream", CLOCK_DEVICE, true);
+    declare(session, KERNEL_COLD, "kernel_cold", CLOCK_DEVICE, true);
     if (!whole) {
         session_add_probe(session, "phases", probe_phases);
         session_add_probe(session, "device", probe_device);
@@ -204,5 +221,6 @@ status_t mlp_cuda_add_probes(session_t *session, error_t *err) {
     session_add_probe(session, "host_to_host", probe_host_to_host);
     session_add_probe(session, "kernel_graph", probe_kernel_graph);
     session_add_probe(session, "kernel_stream", probe_kernel_stream);
+    session_add_probe(session, "kernel_cold", probe_kernel_cold);
     return make_batch(s, err);
 }

@@ -33,9 +33,8 @@ const workload_t workload_null = {
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof PARAMS[0],
     .dtypes = (const char *const[]){"f32", NULL},
-    .null_variants =
-        (const char *const[]){"noop", "steady", "noisy", "bimodal", "drifting", "wrong", "crash",
-                              "hang", "garbage", "other_id", "slow_start", NULL},
+    .null_variants = (const char *const[]){"noop", "steady", "noisy", "bimodal", "drifting",
+                                           "wrong", "crash", "hang", NULL},
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

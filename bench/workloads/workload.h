@@ -65,6 +65,9 @@ case_t workload_defaults(const workload_t *workload);
 /* Fill in missing params, techniques (cuda engine only) and dtype, put them into the workload's
  * order, and set the id. */
 void workload_complete(const workload_t *workload, case_t *spec);
+/* Does the case have every parameter, of its kind and in its range, and a dtype of the workload?
+ * For cases that come over a worker's stdin: a sweep's own are checked as they are read. */
+status_t workload_check(const workload_t *workload, const case_t *spec, error_t *err);
 char *workload_group(const workload_t *workload, const case_t *spec); /* see case_group() */
 
 /* Rungs of kernels/<workload>/ under `root` as variant names ("01_study"), sorted. An absent folder

@@ -118,6 +118,33 @@ void workload_complete(const workload_t *workload, case_t *spec) {
     case_free(&defaults);
 }
 
+static bool in_range(const param_spec_t *param, const value_t *value) {
+    if (value->kind == VALUE_INT)
+        return (double)value->integer >= param->min && (double)value->integer <= param->max;
+    if (value->kind == VALUE_REAL)
+        return value->real >= param->min && value->real <= param->max;
+    bool good = value->n_ints >= param->min_items && value->n_ints <= param->max_items;
+    for (size_t i = 0; i < value->n_ints; i++)
+        good = good && (double)value->ints[i] >= param->min && (double)value->ints[i] <= param->max;
+    return good;
+}
+
+status_t workload_check(const workload_t *workload, const case_t *spec, error_t *err) {
+    for (size_t i = 0; i < workload->n_params; i++) {
+        const param_spec_t *param = &workload->params[i];
+        const value_t *value = case_param(spec, param->name);
+        if (value == NULL || value->kind != param->kind)
+            return error_set(err, STATUS_FAILED, "\"params.%s\" is missing or of the wrong type",
+                             param->name);
+        if (!in_range(param, value))
+            return error_set(err, STATUS_FAILED, "\"params.%s\" is out of range", param->name);
+    }
+    for (size_t i = 0; workload->dtypes[i] != NULL; i++)
+        if (strcmp(workload->dtypes[i], spec->dtype) == 0)
+            return workload->validate != NULL ? workload->validate(spec, err) : STATUS_OK;
+    return error_set(err, STATUS_FAILED, "%s has no dtype \"%s\"", workload->name, spec->dtype);
+}
+
 char *workload_group(const workload_t *workload, const case_t *spec) {
     case_t defaults = workload_defaults(workload);
     char *group = case_group(spec, &defaults);

@@ -25,6 +25,20 @@
 #error SKIP: at most 7 layers of weights
 #endif
 
+// A rung for f16 says `#define TAKES_F16` before it includes this: x and y are then f16 bits, the weights were rounded
+// to f16 and come as float32.
+#ifdef TAKES_F16
+#if !DTYPE_F16
+#error SKIP: for dtype f16 only
+#endif
+typedef unsigned short element;
+#else
+#if DTYPE_F16
+#error SKIP: for dtype f32 only
+#endif
+typedef float element;
+#endif
+
 #define MAX_ARGUMENT_WEIGHTS 960  // floats: kernel parameters may take 4 KiB on every architecture
 
 struct mlp_pointers {
@@ -36,6 +50,6 @@ struct mlp_weights {
 };
 
 #define MLP_INFER                                                                                     \
-    extern "C" __global__ void mlp_infer(const float *__restrict__ x, const mlp_pointers p,           \
-                                         float *__restrict__ y, unsigned batch,                       \
+    extern "C" __global__ void mlp_infer(const element *__restrict__ x, const mlp_pointers p,         \
+                                         element *__restrict__ y, unsigned batch,                     \
                                          const __grid_constant__ mlp_weights weights)

@@ -1,5 +1,8 @@
-"""`bench plot` for real: what is drawn are the run's medians, the pictures carry the labels that a
-reader needs, and nothing in a results file can make gnuplot run a command."""
+"""`bench plot` for real.
+
+What is drawn are the run's medians, the pictures carry the labels that a reader needs, and nothing
+in a results file can make gnuplot run a command.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,29 @@ from make_run import STUDY_KNEE, make_run  # noqa: E402
 
 pytestmark = pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
 
-RUN_CHARTS = {"phases_cuda", "phases_pytorch", "total", "host_to_host", "difference",
-              "difference_best", "ladder", "once"}
+RUN_CHARTS = {
+    "phases_cuda",
+    "phases_pytorch",
+    "total",
+    "host_to_host",
+    "difference",
+    "difference_best",
+    "ladder",
+    "once",
+}
 STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
 HOSTILE = """`touch PWNED` $(touch PWNED) '; system('touch PWNED') " @ARG1 {/Bold x} <b> & _"""
 
 
 def plot(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(BENCH), "plot", *map(str, arguments)], cwd=cwd, text=True,
-                          capture_output=True, timeout=300, check=False)
+    return subprocess.run(
+        [str(BENCH), "plot", *map(str, arguments)],
+        cwd=cwd,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
 
 
 def draw(out: Path, *inputs: str | Path, formats: str = "svg") -> Path:
@@ -49,17 +66,21 @@ Row = list[str]
 
 
 def blocks(path: Path) -> list[list[Row]]:
-    """The data blocks of a .dat, split as gnuplot splits them; quotes are taken off."""
+    """Return the data blocks of a .dat, split as gnuplot splits them; quotes are taken off."""
     parts = path.read_text(encoding="utf-8").split("\n\n\n")
-    lines = [[line for line in part.splitlines() if line and not line.startswith("#")]
-             for part in parts]
+    lines = [
+        [line for line in part.splitlines() if line and not line.startswith("#")] for part in parts
+    ]
     return [[shlex.split(line) for line in block] for block in lines if block]
 
 
 def texts(path: Path) -> list[str]:
     """Every piece of text in an SVG."""
-    return [element.text.strip() for element in ElementTree.parse(path).iter()
-            if element.tag.endswith("}text") and element.text]
+    return [
+        element.text.strip()
+        for element in ElementTree.parse(path).iter()
+        if element.tag.endswith("}text") and element.text
+    ]
 
 
 def png_size(path: Path) -> tuple[int, int]:
@@ -124,10 +145,13 @@ def test_every_chart_has_its_data_beside_it(drawn: Drawn) -> None:
     assert files == {f"{name}.{end}" for name in RUN_CHARTS for end in ("dat", "svg")}
 
 
-@pytest.mark.parametrize(("chart", "phase", "titles"), [
-    ("total", "total", 6), ("host_to_host", "host_to_host", 6), ("ladder", "kernel_graph", 3)])
+@pytest.mark.parametrize(
+    ("chart", "phase", "titles"),
+    [("total", "total", 6), ("host_to_host", "host_to_host", 6), ("ladder", "kernel_graph", 3)],
+)
 def test_lines_are_the_medians_and_intervals_of_the_run(
-        drawn: Drawn, chart: str, phase: str, titles: int) -> None:
+    drawn: Drawn, chart: str, phase: str, titles: int
+) -> None:
     seen = set()
     for title, row in line_series(drawn.out / f"{chart}.dat"):
         if title.startswith("least"):
@@ -145,8 +169,10 @@ def test_lines_are_the_medians_and_intervals_of_the_run(
 
 
 def test_bars_are_the_medians_of_the_phases(drawn: Drawn) -> None:
-    for chart, contender in [("phases_cuda", "cuda/01_study"),
-                             ("phases_pytorch", "pytorch-cuda/eager")]:
+    for chart, contender in [
+        ("phases_cuda", "cuda/01_study"),
+        ("phases_pytorch", "pytorch-cuda/eager"),
+    ]:
         header, *rows = blocks(drawn.out / f"{chart}.dat")[0]
         assert len(rows) == 23
         for exponent, row in enumerate(rows):
@@ -169,8 +195,11 @@ def test_cases_without_times_are_in_no_chart(drawn: Drawn) -> None:
 
 
 def test_limit_is_the_runs(drawn: Drawn) -> None:
-    limits = {row[0]: float(row[1]) for title, row in line_series(drawn.out / "ladder.dat")
-              if title == "least that the hardware allows (dram)"}
+    limits = {
+        row[0]: float(row[1])
+        for title, row in line_series(drawn.out / "ladder.dat")
+        if title == "least that the hardware allows (dram)"
+    }
     assert len(limits) == 23
     assert limits["4194304"] == pytest.approx((20 * (1 << 22) + 124) / 4.3e12 * 1e6)
 
@@ -199,23 +228,62 @@ def test_a_packed_run_draws_the_same(drawn: Drawn, tmp_path: Path) -> None:
 
 # ---- labels -------------------------------------------------------------------------------------
 
-FOOTER = ("NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026-03-02 · "
-          "run h200")
+FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026-03-02 · run h200"
 
 
-@pytest.mark.parametrize(("chart", "labels"), [
-    ("phases_cuda", ["Phases of one sample: CUDA 01_study", "malloc", "h2d", "kernel", "d2h",
-                     "free", "residual", "batch, samples", "time, µs (log scale; bars start at 10 µs)",
-                     "share, %", "1", "512", "2¹⁰", "2²²"]),
-    ("phases_pytorch", ["Phases of one sample: PyTorch eager", "init", "h2d", "forward", "d2h"]),
-    ("total", ["time, µs (log scale)", "batch, samples (log scale)", "CUDA 01_study (the study's)",
-               "CUDA 03_vectorized (fastest CUDA)", "PyTorch eager (the study's)",
-               "PyTorch graph (fastest PyTorch)", "C on the CPU, omp", "1,000", "2²²"]),
-    ("difference", ["crossover: PyTorch is faster from batch 2¹⁹",
-                    "difference, µs (log scale; linear within ±10 µs)", "+1,000", "−100"]),
-    ("ladder", ["CUDA 02_thread_per_sample", "least that the hardware allows (dram)"]),
-    ("once", ["CUDA 01_study", "PyTorch compile", "module_load", "8.90 s"]),
-])
+@pytest.mark.parametrize(
+    ("chart", "labels"),
+    [
+        (
+            "phases_cuda",
+            [
+                "Phases of one sample: CUDA 01_study",
+                "malloc",
+                "h2d",
+                "kernel",
+                "d2h",
+                "free",
+                "residual",
+                "batch, samples",
+                "time, µs (log scale; bars start at 10 µs)",
+                "share, %",
+                "1",
+                "512",
+                "2¹⁰",
+                "2²²",
+            ],
+        ),
+        (
+            "phases_pytorch",
+            ["Phases of one sample: PyTorch eager", "init", "h2d", "forward", "d2h"],
+        ),
+        (
+            "total",
+            [
+                "time, µs (log scale)",
+                "batch, samples (log scale)",
+                "CUDA 01_study (the study's)",
+                "CUDA 03_vectorized (fastest CUDA)",
+                "PyTorch eager (the study's)",
+                "PyTorch graph (fastest PyTorch)",
+                "C on the CPU, omp",
+                "1,000",
+                "2²²",
+            ],
+        ),
+        (
+            "difference",
+            [
+                "crossover: PyTorch is faster from batch 2¹⁹",
+                "difference, µs (log scale; linear within ±10 µs)",
+                "+1,000",
+                "−100",
+            ],
+        ),
+        ("ladder", ["CUDA 02_thread_per_sample", "least that the hardware allows (dram)"]),
+        ("once", ["CUDA 01_study", "PyTorch compile", "module_load", "8.90 s"]),
+    ],
+)
 def test_picture_carries_the_labels(drawn: Drawn, chart: str, labels: list[str]) -> None:
     found = [" ".join(text.split()) for text in texts(drawn.out / f"{chart}.svg")]
     assert [label for label in labels if label not in found] == []
@@ -253,6 +321,7 @@ def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
 
 # ---- other inputs -------------------------------------------------------------------------------
 
+
 def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
     names = {path.stem for path in cpu_only.out.glob("*.svg")}
     assert names == RUN_CHARTS - {"phases_cuda"} | {"phases_cpu"}
@@ -260,8 +329,10 @@ def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
         found = texts(cpu_only.out / f"{name}.svg")
         assert not any("CUDA" in text for text in found), name
         assert any(text.startswith("no GPU, AMD EPYC") for text in found), name
-    assert any(text.startswith("C on the CPU, omp − PyTorch on the CPU, eager")
-               for text in texts(cpu_only.out / "difference.svg"))
+    assert any(
+        text.startswith("C on the CPU, omp − PyTorch on the CPU, eager")
+        for text in texts(cpu_only.out / "difference.svg")
+    )
 
 
 def test_study_csvs(tmp_path: Path) -> None:
@@ -270,14 +341,30 @@ def test_study_csvs(tmp_path: Path) -> None:
     _, *rows = blocks(out / "phases_cuda.dat")[0]
     assert [row[1] for row in rows] == ["1", "2", "4", "8", "16", "32", "64"]
     assert [float(value) for value in rows[2][2:9]] == pytest.approx(
-        [130, 41, 6.2, 10.2, 81, 11.8, 280])
+        [130, 41, 6.2, 10.2, 81, 11.8, 280]
+    )
     bars, crossovers = blocks(out / "difference.dat")
     assert [float(row[2]) for row in bars[1:]] == pytest.approx(
-        [-152, -150, -140, -131, 47, 195, 524])
+        [-152, -150, -140, -131, 47, 195, 524]
+    )
     assert crossovers[1][1] == "16"
     found = texts(out / "difference.svg")
     assert "crossover: PyTorch is faster from batch 16" in found
     assert any(text.startswith("GPU and date are not recorded in the file") for text in found)
+
+
+def test_several_changes_of_lead_are_counted_and_not_labelled(tmp_path: Path) -> None:
+    for side, totals in (("cuda", (1, 3, 1, 3)), ("pytorch", (2, 2, 2, 2))):
+        header = (FIXTURES / f"plot/study_{side}.csv").read_text(encoding="utf-8").splitlines()[0]
+        fillers = ",0.1" * (header.count(",") - 1)
+        rows = [f"{1 << i}{fillers},{total}" for i, total in enumerate(totals)]
+        (tmp_path / f"{side}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    out = draw(tmp_path / "charts", tmp_path / "cuda.csv", tmp_path / "pytorch.csv")
+    _, crossovers = blocks(out / "difference.dat")
+    assert crossovers[1:] == [["1", "2", ""], ["2", "4", ""], ["3", "8", ""]]
+    found = texts(out / "difference.svg")
+    assert any(text.endswith("the lead changes 3 times") for text in found)
+    assert not any("crossover" in text for text in found)
 
 
 def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
@@ -291,8 +378,9 @@ def test_several_inputs_get_folders_of_their_own(drawn: Drawn, tmp_path: Path) -
     assert (out / "study" / "total.svg").exists()
 
 
-@pytest.mark.parametrize("path", sorted((FIXTURES / "plot/invalid").glob("*.csv")),
-                         ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((FIXTURES / "plot/invalid").glob("*.csv")), ids=lambda path: path.stem
+)
 def test_invalid_csv_is_refused(path: Path, tmp_path: Path) -> None:
     done = plot(path, "--out", tmp_path / "charts")
     assert done.returncode == 2
@@ -306,7 +394,50 @@ def test_absent_input_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "nothing") in done.stderr
 
 
+# ---- which charts --------------------------------------------------------------------------------
+
+
+def ask_for(run: Path, *charts: list[str]) -> None:
+    """Let the run have a sweep for each list, which asks for these charts."""
+    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    header["sweeps"] = [
+        {"path": f"sweeps/{i}.json", "text": json.dumps({"name": "t", "charts": names})}
+        for i, names in enumerate(charts)
+    ]
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+
+
+def test_sweeps_choose_the_families_of_charts(tmp_path: Path) -> None:
+    make_run(tmp_path / "run", last_exponent=3)
+    ask_for(tmp_path / "run", ["total"], ["once", "difference"])
+    out = draw(tmp_path / "charts", tmp_path / "run")
+    assert {path.stem for path in out.iterdir()} == {
+        "total",
+        "host_to_host",
+        "difference",
+        "difference_best",
+        "once",
+    }
+    ask_for(tmp_path / "run", ["total"], [])  # a sweep that leaves the choice open
+    out = draw(tmp_path / "charts", tmp_path / "run")
+    assert {path.stem for path in out.glob("*.svg")} == RUN_CHARTS
+
+
+def test_charts_of_another_time_do_not_stay(tmp_path: Path) -> None:
+    make_run(tmp_path / "gpu", last_exponent=3)
+    make_run(tmp_path / "cpu", last_exponent=3, without="cuda")
+    out = draw(tmp_path / "charts", tmp_path / "gpu", formats="svg,png")
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    assert (out / "phases_cuda.png").exists()
+    draw(out, tmp_path / "cpu", formats="svg,png")
+    assert {path.stem for path in out.glob("phases_*")} == {"phases_cpu", "phases_pytorch"}
+    draw(out, tmp_path / "gpu", formats="svg,png")
+    assert {path.stem for path in out.glob("phases_*")} == {"phases_cuda", "phases_pytorch"}
+    assert (out / "notes.txt").exists()
+
+
 # ---- hostile names ------------------------------------------------------------------------------
+
 
 def rewrite(run: Path, old: str, new: str) -> None:
     lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()

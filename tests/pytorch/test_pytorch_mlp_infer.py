@@ -21,16 +21,18 @@ SHAPES = [
 ]
 
 
-def expected_output(batch: int, layers: list[int], seed: int) -> np.ndarray:
+def expected_output(
+    batch: int, layers: list[int], seed: int, dtype: type = np.float32
+) -> np.ndarray:
     """Compute y in float64 from the streams that the protocol's document names."""
-    y = philox.uniform((batch, layers[0]), seed, 1, -1.0, 1.0).astype(np.float64)
+    y = philox.uniform((batch, layers[0]), seed, 1, -1.0, 1.0).astype(dtype).astype(np.float64)
     last = len(layers) - 2
     for layer in range(last + 1):
         n_in, n_out = layers[layer : layer + 2]
         bound = float(np.float32(1 / math.sqrt(n_in)))
         weight = philox.uniform((n_out, n_in), seed, 16 + 2 * layer, -bound, bound)
         bias = philox.uniform((n_out,), seed, 17 + 2 * layer, -bound, bound)
-        y = y @ weight.astype(np.float64).T + bias.astype(np.float64)
+        y = y @ weight.astype(dtype).astype(np.float64).T + bias.astype(dtype).astype(np.float64)
         if layer < last:
             y = np.maximum(y, 0.0)
     return y
@@ -44,7 +46,7 @@ def open_or_skip(worker, variant, *shape, **keys):
     return answer
 
 
-def check_output(worker, case_id, folder, expected):
+def check_output(worker, case_id, folder, expected, tolerance=1e-6):
     folder.mkdir(exist_ok=True)
     assert worker.ask("output", id=case_id, path=str(folder)) == {
         "status": "ok",
@@ -54,7 +56,7 @@ def check_output(worker, case_id, folder, expected):
     y = np.load(folder / "y.npy")
     assert y.dtype == np.float32
     assert y.shape == expected.shape
-    assert np.linalg.norm(y - expected) <= 1e-6 * np.linalg.norm(expected)
+    assert np.linalg.norm(y - expected) <= tolerance * np.linalg.norm(expected)
 
 
 def check_samples(opened, sampled, max_samples):
@@ -147,6 +149,17 @@ def test_cases_open_at_once_keep_apart(worker, tmp_path):
         del wanted[0]
 
 
+@pytest.mark.parametrize("variant", FAST_MODES)
+def test_float16_rounds_inputs_and_weights(worker, tmp_path, variant):
+    """The float16 output is near what the rounded data give, and not the float32 output."""
+    opened = open_or_skip(worker, variant, 257, [4, 5, 1], dtype="f16")
+    expected = expected_output(257, [4, 5, 1], 42, np.float16)
+    check_output(worker, opened["id"], tmp_path, expected, tolerance=2e-3)
+    y = np.load(tmp_path / "y.npy")
+    assert np.array_equal(y, y.astype(np.float16).astype(np.float32))
+    worker.ask("close", id=opened["id"])
+
+
 def test_an_id_can_be_used_again_after_close(worker, tmp_path):
     for batch in (2, 9):
         open_or_skip(worker, "eager", batch, id="again")
@@ -163,7 +176,7 @@ def test_profiling_changes_no_answer(worker):
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        ({"dtype": "f16"}, "dtype f16: only f32 is written for PyTorch"),
+        ({"dtype": "tf32"}, "dtype tf32: only f32, f16 are written for PyTorch"),
         ({"batch": 1 << 50}, "does not fit into host memory: .*18014398509481984"),
     ],
     ids=["dtype", "memory"],

@@ -136,5 +136,5 @@ install_packages
 [ "$level" = build ] && exit 0
 [ "$with_pytorch" = yes ] && install_pytorch
 [ "$level" = check ] && install_test_tools
-make --no-print-directory build/bench
+make --no-print-directory -j"$(nproc)" build/bench
 install_nvrtc

@@ -31,8 +31,7 @@ static case_result_t make_result(const char *workload_name, const char *engine, 
                                  const timed_t *times) {
     const workload_t *workload = workload_find(workload_name);
     case_t spec = {.engine = mem_text(engine), .variant = mem_text("v")};
-    case_add_param(&spec, workload->params[0].name,
-                   &(value_t){.kind = VALUE_INT, .integer = size});
+    case_add_param(&spec, workload->params[0].name, &(value_t){.kind = VALUE_INT, .integer = size});
     workload_complete(workload, &spec);
     case_result_t result;
     result_init(&result, &spec);
@@ -76,7 +75,8 @@ static void test_dram_limit(void **state) {
 static void test_l2_limit(void **state) {
     (void)state;
     double least_ns = (20.0 * (1 << 20) + 124) / 10e12 * 1e9;
-    case_result_t result = judged("cuda", 1 << 20, (timed_t[]){{"kernel", least_ns * 4}, {NULL, 0}});
+    case_result_t result =
+        judged("cuda", 1 << 20, (timed_t[]){{"kernel", least_ns * 4}, {NULL, 0}});
     assert_limit(&result, "l2", least_ns, 0.25, "kernel");
     result_free(&result);
 }
@@ -103,12 +103,13 @@ static void test_fp32_limit(void **state) {
 /* The least disturbed figure of the computation is the one that is held against the limit. */
 static void test_which_phase_is_compared(void **state) {
     (void)state;
-    case_result_t result = judged(
-        "cuda", 64, (timed_t[]){{"kernel", 5000}, {"kernel_graph", 2000}, {"total", 9000}, {NULL, 0}});
+    case_result_t result =
+        judged("cuda", 64,
+               (timed_t[]){{"kernel", 5000}, {"kernel_graph", 2000}, {"total", 9000}, {NULL, 0}});
     assert_limit(&result, "launch", 1000, 0.5, "kernel_graph");
     result_free(&result);
-    result = judged("pytorch", 64,
-                    (timed_t[]){{"forward", 8000}, {"forward_device", 4000}, {NULL, 0}});
+    result =
+        judged("pytorch", 64, (timed_t[]){{"forward", 8000}, {"forward_device", 4000}, {NULL, 0}});
     assert_limit(&result, "launch", 1000, 0.25, "forward_device");
     result_free(&result);
 }
@@ -157,6 +158,10 @@ static void test_implausible(void **state) {
         {{{"kernel_graph", 3100}, {"kernel_stream", 3000}}, NULL},
         {{{"kernel_stream", 5000}, {"kernel", 4000}},
          "implausible: slower back to back than alone"},
+        {{{"kernel_graph", 5000}, {"kernel_cold", 4000}},
+         "implausible: slower with a warm L2 than with a cold one"},
+        {{{"kernel_graph", 4000}, {"kernel_cold", 5000}}, NULL},
+        {{{"kernel", 5000}, {"kernel_cold", 4000}}, NULL}, /* launched on an idle device */
         {{{"kernel", 1200}, {"kernel_graph", 1200}}, "under the event floor of 1.30 µs"},
         {{{"kernel", 4000}, {"residual", -1}},
          "implausible: the total is less than the sum of its phases"},
@@ -179,20 +184,30 @@ static void test_event_floor_is_of_cuda_only(void **state) {
     result_free(&result);
 }
 
+/* A finished case of the workload that measures the device. */
+static case_result_t device_result(const char *engine, const char *variant, int64_t bytes,
+                                   double kernel_ns) {
+    case_result_t result =
+        make_result("device", engine, bytes, (timed_t[]){{"kernel", kernel_ns}, {NULL, 0}});
+    free(result.spec.variant);
+    result.spec.variant = mem_text(variant);
+    return result;
+}
+
+/* A copy moves each byte twice, reading it moves it once. */
 static void test_calibration(void **state) {
     (void)state;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
-    case_result_t copy =
-        make_result("device", "cuda", 1 << 30, (timed_t[]){{"kernel", 500000}, {NULL, 0}});
+    case_result_t copy = device_result("cuda", "copy", 1 << 30, 500000);
     judge_calibrate(&copy, &rates);
     assert_true(fabs(rates.dram_bytes_per_s / (2.0 * (1 << 30) / 500e-6) - 1) < 1e-12);
     assert_true(isnan(rates.l2_bytes_per_s));
     result_free(&copy);
-    copy = make_result("device", "cuda", 12500000, (timed_t[]){{"kernel", 2500}, {NULL, 0}});
-    judge_calibrate(&copy, &rates);
+    case_result_t read = device_result("cuda", "01_read", 12500000, 1250);
+    judge_calibrate(&read, &rates);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
-    result_free(&copy);
+    result_free(&read);
     case_result_t empty = make_result(
         "null", "cuda", 0, (timed_t[]){{"kernel_graph", 700}, {"event_pair", 1300}, {NULL, 0}});
     judge_calibrate(&empty, &rates);
@@ -206,13 +221,14 @@ static void test_what_does_not_calibrate(void **state) {
     rates.l2_bytes = 50e6;
     const timed_t times[] = {{"kernel", 500000}, {"kernel_graph", 1}, {"event_pair", 1}, {NULL, 0}};
     case_result_t results[] = {
-        make_result("device", "cpu", 1 << 30, times),
         make_result("null", "null", 0, times),
         make_result("mlp_infer", "cuda", 64, times),
-        make_result("device", "cuda", 30000000, times), /* of which half would stay in the L2 */
-        make_result("device", "cuda", 1 << 30, times),
+        device_result("cpu", "copy", 1 << 30, 500000),
+        device_result("cuda", "copy", 30000000, 500000),   /* part of it would stay in the L2 */
+        device_result("cuda", "01_read", 1 << 30, 500000), /* does not fit into the L2 */
+        device_result("cuda", "copy", 1 << 30, 500000),
     };
-    results[4].status = CASE_FAILED;
+    results[5].status = CASE_FAILED;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         judge_calibrate(&results[i], &rates);
         result_free(&results[i]);

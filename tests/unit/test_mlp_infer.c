@@ -75,9 +75,10 @@ static npy_t output_of(const char *variant, const shape_t *shape) {
 /* Batches around the tile of 64 samples and around where threads start; layers of one, of primes,
  * narrow after wide. */
 static const shape_t SHAPES[] = {
-    {1, {4, 5, 1}},     {2, {4, 5, 1}},         {63, {4, 5, 1}},     {64, {4, 5, 1}},
-    {65, {4, 5, 1}},    {1023, {4, 5, 1}},      {1025, {4, 5, 1}},   {4099, {4, 5, 1}},
-    {1, {1, 1}},        {7, {1, 1}},            {130, {3, 2}},       {65, {1, 97, 1}},
+    {1, {4, 5, 1}},     {2, {4, 5, 1}},         {63, {4, 5, 1}},
+    {64, {4, 5, 1}},    {65, {4, 5, 1}},        {1023, {4, 5, 1}},
+    {1025, {4, 5, 1}},  {4099, {4, 5, 1}},      {1, {1, 1}},
+    {7, {1, 1}},        {130, {3, 2}},          {65, {1, 97, 1}},
     {31, {97, 1, 97}},  {100, {7, 13, 3, 2}},   {17, {2, 3, 2, 3, 2, 3, 2, 3}},
     {3, {200, 300, 5}}, {1030, {5, 64, 65, 3}},
 };
@@ -163,7 +164,9 @@ static void test_data_is_shared_and_in_range(void **state) {
     for (size_t i = 0; i < 20; i++)
         assert_true(fabs((double)first->w[0][i]) <= 0.5);
     mlp_data_release(first);
-    assert_true(second->x[0] == second->x[0]); /* still there: one user left */
+    first = mlp_data_take(&spec, SEED); /* one user had been left */
+    assert_ptr_equal(first, second);
+    mlp_data_release(first);
     mlp_data_release(second);
     mlp_data_release(other);
     case_free(&spec);
@@ -177,6 +180,28 @@ static void test_unknown_variant(void **state) {
     assert_int_equal(mlp_infer_cpu.open(&session, &request, &err), STATUS_FAILED);
     assert_string_equal(err.text, "no variant \"avx\" (known: ref, omp)");
     case_free(&session.spec);
+}
+
+/* f32 under the name of f16 would pass the wider tolerance. */
+static void test_other_dtypes_are_skipped(void **state) {
+    (void)state;
+    for (int is_ref = 0; is_ref < 2; is_ref++) {
+        session_t session = {.ops = &mlp_infer_cpu,
+                             .spec = make_case(is_ref ? "ref" : "omp", &SHAPES[0])};
+        const open_request_t request = {.spec = &session.spec, .seed = SEED};
+        error_t err = ERROR_INIT;
+        free(session.spec.dtype);
+        session.spec.dtype = mem_text("f16");
+        status_t status = mlp_infer_cpu.open(&session, &request, &err);
+        assert_int_equal(session.skipped, !is_ref);
+        if (is_ref) {
+            assert_int_equal(status, STATUS_OK);
+            close_session(&session);
+        } else {
+            assert_string_equal(err.text, "dtype f16: only f32 is written for omp");
+            case_free(&session.spec);
+        }
+    }
 }
 
 /* Every declared phase gets its sample, and the sum is the total. */
@@ -195,8 +220,7 @@ static void test_probes_fill_every_phase(void **state) {
     }
     assert_string_equal(recorder->phases[0].name, "forward");
     assert_string_equal(recorder->phases[2].name, "residual");
-    assert_true(recorder->phases[0].ns[0] + recorder->phases[2].ns[0] ==
-                recorder->phases[1].ns[0]);
+    assert_true(recorder->phases[0].ns[0] + recorder->phases[2].ns[0] == recorder->phases[1].ns[0]);
     close_session(&session);
 }
 
@@ -207,6 +231,7 @@ int main(void) {
         cmocka_unit_test(test_relu_between_layers_only),
         cmocka_unit_test(test_data_is_shared_and_in_range),
         cmocka_unit_test(test_unknown_variant),
+        cmocka_unit_test(test_other_dtypes_are_skipped),
         cmocka_unit_test(test_probes_fill_every_phase),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

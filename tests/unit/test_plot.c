@@ -38,10 +38,10 @@ static void add_phase(case_result_t *result, const char *name, double median_ns)
 }
 
 static void append(journal_t *journal, const planted_t *planted) {
-    bool pytorch = strcmp(planted->engine, "pytorch") == 0;
+    bool worker = !case_engine_is_built_in(planted->engine);
     case_t spec = {
-        .id = mem_format("mlp_infer/%s%s%s/%s/batch=%d%s%s", planted->engine, pytorch ? "-" : "",
-                         pytorch ? planted->device : "", planted->variant, planted->batch,
+        .id = mem_format("mlp_infer/%s%s%s/%s/batch=%d%s%s", planted->engine, worker ? "-" : "",
+                         worker ? planted->device : "", planted->variant, planted->batch,
                          planted->copy != NULL ? "/copy=" : "",
                          planted->copy != NULL ? planted->copy : ""),
         .workload = mem_text("mlp_infer"),
@@ -87,6 +87,7 @@ static const planted_t PLANTED[] = {
     {"cpu", "cpu", "ref", NULL, 1, 1e3, 1e3, CASE_OK, 0},
     {"cpu", "cpu", "omp", NULL, 1, 9e3, 9e3, CASE_OK, 0},
     {"pytorch", "cpu", "eager", NULL, 1, 3e3, 2e3, CASE_OK, 0},
+    {"mine", "cuda", "jit", NULL, 1, 70e3, 9e3, CASE_OK, 0},
 };
 enum { N_PLANTED = sizeof PLANTED / sizeof *PLANTED };
 
@@ -169,12 +170,14 @@ static void series_are_contenders_in_a_fixed_order(void **state) {
     load(world, "Some GPU", NULL);
     static const char *const KEYS[] = {
         "cuda/01_study", "cuda/02_fast", "cuda/02_fast/copy=pinned", "pytorch-cuda/eager",
-        "cpu/omp",       "cpu/ref",      "pytorch-cpu/eager"};
-    assert_int_equal(world->data.n_series, 7);
-    for (size_t i = 0; i < 7; i++)
+        "cpu/omp",       "cpu/ref",      "pytorch-cpu/eager",        "mine-cuda/jit"};
+    assert_int_equal(world->data.n_series, 8);
+    for (size_t i = 0; i < 8; i++)
         assert_string_equal(world->data.series[i].key, KEYS[i]);
-    assert_string_equal(world->data.series[2].title, "CUDA 02_fast, copy=pinned");
+    assert_string_equal(world->data.series[2].title, "CUDA 02_fast + pinned");
     assert_false(world->data.series[2].standard);
+    assert_true(series_is_other(&world->data.series[7]));
+    assert_string_equal(world->data.series[7].title, "mine-cuda jit");
     assert_int_equal(world->data.n_batches, 4);
     assert_string_equal(world->data.shape, "mlp_infer, f32");
 }
@@ -217,6 +220,7 @@ static void wrong_and_failed_cases_have_no_time(void **state) {
     assert_drawn(chart_total(&world->data, &drawing));
     table = table_of(&drawing);
     assert_has(table, "\"CUDA 02_fast (fastest CUDA)\"");
+    assert_has(table, "\"mine-cuda jit\"");
     assert_has(table, "8 NaN NaN NaN 0 \"failed\"\n");
     assert_has(table, "2 300 297.9 302.1 1 \"throttled\"\n");
     assert_lacks(table, "777");
@@ -249,7 +253,7 @@ static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
     assert_has(table_of(&drawing), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\"\n");
     drawing_free(&drawing);
     char *why = chart_phases_cuda(&world->data, &drawing);
-    assert_string_equal(why, "no CUDA case of rung 01 with default techniques");
+    assert_string_equal(why, "no CUDA case of rung 01 with default techniques has times");
     free(why);
 }
 

@@ -121,7 +121,8 @@ static void test_crossover_sentence(void **state) {
     free(run);
     run = save_run(plant_ratios((double[]){3, 0.5, 2}, 3), *state, "twice", "NVIDIA H200");
     text = report_of(*state, NULL, run, NULL);
-    assert_has(text, "The lead changes 2 times, so there is no single crossover batch.");
+    assert_has(text, "The lead changes 2 times, so there is no single crossover batch: CUDA is "
+                     "faster at 1, 4; PyTorch at 2.");
     assert_has_not(text, "**Crossover:**");
     free(text);
     free(run);

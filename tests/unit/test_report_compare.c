@@ -82,6 +82,7 @@ static void test_only_ok_cases_compete(void **state) {
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 7000, CASE_OK, NULL}, 5);
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 6000, CASE_OK, NULL}, 6);
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 40, CASE_OK, NULL}, 7);
+    plant(&run, (planted_t){"mine", "cuda", "jit", 1, 50, CASE_OK, NULL}, 8);
     family_list_t families = families_of(&run, "mlp_infer");
     assert_int_equal(families.n, 2);
     const batch_row_t *gpu = &families.items[0].rows[0], *cpu = &families.items[1].rows[0];
@@ -89,6 +90,9 @@ static void test_only_ok_cases_compete(void **state) {
     assert_string_equal(gpu->fastest->spec.variant, "graph");
     assert_string_equal(gpu->eager->spec.variant, "eager");
     assert_string_equal(gpu->eager->spec.device, "cuda");
+    assert_string_equal(gpu->other->spec.engine, "mine"); /* of neither side, and beside both */
+    assert_int_equal(gpu->against_other.verdict, VERDICT_THEIRS);
+    assert_null(cpu->other);
     assert_string_equal(cpu->best->spec.variant, "omp"); /* the oracle is no contender */
     assert_string_equal(cpu->fastest->spec.device, "cpu");
     assert_null(cpu->study);
@@ -138,8 +142,8 @@ static void test_contender_names(void **state) {
         const char *id, *name;
     } CASES[] = {
         {"w/cuda/03_v/batch=1", "03_v"},
-        {"w/cuda/03_v/batch=1/copy=pinned", "03_v (copy=pinned)"},
-        {"w/cuda/03_v/batch=1/alloc=arena/copy=pinned", "03_v (alloc=arena, copy=pinned)"},
+        {"w/cuda/03_v/batch=1/copy=pinned", "03_v + pinned"},
+        {"w/cuda/03_v/batch=1/alloc=arena/copy=pinned", "03_v + arena, pinned"},
         {"w/cuda/03_v/batch=1/copy=pinned_more", "03_v"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {

@@ -106,10 +106,9 @@ static void test_round_trip(void **state) {
 static void test_keys_are_the_contract(void **state) {
     (void)state;
     static const char *const KEYS[] = {
-        "schema", "id",    "workload", "engine",    "on",     "variant", "params",
-        "techniques", "dtype", "status",   "reason",    "flags",  "check",   "once_ns",
-        "resources",  "phases", "results",  "limit",     "device", "rounds",  "stop",
-        "warmup_ns"};
+        "schema",  "id",     "workload", "engine", "on",    "variant",  "params",    "techniques",
+        "dtype",   "status", "reason",   "flags",  "check", "once_ns",  "resources", "phases",
+        "results", "limit",  "device",   "rounds", "stop",  "warmup_ns"};
     static const char *const PHASE_KEYS[] = {"clock", "unit", "n",   "median", "ci95",
                                              "q25",   "q75",  "p5",  "p95",    "p99",
                                              "min",   "max",  "mad", "samples"};
@@ -154,7 +153,8 @@ typedef struct hostile {
 } hostile_t;
 
 #define CASE_KEYS                                                                                  \
-    "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": \"v\""
+    "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": "  \
+    "\"v\""
 
 static const hostile_t HOSTILE[] = {
     {"[]", "not a JSON object"},

@@ -102,12 +102,13 @@ static void test_options_that_do_not(void **state) {
                      "device for engine cpu; did you mean \"copy\"? (known: copy)"},
         {.workload = "device",
          .engine = "gpu-cuda",
-         .expected = "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
-                     "(known: cuda, cpu, null, pytorch)"},
+         .expected =
+             "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
+             "(known: cuda, cpu, null, pytorch), and there is no reference_gpu-cuda/worker.py"},
         {.workload = "mlp_infer",
          .sets = {"bacth=1"},
          .expected = "--set: unknown key \"bacth\" of mlp_infer; did you mean \"batch\"? (known: "
-                     "batch, layers, dtype, alloc, copy, weights, launch, device)"},
+                     "batch, layers, dtype, alloc, copy, weights, launch, wait, device)"},
         {.workload = "mlp_infer",
          .sets = {"batch"},
          .expected = "--set: found \"batch\", expected key=value"},

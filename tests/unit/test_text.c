@@ -128,12 +128,12 @@ static void utf8(void **state) {
         {"", ""},
         {"plain", "plain"},
         {"caf\xc3\xa9 \xe2\x80\x93 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x80\x93 \xf0\x9f\x98\x80"},
-        {"caf\xc3", "caf?"},                               /* cut */
-        {"\xe2\x80", "??"},                                /* cut */
-        {"\xf0\x9f\x98", "???"},                           /* cut */
-        {"\x80x\xbf", "?x?"},                              /* stray continuation */
-        {"\xc0\x80 \xc1\xbf \xe0\x9f\xbf", "?? ?? ???"},  /* overlong */
-        {"\xed\x9f\xbf \xed\xa0\x80", "\xed\x9f\xbf ???"}, /* surrogate */
+        {"caf\xc3", "caf?"},                                            /* cut */
+        {"\xe2\x80", "??"},                                             /* cut */
+        {"\xf0\x9f\x98", "???"},                                        /* cut */
+        {"\x80x\xbf", "?x?"},                                           /* stray continuation */
+        {"\xc0\x80 \xc1\xbf \xe0\x9f\xbf", "?? ?? ???"},                /* overlong */
+        {"\xed\x9f\xbf \xed\xa0\x80", "\xed\x9f\xbf ???"},              /* surrogate */
         {"\xf4\x8f\xbf\xbf \xf4\x90\x80\x80", "\xf4\x8f\xbf\xbf ????"}, /* beyond U+10FFFF */
         {"\xfe\xff", "??"},
         {"\xc3(", "?("},

@@ -80,8 +80,8 @@ static void check_fate(const fate_t *fate) {
     error_t err = ERROR_INIT;
     json_t *answer;
     pid_t pid = link.child.pid;
-    status_t status = worker_link_ask(&link, sample_request(), fate->hasty ? HASTE_S : PATIENCE_S,
-                                      &answer, &err);
+    status_t status =
+        worker_link_ask(&link, sample_request(), fate->hasty ? HASTE_S : PATIENCE_S, &answer, &err);
     if (fate->message == NULL) {
         if (status != STATUS_OK)
             fail_msg("%s: %s", fate->behaviour, err.text);

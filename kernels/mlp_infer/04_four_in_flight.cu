@@ -1,0 +1,48 @@
+// Idea    Hide DRAM's latency with more independent loads: each thread computes four samples, and its four 16-byte
+//         loads are in flight together. Outputs are stored past the caches: nobody reads them again here.
+// Change  Four samples a thread, one block width apart, so that every load of a warp is still 512 consecutive bytes;
+//         streaming stores (st.global.cs).
+// Buys    By Little's law 4.3 TB/s at about 800 ns want 3.4 MB in flight, 26 KB a multiprocessor; one load a thread
+//         gives 2048 * 16 B = 32 KB only while all warps wait, four give room to compute. Expect the copy's own rate:
+//         2^22 samples = 84 MB in 19.5 us. Streaming the loads too (ld.global.cs) was measured slower from 2^23 on:
+//         an H200 then reached 92 % of its copy rate instead of 98-101 %; a grid of 6 or 8 blocks a multiprocessor
+//         that loops over the batch was slower than one block per 1024 samples (85-90 %), so there is no loop here.
+// Limits  DRAM. What is left to gain is on the host's side of the case: allocation, copies, launch.
+#include "mlp_infer.cuh"
+#if N_LAYERS != 2
+#error SKIP: needs exactly one hidden layer
+#elif N_IN != 4 || N_OUT != 1
+#error SKIP: needs 4 inputs (one 16-byte load) and 1 output
+#elif N_WEIGHTS > MAX_ARGUMENT_WEIGHTS
+#error SKIP: passes the weights as an argument, at most 960 of them
+#endif
+
+#ifndef COUNT
+#define COUNT batch  // rung 06 has a constant here
+#endif
+
+constexpr unsigned THREADS = 256, SAMPLES = 4;
+LAUNCH = {THREADS, THREADS * SAMPLES, 0, 0, WEIGHTS_AS_ARGUMENT};
+
+MLP_INFER {
+    const float *w1 = weights.value, *b1 = w1 + N_HIDDEN * N_IN;
+    const float *w2 = b1 + N_HIDDEN, *b2 = w2 + N_HIDDEN;
+    const unsigned first = blockIdx.x * THREADS * SAMPLES + threadIdx.x;
+    float4 in[SAMPLES];
+#pragma unroll
+    for (unsigned s = 0; s < SAMPLES; s++)
+        if (first + s * THREADS < COUNT)
+            in[s] = __ldg(reinterpret_cast<const float4 *>(x) + first + s * THREADS);
+#pragma unroll
+    for (unsigned s = 0; s < SAMPLES; s++) {
+        float out = b2[0];
+#pragma unroll
+        for (int j = 0; j < N_HIDDEN; j++) {
+            const float *w = w1 + j * N_IN;
+            const float sum = b1[j] + w[0] * in[s].x + w[1] * in[s].y + w[2] * in[s].z + w[3] * in[s].w;
+            out += w2[j] * fmaxf(sum, 0.0f);
+        }
+        if (first + s * THREADS < COUNT)
+            __stcs(y + first + s * THREADS, out);
+    }
+}

@@ -1,0 +1,95 @@
+"""What the command line says, word for word.
+
+A file in golden/ holds a command line, its exit code and all that it prints. After a change that is
+meant, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` writes the files anew: read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from project import BENCH, ROOT, bench
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def transcript(command: str, cwd: Path) -> str:
+    done = bench(*shlex.split(command)[1:], cwd=cwd, expect=None)
+    parts = [f"$ {command}\n", f"[exit {done.returncode}]\n"]
+    if done.stdout:
+        parts.append(f"[stdout]\n{done.stdout}")
+    if done.stderr:
+        parts.append(f"[stderr]\n{done.stderr}")
+    return "".join(parts).replace(str(ROOT), "<root>")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a run and a sweep that the commands may name."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "run.json").write_text("{}\n", encoding="utf-8")
+    (tmp_path / "typo.json").write_text(
+        '{"schema": 1, "name": "typo", "workload": "null", "contender": []}\n', encoding="utf-8"
+    )
+    (tmp_path / "broken.json").write_text('{"schema": 1,\n "name" "x"}\n', encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.txt")), ids=lambda path: path.stem)
+def test_golden(path: Path, folder: Path) -> None:
+    expected = path.read_text(encoding="utf-8")
+    command = expected.splitlines()[0].removeprefix("$ ")
+    before = sorted(folder.rglob("*"))
+    found = transcript(command, folder)
+    assert sorted(folder.rglob("*")) == before, "a refused command left something behind"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(found, encoding="utf-8")
+    assert found == expected
+
+
+def commands() -> list[str]:
+    listed = re.findall(r"^  (\w+) +\S", bench("help").stdout, re.MULTILINE)
+    return [name for name in listed if name != "bench"]
+
+
+def test_every_command_has_its_golden_help() -> None:
+    assert commands()
+    for name in commands():
+        assert (GOLDEN / f"help_{name}.txt").exists(), f"no golden help for bench {name}"
+
+
+def test_help_is_the_same_however_it_is_asked_for() -> None:
+    for name in commands():
+        wanted = bench("help", name).stdout
+        assert bench(name, "--help").stdout == wanted
+        assert bench(name, "-h").stdout == wanted
+    assert bench("--help").stdout == bench("-h").stdout == bench("help").stdout
+
+
+def test_version() -> None:
+    assert re.fullmatch(
+        r"bench \d+\.\d+\.\d+\S* \([0-9a-f]{7,40}(, modified)?\)\n|"
+        r"bench \d+\.\d+\.\d+\S* \(unknown(, modified)?\)\n",
+        bench("--version").stdout,
+    )
+
+
+def test_help_fits_the_terminal() -> None:
+    for name in commands():
+        assert max(map(len, bench("help", name).stdout.splitlines())) <= 100
+
+
+def test_full_disk_is_noticed() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    with full.open("w", encoding="utf-8") as stream:
+        done = subprocess.run(
+            [BENCH, "help"], stdout=stream, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, "bench: cannot write to stdout\n")

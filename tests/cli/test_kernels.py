@@ -1,0 +1,191 @@
+"""Compiling without a GPU, and what a new rung costs: one file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT, bench, make_root, write_sweep
+
+ARCHS = ["sm_80", "sm_90"]
+BATCHES = [1, 64, 1000]
+
+
+@pytest.fixture(scope="module")
+def compiler() -> list[str]:
+    """Return the options that choose a compiler which is here."""
+    done = bench("doctor", "--json", expect=None)
+    found = {item["what"]: item["found"] for item in json.loads(done.stdout)}
+    if found["NVRTC"]:
+        return ["--compiler", "nvrtc"]
+    if found["nvcc"]:
+        return ["--compiler", "nvcc"]
+    pytest.skip("neither NVRTC nor nvcc is here")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a project's folder whose kernels may be added to."""
+    return make_root(tmp_path / "project", copy="kernels")
+
+
+def rungs(root: Path) -> list[str]:
+    return sorted(path.stem for path in (root / "kernels" / "mlp_infer").glob("*.cu"))
+
+
+def of_other_dtype(rung: str) -> bool:
+    """Tell whether a rung refuses the float32 cases of these tests."""
+    return "#define TAKES_F16" in (ROOT / f"kernels/mlp_infer/{rung}.cu").read_text("utf-8")
+
+
+def ladder(folder: Path) -> Path:
+    return write_sweep(
+        folder / "ladder.json",
+        "mlp_infer",
+        [{"engine": "cuda", "variants": ["*"]}],
+        axes={"batch": BATCHES},
+    )
+
+
+def compile_json(
+    sweep: Path, root: Path, *options: str | Path, expect: int = 0, **environment: str
+) -> dict[str, Any]:
+    done = bench(
+        "compile",
+        sweep,
+        "--arch",
+        ",".join(ARCHS),
+        "--json",
+        "--quiet",
+        *options,
+        root=root,
+        expect=expect,
+        **environment,
+    )
+    return json.loads(done.stdout)
+
+
+def counts(answer: dict[str, Any]) -> tuple[int, int, int, int]:
+    return tuple(answer[name] for name in ("compiled", "cached", "skipped", "failed"))
+
+
+def test_every_program_is_compiled_once(tmp_path: Path, compiler: list[str]) -> None:
+    sweep, cache = ladder(tmp_path), tmp_path / "cache"
+    first = compile_json(sweep, ROOT, *compiler, "--cache", cache)
+    refused = [p for p in first["programs"] if of_other_dtype(p["variant"])]
+    assert {(p["status"], p["reason"]) for p in refused} == {("skipped", "for dtype f16 only")}
+    programs = [p for p in first["programs"] if p not in refused]
+    assert counts(first) == (len(programs), 0, len(refused), 0)
+    assert {(p["variant"], p["arch"]) for p in first["programs"]} == {
+        (rung, arch) for rung in rungs(ROOT) for arch in ARCHS
+    }
+    # One program a batch where the source mentions BATCH, one for all where it does not.
+    for rung in {p["variant"] for p in programs}:
+        own = [p for p in programs if (p["variant"], p["arch"]) == (rung, ARCHS[0])]
+        by_batch = any(d.startswith("BATCH=") for d in own[0]["defines"])
+        assert len(own) == (len(BATCHES) if by_batch else 1)
+    for program in programs:
+        assert program["status"] == "ok"
+        assert program["registers"] > 0
+        assert len(program["code_hash"]) == 32
+        assert Path(program["cubin"]).read_bytes()[:4] == b"\x7fELF"
+    second = compile_json(sweep, ROOT, *compiler, "--cache", cache)
+    assert counts(second) == (0, len(programs), len(refused), 0)
+    after = {p["key"]: p for p in second["programs"]}
+    for before in programs:
+        assert {**before, "cached": True} == after[before["key"]]
+
+
+def test_table_says_the_same(tmp_path: Path, compiler: list[str]) -> None:
+    done = bench(
+        "compile", ladder(tmp_path), "--arch", "sm_90", "--cache", tmp_path / "cache", *compiler
+    )
+    for rung in rungs(ROOT):
+        assert rung in done.stdout
+    refused = sum(map(of_other_dtype, rungs(ROOT)))
+    assert f"{refused} skipped, 0 failed" in done.stdout
+
+
+def test_new_rung_is_one_file(tmp_path: Path, root: Path, compiler: list[str]) -> None:
+    folder = root / "kernels" / "mlp_infer"
+    shutil.copy(folder / "02_thread_per_sample.cu", folder / "99_mine.cu")
+    assert "mlp_infer    cuda     99_mine" in bench("list", "variants", root=root).stdout
+    sweep = ladder(tmp_path)
+    planned = bench("plan", sweep, root=root).stdout
+    for batch in BATCHES:
+        assert f"mlp_infer/cuda/99_mine/batch={batch}" in planned
+    answer = compile_json(sweep, root, *compiler, "--cache", tmp_path / "cache")
+    own = [p for p in answer["programs"] if p["variant"] == "99_mine"]
+    assert [p["status"] for p in own] == ["ok"] * len(ARCHS)
+    assert "99_mine" not in bench("list", "variants").stdout
+
+
+def test_rung_that_does_not_compile(tmp_path: Path, root: Path, compiler: list[str]) -> None:
+    (root / "kernels" / "mlp_infer" / "98_broken.cu").write_text(
+        '#include "mlp_infer.cuh"\nLAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};\n'
+        "MLP_INFER { y[0] = no_such_thing; }\n",
+        encoding="utf-8",
+    )
+    answer = compile_json(
+        ladder(tmp_path), root, *compiler, "--cache", tmp_path / "cache", expect=1
+    )
+    broken = [p for p in answer["programs"] if p["variant"] == "98_broken"]
+    assert answer["failed"] == len(broken) == len(ARCHS)
+    for program in broken:
+        assert program["status"] == "failed"
+        assert "98_broken.cu" in program["reason"]
+        assert "no_such_thing" in program["reason"]
+    others = [p for p in answer["programs"] if p["variant"] != "98_broken"]
+    for program in others:
+        assert program["status"] == ("skipped" if of_other_dtype(program["variant"]) else "ok")
+
+
+def test_rung_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[str]) -> None:
+    (root / "kernels" / "mlp_infer" / "97_picky.cu").write_text(
+        '#include "mlp_infer.cuh"\n#if BATCH < 64\n#error SKIP: needs 64 samples\n#endif\n'
+        "LAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};\nMLP_INFER { y[0] = 0; }\n",
+        encoding="utf-8",
+    )
+    answer = compile_json(ladder(tmp_path), root, *compiler, "--cache", tmp_path / "cache")
+    picky = [p for p in answer["programs"] if p["variant"] == "97_picky"]
+    assert len(picky) == len(BATCHES) * len(ARCHS)
+    for program in picky:
+        small = "BATCH=1" in program["defines"]
+        assert program["status"] == ("skipped" if small else "ok")
+        if small:
+            assert "needs 64 samples" in program["reason"]
+
+
+def test_architecture_that_nobody_knows(tmp_path: Path, compiler: list[str]) -> None:
+    done = bench(
+        "compile",
+        ladder(tmp_path),
+        "--arch",
+        "sm_90,sm_399",
+        "--json",
+        "--quiet",
+        "--cache",
+        tmp_path / "cache",
+        *compiler,
+    )
+    programs = json.loads(done.stdout)["programs"]
+    unknown = [p for p in programs if p["arch"] == "sm_399"]
+    assert unknown
+    assert {p["status"] for p in unknown} == {"skipped"}
+    assert all("sm_399" in p["reason"] for p in unknown)
+
+
+def test_no_compiler_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    done = bench(
+        "compile",
+        ladder(tmp_path),
+        "--arch",
+        "sm_90",
+        expect=2,
+        BENCH_NVRTC="/no/such/library",
+        PATH="/no/such/folder",
+    )
+    assert "BENCH_NVRTC" in done.stderr

@@ -1,0 +1,234 @@
+"""Runs that end early, go on later, or are shared out: no case twice, none lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import (
+    BENCH,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    null_sweep,
+    read_cases,
+    read_header,
+    read_lines,
+    write_sweep,
+)
+
+WORK_NS = [1000, 2000, 3000]
+N_CASES = 6
+
+
+def sweep_of(folder: Path) -> Path:
+    return null_sweep(folder / "s.json", ["steady", "noisy"], WORK_NS)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the same sweep, run in one go."""
+    folder = tmp_path_factory.mktemp("whole")
+    bench("run", sweep_of(folder), "--out", folder / "run")
+    return folder / "run"
+
+
+def cut(run: Path, n_lines: int, half_line: str = "") -> list[dict[str, Any]]:
+    """Leave what an interrupted run would have left; return the lines that stay."""
+    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "cases.jsonl").write_text("".join(lines[:n_lines]) + half_line, encoding="utf-8")
+    header = read_header(run)
+    header["finished"] = None
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    (run / "timings.csv").unlink()
+    return [json.loads(line) for line in lines[:n_lines]]
+
+
+@pytest.mark.parametrize("n_lines", [0, 1, 3, N_CASES])
+@pytest.mark.parametrize("half_line", ["", '{"schema": 1, "id": "null/null/ste'])
+def test_resume_runs_what_is_missing(
+    whole: Path, tmp_path: Path, n_lines: int, half_line: str
+) -> None:
+    sweep, run = sweep_of(tmp_path), tmp_path / "run"
+    run.mkdir()
+    for name in ("run.json", "cases.jsonl", "timings.csv"):
+        (run / name).write_bytes((whole / name).read_bytes())
+    kept = cut(run, n_lines, half_line)
+    done = bench("run", sweep, "--out", run, "--resume")
+    assert ("was half-written: dropped" in done.stderr) == bool(half_line)
+    assert read_lines(run)[:n_lines] == kept  # untouched, to the last sample
+    assert set(read_cases(run)) == set(read_cases(whole))
+    assert read_header(run)["finished"]
+    assert (run / "timings.csv").exists()
+
+
+def test_line_that_lacks_its_end_only_is_kept(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("run.json", "cases.jsonl", "timings.csv"):
+        (run / name).write_bytes((whole / name).read_bytes())
+    last = read_lines(run)[3]
+    cut(run, 3, json.dumps(last))
+    bench("run", sweep_of(tmp_path), "--out", run, "--resume")
+    assert read_lines(run)[3] == last
+    assert set(read_cases(run)) == set(read_cases(whole))
+
+
+def test_resume_of_a_finished_run_measures_nothing(whole: Path, tmp_path: Path) -> None:
+    before = (whole / "cases.jsonl").read_bytes()
+    bench("run", sweep_of(tmp_path), "--out", whole, "--resume")
+    assert (whole / "cases.jsonl").read_bytes() == before
+
+
+def test_resume_wants_the_same_seed(whole: Path, tmp_path: Path) -> None:
+    done = bench("run", sweep_of(tmp_path), "--out", whole, "--resume", "--seed", "7", expect=2)
+    assert "was made with --seed 42" in done.stderr
+
+
+def test_damaged_line_is_an_error_with_its_number(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_bytes((whole / "run.json").read_bytes())
+    lines = (whole / "cases.jsonl").read_bytes().splitlines(keepends=True)
+    damaged = b"".join([lines[0], lines[1][:50] + b"\n", *lines[2:]])
+    (run / "cases.jsonl").write_bytes(damaged)
+    done = bench("run", sweep_of(tmp_path), "--out", run, "--resume", expect=2)
+    assert f"{run}/cases.jsonl:2: not a JSON object" in done.stderr
+    assert (run / "cases.jsonl").read_bytes() == damaged
+
+
+def test_existing_run_is_left_alone(whole: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in whole.iterdir()}
+    done = bench("run", sweep_of(tmp_path), "--out", whole, expect=2)
+    assert f"{whole} holds a run already" in done.stderr
+    assert {path.name: path.read_bytes() for path in whole.iterdir()} == before
+
+
+# ---- Ctrl-C -----------------------------------------------------------------------------------
+
+
+def processes_with(marker: str) -> list[int]:
+    """Find processes whose environment holds the marker: bench and all that it started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:  # it has ended, or is not ours
+            continue
+        if marker.encode() in environment and state != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def wait_until(condition: Any) -> bool:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_keeps_what_is_finished(
+    tmp_path: Path, signal_number: signal.Signals
+) -> None:
+    run = tmp_path / "run"
+    many = [1000 + i for i in range(200)]
+    sweep = null_sweep(tmp_path / "many.json", ["steady"], many)
+    marker = f"BENCH_TEST_MARKER={run}"
+    name, value = marker.split("=")
+    with subprocess.Popen(
+        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        text=True,
+        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        journal = run / "cases.jsonl"
+        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
+        assert len(processes_with(marker)) >= 2  # itself and a worker
+        process.send_signal(signal_number)
+        _, said = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
+    assert "interrupted" in said
+    assert f"--resume --out {run}" in said
+    assert wait_until(lambda: not processes_with(marker))
+    kept = read_lines(run)
+    assert 2 <= len(kept) < len(many)
+    assert all(case["status"] == "ok" for case in kept)
+    assert read_header(run)["finished"] is None
+    # Now a smaller sweep with the same cases in front: it goes on after them.
+    shorter = null_sweep(tmp_path / "shorter.json", ["steady"], many[: len(kept) + 2])
+    bench("run", shorter, "--resume", "--out", run)
+    assert read_lines(run)[: len(kept)] == kept
+    assert len(read_cases(run)) == len(kept) + 2
+
+
+def test_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    sweep = null_sweep(tmp_path / "hang.json", ["hang"], [1000])
+    marker = f"BENCH_TEST_MARKER={run}"
+    name, value = marker.split("=")
+    with subprocess.Popen(
+        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert wait_until(lambda: len(processes_with(marker)) >= 2)
+        process.kill()
+    assert wait_until(lambda: not processes_with(marker))
+
+
+# ---- shards -----------------------------------------------------------------------------------
+
+
+def test_shards_make_the_whole(whole: Path, tmp_path: Path) -> None:
+    sweep = sweep_of(tmp_path)
+    shards = [tmp_path / str(i) for i in (1, 2)]
+    for i, shard in enumerate(shards, start=1):
+        bench("run", sweep, "--out", shard, "--shard", f"{i}/2")
+    parts = [set(read_cases(shard)) for shard in shards]
+    assert parts[0].isdisjoint(parts[1])
+    # Contenders of one group are compared with each other: they stay together.
+    for part in parts:
+        assert part
+        groups = {name.rpartition("/")[2] for name in part}
+        assert part == {f"null/null/{v}/{g}" for v in ("steady", "noisy") for g in groups}
+    done = bench("merge", tmp_path / "merged", *shards)
+    assert done.stdout == f"{tmp_path / 'merged'}\n"
+    merged = read_cases(tmp_path / "merged")
+    assert set(merged) == set(read_cases(whole))
+    for shard in shards:
+        for name, case in read_cases(shard).items():
+            assert merged[name] == case
+    assert (tmp_path / "merged" / "timings.csv").exists()
+    assert read_header(tmp_path / "merged")["finished"]
+
+
+def test_shards_can_be_resumed(tmp_path: Path) -> None:
+    sweep, shard = sweep_of(tmp_path), tmp_path / "2"
+    bench("run", sweep, "--out", shard, "--shard", "2/2")
+    n_all = len(read_cases(shard))
+    cut(shard, 1)
+    bench("run", sweep, "--out", shard, "--shard", "2/2", "--resume")
+    assert len(read_cases(shard)) == n_all
+    assert read_header(shard)["finished"]
+
+
+def test_shard_beyond_the_last_group_is_empty(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path / "s.json", "null", [{"engine": "null", "variants": ["steady"]}])
+    bench("run", sweep, "--out", tmp_path / "run", "--shard", "2/2")
+    assert read_lines_or_none(tmp_path / "run") == []
+
+
+def read_lines_or_none(run: Path) -> list[dict[str, Any]]:
+    return read_lines(run) if (run / "cases.jsonl").stat().st_size else []

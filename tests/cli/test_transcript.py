@@ -1,0 +1,132 @@
+"""The worker protocol as it is spoken: tests/fixtures/transcript.jsonl, said to real workers.
+
+"<text>" and "<number>" in an answer stand for what depends on the machine, "<folder>" in a request
+for a folder that is there. docs/worker-protocol.md ends with the same transcript.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import BENCH, FIXTURES, ROOT, TIMEOUT_S
+
+DOCUMENT = ROOT / "docs" / "worker-protocol.md"
+Exchange = dict[str, Any]
+
+
+def read_transcript() -> list[list[Exchange]]:
+    """One list of lines for each worker: its start, what is said, its end."""
+    text = (FIXTURES / "transcript.jsonl").read_text(encoding="utf-8")
+    sessions: list[list[Exchange]] = []
+    for line in map(json.loads, text.splitlines()):
+        if "start" in line:
+            sessions.append([])
+        sessions[-1].append(line)
+    return sessions
+
+
+SESSIONS = read_transcript()
+
+
+def as_line(request: Any) -> str:
+    """Give the request as it is sent: an object, or a text that is none."""
+    if isinstance(request, str):
+        return request
+    return json.dumps(request, ensure_ascii=False, separators=(",", ":"))
+
+
+def fits(found: Any, expected: Any) -> bool:
+    if expected == "<text>":
+        return isinstance(found, str) and found != ""
+    if expected == "<number>":
+        return isinstance(found, (int, float)) and not isinstance(found, bool) and found >= 0
+    if isinstance(expected, dict):
+        return (
+            isinstance(found, dict)
+            and found.keys() == expected.keys()
+            and all(fits(found[key], value) for key, value in expected.items())
+        )
+    if isinstance(expected, list):
+        return (
+            isinstance(found, list)
+            and len(found) == len(expected)
+            and all(itertools.starmap(fits, zip(found, expected, strict=True)))
+        )
+    return found == expected
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session[0]["start"])
+def test_replay(session: list[Exchange], tmp_path: Path) -> None:
+    _, *arguments = session[0]["start"].split()
+    exchanges = session[1:-1]
+    lines = [
+        as_line(exchange["request"]).replace("<folder>", str(tmp_path)) for exchange in exchanges
+    ]
+    # Where nobody says bye, the end of its stdin ends the worker.
+    done = subprocess.run(
+        [BENCH, *arguments],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(exchanges)
+    for exchange, answer in zip(exchanges, answers, strict=True):
+        assert fits(answer, exchange["answer"]), f"{exchange['request']}: {answer}"
+    assert done.returncode == session[-1]["exit"]
+    assert (tmp_path / "y.npy").exists()
+
+
+def test_every_op_and_status_is_in_the_transcript() -> None:
+    exchanges = [line for session in SESSIONS for line in session if "request" in line]
+    requests = [line["request"] for line in exchanges if isinstance(line["request"], dict)]
+    assert {request["op"] for request in requests} >= {
+        "hello",
+        "open",
+        "output",
+        "sample",
+        "close",
+        "bye",
+    }
+    assert {line["answer"]["status"] for line in exchanges} == {"ok", "skipped", "failed"}
+
+
+def as_shown(sessions: list[list[Exchange]]) -> Iterator[str]:
+    for session in sessions:
+        yield f"$ {session[0]['start']}"
+        for exchange in session[1:-1]:
+            yield f"> {as_line(exchange['request'])}"
+            yield f"< {as_line(exchange['answer'])}"
+        yield f"[exit {session[-1]['exit']}]"
+
+
+def test_document_shows_the_transcript() -> None:
+    _, title, rest = DOCUMENT.read_text(encoding="utf-8").partition("\n## Transcript\n")
+    assert title, 'docs/worker-protocol.md has no section "Transcript"'
+    shown = rest.split("```")[1].removeprefix("text\n").splitlines()
+    assert shown == list(as_shown(SESSIONS))
+
+
+def test_what_does_not_fit() -> None:
+    for found, expected in [
+        ("", "<text>"),
+        (5, "<text>"),
+        ("5", "<number>"),
+        (True, "<number>"),
+        (-1, "<number>"),
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ({}, {"a": 1}),
+        ([1, 2], [1]),
+        ([], ["<number>"]),
+        (1, 2),
+        (None, {}),
+    ]:
+        assert not fits(found, expected)

@@ -1,0 +1,210 @@
+/* Sections of the report, printed by themselves from runs whose truth is planted. */
+#include "planted_run.h"
+#include "report.h"
+#include "report_page.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+typedef void section_t(const page_t *page);
+
+/* What the section prints; the caller frees it. */
+static char *printed(section_t *section, const run_record_t *run) {
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    run_record_t shown = *run;
+    shown.folder = (char[]){"/nowhere/planted"};
+    page_t page = {.out = out, .run = &shown, .root = "/nowhere", .folder = "."};
+    section(&page);
+    fclose(out);
+    return text;
+}
+
+static void all_findings(const page_t *page) {
+    family_list_t families = families_of(page->run, "mlp_infer");
+    for (size_t i = 0; i < families.n; i++)
+        mlp_infer_findings(page, &families.items[i]);
+    family_list_free(&families);
+}
+
+static void all_tables(const page_t *page) {
+    family_list_t families = families_of(page->run, "mlp_infer");
+    for (size_t i = 0; i < families.n; i++)
+        mlp_infer_tables(page, &families.items[i]);
+    family_list_free(&families);
+}
+
+static void assert_has(const char *text, const char *part) {
+    if (strstr(text, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void assert_has_not(const char *text, const char *part) {
+    if (strstr(text, part) != NULL)
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+/* A case of the device's calibration with one phase of 160 equal samples. */
+static void plant_gauge(run_record_t *run, const char *workload, const char *variant, int64_t bytes,
+                        const char *phase_name, double median_ns) {
+    case_t spec = {.id = mem_format("%s/cuda/%s", workload, variant),
+                   .workload = mem_text(workload),
+                   .engine = mem_text("cuda"),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text(variant),
+                   .dtype = mem_text("f32")};
+    case_add_param(&spec, "bytes", &(value_t){.kind = VALUE_INT, .integer = bytes});
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    double samples[160];
+    for (size_t i = 0; i < 160; i++)
+        samples[i] = median_ns;
+    phase_t *phase = result_add_phase(&result, phase_name, CLOCK_DEVICE);
+    phase_add_round(phase, samples, 160);
+    phase_summarise(phase);
+    mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+    run->cases[run->n_cases++] = result;
+}
+
+static void device_is_told_by_rates_and_floors(void **state) {
+    (void)state;
+    run_record_t run = {.name = mem_text("planted")};
+    plant_gauge(&run, "device", "copy", 1000000000, "kernel", 500e3);
+    plant_gauge(&run, "device", "01_read", 16000000, "kernel", 2e3);
+    plant_gauge(&run, "null", "01_empty", 0, "event_pair", 1250);
+    char *text = printed(section_device, &run);
+    assert_has(text, "## The device, measured in this run");
+    assert_has(text, "| DRAM, copying 1.00 GB       | 4.00 TB/s |"); /* read and written */
+    assert_has(text, "| L2, reading 16.0 MB         | 8.00 TB/s |"); /* read only */
+    assert_has(text, "1.25 µs – 1.25 µs |     160 |");
+    free(text);
+    text = printed(section_cases, &run); /* they are no cases of interest */
+    assert_has(text, "No case of a workload has ended in this run.");
+    free(text);
+    run_free(&run);
+    run = plant_ratios((double[]){2}, 1);
+    text = printed(section_device, &run);
+    assert_string_equal(text, "");
+    free(text);
+    run_free(&run);
+}
+
+static void environment_says_each_thing_once(void **state) {
+    (void)state;
+    run_record_t run = {.name = mem_text("planted")};
+    environment_t *env = &run.environment;
+    environment_set(env, "versions.pytorch", "2.11.0");
+    environment_set(env, "gpu.kind", "cuda");
+    environment_set(env, "gpu.name", "Some GPU");
+    environment_set_number(env, "gpu.memory_bytes", 150e9);
+    environment_set_number(env, "gpu.clock_max_mhz", 1980);
+    environment_set_number(env, "gpu.clock_mhz", 1980);
+    environment_set_flag(env, "gpu.ecc", true);
+    environment_set_flag(env, "git.dirty", false);
+    environment_set(env, "workers.pytorch-cuda.torch", "2.11.0");
+    environment_set(env, "workers.pytorch-cuda.numpy", "2.5.2");
+    environment_set(env, "workers.pytorch-cpu.numpy", "2.5.2");
+    environment_set(env, "host.something_new", "a | b");
+    char *text = printed(section_environment, &run);
+    assert_has(text, "Some GPU, 150 GB of memory, SM clock up to 1980 MHz |");
+    assert_has(text, "| ECC on ");
+    assert_has(text, "| uncommitted changes: no ");
+    assert_has(text, "| Worker pytorch-cuda | numpy 2.5.2 ");
+    assert_has(text, "something new a \\| b");
+    assert_has_not(text, "pytorch-cpu");
+    assert_has_not(text, "torch 2.11.0");
+    assert_has_not(text, "kind");
+    free(text);
+    run_free(&run);
+}
+
+static void side_without_times_is_one_sentence(void **state) {
+    (void)state;
+    run_record_t run = {.name = mem_text("planted")};
+    plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1, CASE_SKIPPED, "no GPU"}, 1);
+    plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1, CASE_FAILED, "no GPU"}, 1);
+    plant(&run, (planted_t){"cpu", "cpu", "omp", 1, 500, CASE_OK, NULL}, 2);
+    plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 1000, CASE_OK, NULL}, 3);
+    char *text = printed(all_findings, &run);
+    assert_has(text, "Nothing was measured on the GPU: none of the 2 cases has a valid time.");
+    assert_has(text, "C is **2.0");
+    free(text);
+    text = printed(all_tables, &run);
+    assert_has_not(text, "on the GPU");
+    free(text);
+    error_t err = ERROR_INIT;
+    assert_int_equal(report_headline(&run, &text, &err), STATUS_OK);
+    assert_has(text,
+               "mlp_infer 4-5-1, f32, on the GPU: no case has a time (1 skipped, 1 failed)\n");
+    assert_has_not(text, "Best CUDA");
+    assert_has(text, "Best C");
+    free(text);
+    run_free(&run);
+}
+
+static void other_contenders_stand_beside_both_sides(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
+    char *text = printed(all_findings, &run);
+    assert_has(text, "**Other contenders**");
+    assert_has(text, "at batch 1 mine-cuda jit takes 4.0");
+    free(text);
+    text = printed(all_tables, &run);
+    assert_has(text, "Others' best");
+    assert_has(text, "| mine-cuda jit |");
+    free(text);
+    run_free(&run);
+}
+
+static phase_t *plant_device_phase(case_result_t *result, const char *name, double median_ns) {
+    plant_phase(result, name, median_ns, 3);
+    phase_t *phase = &result->phases[result->n_phases - 1];
+    phase->clock = CLOCK_DEVICE;
+    return phase;
+}
+
+/* PyTorch's forward by the host's clock is 2000 ns, by the device's 1000. */
+static void computation_is_compared_by_one_clock(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){4}, 1);
+    for (size_t i = 0; i < run.cases[0].n_phases; i++)
+        if (strcmp(run.cases[0].phases[i].name, "kernel") == 0)
+            run.cases[0].phases[i].clock = CLOCK_DEVICE;
+    plant_device_phase(&run.cases[1], "forward_device", 1000);
+    char *text = printed(all_findings, &run);
+    assert_has(text, "kernel, device clock) against ");
+    assert_has(text, "forward_device, device clock).\n");
+    assert_has_not(text, "host clock");
+    free(text);
+    plant_device_phase(&run.cases[0], "kernel_graph", 300);
+    text = printed(all_tables, &run);
+    assert_has(text, "#### The times of a kernel");
+    assert_has_not(text, "kernel_cold");
+    free(text);
+    plant_device_phase(&run.cases[0], "kernel_cold", 700);
+    text = printed(all_tables, &run);
+    assert_has(text, "#### The four times of a kernel");
+    assert_has(text, "| kernel_cold |");
+    free(text);
+    run_free(&run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_is_told_by_rates_and_floors),
+        cmocka_unit_test(environment_says_each_thing_once),
+        cmocka_unit_test(side_without_times_is_one_sentence),
+        cmocka_unit_test(other_contenders_stand_beside_both_sides),
+        cmocka_unit_test(computation_is_compared_by_one_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
