@@ -63,7 +63,11 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
         stopping->earlier_frac = frac;
         stopping->look_at *= 2;
     }
-    if (stopping->spent_s >= measure->time_limit_s || stopping->rounds >= STOPPING_MOST_ROUNDS)
+    /* An interval over fewer rounds than the least says nothing: a slow case may take longer for
+     * them. */
+    double limit_s =
+        measure->time_limit_s * (stopping->rounds < measure->min_rounds ? STOPPING_PATIENCE : 1);
+    if (stopping->spent_s >= limit_s || stopping->rounds >= STOPPING_MOST_ROUNDS)
         return STOP_TIME_LIMIT;
     return STOP_NONE;
 }

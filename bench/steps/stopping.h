@@ -5,7 +5,7 @@
 #include "nouns/result.h"
 #include "steps/sweep.h"
 
-enum { STOPPING_MOST_ROUNDS = 64 };
+enum { STOPPING_MOST_ROUNDS = 64, STOPPING_PATIENCE = 4 };
 
 typedef struct stopping {
     const measure_options_t *measure;
