@@ -1,5 +1,6 @@
 #include "engines/host.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,18 @@ const char *host_cpu_name(char text[HOST_TEXT]) {
     if (file != NULL)
         fclose(file);
     return text;
+}
+
+double host_available_bytes(void) {
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[256];
+    double kib = NAN;
+    while (file != NULL && isnan(kib) && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1)
+            kib = NAN;
+    if (file != NULL)
+        fclose(file);
+    return kib * 1024;
 }
 
 static void governor(environment_t *env) {

@@ -7,6 +7,8 @@
 enum { HOST_TEXT = 128 };
 
 const char *host_cpu_name(char text[HOST_TEXT]); /* "unknown CPU" when /proc does not say */
+/* Memory that a program can still get without swapping, in bytes; NaN when /proc does not say. */
+double host_available_bytes(void);
 /* host.name, host.os, host.cpu, host.cores, host.governor, host.load, host.memory_bytes. */
 void host_describe(environment_t *env);
 

@@ -136,6 +136,9 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     if (session->skipped)
         return error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s",
                          request->spec->dtype, request->spec->variant);
+    session->skipped = true;
+    TRY(mlp_data_room(request->spec, 1, err));
+    session->skipped = false;
     state_t *s = mem_zeroed(1, sizeof *s);
     s->data = mlp_data_take(request->spec, request->seed);
     for (size_t l = 0; l <= s->data->n_layers; l++)

@@ -122,6 +122,9 @@ static void close_case(session_t *session) {
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
     if (request->cubin == NULL)
         return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
+    session->skipped = true;
+    TRY(mlp_data_room(request->spec, is(request->spec, "copy", "pageable") ? 1 : 2, err));
+    session->skipped = false;
     mlp_cuda_t *s = mem_zeroed(1, sizeof *s);
     s->gpu = session->engine;
     s->data = mlp_data_take(request->spec, request->seed);

@@ -1,8 +1,10 @@
 #include "workloads/mlp_infer_data.h"
 
+#include "engines/host.h"
 #include "ground/half.h"
 #include "ground/memory.h"
 #include "ground/rng.h"
+#include "ground/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,6 +66,20 @@ static mlp_data_t *make(const mlp_data_t *shape) {
     if (data->f16)
         round_to_f16(data);
     return data;
+}
+
+status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
+    const value_t *layers = case_param(spec, "layers");
+    double n_in = (double)layers->ints[0], n_out = (double)layers->ints[layers->n_ints - 1];
+    /* Inputs in float32 (and f16); outputs up to float64, as the oracle's are. */
+    double per_sample = n_in * (sizeof(float) + sizeof(uint16_t)) + n_out * sizeof(double);
+    double need = copies * (double)case_param_int(spec, "batch", 1) * per_sample;
+    double room = host_available_bytes();
+    if (!(need > room)) /* also when the room is not known */
+        return STATUS_OK;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",
+                     units_bytes(a, need), units_bytes(b, room));
 }
 
 const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {

@@ -27,6 +27,10 @@ typedef struct mlp_data {
     struct mlp_data *next;
 } mlp_data_t;
 
+/* Would inputs and outputs of this case fit into what is free of the host's memory, `copies` times?
+ * Otherwise fails with both numbers. */
+status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err);
+
 /* Every take needs a release; the last one frees. Not for several threads at once. */
 const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed);
 void mlp_data_release(const mlp_data_t *data);
