@@ -24,7 +24,6 @@ Phases on a GPU: (`init`), `h2d`, `forward`, `d2h`, each ended by a synchronisat
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeGuard
@@ -34,6 +33,7 @@ import torch
 from torch import Tensor, nn
 
 import philox
+from capturing import capture, poison, run_on_side_stream, with_code_of_its_own
 from device import Device
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
@@ -195,7 +195,7 @@ class Eager:
 
     def _run_poisoned(self, probe: Probe) -> np.ndarray:
         with self.grad_mode():
-            _poison(self._outputs())
+            poison(self._outputs())
         self._device.synchronize()
         return probe().output.detach().float().numpy().copy()
 
@@ -238,7 +238,7 @@ class Compiled(Inference):
 
         # One batch size a case, so nothing is gained by code that serves several.
         compiled = torch.compile(
-            _with_code_of_its_own(forward), mode="max-autotune", fullgraph=True, dynamic=False
+            with_code_of_its_own(forward), mode="max-autotune", fullgraph=True, dynamic=False
         )
         with self.grad_mode():
             x = self._upload()
@@ -255,10 +255,10 @@ class Graph(Inference):
 
     def _prepare_forward(self, model: nn.Module) -> Forward:
         with self.grad_mode():
-            self._run_on_side_stream(lambda: model(self._upload()))
+            run_on_side_stream(lambda: model(self._upload()))
             start_ns = now_ns()
-            forward_graph, y = _capture(lambda: model(self._x))
-            self._whole_graph, self._y_whole = _capture(lambda: self._whole(model))
+            forward_graph, y = capture(lambda: model(self._x))
+            self._whole_graph, self._y_whole = capture(lambda: self._whole(model))
             self.once_ns["capture"] = now_ns() - start_ns
         # Graphs hold addresses, not references: without this, the weights would be freed.
         self._model = model
@@ -280,20 +280,6 @@ class Graph(Inference):
 
     def _outputs(self) -> list[Tensor]:
         return [*super()._outputs(), self._y_whole]
-
-    @staticmethod
-    def _run_on_side_stream(work: Callable[[], Any]) -> None:
-        """Run what is about to be captured, so that libraries set themselves up outside the graph.
-
-        On a stream of its own, as PyTorch's notes on CUDA graphs ask for.
-        """
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                work()
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
 
 
 MODES: dict[str, type[Eager]] = {
@@ -341,32 +327,3 @@ def _batch_and_layers(params: Mapping[str, Any]) -> tuple[int, list[int]]:
 
 def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _with_code_of_its_own(function: Forward) -> Forward:
-    """Return a copy of a function with a code object that no other function has.
-
-    PyTorch's compiler files its results under the code object and gives up after eight of them; a
-    sweep over batch sizes has more.
-    """
-    assert isinstance(function, types.FunctionType)
-    return types.FunctionType(
-        function.__code__.replace(),
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-
-
-def _poison(outputs: list[Tensor]) -> None:
-    for y in outputs:
-        # All bits set is a NaN. Detached, because autograd has no say in this.
-        y.detach().view(torch.uint8).fill_(0xFF)
-
-
-def _capture(work: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = work()
-    return graph, result

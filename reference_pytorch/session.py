@@ -15,6 +15,7 @@ import torch
 
 import protocol
 from device import DEVICES, out_of_memory_reason
+from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
 from protocol import Answer, CaseRequest, CaseSpec
 from timing import Mark, no_mark, now_ns, take_round
@@ -24,6 +25,7 @@ ENGINE = "pytorch"
 
 WORKLOADS: dict[str, Workload[Any]] = {
     "mlp_infer": MlpInfer(),
+    "linreg_train": LinregTrain(),
 }
 
 

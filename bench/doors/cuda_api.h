@@ -26,6 +26,7 @@ enum {
     CU_ERROR_NO_DEVICE = 100,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
+    CU_EVENT_NO_TIMING = 2,
     CU_CAPTURE_THREAD_LOCAL = 1,
     CU_HOST_ALLOC_PORTABLE = 1,
     CU_HOST_ALLOC_DEVICEMAP = 2,
@@ -36,7 +37,27 @@ enum {
     CU_ATTRIBUTE_MINOR = 76,
     CU_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    CU_LAUNCH_COOPERATIVE = 2,
+    CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
 };
+
+/* CUlaunchAttribute: an attribute and its value, of which only the flags are used here. */
+typedef struct cu_launch_attribute {
+    int id;
+    int reserved;
+    union {
+        int flag;
+        char bytes[64];
+    } value;
+} cu_launch_attribute_t;
+
+/* CUlaunchConfig */
+typedef struct cu_launch_config {
+    unsigned grid[3], block[3], dynamic_shared;
+    cu_stream_t stream;
+    cu_launch_attribute_t *attributes;
+    unsigned n_attributes;
+} cu_launch_config_t;
 
 typedef struct cuda_api {
     cu_result_t (*init)(unsigned flags);
@@ -75,9 +96,12 @@ typedef struct cuda_api {
     cu_result_t (*launch)(cu_function_t, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, cu_stream_t, void **arguments,
                           void **extra);
+    cu_result_t (*launch_ex)(const cu_launch_config_t *, cu_function_t, void **arguments,
+                             void **extra); /* may be NULL */
     cu_result_t (*stream_create)(cu_stream_t *, unsigned flags);
     cu_result_t (*stream_destroy)(cu_stream_t);
     cu_result_t (*stream_sync)(cu_stream_t);
+    cu_result_t (*stream_wait)(cu_stream_t, cu_event_t, unsigned flags);
     cu_result_t (*capture_begin)(cu_stream_t, int mode);
     cu_result_t (*capture_end)(cu_stream_t, cu_graph_t *);
     cu_result_t (*graph_instantiate)(cu_graph_exec_t *, cu_graph_t, unsigned long long flags);

@@ -26,7 +26,8 @@ typedef struct probe {
 
 typedef struct session_ops {
     const char *workload;
-    /* Make session->state, declare phases in session->recorder, fill probes, once and resources.
+    /* Make session->state, declare phases in session->recorder, fill probes, once and resources,
+     * and results_json where there is something to tell.
      * Where the case cannot apply, set session->skipped and return a failure with the reason. On
      * failure nothing is left to close. */
     status_t (*open)(session_t *session, const open_request_t *request, error_t *err);
@@ -49,6 +50,8 @@ struct session {
     named_ns_t once[SESSION_MAX_ONCE]; /* names are static */
     size_t n_once;
     resources_t resources; /* what only the worker can know; code_hash and arch are static here */
+    char *results_json; /* what the case leaves at close, a JSON object; NULL for {}; freed by the
+                           worker */
     bool skipped;
 };
 

@@ -23,7 +23,7 @@ static void stop(void *state) {
     free(state);
 }
 
-static const session_ops_t *const WORKLOADS[] = {&mlp_infer_cuda, &null_cuda, &device_copy_cuda,
-                                                 NULL};
+static const session_ops_t *const WORKLOADS[] = {&mlp_infer_cuda, &linreg_train_cuda, &null_cuda,
+                                                 &device_copy_cuda, NULL};
 
 const engine_t engine_cuda = {.name = "cuda", .start = start, .stop = stop, .workloads = WORKLOADS};

@@ -147,6 +147,12 @@ status_t gpu_room(gpu_t *gpu, double bytes, error_t *err) {
                      units_bytes(all, (double)total_bytes));
 }
 
+/* A multiprocessor holds 64 warps (48 on sm_86 and sm_89, 32 on sm_75). */
+double gpu_occupancy(const gpu_t *gpu, int blocks, unsigned threads) {
+    double most = gpu->arch == 75 ? 32 : gpu->arch == 86 || gpu->arch == 89 ? 48 : 64;
+    return blocks * (double)((threads + 31) / 32) / most;
+}
+
 static status_t load_function(gpu_t *gpu, const char *image, const char *entry,
                               gpu_kernel_t *kernel, error_t *err) {
     CUDA(module_load(&kernel->module, image));
@@ -159,10 +165,7 @@ static status_t load_function(gpu_t *gpu, const char *image, const char *entry,
     int blocks = 0;
     CUDA(occupancy(&blocks, kernel->function, (int)kernel->launch.threads,
                    kernel->launch.dynamic_shared));
-    /* Warps that fit over the 64 (48 on sm_86 and sm_89, 32 on sm_75) that a multiprocessor holds.
-     */
-    double most = gpu->arch == 75 ? 32 : gpu->arch == 86 || gpu->arch == 89 ? 48 : 64;
-    kernel->occupancy_frac = blocks * (double)((kernel->launch.threads + 31) / 32) / most;
+    kernel->occupancy_frac = gpu_occupancy(gpu, blocks, kernel->launch.threads);
     return STATUS_OK;
 }
 

@@ -43,6 +43,9 @@ status_t gpu_elapsed(gpu_t *gpu, unsigned from, unsigned to, double *ns, error_t
 /* Is there room for `bytes` more on the device? Otherwise fails with both numbers. */
 status_t gpu_room(gpu_t *gpu, double bytes, error_t *err);
 
+/* Warps of `blocks` blocks over those that a multiprocessor holds. */
+double gpu_occupancy(const gpu_t *gpu, int blocks, unsigned threads);
+
 typedef struct gpu_kernel {
     cu_module_t module;
     cu_function_t function;

@@ -15,4 +15,32 @@ typedef struct launch {
     uint32_t weights;
 } launch_t;
 
+enum stage_when {
+    STAGE_ONCE = 0,
+    STAGE_TRAINING = 1,
+    STAGE_EPOCH = 2,
+    STAGE_LOSS = 3,
+    STAGE_AFTER = 4
+};
+
+enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2, STAGE_SPLIT = 4 };
+
+typedef struct stage {
+    char entry[24];
+    uint32_t when;
+    uint32_t flags;
+    uint32_t threads;
+    uint32_t items_per_block;
+    uint32_t blocks_per_sm;
+    uint32_t max_blocks;
+    uint32_t dynamic_shared;
+} stage_t;
+
+typedef struct plan {
+    uint32_t streams;
+    uint32_t graph;
+    uint32_t algorithmic;
+    uint32_t scratch_per_item;
+} plan_t;
+
 #endif

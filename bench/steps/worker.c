@@ -130,6 +130,7 @@ static json_t *open_answer(const session_t *session) {
 static void free_session(session_t *session) {
     recorder_free(&session->recorder);
     case_free(&session->spec);
+    free(session->results_json);
     free(session);
 }
 
@@ -279,12 +280,15 @@ static void drop_session(worker_t *worker, size_t index) {
 static json_t *on_close(worker_t *worker, const json_t *request, error_t *err) {
     size_t index;
     const char *id = json_string_value(json_object_get(request, "id"));
-    if (find_session(worker, id, &index) == NULL) {
+    const session_t *session = find_session(worker, id, &index);
+    if (session == NULL) {
         error_set(err, STATUS_FAILED, "no open case \"%s\"", id);
         return NULL;
     }
+    const char *own = session->results_json != NULL ? session->results_json : "{}";
+    json_t *results = json_loads(own, 0, NULL);
     drop_session(worker, index);
-    return json_pack("{s:s, s:{}}", "id", id, "results");
+    return json_pack("{s:s, s:o}", "id", id, "results", results);
 }
 
 static json_t *on_bye(worker_t *worker, const json_t *request, error_t *err) {

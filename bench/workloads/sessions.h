@@ -6,6 +6,7 @@
 #include "engines/engine.h"
 
 extern const session_ops_t mlp_infer_cpu, mlp_infer_cuda;
+extern const session_ops_t linreg_train_cpu, linreg_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
 

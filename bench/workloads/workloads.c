@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const workload_t *const TABLE[] = {&workload_mlp_infer, &workload_null, &workload_device};
+static const workload_t *const TABLE[] = {&workload_mlp_infer, &workload_linreg_train,
+                                          &workload_null, &workload_device};
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
 static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch"};

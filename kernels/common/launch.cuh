@@ -20,3 +20,40 @@ struct launch_t {
 };
 
 #define LAUNCH extern "C" __device__ const launch_t launch
+
+// A rung of several kernels, or of one that is not launched once a sample, defines a table `stages` instead, in the
+// order in which they run, and a `plan` for all of them.
+enum stage_when {
+    STAGE_ONCE = 0,      // as the case is opened: makes the data
+    STAGE_TRAINING = 1,  // once a training: goes through all epochs by itself
+    STAGE_EPOCH = 2,     // in each epoch
+    STAGE_LOSS = 3,      // in epochs whose loss is kept
+    STAGE_AFTER = 4,     // once, behind the training and outside of its time: evaluation
+};
+
+enum stage_flags {
+    STAGE_COOPERATIVE = 1,  // all blocks run at the same time, so that they may wait for each other
+    STAGE_OVERLAPPED = 2,   // may start before the kernel in front of it has ended, and waits for it itself (sm_90)
+    STAGE_SPLIT = 4,        // one launch on each of the plan's streams, each for its part of the items
+};
+
+struct stage_t {
+    char entry[24];           // name of the kernel
+    unsigned when;            // stage_when
+    unsigned flags;           // stage_flags
+    unsigned threads;         // per block
+    unsigned items_per_block; // grid = ceil(items / items_per_block); 0: one block
+    unsigned blocks_per_sm;   // upper bound of the grid, in blocks a multiprocessor; 0: no bound
+    unsigned max_blocks;      // upper bound of the grid; 0: no bound
+    unsigned dynamic_shared;  // bytes
+};
+
+struct plan_t {
+    unsigned streams;          // that STAGE_SPLIT stages run on; 1: the main stream
+    unsigned graph;            // the epochs are captured once and replayed
+    unsigned algorithmic;      // another algorithm with the same result: not compared with the rest of the ladder
+    unsigned scratch_per_item; // bytes of device memory
+};
+
+#define STAGES extern "C" __device__ const stage_t stages[]
+#define PLAN extern "C" __device__ const plan_t plan

@@ -115,7 +115,10 @@ def test_hello_introduces_the_worker(worker):
     answer = worker.hello()
     assert answer["protocol"] == 1
     assert answer["engine"] == "pytorch"
-    assert answer["capabilities"] == {"mlp_infer": ["eager", "inference", "compile", "graph"]}
+    assert answer["capabilities"] == {
+        "mlp_infer": ["eager", "inference", "compile", "graph"],
+        "linreg_train": ["eager", "compile", "graph", "compile_graph"],
+    }
     assert all(isinstance(version, str) for version in answer["versions"].values())
     assert answer["once_ns"]["import"] > 0
     device = answer["device"]

@@ -1,5 +1,5 @@
 /* Host and device share struct launch by layout alone: the text of both headers must declare the
- * same fields in the same order, and the same values for `weights`. */
+ * same fields in the same order, and the same values for its constants; so with stages and plan. */
 #include "engines/launch.h"
 
 #include "ground/fs.h"
@@ -86,6 +86,43 @@ static void test_fields(void **state) {
     free(device);
 }
 
+/* The two spell one type differently: the device's name for it everywhere. */
+static void respell(text_list_t *fields) {
+    for (size_t i = 0; i < fields->n; i++)
+        if (text_starts(fields->items[i], "uint32_t ")) {
+            char *same = mem_format("unsigned %s", fields->items[i] + strlen("uint32_t "));
+            free(fields->items[i]);
+            fields->items[i] = same;
+        }
+}
+
+static void test_tables(void **state) {
+    (void)state;
+    static const struct {
+        const char *host, *device;
+        char separator;
+        size_t n;
+    } TABLES[] = {
+        {"typedef struct stage ", "struct stage_t ", ';', 8},
+        {"typedef struct plan ", "struct plan_t ", ';', 4},
+        {"enum stage_when ", "enum stage_when ", ',', 5},
+        {"enum stage_flags ", "enum stage_flags ", ',', 3},
+    };
+    assert_int_equal(sizeof(stage_t), 24 + 7 * sizeof(uint32_t));
+    assert_int_equal(sizeof(plan_t), 4 * sizeof(uint32_t));
+    for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0]; i++) {
+        char *host = read_text("bench/engines/launch.h");
+        char *device = read_text("kernels/common/launch.cuh");
+        text_list_t host_fields = block(host, TABLES[i].host, TABLES[i].separator);
+        text_list_t device_fields = block(device, TABLES[i].device, TABLES[i].separator);
+        assert_int_equal(host_fields.n, TABLES[i].n);
+        respell(&host_fields);
+        check_same(&host_fields, &device_fields);
+        free(host);
+        free(device);
+    }
+}
+
 static void test_weights(void **state) {
     (void)state;
     char *host = read_text("bench/engines/launch.h");
@@ -102,6 +139,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

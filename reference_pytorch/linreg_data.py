@@ -1,0 +1,100 @@
+"""Parameters and points of `linreg_train`: the bits are those of every other engine.
+
+Each operation on x and y is rounded to float32 by itself, as NumPy does it. Of five points the
+fifth is kept for the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+import philox
+from device import Device
+from protocol import CaseSpec
+from timing import now_ns
+from workload import CaseError
+
+NOISE_STREAM = 1
+TEST_EVERY = 5
+
+# A whole number of test intervals.
+_CHUNK_POINTS = TEST_EVERY << 16
+_MAX_POINTS = 2**31 - 1
+_MAX_EPOCHS = 100_000
+
+
+class Params(NamedTuple):
+    """The parameters of a case."""
+
+    points: int
+    epochs: int
+    rate: float
+
+    @classmethod
+    def of(cls, spec: CaseSpec) -> Params:
+        """Return a case's parameters, having checked them."""
+        for name in spec.params:
+            if name not in cls._fields:
+                raise CaseError(f"params.{name}: unknown; known: {', '.join(cls._fields)}")
+        return cls(
+            _count(spec.params, "points", _MAX_POINTS),
+            _count(spec.params, "epochs", _MAX_EPOCHS),
+            _rate(spec.params.get("rate")),
+        )
+
+
+class Points:
+    """The data set in host memory, made from the seed; cases share and never change it."""
+
+    def __init__(self, points: int, seed: int) -> None:
+        start_ns = now_ns()
+        n_test = points // TEST_EVERY
+        self.x_train, self.y_train = (torch.empty(points - n_test) for _ in range(2))
+        self.x_test, self.y_test = (torch.empty(n_test) for _ in range(2))
+        step = np.float32(10.0 / points)
+        for first in range(0, points, _CHUNK_POINTS):
+            i = np.arange(first, min(first + _CHUNK_POINTS, points))
+            noise = np.empty(i.size, dtype=np.float32)
+            philox.fill_uniform(noise, seed, NOISE_STREAM, -0.5, 0.5, first)
+            x = i.astype(np.float32) * step
+            y = (np.float32(2.0) * x + np.float32(1.0)) + noise
+            _share_out(x, first, self.x_train, self.x_test)
+            _share_out(y, first, self.y_train, self.y_test)
+        self.made_ns = now_ns() - start_ns
+        self._on_device: dict[str, tuple[Tensor, ...]] = {}
+
+    def on(self, device: Device) -> tuple[Tensor, ...]:
+        """Return x and y of the training points and of the test points in the device's memory."""
+        if device.kind not in self._on_device:
+            parts = (self.x_train, self.y_train, self.x_test, self.y_test)
+            self._on_device[device.kind] = tuple(part.to(device.torch_device) for part in parts)
+        return self._on_device[device.kind]
+
+
+def _share_out(values: npt.NDArray[np.float32], first: int, train: Tensor, test: Tensor) -> None:
+    """Copy the values of points `first`, `first + 1`, … to their places in the two sets."""
+    is_test = np.arange(values.size) % TEST_EVERY == TEST_EVERY - 1
+    for chosen, target, start in (
+        (values[is_test], test, first // TEST_EVERY),
+        (values[~is_test], train, first - first // TEST_EVERY),
+    ):
+        target.numpy()[start : start + chosen.size] = chosen
+
+
+def _count(params: Mapping[str, Any], name: str, largest: int) -> int:
+    value = params.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
+        raise CaseError(f"params.{name}: expected an integer 1…{largest}, found {value!r}")
+    return value
+
+
+def _rate(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise CaseError(f"params.rate: expected a number above 0 and at most 1, found {value!r}")
+    return float(value)
