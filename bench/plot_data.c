@@ -148,7 +148,8 @@ static char *shape_of(const case_t *spec) {
 }
 
 static bool chartable(const case_result_t *result) {
-    return strcmp(result->spec.workload, WORKLOAD) == 0 && batch_of(result) > 0;
+    return strcmp(result->spec.workload, WORKLOAD) == 0 && batch_of(result) > 0 &&
+           !is_cold_start(result);
 }
 
 /* The shape with the most cases, the first of equals; NULL when no case can be charted. */

@@ -144,6 +144,7 @@ static void write_run(const page_t *page) {
     section_device(page);
     for (size_t i = 0; i < parts.n; i++)
         section_workload(page, &parts.items[i]);
+    section_cold(page);
     section_charts(page);
     section_warnings(page);
     section_reproduce(page);

@@ -56,11 +56,18 @@ void mlp_infer_cost_findings(const page_t *page, const family_t *family);
 void mlp_infer_tables(const page_t *page, const family_t *family);
 void headline_table(const family_t *family, table_t *table, bool markdown);
 void section_compute(const page_t *page, const family_t *family);
+/* report_techniques.c: what host techniques, polling and a constant batch buy. */
+void finding_techniques(const page_t *page, const family_t *family);
+void finding_polling(const page_t *page, const family_t *family);
+void finding_batch_constant(const page_t *page, const family_t *family);
+void section_techniques(const page_t *page, const family_t *family);
 /* report_environment.c, report_device.c */
 void section_environment(const page_t *page);
 void section_device(const page_t *page);
 /* Is this a case of the device's calibration and not of a workload of interest? */
 bool is_calibration(const case_t *spec);
+/* report_cold.c */
+void section_cold(const page_t *page);
 /* report_facts.c: of any workload. */
 void section_cases(const page_t *page);
 void section_once(const page_t *page, const char *workload);

@@ -262,6 +262,7 @@ void mlp_infer_tables(const page_t *page, const family_t *family) {
     section_headline(page, family);
     sections_phases(page, family);
     section_compute(page, family);
+    section_techniques(page, family);
     free(heading);
     free(key);
 }

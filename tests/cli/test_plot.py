@@ -39,8 +39,11 @@ RUN_CHARTS = {
     "difference",
     "difference_best",
     "ladder",
+    "ladder_batch",
     "once",
+    "techniques",
 }
+CUDA_CHARTS = {"phases_cuda", "ladder_batch", "techniques"}
 STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
 HOSTILE = """`touch PWNED` $(touch PWNED) '; system('touch PWNED') " @ARG1 {/Bold x} <b> & _"""
 
@@ -311,9 +314,11 @@ def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
     done = plot(drawn.run, "--case", case, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"Samples of {case}" in texts(tmp_path / "samples.svg")
-    samples, histogram, rounds = blocks(tmp_path / "samples.dat")
+    samples, histogram, rounds, shares = blocks(tmp_path / "samples.dat")
     assert len(samples) - 1 == 40 == sum(int(row[2]) for row in histogram[1:])
     assert [row[0] for row in rounds[1:]] == ["8", "16", "24", "32"]
+    assert [row[0] for row in shares[1:]] == sorted((row[1] for row in samples[1:]), key=float)
+    assert float(shares[-1][1]) == 1
     unknown = plot(drawn.run, "--case", "mlp_infer/cuda/nope", "--out", tmp_path)
     assert unknown.returncode == 2
     assert "mlp_infer/cuda/nope" in unknown.stderr
@@ -324,7 +329,7 @@ def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
 
 def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
     names = {path.stem for path in cpu_only.out.glob("*.svg")}
-    assert names == RUN_CHARTS - {"phases_cuda"} | {"phases_cpu"}
+    assert names == RUN_CHARTS - CUDA_CHARTS | {"phases_cpu"}
     for name in names:
         found = texts(cpu_only.out / f"{name}.svg")
         assert not any("CUDA" in text for text in found), name
