@@ -19,7 +19,7 @@ chart_build_t chart_ladder, chart_ladder_batch;
 /* Combinations of host techniques, a panel of bars a batch. */
 chart_build_t chart_techniques;
 /* CUDA − PyTorch a batch: `total` of the study's two set-ups; `host_to_host` of the fastest of
- * both. */
+ * both at each batch. */
 chart_build_t chart_difference, chart_difference_best;
 /* What is paid once, by contender. */
 chart_build_t chart_once;

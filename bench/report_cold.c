@@ -13,11 +13,11 @@ void section_cold(const page_t *page) {
     table_t table;
     table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
     table_set_align(&table, "lrrrrrr");
-    for (size_t i = 0; i < page->run->n_cases; i++) {
-        const case_result_t *result = &page->run->cases[i];
-        const phase_t *first = result_phase(result, "cold_first_answer");
-        if (first == NULL || !is_cold_start(result))
+    for (size_t i = 0; i < page->whole->n_cases; i++) {
+        const case_result_t *result = &page->whole->cases[i];
+        if (!is_cold_start(result))
             continue;
+        const phase_t *first = result_phase(result, "cold_first_answer");
         char low[UNITS_TEXT], high[UNITS_TEXT];
         char *id = markdown_code(result->spec.id);
         table_add(&table, id);
@@ -36,8 +36,7 @@ void section_cold(const page_t *page) {
     }
     page_heading(page, 2, "First answer from a cold start");
     fputs("Every sample is a new process, on the host's clock from its start to its first output. "
-          "These "
-          "cases are in no other table.\n\n",
+          "These cases are in no other table and no chart.\n\n",
           page->out);
     page_table(page, &table);
 }

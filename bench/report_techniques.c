@@ -147,12 +147,12 @@ void finding_techniques(const page_t *page, const family_t *family) {
     if (set.variant != NULL && set.n_rows > 1) {
         size_t shown[2], n_shown = batches_shown(&set, shown);
         char *variant = markdown_text(set.variant);
-        fprintf(page->out,
-                "- **What each host technique buys** (rung %s, %s; time before over time after, "
-                "all else held fixed, over every pair of cases that differ in it alone):",
-                variant, strcmp(family->phase, "total") == 0 ? "total" : "host to host");
+        fprintf(page->out, "- **What host techniques buy** (rung %s, %s).", variant,
+                strcmp(family->phase, "total") == 0 ? "total" : "host to host");
         print_together(page, family, &set, shown, n_shown);
-        fputc('\n', page->out);
+        fputs(" One by one, as time before over time after with all else held fixed, over every "
+              "pair of cases that differ in it alone:\n",
+              page->out);
         for (size_t t = 0; t < set.n_techniques; t++)
             print_technique(page, family, &set, t, shown, n_shown);
         free(variant);
@@ -206,10 +206,11 @@ void section_techniques(const page_t *page, const family_t *family) {
             add_combination(&table, &set, &set.rows[r], family->phase);
         char *variant = markdown_text(set.variant);
         page_heading(page, 4, "Host techniques");
-        fprintf(page->out,
-                "Medians of `%s` of rung %s, and how many times as fast as the study's set-up, "
-                "which is the first row; the fastest of a batch in bold.\n\n",
-                family->phase, variant);
+        fprintf(page->out, "Medians of `%s` of rung %s%s.\n\n", family->phase, variant,
+                technique_row_is_standard(&set, &set.rows[0])
+                    ? ", and how many times as fast as the study's set-up, which is the first "
+                      "row; the fastest of a batch in bold"
+                    : "");
         page_table(page, &table);
         free(variant);
         for (size_t b = 0; b < set.n_batches; b++)
@@ -241,9 +242,16 @@ static const case_result_t *fastest_synchronising(const family_t *family, int64_
     return fastest;
 }
 
-static duel_t duel_synchronising(const family_t *family, const batch_row_t *row) {
+duel_t duel_synchronising(const family_t *family, const batch_row_t *row) {
     return duel_make(fastest_synchronising(family, row->batch), family->phase, row->fastest,
                      family->phase);
+}
+
+bool family_polls(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (waits_by_polling(family->rows[i].best))
+            return true;
+    return false;
 }
 
 static bool won_by_polling(const batch_row_t *row) {
@@ -262,11 +270,13 @@ void finding_polling(const page_t *page, const family_t *family) {
         counts[duel_synchronising(family, &family->rows[i]).verdict]++;
     }
     fprintf(page->out,
-            "- **Without polling:** at %zu batch sizes the fastest CUDA case has `wait=poll`: the "
+            "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
             "host watches its own memory for the output instead of synchronising, which PyTorch "
-            "does not offer. With `wait=sync` on both sides CUDA's fastest is faster at %zu batch "
-            "sizes, PyTorch's at %zu, no difference found at %zu",
-            n_won, counts[VERDICT_OURS], counts[VERDICT_THEIRS], counts[VERDICT_NO_DIFFERENCE]);
+            "does not offer. With `wait=sync` on both sides CUDA's fastest is faster at %zu of the "
+            "%zu compared, PyTorch's at %zu, no difference found at %zu",
+            n_won, n_won == 1 ? "" : "s", counts[VERDICT_OURS],
+            family->n_rows - counts[VERDICT_NONE], counts[VERDICT_THEIRS],
+            counts[VERDICT_NO_DIFFERENCE]);
     for (size_t i = 0; i < n; i++) {
         const case_result_t *ours = fastest_synchronising(family, rows[i]->batch);
         duel_t duel = duel_synchronising(family, rows[i]);
@@ -324,10 +334,10 @@ void finding_batch_constant(const page_t *page, const family_t *family) {
     char *a = markdown_text(constant->spec.variant), *b = markdown_text(run_time->spec.variant);
     fprintf(page->out,
             "- **The batch as a compile-time constant** (%s) against a run-time value (%s, the "
-            "same code), %s: %.2f–%.2f× as fast over %zu batch sizes; faster at %zu, slower at "
+            "same code), %s: %.2f–%.2f× as fast over %zu batch size%s; faster at %zu, slower at "
             "%zu, no difference found at %zu.\n",
-            a, b, PHASE, least, most, n, counts[VERDICT_OURS], counts[VERDICT_THEIRS],
-            counts[VERDICT_NO_DIFFERENCE]);
+            a, b, PHASE, least, most, n, n == 1 ? "" : "s", counts[VERDICT_OURS],
+            counts[VERDICT_THEIRS], counts[VERDICT_NO_DIFFERENCE]);
     free(a);
     free(b);
 }

@@ -86,7 +86,11 @@ def test_derived_files_and_report(misbehaving: tuple[Path, str], tmp_path: Path)
     timed = [row for row in rows if row["median"]]
     assert [row["phase"] for row in timed] == 4 * PHASES
     bench("report", misbehaving[0], "--out", tmp_path / "REPORT.md")
-    assert FLAG in (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    cold = report.partition("\n## First answer from a cold start\n")[2].partition("\n## ")[0]
+    rows_shown = {line.split("`")[1]: line for line in cold.splitlines() if line.startswith("| `")}
+    for variant, failed in (("noop", False), ("steady", False), ("crash", True)):
+        assert ("failed" in rows_shown[f"null/null/{variant}/work_ns=0"]) == failed
 
 
 def test_real_work_on_the_cpu(tmp_path: Path) -> None:

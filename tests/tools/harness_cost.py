@@ -3,10 +3,10 @@
 
 usage: harness_cost.py [build/bench]
 
-A worker is asked by hand for 1 and for many samples: the slope is what one sample takes, and what is
-over the median that it reports is the cost of a sample. The rest of the answer's time is the cost of
-asking. Then `bench run` measures one case with few and with many rounds, and one case and many cases:
-the differences are what a round and a case take.
+A worker is asked by hand for few and for many samples: the slope is what one sample takes, and what
+it takes beyond the median that is reported is the cost of a sample; the rest of an answer's time is
+the cost of asking. Then `bench run` measures one case with few and with many rounds, and one case and
+many cases: the differences are what a round and a case take.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-FEW_SAMPLES, MANY_SAMPLES, ASKS = 1, 501, 61
+FEW_SAMPLES, MANY_SAMPLES, ASKS = 100, 500, 61
 FEW_ROUNDS, MANY_ROUNDS = 8, 64  # no more than that are ever taken
 SAMPLES_A_ROUND = 16
 N_CASES = 13
 REPEATS = 3
 
-# Of each: a workload, an engine, a variant, the parameter of the case, and values of others like it.
+# Workload, engine, variant, the parameter of the case and its value, and those of others like it.
 WORK = [
     ("null", "null", "noop", "work_ns", 0, range(1, N_CASES)),
     ("null", "null", "noop", "work_ns", 10_000, range(10_001, 10_000 + N_CASES)),
@@ -79,10 +79,10 @@ def sample_costs(bench: Path, case: dict[str, Any]) -> dict[str, float]:
             answer, n_bytes, ns = worker.ask({**request, "max_samples": n, "warmup_ns": 0})
             took[n].append(ns)
             size[n].append(n_bytes)
-            # Phases are measured by runs of their own: `total` and, where there is one,
-            # `host_to_host` are whole runs, and together all that is timed for one sample.
-            whole = ("total", "host_to_host")
-            timed.append(sum(statistics.median(answer["phases"].get(key, [0])) for key in whole))
+        # Phases are measured by runs of their own: `total` and, where there is one, `host_to_host`
+        # are whole runs, and together all that is timed for one sample.
+        whole = (answer["phases"].get(key, [0]) for key in ("total", "host_to_host"))
+        timed.append(sum(map(statistics.median, whole)))
     worker.end()
     few, many = (statistics.median(took[n]) for n in (FEW_SAMPLES, MANY_SAMPLES))
     one_ns = (many - few) / (MANY_SAMPLES - FEW_SAMPLES)
@@ -184,10 +184,9 @@ def main() -> int:
             f"| {cost['case_ns'] / 1e6:.2f} ms | {cost['run_ns'] / 1e6:.1f} ms |"
         )
     print(
-        "\nA round is 16 samples of each phase after at least 3 untimed ones and 2 ms; warm-up is "
-        "at least 50 ms\na case. Both are rules of the method (docs/measuring.md), and no loss in the "
-        "harness. A case beyond them:\nopening it and its oracle, two checks, its line in the "
-        "journal."
+        "\nA round is 16 samples of each phase after at least 3 untimed ones and 2 ms; warm-up is at\n"
+        "least 50 ms a case. Both are rules of the method (docs/measuring.md), no loss here.\n"
+        "A case beyond them: opening it and its oracle, two checks, its line in the journal."
     )
     return 0
 
