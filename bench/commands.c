@@ -38,6 +38,7 @@ static const cli_option_t RUN_OPTIONS[] = {
     {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)"},
     {"seed", "N", "of data and of the order of rounds (42)"},
     {"profile", NULL, "run each case once, with nothing in a profiler's way"},
+    {"cold", NULL, "time whole processes: a new worker for every sample, from start to exit"},
     {"json", NULL, "print results as JSON"},
     {"quiet", NULL, "no progress on stderr"},
     {NULL, NULL, NULL},
@@ -105,6 +106,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
         .resume = cli_has(args, "resume"),
         .quick = cli_has(args, "quick"),
         .no_pytorch = cli_has(args, "no-pytorch"),
+        .cold = cli_has(args, "cold"),
         .profile = cli_has(args, "profile"),
         .quiet = cli_has(args, "quiet"),
         .json = cli_has(args, "json"),
@@ -115,6 +117,8 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
     if (options->single.workload == NULL &&
         (options->single.variant != NULL || options->single.engine != NULL || sets->n > 0))
         return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
+    if (options->cold && options->profile)
+        return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
     TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
     TRY(cli_integer(args, "seed", 0, INT64_MAX, USUAL_SEED, &seed, err));
     TRY(read_seconds(args, "timeout", &options->timeout_s, err));
@@ -187,6 +191,7 @@ static const cli_option_t PLOT_OPTIONS[] = {
     {"out", "DIR", "where charts go (plots/RUN)"},
     {"format", "F", "svg (default), png, or svg,png"},
     {"case", "ID", "the distribution of this case's samples instead of the usual charts"},
+    {"phase", "P", "with --case: which phase of it (host_to_host)"},
     {NULL, NULL, NULL},
 };
 
@@ -197,6 +202,7 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
         .out = cli_get(args, "out"),
         .format = cli_get(args, "format"),
         .case_id = cli_get(args, "case"),
+        .phase = cli_get(args, "phase"),
         .root = args->root,
     };
     if (options.n_inputs == 0)

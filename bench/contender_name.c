@@ -42,3 +42,7 @@ char *contender_name(const case_t *spec) {
     free(list);
     return name;
 }
+
+bool is_cold_start(const case_result_t *result) {
+    return result_phase(result, "cold_first_answer") != NULL;
+}

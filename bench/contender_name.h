@@ -4,7 +4,7 @@
 #define BENCH_CONTENDER_NAME_H
 
 #include "ground/text.h"
-#include "nouns/case.h"
+#include "nouns/result.h"
 
 /* The techniques that are not the workload's defaults, in its order: "copy=pinned", … */
 text_list_t changed_techniques(const case_t *spec);
@@ -12,5 +12,9 @@ text_list_t changed_techniques(const case_t *spec);
 /* "03_vectorized", or "03_vectorized + arena, pinned, resident": the variant and what was chosen
  * for the techniques that differ from the defaults. The caller frees it. */
 char *contender_name(const case_t *spec);
+
+/* Was a new process started for each sample? Such a case answers another question than all others
+ * and stands in no table or chart with them. */
+bool is_cold_start(const case_result_t *result);
 
 #endif

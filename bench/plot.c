@@ -27,6 +27,8 @@ static const struct chart_entry {
     {"difference", "difference", chart_difference, ALWAYS},
     {"difference_best", "difference", chart_difference_best, TO_RUNS},
     {"ladder", "ladder", chart_ladder, TO_RUNS},
+    {"ladder_batch", "ladder", chart_ladder_batch, TO_RUNS},
+    {"techniques", "techniques", chart_techniques, TO_RUNS},
     {"once", "once", chart_once, TO_RUNS},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
@@ -119,8 +121,12 @@ static status_t draw_samples(const plotter_t *plotter, const plot_data_t *data, 
     const case_result_t *result = run_find(&data->run, case_id);
     if (result == NULL)
         return error_set(err, STATUS_USAGE, "%s: no case has the id %s", data->name, case_id);
+    const char *phase = plotter->options->phase;
+    if (phase != NULL && result_phase(result, phase) == NULL)
+        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", data->name, case_id,
+                         phase);
     drawing_t drawing = {0};
-    char *why = chart_samples(result, &drawing);
+    char *why = chart_samples(result, phase, &drawing);
     return finish(plotter, data, folder, prefix, "samples", why, &drawing, charts, err);
 }
 
@@ -211,6 +217,8 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
     *charts = (chart_list_t){0};
     if (options->n_inputs == 0)
         return error_set(err, STATUS_USAGE, "nothing to plot: expected a run's folder or a CSV");
+    if (options->phase != NULL && options->case_id == NULL)
+        return error_set(err, STATUS_USAGE, "--phase: expected --case with it");
     plotter_t plotter = {
         .options = options,
         .formats = text_split(options->format != NULL ? options->format : "svg", ','),

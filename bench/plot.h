@@ -12,6 +12,7 @@ typedef struct plot_options {
     const char *format;  /* "svg", "png" or "svg,png"; NULL: "svg" */
     const char *root;    /* the project's folder: gnuplot scripts are in <root>/plots */
     const char *case_id; /* distribution of this one case instead of the usual charts; or NULL */
+    const char *phase;   /* with case_id: which of its phases; NULL: host_to_host where it has it */
 } plot_options_t;
 
 /* A chart that was drawn: `file` relative to the output folder. */

@@ -14,16 +14,19 @@ typedef char *chart_build_t(const plot_data_t *data, drawing_t *drawing);
 chart_build_t chart_phases_cuda, chart_phases_pytorch, chart_phases_cpu;
 /* Time against batch for both sides, with 95 % intervals of the medians. */
 chart_build_t chart_total, chart_host_to_host;
-/* Each rung's compute time against batch, with the hardware limit. */
-chart_build_t chart_ladder;
+/* Each rung's compute time against batch, with the hardware limit; and a panel of bars a batch. */
+chart_build_t chart_ladder, chart_ladder_batch;
+/* Combinations of host techniques, a panel of bars a batch. */
+chart_build_t chart_techniques;
 /* CUDA − PyTorch a batch: `total` of the study's two set-ups; `host_to_host` of the fastest of
- * both. */
+ * both at each batch. */
 chart_build_t chart_difference, chart_difference_best;
 /* What is paid once, by contender. */
 chart_build_t chart_once;
 
-/* Samples of one case in the order taken, and their distribution. */
-char *chart_samples(const case_result_t *result, drawing_t *drawing);
+/* The distribution of one case's samples, and their order. `phase` NULL: what the case is compared
+ * by. */
+char *chart_samples(const case_result_t *result, const char *phase, drawing_t *drawing);
 
 /* ---- what builders share ------------------------------------------------------------------------
  */

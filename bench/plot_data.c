@@ -40,7 +40,7 @@ int64_t batch_of(const case_result_t *result) {
 
 /* ---- series -------------------------------------------------------------------------------- */
 
-static size_t engine_rank(const char *label) {
+size_t plot_engine_rank(const char *label) {
     size_t rank = 0;
     while (rank < N_ENGINES && strcmp(ENGINES[rank].label, label) != 0)
         rank++;
@@ -49,7 +49,7 @@ static size_t engine_rank(const char *label) {
 
 static void name_series(series_t *series, const case_t *spec, bool study_csv) {
     char *name = contender_name(spec);
-    size_t rank = engine_rank(series->label);
+    size_t rank = plot_engine_rank(series->label);
     if (rank == N_ENGINES) { /* its style is given when all are known */
         series->title = mem_format("%s %s", series->label, name);
         free(name);
@@ -108,7 +108,7 @@ static int by_integer(const void *a, const void *b) {
 
 static int by_rank(const void *a, const void *b) {
     const series_t *left = a, *right = b;
-    size_t left_rank = engine_rank(left->label), right_rank = engine_rank(right->label);
+    size_t left_rank = plot_engine_rank(left->label), right_rank = plot_engine_rank(right->label);
     if (left_rank != right_rank)
         return left_rank < right_rank ? -1 : 1;
     if (left->style != right->style)
@@ -120,12 +120,17 @@ static int by_rank(const void *a, const void *b) {
 static void style_others(plot_data_t *data) {
     size_t n = 0;
     for (size_t i = 0; i < data->n_series; i++)
-        if (engine_rank(data->series[i].label) == N_ENGINES)
+        if (plot_engine_rank(data->series[i].label) == N_ENGINES)
             data->series[i].style = FIRST_OTHER_STYLE + (int)(n++ % N_OTHER_STYLES);
 }
 
+const char *plot_engine_title(const char *label) {
+    size_t rank = plot_engine_rank(label);
+    return rank < N_ENGINES ? ENGINES[rank].title : label;
+}
+
 bool series_is_other(const series_t *series) {
-    return engine_rank(series->label) == N_ENGINES;
+    return plot_engine_rank(series->label) == N_ENGINES;
 }
 
 /* ---- shape ------------------------------------------------------------------------------------
@@ -148,7 +153,8 @@ static char *shape_of(const case_t *spec) {
 }
 
 static bool chartable(const case_result_t *result) {
-    return strcmp(result->spec.workload, WORKLOAD) == 0 && batch_of(result) > 0;
+    return strcmp(result->spec.workload, WORKLOAD) == 0 && batch_of(result) > 0 &&
+           !is_cold_start(result);
 }
 
 /* The shape with the most cases, the first of equals; NULL when no case can be charted. */
@@ -207,6 +213,7 @@ static void group_into_series(plot_data_t *data) {
         qsort(data->series, data->n_series, sizeof *data->series, by_rank);
     style_others(data);
     collect_batches(data);
+    plot_best_find(data);
 }
 
 /* ---- loading ----------------------------------------------------------------------------------
@@ -301,6 +308,7 @@ void plot_data_free(plot_data_t *data) {
         free(data->series[i].cases);
     }
     free(data->series);
+    plot_best_free(data);
     free(data->batches);
     free(data->name);
     free(data->shape);
@@ -319,7 +327,7 @@ const case_result_t *series_at(const series_t *series, int64_t batch) {
     return NULL;
 }
 
-static size_t times_in(const series_t *series, const char *phase) {
+size_t series_times(const series_t *series, const char *phase) {
     size_t n = 0;
     for (size_t i = 0; i < series->n_cases; i++)
         n += isfinite(result_median(series->cases[i], phase));
@@ -327,7 +335,7 @@ static size_t times_in(const series_t *series, const char *phase) {
 }
 
 bool series_has_phase(const series_t *series, const char *phase) {
-    return times_in(series, phase) > 0;
+    return series_times(series, phase) > 0;
 }
 
 static bool series_has_times(const series_t *series) {
@@ -348,48 +356,4 @@ const series_t *plot_usual_series(const plot_data_t *data, const char *label) {
             return series;
     }
     return NULL;
-}
-
-/* Fastest among candidates: those of the engine with at least `least` times. */
-static const series_t *winner_at(const plot_data_t *data, const char *label, const char *phase,
-                                 size_t least, int64_t batch) {
-    const series_t *winner = NULL;
-    double best = INFINITY;
-    for (size_t i = 0; i < data->n_series; i++) {
-        const series_t *series = &data->series[i];
-        const case_result_t *result = series_at(series, batch);
-        if (strcmp(series->label, label) != 0 || times_in(series, phase) < least || result == NULL)
-            continue;
-        double median = result_median(result, phase);
-        if (median < best) {
-            best = median;
-            winner = series;
-        }
-    }
-    return winner;
-}
-
-const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase) {
-    size_t longest = 0, most = 0;
-    for (size_t i = 0; i < data->n_series; i++)
-        if (strcmp(data->series[i].label, label) == 0) {
-            size_t n = times_in(&data->series[i], phase);
-            longest = n > longest ? n : longest;
-        }
-    if (longest == 0)
-        return NULL;
-    size_t *wins = mem_zeroed(data->n_series, sizeof *wins);
-    const series_t *fastest = NULL;
-    for (size_t b = 0; b < data->n_batches; b++) {
-        const series_t *winner = winner_at(data, label, phase, (longest + 1) / 2, data->batches[b]);
-        if (winner == NULL)
-            continue;
-        size_t n = ++wins[winner - data->series];
-        if (n > most) {
-            most = n;
-            fastest = winner;
-        }
-    }
-    free(wins);
-    return fastest;
 }

@@ -17,6 +17,14 @@ typedef struct series {
     size_t n_cases, capacity;
 } series_t;
 
+/* Who is the fastest of an engine, by one phase. */
+typedef struct best {
+    const char *phase;
+    char *label;            /* engine label */
+    const series_t *single; /* the series that is the fastest wherever it was run, or NULL */
+    series_t mixed;         /* else the fastest case of each batch; its `variant` is "" */
+} best_t;
+
 typedef struct plot_data {
     run_record_t run;
     char *name;   /* of the set of charts: the run's name, or "study" */
@@ -26,6 +34,8 @@ typedef struct plot_data {
     series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU, others;
                         then by line type and key */
     size_t n_series, series_capacity;
+    best_t *best;
+    size_t n_best, best_capacity;
     int64_t *batches; /* of all series, ascending */
     size_t n_batches;
 } plot_data_t;
@@ -51,9 +61,17 @@ bool series_is_other(const series_t *series);
  * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has
  * none with times. */
 const series_t *plot_usual_series(const plot_data_t *data, const char *label);
-/* The series of an engine that is fastest at the most batches, among those with a time at no fewer
- * than half as many batches as the engine's longest series: a technique tried at three sizes does
- * not stand for the whole range. NULL when none has the phase. */
+/* The fastest of an engine by "host_to_host", as the report has it, or by "total": the fastest ok
+ * case at each batch. Where that is the same contender everywhere, it is that contender's series;
+ * else a series mixed of several, which series_is_mixed() tells. NULL when none has the phase. */
 const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase);
+bool series_is_mixed(const series_t *series);
+
+/* plot_best.c: for plot_data.c only. */
+void plot_best_find(plot_data_t *data);
+void plot_best_free(plot_data_t *data);
+size_t plot_engine_rank(const char *label);
+const char *plot_engine_title(const char *label);
+size_t series_times(const series_t *series, const char *phase);
 
 #endif

@@ -44,6 +44,16 @@ void drawing_integers(drawing_t *drawing, const char *name, const int *values, s
     text_list_free(&words);
 }
 
+void drawing_reals(drawing_t *drawing, const char *name, const double *values, size_t n) {
+    text_list_t words = {0};
+    for (size_t i = 0; i < n; i++)
+        text_list_add_format(&words, "%.9f", values[i]); /* gnuplot reads no exponent in a string */
+    char *list = text_list_join(&words, " ");
+    text_list_add_format(&drawing->numbers, "%s='%s'", name, list);
+    free(list);
+    text_list_free(&words);
+}
+
 /* gnuplot reads a backslash in a quoted field as an escape, and knows none for the quote itself. */
 void drawing_text(drawing_t *drawing, const char *text) {
     fputs(" \"", drawing->table);

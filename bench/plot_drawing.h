@@ -24,8 +24,9 @@ void drawing_init(drawing_t *drawing, const char *script);
 void drawing_free(drawing_t *drawing);
 
 void drawing_number(drawing_t *drawing, const char *name, double value);
-/* A list of whole numbers, read in gnuplot by word(). */
+/* Lists of numbers, read in gnuplot by word(). */
 void drawing_integers(drawing_t *drawing, const char *name, const int *values, size_t n);
+void drawing_reals(drawing_t *drawing, const char *name, const double *values, size_t n);
 /* One field of the table: quoted, without anything that would end it. */
 void drawing_text(drawing_t *drawing, const char *text);
 /* Nanoseconds in, a field in microseconds out; NaN stays NaN. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void lines_add(lines_t *lines, const series_t *series, const char *phase, const char *role) {
     if (series == NULL || !series_has_phase(series, phase))
@@ -64,6 +65,19 @@ static void write_limits(const lines_t *lines, const plot_data_t *data, range_t 
     }
 }
 
+/* gnuplot falls back to one column where two do not fit, without room for it. */
+static size_t legend_columns(const lines_t *lines) {
+    enum { LONGEST_OF_TWO = 56 };
+    for (size_t i = 0; i < lines->n; i++) {
+        char *title = title_of(&lines->items[i]);
+        size_t length = strlen(title);
+        free(title);
+        if (length > LONGEST_OF_TWO)
+            return 1;
+    }
+    return 2;
+}
+
 void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawing) {
     int styles[MAX_LINES + 1];
     range_t range_ns = RANGE_INIT;
@@ -89,8 +103,10 @@ void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawi
     drawing_number(drawing, "x_low", x_low);
     drawing_number(drawing, "x_high", x_high);
     chart_time_axis(drawing, &range_ns);
-    enum { LEGEND_COLUMNS = 2, LEGEND_ROW_HEIGHT = 20 };
-    int legend_height = (int)((n + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS) * LEGEND_ROW_HEIGHT;
+    enum { LEGEND_ROW_HEIGHT = 20 };
+    size_t columns = legend_columns(lines);
+    int legend_height = (int)((n + columns - 1) / columns) * LEGEND_ROW_HEIGHT;
+    drawing_number(drawing, "legend_columns", (double)columns);
     drawing_number(drawing, "legend_height", legend_height);
     chart_size(drawing, (size_t)(x_high - x_low) + 1, CHART_HEIGHT + legend_height);
 }

@@ -3,6 +3,14 @@
 
 #include "ground/memory.h"
 
+/* A mixed series says in its own name what it is. */
+static void add_fastest(lines_t *lines, const plot_data_t *data, const char *label,
+                        const char *phase, const char *role) {
+    const series_t *series = plot_fastest_series(data, label, phase);
+    bool mixed = series != NULL && series_is_mixed(series);
+    lines_add(lines, series, phase, mixed ? NULL : role);
+}
+
 static lines_t both_sides(const plot_data_t *data, const char *phase) {
     lines_t lines = {0};
     if (data->study_csv) { /* one contender a side: nothing to be the fastest of */
@@ -11,9 +19,9 @@ static lines_t both_sides(const plot_data_t *data, const char *phase) {
         return lines;
     }
     lines_add(&lines, plot_usual_series(data, "cuda"), phase, "the study's");
-    lines_add(&lines, plot_fastest_series(data, "cuda", phase), phase, "fastest CUDA");
+    add_fastest(&lines, data, "cuda", phase, "fastest CUDA");
     lines_add(&lines, plot_usual_series(data, "pytorch-cuda"), phase, "the study's");
-    lines_add(&lines, plot_fastest_series(data, "pytorch-cuda", phase), phase, "fastest PyTorch");
+    add_fastest(&lines, data, "pytorch-cuda", phase, "fastest PyTorch");
     lines_add(&lines, plot_usual_series(data, "cpu"), phase, NULL);
     lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
     for (size_t i = 0; i < data->n_series; i++) /* of each engine that a user added, its fastest */

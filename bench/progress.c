@@ -56,6 +56,8 @@ void progress_case(progress_t *p, const case_result_t *result) {
     double ns = result_median(result, "host_to_host");
     if (isnan(ns))
         ns = result_median(result, "total");
+    if (isnan(ns))
+        ns = result_median(result, "cold_first_answer");
     if (result_has_times(result) && !isnan(ns))
         units_time(time, ns);
     fprintf(stderr, "[%zu/%zu] %-9s %s  %s%s%s\n", p->done, p->total,

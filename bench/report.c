@@ -91,8 +91,9 @@ static void plain_tables(const page_t *page, const char *workload) {
 static void section_findings(const page_t *page, const part_list_t *parts) {
     page_heading(page, 2, "Findings");
     if (parts->n == 0)
-        fputs(page->run->n_cases == 0 ? "None: no case has ended in this run.\n\n"
-                                      : "None: the run measured the device only.\n\n",
+        fputs(page->whole->n_cases == 0 ? "None: no case has ended in this run.\n\n"
+              : page->run->n_cases == 0 ? "None: the run holds cold starts only.\n\n"
+                                        : "None: the run measured the device only.\n\n",
               page->out);
     for (size_t p = 0; p < parts->n; p++) {
         const part_t *part = &parts->items[p];
@@ -136,18 +137,36 @@ static void section_charts(const page_t *page) {
     free(parent);
 }
 
-static void write_run(const page_t *page) {
-    part_list_t parts = parts_of_run(page->run);
+/* The run without its cold starts, which answer another question than all else here. Cases are
+ * borrowed; only the list is freed. */
+static run_record_t steady_part(const run_record_t *run) {
+    run_record_t steady = *run;
+    steady.cases = mem_zeroed(run->n_cases + 1, sizeof *steady.cases);
+    steady.n_cases = 0;
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (!is_cold_start(&run->cases[i]))
+            steady.cases[steady.n_cases++] = run->cases[i];
+    return steady;
+}
+
+static void write_run(page_t *page, const run_record_t *run) {
+    run_record_t steady = steady_part(run);
+    page->run = &steady;
+    page->whole = run;
+    part_list_t parts = parts_of_run(&steady);
     section_findings(page, &parts);
     section_environment(page);
     section_cases(page);
     section_device(page);
     for (size_t i = 0; i < parts.n; i++)
         section_workload(page, &parts.items[i]);
+    section_cold(page);
     section_charts(page);
     section_warnings(page);
     section_reproduce(page);
     part_list_free(&parts);
+    free(steady.cases);
+    page->run = run;
 }
 
 static void print_saved_title(FILE *out, const run_record_t *run) {
@@ -194,19 +213,18 @@ static char *folder_of(const char *path) {
 
 static void write_report(FILE *out, const report_options_t *options, const run_record_t *runs) {
     char *folder = folder_of(options->out);
-    page_t page = {.out = out, .run = &runs[0], .root = options->root, .folder = folder};
+    page_t page = {.out = out, .root = options->root, .folder = folder};
     write_top(out, runs, options->n_runs);
-    write_run(&page);
+    write_run(&page, &runs[0]);
     section_method(&page);
     for (size_t i = 1; i < options->n_runs; i++) {
-        page.run = &runs[i];
         page.saved = true;
         fputs("\n---\n\n## ", out);
         print_saved_title(out, &runs[i]);
         fputs("\n\nMade at another time or on another machine, and kept with the project. It is "
               "shown by itself.\n\n",
               out);
-        write_run(&page);
+        write_run(&page, &runs[i]);
     }
     free(folder);
 }
@@ -270,11 +288,13 @@ status_t report_headline(const run_record_t *run, char **text, error_t *err) {
     FILE *out = open_memstream(text, &size);
     if (out == NULL)
         return error_set(err, STATUS_FAILED, "%s: no memory for its headline", run->folder);
-    part_list_t parts = parts_of_run(run);
+    run_record_t steady = steady_part(run);
+    part_list_t parts = parts_of_run(&steady);
     for (size_t p = 0; p < parts.n; p++)
         for (size_t i = 0; i < parts.items[p].families.n; i++)
             print_headline(out, &parts.items[p].families.items[i]);
     part_list_free(&parts);
+    free(steady.cases);
     fclose(out);
     return STATUS_OK;
 }

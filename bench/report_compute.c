@@ -62,7 +62,8 @@ static void add_compute_rows(table_t *table, const family_t *family, int64_t bat
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (case_param_int(&result->spec, "batch", -1) != batch ||
-            !family_has(family, result, party) || !is_first_of_variant(family, i, party))
+            !family_has(family, result, party) || !is_first_of_variant(family, i, party) ||
+            is_not_applicable(result))
             continue;
         char text[UNITS_TEXT], label[32];
         char *variant = markdown_text(result->spec.variant);
@@ -74,7 +75,7 @@ static void add_compute_rows(table_t *table, const family_t *family, int64_t bat
     }
 }
 
-static bool has_limit(const family_t *family) {
+bool family_has_limit(const family_t *family) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (result_has_times(result) && isfinite(result->limit.frac) &&
@@ -127,18 +128,20 @@ static bool any_has(const family_t *family, const char *phase) {
 }
 
 static void add_kernel_row(table_t *table, const case_result_t *result, const char *const *phases,
-                           size_t n) {
+                           size_t n, bool limit) {
     char text[UNITS_TEXT];
     char *variant = markdown_text(result->spec.variant);
     table_add(table, units_count(text, case_param_int(&result->spec, "batch", 0)));
     table_add(table, variant);
     for (size_t k = 0; k < n; k++)
         add_time(table, result, phases[k]);
+    if (limit)
+        add_limit_share(table, result);
     free(variant);
 }
 
 static void table_of_kernel_times(const page_t *page, const family_t *family) {
-    const char *headings[2 + N_KERNEL_PHASES] = {"Batch", "Rung"};
+    const char *headings[3 + N_KERNEL_PHASES] = {"Batch", "Rung"};
     const char **phases = headings + 2;
     size_t n = 0;
     for (size_t k = 0; k < N_KERNEL_PHASES; k++)
@@ -147,16 +150,18 @@ static void table_of_kernel_times(const page_t *page, const family_t *family) {
     if (n < 2)
         return;
     table_t table;
-    table_init(&table, headings, 2 + n);
-    table_set_align(&table, "rlrrrr");
+    bool limit = family_has_limit(family);
+    phases[n] = "of the limit";
+    table_init(&table, headings, 2 + n + limit);
+    table_set_align(&table, "rlrrrrr");
     for (size_t r = 0; r < family->n_rows; r++)
         for (size_t i = 0; i < family->run->n_cases; i++) {
             const case_result_t *result = &family->run->cases[i];
             int64_t batch = case_param_int(&result->spec, "batch", -1);
             if (batch == family->rows[r].batch && is_shown_batch(family, batch) &&
                 family_has(family, result, PARTY_OURS) &&
-                is_first_of_variant(family, i, PARTY_OURS))
-                add_kernel_row(&table, result, phases, n);
+                is_first_of_variant(family, i, PARTY_OURS) && !is_not_applicable(result))
+                add_kernel_row(&table, result, phases, n, limit);
         }
     bool cold = any_has(family, "kernel_cold");
     page_heading(page, 4, cold ? "The four times of a kernel" : "The times of a kernel");
@@ -172,7 +177,7 @@ static void table_of_kernel_times(const page_t *page, const family_t *family) {
 }
 
 void section_compute(const page_t *page, const family_t *family) {
-    if (has_limit(family))
+    if (family_has_limit(family))
         table_of_limits(page, family);
     table_of_kernel_times(page, family);
 }

@@ -13,7 +13,8 @@
 static text_list_t contenders_of(const run_record_t *run, const char *workload) {
     text_list_t keys = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
-        if (workload != NULL && strcmp(run->cases[i].spec.workload, workload) != 0)
+        if ((workload != NULL && strcmp(run->cases[i].spec.workload, workload) != 0) ||
+            is_not_applicable(&run->cases[i]))
             continue;
         char *key = contender_key(&run->cases[i].spec);
         if (!text_list_has(&keys, key))
@@ -47,7 +48,7 @@ static status_counts_t count_statuses(const run_record_t *run, const char *workl
     status_counts_t counts = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_result_t *result = &run->cases[i];
-        if (is_calibration(&result->spec) ||
+        if (is_calibration(&result->spec) || is_not_applicable(result) ||
             (contender != NULL && !is_of(result, workload, contender)))
             continue;
         counts.of[result->status]++;

@@ -272,7 +272,10 @@ void mlp_infer_findings(const page_t *page, const family_t *family) {
     }
     finding_headline(page, family);
     finding_missing(page, family);
+    finding_polling(page, family);
     mlp_infer_cost_findings(page, family);
+    finding_techniques(page, family);
+    finding_batch_constant(page, family);
     finding_study(page, family);
     finding_own_gain(page, family);
     finding_others(page, family);

@@ -106,6 +106,18 @@ const char *ratio_text(char *text, size_t size, const duel_t *duel) {
     return text;
 }
 
+bool is_not_applicable(const case_result_t *result) {
+    /* What kernels say of themselves (kernels/<workload>/, "#error SKIP: for dtype f16 only"). */
+    return result->status == CASE_SKIPPED && result->reason != NULL &&
+           text_starts(result->reason, "for ") && text_ends(result->reason, " only");
+}
+
+void add_limit_share(table_t *table, const case_result_t *result) {
+    char text[UNITS_TEXT];
+    bool known = result != NULL && result_has_times(result);
+    table_add(table, units_percent(text, known ? result->limit.frac : NAN));
+}
+
 char *contender_key(const case_t *spec) {
     char label[32];
     const char *engine = case_engine_label(spec, label);

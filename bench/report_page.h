@@ -11,10 +11,11 @@
 
 typedef struct page {
     FILE *out;
-    const run_record_t *run;
-    const char *root;   /* the project's folder */
-    const char *folder; /* the report's own, which links are relative to */
-    bool saved;         /* a run of another time or machine, shown beside this machine's */
+    const run_record_t *run;   /* without cold starts */
+    const run_record_t *whole; /* with them */
+    const char *root;          /* the project's folder */
+    const char *folder;        /* the report's own, which links are relative to */
+    bool saved;                /* a run of another time or machine, shown beside this machine's */
 } page_t;
 
 /* "## text", one level deeper and marked as saved on a saved run's page, so that no heading of two
@@ -49,6 +50,12 @@ const char *part_text(char *text, double frac);
 /* "CUDA is **3.4× (3.3–3.6)** as fast", for whoever is the faster. */
 void print_verdict(FILE *out, const duel_t *duel, const char *ours, const char *theirs);
 
+/* Was the case skipped because its variant is for another dtype or shape by design? Nothing went
+ * wrong then. */
+bool is_not_applicable(const case_result_t *result);
+/* "93 %", of the limit that the case's own record names; "–" where there is none. */
+void add_limit_share(table_t *table, const case_result_t *result);
+
 /* Sections. report_findings.c, report_findings_cost.c: sentences on mlp_infer; report_tables.c,
  * report_compute.c: its tables. */
 void mlp_infer_findings(const page_t *page, const family_t *family);
@@ -56,17 +63,30 @@ void mlp_infer_cost_findings(const page_t *page, const family_t *family);
 void mlp_infer_tables(const page_t *page, const family_t *family);
 void headline_table(const family_t *family, table_t *table, bool markdown);
 void section_compute(const page_t *page, const family_t *family);
+bool family_has_limit(const family_t *family); /* of ours or PyTorch's */
+/* report_techniques.c: what host techniques, polling and a constant batch buy. */
+void finding_techniques(const page_t *page, const family_t *family);
+void finding_polling(const page_t *page, const family_t *family);
+void finding_batch_constant(const page_t *page, const family_t *family);
+/* Is CUDA's fastest case at any batch one that polls? Then: its fastest that synchronises, as
+ * PyTorch does, against PyTorch's. */
+bool family_polls(const family_t *family);
+duel_t duel_synchronising(const family_t *family, const batch_row_t *row);
+void section_techniques(const page_t *page, const family_t *family);
 /* report_environment.c, report_device.c */
 void section_environment(const page_t *page);
 void section_device(const page_t *page);
 /* Is this a case of the device's calibration and not of a workload of interest? */
 bool is_calibration(const case_t *spec);
+/* report_cold.c */
+void section_cold(const page_t *page);
 /* report_facts.c: of any workload. */
 void section_cases(const page_t *page);
 void section_once(const page_t *page, const char *workload);
 void section_checks(const page_t *page, const char *workload);
 void section_resources(const page_t *page, const char *workload);
-/* report_warnings.c */
+/* report_flags.c, report_warnings.c */
+void section_flags(const page_t *page);
 void section_warnings(const page_t *page);
 /* report_method.c */
 void section_reproduce(const page_t *page);

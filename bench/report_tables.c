@@ -43,12 +43,16 @@ static void add_name(table_t *table, const case_result_t *result, bool markdown)
 
 void headline_table(const family_t *family, table_t *table, bool markdown) {
     bool study = any_study(family);
-    bool others = any_other(family);
+    bool others = any_other(family), polls = family_polls(family);
     char *best = mem_format("Best %s", family->side->name);
-    const char *headings[12] = {"Batch",        best,   "Case",     "PyTorch eager",
+    const char *headings[13] = {"Batch",        best,   "Case",     "PyTorch eager",
                                 "PyTorch best", "Mode", "vs eager", "vs best"};
-    char align[13] = "rrlrrlrr";
+    char align[14] = "rrlrrlrr";
     size_t n = 8;
+    if (polls) {
+        align[n] = 'r';
+        headings[n++] = "vs best, sync";
+    }
     if (study) {
         align[n] = 'r';
         headings[n++] = "Study's CUDA";
@@ -72,6 +76,10 @@ void headline_table(const family_t *family, table_t *table, bool markdown) {
         add_name(table, row->fastest, markdown);
         table_add(table, ratio_text(text, sizeof text, &row->against_eager));
         table_add(table, ratio_text(text, sizeof text, &row->headline));
+        if (polls) {
+            duel_t synchronising = duel_synchronising(family, row);
+            table_add(table, ratio_text(text, sizeof text, &synchronising));
+        }
         if (study)
             add_time(table, row->study, family->phase);
         if (others) {
@@ -154,8 +162,11 @@ static void section_headline(const page_t *page, const family_t *family) {
             "Medians of `%s`. *vs eager* and *vs best* are PyTorch's median over ours, with a "
             "bootstrap 95 %% interval: above 1, %s is the faster; where the interval holds 1, no "
             "difference was found. Behind a + stand techniques other than the defaults. † marks a "
-            "throttled case, whose time is shown and wins nothing.\n\n",
-            family->phase, family->side->name);
+            "throttled case, whose time is shown and wins nothing.%s\n\n",
+            family->phase, family->side->name,
+            family_polls(family) ? " *vs best, sync* is the same with CUDA's cases that "
+                                   "synchronise, as PyTorch does, and do not poll."
+                                 : "");
     print_spread(page, family);
     print_unequal_choice(page, family);
     table_t table;
@@ -170,6 +181,7 @@ static bool has_contender(const batch_row_t *row) {
 typedef struct phase_columns {
     const char *title;
     bool pytorch;
+    bool limit; /* does any case have one? */
     const char *compute;
     const char *const *phases; /* NULL-terminated */
 } phase_columns_t;
@@ -183,6 +195,17 @@ static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_
         add_time(table, result, columns->phases[i]);
     double share = 1 - result_median(result, columns->compute) / result_median(result, "total");
     table_add(table, part_text(text, share >= 0 ? share : NAN));
+    if (columns->limit)
+        add_limit_share(table, result);
+}
+
+/* A graph from host to host has no phases: the fastest by `total` is shown then. */
+static const case_result_t *fastest_with_phases(const family_t *family, const batch_row_t *row,
+                                                bool pytorch) {
+    const case_result_t *best = pytorch ? row->fastest : row->best;
+    if (best != NULL && isfinite(result_median(best, "total")))
+        return best;
+    return family_fastest(family, row->batch, pytorch ? PARTY_PYTORCH : PARTY_OURS, "total");
 }
 
 static void section_phases(const page_t *page, const family_t *family,
@@ -194,6 +217,8 @@ static void section_phases(const page_t *page, const family_t *family,
         headings[n++] = columns->phases[i];
     char *outside = mem_format("outside %s", columns->compute);
     headings[n++] = outside;
+    if (columns->limit)
+        headings[n++] = "of the limit";
     memset(align + 2, 'r', n - 2);
     table_t table;
     table_init(&table, headings, n);
@@ -202,7 +227,7 @@ static void section_phases(const page_t *page, const family_t *family,
     size_t n_rows = key_rows(family, has_contender, rows);
     for (size_t i = 0; i < n_rows; i++) {
         const case_result_t *fixed = columns->pytorch ? rows[i]->eager : rows[i]->study;
-        const case_result_t *best = columns->pytorch ? rows[i]->fastest : rows[i]->best;
+        const case_result_t *best = fastest_with_phases(family, rows[i], columns->pytorch);
         if (fixed != NULL && result_has_times(fixed))
             add_phase_row(&table, columns, rows[i]->batch, fixed);
         if (best != NULL && best != fixed)
@@ -221,11 +246,21 @@ static bool any_mapped(const family_t *family) {
     const batch_row_t *rows[3];
     size_t n = key_rows(family, has_contender, rows);
     for (size_t i = 0; i < n; i++) {
-        const char *copy =
-            rows[i]->best != NULL ? case_technique(&rows[i]->best->spec, "copy") : NULL;
+        const case_result_t *shown = fastest_with_phases(family, rows[i], false);
+        const char *copy = shown != NULL ? case_technique(&shown->spec, "copy") : NULL;
         if (copy != NULL && strcmp(copy, "mapped") == 0)
             return true;
     }
+    return false;
+}
+
+/* Is the fastest case of any row shown one that has no phases? */
+static bool any_without_phases(const family_t *family) {
+    const batch_row_t *rows[3];
+    size_t n = key_rows(family, has_contender, rows);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i]->best != NULL && !isfinite(result_median(rows[i]->best, "total")))
+            return true;
     return false;
 }
 
@@ -236,19 +271,29 @@ static void sections_phases(const page_t *page, const family_t *family) {
     static const char *const PYTORCH[] = {"init",     "h2d",   "forward", "d2h",
                                           "residual", "total", NULL};
     static const char *const PYTORCH_CPU[] = {"init", "forward", "residual", "total", NULL};
-    bool gpu = strcmp(family->side->device, "cuda") == 0;
+    bool gpu = strcmp(family->side->device, "cuda") == 0, limit = family_has_limit(family);
     page_heading(page, 4, "Where the time goes");
     fputs("Medians, phases separated by synchronisation. `residual` is what `total` spends between "
           "the phases; since each column is a median of its own, a row adds up only nearly.",
           page->out);
     if (any_mapped(family))
-        fputs(" With mapped memory the kernel itself moves the data.", page->out);
+        fputs(" With mapped memory the kernel itself moves the data, over the bus: *of the limit* "
+              "holds that against the device's own memory.",
+              page->out);
+    if (any_without_phases(family))
+        fputs(" A graph from host to host has no phases: where that is the fastest, the fastest "
+              "case that has phases stands here.",
+              page->out);
+    if (limit)
+        fputs(" *Of the limit*: the least time in which the hardware can do the computation, over "
+              "the one measured for it; the next table names both.",
+              page->out);
     fputs("\n\n", page->out);
     phase_columns_t ours = {gpu ? "CUDA: the study's set-up and the fastest case"
                                 : "C: the fastest case",
-                            false, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
+                            false, limit, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
     section_phases(page, family, &ours);
-    phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, "forward",
+    phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, limit, "forward",
                               gpu ? PYTORCH : PYTORCH_CPU};
     section_phases(page, family, &theirs);
 }
@@ -262,6 +307,7 @@ void mlp_infer_tables(const page_t *page, const family_t *family) {
     section_headline(page, family);
     sections_phases(page, family);
     section_compute(page, family);
+    section_techniques(page, family);
     free(heading);
     free(key);
 }

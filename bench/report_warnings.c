@@ -72,7 +72,7 @@ static void print_statuses(const page_t *page) {
     for (size_t s = 0; s < sizeof ORDER / sizeof *ORDER; s++)
         for (size_t i = 0; i < page->run->n_cases; i++) {
             const case_result_t *result = &page->run->cases[i];
-            if (result->status == ORDER[s])
+            if (result->status == ORDER[s] && !is_not_applicable(result))
                 add_to_group(&groups, case_status_name(result->status),
                              result->reason != NULL ? result->reason : "no reason was recorded",
                              result->spec.id);
@@ -80,17 +80,75 @@ static void print_statuses(const page_t *page) {
     print_groups(page, &groups, "Status", "Reason");
 }
 
-static void print_flags(const page_t *page) {
+/* Variants that are for another dtype by design were asked for by a "*" and left out. */
+static void print_not_applicable(const page_t *page) {
     group_list_t groups = {0};
     for (size_t i = 0; i < page->run->n_cases; i++) {
         const case_result_t *result = &page->run->cases[i];
-        for (size_t k = 0; k < result->flags.n; k++)
-            add_to_group(&groups, "flag", result->flags.items[k], result->spec.id);
+        if (is_not_applicable(result))
+            add_to_group(&groups, result->spec.variant, result->reason, result->spec.id);
+    }
+    for (size_t i = 0; i < groups.n; i++) {
+        group_t *group = &groups.items[i];
+        char *variant = markdown_text(group->label), *reason = markdown_text(group->text);
+        fprintf(page->out,
+                "- Nothing is missing here: %zu case%s of %s did not apply by design (it is %s).\n",
+                group->ids.n, group->ids.n == 1 ? "" : "s", variant, reason);
+        free(variant);
+        free(reason);
+        text_list_free(&group->ids);
+    }
+    free(groups.items);
+}
+
+static void print_throttle_reasons(const page_t *page) {
+    group_list_t groups = {0};
+    for (size_t i = 0; i < page->run->n_cases; i++) {
+        const case_result_t *result = &page->run->cases[i];
         for (size_t k = 0; k < result->device.throttle.n; k++)
             add_to_group(&groups, "throttle reason seen", result->device.throttle.items[k],
                          result->spec.id);
     }
     print_groups(page, &groups, "What", "Text");
+}
+
+/* Half the 95 % interval over the median, of what the case is compared by; NaN without times. */
+static double half_width_frac(const case_result_t *result) {
+    static const char *const PHASES[] = {"host_to_host", "total"};
+    for (size_t k = 0; k < sizeof PHASES / sizeof *PHASES; k++)
+        if (isfinite(result_median(result, PHASES[k]))) {
+            const summary_t *s = &result_phase(result, PHASES[k])->summary;
+            return (s->ci95[1] - s->ci95[0]) / 2 / s->median;
+        }
+    return NAN;
+}
+
+/* Up to three cases, the widest first, that missed the precision asked for by much. */
+static void print_widest(const page_t *page) {
+    enum { SHOWN = 3 };
+    static const double WORTH_NAMING_FRAC = 0.01;
+    double below = INFINITY;
+    size_t n = 0;
+    while (n < SHOWN) {
+        const case_result_t *widest = NULL;
+        for (size_t i = 0; i < page->run->n_cases; i++) {
+            const case_result_t *result = &page->run->cases[i];
+            double frac = half_width_frac(result);
+            if (!is_calibration(&result->spec) && result->stop != STOP_PRECISE && frac < below &&
+                frac > WORTH_NAMING_FRAC && (widest == NULL || frac > half_width_frac(widest)))
+                widest = result;
+        }
+        if (widest == NULL)
+            break;
+        char width[UNITS_TEXT], *id = markdown_code(widest->spec.id);
+        below = half_width_frac(widest);
+        fprintf(page->out, "%s%s ± %s", n++ == 0 ? "- The widest intervals: " : ", ", id,
+                units_percent(width, below));
+        free(id);
+    }
+    if (n > 0)
+        fputs(". `bench plot RUN --case ID` shows why: two clock states, a drift, a tail.\n",
+              page->out);
 }
 
 static void print_stops(const page_t *page) {
@@ -122,6 +180,7 @@ static void print_stops(const page_t *page) {
     if (counts[STOP_NONE] > 0)
         fprintf(page->out, ", %zu do not say why they stopped", counts[STOP_NONE]);
     fputs(".\n", page->out);
+    print_widest(page);
     if (set_apart > 0)
         fprintf(page->out,
                 "- %zu samples were taken while the clock was throttled; they were set "
@@ -178,8 +237,8 @@ static void print_header_warnings(const page_t *page) {
     if (governor != NULL && strcmp(governor, "performance") != 0) {
         char *safe = markdown_text(governor);
         fprintf(page->out,
-                "- The CPU's frequency governor was %s, not performance: host times may "
-                "drift.\n",
+                "- The CPU's frequency governor is not known to be performance (found: %s): host "
+                "times may drift.\n",
                 safe);
         free(safe);
     }
@@ -192,7 +251,9 @@ void section_warnings(const page_t *page) {
     print_header_warnings(page);
     print_stops(page);
     print_few_samples(page);
+    print_not_applicable(page);
     fputc('\n', page->out);
     print_statuses(page);
-    print_flags(page);
+    section_flags(page);
+    print_throttle_reasons(page);
 }

@@ -21,7 +21,7 @@ typedef struct run_options {
     uint64_t seed;
     double timeout_s;    /* longest wait for one answer of a worker */
     double time_limit_s; /* a contender; 0: what the sweep says */
-    bool resume, quick, no_pytorch, profile, quiet, json;
+    bool resume, quick, no_pytorch, cold, profile, quiet, json;
     const char *const *argv; /* for the record */
     size_t n_argv;
     FILE *print; /* where the answer goes */

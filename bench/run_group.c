@@ -5,6 +5,7 @@
 #include "doors/nvtx.h"
 #include "ground/fs.h"
 #include "ground/memory.h"
+#include "steps/cold.h"
 #include "steps/schedule.h"
 
 #include <stdlib.h>
@@ -172,7 +173,11 @@ static status_t measure_contenders(run_state_t *run, const group_t *group, conte
     if (open_all(run, group, contenders, n, &reference, interrupted)) {
         if (check)
             check_all(contenders, n, group, &reference, false, interrupted);
-        schedule_rounds(contenders, n, run->options->seed, run->n_groups++, interrupted);
+        if (run->options->cold)
+            cold_rounds(contenders, n, &run->workers, run->options->seed, run->n_groups++,
+                        interrupted);
+        else
+            schedule_rounds(contenders, n, run->options->seed, run->n_groups++, interrupted);
         if (check)
             check_all(contenders, n, group, &reference, true, interrupted);
     }
@@ -236,8 +241,8 @@ static status_t calibrate_with(run_state_t *run, const char *workload_name, cons
 }
 
 status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
-    if (run->arch == NULL || run->options->profile)
-        return STATUS_OK;
+    if (run->arch == NULL || run->options->profile || run->options->cold)
+        return STATUS_OK; /* nothing will be held against them */
     int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);
     TRY(calibrate_with(run, "device", "copy", "bytes", DRAM_COPY_BYTES, interrupted, err));
     if (in_l2 > 0 && run->no_compiler == NULL)

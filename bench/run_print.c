@@ -93,7 +93,30 @@ static void print_json(FILE *out, const run_record_t *record) {
     json_decref(cases);
 }
 
-static status_t print_record(FILE *out, const run_record_t *record, error_t *err) {
+/* Cold times have no place in a headline of steady ones. */
+static void print_cold(FILE *out, const run_record_t *record) {
+    static const char *const HEADINGS[] = {"case",         "start", "open",
+                                           "first answer", "total", "status"};
+    static const char *const PHASES[] = {"cold_start", "cold_open", "cold_first_answer",
+                                         "cold_total"};
+    table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "lrrrrl");
+    for (size_t i = 0; i < record->n_cases; i++) {
+        table_add(&table, record->cases[i].spec.id);
+        for (size_t k = 0; k < sizeof PHASES / sizeof *PHASES; k++) {
+            char text[UNITS_TEXT];
+            table_add(&table, units_time(text, result_median(&record->cases[i], PHASES[k])));
+        }
+        table_add(&table, case_status_name(record->cases[i].status));
+    }
+    char *text = table_text(&table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(&table);
+}
+
+static status_t print_record(FILE *out, const run_record_t *record, bool cold, error_t *err) {
     size_t n = 0;
     for (size_t i = 0; i < record->n_cases; i++)
         n += !is_calibration(&record->cases[i]);
@@ -101,6 +124,10 @@ static status_t print_record(FILE *out, const run_record_t *record, error_t *err
         for (size_t i = 0; i < record->n_cases; i++)
             if (!is_calibration(&record->cases[i]))
                 print_case(out, &record->cases[i]);
+        return STATUS_OK;
+    }
+    if (cold) {
+        print_cold(out, record);
         return STATUS_OK;
     }
     char *headline;
@@ -118,7 +145,7 @@ status_t run_print(const run_state_t *run, error_t *err) {
     if (run->options->json)
         print_json(out, &record);
     else
-        status = print_record(out, &record, err);
+        status = print_record(out, &record, run->options->cold, err);
     run_free(&record);
     if (!run->options->quiet)
         fprintf(stderr, "results: %s\n", run->folder);

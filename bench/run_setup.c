@@ -88,6 +88,10 @@ static char *default_folder(const run_state_t *run) {
     return mem_format("%s/results/%s-%s", run->options->root, run->sweeps[0].name, text);
 }
 
+static const char *mode_name(bool cold) {
+    return cold ? "cold" : "steady";
+}
+
 static void describe_run(run_state_t *run) {
     run_record_t *record = &run->record;
     char now[32];
@@ -101,6 +105,7 @@ static void describe_run(run_state_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         record->sweeps[record->n_sweeps++] =
             (sweep_text_t){mem_text(run->sweeps[i].path), mem_text(run->sweeps[i].text)};
+    environment_set(&record->environment, "measure.mode", mode_name(run->options->cold));
     environment_set(&record->environment, "versions.bench", BENCH_VERSION);
     environment_set(&record->environment, "git.revision", BENCH_REVISION);
     environment_set_flag(&record->environment, "git.dirty", BENCH_DIRTY);
@@ -116,6 +121,14 @@ static status_t resume(run_state_t *run, error_t *err) {
         return error_set(err, STATUS_USAGE,
                          "%s was made with --seed %llu: resume it with the same seed", run->folder,
                          (unsigned long long)run->record.seed);
+    const char *mode = environment_get(&run->record.environment, "measure.mode");
+    if (mode == NULL)
+        mode = mode_name(false); /* from before there were two */
+    if (strcmp(mode, mode_name(run->options->cold)) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured %s --cold: resume it %s, or choose another --out",
+                         run->folder, run->options->cold ? "without" : "with",
+                         run->options->cold ? "without it" : "with it");
     if (run->record.n_dropped_lines > 0)
         progress_note(&run->progress, "the last line of %s/cases.jsonl was half-written: dropped",
                       run->folder);
@@ -168,6 +181,11 @@ void run_note_workers(run_state_t *run) {
         if (link->hello == NULL)
             continue;
         const json_t *versions = json_object_get(link->hello, "versions");
+        const json_t *device = json_object_get(link->hello, "device");
+        const char *kind = json_string_value(json_object_get(device, "kind"));
+        /* A run of PyTorch alone has a GPU too. */
+        if (kind != NULL && strcmp(kind, "cuda") == 0 && environment_get(env, "gpu.name") == NULL)
+            copy_facts(env, "gpu", device);
         char *prefix = mem_format("workers.%s", link->label);
         copy_facts(env, prefix, versions);
         free(prefix);
@@ -223,7 +241,8 @@ status_t run_survey(run_state_t *run, error_t *err) {
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
                                            .max_sm_mhz = NAN,
-                                           .profile = options->profile};
+                                           .profile = options->profile,
+                                           .cold = options->cold};
     const case_t *spec = first_cuda_case(run);
     if (spec == NULL)
         return STATUS_OK;

@@ -1,7 +1,7 @@
 # A line a contender against batch, both axes logarithmic, with bands of the 95 % interval of each
 # median; hollow points are throttled; dashed: the limit.
 # Numbers: n_lines, n_limits, styles, x_low, x_high (powers of two), y_low, y_high (decades),
-# legend_height.
+# legend_columns, legend_height.
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
 data = ARG2
 
@@ -9,7 +9,7 @@ set lmargin at screen from_left(95)
 set rmargin at screen from_right(25)
 set tmargin at screen from_top(78)
 set bmargin at screen from_bottom(90 + legend_height)
-set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols 2 Left reverse \
+set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols legend_columns Left reverse \
     samplen 3 width 2
 
 set logscale x 2

@@ -1,36 +1,60 @@
-# Left: samples in the order taken, rounds apart by grey lines, the median dashed. Right: how they
-# are distributed.
-# Numbers: median, low, high (µs), n_samples, n_rounds.
+# Above: how one case's samples are distributed, as a histogram and as the share that took at most so
+# long. Below: the samples in the order taken, rounds apart by grey lines. In each the median (dashed)
+# and its 95 % interval (band). Samples beyond the axis are drawn as triangles at its end.
+# Numbers: median, ci_low, ci_high, low, high (µs), n_samples, n_rounds.
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
 data = ARG2
 
-air = high > low ? 0.04 * (high - low) : 0.01 * high
+air = high > low ? 0.03 * (high - low) : 0.01 * high
+end = high + air
+start = low - air
+strip = 0.66 * height # from here on down: the samples in their order
+
 set multiplot
 unset key
-set yrange [low - air:high + air]
-set tmargin at screen from_top(70)
-set bmargin at screen from_bottom(80)
+set xrange [start:end]
+set xtics rotate by 0 autofreq
+set object 1 rectangle from first ci_low, graph 0 to first ci_high, graph 1 behind \
+    fillstyle solid 1.0 noborder fillcolor rgb '#f3c9a6'
+set arrow 1 from first median, graph 0 to first median, graph 1 nohead linecolor rgb '#000000' \
+    linewidth 1.2 dashtype (8, 6) front
+set tmargin at screen from_top(75)
+set bmargin at screen from_top(strip - 40)
+set xlabel 'time, µs' offset 0,0.3
 
-set lmargin at screen from_left(95)
-set rmargin at screen from_left(0.72 * width)
-set xrange [-1:n_samples]
-set xlabel 'sample, in the order taken'
-set ylabel 'time, µs'
-set arrow 1 from graph 0, first median to graph 1, first median nohead linecolor rgb '#000000' \
-    linewidth 1.5 dashtype (8, 6) front
-plot data index 2 using ($1 - 0.5):(low - air):(0):(high - low + 2 * air) with vectors nohead \
-         linecolor rgb '#cccccc' linewidth 0.8 notitle, \
-     data index 0 using 1:2 with points pointtype 7 pointsize 0.4 linecolor rgb '#0072B2' notitle
+set lmargin at screen from_left(85)
+set rmargin at screen from_left(0.5 * width - 10)
+set yrange [0:*]
+set ylabel 'samples in a bin'
+plot data index 1 using (0.5 * ($1 + $2)):3:1:2:(0):3 with boxxyerror fillstyle solid 1.0 \
+         border rgb '#ffffff' linewidth 0.5 linecolor rgb '#0072B2' notitle
 
 unset label 1
 unset label 2
 unset label 3
-set lmargin at screen from_left(0.72 * width + 40)
+set lmargin at screen from_left(0.5 * width + 75)
 set rmargin at screen from_right(25)
-set xrange [0:*]
-set format y ''
-unset ylabel
-set xlabel 'samples in a bin'
-plot data index 1 using 3:(0.5 * ($1 + $2)):(0):3:1:2 with boxxyerror fillstyle solid 1.0 \
-         border rgb '#ffffff' linewidth 0.5 linecolor rgb '#0072B2' notitle
+set yrange [0:1.02]
+set ylabel 'share of samples up to a time (ECDF)'
+plot data index 3 using 1:2 with steps linewidth 1.8 linecolor rgb '#0072B2' notitle
+
+unset object 1
+unset arrow 1
+set object 2 rectangle from graph 0, first ci_low to graph 1, first ci_high behind \
+    fillstyle solid 1.0 noborder fillcolor rgb '#f3c9a6'
+set arrow 2 from graph 0, first median to graph 1, first median nohead linecolor rgb '#000000' \
+    linewidth 1.2 dashtype (8, 6) front
+set lmargin at screen from_left(85)
+set tmargin at screen from_top(strip + 25)
+set bmargin at screen from_bottom(75)
+set xrange [-1:n_samples]
+set yrange [start:end]
+set xlabel 'sample, in the order taken; grey: a new round'
+set ylabel 'time, µs'
+plot data index 2 using ($1 - 0.5):(start):(0):(end - start) with vectors nohead \
+         linecolor rgb '#cccccc' linewidth 0.8 notitle, \
+     data index 0 using 1:($2 <= high ? $2 : NaN) with points pointtype 7 pointsize 0.4 \
+         linecolor rgb '#0072B2' notitle, \
+     data index 0 using 1:($2 > high ? high + 0.5 * air : NaN) with points pointtype 9 \
+         pointsize 0.7 linecolor rgb '#D55E00' notitle
 unset multiplot

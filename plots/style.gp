@@ -74,6 +74,11 @@ set linetype 29 linecolor rgb '#882255' linewidth 2 pointtype 7 pointsize 0.8 da
 set linetype 30 linecolor rgb '#44AA99' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
 set linetype 31 linecolor rgb '#882255' linewidth 2 pointtype 9 pointsize 1.0 dashtype 2
 set linetype 32 linecolor rgb '#44AA99' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
+# The fastest at each batch, where that is no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
+set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
+set linetype 34 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
+set linetype 35 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
+set linetype 36 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
 
 # A loop over no lines still looks at its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
@@ -82,9 +87,9 @@ style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
 raised = '⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹'
 exponent(e) = (e > 9 ? word(raised, e / 10 + 1) : '') . word(raised, e % 10 + 1)
 power_of_two(e) = e < 10 ? sprintf('%d', 2 ** e) : '2' . exponent(e)
-decades = '0.0001 0.001 0.01 0.1 1 10 100 1,000 10,000 100,000 1,000,000 10,000,000 ' . \
+decades = '0.0000001 0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10 100 1,000 10,000 100,000 1,000,000 10,000,000 ' . \
           '100,000,000 1,000,000,000 10,000,000,000'
-decade(e) = word(decades, int(e) + 5)
+decade(e) = word(decades, int(e) + 8)
 # Labels of ticks at 2 and 5, for an axis that has too few decades to be read by: "0.02", "2,000".
 between(e, digit) = e < 0 ? decade(e)[1:strlen(decade(e)) - 1] . sprintf('%d', digit) \
                           : sprintf('%d', digit) . decade(e)[2:*]

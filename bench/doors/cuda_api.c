@@ -66,12 +66,29 @@ status_t cuda_api_open(cuda_api_t *api, error_t *err) {
     return STATUS_OK;
 }
 
+/* What to do about errors whose text does not say so. The numbers are CUresult's. */
+static const char *remedy(cu_result_t result) {
+    switch (result) {
+    case 200: /* invalid image */
+    case 209: /* no binary for this GPU */
+    case 222: /* PTX of a newer toolkit */
+        return "; if the compiler is newer than the driver (bench doctor shows both), update "
+               "NVIDIA's driver, or let BENCH_NVRTC name an older NVRTC";
+    case 803: /* driver mismatch */
+    case 804: /* forward compatibility is not for this GPU */
+        return "; libcuda.so.1 and the kernel module come from different drivers: reboot after an "
+               "update, or install NVIDIA's driver again";
+    default:
+        return "";
+    }
+}
+
 status_t cuda_check(const cuda_api_t *api, cu_result_t result, const char *call, error_t *err) {
     if (result == CU_SUCCESS)
         return STATUS_OK;
     const char *name = NULL, *text = NULL;
     api->error_name(result, &name);
     api->error_string(result, &text);
-    return error_set(err, STATUS_FAILED, "%s: %s (%d): %s", call, name != NULL ? name : "unknown",
-                     result, text != NULL ? text : "no description");
+    return error_set(err, STATUS_FAILED, "%s: %s (%d): %s%s", call, name != NULL ? name : "unknown",
+                     result, text != NULL ? text : "no description", remedy(result));
 }

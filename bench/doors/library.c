@@ -17,8 +17,9 @@ status_t library_open(const char *const *names, const library_symbol_t *symbols,
     for (size_t i = 0; i < n_symbols; i++) {
         void *symbol = dlsym(*handle, symbols[i].name);
         if (symbol == NULL && !symbols[i].optional) {
-            error_set(err, STATUS_USAGE, "%s has no %s: it is older than this program needs",
-                      names[0], symbols[i].name);
+            error_set(err, STATUS_USAGE,
+                      "%s has no %s: it is older than this program needs; update it", names[0],
+                      symbols[i].name);
             dlclose(*handle);
             *handle = NULL;
             return STATUS_USAGE;

@@ -61,6 +61,8 @@ typedef struct engine {
      * ("once_ns.…") in `facts`. */
     status_t (*start)(int index, void **state, environment_t *facts, error_t *err);
     void (*stop)(void *state);
+    /* After a failure: can the device still be used? NULL: always. */
+    status_t (*check)(void *state, error_t *err);
     const session_ops_t *const *workloads; /* NULL-terminated */
 } engine_t;
 

@@ -26,4 +26,12 @@ static void stop(void *state) {
 static const session_ops_t *const WORKLOADS[] = {&mlp_infer_cuda, &linreg_train_cuda, &null_cuda,
                                                  &device_copy_cuda, NULL};
 
-const engine_t engine_cuda = {.name = "cuda", .start = start, .stop = stop, .workloads = WORKLOADS};
+/* A kernel that faults takes its context with it: from then on every call, this one too, returns
+ * the same error (CUDA C++ Programming Guide, error checking). */
+static status_t check(void *state, error_t *err) {
+    const gpu_t *gpu = state;
+    return cuda_check(&gpu->api, gpu->api.context_sync(), "context_sync", err);
+}
+
+const engine_t engine_cuda = {
+    .name = "cuda", .start = start, .stop = stop, .check = check, .workloads = WORKLOADS};

@@ -133,6 +133,10 @@ static bool has_ended(pid_t pid) {
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
+bool subprocess_has_ended(const subprocess_t *child) {
+    return child->pid <= 0 || has_ended(child->pid);
+}
+
 /* Kill what is left of the group, reap the child, close our ends. Returns the wait status. */
 static int end(subprocess_t *child) {
     int wait_status = 0;

@@ -35,6 +35,8 @@ typedef struct subprocess {
 } subprocess_t;
 
 status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err);
+/* Has it ended by itself? It is still to be stopped, which says how. */
+bool subprocess_has_ended(const subprocess_t *child);
 /* Kill the process group, reap, close. Writes how it ended ("exit code 3", "signal 11 (Segmentation
  * fault)", "still running, killed") into `how[64]`. Safe to call twice. */
 void subprocess_stop(subprocess_t *child, char how[64]);

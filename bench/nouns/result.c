@@ -9,7 +9,8 @@
 
 /* Indexed by the enums. */
 static const char *const STATUS_NAMES[] = {"ok", "skipped", "wrong", "failed", "throttled"};
-static const char *const STOP_NAMES[] = {"none", "precise", "noise_floor", "time_limit", "single"};
+static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor",
+                                         "time_limit", "fixed_count", "single"};
 static const char *const CLOCK_NAMES[] = {"host", "device"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

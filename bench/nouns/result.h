@@ -25,7 +25,8 @@ typedef enum stop_reason {
     STOP_PRECISE,
     STOP_NOISE_FLOOR,
     STOP_TIME_LIMIT,
-    STOP_SINGLE
+    STOP_FIXED_COUNT, /* --cold: as many samples as were planned, however far apart they lie */
+    STOP_SINGLE,      /* --profile */
 } stop_reason_t;
 
 typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;

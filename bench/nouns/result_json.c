@@ -277,8 +277,8 @@ static status_t read_result(const json_t *json, case_result_t *result, error_t *
     const char *stop = json_string_value(json_object_get(json, "stop"));
     if (stop != NULL && !stop_reason_parse(stop, &result->stop))
         return error_set(err, STATUS_USAGE,
-                         "\"stop\" is \"%s\", expected precise, noise_floor, time_limit, single or "
-                         "none",
+                         "\"stop\" is \"%s\", expected precise, noise_floor, time_limit, "
+                         "fixed_count, single or none",
                          stop);
     result->reason = get_text(json, "reason");
     get_details(json, result);

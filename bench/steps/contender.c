@@ -124,7 +124,8 @@ static bool ensure_open(contender_t *c, bool first) {
         read_once(&c->result, json_object_get(answer, "once_ns"));
         if (c->program != NULL && !c->program->cached)
             result_add_once(&c->result, "compile", c->program->compile_ns);
-        read_phases(c, json_object_get(answer, "phases"));
+        if (!c->settings->cold)
+            read_phases(c, json_object_get(answer, "phases"));
         read_resources(c, json_object_get(answer, "resources"));
         const json_t *device = json_object_get(c->worker->hello, "device");
         c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));
@@ -140,6 +141,16 @@ void contender_open(contender_t *c) {
         return;
     }
     ensure_open(c, true);
+}
+
+bool contender_reopen(contender_t *c) {
+    return ensure_open(c, false);
+}
+
+bool contender_close(contender_t *c) {
+    json_t *answer = ask(c, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id));
+    json_decref(answer);
+    return answer != NULL;
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------
@@ -324,6 +335,22 @@ void contender_round(contender_t *c) {
     if (c->settings->profile)
         c->result.stop = STOP_SINGLE;
     c->result.rounds = c->stopping.rounds;
+}
+
+bool contender_run_once(contender_t *c, double *run_ns) {
+    json_t *answer = ask_sample(c, (sample_limits_t){.max_samples = 1});
+    if (answer == NULL)
+        return false;
+    const json_t *phases = json_object_get(answer, "phases");
+    const json_t *whole = json_array_get(json_object_get(phases, "host_to_host"), 0);
+    if (whole == NULL)
+        whole = json_array_get(json_object_get(phases, "total"), 0);
+    bool good = json_is_number(whole);
+    *run_ns = json_number_value(whole);
+    json_decref(answer);
+    if (!good)
+        contender_drop(c, CASE_SKIPPED, "it times neither host_to_host nor total of a run");
+    return good;
 }
 
 /* ---- the end ----------------------------------------------------------------------------------

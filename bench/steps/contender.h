@@ -16,6 +16,7 @@ typedef struct contender_settings {
     nvml_t *nvml;      /* NULL: clocks are not read */
     double max_sm_mhz; /* NaN when unknown */
     bool profile;      /* one run, nothing else */
+    bool cold;         /* phases are those of steps/cold.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender {
@@ -46,6 +47,16 @@ void contender_check(contender_t *contender, const reference_t *reference, doubl
 void contender_warm_up(contender_t *contender);
 /* One round; afterwards result.stop is not STOP_NONE if it was the last. */
 void contender_round(contender_t *contender);
+
+/* The parts of a round, for those who time the worker itself (steps/cold.h). Each is false when it
+ * failed; the contender is not live any more then. */
+
+/* Open the case, unless it is open, in a worker that took another one's place. */
+bool contender_reopen(contender_t *contender);
+/* One run without warm-up; `*run_ns` is what it took by the worker's clock, from host to host. */
+bool contender_run_once(contender_t *contender, double *run_ns);
+bool contender_close(contender_t *contender);
+
 /* Close the case and summarise. */
 void contender_finish(contender_t *contender);
 

@@ -14,8 +14,8 @@
  * nodes of a cluster and may; keys that end in a dot stand for all below them. A key that only one
  * shard has (a node without PyTorch) is no difference. */
 static const char *const SAME_MACHINE[] = {
-    "gpu.name",          "gpu.driver", "gpu.ecc",   "gpu.mig",
-    "gpu.power_limit_w", "host.cpu",   "versions.", "git."};
+    "gpu.name", "gpu.driver", "gpu.ecc", "gpu.mig", "gpu.power_limit_w",
+    "host.cpu", "versions.",  "git.",    "measure."};
 
 static bool must_match(const char *key) {
     for (size_t i = 0; i < sizeof SAME_MACHINE / sizeof *SAME_MACHINE; i++)

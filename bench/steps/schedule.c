@@ -16,11 +16,8 @@ static bool any_wants_rounds(const contender_t *contenders, size_t n) {
     return false;
 }
 
-void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
-                     const volatile sig_atomic_t *interrupted) {
-    for (size_t i = 0; i < n && !*interrupted; i++)
-        if (contenders[i].live && !contenders[i].settings->profile)
-            contender_warm_up(&contenders[i]);
+void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t *contender),
+                    uint64_t seed, uint32_t stream, const volatile sig_atomic_t *interrupted) {
     uint32_t *order = mem_zeroed(n, sizeof *order);
     for (uint32_t pass = 0; any_wants_rounds(contenders, n) && !*interrupted; pass++) {
         if (pass % 2 == 0)
@@ -28,8 +25,16 @@ void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t 
         for (size_t i = 0; i < n && !*interrupted; i++) {
             contender_t *next = &contenders[order[pass % 2 == 0 ? i : n - 1 - i]];
             if (wants_rounds(next))
-                contender_round(next);
+                round(next);
         }
     }
     free(order);
+}
+
+void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
+                     const volatile sig_atomic_t *interrupted) {
+    for (size_t i = 0; i < n && !*interrupted; i++)
+        if (contenders[i].live && !contenders[i].settings->profile)
+            contender_warm_up(&contenders[i]);
+    schedule_turns(contenders, n, contender_round, seed, stream, interrupted);
 }

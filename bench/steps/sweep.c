@@ -11,7 +11,8 @@
 
 enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 
-static const char *const CHARTS[] = {"phases", "total", "difference", "once", "ladder"};
+static const char *const CHARTS[] = {"phases", "total",  "difference",
+                                     "once",   "ladder", "techniques"};
 
 const char *const *sweep_charts(size_t *n) {
     *n = sizeof CHARTS / sizeof CHARTS[0];

@@ -306,13 +306,26 @@ static handler_t find_handler(protocol_op_t op) {
     return HANDLERS[op];
 }
 
-static void answer_line(worker_t *worker, const char *line) {
+/* After an error that the device does not recover from, every later case would fail for it too: the
+ * worker ends without an answer, and the supervisor starts another. */
+static bool has_lost_its_device(const worker_t *worker) {
+    error_t ignored = ERROR_INIT;
+    return worker->started && worker->engine->check != NULL &&
+           worker->engine->check(worker->state, &ignored) != STATUS_OK;
+}
+
+static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) {
     error_t err = ERROR_INIT;
     protocol_op_t op;
     json_t *answer = NULL;
     json_t *request = protocol_parse_request(line, &op, &err);
     if (request != NULL)
         answer = find_handler(op)(worker, request, &err);
+    if (err.status != STATUS_OK && has_lost_its_device(worker)) {
+        json_decref(answer);
+        json_decref(request);
+        return error_set(fatal, err.status, "%s", err.text);
+    }
     if (answer == NULL)
         answer = json_pack("{s:s, s:s}", "status", "failed", "reason", err.text);
     else if (json_object_get(answer, "status") == NULL)
@@ -325,6 +338,7 @@ static void answer_line(worker_t *worker, const char *line) {
     fflush(worker->answers);
     json_decref(answer);
     json_decref(request);
+    return STATUS_OK;
 }
 
 /* Answers get a descriptor of their own; what anything else prints to stdout goes to stderr. */
@@ -346,8 +360,9 @@ status_t worker_serve(const worker_options_t *options, error_t *err) {
     TRY(take_stdout(&worker, err));
     char *line = NULL;
     size_t capacity = 0;
-    while (!worker.done && getline(&line, &capacity, stdin) > 0)
-        answer_line(&worker, line);
+    status_t status = STATUS_OK;
+    while (status == STATUS_OK && !worker.done && getline(&line, &capacity, stdin) > 0)
+        status = answer_line(&worker, line, err);
     free(line);
     while (worker.n_sessions > 0)
         drop_session(&worker, worker.n_sessions - 1);
@@ -355,6 +370,9 @@ status_t worker_serve(const worker_options_t *options, error_t *err) {
     if (worker.started)
         worker.engine->stop(worker.state);
     environment_free(&worker.facts);
-    fclose(worker.answers);
-    return STATUS_OK;
+    /* The supervisor takes the end of the answers for the end of the worker: after a failure they
+     * stay open until the process ends, so that its reason comes first. */
+    if (status == STATUS_OK)
+        fclose(worker.answers);
+    return status;
 }

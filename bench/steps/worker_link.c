@@ -10,7 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_MOST = 64 << 20, READ_BYTES = 64 * 1024, QUOTED_BYTES = 600, BYE_S = 5 };
+enum {
+    LINE_MOST = 64 << 20,
+    READ_BYTES = 64 * 1024,
+    QUOTED_BYTES = 600,
+    BYE_S = 5,
+    EXIT_LOOK_NS = 100000, /* how often to look whether a worker has ended */
+};
 
 void worker_link_init(worker_link_t *link, const char *label, text_list_t argv) {
     *link = (worker_link_t){.label = mem_text(label), .argv = argv};
@@ -243,18 +249,44 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
     return error_set(err, STATUS_FAILED, "%s", why.text);
 }
 
-void worker_link_stop(worker_link_t *link) {
-    if (!link->running)
-        return;
+static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {
     json_t *answer = NULL;
-    error_t ignored = ERROR_INIT;
-    if (worker_link_ask(link, json_pack("{s:s}", "op", "bye"), BYE_S, &answer, &ignored) ==
-        STATUS_OK) {
-        char how[64];
-        json_decref(answer);
-        subprocess_stop(&link->child, how);
-    }
+    status_t status =
+        worker_link_ask(link, json_pack("{s:s}", "op", "bye"), timeout_s, &answer, err);
+    json_decref(answer);
+    return status;
+}
+
+/* Reap it; `how` says how it ended. */
+static void bury(worker_link_t *link, char how[64]) {
+    subprocess_stop(&link->child, how);
     json_decref(link->hello);
     link->hello = NULL;
     link->running = false;
+}
+
+status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
+    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
+    TRY(say_bye(link, timeout_s, err));
+    while (!subprocess_has_ended(&link->child)) {
+        if (clock_ns() > deadline_ns)
+            return give_up(link, "did not end after bye", err);
+        keep_stderr(link); /* a full pipe would keep it from ending */
+        clock_sleep_ns(EXIT_LOOK_NS);
+    }
+    char how[64];
+    keep_stderr(link);
+    bury(link, how);
+    if (strcmp(how, "exit code 0") == 0)
+        return STATUS_OK;
+    const char *words = last_words(link);
+    return error_set(err, STATUS_FAILED, "worker %s ended badly after bye (%s)%s%s", link->label,
+                     how, words[0] != '\0' ? "; it said: " : "", words);
+}
+
+void worker_link_stop(worker_link_t *link) {
+    char how[64];
+    error_t ignored = ERROR_INIT;
+    if (link->running && say_bye(link, BYE_S, &ignored) == STATUS_OK)
+        bury(link, how);
 }

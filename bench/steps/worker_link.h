@@ -40,6 +40,10 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err);
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
                          error_t *err);
 
+/* Say bye and wait until the process has ended by itself. One that takes longer than `timeout_s` is
+ * killed; that, and any exit code but 0, is a failure. */
+status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err);
+
 /* bye, then kill whatever is left. */
 void worker_link_stop(worker_link_t *link);
 

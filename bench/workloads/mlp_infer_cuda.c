@@ -77,7 +77,6 @@ static void read_techniques(mlp_cuda_t *s, const case_t *spec) {
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     mlp_cuda_t *s = session->state;
-    TRY(check_applies(session, s, err));
     TRY(gpu_kernel_load(s->gpu, request->cubin, "mlp_infer", &s->kernel, err));
     session_add_once(session, "module_load", s->kernel.load_ns);
     s->weights_by_value = s->kernel.launch.weights == WEIGHTS_AS_ARGUMENT;
@@ -100,12 +99,11 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 /* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
 static void close_case(session_t *session) {
     mlp_cuda_t *s = session->state;
-    error_t ignored = ERROR_INIT;
     if (s->batch != NULL)
         s->gpu->api.graph_exec_destroy(s->batch);
     if (s->whole != NULL)
         s->gpu->api.graph_exec_destroy(s->whole);
-    mlp_cuda_release(s, &s->fixed, &ignored);
+    mlp_cuda_release_all(s);
     gpu_kernel_unload(s->gpu, &s->kernel);
     if (s->copy == COPY_PAGEABLE) {
         free(s->y);
@@ -127,10 +125,15 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     session->skipped = false;
     mlp_cuda_t *s = mem_zeroed(1, sizeof *s);
     s->gpu = session->engine;
-    s->data = mlp_data_take(request->spec, request->seed);
     session->state = s;
     read_techniques(s, request->spec);
-    status_t status = prepare(session, request, err);
+    status_t status = check_applies(session, s, err); /* before gigabytes of data are made */
+    if (status != STATUS_OK) {
+        free(s);
+        return status;
+    }
+    s->data = mlp_data_take(request->spec, request->seed);
+    status = prepare(session, request, err);
     if (status != STATUS_OK)
         close_case(session);
     return status;

@@ -45,7 +45,9 @@ typedef struct mlp_cuda {
 } mlp_cuda_t;
 
 status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
-status_t mlp_cuda_release(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
+/* Give back what this sample allocated. */
+status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err);
+void mlp_cuda_release_all(mlp_cuda_t *s);
 status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err);
 status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
 status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err);

@@ -56,7 +56,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     if (mlp_cuda_copies_out(s))
         TRY(gpu_sync(gpu, err));
     at[4] = clock_ns();
-    TRY(mlp_cuda_release(s, &s->current, err));
+    TRY(mlp_cuda_release(s, err));
     if (s->alloc == ALLOC_ASYNC)
         TRY(gpu_sync(gpu, err));
     at[5] = clock_ns();
@@ -90,7 +90,7 @@ static status_t probe_device(session_t *session, recorder_t *recorder, error_t *
     TRY(gpu_record(gpu, 3, err));
     TRY(mlp_cuda_copy_out(s, err));
     TRY(gpu_record(gpu, 4, err));
-    TRY(mlp_cuda_release(s, &s->current, err));
+    TRY(mlp_cuda_release(s, err));
     TRY(gpu_record(gpu, 5, err));
     TRY(gpu_sync(gpu, err));
     static const struct {

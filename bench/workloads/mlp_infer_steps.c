@@ -66,10 +66,8 @@ status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) 
     return STATUS_OK;
 }
 
-static status_t give(mlp_cuda_t *s, bool fixed, cu_pointer_t *pointer, error_t *err) {
-    if (*pointer == 0)
-        return STATUS_OK;
-    if (!fixed && s->alloc == ALLOC_ASYNC)
+static status_t give(mlp_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
+    if (s->alloc == ALLOC_ASYNC)
         CUDA(release_async(*pointer, s->gpu->stream));
     else
         CUDA(release(*pointer));
@@ -77,18 +75,37 @@ static status_t give(mlp_cuda_t *s, bool fixed, cu_pointer_t *pointer, error_t *
     return STATUS_OK;
 }
 
-status_t mlp_cuda_release(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
-    bool fixed = buffers == &s->fixed;
-    if (!fixed && s->alloc == ALLOC_ARENA)
+status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err) {
+    if (s->alloc == ALLOC_ARENA)
         return STATUS_OK;
     if (s->copy != COPY_MAPPED) {
-        TRY(give(s, fixed, &buffers->x, err));
-        TRY(give(s, fixed, &buffers->y, err));
+        TRY(give(s, &s->current.x, err));
+        TRY(give(s, &s->current.y, err));
     }
-    if (fixed || s->upload)
-        for (size_t i = 0; i < n_arrays(s); i++)
-            TRY(give(s, fixed, &buffers->wb[i], err));
+    for (size_t i = 0; s->upload && i < n_arrays(s); i++)
+        TRY(give(s, &s->current.wb[i], err));
     return STATUS_OK;
+}
+
+/* Whatever is still allocated, also after a failure halfway and when the driver refuses everything.
+ */
+void mlp_cuda_release_all(mlp_cuda_t *s) {
+    cu_pointer_t *current = s->current.wb, *fixed = s->fixed.wb;
+    for (size_t i = 0; i < n_arrays(s); i++) {
+        if (current[i] != 0 && current[i] != fixed[i])
+            s->gpu->api.release(current[i]);
+        if (fixed[i] != 0)
+            s->gpu->api.release(fixed[i]);
+    }
+    if (s->copy != COPY_MAPPED) {
+        const cu_pointer_t samples[] = {s->current.x == s->fixed.x ? 0 : s->current.x,
+                                        s->current.y == s->fixed.y ? 0 : s->current.y, s->fixed.x,
+                                        s->fixed.y};
+        for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+            if (samples[i] != 0)
+                s->gpu->api.release(samples[i]);
+    }
+    s->current = s->fixed = (mlp_buffers_t){0};
 }
 
 status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
@@ -160,5 +177,5 @@ status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err) {
     TRY(mlp_cuda_launch(s, err));
     TRY(mlp_cuda_copy_out(s, err));
     TRY(wait_for_output(s, err));
-    return mlp_cuda_release(s, &s->current, err);
+    return mlp_cuda_release(s, err);
 }

@@ -306,6 +306,37 @@ static void test_warnings_tell_all(void **state) {
     free(folder);
 }
 
+/* Cold starts answer another question: they are in their own table and in nothing else. */
+static void test_cold_starts_have_a_table_of_their_own(void **state) {
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_OK, NULL}, 5);
+    case_result_t *cold = &run.cases[run.n_cases - 1];
+    plant_phase(cold, "cold_start", 400e6, 6);
+    plant_phase(cold, "cold_first_answer", 500e6, 7);
+    text_list_add(&cold->flags, "cold: every sample is a new process");
+    char *folder = save_run(run, *state, "cold", "NVIDIA H200");
+    char *text = report_of(*state, NULL, folder, NULL);
+    char *section = strstr(text, "## First answer from a cold start");
+    assert_non_null(section);
+    assert_has(section, "| `mlp_infer/cuda/09_cold/batch=1` |");
+    assert_has(section, " ms |");
+    assert_has(section, "|      96 |");
+    char *row = strstr(section, "09_cold");
+    assert_null(strstr(row + 1, "09_cold"));
+    *section = '\0';
+    assert_has_not(text, "09_cold");
+    free(text);
+    free(folder);
+    run = (run_record_t){.name = mem_text("")};
+    plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_OK, NULL}, 5);
+    plant_phase(&run.cases[0], "cold_first_answer", 500e6, 7);
+    folder = save_run(run, *state, "only", "NVIDIA H200");
+    text = report_of(*state, NULL, folder, NULL);
+    assert_has(text, "None: the run holds cold starts only.");
+    free(text);
+    free(folder);
+}
+
 static void test_unreadable_run_leaves_the_report(void **state) {
     char *out = fs_join(*state, "REPORT.md"), *missing = fs_join(*state, "missing");
     error_t err = ERROR_INIT;
@@ -387,6 +418,7 @@ int main(void) {
         IN_FOLDER(test_hostile_text_stays_text),
         IN_FOLDER(test_charts_are_linked_from_the_reports_folder),
         IN_FOLDER(test_warnings_tell_all),
+        IN_FOLDER(test_cold_starts_have_a_table_of_their_own),
         IN_FOLDER(test_unreadable_run_leaves_the_report),
         cmocka_unit_test(test_golden_reports),
         cmocka_unit_test(test_golden_headline),

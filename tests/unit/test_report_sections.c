@@ -21,7 +21,7 @@ static char *printed(section_t *section, const run_record_t *run) {
     assert_non_null(out);
     run_record_t shown = *run;
     shown.folder = (char[]){"/nowhere/planted"};
-    page_t page = {.out = out, .run = &shown, .root = "/nowhere", .folder = "."};
+    page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
     section(&page);
     fclose(out);
     return text;
@@ -198,6 +198,172 @@ static void computation_is_compared_by_one_clock(void **state) {
     run_free(&run);
 }
 
+/* ---- techniques --------------------------------------------------------------------------------
+ */
+
+/* A CUDA case at batch 64 with its techniques as "name=choice/name=choice". */
+static case_result_t *plant_techniques(run_record_t *run, const char *variant, double median_ns,
+                                       const char *techniques) {
+    plant(run, (planted_t){"cuda", "cuda", variant, 64, median_ns, CASE_OK, NULL}, run->n_cases);
+    case_result_t *result = &run->cases[run->n_cases - 1];
+    if (*techniques != '\0') {
+        char *id = mem_format("%s/%s", result->spec.id, techniques);
+        free(result->spec.id);
+        result->spec.id = id;
+    }
+    text_list_t parts = text_split(techniques, '/');
+    for (size_t i = 0; i < parts.n; i++) {
+        char *choice = strchr(parts.items[i], '=');
+        if (choice == NULL)
+            continue;
+        *choice = '\0';
+        case_add_technique(&result->spec, parts.items[i], choice + 1);
+    }
+    text_list_free(&parts);
+    return result;
+}
+
+static run_record_t run_with_techniques(void) {
+    run_record_t run = {.name = mem_text("planted")};
+    plant_techniques(&run, "02_x", 8000, "");
+    plant_techniques(&run, "02_x", 4000, "alloc=arena");
+    plant_techniques(&run, "02_x", 16000, "copy=pinned");
+    plant_techniques(&run, "02_x", 1000, "alloc=arena/copy=mapped");
+    plant_techniques(&run, "02_x", 500, "alloc=arena/copy=mapped/wait=poll");
+    plant(&run, (planted_t){"pytorch", "cuda", "graph", 64, 3000, CASE_OK, NULL}, 99);
+    return run;
+}
+
+static void each_technique_is_told_with_all_else_fixed(void **state) {
+    (void)state;
+    run_record_t run = run_with_techniques();
+    char *text = printed(all_findings, &run);
+    assert_has(text,
+               "**What host techniques buy** (rung 02_x, host to host). Together: at batch 64");
+    assert_has(text,
+               "  - `copy`: pageable → pinned at batch 64 **0.5"); /* the study's alloc alone */
+    assert_has(text, "  - `wait`: sync → poll at batch 64 **");
+    assert_has_not(text, "malloc → async"); /* no pair differs in that alone */
+    assert_has_not(text, "`launch`:");
+    free(text);
+    text = printed(all_tables, &run);
+    assert_has(text, "#### Host techniques");
+    assert_has(text, "| malloc | pageable | upload  | stream | sync |");
+    assert_has(text, ", 16.");
+    free(text);
+    run_free(&run);
+}
+
+static void what_polling_wins_is_also_told_without_it(void **state) {
+    (void)state;
+    run_record_t run = run_with_techniques();
+    char *text = printed(all_findings, &run);
+    assert_has(text, "**Without polling:** at 1 batch size the fastest CUDA case has `wait=poll`");
+    assert_has(text, "which PyTorch does not offer");
+    assert_has(text, "CUDA's fastest is faster at 1 of the 1 compared, PyTorch's at 0");
+    assert_has(text, "at batch 64 CUDA is **3.0");
+    free(text);
+    text = printed(all_tables, &run);
+    assert_has(text, "vs best, sync");
+    free(text);
+    run_free(&run);
+    run = plant_ratios((double[]){2}, 1);
+    text = printed(all_findings, &run);
+    assert_has_not(text, "polling");
+    free(text);
+    run_free(&run);
+}
+
+static void batch_as_a_constant_gets_one_sentence(void **state) {
+    (void)state;
+    run_record_t run = {.name = mem_text("planted")};
+    plant_device_phase(plant_techniques(&run, "04_y", 9000, ""), "kernel_graph", 1000);
+    plant_device_phase(plant_techniques(&run, "06_batch_constant", 9000, ""), "kernel_graph", 500);
+    char *text = printed(all_findings, &run);
+    assert_has(text, "**The batch as a compile-time constant** (06_batch_constant) against a "
+                     "run-time value (04_y");
+    assert_has(text, "2.00–2.00× as fast over 1 batch size; faster at 1, slower at 0");
+    free(text);
+    run_free(&run);
+}
+
+static void limit_stands_in_every_table_of_compute_times(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){4}, 1);
+    plant_device_phase(&run.cases[0], "kernel_graph", 300);
+    plant_device_phase(&run.cases[0], "kernel_stream", 400);
+    run.cases[0].limit = (limit_t){
+        .limit_ns = 150, .frac = 0.5, .bound = mem_text("dram"), .phase = mem_text("kernel_graph")};
+    char *text = printed(all_tables, &run);
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, "of the limit |")) != NULL; at++)
+        n++;
+    assert_int_equal(n, 4); /* phases of both sides, one launch, times of a kernel */
+    free(text);
+    run_free(&run);
+}
+
+/* ---- warnings ----------------------------------------------------------------------------------
+ */
+
+static void flags_are_told_once_with_the_worst(void **state) {
+    (void)state;
+    static const char *const FLAGS[] = {
+        "implausible: slower in a graph than back to back (kernel_graph 2.00 µs, kernel_stream "
+        "1.00 µs)",
+        "implausible: slower in a graph than back to back (kernel_graph 9.00 µs, kernel_stream "
+        "900 ns)",
+        "implausible: kernel 700 ns, under the event floor of 1.28 µs",
+        "implausible: kernel 600 ns, under the event floor of 1.28 µs"};
+    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    for (size_t i = 0; i < 4; i++)
+        text_list_add(&run.cases[i].flags, FLAGS[i]);
+    char *text = printed(section_flags, &run);
+    assert_has(text, "| implausible: slower in a graph than back to back ");
+    assert_has(text, "|     2 | implausible: slower in a graph than back to back (kernel_graph "
+                     "9.00 µs, kernel_stream 900 ns)");
+    assert_has(text, "| implausible: kernel … ns, under the event floor of … µs");
+    assert_has(text, "kernel 600 ns");
+    assert_has_not(text, "2.00 µs");
+    assert_has_not(text, "700 ns");
+    free(text);
+    run_free(&run);
+}
+
+static void widest_intervals_are_named(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    for (size_t i = 0; i < run.n_cases; i++)
+        run.cases[i].stop = STOP_PRECISE;
+    run.cases[2].stop = STOP_NOISE_FLOOR;
+    phase_t *phase = &run.cases[2].phases[1];
+    assert_string_equal(phase->name, "host_to_host");
+    phase->summary.ci95[0] = 0.9 * phase->summary.median;
+    phase->summary.ci95[1] = 1.1 * phase->summary.median;
+    char *text = printed(section_warnings, &run);
+    assert_has(text, "- The widest intervals: `mlp_infer/cuda/01_study/batch=2` ± 10 %.");
+    free(text);
+    run_free(&run);
+}
+
+static void skipped_by_design_is_no_alarm(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
+    char *text = printed(section_warnings, &run);
+    assert_has(text, "1 case of 05_f16 did not apply by design (it is for dtype f16 only)");
+    assert_has_not(text, "skipped");
+    free(text);
+    text = printed(section_cases, &run);
+    assert_has(text, "All 2 cases are ok.");
+    free(text);
+    plant(&run, (planted_t){"cuda", "cuda", "07_new", 1, 1, CASE_SKIPPED, "needs sm_90"}, 1);
+    text = printed(section_warnings, &run);
+    assert_has(text, "| skipped | needs sm_90 |");
+    free(text);
+    run_free(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_is_told_by_rates_and_floors),
@@ -205,6 +371,13 @@ int main(void) {
         cmocka_unit_test(side_without_times_is_one_sentence),
         cmocka_unit_test(other_contenders_stand_beside_both_sides),
         cmocka_unit_test(computation_is_compared_by_one_clock),
+        cmocka_unit_test(each_technique_is_told_with_all_else_fixed),
+        cmocka_unit_test(what_polling_wins_is_also_told_without_it),
+        cmocka_unit_test(batch_as_a_constant_gets_one_sentence),
+        cmocka_unit_test(limit_stands_in_every_table_of_compute_times),
+        cmocka_unit_test(flags_are_told_once_with_the_worst),
+        cmocka_unit_test(widest_intervals_are_named),
+        cmocka_unit_test(skipped_by_design_is_no_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

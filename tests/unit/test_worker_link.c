@@ -128,6 +128,31 @@ static void test_restart(void **state) {
     worker_link_free(&link);
 }
 
+/* How it ends when it is asked to; a new one can be had in any case. */
+static void check_leave(const char *behaviour, double timeout_s, const char *message) {
+    worker_link_t link = start_link(behaviour);
+    error_t err = ERROR_INIT;
+    status_t status = worker_link_leave(&link, timeout_s, &err);
+    assert_int_equal(status, message == NULL ? STATUS_OK : STATUS_FAILED);
+    if (message != NULL)
+        assert_string_equal(err.text, message);
+    assert_false(link.running);
+    assert_null(link.hello);
+    error_clear(&err);
+    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK);
+    assert_int_equal(link.generation, 2);
+    worker_link_free(&link);
+}
+
+static void test_leave(void **state) {
+    (void)state;
+    check_leave("well", PATIENCE_S, NULL);
+    check_leave("leaves_late", PATIENCE_S, NULL);
+    check_leave("leaves_badly", PATIENCE_S,
+                "worker fake ended badly after bye (exit code 1); it said: RuntimeError: unloaded");
+    check_leave("stays", HASTE_S, "worker fake did not end after bye (still running, killed)");
+}
+
 static void check_cannot(const char *behaviour, double timeout_s, const char *message) {
     worker_link_t link = make_link(behaviour);
     for (int turn = 0; turn < 2; turn++) { /* the second time from memory */
@@ -209,13 +234,10 @@ static void test_message_is_short(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fates),
-        cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_workers_that_cannot_be_had),
-        cmocka_unit_test(test_no_such_program),
-        cmocka_unit_test(test_deaf_worker),
-        cmocka_unit_test(test_long_request),
-        cmocka_unit_test(test_message_is_short),
+        cmocka_unit_test(test_fates),           cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_leave),           cmocka_unit_test(test_workers_that_cannot_be_had),
+        cmocka_unit_test(test_no_such_program), cmocka_unit_test(test_deaf_worker),
+        cmocka_unit_test(test_long_request),    cmocka_unit_test(test_message_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

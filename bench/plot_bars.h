@@ -1,0 +1,37 @@
+/* What plots/bars.gp draws: panels of horizontal bars side by side, with one list of labels at the
+ * left of each line of panels, a dashed reference line in each, and a text behind each bar. */
+#ifndef BENCH_PLOT_BARS_H
+#define BENCH_PLOT_BARS_H
+
+#include "plot_charts.h"
+
+enum { MAX_PANELS = 8 };
+
+typedef struct bar_panel {
+    char *title;
+    double line_ns;   /* reference line; NaN for none */
+    range_t range_ns; /* of what it shows: start with RANGE_INIT; bars_write() widens it */
+    char *rows;       /* its part of the table */
+    size_t size;
+    FILE *table;
+} bar_panel_t;
+
+typedef struct bars {
+    drawing_t *drawing; /* borrowed */
+    bar_panel_t panels[MAX_PANELS];
+    size_t n_panels;
+    size_t n_rows;    /* some of them may be free, as gaps between groups */
+    bool logarithmic; /* bars start a decade's end below the least value, else at 0 */
+} bars_t;
+
+/* A label at the left: `row` -1 is the heading. `x` is in pixels from the left edge. */
+void bars_label(bars_t *bars, int row, int x, const char *text, bool faded);
+/* Start the next panel; NULL when there is room for no more. */
+bar_panel_t *bars_panel(bars_t *bars, const char *title, double line_ns);
+/* A case without times shows its status instead of a bar. */
+void bars_bar(bar_panel_t *panel, size_t row, const case_result_t *result, const char *phase,
+              const char *text, int style);
+/* Table, numbers and size; frees the panels. `left` are the pixels that the labels take. */
+void bars_write(bars_t *bars, size_t n_columns, int left);
+
+#endif

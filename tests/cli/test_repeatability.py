@@ -1,0 +1,146 @@
+"""tests/tools/repeatability.py on runs whose differences are known."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT, bench, null_sweep
+
+SCRIPT = ROOT / "tests" / "tools" / "repeatability.py"
+N_CASES = 40
+
+
+def case(name: str, status: str = "ok", **medians: float | None) -> dict[str, Any]:
+    phases = {phase: {"median": median} for phase, median in medians.items()}
+    return {"id": name, "status": status, "phases": phases}
+
+
+def write(run: Path, cases: list[dict[str, Any]], *, packed: bool = False) -> Path:
+    run.mkdir()
+    data = "".join(json.dumps(line) + "\n" for line in cases).encode()
+    if packed:
+        (run / "cases.jsonl.gz").write_bytes(gzip.compress(data))
+    else:
+        (run / "cases.jsonl").write_bytes(data)
+    return run
+
+
+def compare(*runs: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, runs)],
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == expect, done.stderr
+    return done
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """Return the cells of each row of the tables, by the first of them."""
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+    return {line[0]: line[1:] for line in cells}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_shares_quantiles_and_the_worst(tmp_path: Path, packed: bool) -> None:
+    """Case i differs by i + ½ thousandths on the device; on the host one differs by a half."""
+
+    def apart(i: int) -> float:
+        return 1 + (i + 0.5) / 1000
+
+    one = [case(f"c{i}", kernel=1e6, host_to_host=1e6) for i in range(N_CASES)]
+    two = [
+        # Slower and faster by turns: the sign must not matter.
+        case(
+            f"c{i}",
+            kernel=1e6 * apart(i) if i % 2 else 1e6 / apart(i),
+            host_to_host=1.5e6 if i == 7 else 1e6,
+        )
+        for i in range(N_CASES)
+    ]
+    runs = write(tmp_path / "1", one), write(tmp_path / "2", two, packed=packed)
+    said = compare(*runs).stdout
+    assert said.startswith(f"{N_CASES} cases are ok in both runs\n")
+    table = rows(said)
+    heading = table["medians of"]
+    device = dict(zip(heading, table["device clock, above the event floor"], strict=True))
+    assert device["n"] == str(N_CASES)
+    shares = [device[f"within {bound}%"] for bound in ("0.5", "1.0", "2.0", "5.0", "10.0")]
+    assert shares == ["12.5%", "25.0%", "50.0%", "100.0%", "100.0%"]
+    assert (device["50% quantile"], device["largest"]) == ("2.05%", "3.95%")
+    host = dict(zip(heading, table["host clock"], strict=True))
+    assert (host["within 0.5%"], host["95% quantile"], host["largest"]) == (
+        "97.5%",
+        "0.00%",
+        "50.00%",
+    )
+    assert table["`c39`"] == ["`kernel`", "3.95%"]
+    assert table["`c30`"] == ["`kernel`", "3.05%"]
+    assert "`c29`" not in table  # the eleventh
+    assert sum(name.startswith("`c") for name in table) == 11  # a difference of 0 is no worst one
+    assert table["`c7`"] == ["`host_to_host`", "50.00%"]
+
+
+def test_kernels_near_the_event_floor_are_left_out(tmp_path: Path) -> None:
+    floor = case("null/cuda/01_empty", event_pair=1300.0)
+    one = [floor, case("near", kernel=2500.0), case("far", kernel=2700.0)]
+    two = [floor, case("near", kernel=9900.0), case("far", kernel=2700.0)]
+    said = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
+    assert rows(said)["device clock, above the event floor"][:2] == ["1", "100.0%"]
+    assert "`near`" not in said
+
+
+def test_cases_by_their_worst_phase(tmp_path: Path) -> None:
+    one = [case("a", total=100.0, d2h=100.0), case("b", total=100.0, d2h=100.0)]
+    two = [case("a", total=100.0, d2h=103.0), case("b", total=100.0, d2h=100.0)]
+    table = rows(compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout)
+    within = table["medians of"].index("within 2.0%")
+    assert table["host clock"][within] == "75.0%"
+    assert table["cases by their worst phase on the host"][within] == "50.0%"
+
+
+def test_what_one_run_lacks_is_not_compared(tmp_path: Path) -> None:
+    one = [
+        case("both", total=100.0, h2d=5.0, d2h=None, free=0.0),
+        case("wrong", total=1.0),
+        case("measured again", total=1.0),
+        case("gone", total=1.0),
+    ]
+    two = [
+        case("both", total=100.0, d2h=1.0, free=0.0),
+        case("wrong", "wrong", total=2.0),
+        case("measured again", total=2.0),
+        case("measured again", "failed"),
+    ]
+    said = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
+    assert said.startswith("1 cases are ok in both runs\n")
+    assert rows(said)["host clock"][0] == "1"
+    assert "device clock" not in said
+
+
+def test_real_runs(tmp_path: Path) -> None:
+    """Two runs of one seed, whose times are made up, differ in how many samples they took alone."""
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000])
+    for name in ("1", "2"):
+        bench("run", sweep, "--out", tmp_path / name, "--quiet")
+    table = rows(compare(tmp_path / "1", tmp_path / "2").stdout)
+    assert table["host clock"][0] == "2"
+    assert table["host clock"][table["medians of"].index("within 5.0%")] == "100.0%"
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    run = write(tmp_path / "1", [])
+    assert "holds neither cases.jsonl nor cases.jsonl.gz" in compare(run, tmp_path, expect=1).stderr
+    assert "usage: repeatability.py RUN1 RUN2" in compare(run, expect=2).stderr

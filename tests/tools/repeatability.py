@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Print how well two runs of the same sweep agree: the distribution of the differences.
+
+usage: repeatability.py RUN1 RUN2
+
+For every case that is ok in both runs: the relative difference of the two medians,
+|a - b| / min(a, b), of the phases on the device's clock that lie above twice the event floor, and of
+those on the host's clock. Then the share of cases that have every such phase within a bound, and the
+ten medians that lie furthest apart.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+DEVICE = ("kernel", "kernel_stream", "kernel_graph", "kernel_cold", "forward_device")
+HOST = ("host_to_host", "total", "forward", "malloc", "h2d", "d2h", "free")
+WITHIN = (0.005, 0.01, 0.02, 0.05, 0.10)
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+N_WORST = 10
+
+
+def load(run: Path) -> dict[str, dict[str, Any]]:
+    """Return the ok cases of a run by id."""
+    plain, packed = run / "cases.jsonl", run / "cases.jsonl.gz"
+    if not plain.exists() and not packed.exists():
+        raise SystemExit(f"repeatability.py: {run}: holds neither {plain.name} nor {packed.name}")
+    data = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+    # A later line of a case replaces an earlier one, whatever its status.
+    cases = {case["id"]: case for case in map(json.loads, data.decode().splitlines())}
+    return {case_id: case for case_id, case in cases.items() if case["status"] == "ok"}
+
+
+def median(case: dict[str, Any], phase: str) -> float | None:
+    """Return the median of a phase in ns; None where the case has no such phase, or no samples."""
+    return case["phases"].get(phase, {}).get("median")
+
+
+def event_floor(cases: dict[str, dict[str, Any]]) -> float:
+    """Return what two events with nothing between them read, in ns; 0 where it was not measured."""
+    pairs = (median(case, "event_pair") for case in cases.values())
+    return max(filter(None, pairs), default=0.0)
+
+
+def differences(
+    one: dict[str, dict[str, Any]],
+    two: dict[str, dict[str, Any]],
+    phases: tuple[str, ...],
+    floor_ns: float,
+) -> list[tuple[float, str, str]]:
+    """Return (relative difference, id, phase) of every median that both runs have."""
+    found = []
+    for case_id in sorted(one.keys() & two.keys()):
+        for name in phases:
+            a, b = (median(run[case_id], name) for run in (one, two))
+            if a is not None and b is not None and min(a, b) > floor_ns:
+                found.append((abs(a - b) / min(a, b), case_id, name))
+    return sorted(found, reverse=True)
+
+
+def worst_of_each_case(found: list[tuple[float, str, str]]) -> list[float]:
+    worst: dict[str, float] = {}
+    for value, case_id, _ in found:
+        worst[case_id] = max(value, worst.get(case_id, 0.0))
+    return list(worst.values())
+
+
+def row(name: str, values: list[float]) -> str:
+    """Return a line of the table: how many, the share within each bound, quantiles."""
+    values = sorted(values)
+    shares = [sum(value <= bound for value in values) / len(values) for bound in WITHIN]
+    at = [values[min(len(values) - 1, int(q * len(values)))] for q in QUANTILES]
+    cells = [name, str(len(values)), *(f"{v:.1%}" for v in shares), *(f"{v:.2%}" for v in at)]
+    return "| " + " | ".join([*cells, f"{values[-1]:.2%}"]) + " |"
+
+
+def main() -> int:
+    """Print the tables."""
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    one, two = (load(Path(run)) for run in sys.argv[1:])
+    floor_ns = 2 * max(event_floor(one), event_floor(two))
+    device, host = differences(one, two, DEVICE, floor_ns), differences(one, two, HOST, 0.0)
+    rows = {
+        "device clock, above the event floor": [value for value, _, _ in device],
+        "`kernel_graph` alone": [v for v, _, _ in differences(one, two, ("kernel_graph",), 0.0)],
+        "cases by their worst such phase": worst_of_each_case(device),
+        "host clock": [value for value, _, _ in host],
+        "`host_to_host` alone": [v for v, _, _ in differences(one, two, ("host_to_host",), 0.0)],
+        "cases by their worst phase on the host": worst_of_each_case(host),
+    }
+    print(f"{len(one.keys() & two.keys())} cases are ok in both runs\n")
+    bounds = [f"within {bound:.1%}" for bound in WITHIN]
+    quantiles = [f"{q:.0%} quantile" for q in QUANTILES]
+    print("| " + " | ".join(["medians of", "n", *bounds, *quantiles, "largest"]) + " |")
+    print("|---|" + "---:|" * (len(WITHIN) + len(QUANTILES) + 2))
+    for name, values in rows.items():
+        if values:
+            print(row(name, values))
+    for name, found in (("device", device), ("host", host)):
+        worst = [item for item in found[:N_WORST] if item[0] > 0]
+        if worst:
+            print(
+                f"\n| furthest apart on the {name}'s clock | phase | difference |\n|---|---|---:|"
+            )
+        for value, case_id, phase in worst:
+            print(f"| `{case_id}` | `{phase}` | {value:.2%} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
