@@ -1,54 +1,81 @@
 // Idea    The points never leave the chip: one launch for all epochs, in which every thread keeps its own points in
-//         registers and shared memory, and the grid meets once an epoch.
-// Change  A cooperative launch of one block a multiprocessor. A block's sums travel as 8-byte words, a float32 beside
-//         the number of its epoch: whoever reads a word knows whether it is this epoch's, so the word is data and
-//         barrier in one, with no flag, no fence and no atomic. Every block adds up all blocks' words in the same
-//         order and makes the same step from them, so nothing is sent back. Two sets of words take turns: a block
-//         writes into a set again only after it has read the other one in full, which no block fills before it is
-//         done with the first.
-// Buys    4 M points on 132 multiprocessors: 30,304 each, 242 KB. At 4 instructions a point and 128 lanes, 950
-//         clocks; the 15 of 59 pairs a thread that lie in shared memory take 480 of them at 128 bytes a clock. With
-//         13 steps of shuffles, two barriers and a step 0.25 us, and a word to all blocks about 0.8: 1.6 us an epoch,
-//         0.32 ms for 200. Up to 32,768 points one block does it all and meets nobody: 0.25 us and more.
-// Limits  The way through the L2 and back. Beyond 6.8 M points (132 multiprocessors) a block keeps what shared memory
-//         holds and streams the rest in each epoch, at the rate of DRAM: 40 M points, less 3.8 M, are 290 MB, 62 us.
-//         Why |w - w64| < 1e-5: sums are float32 in chains of at most 60 (600 when streaming), then pairwise; each
+//         registers and shared memory, and the blocks meet once an epoch.
+// Change  As many blocks as pay for their meeting (meeting.cuh). Up to 8,192 training points one block does it all.
+//         What fits the registers of eight multiprocessors is trained by a cluster of eight (sm_90), which sends its
+//         sums through distributed shared memory. Beyond that a cooperative launch of a block a multiprocessor
+//         meets by way of the L2. Every block adds up all blocks' sums in the same order and makes the same step
+//         from them, so nothing is sent back.
+// Buys    4 M points on 132 multiprocessors: 30,304 each, 242 KB. At 4 instructions a point and 128 lanes 950 clocks,
+//         0.48 us; the third of the points that lies in shared memory takes 600 clocks at 128 bytes each, at the same
+//         time. Shuffles, two barriers and the step 0.2 us, a word to all blocks through the L2 and back about 0.7:
+//         1.4 us an epoch, 0.28 ms for 200. One block: 376 clocks of dependent steps, 0.19 us, and 0.07 for 4,000
+//         points.
+// Limits  Measured 2.1 us at 4 M: registers are read at two thirds of the issue rate, and 132 blocks asking the L2
+//         for the same words wait for each other. Beyond 6.6 M points (132 multiprocessors) a block keeps what shared
+//         memory holds and streams the rest in each epoch, at the rate of DRAM: 40 M points, less 3.8 M, are 290 MB,
+//         62 us.
+//         Why |w - w64| < 1e-5: sums are float32 in chains of at most 50 (600 when streaming), then pairwise; each
 //         rounding is 6e-8 of a partial sum, of either sign, and makes the mean gradient wrong by 1e-8 at most, which
 //         the next steps correct; w and b are pairs of float32, 48 bits, so small steps are not lost. What remains is
 //         the rounding of w to float32 where errors are computed, 1e-7.
 #include "linreg_train.cuh"
 
-// Pairs of points that a thread keeps: 176 of its 255 registers, and as much as there is of shared memory.
-#define REGISTER_PAIRS 44
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-#define SHARED_PAIRS 56  // of 227 KB a block
-#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
-#define SHARED_PAIRS 40  // of 163 KB
-#elif __CUDA_ARCH__ >= 860
-#define SHARED_PAIRS 24  // of 99 KB
-#else
-#define SHARED_PAIRS 15  // of 64 KB
+#define CLUSTER_BLOCKS 8  // the most that every GPU with clusters takes
+#if N_TRAIN <= 8192
+#define ALONE 1
+#elif __CUDA_ARCH__ >= 900 && N_TRAIN <= CLUSTER_BLOCKS * 256 * 44 * 2
+#define CLUSTER 1
 #endif
 
-constexpr unsigned THREADS = 256, WARPS = THREADS / 32, MAX_BLOCKS = 192, WORDS = 4;
-constexpr unsigned ONE_BLOCK = 32768;  // points: sums of several blocks cost more than they save below
-static_assert(WARPS * 32 >= MAX_BLOCKS, "a lane for each block");
-static_assert(2 * WORDS * MAX_BLOCKS <= STATE_SLOTS, "two sets of words");
+// Shared memory for points: as much as a block gets, less 3 KB.
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+#define SHARED_BYTES (224 * 1024)
+#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
+#define SHARED_BYTES (160 * 1024)
+#elif __CUDA_ARCH__ >= 860
+#define SHARED_BYTES (96 * 1024)
+#else
+#define SHARED_BYTES (60 * 1024)
+#endif
+
+constexpr unsigned MAX_BLOCKS = 192;
+// BLOCKS 0: as many as the device has multiprocessors. REGISTER_PAIRS: pairs of points that a thread keeps in
+// registers, 72 of 128 in the grid, 176 of 255 in a cluster.
+#if ALONE
+constexpr unsigned THREADS = 128, BLOCKS = 1;
+#elif CLUSTER
+constexpr unsigned THREADS = 256, BLOCKS = CLUSTER_BLOCKS;
+#else
+constexpr unsigned THREADS = 512, BLOCKS = 0, REGISTER_PAIRS = 18;
+#endif
+constexpr unsigned WARPS = THREADS / 32;
+
+// Points of one block: a multiple of four, so that 16-byte loads are aligned.
+__device__ __forceinline__ constexpr unsigned share_of(unsigned n, unsigned blocks) {
+    return (n + blocks - 1) / blocks / 4 * 4 + 4;
+}
+
+#if ALONE || CLUSTER
+constexpr unsigned ROUNDS = share_of(N_TRAIN, BLOCKS) / (2 * THREADS), REGISTER_PAIRS = ROUNDS > 0 ? ROUNDS : 1;
+constexpr unsigned SHARED_PAIRS = 0;
+#else
+constexpr unsigned SHARED_PAIRS = SHARED_BYTES / (THREADS * sizeof(float4));
+#endif
 
 PLAN = {1, 0, 0, 0};
 STAGES = {
     DATA_STAGE,
+#if ALONE
+    {"train", STAGE_TRAINING, 0, THREADS, 0, 1, 1, 0},
+#elif CLUSTER
+    {"train", STAGE_TRAINING, 0, THREADS, (N_TRAIN + BLOCKS - 1) / BLOCKS, 1, BLOCKS, 0},
+#else
     {"train", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, 4096, 1, MAX_BLOCKS, SHARED_PAIRS * THREADS * sizeof(float4)},
+#endif
     EVALUATE_STAGE,
 };
 
-typedef error_sums<float> sums_t;
-typedef unsigned long long word_t;
-
-// What a block's threads tell each other. Nothing is overwritten before all have read it: a barrier lies in between.
-struct board_t {
-    float4 of_warp[2][WARPS], of_group[MAX_BLOCKS / 32];
-};
+#include "meeting.cuh"
 
 template <bool LOSS> __device__ __forceinline__ void add(sums_t &sums, float w, float b, float x, float y) {
     const float e = fmaf(w, x, b) - y;
@@ -62,30 +89,6 @@ template <bool LOSS> __device__ __forceinline__ void add(sums_t &sums, float w, 
 template <bool LOSS> __device__ __forceinline__ void add(sums_t (&sums)[2], float w, float b, float4 pair) {
     add<LOSS>(sums[0], w, b, pair.x, pair.z);
     add<LOSS>(sums[1], w, b, pair.y, pair.w);
-}
-
-__device__ __forceinline__ sums_t operator+(sums_t a, sums_t b) {
-    return {a.e + b.e, a.ex + b.ex, a.ee + b.ee};
-}
-
-__device__ __forceinline__ float4 pack(sums_t sums) {
-    return make_float4(sums.e, sums.ex, sums.ee, 0);
-}
-
-__device__ __forceinline__ sums_t unpack(float4 packed) {
-    return {packed.x, packed.y, packed.z};
-}
-
-// Sums over groups of LANES lanes, in each of them.
-template <bool LOSS, unsigned LANES> __device__ __forceinline__ sums_t lane_sums(sums_t sums) {
-#pragma unroll
-    for (unsigned lanes = LANES / 2; lanes > 0; lanes /= 2) {
-        sums.e += __shfl_xor_sync(EVERY_LANE, sums.e, lanes);
-        sums.ex += __shfl_xor_sync(EVERY_LANE, sums.ex, lanes);
-        if (LOSS)
-            sums.ee += __shfl_xor_sync(EVERY_LANE, sums.ee, lanes);
-    }
-    return sums;
 }
 
 // The points of one block that it keeps on chip: pairs of points a thread apart, THREADS pairs at a time.
@@ -123,15 +126,31 @@ struct kept_t {
             rest.y = points.x[i + THREADS], rest.w = points.y[i + THREADS];
     }
 
+    // A pair from shared memory is on its way while pairs in registers are added.
+    template <bool LOSS>
+    __device__ __forceinline__ void add_all(sums_t (&sums)[2], float w, float b, unsigned shared_rounds) const {
+#pragma unroll
+        for (unsigned k = 0; k < REGISTER_PAIRS; k += 2) {
+            const bool also_shared = SHARED_PAIRS > 0 && k / 2 < shared_rounds;
+            float4 pair;
+            if (also_shared)
+                pair = in_shared[k / 2 * THREADS];
+            add<LOSS>(sums, w, b, in_registers[k]);
+            if (k + 1 < REGISTER_PAIRS)
+                add<LOSS>(sums, w, b, in_registers[k + 1]);
+            if (also_shared)
+                add<LOSS>(sums, w, b, pair);
+        }
+        if (SHARED_PAIRS > 0)
+#pragma unroll 4
+            for (unsigned k = (REGISTER_PAIRS + 1) / 2; k < shared_rounds; k++)
+                add<LOSS>(sums, w, b, in_shared[k * THREADS]);
+    }
+
     template <bool LOSS> __device__ __forceinline__ sums_t sums(float w, float b) const {
         sums_t sums[2] = {};
         if (rounds >= REGISTER_PAIRS) {
-#pragma unroll
-            for (unsigned k = 0; k < REGISTER_PAIRS; k++)
-                add<LOSS>(sums, w, b, in_registers[k]);
-#pragma unroll 4
-            for (unsigned k = REGISTER_PAIRS; k < rounds; k++)
-                add<LOSS>(sums, w, b, in_shared[(k - REGISTER_PAIRS) * THREADS]);
+            add_all<LOSS>(sums, w, b, rounds - REGISTER_PAIRS);
         } else {
 #pragma unroll
             for (unsigned k = 0; k < REGISTER_PAIRS; k++) {
@@ -148,6 +167,7 @@ struct kept_t {
     }
 };
 
+#if !ALONE && !CLUSTER
 // More than fits: shared memory full, the rest comes from memory in every epoch, 16 bytes at a time.
 struct streamed_t {
     float4 *in_shared;
@@ -198,72 +218,7 @@ struct streamed_t {
         return sums[0] + sums[1];
     }
 };
-
-// Relaxed accesses at the device's scope go to the L2; each 8-byte word of one is written and read whole.
-__device__ __forceinline__ void put(word_t *slot, float value, unsigned epoch) {
-    const word_t word = (word_t)epoch << 32 | __float_as_uint(value);
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(slot), "l"(word) : "memory");
-}
-
-__device__ __forceinline__ bool taken(const word_t *slot, float &first, float &second, unsigned epoch) {
-    word_t a, b;
-    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(slot) : "memory");
-    first = __uint_as_float((unsigned)a);
-    second = __uint_as_float((unsigned)b);
-    return (unsigned)(a >> 32) == epoch && (unsigned)(b >> 32) == epoch;
-}
-
-// Epochs count from 1 here: the words are zero before the first.
-template <bool LOSS> __device__ __forceinline__ void publish(word_t *slot, sums_t sums, unsigned epoch) {
-    const unsigned lane = threadIdx.x;
-    if (lane < (LOSS ? WORDS : 2))
-        put(slot + lane, lane == 0 ? sums.e : lane == 1 ? sums.ex : sums.ee, epoch);
-}
-
-template <bool LOSS> __device__ __forceinline__ sums_t wait_for(const word_t *slot, unsigned epoch) {
-    sums_t sums;
-    while (!taken(slot, sums.e, sums.ex, epoch))
-        ;
-    if (LOSS)
-        while (!taken(slot + 2, sums.ee, sums.ee, epoch))
-            ;
-    return sums;
-}
-
-// Sums over all blocks, in all their threads: the same everywhere, to the bit.
-template <bool LOSS>
-__device__ __forceinline__ sums_t all_sums(sums_t sums, word_t *slots, unsigned blocks, unsigned epoch,
-                                           board_t &board) {
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    float4 *of_warp = board.of_warp[epoch % 2];
-    sums = lane_sums<LOSS, 32>(sums);
-    if (lane == 0)
-        of_warp[warp] = pack(sums);
-    __syncthreads();
-    if (blocks == 1 || warp == 0)
-        sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
-    if (blocks == 1)
-        return sums;
-
-    word_t *set = slots + (epoch % 2) * WORDS * MAX_BLOCKS;
-    const unsigned groups = (blocks + 31) / 32, other = warp * 32 + lane;
-    if (warp == 0)
-        publish<LOSS>(set + blockIdx.x * WORDS, sums, epoch);
-    if (warp < groups) {
-        sums = {0, 0, 0};
-        if (other < blocks)
-            sums = wait_for<LOSS>(set + other * WORDS, epoch);
-        __syncwarp();
-        sums = lane_sums<LOSS, 32>(sums);
-        if (lane == 0)
-            board.of_group[warp] = pack(sums);
-    }
-    __syncthreads();
-    sums = unpack(board.of_group[0]);
-    for (unsigned group = 1; group < groups; group++)
-        sums = sums + unpack(board.of_group[group]);
-    return sums;
-}
+#endif
 
 // A number as the unevaluated sum of two float32 (Dekker 1971): double units are rare on many GPUs.
 struct pair_t {
@@ -283,18 +238,18 @@ struct pair_t {
 
 template <class Points>
 __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points, unsigned blocks, board_t &board) {
-    word_t *slots = reinterpret_cast<word_t *>(p.state->slot);
     pair_t w(p.state->w), b(p.state->b);
     const float gain = (float)p.gain;
     const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
+    const unsigned first_tag = meeting_begins();
     for (unsigned epoch = 0; epoch < p.epochs; epoch++) {
         sums_t sums;
         if (epoch % LOSS_EVERY == 0) {
-            sums = all_sums<true>(points.template sums<true>(w.high, b.high), slots, blocks, epoch + 1, board);
+            sums = all_sums<true>(points.template sums<true>(w.high, b.high), blocks, first_tag + epoch, board);
             if (writes)
                 p.results[RESULT_LOSSES + epoch / LOSS_EVERY] = sums.ee * p.inverse_n;
         } else {
-            sums = all_sums<false>(points.template sums<false>(w.high, b.high), slots, blocks, epoch + 1, board);
+            sums = all_sums<false>(points.template sums<false>(w.high, b.high), blocks, first_tag + epoch, board);
         }
         w.subtract(__fmul_rn(gain, sums.ex));
         b.subtract(__fmul_rn(gain, sums.e));
@@ -302,21 +257,30 @@ __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points
     if (writes) {
         p.results[RESULT_W] = (double)w.high + w.low;
         p.results[RESULT_B] = (double)b.high + b.low;
+        meeting_ends(first_tag + p.epochs);
     }
 }
 
-LINREG_KERNEL(train, THREADS) {
+extern "C" __global__ void
+#if CLUSTER
+    __cluster_dims__(CLUSTER_BLOCKS, 1, 1)
+#endif
+        __launch_bounds__(THREADS) train(const __grid_constant__ linreg_t p, unsigned part) {
     extern __shared__ float4 shared[];
     __shared__ board_t board;
-    const unsigned blocks = p.n <= ONE_BLOCK ? 1 : gridDim.x;
-    if (blockIdx.x >= blocks)
-        return;
-    // A multiple of four, so that 16-byte loads are aligned.
-    const unsigned share = ((p.n + blocks - 1) / blocks + 3) / 4 * 4;
+    const unsigned blocks = BLOCKS > 0 ? BLOCKS : gridDim.x;
+    const unsigned share = share_of(p.n, blocks);
     const unsigned first = min(p.n, blockIdx.x * share);
     const points_t points = {p.x + first, p.y + first, min(p.n - first, share)};
-    if (points.n / (2 * THREADS) <= REGISTER_PAIRS + SHARED_PAIRS)
-        train_on(p, kept_t(points, shared), blocks, board);
-    else
-        train_on(p, streamed_t(points, shared), blocks, board);
+#if CLUSTER
+    prepare_meeting(board);
+#endif
+#if !ALONE && !CLUSTER
+    if (points.n / (2 * THREADS) > REGISTER_PAIRS + SHARED_PAIRS)
+        return train_on(p, streamed_t(points, shared), blocks, board);
+#endif
+    train_on(p, kept_t(points, shared), blocks, board);
+#if CLUSTER
+    cluster_barrier();  // no block's shared memory goes while another one writes to it
+#endif
 }

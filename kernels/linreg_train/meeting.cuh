@@ -1,0 +1,209 @@
+// How the threads of rung 06 share their sums at the end of an epoch: within one block, within a cluster, or over the
+// grid. In all three, every thread gets the sums over all of them, the same to the bit, and sets of places take turns:
+// a place is written again only when the epoch in between is over, which nobody ends who has not read it.
+#pragma once
+
+typedef error_sums<float> sums_t;
+
+// What a block's threads tell each other, and what the blocks of a cluster do.
+struct board_t {
+    float4 of_warp[2][WARPS], of_group[MAX_BLOCKS / 32], of_block[2][CLUSTER_BLOCKS];
+    unsigned long long arrived[2];
+};
+
+__device__ __forceinline__ sums_t operator+(sums_t a, sums_t b) {
+    return {a.e + b.e, a.ex + b.ex, a.ee + b.ee};
+}
+
+__device__ __forceinline__ float4 pack(sums_t sums) {
+    return make_float4(sums.e, sums.ex, sums.ee, 0);
+}
+
+__device__ __forceinline__ sums_t unpack(float4 packed) {
+    return {packed.x, packed.y, packed.z};
+}
+
+// Sums over groups of LANES lanes, in each of them.
+template <bool LOSS, unsigned LANES> __device__ __forceinline__ sums_t lane_sums(sums_t sums) {
+#pragma unroll
+    for (unsigned lanes = LANES / 2; lanes > 0; lanes /= 2) {
+        sums.e += __shfl_xor_sync(EVERY_LANE, sums.e, lanes);
+        sums.ex += __shfl_xor_sync(EVERY_LANE, sums.ex, lanes);
+        if (LOSS)
+            sums.ee += __shfl_xor_sync(EVERY_LANE, sums.ee, lanes);
+    }
+    return sums;
+}
+
+template <unsigned N> __device__ __forceinline__ sums_t board_sums(const float4 (&of)[N], unsigned n) {
+    sums_t sums = unpack(of[0]);
+#pragma unroll
+    for (unsigned k = 1; k < N; k++)
+        if (k < n)
+            sums = sums + unpack(of[k]);
+    return sums;
+}
+
+// Sums over a block's warps: each one's by its first lane, for the others to read behind a barrier.
+template <bool LOSS> __device__ __forceinline__ void sum_warps(sums_t sums, float4 (&of_warp)[WARPS]) {
+    sums = lane_sums<LOSS, 32>(sums);
+    if (threadIdx.x % 32 == 0)
+        of_warp[threadIdx.x / 32] = pack(sums);
+    __syncthreads();
+}
+
+#if ALONE || CLUSTER
+__device__ __forceinline__ unsigned meeting_begins() {
+    return 0;
+}
+__device__ __forceinline__ void meeting_ends(unsigned) {}
+#endif
+
+#if ALONE
+template <bool LOSS>
+__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, board_t &board) {
+    sum_warps<LOSS>(sums, board.of_warp[tag % 2]);
+    return board_sums(board.of_warp[tag % 2], WARPS);
+}
+
+#elif CLUSTER
+__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
+    return (unsigned)__cvta_generic_to_shared(of_this_block);
+}
+
+__device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+    return there;
+}
+
+__device__ __forceinline__ void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void expect(unsigned barrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
+    asm volatile("{\n\t.reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
+                 "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
+                 : "memory");
+}
+
+__device__ __forceinline__ void prepare_meeting(board_t &board) {
+    if (threadIdx.x < 2)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
+                         shared_address(board.arrived + threadIdx.x))
+                     : "memory");
+    cluster_barrier();
+}
+
+// The first warp sends the block's sums to every block's shared memory, where a barrier counts the bytes that have
+// come (st.async): one way through the cluster's network, and no word back.
+template <bool LOSS>
+__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, board_t &board) {
+    const unsigned lane = threadIdx.x % 32;
+    float4(&of_warp)[WARPS] = board.of_warp[tag % 2], (&of_block)[BLOCKS] = board.of_block[tag % 2];
+    const unsigned arrived = shared_address(board.arrived + tag % 2);
+    sum_warps<LOSS>(sums, of_warp);
+    if (threadIdx.x < 32) {
+        sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
+        if (lane == 0)
+            expect(arrived, sizeof of_block);
+        if (lane < BLOCKS)
+            asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %3}, [%4];"
+                         ::"r"(address_in(lane, shared_address(of_block + blockIdx.x))),
+                         "f"(sums.e), "f"(sums.ex), "f"(sums.ee), "r"(address_in(lane, arrived))
+                         : "memory");
+    }
+    wait(arrived, tag / 2 % 2);
+    return lane_sums<LOSS, BLOCKS>(unpack(of_block[lane % BLOCKS]));
+}
+
+#else
+// Words of 8 bytes are written and read whole: a sum, and a tag that counts the epochs of all trainings so far. Whoever
+// reads a word knows whether it is this epoch's, so it is data and barrier in one, without flag, fence, atomic or
+// clearing. Many blocks get the words in several copies, so that not all of them ask one place of the L2.
+typedef unsigned long long word_t;
+struct words_t {
+    word_t e, ex;
+};
+constexpr unsigned COPIES = 8, FEW_BLOCKS = 32;
+__device__ words_t words[2][COPIES][MAX_BLOCKS];
+__device__ word_t loss_words[2][COPIES][MAX_BLOCKS];
+__device__ unsigned epochs_before;  // since the module was loaded
+
+__device__ __forceinline__ unsigned meeting_begins() {
+    return __ldcg(&epochs_before) + 1;
+}
+
+// By one thread, behind the last epoch: all blocks have begun by then.
+__device__ __forceinline__ void meeting_ends(unsigned tag) {
+    epochs_before = tag - 1;
+}
+
+__device__ __forceinline__ word_t word_of(float value, unsigned epoch) {
+    return (word_t)epoch << 32 | __float_as_uint(value);
+}
+
+__device__ __forceinline__ bool taken(word_t word, float &value, unsigned epoch) {
+    value = __uint_as_float((unsigned)word);
+    return (unsigned)(word >> 32) == epoch;
+}
+
+__device__ __forceinline__ unsigned copies_for(unsigned blocks) {
+    return blocks > FEW_BLOCKS ? COPIES : 1;
+}
+
+// Relaxed accesses at the device's scope go to the L2.
+__device__ __forceinline__ void put(words_t *place, word_t e, word_t ex) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(place), "l"(e), "l"(ex) : "memory");
+}
+
+__device__ __forceinline__ void put(word_t *place, word_t word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
+}
+
+template <bool LOSS> __device__ __forceinline__ sums_t wait_for(unsigned block, unsigned tag) {
+    const words_t *place = &words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
+    const word_t *loss_place = &loss_words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
+    sums_t sums = {0, 0, 0};
+    word_t e, ex, ee;
+    do
+        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e), "=l"(ex) : "l"(place) : "memory");
+    while (!taken(e, sums.e, tag) || !taken(ex, sums.ex, tag));
+    if (LOSS)
+        do
+            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(ee) : "l"(loss_place) : "memory");
+        while (!taken(ee, sums.ee, tag));
+    return sums;
+}
+
+template <bool LOSS>
+__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned blocks, unsigned tag, board_t &board) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, groups = (blocks + 31) / 32;
+    float4(&of_warp)[WARPS] = board.of_warp[tag % 2];
+    sum_warps<LOSS>(sums, of_warp);
+    if (warp == 0) {
+        sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
+        if (lane < copies_for(blocks)) {
+            put(&words[tag % 2][lane][blockIdx.x], word_of(sums.e, tag), word_of(sums.ex, tag));
+            if (LOSS)
+                put(&loss_words[tag % 2][lane][blockIdx.x], word_of(sums.ee, tag));
+        }
+    }
+    if (warp < groups) {
+        sums = {0, 0, 0};
+        if (threadIdx.x < blocks)
+            sums = wait_for<LOSS>(threadIdx.x, tag);
+        __syncwarp();
+        sums = lane_sums<LOSS, 32>(sums);
+        if (lane == 0)
+            board.of_group[warp] = pack(sums);
+    }
+    __syncthreads();
+    return board_sums(board.of_group, groups);
+}
+#endif
