@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import torch
 
+from protocol import DeviceLost
 from timing import no_mark, now_ns
 
 
@@ -51,6 +52,10 @@ class Device(Protocol):
         """Return the peak above what was allocated when the watch began; None where unknown."""
         ...
 
+    def expect_alive(self, error: BaseException) -> None:
+        """Raise `DeviceLost` if the device cannot be used after `error`."""
+        ...
+
     def release_unused(self) -> None:
         """Give memory that no tensor uses back to the system, for others on the same device."""
         ...
@@ -82,6 +87,9 @@ class CpuDevice:
 
     def peak_bytes(self) -> int | None:
         return None
+
+    def expect_alive(self, error: BaseException) -> None:
+        pass
 
     def release_unused(self) -> None:
         gc.collect()
@@ -136,9 +144,18 @@ class CudaDevice:
     def peak_bytes(self) -> int | None:
         return max(0, torch.cuda.max_memory_allocated() - self._allocated_before)
 
+    def expect_alive(self, error: BaseException) -> None:
+        # After a kernel's fault CUDA answers every call with it, this one too.
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            first_line = (str(error).strip().splitlines() or ["no message"])[0]
+            what = f"{type(error).__name__}: {first_line}"
+            raise DeviceLost(f"the device is beyond use: {what}") from error
+
     def release_unused(self) -> None:
         gc.collect()
-        # After some errors every CUDA call fails; that the memory stays then is the least of it.
+        # What went wrong is told elsewhere; that the memory stays then is the least of it.
         with suppress(RuntimeError):
             torch.cuda.empty_cache()
 

@@ -4,6 +4,7 @@
 #include "ground/fs.h"
 #include "ground/memory.h"
 #include "nouns/result_json.h"
+#include "steps/clocks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,9 +19,6 @@ enum {
     WARMUP_STEP_NS = 25000000,
     WARMUP_MOST_S = 3,
 };
-
-/* Samples taken with the clock under this share of its maximum are set apart. */
-static const double FULL_CLOCK_FRAC = 0.75;
 
 void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
                     const program_t *program, const contender_settings_t *settings) {
@@ -214,24 +212,6 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
 /* ---- samples ----------------------------------------------------------------------------------
  */
 
-static nvml_reading_t read_device(contender_t *c) {
-    nvml_reading_t reading = {NAN, NAN, NAN, 0};
-    if (c->settings->nvml == NULL || strcmp(c->result.spec.device, "cuda") != 0)
-        return reading;
-    reading = nvml_read(c->settings->nvml);
-    device_state_t *device = &c->result.device;
-    const double values[3] = {reading.sm_mhz, reading.power_w, reading.temperature_c};
-    double *ranges[3] = {device->sm_mhz, device->power_w, device->temperature_c};
-    for (int i = 0; i < 3; i++) {
-        if (!(values[i] >= ranges[i][0]))
-            ranges[i][0] = values[i];
-        if (!(values[i] <= ranges[i][1]))
-            ranges[i][1] = values[i];
-    }
-    nvml_throttle_names(reading.throttle, &device->throttle);
-    return reading;
-}
-
 typedef struct sample_limits {
     double budget_s, warmup_s;
     int max_samples, warmup_samples;
@@ -268,18 +248,14 @@ void contender_warm_up(contender_t *c) {
             return;
         samples += count_runs(answer);
         json_decref(answer);
-        clock_mhz = read_device(c).sm_mhz;
+        clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz;
         /* Two readings alike; where there is no clock to read, time and count decide. */
         settled = isnan(clock_mhz) || clock_mhz <= before_mhz * 1.01;
         now_ns = clock_ns();
     } while (now_ns - start_ns < (int64_t)WARMUP_MOST_S * 1000000000 &&
              (!settled || samples < WARMUP_SAMPLES || now_ns - start_ns < WARMUP_NS));
     c->result.warmup_ns = (double)(now_ns - start_ns);
-    /* Readings so far belong to the warm-up. */
-    for (int i = 0; i < 2; i++)
-        c->result.device.sm_mhz[i] = c->result.device.power_w[i] =
-            c->result.device.temperature_c[i] = NAN;
-    text_list_free(&c->result.device.throttle);
+    clocks_forget(&c->result.device);
 }
 
 /* Copy the answer's arrays into `into`; every declared phase must have numbers only. */
@@ -309,11 +285,6 @@ static bool add_samples(contender_t *c, case_result_t *into, const json_t *answe
     return true;
 }
 
-static bool throttled(const contender_t *c, const nvml_reading_t *reading) {
-    return reading->throttle != 0 ||
-           reading->sm_mhz < FULL_CLOCK_FRAC * c->settings->max_sm_mhz; /* false for NaN */
-}
-
 void contender_round(contender_t *c) {
     const measure_options_t *measure = &c->settings->measure;
     int64_t start_ns = clock_ns();
@@ -325,8 +296,9 @@ void contender_round(contender_t *c) {
                                                            .warmup_s = ROUND_WARMUP_NS / 1e9});
     if (answer == NULL)
         return;
-    nvml_reading_t after = read_device(c);
-    bool good = add_samples(c, throttled(c, &after) ? &c->apart : &c->result, answer);
+    nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
+    bool low = clocks_are_low(&after, c->settings->max_sm_mhz);
+    bool good = add_samples(c, low ? &c->apart : &c->result, answer);
     json_decref(answer);
     if (!good)
         return;
@@ -356,34 +328,6 @@ bool contender_run_once(contender_t *c, double *run_ns) {
 /* ---- the end ----------------------------------------------------------------------------------
  */
 
-/* Throttled rounds stay out of the numbers; where too few others are left, the case says so, and
- * its numbers are those of all rounds. */
-static void settle_throttled(contender_t *c) {
-    size_t kept = SIZE_MAX, set_apart = 0;
-    for (size_t i = 0; i < c->result.n_phases; i++) {
-        c->result.phases[i].n_throttled = c->apart.phases[i].n_samples;
-        if (c->result.phases[i].n_samples < kept)
-            kept = c->result.phases[i].n_samples;
-        if (c->apart.phases[i].n_samples > set_apart)
-            set_apart = c->apart.phases[i].n_samples;
-    }
-    if (set_apart == 0 || kept >= c->settings->measure.min_samples)
-        return;
-    for (size_t i = 0; i < c->result.n_phases; i++) {
-        const phase_t *apart = &c->apart.phases[i];
-        for (size_t r = 0; r < apart->n_rounds; r++)
-            phase_add_round(&c->result.phases[i], apart->samples + apart->round_starts[r],
-                            apart->round_starts[r + 1] - apart->round_starts[r]);
-    }
-    char *reasons = text_list_join(&c->result.device.throttle, ", ");
-    char *reason = mem_format("only %zu samples at full clocks (%s)", kept,
-                              reasons[0] != '\0' ? reasons : "SM clock under 75 % of its maximum");
-    c->result.status = CASE_THROTTLED;
-    free(c->result.reason);
-    c->result.reason = reason;
-    free(reasons);
-}
-
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
@@ -402,7 +346,7 @@ void contender_finish(contender_t *c) {
         json_decref(answer);
     }
     if (c->live)
-        settle_throttled(c);
+        clocks_settle(&c->result, &c->apart, c->settings->measure.min_samples);
     for (size_t i = 0; i < c->result.n_phases; i++)
         phase_summarise(&c->result.phases[i]);
 }

@@ -4,6 +4,7 @@
 #include "ground/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,14 @@ static char *shape_text(const npy_t *array) {
     return text;
 }
 
+/* printf writes "-nan" for the poison that was not overwritten. */
+static const char *number_text(char text[32], int digits, double value) {
+    if (isnan(value))
+        return "NaN";
+    snprintf(text, 32, "%.*g", digits, value);
+    return text;
+}
+
 static void check_array(const npy_t *found, const npy_t *expected, const char *name, check_t *check,
                         char **reason) {
     if (!same_shape(found, expected)) {
@@ -93,10 +102,12 @@ static void check_array(const npy_t *found, const npy_t *expected, const char *n
     if (rel_l2 <= check->tolerance)
         return;
     check->ok = false;
-    *reason = mem_format(
-        "%s differs from the oracle: relative L2 error %.3g, allowed %.3g; worst at "
-        "element %zu: %.9g, expected %.9g",
-        name, rel_l2, check->tolerance, worst, found->values[worst], expected->values[worst]);
+    char error[32], own[32], right[32];
+    *reason = mem_format("%s differs from the oracle: relative L2 error %s, allowed %.3g; worst at "
+                         "element %zu: %s, expected %s",
+                         name, number_text(error, 3, rel_l2), check->tolerance, worst,
+                         number_text(own, 9, found->values[worst]),
+                         number_text(right, 9, expected->values[worst]));
 }
 
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,

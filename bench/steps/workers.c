@@ -38,6 +38,15 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
     return status;
 }
 
+/* Not each worker's own affair: one that is killed removes nothing. */
+static status_t make_scratch(workers_t *workers, error_t *err) {
+    if (workers->scratch != NULL)
+        return STATUS_OK;
+    TRY(fs_temporary_folder(&workers->scratch, err));
+    setenv("BENCH_SCRATCH", workers->scratch, 1);
+    return STATUS_OK;
+}
+
 static status_t own_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                          error_t *err) {
     char *self;
@@ -65,6 +74,8 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
     status_t status = case_engine_is_built_in(spec->engine)
                           ? own_argv(workers, spec, &argv, err)
                           : python_argv(workers, spec, &argv, err);
+    if (status == STATUS_OK && !case_engine_is_built_in(spec->engine))
+        status = make_scratch(workers, err);
     if (status == STATUS_OK) {
         *link = mem_zeroed(1, sizeof **link);
         worker_link_init(*link, label, argv);
@@ -82,6 +93,9 @@ void workers_free(workers_t *workers) {
         worker_link_free(workers->items[i]);
         free(workers->items[i]);
     }
+    if (workers->scratch != NULL)
+        fs_remove_tree(workers->scratch, NULL);
+    free(workers->scratch);
     free(workers->items);
     *workers = (workers_t){0};
 }

@@ -1,7 +1,8 @@
 /* The worker processes of a run, one of each kind: found by the engine and device of a case,
  * started when first needed. Engines cuda, cpu and null are this program itself (`bench worker`);
  * every other engine NAME is reference_NAME/worker.py, which is how a new framework is added
- * without any C. */
+ * without any C. Those find $BENCH_SCRATCH in their environment: a folder that they share, and that
+ * goes with the run even when they are killed. */
 #ifndef BENCH_WORKERS_H
 #define BENCH_WORKERS_H
 
@@ -10,7 +11,8 @@
 
 typedef struct workers {
     const char *root;
-    int device; /* index of the CUDA device */
+    int device;    /* index of the CUDA device */
+    char *scratch; /* folder for the workers' own files, removed with them; NULL before */
     worker_link_t **items;
     size_t n;
 } workers_t;

@@ -1,0 +1,96 @@
+"""A device that is beyond use: the worker says so and ends, so that another one can be started."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+FOLDER = Path(__file__).parents[2] / "reference_pytorch"
+WORDS = "CUDA error: an illegal memory access was encountered"
+
+# The worker with a workload that cannot be opened, and a device whose every later call fails, too.
+FAKE = f"""
+import sys, torch, device, mlp_infer, worker
+
+def fault(*_arguments):
+    raise RuntimeError("{WORDS}\\nCUDA kernel errors might be reported elsewhere")
+
+class Gpu(device.CpuDevice):
+    expect_alive = device.CudaDevice.expect_alive
+
+device.DEVICES["cpu"] = Gpu
+mlp_infer.MlpInfer.open = fault
+torch.cuda.synchronize = {{synchronize}}
+sys.exit(worker.main(["--device", "cpu"]))
+"""
+
+# An index that PyTorch's own kernel finds out of bounds: it traps, and the context is gone.
+REAL = """
+import sys, torch, mlp_infer, worker
+
+def fault(*_arguments):
+    index = torch.tensor([1 << 20], device="cuda")
+    torch.zeros(4, device="cuda")[index].cpu()
+
+mlp_infer.MlpInfer.open = fault
+sys.exit(worker.main(["--device", "cuda"]))
+"""
+
+
+def ask_to_open(program: str, device: str = "cpu") -> subprocess.CompletedProcess[str]:
+    """Say hello, and have a case opened twice."""
+    case = {
+        "workload": "mlp_infer",
+        "engine": "pytorch",
+        "device": device,
+        "variant": "eager",
+        "dtype": "f32",
+        "params": {"batch": 4, "layers": [4, 5, 1]},
+        "techniques": {},
+    }
+    requests = [{"op": "hello", "protocol": 1}]
+    requests += [{"op": "open", "case": {"id": name, **case}, "seed": 1} for name in ("a", "b")]
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=FOLDER,
+        input="".join(json.dumps(request) + "\n" for request in requests),
+        text=True,
+        capture_output=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def statuses(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [json.loads(line)["status"] for line in done.stdout.splitlines()]
+
+
+def test_device_that_is_lost_ends_the_worker_with_its_words_last():
+    done = ask_to_open(FAKE.format(synchronize="fault"))
+    assert done.returncode == 1
+    assert statuses(done) == ["ok"], "hello is answered, open is not"
+    last = done.stderr.splitlines()[-1]
+    assert last == f"worker: the device is beyond use: RuntimeError: {WORDS}"
+
+
+def test_error_that_the_device_survives_costs_its_own_case():
+    done = ask_to_open(FAKE.format(synchronize="lambda: None"))
+    assert done.returncode == 0
+    assert statuses(done) == ["ok", "failed", "failed"]
+    assert json.loads(done.stdout.splitlines()[2])["reason"] == f"RuntimeError: {WORDS}"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_fault_on_a_gpu_ends_the_worker_with_its_words_last():
+    done = ask_to_open(REAL, "cuda")
+    assert done.returncode == 1
+    assert statuses(done) == ["ok"]
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("worker: the device is beyond use: ")
+    assert "CUDA error: device-side assert triggered" in last

@@ -1,0 +1,142 @@
+/* Readings of a GPU's clocks, and what becomes of rounds that were taken under low ones. */
+#include "steps/clocks.h"
+
+#include "ground/memory.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SW_POWER_CAP = 0x4, MOST_MHZ = 2000 }; /* nvmlClocksEventReasonSwPowerCap */
+
+static case_result_t make_result(const char *device) {
+    case_result_t result;
+    case_t spec = {.device = mem_text(device)};
+    result_init(&result, &spec);
+    case_free(&spec);
+    return result;
+}
+
+/* A phase of rounds of ten samples each. */
+static void add_rounds(case_result_t *result, const char *name, size_t n_rounds, double ns) {
+    phase_t *phase = result_add_phase(result, name, CLOCK_HOST);
+    double samples[10];
+    for (size_t i = 0; i < 10; i++)
+        samples[i] = ns;
+    for (size_t r = 0; r < n_rounds; r++)
+        phase_add_round(phase, samples, 10);
+}
+
+static void test_ranges_hold_every_reading(void **state) {
+    (void)state;
+    case_result_t result = make_result("cuda");
+    const nvml_reading_t readings[] = {
+        {1700, 300, NAN, 0}, {1980, NAN, NAN, 0}, {NAN, 250, NAN, 0}, {1800, 310, NAN, 0}};
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
+        clocks_note(&readings[i], &result.device);
+    const device_state_t *device = &result.device;
+    assert_true(device->sm_mhz[0] == 1700 && device->sm_mhz[1] == 1980);
+    assert_true(device->power_w[0] == 250 && device->power_w[1] == 310);
+    assert_true(isnan(device->temperature_c[0]) && isnan(device->temperature_c[1]));
+    assert_int_equal(device->throttle.n, 0);
+    result_free(&result);
+}
+
+static void test_reasons_are_named_once_and_forgotten(void **state) {
+    (void)state;
+    case_result_t result = make_result("cuda");
+    const nvml_reading_t reading = {1500, 700, 60, SW_POWER_CAP};
+    clocks_note(&reading, &result.device);
+    clocks_note(&reading, &result.device);
+    assert_int_equal(result.device.throttle.n, 1);
+    clocks_forget(&result.device);
+    assert_int_equal(result.device.throttle.n, 0);
+    assert_true(isnan(result.device.sm_mhz[0]) && isnan(result.device.power_w[1]) &&
+                isnan(result.device.temperature_c[0]));
+    result_free(&result);
+}
+
+static void test_nothing_is_read_without_nvml(void **state) {
+    (void)state;
+    case_result_t result = make_result("cuda");
+    nvml_reading_t reading = clocks_read(NULL, &result);
+    assert_true(isnan(reading.sm_mhz) && reading.throttle == 0);
+    assert_false(clocks_are_low(&reading, MOST_MHZ));
+    assert_true(isnan(result.device.sm_mhz[0]));
+    result_free(&result);
+}
+
+static void test_what_is_low(void **state) {
+    (void)state;
+    const struct {
+        nvml_reading_t reading;
+        double max_mhz;
+        bool low;
+    } CASES[] = {
+        {{.sm_mhz = 2000}, MOST_MHZ, false},
+        {{.sm_mhz = 1500}, MOST_MHZ, false},
+        {{.sm_mhz = 1499}, MOST_MHZ, true},
+        {{.sm_mhz = 2000, .throttle = SW_POWER_CAP}, MOST_MHZ, true},
+        {{.sm_mhz = 100}, NAN, false},
+        {{.sm_mhz = NAN}, MOST_MHZ, false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        assert_int_equal(clocks_are_low(&CASES[i].reading, CASES[i].max_mhz), CASES[i].low);
+}
+
+static void test_low_rounds_stay_out_of_the_numbers(void **state) {
+    (void)state;
+    case_result_t result = make_result("cuda"), apart = make_result("cuda");
+    add_rounds(&result, "total", 3, 1000);
+    add_rounds(&apart, "total", 2, 1500);
+    clocks_settle(&result, &apart, 30);
+    assert_int_equal(result.status, CASE_OK);
+    assert_int_equal(result.phases[0].n_samples, 30);
+    assert_int_equal(result.phases[0].n_throttled, 20);
+    result_free(&result);
+    result_free(&apart);
+}
+
+/* Of two phases the one with fewer samples decides. */
+static void test_too_few_samples_at_full_clocks(void **state) {
+    (void)state;
+    const struct {
+        unsigned long long throttle;
+        const char *reason;
+    } CASES[] = {{0, "only 20 samples at full clocks (SM clock under 75 % of its maximum)"},
+                 {SW_POWER_CAP, "only 20 samples at full clocks (sw_power_cap)"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_result_t result = make_result("cuda"), apart = make_result("cuda");
+        clocks_note(&(nvml_reading_t){1400, 700, 60, CASES[i].throttle}, &result.device);
+        add_rounds(&result, "kernel", 4, 100);
+        add_rounds(&result, "total", 2, 1000);
+        add_rounds(&apart, "kernel", 1, 150);
+        add_rounds(&apart, "total", 5, 1500);
+        clocks_settle(&result, &apart, 30);
+        assert_int_equal(result.status, CASE_THROTTLED);
+        assert_string_equal(result.reason, CASES[i].reason);
+        assert_int_equal(result.phases[0].n_samples, 50);
+        assert_int_equal(result.phases[1].n_samples, 70);
+        assert_int_equal(result.phases[1].n_rounds, 7);
+        assert_true(result.phases[1].samples[20] == 1500);
+        result_free(&result);
+        result_free(&apart);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranges_hold_every_reading),
+        cmocka_unit_test(test_reasons_are_named_once_and_forgotten),
+        cmocka_unit_test(test_nothing_is_read_without_nvml),
+        cmocka_unit_test(test_what_is_low),
+        cmocka_unit_test(test_low_rounds_stay_out_of_the_numbers),
+        cmocka_unit_test(test_too_few_samples_at_full_clocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
