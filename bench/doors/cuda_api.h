@@ -19,6 +19,7 @@ typedef struct CUstream_st *cu_stream_t;
 typedef struct CUevent_st *cu_event_t;
 typedef struct CUgraph_st *cu_graph_t;
 typedef struct CUgraphExec_st *cu_graph_exec_t;
+typedef struct CUmemPoolHandle_st *cu_pool_t;
 
 enum {
     CU_SUCCESS = 0,
@@ -37,6 +38,7 @@ enum {
     CU_ATTRIBUTE_MINOR = 76,
     CU_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    CU_POOL_RELEASE_THRESHOLD = 4, /* a cuuint64_t */
     CU_LAUNCH_COOPERATIVE = 2,
     CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
 };
@@ -79,6 +81,9 @@ typedef struct cuda_api {
     cu_result_t (*release)(cu_pointer_t);
     cu_result_t (*alloc_async)(cu_pointer_t *, size_t bytes, cu_stream_t); /* may be NULL */
     cu_result_t (*release_async)(cu_pointer_t, cu_stream_t);               /* may be NULL */
+    cu_result_t (*device_pool)(cu_pool_t *, cu_device_t);                  /* may be NULL */
+    cu_result_t (*pool_set)(cu_pool_t, int attribute, void *value);        /* may be NULL */
+    cu_result_t (*pool_trim)(cu_pool_t, size_t kept_bytes);                /* may be NULL */
     cu_result_t (*host_alloc)(void **, size_t bytes, unsigned flags);
     cu_result_t (*host_free)(void *);
     cu_result_t (*host_device_pointer)(cu_pointer_t *, void *, unsigned flags);

@@ -64,8 +64,7 @@ void nvrtc_find_folders(const char *root, text_list_t *patterns) {
     add_python_on_path(patterns);
 }
 
-/* The match of `pattern` that is newest by version number, or NULL. */
-static char *newest_match(const char *pattern) {
+char *nvrtc_newest_match(const char *pattern) {
     glob_t matches;
     char *newest = NULL;
     if (glob(pattern, 0, NULL, &matches) != 0)
@@ -80,7 +79,7 @@ static char *newest_match(const char *pattern) {
 
 char *nvrtc_find_library(const char *pattern) {
     char *files = mem_format("%s/libnvrtc.so.[0-9]*", pattern);
-    char *path = newest_match(files);
+    char *path = nvrtc_newest_match(files);
     free(files);
     return path;
 }
@@ -97,7 +96,7 @@ char *nvrtc_find_include(const char *root, const char *path) {
         static const char *const beside[] = {"../include", "../../cuda_runtime/include"};
         for (size_t k = 0; k < sizeof beside / sizeof beside[0] && include == NULL; k++) {
             char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i], beside[k]);
-            char *found = newest_match(header);
+            char *found = nvrtc_newest_match(header);
             char *resolved = found != NULL ? realpath(found, NULL) : NULL;
             if (resolved != NULL)
                 include = folder_of(resolved);

@@ -6,6 +6,8 @@
 
 /* Glob patterns of folders that may hold libnvrtc.so.*, in the order of preference. */
 void nvrtc_find_folders(const char *root, text_list_t *patterns);
+/* The match of a glob pattern that is newest by version number, or NULL; the caller frees it. */
+char *nvrtc_newest_match(const char *pattern);
 /* The newest file "libnvrtc.so.*" in the folders that match `pattern`, or NULL; the caller frees
  * it. */
 char *nvrtc_find_library(const char *pattern);

@@ -1,5 +1,15 @@
 #include "doors/nvtx.h"
 
+#include <stddef.h>
+
+static void (*told)(void *context, const char *name);
+static void *told_context;
+
+void nvtx_listen(void (*listener)(void *context, const char *name), void *context) {
+    told = listener;
+    told_context = context;
+}
+
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
@@ -7,11 +17,11 @@ bool nvtx_available(void) {
     return true;
 }
 
-void nvtx_push(const char *name) {
+static void push(const char *name) {
     nvtxRangePushA(name);
 }
 
-void nvtx_pop(void) {
+static void pop(void) {
     nvtxRangePop();
 }
 #else
@@ -19,9 +29,21 @@ bool nvtx_available(void) {
     return false;
 }
 
-void nvtx_push(const char *name) {
+static void push(const char *name) {
     (void)name;
 }
 
-void nvtx_pop(void) {}
+static void pop(void) {}
 #endif
+
+void nvtx_push(const char *name) {
+    push(name);
+    if (told != NULL)
+        told(told_context, name);
+}
+
+void nvtx_pop(void) {
+    if (told != NULL)
+        told(told_context, NULL);
+    pop();
+}

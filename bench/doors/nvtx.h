@@ -9,4 +9,8 @@ bool nvtx_available(void); /* was the header there at build time? */
 void nvtx_push(const char *name);
 void nvtx_pop(void);
 
+/* Also tell `listener` of every range: its name where one begins, NULL where the innermost ends.
+ * NULL: nobody listens. */
+void nvtx_listen(void (*listener)(void *context, const char *name), void *context);
+
 #endif

@@ -106,6 +106,26 @@ status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err) {
     return STATUS_OK;
 }
 
+bool gpu_has_pool(const gpu_t *gpu) {
+    const cuda_api_t *api = &gpu->api;
+    return api->alloc_async != NULL && api->release_async != NULL && api->device_pool != NULL &&
+           api->pool_set != NULL && api->pool_trim != NULL;
+}
+
+status_t gpu_pool_keep(gpu_t *gpu, error_t *err) {
+    cu_pool_t pool;
+    uint64_t threshold_bytes = UINT64_MAX;
+    CUDA(device_pool(&pool, gpu->device));
+    CUDA(pool_set(pool, CU_POOL_RELEASE_THRESHOLD, &threshold_bytes));
+    return STATUS_OK;
+}
+
+void gpu_pool_trim(gpu_t *gpu) {
+    cu_pool_t pool;
+    if (gpu->api.device_pool(&pool, gpu->device) == CU_SUCCESS)
+        gpu->api.pool_trim(pool, 0);
+}
+
 status_t gpu_sync(gpu_t *gpu, error_t *err) {
     CUDA(stream_sync(gpu->stream));
     return STATUS_OK;

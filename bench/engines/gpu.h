@@ -34,6 +34,13 @@ status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err);
 status_t gpu_sync(gpu_t *gpu, error_t *err);
 status_t gpu_fill(gpu_t *gpu, cu_pointer_t pointer, unsigned char value, size_t bytes,
                   error_t *err);
+/* Memory of cuMemAllocAsync comes from the device's pool. By itself the pool gives everything back
+ * to the system at each synchronisation and asks for it again; a program that allocates again and
+ * again lets it keep what is freed. */
+bool gpu_has_pool(const gpu_t *gpu); /* drivers before 11.2 have none */
+status_t gpu_pool_keep(gpu_t *gpu, error_t *err);
+/* Give back what nobody uses, for others on the device. Errors do not matter here. */
+void gpu_pool_trim(gpu_t *gpu);
 /* Put other data into the L2: overwrites a buffer of twice its size (allocated on the first call).
  */
 status_t gpu_flush_l2(gpu_t *gpu, error_t *err);

@@ -21,6 +21,15 @@ void recorder_add(recorder_t *recorder, unsigned phase, double ns) {
     recorder->phases[phase].ns[recorder->phases[phase].n++] = round(ns * 10) / 10;
 }
 
+void recorder_add_between(recorder_t *recorder, unsigned phase, double ns, int64_t from_ns,
+                          int64_t to_ns) {
+    const recorder_watch_t *watch = recorder->watch;
+    recorder_add(recorder, phase, ns);
+    if (watch != NULL)
+        watch->tell(watch->context, recorder->phases[phase].name, recorder->phases[phase].clock, ns,
+                    from_ns, to_ns);
+}
+
 void recorder_clear(recorder_t *recorder) {
     for (size_t i = 0; i < recorder->n_phases; i++)
         recorder->phases[i].n = 0;

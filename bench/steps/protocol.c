@@ -31,6 +31,11 @@ static const op_t OPS[] = {
                     {"max_samples", JSON_INTEGER, false},
                     {"warmup_samples", JSON_INTEGER, false},
                     {"warmup_ns", JSON_INTEGER, false}}},
+    [OP_TRACE_START] = {"trace_start", {{0}}},
+    [OP_TRACE] = {"trace",
+                  {{"id", JSON_STRING, false},
+                   {"path", JSON_STRING, false},
+                   {"origin_ns", JSON_INTEGER, false}}},
     [OP_CLOSE] = {"close", {{"id", JSON_STRING, false}}},
     [OP_BYE] = {"bye", {{0}}},
 };

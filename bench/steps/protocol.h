@@ -13,6 +13,8 @@ typedef enum protocol_op {
     OP_OPEN,
     OP_OUTPUT,
     OP_SAMPLE,
+    OP_TRACE_START,
+    OP_TRACE,
     OP_CLOSE,
     OP_BYE
 } protocol_op_t;

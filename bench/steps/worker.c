@@ -1,11 +1,12 @@
 #include "steps/worker.h"
 
 #include "doors/nvtx.h"
-#include "engines/engine.h"
+#include "engines/trace_session.h"
 #include "ground/clock.h"
 #include "ground/memory.h"
 #include "nouns/result_json.h"
 #include "steps/protocol.h"
+#include "steps/worker_hello.h"
 #include "workloads/workload.h"
 
 #include <jansson.h>
@@ -23,6 +24,7 @@ typedef struct worker {
     session_t **sessions;
     size_t n_sessions;
     FILE *answers;
+    trace_t trace; /* off, but for a traced run */
     bool done;
 } worker_t;
 
@@ -47,42 +49,6 @@ static session_t *requested_session(worker_t *worker, const json_t *request, err
     return session;
 }
 
-/* "device.name" and so on as nested objects. */
-static json_t *facts_under(const environment_t *facts, const char *prefix) {
-    json_t *object = json_object();
-    size_t length = strlen(prefix);
-    for (size_t i = 0; i < facts->n; i++) {
-        const fact_t *fact = &facts->facts[i];
-        if (strncmp(fact->key, prefix, length) != 0)
-            continue;
-        json_t *value = fact->kind == FACT_NUMBER ? json_real(strtod(fact->value, NULL))
-                                                  : json_string(fact->value);
-        json_object_set_new(object, fact->key + length, value);
-    }
-    return object;
-}
-
-/* A CUDA rung is whatever program `open` brings: "*". */
-static json_t *variants_of(const engine_t *engine, const workload_t *workload) {
-    static const char *const ANY[] = {"*", NULL};
-    const char *const *names = engine == &engine_cpu    ? workload->cpu_variants
-                               : engine == &engine_null ? workload->null_variants
-                                                        : ANY;
-    json_t *variants = json_array();
-    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
-        json_array_append_new(variants, json_string(names[i]));
-    return variants;
-}
-
-static json_t *capabilities_of(const engine_t *engine) {
-    json_t *capabilities = json_object();
-    for (size_t i = 0; engine->workloads[i] != NULL; i++) {
-        const char *name = engine->workloads[i]->workload;
-        json_object_set_new(capabilities, name, variants_of(engine, workload_find(name)));
-    }
-    return capabilities;
-}
-
 static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
     json_int_t version = json_integer_value(json_object_get(request, "protocol"));
     if (version != PROTOCOL_VERSION) {
@@ -95,11 +61,7 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
             return NULL;
         worker->started = true;
     }
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "protocol", PROTOCOL_VERSION, "engine",
-                     worker->engine->name, "device", facts_under(&worker->facts, "device."),
-                     "versions", facts_under(&worker->facts, "versions."), "capabilities",
-                     capabilities_of(worker->engine), "once_ns",
-                     facts_under(&worker->facts, "once_ns."));
+    return worker_hello(worker->engine, &worker->facts);
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload) {
@@ -134,6 +96,15 @@ static void free_session(session_t *session) {
     free(session);
 }
 
+static status_t open_session(session_t *session, const open_request_t *request, error_t *err) {
+    char *label = mem_format("%s open", session->spec.id);
+    nvtx_push(label);
+    free(label);
+    status_t status = session->ops->open(session, request, err);
+    nvtx_pop();
+    return status;
+}
+
 static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     if (!worker->started) {
         error_set(err, STATUS_FAILED, "open before hello");
@@ -164,7 +135,7 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     else
         status = workload_check(workload_find(session->spec.workload), &session->spec, err);
     if (status == STATUS_OK)
-        status = session->ops->open(session, &open, err);
+        status = open_session(session, &open, err);
     if (status != STATUS_OK) {
         json_t *answer = NULL;
         if (session->skipped)
@@ -270,6 +241,31 @@ static json_t *on_sample(worker_t *worker, const json_t *request, error_t *err) 
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
 }
 
+static json_t *on_trace_start(worker_t *worker, const json_t *request, error_t *err) {
+    (void)request;
+    if (!worker->started) {
+        error_set(err, STATUS_FAILED, "trace_start before hello");
+        return NULL;
+    }
+    trace_session_start(&worker->trace, worker->engine);
+    return json_pack("{s:s}", "source", worker->trace.source);
+}
+
+static json_t *on_trace(worker_t *worker, const json_t *request, error_t *err) {
+    session_t *session = requested_session(worker, request, err);
+    if (session == NULL)
+        return NULL;
+    if (!worker->trace.on) {
+        error_set(err, STATUS_FAILED, "trace before trace_start");
+        return NULL;
+    }
+    const char *path = json_string_value(json_object_get(request, "path"));
+    const int64_t origin_ns = json_integer_value(json_object_get(request, "origin_ns"));
+    if (trace_session_run(&worker->trace, session, path, origin_ns, err) != STATUS_OK)
+        return NULL;
+    return json_pack("{s:s, s:s}", "id", session->spec.id, "source", worker->trace.source);
+}
+
 static void drop_session(worker_t *worker, size_t index) {
     session_t *session = worker->sessions[index];
     worker->sessions[index] = worker->sessions[--worker->n_sessions];
@@ -300,8 +296,14 @@ static json_t *on_bye(worker_t *worker, const json_t *request, error_t *err) {
 
 static handler_t find_handler(protocol_op_t op) {
     static const handler_t HANDLERS[] = {
-        [OP_HELLO] = on_hello,   [OP_OPEN] = on_open,   [OP_OUTPUT] = on_output,
-        [OP_SAMPLE] = on_sample, [OP_CLOSE] = on_close, [OP_BYE] = on_bye,
+        [OP_HELLO] = on_hello,
+        [OP_OPEN] = on_open,
+        [OP_OUTPUT] = on_output,
+        [OP_SAMPLE] = on_sample,
+        [OP_TRACE_START] = on_trace_start,
+        [OP_TRACE] = on_trace,
+        [OP_CLOSE] = on_close,
+        [OP_BYE] = on_bye,
     };
     return HANDLERS[op];
 }
@@ -367,6 +369,7 @@ status_t worker_serve(const worker_options_t *options, error_t *err) {
     while (worker.n_sessions > 0)
         drop_session(&worker, worker.n_sessions - 1);
     free(worker.sessions);
+    trace_session_stop(&worker.trace);
     if (worker.started)
         worker.engine->stop(worker.state);
     environment_free(&worker.facts);
