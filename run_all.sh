@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job: set-up, sweep, charts, report. With a GPU it measures CUDA against PyTorch on it; without one it
-# measures the CPU contenders and PyTorch on the CPU, compiles every CUDA program for every architecture, and shows
-# the saved H200 run beside them.
+# The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch on it;
+# without one it measures the CPU contenders and PyTorch on the CPU, compiles every CUDA program for every
+# architecture, and shows the saved H200 run beside them.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -9,7 +9,7 @@ usage() {
     cat <<'EOF'
 usage: ./run_all.sh [--full | --quick] [--no-pytorch] [--out DIR]
 
-  --full         every size and contender of the sweep (default with a GPU)
+  --full         every size and contender of the sweeps (default with a GPU)
   --quick        few sizes, at most 2 s a contender (default without a GPU)
   --no-pytorch   leave PyTorch out: nothing of it is installed or measured
   --out DIR      the run's folder (results/HOST-TIME); an unfinished run there is resumed
@@ -46,21 +46,25 @@ gpu=no
 if [ -z "$mode" ]; then
     [ "$gpu" = yes ] && mode=full || mode=quick
 fi
-sweep=sweeps/mlp_infer.json
+sweeps=(sweeps/mlp_infer.json sweeps/linreg_train.json sweeps/linreg_train_operations.json)
 flags=()
-[ "$mode" = quick ] && sweep=sweeps/mlp_infer_quick.json && flags=(--quick)
+if [ "$mode" = quick ]; then
+    sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/linreg_train_operations.json)
+    flags=(--quick)
+fi
 [ -n "$out" ] || out=results/$(hostname)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")
 
 if [ "$gpu" = no ]; then
     step "no GPU here: every CUDA program is compiled for every architecture, none is run"
-    "$bench" compile sweeps/mlp_infer.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
+    "$bench" compile sweeps/mlp_infer.json sweeps/linreg_train.json \
+        --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
         echo "run_all.sh: going on without compiled CUDA programs" >&2
 fi
 
-step "measuring: $sweep into $out"
+step "measuring: ${sweeps[*]} into $out"
 status=0
-"$bench" run "$sweep" "${flags[@]}" "${pytorch[@]}" --out "$out" --resume || status=$?
+"$bench" run "${sweeps[@]}" "${flags[@]}" "${pytorch[@]}" --out "$out" --resume || status=$?
 [ -s "$out/cases.jsonl" ] || exit "$status"
 
 step "charts and report"

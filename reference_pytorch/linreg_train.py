@@ -19,6 +19,12 @@ Phases on a GPU: `init` (eager alone: model and optimiser are built in every sam
 there is nothing to copy and nothing to wait for: one run gives (`init`), `train`, `total`,
 `residual` and `host_to_host`.
 
+With epochs = 1 operations are timed alone, too (`linreg_operations.py`): eager mode's, and those of
+`compile` with each compiled by itself. `fused` is the epoch as `compile`, `graph` and
+`compile_graph` run it. Each starts on an idle device and lasts, on a GPU, from an event in front of
+it to one behind it. So eager operations contain what the host takes from the first event to the
+first kernel and from kernel to kernel, and all others what it takes to submit a graph.
+
 The points are made on the host when a case is opened (they are the same bits everywhere) and copied
 once. The last training loss and the test loss are computed after the training, outside the clock.
 """
@@ -26,7 +32,8 @@ once. The last training loss and the test loss are computed after the training, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -34,13 +41,22 @@ from torch import Tensor, nn
 
 from capturing import poison
 from device import Device
+from host_memory import expect_room
 from linreg_data import Params, Points
+from linreg_operations import NAMES, CompiledOperations, EagerOperations, Operations
 from linreg_trainers import AnyTrainer, CapturedTrainer, CompiledTrainer, FusedTrainer, Trainer
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, Skip
 
+T = TypeVar("T")
+
 LOSS_EVERY = 10
+# A point, in host memory: x and y, and what an epoch on the CPU has beside them at the same time.
+_DATA_BYTES = 8
+_EPOCH_BYTES = 16
+# Of what two probes compute: they may differ in how float32 is summed.
+_ALIKE = 5e-6
 
 
 class Eager:
@@ -48,6 +64,9 @@ class Eager:
 
     builds_in_sample = True
     """Is building the model and its optimiser a phase?"""
+
+    fuses = False
+    """Does an epoch run as one?"""
 
     def __init__(self, points: Points, params: Params, device: Device, mark: Mark) -> None:
         self.once_ns: dict[str, int] = {}
@@ -63,7 +82,12 @@ class Eager:
         if self._on_gpu:
             self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         self._trainer = self._build()
+        self._operations = self._build_operations() if self._epochs == 1 else None
         self.probes: list[Probe] = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
+        if self._operations is not None:
+            self.probes.append(self._by_operation)
+        if self._epochs == 1 and self.fuses:
+            self.probes.append(self._fused)
         self._fit = self._evaluated(self._phased().output)
         self._check_losses()
 
@@ -75,18 +99,22 @@ class Eager:
         phases: dict[str, ClockDomain] = dict.fromkeys(init + work + whole, "host")
         if self._on_gpu:
             phases["train_device"] = "device"
+        if self._operations is not None:
+            phases |= dict.fromkeys(NAMES, self._clock)
+        if self._epochs == 1 and self.fuses:
+            phases["fused"] = self._clock
         return phases
 
     def output(self) -> dict[str, np.ndarray]:
         """Return what each probe computes, having seen that they agree."""
         fits = [self._run_poisoned(probe) for probe in self.probes]
-        for fit in fits[1:]:
+        for probe, fit in zip(self.probes[1:], fits[1:], strict=True):
             for name, array in fit.items():
-                if not np.allclose(array, fits[0][name], rtol=1e-6, atol=0, equal_nan=True):
+                if not np.allclose(array, fits[0][name], rtol=_ALIKE, atol=0, equal_nan=True):
                     worst = float(np.abs(array - fits[0][name]).max())
                     raise CaseError(
-                        f"output: phased and host_to_host runs differ in {name} by up to "
-                        f"{worst:.3g}"
+                        f"output: {self.probes[0].__name__} and {probe.__name__} runs differ in "
+                        f"{name} by up to {worst:.3g}"
                     )
         return fits[-1]
 
@@ -101,6 +129,15 @@ class Eager:
     def _build(self) -> AnyTrainer:
         return Trainer(self._x, self._y, self._rate)
 
+    def _build_operations(self) -> Operations | None:
+        """Return the operations of an epoch, where the mode lets them be told apart."""
+        return EagerOperations(self._x, self._y, self._rate)
+
+    @property
+    def _clock(self) -> ClockDomain:
+        """Of operations."""
+        return "device" if self._on_gpu else "host"
+
     def _train(self, trainer: AnyTrainer) -> None:
         trainer.start()
         for epoch in range(self._epochs):
@@ -114,7 +151,7 @@ class Eager:
         self._train(trainer)
         end.record()
 
-    def _download(self, trainer: AnyTrainer) -> Tensor:
+    def _download(self, trainer: AnyTrainer | Operations) -> Tensor:
         """Return w, b and the recorded losses, in one copy."""
         return torch.cat((torch.stack(trainer.params).detach(), self._losses)).cpu()
 
@@ -143,8 +180,41 @@ class Eager:
             computed = self._download(trainer)
             return Sample({"host_to_host": now_ns() - start_ns}, computed)
 
+    def _by_operation(self) -> Sample:
+        operations = self._operations
+        assert operations is not None
+        operations.start()
+        ns = {
+            name: self._time_alone(name, part)[0]
+            for name, part in zip(NAMES, operations.parts(), strict=True)
+        }
+        self._losses[0].copy_(operations.loss)
+        return Sample(ns, self._download(operations))
+
+    def _fused(self) -> Sample:
+        self._trainer.start()
+        ns, loss = self._time_alone("fused", self._trainer.epoch)
+        self._losses[0].copy_(loss)
+        return Sample({"fused": ns}, self._download(self._trainer))
+
+    def _time_alone(self, name: str, work: Callable[[], T]) -> tuple[int, T]:
+        with self._mark(name):
+            self._device.synchronize()
+            if not self._on_gpu:
+                start_ns = now_ns()
+                result = work()
+                return now_ns() - start_ns, result
+            start, end = self._events
+            start.record()
+            result = work()
+            end.record()
+            end.synchronize()
+            return round(start.elapsed_time(end) * 1e6), result
+
     def _run_poisoned(self, probe: Probe) -> dict[str, np.ndarray]:
         poison([*self._trainer.params, self._losses])
+        if self._operations is not None:
+            poison([*self._operations.params, *self._operations.between])
         self._device.synchronize()
         return self._evaluated(probe().output)
 
@@ -176,8 +246,20 @@ class BuiltOnce(Eager):
 class Compiled(BuiltOnce):
     """The epoch goes through `torch.compile` at its most thorough."""
 
+    fuses = True
+
     def _build(self) -> AnyTrainer:
         return self._compiled("max-autotune")
+
+    def _build_operations(self) -> Operations | None:
+        operations = CompiledOperations(self._x, self._y, self._rate, "max-autotune")
+        start_ns = now_ns()
+        operations.start()
+        for part in operations.parts():
+            part()
+        self._device.synchronize()
+        self.once_ns["compile_operations"] = now_ns() - start_ns
+        return operations
 
     def _compiled(self, mode: str) -> CompiledTrainer:
         trainer = CompiledTrainer(self._x, self._y, self._rate, mode)
@@ -192,8 +274,13 @@ class Compiled(BuiltOnce):
 class Graph(BuiltOnce):
     """The study's epoch is captured in a CUDA graph."""
 
+    fuses = True
+
     def _build(self) -> AnyTrainer:
         return self._captured(FusedTrainer(self._x, self._y, self._rate))
+
+    def _build_operations(self) -> Operations | None:
+        return None
 
     def _captured(self, trainer: Trainer | CompiledTrainer) -> CapturedTrainer:
         start_ns = now_ns()
@@ -208,6 +295,9 @@ class CompileGraph(Compiled, Graph):
 
     def _build(self) -> AnyTrainer:
         return self._captured(self._compiled("max-autotune-no-cudagraphs"))
+
+    def _build_operations(self) -> Operations | None:
+        return None
 
 
 MODES: dict[str, type[Eager]] = {
@@ -227,13 +317,21 @@ class LinregTrain:
         """Return the data of a case with these parameters."""
         if spec.dtype != "f32":
             raise Skip(f"dtype {spec.dtype}: only f32 is written for PyTorch")
-        return Points(Params.of(spec).points, seed)
+        points = Params.of(spec).points
+        expect_room(points * (_DATA_BYTES + _epoch_bytes(spec)))
+        return Points(points, seed)
 
     def open(self, spec: CaseSpec, inputs: Points, device: Device, mark: Mark) -> Eager:
         """Make a case ready."""
         if issubclass(MODES[spec.variant], Graph) and device.kind != "cuda":
             raise Skip("CUDA graphs need a GPU")
+        expect_room(Params.of(spec).points * _epoch_bytes(spec))
         return MODES[spec.variant](inputs, Params.of(spec), device, mark)
+
+
+def _epoch_bytes(spec: CaseSpec) -> int:
+    """Return what an epoch takes of the host's memory, a point."""
+    return _EPOCH_BYTES if spec.device == "cpu" else 0
 
 
 def _loss(w: Tensor, b: Tensor, x: Tensor, y: Tensor) -> float:

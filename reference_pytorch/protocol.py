@@ -26,6 +26,10 @@ class ProtocolError(Exception):
         self.case_id = case_id
 
 
+class DeviceLost(Exception):
+    """No case can run on the device any more: the worker says so on stderr and ends."""
+
+
 @dataclass(frozen=True)
 class CaseSpec:
     """The identity of a case, as the supervisor's `bench/nouns/case.h` has it."""
@@ -83,6 +87,23 @@ class SampleRequest:
 
 
 @dataclass(frozen=True)
+class TraceStartRequest:
+    """Get ready to trace the case that is opened next."""
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """Run a case once under a tracer and write what it saw to the file `path`.
+
+    Time 0 of the trace is `origin_ns` on the harness's clock.
+    """
+
+    id: str
+    path: str
+    origin_ns: int
+
+
+@dataclass(frozen=True)
 class CloseRequest:
     """Free a case."""
 
@@ -94,8 +115,8 @@ class ByeRequest:
     """End the worker."""
 
 
-CaseRequest = OpenRequest | OutputRequest | SampleRequest | CloseRequest
-Request = HelloRequest | CaseRequest | ByeRequest
+CaseRequest = OpenRequest | OutputRequest | SampleRequest | TraceRequest | CloseRequest
+Request = HelloRequest | TraceStartRequest | CaseRequest | ByeRequest
 
 
 def ok(case_id: str | None = None, **keys: Any) -> Answer:
@@ -232,6 +253,8 @@ _REQUESTS: Mapping[str, _Shape] = {
         },
         {"round": _COUNT},
     ),
+    "trace_start": _Shape(TraceStartRequest, {}),
+    "trace": _Shape(TraceRequest, {"id": _text, "path": _text, "origin_ns": _COUNT}),
     "close": _Shape(CloseRequest, {"id": _text}),
     "bye": _Shape(ByeRequest, {}),
 }

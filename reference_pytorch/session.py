@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import protocol
+import tracing
 from device import DEVICES, out_of_memory_reason
 from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
@@ -64,6 +65,13 @@ class Session:
             self._device.release_unused()
         return answer
 
+    def start_trace(self) -> Answer:
+        """Get the profiler ready; a trace takes cases that are opened after this."""
+        try:
+            return protocol.ok(source=tracing.start(self._device))
+        except Exception as error:
+            return protocol.failed(f"{type(error).__name__}: {error}")
+
     def _attempt(self, request: CaseRequest) -> Answer:
         try:
             return protocol.ok(request.id, **self._carry_out(request))
@@ -76,6 +84,7 @@ class Session:
             if no_memory and isinstance(request, protocol.OpenRequest):
                 return protocol.skipped(no_memory, request.id)
             traceback.print_exc(file=sys.stderr)
+            self._device.expect_alive(error)
             first_line = (str(error).strip().splitlines() or ["no message"])[0]
             return protocol.failed(f"{type(error).__name__}: {first_line}", request.id)
 
@@ -87,13 +96,15 @@ class Session:
                 return self._output(request)
             case protocol.SampleRequest():
                 return self._sample(request)
+            case protocol.TraceRequest():
+                return self._trace(request)
             case protocol.CloseRequest():
                 return self._close(request)
 
     def _open(self, request: protocol.OpenRequest) -> dict[str, Any]:
         spec = request.case
         workload = self._workload_for(request)
-        mark = self._device.mark if request.profile else no_mark
+        mark = tracing.marks(self._device) if request.profile else no_mark
         self._device.watch_memory()
         with mark(f"{spec.id} open"):
             case = workload.open(spec, self._inputs_for(workload, request), self._device, mark)
@@ -169,6 +180,18 @@ class Session:
             "phases": taken.phases,
             "warmup": {"samples": taken.warmup_samples, "ns": taken.warmup_ns},
         }
+
+    def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
+        case, _ = self._case(request.id)
+        source = tracing.record(
+            request.id,
+            case.probes,
+            case.output,
+            self._device,
+            path=Path(request.path),
+            origin_ns=request.origin_ns,
+        )
+        return {"source": source}
 
     def _close(self, request: protocol.CloseRequest) -> dict[str, Any]:
         case, _ = self._case(request.id)

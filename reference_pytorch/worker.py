@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import protocol
-from protocol import Answer, ProtocolError
+from protocol import Answer, DeviceLost, ProtocolError
 from timing import now_ns
 
 if TYPE_CHECKING:
@@ -43,7 +42,10 @@ class Worker:
         if isinstance(request, protocol.HelloRequest):
             return self._hello(request), True
         if self._session is None:
-            return protocol.failed("op: expected hello first", request.id), True
+            case_id = getattr(request, "id", None)
+            return protocol.failed("op: expected hello first", case_id), True
+        if isinstance(request, protocol.TraceStartRequest):
+            return self._session.start_trace(), True
         return self._session.handle(request), True
 
     def _hello(self, request: protocol.HelloRequest) -> Answer:
@@ -135,11 +137,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the worker and return its exit code."""
     options = parse_options(arguments)
     requests, answers = claim_stdio()
-    with tempfile.TemporaryDirectory(prefix="bench-torch-", ignore_cleanup_errors=True) as folder:
+    if "BENCH_SCRATCH" in os.environ:
         # What an earlier run left in the compiler's cache would make `once_ns.compile` a question
-        # of history; a folder that the user names is the user's choice.
-        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", folder)
+        # of history, so it lives as long as the run; a folder that the user names is the user's
+        # choice.
+        cache = os.path.join(os.environ["BENCH_SCRATCH"], "inductor")
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", cache)
+    try:
         serve(Worker(options.device), requests, answers)
+    except DeviceLost as lost:
+        print(f"worker: {lost}", file=sys.stderr, flush=True)
+        # At once: what the libraries say as they fail to tidy up would hide these words.
+        os._exit(1)
     return 0
 
 

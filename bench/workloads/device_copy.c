@@ -99,7 +99,9 @@ static status_t prepare_cuda(session_t *session, error_t *err) {
 
 static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
     if (request->cubin != NULL)
-        return device_read_open(session, request, err);
+        return strcmp(request->spec->variant, DEVICE_BARRIER_VARIANT) == 0
+                   ? device_barrier_open(session, request, err)
+                   : device_read_open(session, request, err);
     state_t *s = new_state(session, request);
     s->gpu = session->engine;
     status_t status = prepare_cuda(session, err);

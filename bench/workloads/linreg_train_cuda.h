@@ -61,6 +61,7 @@ typedef struct linreg_cuda {
     cu_event_t forked, joined[LINREG_MAX_STREAMS];
     cu_graph_exec_t graph; /* plan.graph: some epochs */
     unsigned graph_replays;
+    unsigned first_operation; /* phase; epochs = 1 */
 } linreg_cuda_t;
 
 status_t linreg_cuda_allocate(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err);
@@ -71,6 +72,7 @@ void linreg_cuda_use(linreg_cuda_t *s, const linreg_buffers_t *buffers);
 status_t linreg_cuda_make_data(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_upload(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_train(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_run_stage(linreg_cuda_t *s, const gpu_stage_t *stage, error_t *err);
 status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_copy_out(linreg_cuda_t *s, error_t *err);
 
@@ -79,5 +81,10 @@ status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err);
 
 /* Declare phases and probes in the session (linreg_train_probes.c). */
 void linreg_cuda_add_probes(session_t *session);
+
+/* With epochs = 1, declare the phases of single operations and their probe, too; and one epoch as
+ * this probe runs it, which waits for each of them (linreg_train_operations.c). */
+void linreg_cuda_add_operations(session_t *session);
+status_t linreg_cuda_train_by_operation(linreg_cuda_t *s, error_t *err);
 
 #endif

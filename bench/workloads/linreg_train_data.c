@@ -16,8 +16,6 @@
 /* A chunk's noise stays in the L1 cache, and chunks start at a whole number of test intervals. */
 enum { STREAM_NOISE = 1, CHUNK = 1000 * LINREG_TEST_EVERY };
 
-static linreg_data_t *shared; /* the cases that are open in this process */
-
 size_t linreg_n_test(size_t points) {
     return points / LINREG_TEST_EVERY;
 }
@@ -48,25 +46,47 @@ static void fill_chunk(linreg_data_t *data, size_t first, size_t n) {
 
 /* A static schedule: on machines with several memories, a thread that trains later on a part of the
  * points has most of them in its own. */
-static linreg_data_t *make(size_t points, uint64_t seed) {
+static void *make(const void *shape) {
     linreg_data_t *data = mem_zeroed(1, sizeof *data);
-    *data = (linreg_data_t){.points = points,
-                            .n_train = linreg_n_train(points),
-                            .n_test = linreg_n_test(points),
-                            .seed = seed};
+    *data = *(const linreg_data_t *)shape;
+    data->n_train = linreg_n_train(data->points);
+    data->n_test = linreg_n_test(data->points);
     data->x_train = mem_alloc(data->n_train * sizeof(float));
     data->y_train = mem_alloc(data->n_train * sizeof(float));
     data->x_test = mem_zeroed(data->n_test + 1, sizeof(float));
     data->y_test = mem_zeroed(data->n_test + 1, sizeof(float));
+    const size_t points = data->points;
 #pragma omp parallel for schedule(static)
     for (size_t first = 0; first < points; first += CHUNK)
         fill_chunk(data, first, points - first < CHUNK ? points - first : CHUNK);
     return data;
 }
 
-status_t linreg_data_room(const case_t *spec, double more_bytes, error_t *err) {
-    double need = 2.0 * sizeof(float) * (double)case_param_int(spec, "points", 1) + more_bytes;
-    double room = host_available_bytes();
+static bool same(const void *data, const void *shape) {
+    const linreg_data_t *a = data, *b = shape;
+    return a->points == b->points && a->seed == b->seed;
+}
+
+static void free_data(void *dead) {
+    linreg_data_t *data = dead;
+    free(data->x_train);
+    free(data->y_train);
+    free(data->x_test);
+    free(data->y_test);
+    free(data);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
+
+static linreg_data_t shape_of(const case_t *spec, uint64_t seed) {
+    return (linreg_data_t){.points = (size_t)case_param_int(spec, "points", 1), .seed = seed};
+}
+
+status_t linreg_data_room(const case_t *spec, uint64_t seed, double more_bytes, error_t *err) {
+    const linreg_data_t shape = shape_of(spec, seed);
+    double need = more_bytes, room = host_available_bytes();
+    if (shared_data_find(&open_data, &shape) == NULL)
+        need += 2.0 * sizeof(float) * (double)shape.points;
     if (!(need > room)) /* also when the room is not known */
         return STATUS_OK;
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -75,30 +95,10 @@ status_t linreg_data_room(const case_t *spec, double more_bytes, error_t *err) {
 }
 
 const linreg_data_t *linreg_data_take(const case_t *spec, uint64_t seed) {
-    const size_t points = (size_t)case_param_int(spec, "points", 1);
-    linreg_data_t *data = shared;
-    while (data != NULL && (data->points != points || data->seed != seed))
-        data = data->next;
-    if (data == NULL) {
-        data = make(points, seed);
-        data->next = shared;
-        shared = data;
-    }
-    data->users++;
-    return data;
+    const linreg_data_t shape = shape_of(spec, seed);
+    return shared_data_take(&open_data, &shape);
 }
 
 void linreg_data_release(const linreg_data_t *data) {
-    for (linreg_data_t **at = &shared; *at != NULL; at = &(*at)->next) {
-        if (*at != data || --(*at)->users > 0)
-            continue;
-        linreg_data_t *dead = *at;
-        *at = dead->next;
-        free(dead->x_train);
-        free(dead->y_train);
-        free(dead->x_test);
-        free(dead->y_test);
-        free(dead);
-        return;
-    }
+    shared_data_release(&open_data, data);
 }

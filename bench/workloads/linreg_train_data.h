@@ -4,6 +4,7 @@
 #define BENCH_LINREG_TRAIN_DATA_H
 
 #include "nouns/case.h"
+#include "workloads/shared_data.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,20 +14,20 @@
 enum { LINREG_TEST_EVERY = 5 };
 
 typedef struct linreg_data {
-    size_t points, n_train, n_test;
+    shared_data_t shared;
+    size_t points;
     uint64_t seed;
+    size_t n_train, n_test;
     float *x_train, *y_train; /* n_train each */
     float *x_test, *y_test;   /* n_test each; no test point: empty, not NULL */
-    unsigned users;
-    struct linreg_data *next;
 } linreg_data_t;
 
 size_t linreg_n_test(size_t points);
 size_t linreg_n_train(size_t points);
 
-/* Would the points and `more_bytes` fit into what is free of the host's memory? Otherwise fails
- * with both numbers. */
-status_t linreg_data_room(const case_t *spec, double more_bytes, error_t *err);
+/* Would the points, unless another open case has them, and `more_bytes` fit into what is free of
+ * the host's memory? Otherwise fails with both numbers. */
+status_t linreg_data_room(const case_t *spec, uint64_t seed, double more_bytes, error_t *err);
 
 /* Every take needs a release; the last one frees. Not for several threads at once. */
 const linreg_data_t *linreg_data_take(const case_t *spec, uint64_t seed);

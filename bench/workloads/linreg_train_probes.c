@@ -29,14 +29,18 @@ static bool has_phase(const linreg_cuda_t *s, unsigned which) {
 }
 
 /* Index in the recorder: phases that this case does not have were not declared. */
-static void add(session_t *session, recorder_t *recorder, unsigned which, double ns) {
-    const linreg_cuda_t *s = session->state;
-    if (!has_phase(s, which))
-        return;
+static unsigned phase_index(const linreg_cuda_t *s, unsigned which) {
     unsigned index = 0;
     for (unsigned i = 0; i < which; i++)
         index += has_phase(s, i);
-    recorder_add(recorder, index, ns);
+    return index;
+}
+
+static void add(session_t *session, recorder_t *recorder, unsigned which, double ns,
+                int64_t from_ns, int64_t to_ns) {
+    const linreg_cuda_t *s = session->state;
+    if (has_phase(s, which))
+        recorder_add_between(recorder, phase_index(s, which), ns, from_ns, to_ns);
 }
 
 static status_t run_phases(linreg_cuda_t *s, linreg_buffers_t *own, int64_t at[6], error_t *err) {
@@ -77,17 +81,18 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     }
     double device_ns;
     TRY(gpu_elapsed(s->gpu, 0, 1, &device_ns, err));
-    add(session, recorder, TRAIN_DEVICE, device_ns);
+    add(session, recorder, TRAIN_DEVICE, device_ns, at[2], at[3]);
     const double total_ns = (double)(at[5] - at[0]);
     double residual_ns = total_ns;
     for (unsigned i = MALLOC; i <= FREE; i++) {
-        const double ns = (double)(at[i - MALLOC + 1] - at[i - MALLOC]);
-        add(session, recorder, i, ns);
+        const int64_t from_ns = at[i - MALLOC], to_ns = at[i - MALLOC + 1];
+        const double ns = (double)(to_ns - from_ns);
+        add(session, recorder, i, ns, from_ns, to_ns);
         if (has_phase(s, i))
             residual_ns -= ns;
     }
-    add(session, recorder, TOTAL, total_ns);
-    add(session, recorder, RESIDUAL, residual_ns);
+    add(session, recorder, TOTAL, total_ns, at[0], at[5]);
+    recorder_add(recorder, phase_index(s, RESIDUAL), residual_ns);
     return STATUS_OK;
 }
 
@@ -100,7 +105,8 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     TRY(linreg_cuda_train(s, err));
     TRY(linreg_cuda_copy_out(s, err));
     TRY(gpu_sync(s->gpu, err));
-    add(session, recorder, HOST_TO_HOST, (double)(clock_ns() - start_ns));
+    int64_t end_ns = clock_ns();
+    add(session, recorder, HOST_TO_HOST, (double)(end_ns - start_ns), start_ns, end_ns);
     return STATUS_OK;
 }
 
@@ -110,4 +116,5 @@ void linreg_cuda_add_probes(session_t *session) {
             recorder_phase(&session->recorder, PHASES[i].name, PHASES[i].clock);
     session_add_probe(session, "phases", probe_phases);
     session_add_probe(session, "host_to_host", probe_host_to_host);
+    linreg_cuda_add_operations(session);
 }

@@ -56,16 +56,18 @@ static status_t run_stages(linreg_cuda_t *s, enum stage_when when, size_t items,
     return STATUS_OK;
 }
 
+status_t linreg_cuda_run_stage(linreg_cuda_t *s, const gpu_stage_t *stage, error_t *err) {
+    if ((stage->spec.flags & STAGE_SPLIT) != 0 && s->program.plan.streams > 1)
+        return launch_split(s, stage, err);
+    return launch(s, stage, s->problem.n, 0, s->gpu->stream, err);
+}
+
 static status_t run_epoch(linreg_cuda_t *s, size_t epoch, error_t *err) {
     for (size_t i = 0; i < s->program.n_stages; i++) {
         const gpu_stage_t *stage = &s->program.stages[i];
-        if (stage->spec.when != STAGE_EPOCH &&
-            (stage->spec.when != STAGE_LOSS || epoch % LINREG_LOSS_EVERY != 0))
-            continue;
-        if ((stage->spec.flags & STAGE_SPLIT) != 0 && s->program.plan.streams > 1)
-            TRY(launch_split(s, stage, err));
-        else
-            TRY(launch(s, stage, s->problem.n, 0, s->gpu->stream, err));
+        if (stage->spec.when == STAGE_EPOCH ||
+            (stage->spec.when == STAGE_LOSS && epoch % LINREG_LOSS_EVERY == 0))
+            TRY(linreg_cuda_run_stage(s, stage, err));
     }
     return STATUS_OK;
 }

@@ -22,7 +22,8 @@ static const param_spec_t PARAMS[] = {
 
 static const technique_spec_t TECHNIQUES[] = {
     {.name = "alloc",
-     .summary = "where device memory comes from in each sample",
+     .summary =
+         "where device memory comes from in each sample (async: a pool that keeps what is freed)",
      .choices = (const char *const[]){"malloc", "async", "arena", NULL}},
     {.name = "copy",
      .summary = "host memory that is copied from and to",
@@ -100,6 +101,9 @@ const workload_t workload_mlp_infer = {
     .summary = "batched inference of a small multilayer perceptron",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .size_param = "batch",
+    .size_noun = "batch",
+    .size_title = "batch, samples",
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
     .dtypes = (const char *const[]){"f32", "f16", NULL},

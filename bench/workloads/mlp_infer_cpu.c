@@ -111,8 +111,9 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     forward(session);
     int64_t after_ns = clock_ns();
     int64_t end_ns = clock_ns();
-    recorder_add(recorder, PHASE_FORWARD, (double)(after_ns - before_ns));
-    recorder_add(recorder, PHASE_TOTAL, (double)(end_ns - start_ns));
+    recorder_add_between(recorder, PHASE_FORWARD, (double)(after_ns - before_ns), before_ns,
+                         after_ns);
+    recorder_add_between(recorder, PHASE_TOTAL, (double)(end_ns - start_ns), start_ns, end_ns);
     recorder_add(recorder, PHASE_RESIDUAL, (double)((end_ns - start_ns) - (after_ns - before_ns)));
     return STATUS_OK;
 }
@@ -121,7 +122,9 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     (void)err;
     int64_t start_ns = clock_ns();
     forward(session);
-    recorder_add(recorder, PHASE_HOST_TO_HOST, (double)(clock_ns() - start_ns));
+    int64_t end_ns = clock_ns();
+    recorder_add_between(recorder, PHASE_HOST_TO_HOST, (double)(end_ns - start_ns), start_ns,
+                         end_ns);
     return STATUS_OK;
 }
 

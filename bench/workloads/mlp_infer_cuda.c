@@ -36,7 +36,7 @@ static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *
     if (s->poll && s->copy != COPY_MAPPED)
         return error_set(err, STATUS_FAILED,
                          "wait=poll watches the output in host memory: needs copy=mapped");
-    if (s->alloc == ALLOC_ASYNC && s->gpu->api.alloc_async == NULL)
+    if (s->alloc == ALLOC_ASYNC && !gpu_has_pool(s->gpu))
         return error_set(err, STATUS_FAILED, "this driver has no cuMemAllocAsync");
     session->skipped = false;
     return STATUS_OK;
@@ -82,6 +82,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->weights_by_value = s->kernel.launch.weights == WEIGHTS_AS_ARGUMENT;
     if (s->weights_by_value)
         memcpy(s->weights, s->data->weights, s->data->n_weights * sizeof(float));
+    if (s->alloc == ALLOC_ASYNC)
+        TRY(gpu_pool_keep(s->gpu, err));
     TRY(make_host_side(s, err));
     TRY(mlp_cuda_allocate(s, &s->fixed, err));
     TRY(mlp_cuda_copy_weights(s, &s->fixed, err));
@@ -104,6 +106,8 @@ static void close_case(session_t *session) {
     if (s->whole != NULL)
         s->gpu->api.graph_exec_destroy(s->whole);
     mlp_cuda_release_all(s);
+    if (s->alloc == ALLOC_ASYNC)
+        gpu_pool_trim(s->gpu);
     gpu_kernel_unload(s->gpu, &s->kernel);
     if (s->copy == COPY_PAGEABLE) {
         free(s->y);

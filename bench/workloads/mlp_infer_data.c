@@ -12,8 +12,6 @@
 
 enum { STREAM_X = 1, STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
 
-static mlp_data_t *shared; /* the cases that are open in this process */
-
 static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < n; first += CHUNK)
@@ -21,7 +19,8 @@ static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float 
                          -bound, bound);
 }
 
-static bool same(const mlp_data_t *a, const mlp_data_t *b) {
+static bool same(const void *data, const void *shape) {
+    const mlp_data_t *a = data, *b = shape;
     if (a->batch != b->batch || a->n_layers != b->n_layers || a->seed != b->seed ||
         a->f16 != b->f16)
         return false;
@@ -43,9 +42,9 @@ static void round_to_f16(mlp_data_t *data) {
     half_round(data->weights, data->n_weights);
 }
 
-static mlp_data_t *make(const mlp_data_t *shape) {
+static void *make(const void *shape) {
     mlp_data_t *data = mem_zeroed(1, sizeof *data);
-    *data = *shape;
+    *data = *(const mlp_data_t *)shape;
     for (size_t l = 0; l < data->n_layers; l++)
         data->n_weights += (data->sizes[l] + 1) * data->sizes[l + 1];
     data->x = mem_zeroed(data->batch * data->sizes[0], sizeof *data->x);
@@ -67,6 +66,16 @@ static mlp_data_t *make(const mlp_data_t *shape) {
         round_to_f16(data);
     return data;
 }
+
+static void free_data(void *dead) {
+    mlp_data_t *data = dead;
+    free(data->x);
+    free(data->x16);
+    free(data->weights);
+    free(data);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
 
 status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
     const value_t *layers = case_param(spec, "layers");
@@ -90,30 +99,11 @@ const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {
                         .f16 = strcmp(spec->dtype, "f16") == 0};
     for (size_t l = 0; l <= shape.n_layers; l++)
         shape.sizes[l] = (size_t)layers->ints[l];
-    mlp_data_t *data = shared;
-    while (data != NULL && !same(data, &shape))
-        data = data->next;
-    if (data == NULL) {
-        data = make(&shape);
-        data->next = shared;
-        shared = data;
-    }
-    data->users++;
-    return data;
+    return shared_data_take(&open_data, &shape);
 }
 
 void mlp_data_release(const mlp_data_t *data) {
-    for (mlp_data_t **at = &shared; *at != NULL; at = &(*at)->next) {
-        if (*at != data || --(*at)->users > 0)
-            continue;
-        mlp_data_t *dead = *at;
-        *at = dead->next;
-        free(dead->x);
-        free(dead->x16);
-        free(dead->weights);
-        free(dead);
-        return;
-    }
+    shared_data_release(&open_data, data);
 }
 
 size_t mlp_data_inputs(const mlp_data_t *data) {

@@ -5,6 +5,7 @@
 #define BENCH_MLP_INFER_DATA_H
 
 #include "nouns/case.h"
+#include "workloads/shared_data.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 enum { MLP_MAX_LAYERS = 7 };
 
 typedef struct mlp_data {
+    shared_data_t shared;
     size_t batch;
     size_t n_layers;                  /* weight matrices */
     size_t sizes[MLP_MAX_LAYERS + 1]; /* inputs, hidden layers, outputs */
@@ -23,8 +25,6 @@ typedef struct mlp_data {
     float *weights; /* W_1, b_1, W_2, b_2, … packed; W_l is (sizes[l], sizes[l-1]) row-major */
     size_t n_weights;
     const float *w[MLP_MAX_LAYERS], *b[MLP_MAX_LAYERS]; /* into weights */
-    unsigned users;
-    struct mlp_data *next;
 } mlp_data_t;
 
 /* Would inputs and outputs of this case fit into what is free of the host's memory, `copies` times?

@@ -32,6 +32,13 @@ static void add(session_t *session, recorder_t *recorder, unsigned which, double
         recorder_add(recorder, s->phases.phase[which], ns);
 }
 
+static void add_between(session_t *session, recorder_t *recorder, unsigned which, double ns,
+                        int64_t from_ns, int64_t to_ns) {
+    const mlp_cuda_t *s = session->state;
+    if (s->phases.has[which])
+        recorder_add_between(recorder, s->phases.phase[which], ns, from_ns, to_ns);
+}
+
 /* The study's phases: synchronised, on the host's clock; the kernel between two events. */
 static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
     mlp_cuda_t *s = session->state;
@@ -67,11 +74,11 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
                       (double)(at[4] - at[3]), (double)(at[5] - at[4])};
     double total_ns = (double)(at[5] - at[0]), residual_ns = total_ns;
     for (unsigned i = MALLOC; i <= FREE; i++) {
-        add(session, recorder, i, parts[i]);
+        add_between(session, recorder, i, parts[i], at[i - MALLOC], at[i - MALLOC + 1]);
         if (s->phases.has[i])
             residual_ns -= parts[i];
     }
-    add(session, recorder, TOTAL, total_ns);
+    add_between(session, recorder, TOTAL, total_ns, at[0], at[5]);
     add(session, recorder, RESIDUAL, residual_ns);
     return STATUS_OK;
 }
@@ -109,7 +116,8 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     TRY(gpu_sync(s->gpu, err));
     int64_t start_ns = clock_ns();
     TRY(mlp_cuda_sample(s, err));
-    add(session, recorder, HOST_TO_HOST, (double)(clock_ns() - start_ns));
+    int64_t end_ns = clock_ns();
+    add_between(session, recorder, HOST_TO_HOST, (double)(end_ns - start_ns), start_ns, end_ns);
     return STATUS_OK;
 }
 

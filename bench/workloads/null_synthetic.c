@@ -75,20 +75,20 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
         raise(SIGSEGV);
     while (s->hang)
         clock_sleep_ns(1000000000);
-    double kernel_ns, total_ns;
     if (s->behaviour != NULL) {
-        kernel_ns = made_up_ns(s);
-        total_ns = kernel_ns + 100;
-    } else {
-        int64_t start_ns = clock_ns();
-        int64_t end_ns = clock_ns();
-        while (end_ns - start_ns < s->work_ns)
-            end_ns = clock_ns();
-        kernel_ns = (double)(end_ns - start_ns);
-        total_ns = (double)(clock_ns() - start_ns);
+        double kernel_ns = made_up_ns(s);
+        recorder_add(recorder, PHASE_KERNEL, kernel_ns);
+        recorder_add(recorder, PHASE_TOTAL, kernel_ns + 100);
+        recorder_add(recorder, PHASE_RESIDUAL, 100);
+        return STATUS_OK;
     }
-    recorder_add(recorder, PHASE_KERNEL, kernel_ns);
-    recorder_add(recorder, PHASE_TOTAL, total_ns);
+    int64_t start_ns = clock_ns(), done_ns = clock_ns();
+    while (done_ns - start_ns < s->work_ns)
+        done_ns = clock_ns();
+    int64_t end_ns = clock_ns();
+    double kernel_ns = (double)(done_ns - start_ns), total_ns = (double)(end_ns - start_ns);
+    recorder_add_between(recorder, PHASE_KERNEL, kernel_ns, start_ns, done_ns);
+    recorder_add_between(recorder, PHASE_TOTAL, total_ns, start_ns, end_ns);
     recorder_add(recorder, PHASE_RESIDUAL, total_ns - kernel_ns);
     return STATUS_OK;
 }

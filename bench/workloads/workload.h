@@ -38,6 +38,9 @@ typedef struct workload {
     const char *summary;
     const param_spec_t *params;
     size_t n_params;
+    /* The parameter that charts run along, what it is called in their texts ("against …", "at each
+     * …"), and an axis's title. All NULL for a workload that is not drawn. */
+    const char *size_param, *size_noun, *size_title;
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
     const char *const *dtypes;        /* NULL-terminated; the first is the default */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import select
 import subprocess
 import sys
@@ -89,6 +90,12 @@ class WorkerProcess:
             line += part
         assert line.count(b"\n") == 1, "more than one answer to one request"
         return line
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _scratch(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Give the workers one folder for what they compile, as a run does."""
+    os.environ["BENCH_SCRATCH"] = str(tmp_path_factory.mktemp("scratch"))
 
 
 @pytest.fixture

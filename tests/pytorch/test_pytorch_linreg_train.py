@@ -9,8 +9,11 @@ import pytest
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("torch")
-from linreg_data import Points  # noqa: E402 -- needs NumPy and PyTorch
-from linreg_train import Eager  # noqa: E402
+import host_memory  # noqa: E402 -- these need NumPy and PyTorch
+from linreg_data import Points  # noqa: E402
+from linreg_operations import EagerOperations  # noqa: E402
+from linreg_train import Eager, LinregTrain  # noqa: E402
+from workload import CaseError, Skip  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "linreg.json").read_text())
 FAST_MODES = ["eager", "graph"]
@@ -106,6 +109,86 @@ def test_phases_are_those_of_the_mode_and_device(worker):
     worker.ask("close", id=opened["id"])
 
 
+PARTS = ["forward", "loss", "backward", "update"]
+OPERATIONS = [
+    ("eager", PARTS),
+    ("graph", ["fused"]),
+    pytest.param("compile", [*PARTS, "fused"], marks=pytest.mark.slow),
+    pytest.param("compile_graph", ["fused"], marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("variant", "names"), OPERATIONS)
+def test_one_epoch_has_operations(worker, tmp_path, variant, names):
+    opened = open_or_skip(worker, variant, 4999, 1)
+    clock = "device" if worker.device == "cuda" else "host"
+    found = {name: opened["phases"].get(name) for name in [*PARTS, "fused"]}
+    assert {name: found[name] for name in found if found[name]} == dict.fromkeys(names, clock)
+    # Every probe's training is compared here, and the last one's handed out.
+    answer = worker.ask("output", id=opened["id"], path=str(tmp_path))
+    assert answer["status"] == "ok", answer
+    sampled = worker.sample(opened["id"], max_samples=3)
+    check_samples(opened, sampled)
+    for name in names:
+        assert min(sampled["phases"][name]) > 0
+    results = worker.ask("close", id=opened["id"])["results"]
+    trained = [results["w"], results["b"]]
+    assert np.load(tmp_path / "params.npy").tolist() == pytest.approx(trained, rel=5e-6)
+    assert [epoch for epoch, _ in results["loss"]] == [0, 1]
+
+
+@pytest.mark.parametrize("variant", FAST_MODES)
+def test_more_epochs_have_no_operations(worker, variant):
+    opened = open_or_skip(worker, variant, 4999, 2)
+    assert not {*PARTS, "fused"} & set(opened["phases"])
+    worker.ask("close", id=opened["id"])
+
+
+def open_here(kind, points, epochs):
+    from device import CpuDevice
+    from linreg_data import Params
+    from timing import no_mark
+
+    return kind(Points(points, 1), Params(points, epochs, 0.01), CpuDevice(), no_mark)
+
+
+class ForgetsTheStep(Eager):
+    """Its operations leave one out."""
+
+    def _build_operations(self):
+        operations = super()._build_operations()
+        operations.parts = lambda: (*EagerOperations.parts(operations)[:3], lambda: None)
+        return operations
+
+
+def test_operations_that_do_not_train_are_noticed():
+    case = open_here(ForgetsTheStep, 10, 1)
+    with pytest.raises(CaseError, match="output: _phased and _by_operation runs differ in params"):
+        case.output()
+
+
+@pytest.mark.parametrize(
+    ("device", "need"), [("cpu", "needs 51.5 GB of"), ("cuda", "needs 17.2 GB of")]
+)
+def test_points_beyond_the_host_memory_are_skipped(monkeypatch, device, need):
+    from protocol import CaseSpec
+
+    params = {"points": 2**31 - 1, "epochs": 1, "rate": 0.01}
+    spec = CaseSpec("c", "linreg_train", "pytorch", device, "eager", "f32", params, {})
+    monkeypatch.setattr(host_memory, "_available_bytes", lambda: 16_000_000_000)
+    with pytest.raises(Skip, match=f"{need} host memory, 16.0 GB are free"):
+        LinregTrain().make_inputs(spec, 42)
+
+
+def test_room_is_told_like_the_supervisor(monkeypatch):
+    monkeypatch.setattr(host_memory, "_available_bytes", lambda: 999)
+    host_memory.expect_room(999)
+    with pytest.raises(Skip, match=r"needs 1.00 kB of host memory, 999 B are free"):
+        host_memory.expect_room(1000)
+    monkeypatch.setattr(host_memory, "_available_bytes", lambda: None)
+    host_memory.expect_room(1e30)
+
+
 @pytest.mark.slow
 def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker):
     ids = []
@@ -176,10 +259,5 @@ class ForgetsToRecord(Eager):
 
 
 def test_losses_of_an_earlier_run_do_not_pass_for_new_ones():
-    from device import CpuDevice
-    from linreg_data import Params
-    from timing import no_mark
-
-    case = ForgetsToRecord(Points(10, 1), Params(10, 20, 0.01), CpuDevice(), no_mark)
-    losses = case.output()["losses"]
+    losses = open_here(ForgetsToRecord, 10, 20).output()["losses"]
     assert np.isnan(losses[:-1]).all()

@@ -28,7 +28,7 @@ BAD_LINES = [
     ("[]", None, "expected a JSON object, found an array"),
     ("null", None, "expected a JSON object, found null"),
     ("3", None, "expected a JSON object, found a number"),
-    ("{}", None, "op: expected one of hello, open, output, sample, close, bye, found none"),
+    ("{}", None, "op: expected one of hello, open, output, sample, trace_start, trace, close, bye"),
     ('{"op":"dance"}', None, 'op: expected one of .*, found "dance"'),
     ('{"op":["bye"]}', None, r'op: expected one of .*, found \["bye"\]'),
     ('{"op":"dance","id":"c"}', "c", "op: expected one of"),
@@ -128,7 +128,7 @@ def test_every_request_in_the_document_is_accepted():
     ops = {json.loads(request)["op"] for request in requests}
     for request in requests:
         protocol.parse(request.encode())
-    assert ops == {"hello", "open", "output", "sample", "close", "bye"}
+    assert ops == {"hello", "open", "output", "sample", "trace_start", "trace", "close", "bye"}
 
 
 def test_answers_are_one_line_of_strict_json():

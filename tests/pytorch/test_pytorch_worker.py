@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import WorkerProcess
 
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
 
@@ -135,6 +136,29 @@ def test_hello_introduces_the_worker(worker):
     assert device["kind"] == worker.device
     assert device["name"]
     assert worker.hello() == answer, "the costs of starting are paid once"
+
+
+@needs_torch
+def test_killed_worker_leaves_nothing_in_the_folder_for_temporary_files(tmp_path, monkeypatch):
+    folder, scratch = tmp_path / "temporary", tmp_path / "scratch"
+    folder.mkdir()
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setenv("BENCH_SCRATCH", str(scratch))
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    worker = WorkerProcess("cpu")
+    try:
+        assert worker.hello()["status"] == "ok"
+        assert worker.open("compile")["status"] == "ok"
+    finally:
+        worker.process.kill()
+        worker.process.wait()
+        worker.process.stdin.close()
+        worker.process.stdout.close()
+    left = [path.name for path in folder.iterdir()]
+    # PyTorch keeps one folder a user for the headers that it has compiled.
+    assert all(name.startswith("torchinductor_") for name in left), left
+    assert list((scratch / "inductor").rglob("*.py")), "compiled code is where the run keeps it"
 
 
 def test_worker_that_nobody_listens_to_ends_quietly(start_worker):

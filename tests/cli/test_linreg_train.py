@@ -1,0 +1,136 @@
+"""linreg_train on the command line: bad and extreme parameters, and the phases of one epoch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_driver import build_driver
+from project import ROOT, bench, compiler_options, read_cases, write_sweep
+
+LARGEST = 2**31 - 1
+OPERATIONS = ["forward", "loss", "backward", "update"]
+
+
+def train(
+    folder: Path, contenders: list[dict[str, Any]], expect: int = 0, **axes: list[float]
+) -> dict[str, dict[str, Any]]:
+    sweep = write_sweep(folder / "s.json", "linreg_train", contenders, axes=axes)
+    bench("run", sweep, "--out", folder / "run", expect=expect)
+    return read_cases(folder / "run")
+
+
+CPU = {"engine": "cpu", "variants": ["ref", "omp"]}
+EAGER = {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("points", 0, "an integer 1…2147483647"),
+        ("points", 2**31, "an integer 1…2147483647"),
+        ("epochs", 0, "an integer 1…100000"),
+        ("rate", 0, "a number 1e-09…1"),
+    ],
+)
+def test_refused_parameter_costs_nothing(
+    key: str, value: int, expected: str, tmp_path: Path
+) -> None:
+    sweep = write_sweep(tmp_path / "s.json", "linreg_train", [CPU], axes={key: [value]})
+    done = bench("run", sweep, "--out", tmp_path / "run", expect=2)
+    problem = f"$.axes.{key}[0]: found integer {value}, expected {expected}"
+    assert done.stderr == f"bench: {sweep}: {problem}\n"
+    options = ["--workload", "linreg_train", "--set", f"{key}={value}", "--out", tmp_path / "run"]
+    assert problem in bench("run", *options, expect=2).stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_point_and_two(tmp_path: Path) -> None:
+    cases = train(tmp_path, [CPU, EAGER], points=[1, 2], epochs=[1, 20])
+    assert len(cases) == 12
+    for case in cases.values():
+        if case["engine"] == "pytorch" and case["status"] == "skipped":
+            continue  # no PyTorch here
+        assert case["status"] == "ok", case["reason"]
+        assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
+        assert "test_loss" not in case["results"]
+
+
+def test_rate_that_diverges_fails_with_the_epoch(tmp_path: Path) -> None:
+    cases = train(tmp_path, [CPU, EAGER], expect=1, points=[5000], rate=[0.05])
+    told = {case["reason"] for case in cases.values() if case["status"] == "failed"}
+    assert told == {"loss is not finite from epoch 50 on"}
+    assert sum(case["status"] == "failed" for case in cases.values()) >= 2
+
+
+def host_available_bytes() -> int:
+    found = re.search(r"^MemAvailable: *(\d+) kB$", Path("/proc/meminfo").read_text(), re.M)
+    return int(found[1]) * 1024 if found else LARGEST * 1024
+
+
+def test_points_that_do_not_fit_the_host_are_skipped(tmp_path: Path) -> None:
+    if host_available_bytes() > 8 * LARGEST * 0.9:
+        pytest.skip("as many points as there may be fit here; unit/test_linreg_train.c has it")
+    cases = train(tmp_path, [CPU, EAGER], points=[LARGEST, 5])
+    for case in cases.values():
+        if case["params"]["points"] == LARGEST:
+            assert case["status"] == "skipped"
+            assert re.fullmatch(r"needs .* GB of host memory, .* are free", case["reason"])
+        elif case["engine"] == "cpu":
+            assert case["status"] == "ok"
+
+
+def test_points_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
+    compiler_options()
+    rungs = [{"engine": "cuda", "variants": ["01_not_fused", "04_last_block"]}]
+    sweep = write_sweep(tmp_path / "s.json", "linreg_train", rungs, axes={"points": [20_000_000]})
+    # Nothing is computed here, so the run's own measurement of the device is wrong.
+    bench("run", sweep, "--out", tmp_path / "run", expect=1, **build_driver(tmp_path / "lib"))
+    cases = read_cases(tmp_path / "run")
+    # 8 bytes a point, and 4 a training point for each of two buffers of predictions.
+    for rung, need in (("01_not_fused", "288 MB"), ("04_last_block", "160 MB")):
+        case = cases[f"linreg_train/cuda/{rung}/points=20000000"]
+        assert case["status"] == "skipped"
+        expected = rf"needs {need} of device memory, [\d.]+ MB of 67.1 MB are free"
+        assert re.fullmatch(expected, case["reason"])
+
+
+# ---- operations ---------------------------------------------------------------------------------
+
+
+def test_operations_come_with_one_epoch_only(tmp_path: Path) -> None:
+    cases = train(tmp_path, [CPU, EAGER], points=[4999], epochs=[1, 2])
+    for case in cases.values():
+        if case["engine"] == "pytorch" and case["status"] == "skipped":
+            continue  # no PyTorch here
+        own = OPERATIONS if case["engine"] == "pytorch" else ["fused"]
+        found = [name for name in case["phases"] if name in [*OPERATIONS, "fused"]]
+        assert sorted(found) == (sorted(own) if case["params"]["epochs"] == 1 else [])
+        for name in found:
+            phase = case["phases"][name]
+            assert phase["clock"] == "host"
+            assert phase["n"] > 0
+            assert phase["median"] > 0
+
+
+def test_every_stage_of_the_rung_that_is_not_fused_names_an_operation() -> None:
+    """What a stage computes is told by its name alone: a new one would turn all into `fused`."""
+    source = (ROOT / "kernels" / "linreg_train" / "01_not_fused.cu").read_text(encoding="utf-8")
+    stages = re.findall(r'{"(\w+)", STAGE_(?:EPOCH|LOSS|TRAINING)', source)
+    assert stages == ["forward", "loss", "gradient", "update"]
+    host = (ROOT / "bench" / "workloads" / "linreg_train_operations.c").read_text(encoding="utf-8")
+    known = dict(re.findall(r'{"(\w+)", (FORWARD|LOSS|BACKWARD|UPDATE)}', host))
+    assert [known[stage] for stage in stages] == ["FORWARD", "LOSS", "BACKWARD", "UPDATE"]
+
+
+def test_operations_sweep_is_what_is_planned() -> None:
+    done = bench("plan", "sweeps/linreg_train_operations.json", cwd=ROOT)
+    ids = [line.split()[1] for line in done.stdout.splitlines()[:-1]]
+    size = "points=5000000/epochs=1"
+    contenders = {name.removesuffix(f"/{size}") for name in ids}
+    assert all(name.endswith(size) for name in ids)
+    rungs = ("01_not_fused", "02_fused", "04_last_block")
+    assert {f"linreg_train/cuda/{rung}" for rung in rungs} <= contenders
+    assert {f"linreg_train/pytorch-cuda/{mode}" for mode in ("eager", "compile")} <= contenders
