@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The charts, in the order of a report. */
-typedef enum applies { ALWAYS, TO_RUNS, TO_RUNS_WITHOUT_CUDA } applies_t;
+typedef enum applies { ALWAYS, TO_RUNS, TO_RUNS_WITHOUT_CUDA, TO_TRAININGS } applies_t;
 
 static const struct chart_entry {
     const char *name, *family; /* family: what a sweep's `charts` asks for */
@@ -24,10 +24,14 @@ static const struct chart_entry {
     {"phases_cpu", "phases", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA},
     {"total", "total", chart_total, ALWAYS},
     {"host_to_host", "total", chart_host_to_host, TO_RUNS},
+    {"size", "size", chart_times, TO_RUNS},
+    {"speed", "speed", chart_speed, TO_RUNS},
     {"difference", "difference", chart_difference, ALWAYS},
     {"difference_best", "difference", chart_difference_best, TO_RUNS},
     {"ladder", "ladder", chart_ladder, TO_RUNS},
     {"ladder_batch", "ladder", chart_ladder_batch, TO_RUNS},
+    {"operations", "operations", chart_operations, TO_TRAININGS},
+    {"loss", "loss", chart_loss, TO_TRAININGS},
     {"techniques", "techniques", chart_techniques, TO_RUNS},
     {"once", "once", chart_once, TO_RUNS},
 };
@@ -40,38 +44,88 @@ typedef struct plotter {
     char *gnuplot, *scripts;
 } plotter_t;
 
-static bool applies(const struct chart_entry *entry, const plot_data_t *data) {
+/* The shapes of one workload, next to each other in their source. */
+typedef struct workload_part {
+    const workload_t *workload;
+    const plot_data_t *shapes;
+    size_t n;
+    text_list_t families; /* of charts, that were asked for; none: all */
+    char *file_prefix;
+} workload_part_t;
+
+static bool has_cuda_total(const workload_part_t *part) {
+    for (size_t i = 0; i < part->n; i++)
+        if (plot_fastest_series(&part->shapes[i], "cuda", "total") != NULL)
+            return true;
+    return false;
+}
+
+static bool is_training(const workload_t *workload) {
+    for (size_t i = 0; i < workload->n_params; i++)
+        if (strcmp(workload->params[i].name, "rate") == 0)
+            return true;
+    return false;
+}
+
+static bool applies(const struct chart_entry *entry, const workload_part_t *part) {
+    if (part->families.n > 0 && !text_list_has(&part->families, entry->family))
+        return false;
+    bool study_csv = part->n > 0 && part->shapes[0].study_csv;
     switch (entry->applies) {
     case TO_RUNS:
-        return !data->study_csv;
+        return !study_csv;
+    case TO_TRAININGS:
+        return !study_csv && is_training(part->workload);
     case TO_RUNS_WITHOUT_CUDA:
-        return !data->study_csv && plot_fastest_series(data, "cuda", "total") == NULL;
+        return !study_csv && !has_cuda_total(part);
     case ALWAYS:
         break;
     }
     return true;
 }
 
-/* The families that a run's sweeps ask for together; none when one of them leaves the choice open
- * or cannot be read. */
-static text_list_t families_asked_for(const run_record_t *run) {
+/* The families that a run's sweeps ask for together, of a workload's own sweeps; none when one of
+ * them leaves the choice open or cannot be read. */
+static text_list_t families_asked_for(const run_record_t *run, const workload_t *workload) {
     text_list_t families = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
         json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
+        const char *of = json_string_value(json_object_get(sweep, "workload"));
         const json_t *names = json_object_get(sweep, "charts");
-        size_t n = json_array_size(names);
-        for (size_t k = 0; k < n; k++) {
+        bool own = of == NULL || strcmp(of, workload->name) == 0,
+             open = json_array_size(names) == 0;
+        for (size_t k = 0; own && k < json_array_size(names); k++) {
             const char *name = json_string_value(json_array_get(names, k));
             if (name != NULL)
                 text_list_add(&families, name);
         }
         json_decref(sweep);
-        if (n == 0) {
+        if (own && open) {
             text_list_free(&families);
             break;
         }
     }
     return families;
+}
+
+/* Charts of the first workload have plain names, as they had when it was the only one. */
+static workload_part_t part_of(const plot_source_t *source, const workload_t *workload) {
+    bool plain = strcmp(workload->name, "mlp_infer") == 0;
+    workload_part_t part = {.workload = workload,
+                            .families = families_asked_for(&source->run, workload),
+                            .file_prefix =
+                                plain ? mem_text("") : mem_format("%s_", workload->name)};
+    for (size_t i = 0; i < source->n_shapes; i++)
+        if (source->shapes[i].workload == workload) {
+            part.shapes = part.n == 0 ? &source->shapes[i] : part.shapes;
+            part.n++;
+        }
+    return part;
+}
+
+static void part_free(workload_part_t *part) {
+    text_list_free(&part->families);
+    free(part->file_prefix);
 }
 
 /* A chart that is not drawn this time must not stay from another time. */
@@ -95,76 +149,119 @@ static void add_chart(chart_list_t *charts, const char *prefix, const char *name
                                            .title = mem_text(title)};
 }
 
-/* Draws what a builder made, or notes why it made nothing. `prefix` is what the folder adds to file
- * names: "" or "h200/". */
-static status_t finish(const plotter_t *plotter, const plot_data_t *data, const char *folder,
-                       const char *prefix, const char *name, char *why, drawing_t *drawing,
-                       chart_list_t *charts, error_t *err) {
+/* Where one set of charts goes. `prefix` is what the folder adds to file names in messages: "" or
+ * "h200/". */
+typedef struct set {
+    const plotter_t *plotter;
+    const plot_source_t *source;
+    char *folder, *prefix;
+    chart_list_t *charts;
+} set_t;
+
+/* Draws what a builder made, or notes why it made nothing. Takes over `why` and the drawing. */
+static status_t finish(const set_t *set, const char *name, const char *size_title, char *why,
+                       drawing_t *drawing, error_t *err) {
+    const plotter_t *plotter = set->plotter;
     status_t status = STATUS_OK;
     if (why != NULL) {
-        text_list_add_format(&charts->skipped, "%s%s: %s", prefix, name, why);
-        status = remove_older(folder, name, err);
+        text_list_add_format(&set->charts->skipped, "%s%s: %s", set->prefix, name, why);
+        status = remove_older(set->folder, name, err);
     } else {
-        drawing_target_t target = {folder, name, plotter->scripts, plotter->gnuplot, data->footer};
+        drawing_target_t target = {.folder = set->folder,
+                                   .name = name,
+                                   .scripts = plotter->scripts,
+                                   .gnuplot = plotter->gnuplot,
+                                   .footer = set->source->footer,
+                                   .size_title = size_title};
         status = drawing_write(drawing, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++)
-            add_chart(charts, prefix, name, plotter->formats.items[i], drawing->title);
+            add_chart(set->charts, set->prefix, name, plotter->formats.items[i], drawing->title);
     }
     free(why);
     drawing_free(drawing);
     return status;
 }
 
-static status_t draw_samples(const plotter_t *plotter, const plot_data_t *data, const char *folder,
-                             const char *prefix, chart_list_t *charts, error_t *err) {
-    const char *case_id = plotter->options->case_id;
-    const case_result_t *result = run_find(&data->run, case_id);
+static status_t draw_samples(const set_t *set, error_t *err) {
+    const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
+    const case_result_t *result = run_find(&set->source->run, case_id);
     if (result == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", data->name, case_id);
-    const char *phase = plotter->options->phase;
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->name,
+                         case_id);
     if (phase != NULL && result_phase(result, phase) == NULL)
-        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", data->name, case_id,
-                         phase);
+        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->name,
+                         case_id, phase);
     drawing_t drawing = {0};
     char *why = chart_samples(result, phase, &drawing);
-    return finish(plotter, data, folder, prefix, "samples", why, &drawing, charts, err);
+    return finish(set, "samples", "", why, &drawing, err);
 }
 
-static status_t draw_all(const plotter_t *plotter, const plot_data_t *data, const char *folder,
-                         const char *prefix, chart_list_t *charts, error_t *err) {
-    TRY(fs_make_folders(folder, err));
-    if (plotter->options->case_id != NULL)
-        return draw_samples(plotter, data, folder, prefix, charts, err);
-    text_list_t families = families_asked_for(&data->run);
+/* From the first shape that can carry it: of a workload that was run at many sizes, and at one size
+ * for another question, each chart finds its own. If none can, the first says why. */
+static status_t draw_chart(const set_t *set, const workload_part_t *part,
+                           const struct chart_entry *entry, error_t *err) {
+    char *name = mem_format("%s%s", part->file_prefix, entry->name);
     status_t status = STATUS_OK;
-    for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++) {
-        bool asked_for = families.n == 0 || text_list_has(&families, CHARTS[i].family);
-        if (!asked_for || !applies(&CHARTS[i], data)) {
-            status = remove_older(folder, CHARTS[i].name, err);
-            continue;
-        }
+    if (part->n == 0 || !applies(entry, part)) {
+        status = remove_older(set->folder, name, err);
+    } else {
         drawing_t drawing = {0};
-        char *why = CHARTS[i].build(data, &drawing);
-        status = finish(plotter, data, folder, prefix, CHARTS[i].name, why, &drawing, charts, err);
+        char *why = entry->build(&part->shapes[0], &drawing);
+        for (size_t i = 1; i < part->n && why != NULL; i++) {
+            drawing_free(&drawing);
+            char *other = entry->build(&part->shapes[i], &drawing);
+            if (other == NULL) {
+                free(why);
+                why = NULL;
+            }
+            free(other);
+        }
+        status = finish(set, name, part->workload->size_title, why, &drawing, err);
     }
-    text_list_free(&families);
+    free(name);
+    return status;
+}
+
+/* Every workload that could be drawn is gone through, so that older charts of one that is not in
+ * this run go. */
+static status_t draw_all(const set_t *set, error_t *err) {
+    TRY(fs_make_folders(set->folder, err));
+    if (set->plotter->options->case_id != NULL)
+        return draw_samples(set, err);
+    if (set->source->n_shapes == 0)
+        text_list_add_format(&set->charts->skipped, "%s: no case that a chart could show",
+                             set->source->name);
+    size_t n_workloads;
+    const workload_t *const *workloads = workload_all(&n_workloads);
+    status_t status = STATUS_OK;
+    for (size_t w = 0; w < n_workloads && status == STATUS_OK; w++) {
+        if (workloads[w]->size_param == NULL)
+            continue;
+        workload_part_t part = part_of(set->source, workloads[w]);
+        for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
+            status = draw_chart(set, &part, &CHARTS[i], err);
+        part_free(&part);
+    }
     return status;
 }
 
 /* One set of charts: into the folder asked for, into a folder of its own there when there are
- * several sets, else into plots/<name>. Takes over `data`. */
-static status_t draw_set(const plotter_t *plotter, plot_data_t *data, bool several,
+ * several sets, else into plots/<name>. Takes over `source`. */
+static status_t draw_set(const plotter_t *plotter, plot_source_t *source, bool several,
                          chart_list_t *charts, error_t *err) {
     const char *out = plotter->options->out;
     char *parent = out != NULL ? mem_text(out) : mem_text("plots");
     bool own_folder = out == NULL || several;
-    char *folder = own_folder ? fs_join(parent, data->name) : mem_text(parent);
-    char *prefix = several ? mem_format("%s/", data->name) : mem_text("");
-    status_t status = draw_all(plotter, data, folder, prefix, charts, err);
+    set_t set = {.plotter = plotter,
+                 .source = source,
+                 .folder = own_folder ? fs_join(parent, source->name) : mem_text(parent),
+                 .prefix = several ? mem_format("%s/", source->name) : mem_text(""),
+                 .charts = charts};
+    status_t status = draw_all(&set, err);
     free(parent);
-    free(folder);
-    free(prefix);
-    plot_data_free(data);
+    free(set.folder);
+    free(set.prefix);
+    plot_source_free(source);
     return status;
 }
 
@@ -177,18 +274,18 @@ static status_t draw_inputs(const plotter_t *plotter, chart_list_t *charts, erro
             csvs[n_csvs++] = options->inputs[i];
     bool several = options->n_inputs - n_csvs + (n_csvs > 0) > 1;
     status_t status = STATUS_OK;
-    plot_data_t data;
+    plot_source_t source;
     for (size_t i = 0; i < options->n_inputs && status == STATUS_OK; i++) {
         if (!fs_is_folder(options->inputs[i]))
             continue;
-        status = plot_data_from_run(options->inputs[i], &data, err);
+        status = plot_source_from_run(options->inputs[i], &source, err);
         if (status == STATUS_OK)
-            status = draw_set(plotter, &data, several, charts, err);
+            status = draw_set(plotter, &source, several, charts, err);
     }
     if (n_csvs > 0 && status == STATUS_OK) {
-        status = plot_data_from_csvs(csvs, n_csvs, &data, err);
+        status = plot_source_from_csvs(csvs, n_csvs, &source, err);
         if (status == STATUS_OK)
-            status = draw_set(plotter, &data, several, charts, err);
+            status = draw_set(plotter, &source, several, charts, err);
     }
     free(csvs);
     return status;

@@ -25,7 +25,11 @@ bar_panel_t *bars_panel(bars_t *bars, const char *title, double line_ns) {
     if (bars->n_panels == MAX_PANELS)
         return NULL;
     bar_panel_t *panel = &bars->panels[bars->n_panels++];
-    *panel = (bar_panel_t){.title = mem_text(title), .line_ns = line_ns, .range_ns = RANGE_INIT};
+    *panel = (bar_panel_t){.title = mem_text(title),
+                           .lines = {{line_ns, INFINITY}},
+                           .n_lines = 1,
+                           .least_bar_ns = INFINITY,
+                           .range_ns = RANGE_INIT};
     panel->table = open_memstream(&panel->rows, &panel->size);
     if (panel->table == NULL)
         abort(); /* out of memory, as in mem_alloc() */
@@ -46,6 +50,25 @@ void bars_bar(bar_panel_t *panel, size_t row, const case_result_t *result, const
     write_text(panel->table, result_has_times(result) ? text : case_status_name(result->status));
     fprintf(panel->table, " %d %d\n", style, result->status == CASE_THROTTLED);
     range_take(&panel->range_ns, median);
+    panel->least_bar_ns = fmin(panel->least_bar_ns, median); /* NaN is passed over */
+}
+
+/* More decades than this would leave the bars no room. */
+static const double FAR_BELOW = 10;
+
+/* bars.gp places a text behind the interval's end, wherever there is no bar. */
+void bars_line(bar_panel_t *panel, size_t row, double ns, const char *text) {
+    if (panel->n_lines == MAX_PANEL_LINES && isfinite(panel->lines[0].ns))
+        return;
+    size_t line = isfinite(panel->lines[0].ns) ? panel->n_lines++ : 0;
+    panel->lines[line] = (panel_line_t){ns, (double)row};
+    fprintf(panel->table, "%zu NaN", row);
+    write_us(panel->table, ns);
+    write_us(panel->table, ns);
+    write_text(panel->table, text);
+    fputs(" 0 0\n", panel->table);
+    bool any_bar = isfinite(panel->least_bar_ns);
+    range_take(&panel->range_ns, any_bar ? fmax(ns, panel->least_bar_ns / FAR_BELOW) : ns);
 }
 
 /* Room behind the longest bar for its text. */
@@ -66,14 +89,17 @@ void bars_write(bars_t *bars, size_t n_columns, int left) {
     enum { ROW_HEIGHT = 17, AROUND_ROWS = 75, FRAME_HEIGHT = 110 };
     drawing_t *drawing = bars->drawing;
     double lows[MAX_PANELS], highs[MAX_PANELS];
-    fputs("\n\n# panels: reference line in µs\npanel title line\n", drawing->table);
+    fputs("\n\n# panels: reference lines in µs, down to a row\npanel title line row\n",
+          drawing->table);
     for (size_t p = 0; p < bars->n_panels; p++) {
         bar_panel_t *panel = &bars->panels[p];
         axis_of(bars, panel, &lows[p], &highs[p]);
-        fprintf(drawing->table, "%zu", p);
-        drawing_text(drawing, panel->title);
-        drawing_us(drawing, panel->line_ns);
-        fputc('\n', drawing->table);
+        for (size_t l = 0; l < panel->n_lines; l++) {
+            fprintf(drawing->table, "%zu", p);
+            drawing_text(drawing, l == 0 ? panel->title : "");
+            drawing_us(drawing, panel->lines[l].ns);
+            fprintf(drawing->table, " %g\n", fmin(panel->lines[l].row, (double)bars->n_rows - 1));
+        }
     }
     for (size_t p = 0; p < bars->n_panels; p++) {
         bar_panel_t *panel = &bars->panels[p];

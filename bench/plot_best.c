@@ -1,4 +1,4 @@
-/* The fastest of each engine at each batch: one contender need not be the fastest everywhere. */
+/* The fastest of each engine at each size: one contender need not be the fastest everywhere. */
 #include "plot_data.h"
 
 #include "ground/memory.h"
@@ -14,9 +14,11 @@ static bool is_faster(const case_result_t *result, const case_result_t *than, co
     return isfinite(ns) && (than == NULL || ns < result_median(than, phase));
 }
 
-/* The reference in C is the yardstick for correctness and no contender. */
-static bool is_oracle(const series_t *series) {
-    return strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
+/* The reference in C is the yardstick for correctness, and another algorithm another matter:
+ * neither is a contender. */
+static bool competes(const series_t *series) {
+    bool oracle = strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
+    return !oracle && !series->algorithmic;
 }
 
 /* Times that a series needs to take part. By `total` the fastest set-ups have no time, since graphs
@@ -33,12 +35,12 @@ static size_t least_times(const plot_data_t *data, const char *label, const char
 
 /* NULL when no case of the engine has a time there. */
 static const case_result_t *fastest_at(const plot_data_t *data, const char *label,
-                                       const char *phase, int64_t batch, const series_t **whose) {
+                                       const char *phase, int64_t size, const series_t **whose) {
     size_t least = least_times(data, label, phase);
     const case_result_t *fastest = NULL;
     for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = series_at(&data->series[s], batch);
-        if (strcmp(data->series[s].label, label) == 0 && !is_oracle(&data->series[s]) &&
+        const case_result_t *result = series_at(&data->series[s], size);
+        if (strcmp(data->series[s].label, label) == 0 && competes(&data->series[s]) &&
             series_times(&data->series[s], phase) >= least && is_faster(result, fastest, phase)) {
             fastest = result;
             *whose = &data->series[s];
@@ -47,14 +49,15 @@ static const case_result_t *fastest_at(const plot_data_t *data, const char *labe
     return fastest;
 }
 
-static void name_mixed(series_t *mixed, const char *label, const series_t *one_of_it) {
+static void name_mixed(series_t *mixed, const char *label, const char *noun,
+                       const series_t *one_of_it) {
     size_t rank = plot_engine_rank(label);
     const char *title = plot_engine_title(label);
     size_t length = strlen(title);
     while (length > 0 && strchr(" ,", title[length - 1]) != NULL)
         length--;
     mixed->key = mem_format("%s/", label);
-    mixed->title = mem_format("%.*s, the fastest at each batch", (int)length, title);
+    mixed->title = mem_format("%.*s, the fastest at each %s", (int)length, title, noun);
     mixed->label = mem_text(label);
     mixed->variant = mem_text("");
     mixed->style = series_is_other(one_of_it) ? one_of_it->style : FIRST_MIXED_STYLE + (int)rank;
@@ -72,8 +75,8 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
     best_t best = {.phase = phase};
     const series_t *whose = NULL, *single = NULL;
     bool several = false;
-    for (size_t b = 0; b < data->n_batches; b++) {
-        const case_result_t *result = fastest_at(data, label, phase, data->batches[b], &whose);
+    for (size_t b = 0; b < data->n_sizes; b++) {
+        const case_result_t *result = fastest_at(data, label, phase, data->sizes[b], &whose);
         if (result == NULL)
             continue;
         series_t *mixed = &best.mixed;
@@ -84,7 +87,7 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
     }
     if (single == NULL)
         return;
-    name_mixed(&best.mixed, label, single);
+    name_mixed(&best.mixed, label, data->workload->size_noun, single);
     best.single = several ? NULL : single;
     best.label = mem_text(label);
     mem_grow(&data->best, data->n_best, &data->best_capacity, sizeof *data->best);

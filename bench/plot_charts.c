@@ -3,12 +3,21 @@
 #include "ground/units.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *chart_batch_text(char *text, int64_t batch) {
+enum { MAX_TICKS = 64 };
+
+const char *chart_size_text(char *text, int64_t size) {
     static const char *const RAISED[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-    units_count(text, batch);
+    if (size > 1000 && size % 1000 == 0) {
+        bool millions = size >= 1000000 && size % 10000 == 0;
+        snprintf(text, UNITS_TEXT, "%g %c", (double)size / (millions ? 1e6 : 1e3),
+                 millions ? 'M' : 'k');
+        return text;
+    }
+    units_count(text, size);
     char *caret = strchr(text, '^');
     if (caret == NULL)
         return text;
@@ -18,6 +27,62 @@ const char *chart_batch_text(char *text, int64_t batch) {
     for (const char *digit = digits; *digit >= '0' && *digit <= '9'; digit++)
         strncat(text, RAISED[*digit - '0'], UNITS_TEXT - strlen(text) - 1);
     return text;
+}
+
+static bool is_power_of_two(int64_t size) {
+    return (size & (size - 1)) == 0;
+}
+
+/* Two digits and zeros: 5000, 120000. */
+static bool is_round(int64_t size) {
+    while (size >= 100 && size % 10 == 0)
+        size /= 10;
+    return size < 100;
+}
+
+static size_t powers_between(double base, double low, double high, double *ticks) {
+    size_t n = 0;
+    for (double e = low; e <= high && n < MAX_TICKS; e++)
+        ticks[n++] = pow(base, e);
+    return n;
+}
+
+static size_t ticks_of_two(const plot_data_t *data, double *ticks) {
+    double low = log2((double)data->sizes[0]);
+    double high = log2((double)data->sizes[data->n_sizes - 1]);
+    return powers_between(2, floor(low), ceil(high), ticks);
+}
+
+/* The sizes that were chosen round; powers of ten where there are too few. */
+static size_t ticks_of_ten(const plot_data_t *data, double *ticks) {
+    enum { LEAST = 2 };
+    size_t n = 0;
+    for (size_t i = 0; i < data->n_sizes && n < MAX_TICKS; i++) {
+        double size = (double)data->sizes[i];
+        bool apart = n == 0 || size > 1.5 * ticks[n - 1];
+        if (is_round(data->sizes[i]) && apart)
+            ticks[n++] = size;
+    }
+    if (n >= LEAST)
+        return n;
+    double low = log10((double)data->sizes[0]);
+    double high = log10((double)data->sizes[data->n_sizes - 1]);
+    return powers_between(10, floor(low), ceil(high), ticks);
+}
+
+size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data) {
+    double ticks[MAX_TICKS];
+    size_t n_powers = 0;
+    for (size_t i = 0; i < data->n_sizes; i++)
+        n_powers += is_power_of_two(data->sizes[i]);
+    bool twos = 2 * n_powers >= data->n_sizes;
+    size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
+    double margin = twos ? pow(2, 0.4) : 1.5;
+    drawing_number(drawing, "size_base", twos ? 2 : 10);
+    drawing_number(drawing, "size_low", (double)data->sizes[0] / margin);
+    drawing_number(drawing, "size_high", (double)data->sizes[data->n_sizes - 1] * margin);
+    drawing_reals(drawing, "size_ticks", ticks, n);
+    return n;
 }
 
 void range_take(range_t *range, double value) {
@@ -38,7 +103,7 @@ void chart_time_axis(drawing_t *drawing, const range_t *seen_ns) {
 }
 
 void chart_size(drawing_t *drawing, size_t n_bars, int height) {
-    /* 42 pixels hold five digits of a batch under its bar; 150 are for the axis and the margins. */
+    /* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
     size_t width = 150 + 42 * n_bars;
     drawing_number(drawing, "width", width > CHART_WIDTH ? (double)width : CHART_WIDTH);
     drawing_number(drawing, "height", height);

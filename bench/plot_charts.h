@@ -12,17 +12,22 @@ typedef char *chart_build_t(const plot_data_t *data, drawing_t *drawing);
 
 /* Phases of one sample, stacked; their exact shares as numbers below. */
 chart_build_t chart_phases_cuda, chart_phases_pytorch, chart_phases_cpu;
-/* Time against batch for both sides, with 95 % intervals of the medians. */
+/* Time against size for both sides, with 95 % intervals of the medians. */
 chart_build_t chart_total, chart_host_to_host;
-/* Each rung's compute time against batch, with the hardware limit; and a panel of bars a batch. */
+/* Each rung's compute time against size, with the hardware limit; and a panel of bars a size. */
 chart_build_t chart_ladder, chart_ladder_batch;
-/* Combinations of host techniques, a panel of bars a batch. */
+/* Combinations of host techniques, a panel of bars a size. */
 chart_build_t chart_techniques;
-/* CUDA − PyTorch a batch: `total` of the study's two set-ups; `host_to_host` of the fastest of
- * both at each batch. */
+/* Every contender's time against size; and each side's best, as ratios to PyTorch's. */
+chart_build_t chart_times, chart_speed;
+/* CUDA − PyTorch a size: `total` of the study's two set-ups; `host_to_host` of the fastest of
+ * both at each size. */
 chart_build_t chart_difference, chart_difference_best;
 /* What is paid once, by contender. */
 chart_build_t chart_once;
+/* Of trainings: the loss over epochs and its distance from the oracle's; the time of each operation
+ * of an epoch. */
+chart_build_t chart_loss, chart_operations;
 
 /* The distribution of one case's samples, and their order. `phase` NULL: what the case is compared
  * by. */
@@ -37,10 +42,17 @@ enum {
     /* Line types of plots/style.gp that belong to no contender. */
     STYLE_LIMIT = 20,
     STYLE_PHASES = 21, /* the first of them */
+    STYLE_OPERATIONS = 41,
+    STYLE_BOUNDS = 46, /* of a training, see plot_limits.h */
 };
 
-/* "64", "1000", "2²²": as axes and tables of charts show a batch. `text` has UNITS_TEXT bytes. */
-const char *chart_batch_text(char *text, int64_t batch);
+/* "64", "2²²", "5 k", "50 M": as axes and tables of charts show a size. `text` has UNITS_TEXT
+ * bytes. */
+const char *chart_size_text(char *text, int64_t size);
+
+/* Numbers `size_base`, `size_ticks`, `size_low`, `size_high` of a logarithmic axis of sizes: powers
+ * of two, or the round ones among the sizes. Returns how many ticks it has. */
+size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data);
 
 /* Smallest and largest positive value seen, for a log axis. Start with RANGE_INIT. */
 typedef struct range {

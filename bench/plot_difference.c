@@ -1,5 +1,5 @@
-/* difference, difference_best: a signed bar a batch with who is faster and by how much, and the
- * batch at which the lead changes. */
+/* difference, difference_best: a signed bar a size with who is faster and by how much, and the
+ * size at which the lead changes. */
 #include "plot_charts.h"
 
 #include "ground/memory.h"
@@ -18,7 +18,7 @@ typedef struct side {
 typedef enum lead { LEAD_UNKNOWN, LEAD_LEFT, LEAD_RIGHT, LEAD_NONE } lead_t;
 
 typedef struct bar {
-    int64_t batch;
+    int64_t size;
     lead_t lead;
     double difference_ns; /* left − right; NaN without a pair of times */
     double ratio;         /* slower / faster */
@@ -28,7 +28,7 @@ typedef struct bar {
 
 typedef struct duel {
     side_t left, right;
-    const char *phase;
+    const char *phase, *size_param;
     bar_t *bars;
     size_t n;
     size_t n_timed;
@@ -43,7 +43,7 @@ static lead_t lead_of(const summary_t *left, const summary_t *right) {
 }
 
 static bar_t bar_of(const case_result_t *left, const case_result_t *right, const char *phase) {
-    bar_t bar = {.batch = batch_of(left), .difference_ns = NAN, .status = ""};
+    bar_t bar = {.size = size_of(left), .difference_ns = NAN, .status = ""};
     double a = result_median(left, phase), b = result_median(right, phase);
     if (!isfinite(a) || !isfinite(b)) {
         const case_result_t *without = isfinite(a) ? right : left;
@@ -58,11 +58,12 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
 }
 
 static duel_t duel_of(const plot_data_t *data, side_t left, side_t right, const char *phase) {
-    duel_t duel = {.left = left, .right = right, .phase = phase};
-    duel.bars = mem_zeroed(data->n_batches, sizeof *duel.bars);
-    for (size_t i = 0; i < data->n_batches; i++) {
-        const case_result_t *a = series_at(left.series, data->batches[i]);
-        const case_result_t *b = series_at(right.series, data->batches[i]);
+    duel_t duel = {
+        .left = left, .right = right, .phase = phase, .size_param = data->workload->size_param};
+    duel.bars = mem_zeroed(data->n_sizes, sizeof *duel.bars);
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        const case_result_t *a = series_at(left.series, data->sizes[i]);
+        const case_result_t *b = series_at(right.series, data->sizes[i]);
         if (a == NULL || b == NULL)
             continue;
         duel.bars[duel.n] = bar_of(a, b, phase);
@@ -74,13 +75,13 @@ static duel_t duel_of(const plot_data_t *data, side_t left, side_t right, const 
 static void write_bars(const duel_t *duel, drawing_t *drawing) {
     fprintf(drawing->table,
             "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
-            "index batch difference lead throttled who amount ratio status\n",
+            "index size difference lead throttled who amount ratio status\n",
             duel->left.name, duel->right.name);
     for (size_t i = 0; i < duel->n; i++) {
         const bar_t *bar = &duel->bars[i];
         char text[UNITS_TEXT], ratio[UNITS_TEXT] = "";
         fprintf(drawing->table, "%zu", i);
-        drawing_text(drawing, chart_batch_text(text, bar->batch));
+        drawing_text(drawing, chart_size_text(text, bar->size));
         drawing_us(drawing, bar->difference_ns);
         fprintf(drawing->table, " %d %d", (int)bar->lead, bar->throttled);
         bool decided = bar->lead == LEAD_LEFT || bar->lead == LEAD_RIGHT;
@@ -98,7 +99,7 @@ static void write_bars(const duel_t *duel, drawing_t *drawing) {
 }
 
 /* The lead changes between two bars that are decided, whatever lies undecided between them; the
- * crossover batch is the first with the new lead. Calls `found` for each; returns how many. */
+ * crossover size is the first with the new lead. Calls `found` for each; returns how many. */
 typedef void crossover_found_t(const duel_t *duel, size_t bar, void *context);
 
 static size_t each_crossover(const duel_t *duel, crossover_found_t *found, void *context) {
@@ -126,14 +127,14 @@ typedef struct crossover_writer {
 static void write_crossover(const duel_t *duel, size_t bar, void *context) {
     crossover_writer_t *writer = context;
     FILE *table = writer->drawing->table;
-    char batch[UNITS_TEXT];
-    chart_batch_text(batch, duel->bars[bar].batch);
+    char size[UNITS_TEXT];
+    chart_size_text(size, duel->bars[bar].size);
     const char *leader = duel->bars[bar].lead == LEAD_LEFT ? duel->left.name : duel->right.name;
-    char *text = writer->labelled
-                     ? mem_format("crossover: %s is faster from batch %s", leader, batch)
-                     : mem_text("");
+    char *text = writer->labelled ? mem_format("crossover: %s is faster from %s %s", leader,
+                                               duel->size_param, size)
+                                  : mem_text("");
     fprintf(table, "%zu", bar);
-    drawing_text(writer->drawing, batch);
+    drawing_text(writer->drawing, size);
     drawing_text(writer->drawing, text);
     fputc('\n', table);
     free(text);
@@ -143,7 +144,7 @@ static void write_crossover(const duel_t *duel, size_t bar, void *context) {
 static size_t write_crossovers(const duel_t *duel, drawing_t *drawing) {
     size_t n = each_crossover(duel, NULL, NULL);
     crossover_writer_t writer = {drawing, n == 1};
-    fputs("\n\n# batches at which the lead changes\nindex batch text\n", drawing->table);
+    fputs("\n\n# sizes at which the lead changes\nindex size text\n", drawing->table);
     each_crossover(duel, write_crossover, &writer);
     return n;
 }
@@ -167,11 +168,21 @@ static void write_axis(const duel_t *duel, drawing_t *drawing) {
     drawing_number(drawing, "above", log10(1 + above.high / pow(10, linear)));
 }
 
+/* As long as it fits above the chart. */
+static char *title_of(const duel_t *duel) {
+    enum { LONGEST = 105 };
+    char *sides =
+        mem_format("%s − %s: who is faster", duel->left.series->title, duel->right.series->title);
+    char *title = mem_format("%s, and by how much", sides);
+    bool fits = strlen(title) <= LONGEST;
+    free(fits ? sides : title);
+    return fits ? title : sides;
+}
+
 static char *draw(const plot_data_t *data, const duel_t *duel, const char *meaning,
                   drawing_t *drawing) {
     drawing_init(drawing, "difference");
-    drawing->title = mem_format("%s − %s, phase %s: who is faster, and by how much",
-                                duel->left.series->title, duel->right.series->title, duel->phase);
+    drawing->title = title_of(duel);
     drawing_number(drawing, "n_bars", (double)duel->n);
     drawing_integers(drawing, "styles",
                      (const int[]){duel->left.series->style, duel->right.series->style}, 2);
@@ -183,7 +194,8 @@ static char *draw(const plot_data_t *data, const duel_t *duel, const char *meani
     drawing_number(drawing, "n_crossovers", (double)n_crossovers);
     char *changes = n_crossovers > 1 ? mem_format("  ·  the lead changes %zu times", n_crossovers)
                                      : mem_text("");
-    drawing->note = mem_format("%s  ·  %s%s", data->shape, meaning, changes);
+    drawing->note =
+        mem_format("%s  ·  phase %s  ·  %s%s", data->shape, duel->phase, meaning, changes);
     free(changes);
     return NULL;
 }
@@ -195,7 +207,7 @@ static char *compare(const plot_data_t *data, side_t left, side_t right, const c
                                           : "medians  ·  equal: the 95 % intervals overlap  ·  "
                                             "hollow: throttled";
     char *why = duel.n_timed > 0 ? draw(data, &duel, meaning, drawing)
-                                 : mem_format("no batch at which both %s and %s have a time for %s",
+                                 : mem_format("no size at which both %s and %s have a time for %s",
                                               left.series->title, right.series->title, phase);
     free(duel.bars);
     return why;

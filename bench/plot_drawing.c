@@ -100,6 +100,7 @@ static status_t run_gnuplot(const drawing_t *drawing, const drawing_target_t *ta
                           drawing->title,
                           drawing->note != NULL ? drawing->note : "",
                           target->footer,
+                          target->size_title,
                           NULL};
     subprocess_result_t result;
     status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &result, err);

@@ -38,6 +38,7 @@ typedef struct drawing_target {
     const char *scripts; /* folder of the .gp files */
     const char *gnuplot; /* the program */
     const char *footer;
+    const char *size_title; /* of an axis of sizes: "batch, samples" */
 } drawing_target_t;
 
 /* NAME.dat, then one NAME.<format> for each format ("svg", "png"). A chart appears complete or not

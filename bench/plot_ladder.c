@@ -1,5 +1,6 @@
 /* ladder: the compute time of each rung, and how far it is from what the hardware allows. */
 #include "plot_bars.h"
+#include "plot_limits.h"
 #include "plot_lines.h"
 
 #include "ground/memory.h"
@@ -9,20 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a kernel was measured in a graph, that is the time that the limit is compared with. */
+/* Where a kernel was measured in a graph, that is the time that the limit is compared with. A
+ * training on a GPU is timed by its events, too. */
 static const char *compute_phase(const series_t *series) {
-    static const char *const PREFERRED[] = {"kernel_graph", "kernel", "forward"};
+    static const char *const PREFERRED[] = {"kernel_graph", "train_device", "train", "kernel",
+                                            "forward"};
     for (size_t i = 0; i < sizeof PREFERRED / sizeof *PREFERRED; i++)
         if (series_has_phase(series, PREFERRED[i]))
             return PREFERRED[i];
     return NULL;
 }
 
-/* The limit depends on the batch and the device only: any case of the batch tells it. */
-static double limit_at(const plot_data_t *data, const char *label, int64_t batch,
+/* The limit depends on the size and the device only: any case of the size tells it. */
+static double limit_at(const plot_data_t *data, const char *label, int64_t size,
                        text_list_t *bounds) {
     for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = series_at(&data->series[s], batch);
+        const case_result_t *result = series_at(&data->series[s], size);
         if (strcmp(data->series[s].label, label) != 0 || result == NULL ||
             !isfinite(result->limit.limit_ns))
             continue;
@@ -34,23 +37,17 @@ static double limit_at(const plot_data_t *data, const char *label, int64_t batch
     return NAN;
 }
 
-static void add_limits(const plot_data_t *data, const char *label, lines_t *lines) {
-    double *limits_ns = mem_zeroed(data->n_batches, sizeof *limits_ns);
+void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label) {
+    double *limits_ns = mem_zeroed(data->n_sizes, sizeof *limits_ns);
     text_list_t bounds = {0};
-    bool any = false;
-    for (size_t i = 0; i < data->n_batches; i++) {
-        limits_ns[i] = limit_at(data, label, data->batches[i], &bounds);
-        any = any || isfinite(limits_ns[i]);
-    }
-    if (any) {
-        char *names = text_list_join(&bounds, ", ");
-        lines->limit_title = bounds.n > 0 ? mem_format("least that the hardware allows (%s)", names)
-                                          : mem_text("least that the hardware allows");
-        lines->limits_ns = limits_ns;
-        free(names);
-    } else {
-        free(limits_ns);
-    }
+    for (size_t i = 0; i < data->n_sizes; i++)
+        limits_ns[i] = limit_at(data, label, data->sizes[i], &bounds);
+    char *names = text_list_join(&bounds, ", ");
+    lines_limit(lines, data, limits_ns,
+                bounds.n > 0 ? mem_format("least that the hardware allows (%s)", names)
+                             : mem_text("least that the hardware allows"),
+                STYLE_LIMIT);
+    free(names);
     text_list_free(&bounds);
 }
 
@@ -78,96 +75,164 @@ char *chart_ladder(const plot_data_t *data, drawing_t *drawing) {
     }
     if (lines.n == 0)
         return mem_text("no case of CUDA or C has a compute time");
-    add_limits(data, label, &lines);
+    char *bounds = mem_text("");
+    if (strcmp(label, "cuda") == 0 && has_training_bounds(data)) {
+        free(bounds);
+        bounds = lines_add_bounds(&lines, data);
+    } else {
+        lines_add_limits(&lines, data, label);
+    }
     drawing_init(drawing, "lines");
-    drawing->title = mem_format("The %s ladder: compute time of each rung against batch",
-                                strcmp(label, "cuda") == 0 ? "CUDA" : "C");
+    drawing->title =
+        mem_format("The %s ladder: compute time of each rung against %s",
+                   strcmp(label, "cuda") == 0 ? "CUDA" : "C", data->workload->size_noun);
     const char *meaning =
         strcmp(phase, "kernel_graph") == 0 ? ": one launch of many in a CUDA graph" : "";
     drawing->note = mem_format(
-        "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s", data->shape,
-        phase, meaning, lines.limits_ns == NULL ? "  ·  no limit known" : "");
+        "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s", data->shape,
+        phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
+    free(bounds);
     lines_write(&lines, data, drawing);
     lines_free(&lines);
     return NULL;
 }
 
-/* ---- a panel of bars a batch -------------------------------------------------------------------
+/* ---- a panel of bars a size --------------------------------------------------------------------
  */
 
-static const char PANEL_PHASE[] = "kernel_graph";
-
-static bool is_rung(const series_t *series) {
-    return strcmp(series->label, "cuda") == 0 && series->standard &&
-           series_has_phase(series, PANEL_PHASE);
+static const char *panel_phase(const plot_data_t *data) {
+    return has_training_bounds(data) ? "train_device" : "kernel_graph";
 }
 
-static bool any_rung_at(const plot_data_t *data, int64_t batch) {
+static bool is_rung(const plot_data_t *data, size_t s) {
+    return strcmp(data->series[s].label, "cuda") == 0 && data->series[s].standard &&
+           series_has_phase(&data->series[s], panel_phase(data));
+}
+
+static bool any_rung_at(const plot_data_t *data, int64_t size) {
     for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result =
-            is_rung(&data->series[s]) ? series_at(&data->series[s], batch) : NULL;
-        if (result != NULL && isfinite(result_median(result, PANEL_PHASE)))
+        const case_result_t *result = is_rung(data, s) ? series_at(&data->series[s], size) : NULL;
+        if (result != NULL && isfinite(result_median(result, panel_phase(data))))
             return true;
     }
     return false;
 }
 
-static void write_batch(const plot_data_t *data, int64_t batch, bars_t *bars) {
-    char text[UNITS_TEXT], time[UNITS_TEXT], share[UNITS_TEXT];
+/* "1.49 ms, 87 %" of the limit; of a training "1.49 ms, 7.45 µs": also an epoch's share, where it
+ * goes through epochs at all. */
+static char *bar_text(const plot_data_t *data, const series_t *series, const case_result_t *result,
+                      double limit_ns) {
+    char time[UNITS_TEXT], part[UNITS_TEXT];
+    double median = result_median(result, panel_phase(data));
+    units_time(time, median);
+    if (has_training_bounds(data) && !series->algorithmic) {
+        double epochs = (double)case_param_int(&result->spec, "epochs", 1);
+        return mem_format("%s, %s", time, units_time(part, median / epochs));
+    }
+    if (isfinite(limit_ns))
+        return mem_format("%s, %s", time, units_percent(part, limit_ns / median));
+    return mem_text(time);
+}
+
+/* Below the rungs: each bound where it lies, and its line. */
+static void write_bounds(const plot_data_t *data, int64_t size, const device_rates_t *rates,
+                         size_t row, bar_panel_t *panel) {
+    char text[UNITS_TEXT];
+    const case_t *spec = series_any_at(data, size);
+    for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
+        double ns = training_bound_ns(b, spec, rates);
+        if (isfinite(ns))
+            bars_line(panel, row, ns, units_time(text, ns));
+        row += training_bound_is_known(b, data, rates);
+    }
+}
+
+typedef struct ladder_panels {
+    const plot_data_t *data;
+    device_rates_t rates;
+    bool with_bounds; /* a row for each of them, a row below the rungs */
+    size_t n_rungs;
+    bars_t bars;
+} ladder_panels_t;
+
+static void write_size(ladder_panels_t *panels, int64_t size) {
+    const plot_data_t *data = panels->data;
+    char text[UNITS_TEXT];
     text_list_t bounds = {0};
-    double limit_ns = limit_at(data, "cuda", batch, &bounds);
-    char *title = mem_format("batch %s%s%s", chart_batch_text(text, batch),
+    double limit_ns = panels->with_bounds ? NAN : limit_at(data, "cuda", size, &bounds);
+    char *title = mem_format("%s %s%s%s", data->workload->size_param, chart_size_text(text, size),
                              bounds.n > 0 ? ", limit: " : "", bounds.n > 0 ? bounds.items[0] : "");
-    bar_panel_t *panel = bars_panel(bars, title, limit_ns);
+    bar_panel_t *panel = bars_panel(&panels->bars, title, limit_ns);
     size_t row = 0;
-    for (size_t s = 0; s < data->n_series; s++) {
-        const series_t *series = &data->series[s];
-        if (!is_rung(series))
+    for (size_t s = 0; panel != NULL && s < data->n_series; s++) {
+        if (!is_rung(data, s))
             continue;
-        const case_result_t *result = series_at(series, batch);
+        const series_t *series = &data->series[s];
+        const case_result_t *result = series_at(series, size);
         if (result != NULL) {
-            double median = result_median(result, PANEL_PHASE);
-            char *label =
-                mem_format("%s%s%s", units_time(time, median), isfinite(limit_ns) ? ", " : "",
-                           isfinite(limit_ns) ? units_percent(share, limit_ns / median) : "");
-            bars_bar(panel, row, result, PANEL_PHASE, label, series->style);
+            char *label = bar_text(data, series, result, limit_ns);
+            bars_bar(panel, row, result, panel_phase(data), label, series->style);
             free(label);
         }
         row++;
     }
+    if (panel != NULL && panels->with_bounds)
+        write_bounds(data, size, &panels->rates, panels->n_rungs + 1, panel);
     text_list_free(&bounds);
     free(title);
 }
 
-char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
-    static const int64_t BATCHES[] = {1, 64, 1 << 12, 1 << 20, 1 << 22, 1 << 24};
-    enum { COLUMNS = 3, LEFT = 170, LABEL_X = 16 };
-    size_t n_rows = 0;
-    for (size_t s = 0; s < data->n_series; s++)
-        n_rows += is_rung(&data->series[s]);
-    if (n_rows == 0)
-        return mem_text("no CUDA rung has a time for kernel_graph");
-    drawing_init(drawing, "bars");
-    drawing->title = mem_text("The CUDA ladder at some batches, and the limit");
-    drawing->note =
-        mem_format("%s  ·  phase %s, medians with 95 %% intervals  ·  dashed: the least "
-                   "that the hardware allows; %%: how much of it is reached",
-                   data->shape, PANEL_PHASE);
-    bars_t bars = {.drawing = drawing, .n_rows = n_rows, .logarithmic = true};
-    fputs("# labels: x in pixels\nrow x text faded\n", drawing->table);
+static void write_labels(ladder_panels_t *panels) {
+    enum { LABEL_X = 16 };
+    bars_t *bars = &panels->bars;
     int row = 0;
+    fputs("# labels: x in pixels\nrow x text faded\n", bars->drawing->table);
+    for (size_t s = 0; s < panels->data->n_series; s++)
+        if (is_rung(panels->data, s))
+            bars_label(bars, row++, LABEL_X, panels->data->series[s].variant, false);
+    row += panels->with_bounds;
+    for (int b = 0; panels->with_bounds && b < N_TRAINING_BOUNDS; b++)
+        if (training_bound_is_known(b, panels->data, &panels->rates))
+            bars_label(bars, row++, LABEL_X, training_bound_name(b), true);
+    bars->n_rows = (size_t)row;
+}
+
+/* Of an inference, and of a training. */
+static const int64_t PANEL_SIZES[] = {1,    64,    1 << 12, 1 << 20, 1 << 22, 1 << 24,
+                                      5000, 50000, 500000,  5000000, 50000000};
+
+static void write_sizes(ladder_panels_t *panels) {
+    const plot_data_t *data = panels->data;
+    for (size_t i = 0; i < sizeof PANEL_SIZES / sizeof *PANEL_SIZES; i++)
+        if (any_rung_at(data, PANEL_SIZES[i]))
+            write_size(panels, PANEL_SIZES[i]);
+    if (panels->bars.n_panels > 0)
+        return;
+    size_t last = data->n_sizes; /* an odd set of sizes: its last one stands for all */
+    while (!any_rung_at(data, data->sizes[last - 1]))
+        last--;
+    write_size(panels, data->sizes[last - 1]);
+}
+
+char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
+    enum { COLUMNS = 3, LEFT = 170 };
+    ladder_panels_t panels = {.data = data,
+                              .rates = plot_device_rates(data->run),
+                              .with_bounds = has_training_bounds(data),
+                              .bars = {.drawing = drawing, .logarithmic = true}};
     for (size_t s = 0; s < data->n_series; s++)
-        if (is_rung(&data->series[s]))
-            bars_label(&bars, row++, LABEL_X, data->series[s].variant, false);
-    for (size_t b = 0; b < sizeof BATCHES / sizeof *BATCHES; b++)
-        if (any_rung_at(data, BATCHES[b]))
-            write_batch(data, BATCHES[b], &bars);
-    if (bars.n_panels == 0) { /* an odd set of batches: its last one stands for all */
-        size_t last = data->n_batches;
-        while (!any_rung_at(data, data->batches[last - 1]))
-            last--;
-        write_batch(data, data->batches[last - 1], &bars);
-    }
-    bars_write(&bars, COLUMNS, LEFT);
+        panels.n_rungs += is_rung(data, s);
+    if (panels.n_rungs == 0)
+        return mem_format("no CUDA rung has a time for %s", panel_phase(data));
+    drawing_init(drawing, "bars");
+    drawing->title = mem_text("The CUDA ladder at some sizes, and the limit");
+    drawing->note = mem_format(
+        "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
+        panel_phase(data), panels.with_bounds ? ", and an epoch's share" : "",
+        panels.with_bounds ? "the limits in the rows below, from rates measured in this run"
+                           : "the least that the hardware allows; %: how much of it is reached");
+    write_labels(&panels);
+    write_sizes(&panels);
+    bars_write(&panels.bars, COLUMNS, LEFT);
     return NULL;
 }

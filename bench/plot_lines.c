@@ -15,10 +15,19 @@ void lines_add(lines_t *lines, const series_t *series, const char *phase, const 
         i++;
     if (i == MAX_LINES)
         return;
-    if (i == lines->n)
+    if (i == lines->n) {
         lines->items[lines->n++] = (line_t){.series = series, .phase = phase};
+        if (series->algorithmic)
+            text_list_add(&lines->items[i].roles, "algorithmic");
+    }
     if (role != NULL)
         text_list_add(&lines->items[i].roles, role);
+}
+
+void lines_weigh(lines_t *lines, const series_t *series, weight_t weight) {
+    for (size_t i = 0; i < lines->n; i++)
+        if (lines->items[i].series == series)
+            lines->items[i].weight = weight;
 }
 
 static char *title_of(const line_t *line) {
@@ -32,7 +41,7 @@ static char *title_of(const line_t *line) {
 
 static void write_line(const line_t *line, range_t *range_ns, drawing_t *drawing) {
     char *title = title_of(line);
-    fputs("batch", drawing->table);
+    fputs("size", drawing->table);
     drawing_text(drawing, title);
     free(title);
     fputs(" low high throttled status\n", drawing->table);
@@ -40,7 +49,7 @@ static void write_line(const line_t *line, range_t *range_ns, drawing_t *drawing
         const case_result_t *result = line->series->cases[i];
         double median = result_median(result, line->phase);
         const phase_t *phase = isfinite(median) ? result_phase(result, line->phase) : NULL;
-        fprintf(drawing->table, "%" PRId64, batch_of(result));
+        fprintf(drawing->table, "%" PRId64, size_of(result));
         drawing_us(drawing, median);
         drawing_us(drawing, phase != NULL ? phase->summary.ci95[0] : NAN);
         drawing_us(drawing, phase != NULL ? phase->summary.ci95[1] : NAN);
@@ -52,17 +61,30 @@ static void write_line(const line_t *line, range_t *range_ns, drawing_t *drawing
     fputs("\n\n", drawing->table);
 }
 
-static void write_limits(const lines_t *lines, const plot_data_t *data, range_t *range_ns,
-                         drawing_t *drawing) {
-    fputs("batch", drawing->table);
-    drawing_text(drawing, lines->limit_title);
-    fputc('\n', drawing->table);
-    for (size_t i = 0; i < data->n_batches; i++) {
-        fprintf(drawing->table, "%" PRId64, data->batches[i]);
-        drawing_us(drawing, lines->limits_ns[i]);
-        fputc('\n', drawing->table);
-        range_take(range_ns, lines->limits_ns[i]);
+void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *title, int style) {
+    bool any = false;
+    for (size_t i = 0; i < data->n_sizes; i++)
+        any = any || isfinite(ns[i]);
+    if (any && lines->n_limits < MAX_LIMITS) {
+        lines->limits[lines->n_limits++] = (limit_line_t){ns, title, style};
+        return;
     }
+    free(ns);
+    free(title);
+}
+
+static void write_limit(const limit_line_t *limit, const plot_data_t *data, range_t *range_ns,
+                        drawing_t *drawing) {
+    fputs("size", drawing->table);
+    drawing_text(drawing, limit->title);
+    fputc('\n', drawing->table);
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        fprintf(drawing->table, "%" PRId64, data->sizes[i]);
+        drawing_us(drawing, limit->ns[i]);
+        fputc('\n', drawing->table);
+        range_take(range_ns, limit->ns[i]);
+    }
+    fputs("\n\n", drawing->table);
 }
 
 /* gnuplot falls back to one column where two do not fit, without room for it. */
@@ -78,8 +100,36 @@ static size_t legend_columns(const lines_t *lines) {
     return 2;
 }
 
+static void write_styles(const lines_t *lines, const char *name, weight_t weight,
+                         drawing_t *drawing) {
+    int styles[MAX_LINES];
+    size_t n = 0;
+    for (size_t i = 0; i < lines->n; i++)
+        if (lines->items[i].weight == weight)
+            styles[n++] = lines->items[i].series->style;
+    drawing_integers(drawing, name, styles, n);
+}
+
+static void write_weights(const lines_t *lines, drawing_t *drawing) {
+    int dashed[MAX_LINES];
+    size_t n_dashed = 0;
+    for (size_t i = 0; i < lines->n; i++)
+        if (lines->items[i].series->algorithmic)
+            dashed[n_dashed++] = lines->items[i].series->style;
+    write_styles(lines, "thin", WEIGHT_THIN, drawing);
+    write_styles(lines, "thick", WEIGHT_THICK, drawing);
+    drawing_integers(drawing, "dashed", dashed, n_dashed);
+}
+
+static size_t line_breaks(const char *text) {
+    size_t n = 0;
+    for (const char *c = text; c != NULL && *c != '\0'; c++)
+        n += *c == '\n';
+    return n;
+}
+
 void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawing) {
-    int styles[MAX_LINES + 1];
+    int styles[MAX_LINES + MAX_LIMITS];
     range_t range_ns = RANGE_INIT;
     size_t n = lines->n;
     fputs("# a block a line: medians in µs, 95 % interval of the median\n", drawing->table);
@@ -87,34 +137,35 @@ void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawi
         styles[i] = lines->items[i].series->style;
         write_line(&lines->items[i], &range_ns, drawing);
     }
-    if (lines->limits_ns != NULL) {
-        /* At small batches the limit is nothing that a clock could show: a decade below the fastest
-         * is enough of it. */
-        double lowest_ns = range_ns.low / 10;
-        styles[n++] = STYLE_LIMIT;
-        write_limits(lines, data, &range_ns, drawing);
-        range_ns.low = fmax(range_ns.low, lowest_ns);
+    /* At small sizes the limit is nothing that a clock could show: a decade below the fastest is
+     * enough of it. */
+    double lowest_ns = range_ns.low / 10;
+    for (size_t i = 0; i < lines->n_limits; i++) {
+        styles[n++] = lines->limits[i].style;
+        write_limit(&lines->limits[i], data, &range_ns, drawing);
     }
+    range_ns.low = fmax(range_ns.low, lowest_ns);
     drawing_integers(drawing, "styles", styles, n);
     drawing_number(drawing, "n_lines", (double)lines->n);
     drawing_number(drawing, "n_limits", (double)(n - lines->n));
-    double x_low = log2((double)data->batches[0]);
-    double x_high = log2((double)data->batches[data->n_batches - 1]);
-    drawing_number(drawing, "x_low", x_low);
-    drawing_number(drawing, "x_high", x_high);
+    write_weights(lines, drawing);
+    size_t n_ticks = chart_size_axis(drawing, data);
     chart_time_axis(drawing, &range_ns);
     enum { LEGEND_ROW_HEIGHT = 20 };
     size_t columns = legend_columns(lines);
     int legend_height = (int)((n + columns - 1) / columns) * LEGEND_ROW_HEIGHT;
     drawing_number(drawing, "legend_columns", (double)columns);
+    drawing_number(drawing, "note_lines", 1 + (double)line_breaks(drawing->note));
     drawing_number(drawing, "legend_height", legend_height);
-    chart_size(drawing, (size_t)(x_high - x_low) + 1, CHART_HEIGHT + legend_height);
+    chart_size(drawing, n_ticks, CHART_HEIGHT + legend_height);
 }
 
 void lines_free(lines_t *lines) {
     for (size_t i = 0; i < lines->n; i++)
         text_list_free(&lines->items[i].roles);
-    free(lines->limits_ns);
-    free(lines->limit_title);
+    for (size_t i = 0; i < lines->n_limits; i++) {
+        free(lines->limits[i].ns);
+        free(lines->limits[i].title);
+    }
     *lines = (lines_t){0};
 }

@@ -9,9 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From the bottom of a bar to its top; the line type of each is STYLE_PHASES + its index. */
-static const char *const PHASES[] = {"init",    "malloc", "h2d",  "kernel",
-                                     "forward", "d2h",    "free", "residual"};
+/* From the bottom of a bar to its top, with line types of plots/style.gp. No contender has two of
+ * those that share one. */
+static const struct {
+    const char *name;
+    int style;
+} PHASES[] = {
+    {"init", STYLE_PHASES},       {"malloc", STYLE_PHASES + 1},  {"h2d", STYLE_PHASES + 2},
+    {"kernel", STYLE_PHASES + 3}, {"forward", STYLE_PHASES + 4}, {"train", STYLE_PHASES + 4},
+    {"d2h", STYLE_PHASES + 5},    {"free", STYLE_PHASES + 6},    {"residual", STYLE_PHASES + 7},
+};
 enum { N_PHASES = sizeof PHASES / sizeof *PHASES };
 
 typedef struct phase_stack {
@@ -24,9 +31,9 @@ typedef struct phase_stack {
 static phase_stack_t stack_of(const series_t *series) {
     phase_stack_t stack = {.series = series};
     for (size_t i = 0; i < N_PHASES; i++)
-        if (series_has_phase(series, PHASES[i])) {
-            stack.phases[stack.n] = PHASES[i];
-            stack.styles[stack.n++] = STYLE_PHASES + (int)i;
+        if (series_has_phase(series, PHASES[i].name)) {
+            stack.phases[stack.n] = PHASES[i].name;
+            stack.styles[stack.n++] = PHASES[i].style;
         }
     return stack;
 }
@@ -45,7 +52,7 @@ static double height_ns(const phase_stack_t *stack, const case_result_t *result)
 }
 
 static void write_times(const phase_stack_t *stack, drawing_t *drawing) {
-    fputs("# medians in µs; a case that is not ok or throttled has no time\nindex batch",
+    fputs("# medians in µs; a case that is not ok or throttled has no time\nindex size",
           drawing->table);
     for (size_t i = 0; i < stack->n; i++)
         drawing_text(drawing, stack->phases[i]);
@@ -54,7 +61,7 @@ static void write_times(const phase_stack_t *stack, drawing_t *drawing) {
         const case_result_t *result = stack->series->cases[i];
         char text[UNITS_TEXT];
         fprintf(drawing->table, "%zu", i);
-        drawing_text(drawing, chart_batch_text(text, batch_of(result)));
+        drawing_text(drawing, chart_size_text(text, size_of(result)));
         for (size_t j = 0; j < stack->n; j++)
             drawing_us(drawing, result_median(result, stack->phases[j]));
         drawing_us(drawing, result_median(result, "total"));

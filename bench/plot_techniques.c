@@ -12,7 +12,7 @@
 static const char PHASE[] = "host_to_host";
 
 static technique_set_t set_of(const plot_data_t *data) {
-    const case_result_t **cases = mem_zeroed(data->run.n_cases + 1, sizeof *cases);
+    const case_result_t **cases = mem_zeroed(data->run->n_cases + 1, sizeof *cases);
     size_t n = 0;
     for (size_t s = 0; s < data->n_series; s++)
         for (size_t i = 0;
@@ -77,30 +77,32 @@ static void bar_text(char text[UNITS_TEXT], const technique_set_t *set, const te
         snprintf(text, UNITS_TEXT, fastest ? "fastest" : "");
 }
 
-static void write_panel(const technique_set_t *set, size_t b, const size_t *places, int style,
-                        bars_t *bars) {
-    char batch[UNITS_TEXT], text[UNITS_TEXT];
-    double standard = standard_ns(set, b);
-    char *title = mem_format("batch %s", chart_batch_text(batch, set->batches[b]));
-    bar_panel_t *panel = bars_panel(bars, title, standard);
-    const technique_row_t *fastest = fastest_row(set, b);
-    for (size_t r = 0; r < set->n_rows; r++) {
-        const technique_row_t *row = &set->rows[r];
-        if (row->cases[b] == NULL)
-            continue;
-        double median = result_median(row->cases[b], PHASE);
-        bar_text(text, set, row, standard, median, row == fastest);
-        bars_bar(panel, places[r], row->cases[b], PHASE, text, style);
-    }
-    free(title);
-}
-
 static const series_t *series_of(const plot_data_t *data, const char *variant) {
     for (size_t s = 0; s < data->n_series; s++)
         if (strcmp(data->series[s].label, "cuda") == 0 &&
             strcmp(data->series[s].variant, variant) == 0)
             return &data->series[s];
     return NULL;
+}
+
+static void write_panel(const plot_data_t *data, const technique_set_t *set, size_t b,
+                        const size_t *places, bars_t *bars) {
+    char size[UNITS_TEXT], text[UNITS_TEXT];
+    double standard = standard_ns(set, b);
+    char *title =
+        mem_format("%s %s", data->workload->size_param, chart_size_text(size, set->batches[b]));
+    bar_panel_t *panel = bars_panel(bars, title, standard);
+    const technique_row_t *fastest = fastest_row(set, b);
+    const series_t *series = series_of(data, set->variant);
+    for (size_t r = 0; r < set->n_rows; r++) {
+        const technique_row_t *row = &set->rows[r];
+        if (row->cases[b] == NULL)
+            continue;
+        double median = result_median(row->cases[b], PHASE);
+        bar_text(text, set, row, standard, median, row == fastest);
+        bars_bar(panel, places[r], row->cases[b], PHASE, text, series != NULL ? series->style : 1);
+    }
+    free(title);
 }
 
 char *chart_techniques(const plot_data_t *data, drawing_t *drawing) {
@@ -110,7 +112,6 @@ char *chart_techniques(const plot_data_t *data, drawing_t *drawing) {
         technique_set_free(&set);
         return mem_text("no CUDA rung was run with several host techniques");
     }
-    const series_t *series = series_of(data, set.variant);
     drawing_init(drawing, "bars");
     drawing->title = mem_format("Host techniques side by side: CUDA %s", set.variant);
     drawing->note = mem_format(
@@ -120,7 +121,7 @@ char *chart_techniques(const plot_data_t *data, drawing_t *drawing) {
     bars_t bars = {.drawing = drawing};
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)
-        write_panel(&set, b, places, series != NULL ? series->style : 1, &bars);
+        write_panel(data, &set, b, places, &bars);
     bars_write(&bars, set.n_batches, LEFT);
     free(places);
     technique_set_free(&set);

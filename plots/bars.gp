@@ -1,5 +1,5 @@
-# Panels of horizontal bars with shared labels at the left of each line of panels, a dashed reference
-# line in each panel, the 95 % interval of each median, and a text behind each bar.
+# Panels of horizontal bars with shared labels at the left of each line of panels, dashed reference
+# lines in each panel, the 95 % interval of each median, and a text behind each bar.
 # Numbers: n_panels, n_columns (of panels), n_rows, left (pixels of the labels), logarithmic, lows,
 # highs (ends of each panel's axis in µs).
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
@@ -62,7 +62,7 @@ do for [l = 0:n_lines - 1] {
             set logscale x 10
             first = int(floor(log10(low) + 0.5))
             final = int(floor(log10(high)))
-            do for [e = first:final:(final - first > 3 ? 2 : 1)] {
+            do for [e = first:final:(final - first > 6 ? 3 : final - first > 3 ? 2 : 1)] {
                 set xtics add (decade(e) 10.0 ** e)
             }
             set xrange [0.9999 * low:high]
@@ -77,9 +77,9 @@ do for [l = 0:n_lines - 1] {
                  with boxxyerror fillstyle empty linewidth 1.5 linecolor variable notitle, \
              data index p + 2 using 2:1:3:4 with xerrorbars pointtype 0 linewidth 1.2 \
                  linecolor rgb '#222222' notitle, \
-             data index 1 using ($1 == p ? $3 : NaN):(-0.6):(0):(n_rows + 0.2) with vectors \
+             data index 1 using ($1 == p ? $3 : NaN):(-0.6):(0):($4 + 1.2) with vectors \
                  nohead linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \
-             data index p + 2 using ($4 > 0 ? $4 : low):1:(strcol(5)) with labels left \
+             data index p + 2 using ($4 > low ? $4 : low):1:(strcol(5)) with labels left \
                  boxed offset 0.6,0 font small notitle, \
              data index 1 using ($1 == p ? low : NaN):(heading):(strcol(2)) with labels left \
                  offset 0.3,0 notitle

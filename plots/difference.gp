@@ -32,7 +32,7 @@ unset key
 set xrange [-0.6:n_bars - 0.4]
 set yrange [y_bottom:y_top]
 set xtics () scale 0
-set xlabel 'batch, samples' offset 0,-0.2
+set xlabel ARG8 offset 0,-0.2
 set ylabel 'difference, µs (log scale; linear within ±' . decade(linear) . ' µs)'
 set ytics () scale 0.6
 set ytics add ('0' 0)

@@ -1,32 +1,39 @@
-# A line a contender against batch, both axes logarithmic, with bands of the 95 % interval of each
-# median; hollow points are throttled; dashed: the limit.
-# Numbers: n_lines, n_limits, styles, x_low, x_high (powers of two), y_low, y_high (decades),
-# legend_columns, legend_height.
+# A line a contender against size, both axes logarithmic, with bands of the 95 % interval of each
+# median; hollow points are throttled; dashed: limits.
+# Numbers: n_lines, n_limits, styles; thin, thick, dashed (line types to be drawn so); the size axis
+# of chart_size_axis(); y_low, y_high (decades); legend_columns, legend_height; note_lines.
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
 data = ARG2
 
 set lmargin at screen from_left(95)
 set rmargin at screen from_right(25)
-set tmargin at screen from_top(78)
+set tmargin at screen from_top(64 + 14 * note_lines)
 set bmargin at screen from_bottom(90 + legend_height)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols legend_columns Left reverse \
     samplen 3 width 2
 
-set logscale x 2
+do for [i = 1:words(thin)] { set linetype word(thin, i) + 0 linewidth 1.2 }
+do for [i = 1:words(thick)] { set linetype word(thick, i) + 0 linewidth 3.4 }
+do for [i = 1:words(dashed)] { set linetype word(dashed, i) + 0 dashtype (10, 5) }
+
+tick_of(i) = word(size_ticks, i) + 0.0
+set logscale x size_base
 set logscale y 10
-set xrange [2.0 ** (x_low - 0.4):2.0 ** (x_high + 0.4)]
+set xrange [size_low:size_high]
 set yrange [lowest(y_low):highest(y_high)]
 set xtics () scale 0.6
-do for [e = int(floor(x_low)):int(ceil(x_high))] { set xtics add (power_of_two(e) 2.0 ** e) }
+do for [i = 1:words(size_ticks)] { set xtics add (size_text(tick_of(i)) tick_of(i)) }
 set ytics () scale 0.6
-do for [e = y_low:y_high] { set ytics add (decade(e) 10.0 ** e) }
+# Above a second milliseconds are easier to read.
+unit = y_high >= 6 ? 3 : 0
+do for [e = y_low:y_high] { set ytics add (decade(e - unit) 10.0 ** e) }
 if (y_high - y_low <= 2) {
     do for [e = y_low:y_high - 1] {
-        set ytics add (between(e, 2) 2 * 10.0 ** e, between(e, 5) 5 * 10.0 ** e)
+        set ytics add (between(e - unit, 2) 2 * 10.0 ** e, between(e - unit, 5) 5 * 10.0 ** e)
     }
 }
-set xlabel 'batch, samples (log scale)' offset 0,0.3
-set ylabel 'time, µs (log scale)'
+set xlabel ARG8 . ' (log scale)' offset 0,0.3
+set ylabel (unit == 0 ? 'time, µs' : 'time, ms') . ' (log scale)'
 
 plot for [i = 0:n_lines - 1] data index i using 1:3:4 with filledcurves \
          fillstyle transparent solid 0.25 noborder linetype style_of(i) notitle, \

@@ -35,7 +35,7 @@ if (y_high - y_low <= 2) {
 }
 set ylabel 'time, µs (log scale; bars start at ' . decade(y_low) . ' µs)' offset 0.5,0
 set xtics () scale 0
-set xlabel 'batch, samples' offset 0,0.4
+set xlabel ARG8 offset 0,0.4
 plot for [j = 3:2 + n_phases] data index 0 \
          using 1:(shown(j, 0) * top(j)):($1 - 0.4):($1 + 0.4):(start(j)):(top(j)):xticlabels(2) \
          with boxxyerror fillstyle solid 1.0 border rgb '#ffffff' linewidth 0.5 \

@@ -1,9 +1,9 @@
 # One look for every chart. A chart is drawn by
 #
-#   gnuplot -e 'width=…; height=…; …' -c CHART.gp STYLE DATA OUTPUT FORMAT TITLE NOTE FOOTER
+#   gnuplot -e 'width=…; height=…; …' -c CHART.gp STYLE DATA OUTPUT FORMAT TITLE NOTE FOOTER SIZE
 #
 # and calls this with OUTPUT FORMAT TITLE NOTE FOOTER. Numbers come by -e, strings as arguments:
-# gnuplot never evaluates those. Needs gnuplot 5.2.
+# gnuplot never evaluates those. SIZE is the title of an axis of sizes. Needs gnuplot 5.2.
 
 set encoding utf8
 if (ARG2 eq 'png') {
@@ -33,7 +33,7 @@ set grid ytics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
 set key noenhanced autotitle columnheader
 
 # ---- line types: Okabe and Ito's palette, safe for the colour-blind (its yellow darkened, and one
-# indigo added, for lines on white). bench/plot_data.c says which contender has which; dashes and
+# indigo added, for lines on white). bench/plot_series.c says which contender has which; dashes and
 # points keep apart those that share a colour.
 # CUDA rungs 01, 02, …; 8: any other variant.
 set linetype 1 linecolor rgb '#D55E00' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
@@ -41,8 +41,8 @@ set linetype 2 linecolor rgb '#E69F00' linewidth 2 pointtype 5 pointsize 0.8 das
 set linetype 3 linecolor rgb '#0072B2' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
 set linetype 4 linecolor rgb '#56B4E9' linewidth 2 pointtype 11 pointsize 1.0 dashtype 1
 set linetype 5 linecolor rgb '#C9B800' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
-set linetype 6 linecolor rgb '#332288' linewidth 2 pointtype 7 pointsize 0.8 dashtype 4
-set linetype 7 linecolor rgb '#D55E00' linewidth 2 pointtype 5 pointsize 0.8 dashtype 4
+set linetype 6 linecolor rgb '#332288' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
+set linetype 7 linecolor rgb '#7F2704' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
 set linetype 8 linecolor rgb '#E69F00' linewidth 2 pointtype 9 pointsize 1.0 dashtype 4
 # PyTorch: eager, inference, compile, graph, any other.
 set linetype 9 linecolor rgb '#CC79A7' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
@@ -50,6 +50,8 @@ set linetype 10 linecolor rgb '#CC79A7' linewidth 2 pointtype 11 pointsize 1.0 d
 set linetype 11 linecolor rgb '#009E73' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
 set linetype 12 linecolor rgb '#009E73' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
 set linetype 13 linecolor rgb '#009E73' linewidth 2 pointtype 13 pointsize 1.0 dashtype 4
+# PyTorch compile_graph: 37.
+set linetype 37 linecolor rgb '#AA4499' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
 # C: omp, ref, any other; PyTorch on the CPU: eager, compile, any other.
 set linetype 14 linecolor rgb '#333333' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
 set linetype 15 linecolor rgb '#999999' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
@@ -74,11 +76,24 @@ set linetype 29 linecolor rgb '#882255' linewidth 2 pointtype 7 pointsize 0.8 da
 set linetype 30 linecolor rgb '#44AA99' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
 set linetype 31 linecolor rgb '#882255' linewidth 2 pointtype 9 pointsize 1.0 dashtype 2
 set linetype 32 linecolor rgb '#44AA99' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
-# The fastest at each batch, where that is no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
+# The fastest at each size, where that is no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
 set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
 set linetype 34 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
 set linetype 35 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
 set linetype 36 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
+
+# Operations of one epoch of a training: forward, loss, backward, update; all of them in one.
+set linetype 41 linecolor rgb '#0072B2'
+set linetype 42 linecolor rgb '#56B4E9'
+set linetype 43 linecolor rgb '#D55E00'
+set linetype 44 linecolor rgb '#E69F00'
+set linetype 45 linecolor rgb '#009E73'
+# What bounds a training: data from DRAM in every epoch, from the L2, a grid barrier an epoch, data read
+# once.
+set linetype 46 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
+set linetype 47 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4)
+set linetype 48 linecolor rgb '#777777' linewidth 1.5 dashtype (12, 8)
+set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
 
 # A loop over no lines still looks at its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
@@ -87,6 +102,10 @@ style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
 raised = '⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹'
 exponent(e) = (e > 9 ? word(raised, e / 10 + 1) : '') . word(raised, e % 10 + 1)
 power_of_two(e) = e < 10 ? sprintf('%d', 2 ** e) : '2' . exponent(e)
+# Ticks of an axis of sizes, of base 2 or 10: "512", "2¹⁰"; "500", "5 k", "50 M".
+log_2(n) = int(floor(log(n) / log(2) + 0.5))
+size_text(n) = size_base == 2 ? power_of_two(log_2(n)) : n <= 1000 ? sprintf('%g', n) : \
+    n < 1e6 ? sprintf('%g k', n / 1e3) : sprintf('%g M', n / 1e6)
 decades = '0.0000001 0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10 100 1,000 10,000 100,000 1,000,000 10,000,000 ' . \
           '100,000,000 1,000,000,000 10,000,000,000'
 decade(e) = word(decades, int(e) + 8)

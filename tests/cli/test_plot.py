@@ -1,145 +1,33 @@
-"""`bench plot` for real.
-
-What is drawn are the run's medians, the pictures carry the labels that a reader needs, and nothing
-in a results file can make gnuplot run a command.
-"""
+"""`bench plot` for real: what is drawn are the run's medians, with the labels that a reader needs."""
 
 from __future__ import annotations
 
 import gzip
-import json
-import math
-import os
-import shlex
 import shutil
-import struct
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from charts import (
+    RUN_CHARTS,
+    Drawn,
+    blocks,
+    draw,
+    line_series,
+    needs_gnuplot,
+    plot,
+    png_size,
+    same,
+    texts,
+)
+from make_run import STUDY_KNEE, make_run
 
-ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = ROOT / "tests" / "fixtures"
-BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench"))
-sys.path.insert(0, str(FIXTURES))
-
-from make_run import STUDY_KNEE, make_run  # noqa: E402
-
-pytestmark = pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
-
-RUN_CHARTS = {
-    "phases_cuda",
-    "phases_pytorch",
-    "total",
-    "host_to_host",
-    "difference",
-    "difference_best",
-    "ladder",
-    "ladder_batch",
-    "once",
-    "techniques",
-}
-CUDA_CHARTS = {"phases_cuda", "ladder_batch", "techniques"}
-STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
-HOSTILE = """`touch PWNED` $(touch PWNED) '; system('touch PWNED') " @ARG1 {/Bold x} <b> & _"""
-
-
-def plot(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(BENCH), "plot", *map(str, arguments)],
-        cwd=cwd,
-        text=True,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def draw(out: Path, *inputs: str | Path, formats: str = "svg") -> Path:
-    done = plot(*inputs, "--out", out, "--format", formats)
-    assert done.returncode == 0, done.stderr
-    return out
-
-
-Row = list[str]
-
-
-def blocks(path: Path) -> list[list[Row]]:
-    """Return the data blocks of a .dat, split as gnuplot splits them; quotes are taken off."""
-    parts = path.read_text(encoding="utf-8").split("\n\n\n")
-    lines = [
-        [line for line in part.splitlines() if line and not line.startswith("#")] for part in parts
-    ]
-    return [[shlex.split(line) for line in block] for block in lines if block]
-
-
-def texts(path: Path) -> list[str]:
-    """Every piece of text in an SVG."""
-    return [
-        element.text.strip()
-        for element in ElementTree.parse(path).iter()
-        if element.tag.endswith("}text") and element.text
-    ]
-
-
-def png_size(path: Path) -> tuple[int, int]:
-    head = path.read_bytes()[:24]
-    assert head[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", head[16:24])
-    return width, height
-
-
-class Drawn:
-    """A run with known truth, and its charts."""
-
-    def __init__(self, folder: Path, **options: Any) -> None:
-        self.run = folder / "h200"
-        self.truth = make_run(self.run, **options)
-        self.out = draw(folder / "charts", self.run)
-
-    def median_us(self, case: str, phase: str) -> float:
-        """NaN for a case that must not be shown."""
-        medians = self.truth["medians_ns"].get(f"mlp_infer/{case}")
-        return medians[phase] / 1000 if medians else math.nan
-
-    def fastest(self, engine: str, batch: str, phase: str, *, techniques: bool) -> str:
-        """Return the id of an engine's fastest ok case at a batch."""
-        cases = {
-            case: medians[phase]
-            for case, medians in self.truth["medians_ns"].items()
-            if case.startswith(f"mlp_infer/{engine}/")
-            and f"batch={batch}" in case.split("/")
-            and self.truth["status"][case] == "ok"
-            and (techniques or case.endswith(f"/batch={batch}"))
-        }
-        return min(cases, key=cases.__getitem__)
+pytestmark = needs_gnuplot
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     return Drawn(tmp_path_factory.mktemp("plot"))
-
-
-@pytest.fixture(scope="module")
-def cpu_only(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    return Drawn(tmp_path_factory.mktemp("plot"), last_exponent=8, without="cuda")
-
-
-def same(found: str, expected: float) -> bool:
-    if math.isnan(expected):
-        return found == "NaN"
-    return math.isclose(float(found), expected, rel_tol=1e-7)
-
-
-def line_series(path: Path) -> Iterator[tuple[str, Row]]:
-    for block in blocks(path):
-        title = block[0][1]
-        for row in block[1:]:
-            yield title, row
 
 
 # ---- what is drawn ------------------------------------------------------------------------------
@@ -397,157 +285,3 @@ def test_one_phase_of_a_case(drawn: Drawn, tmp_path: Path) -> None:
     unknown = plot(drawn.run, "--case", case, "--phase", "forward", "--out", tmp_path)
     assert unknown.returncode == 2
     assert f"case {case} has no phase forward" in unknown.stderr
-
-
-# ---- other inputs -------------------------------------------------------------------------------
-
-
-def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
-    names = {path.stem for path in cpu_only.out.glob("*.svg")}
-    assert names == RUN_CHARTS - CUDA_CHARTS | {"phases_cpu"}
-    for name in names:
-        found = texts(cpu_only.out / f"{name}.svg")
-        assert not any("CUDA" in text for text in found), name
-        assert any(text.startswith("no GPU, AMD EPYC") for text in found), name
-    assert any(
-        text.startswith("C on the CPU, omp − PyTorch on the CPU, eager")
-        for text in texts(cpu_only.out / "difference.svg")
-    )
-
-
-def test_study_csvs(tmp_path: Path) -> None:
-    out = draw(tmp_path, FIXTURES / "plot/study_cuda.csv", FIXTURES / "plot/study_pytorch.csv")
-    assert {path.stem for path in out.glob("*.svg")} == STUDY_CHARTS
-    _, *rows = blocks(out / "phases_cuda.dat")[0]
-    assert [row[1] for row in rows] == ["1", "2", "4", "8", "16", "32", "64"]
-    assert [float(value) for value in rows[2][2:9]] == pytest.approx(
-        [130, 41, 6.2, 10.2, 81, 11.8, 280]
-    )
-    bars, crossovers = blocks(out / "difference.dat")
-    assert [float(row[2]) for row in bars[1:]] == pytest.approx(
-        [-152, -150, -140, -131, 47, 195, 524]
-    )
-    assert crossovers[1][1] == "16"
-    found = texts(out / "difference.svg")
-    assert "crossover: PyTorch is faster from batch 16" in found
-    assert any(text.startswith("GPU and date are not recorded in the file") for text in found)
-
-
-def test_several_changes_of_lead_are_counted_and_not_labelled(tmp_path: Path) -> None:
-    for side, totals in (("cuda", (1, 3, 1, 3)), ("pytorch", (2, 2, 2, 2))):
-        header = (FIXTURES / f"plot/study_{side}.csv").read_text(encoding="utf-8").splitlines()[0]
-        fillers = ",0.1" * (header.count(",") - 1)
-        rows = [f"{1 << i}{fillers},{total}" for i, total in enumerate(totals)]
-        (tmp_path / f"{side}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
-    out = draw(tmp_path / "charts", tmp_path / "cuda.csv", tmp_path / "pytorch.csv")
-    _, crossovers = blocks(out / "difference.dat")
-    assert crossovers[1:] == [["1", "2", ""], ["2", "4", ""], ["3", "8", ""]]
-    found = texts(out / "difference.svg")
-    assert any(text.endswith("the lead changes 3 times") for text in found)
-    assert not any("crossover" in text for text in found)
-
-
-def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
-    out = draw(tmp_path, FIXTURES / "plot/study_pytorch_bom.csv")
-    assert {path.stem for path in out.glob("*.svg")} == {"phases_pytorch", "total"}
-
-
-def test_several_inputs_get_folders_of_their_own(drawn: Drawn, tmp_path: Path) -> None:
-    out = draw(tmp_path, drawn.run, FIXTURES / "plot/study_cuda.csv")
-    assert (out / "h200" / "ladder.svg").exists()
-    assert (out / "study" / "total.svg").exists()
-
-
-@pytest.mark.parametrize(
-    "path", sorted((FIXTURES / "plot/invalid").glob("*.csv")), ids=lambda path: path.stem
-)
-def test_invalid_csv_is_refused(path: Path, tmp_path: Path) -> None:
-    done = plot(path, "--out", tmp_path / "charts")
-    assert done.returncode == 2
-    assert f"{path}: {path.with_suffix('.expected').read_text().strip()}" in done.stderr
-    assert not (tmp_path / "charts").exists()
-
-
-def test_absent_input_is_named(tmp_path: Path) -> None:
-    done = plot(tmp_path / "nothing", "--out", tmp_path / "charts")
-    assert done.returncode == 2
-    assert str(tmp_path / "nothing") in done.stderr
-
-
-# ---- which charts --------------------------------------------------------------------------------
-
-
-def ask_for(run: Path, *charts: list[str]) -> None:
-    """Let the run have a sweep for each list, which asks for these charts."""
-    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    header["sweeps"] = [
-        {"path": f"sweeps/{i}.json", "text": json.dumps({"name": "t", "charts": names})}
-        for i, names in enumerate(charts)
-    ]
-    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
-
-
-def test_sweeps_choose_the_families_of_charts(tmp_path: Path) -> None:
-    make_run(tmp_path / "run", last_exponent=3)
-    ask_for(tmp_path / "run", ["total"], ["once", "difference"])
-    out = draw(tmp_path / "charts", tmp_path / "run")
-    assert {path.stem for path in out.iterdir()} == {
-        "total",
-        "host_to_host",
-        "difference",
-        "difference_best",
-        "once",
-    }
-    ask_for(tmp_path / "run", ["total"], [])  # a sweep that leaves the choice open
-    out = draw(tmp_path / "charts", tmp_path / "run")
-    assert {path.stem for path in out.glob("*.svg")} == RUN_CHARTS
-
-
-def test_charts_of_another_time_do_not_stay(tmp_path: Path) -> None:
-    make_run(tmp_path / "gpu", last_exponent=3)
-    make_run(tmp_path / "cpu", last_exponent=3, without="cuda")
-    out = draw(tmp_path / "charts", tmp_path / "gpu", formats="svg,png")
-    (out / "notes.txt").write_text("mine", encoding="utf-8")
-    assert (out / "phases_cuda.png").exists()
-    draw(out, tmp_path / "cpu", formats="svg,png")
-    assert {path.stem for path in out.glob("phases_*")} == {"phases_cpu", "phases_pytorch"}
-    draw(out, tmp_path / "gpu", formats="svg,png")
-    assert {path.stem for path in out.glob("phases_*")} == {"phases_cuda", "phases_pytorch"}
-    assert (out / "notes.txt").exists()
-
-
-# ---- hostile names ------------------------------------------------------------------------------
-
-
-def rewrite(run: Path, old: str, new: str) -> None:
-    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    for record in records:
-        for key in ("id", "variant"):
-            record[key] = record[key].replace(old, new)
-    text = "".join(json.dumps(record) + "\n" for record in records)
-    (run / "cases.jsonl").write_text(text, encoding="utf-8")
-
-
-def test_names_from_results_stay_text(tmp_path: Path) -> None:
-    run = tmp_path / "a 'run'; `touch PWNED`"
-    make_run(run, last_exponent=3)
-    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    header["environment"]["gpu"]["name"] = HOSTILE
-    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
-    rewrite(run, "01_study", f"01_{HOSTILE}")
-    done = plot(run, "--out", "|touch PWNED", "--format", "svg,png", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert not [path for path in tmp_path.rglob("PWNED") if path.is_file()]
-    found = " ".join(" ".join(texts(tmp_path / "|touch PWNED" / "total.svg")).split())
-    assert HOSTILE in found  # in the footer, to the letter
-    assert f"CUDA 01_{HOSTILE}".replace('"', "'") in found  # in the legend, from the table
-
-
-def test_csv_names_stay_text(tmp_path: Path) -> None:
-    name = "<touch PWNED; `touch PWNED`.csv"
-    shutil.copy(FIXTURES / "plot/study_cuda.csv", tmp_path / name)
-    done = plot(name, "--out", "-out", cwd=tmp_path)
-    if done.returncode == 0:  # "-out" may be refused as an option, but never run
-        assert any(name in text for text in texts(tmp_path / "-out" / "total.svg"))
-    assert not (tmp_path / "PWNED").exists()

@@ -1,0 +1,191 @@
+#include "plot_limits.h"
+
+#include "ground/memory.h"
+#include "ground/units.h"
+#include "workloads/linreg_train_data.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BYTES_A_POINT = 8, /* x and y, in float32 */
+    /* A multiprocessor's registers, on every architecture from sm_75 on: one block can keep so
+     * much, and has nobody to meet. */
+    ONE_BLOCK_BYTES = 256 * 1024,
+};
+
+const char *training_bound_name(training_bound_t bound) {
+    static const char *const NAMES[] = {[BOUND_DRAM] = "every epoch from DRAM",
+                                        [BOUND_L2] = "every epoch from the L2",
+                                        [BOUND_BARRIER] = "a grid barrier an epoch",
+                                        [BOUND_ONCE] = "read once from DRAM"};
+    return NAMES[bound];
+}
+
+/* ---- rates -------------------------------------------------------------------------------------
+ */
+
+static double fact(const run_record_t *run, const char *name) {
+    const char *text = environment_get(&run->environment, name);
+    return text != NULL ? strtod(text, NULL) : NAN;
+}
+
+static void otherwise(double *rate, double value) {
+    if (!isfinite(*rate))
+        *rate = value;
+}
+
+device_rates_t plot_device_rates(const run_record_t *run) {
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    rates.l2_bytes = fact(run, "gpu.l2_bytes");
+    for (size_t i = 0; i < run->n_cases; i++)
+        judge_calibrate(&run->cases[i], &rates);
+    otherwise(&rates.dram_bytes_per_s, fact(run, "measured.copy_bytes_per_s"));
+    otherwise(&rates.dram_read_bytes_per_s, fact(run, "measured.dram_read_bytes_per_s"));
+    otherwise(&rates.l2_bytes_per_s, fact(run, "measured.l2_read_bytes_per_s"));
+    otherwise(&rates.barrier_ns, fact(run, "measured.grid_barrier_ns"));
+    return rates;
+}
+
+/* ---- bounds ------------------------------------------------------------------------------------
+ */
+
+bool has_training_bounds(const plot_data_t *data) {
+    return strcmp(data->workload->name, "linreg_train") == 0;
+}
+
+static int64_t points_of(const case_t *spec) {
+    return (int64_t)linreg_n_train((size_t)case_param_int(spec, "points", 1));
+}
+
+static int64_t epochs_of(const case_t *spec) {
+    return case_param_int(spec, "epochs", 1);
+}
+
+static double bytes_of(const case_t *spec) {
+    return BYTES_A_POINT * (double)points_of(spec);
+}
+
+/* A training only reads; where that was not measured, a copy's rate stands for it. */
+static double dram_rate(const device_rates_t *rates) {
+    return fmax(rates->dram_bytes_per_s, rates->dram_read_bytes_per_s);
+}
+
+double training_bound_ns(training_bound_t bound, const case_t *any_case,
+                         const device_rates_t *rates) {
+    double bytes = bytes_of(any_case), epochs = (double)epochs_of(any_case);
+    switch (bound) {
+    case BOUND_DRAM:
+        return epochs * bytes / dram_rate(rates) * 1e9;
+    case BOUND_L2:
+        return bytes < rates->l2_bytes ? epochs * bytes / rates->l2_bytes_per_s * 1e9 : NAN;
+    case BOUND_BARRIER:
+        return bytes > ONE_BLOCK_BYTES ? epochs * rates->barrier_ns : NAN;
+    case BOUND_ONCE:
+        return bytes / dram_rate(rates) * 1e9;
+    case N_TRAINING_BOUNDS:
+        break;
+    }
+    return NAN;
+}
+
+/* "4,000,000" */
+static char *grouped(int64_t number) {
+    char digits[32], text[48];
+    size_t n = (size_t)snprintf(digits, sizeof digits, "%" PRId64, number), at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    return mem_text_n(text, at);
+}
+
+char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
+                                const device_rates_t *rates) {
+    char time[UNITS_TEXT], bytes[UNITS_TEXT], rate[UNITS_TEXT];
+    double ns = training_bound_ns(bound, any_case, rates);
+    double rate_bytes_per_s = bound == BOUND_L2 ? rates->l2_bytes_per_s : dram_rate(rates);
+    if (!isfinite(ns))
+        return NULL;
+    units_time(time, ns);
+    if (bound == BOUND_BARRIER)
+        return mem_format("%" PRId64 " epochs × %s = %s", epochs_of(any_case),
+                          units_time(rate, rates->barrier_ns), time);
+    char *points = grouped(points_of(any_case));
+    char *epochs = bound == BOUND_ONCE ? mem_text("")
+                                       : mem_format(" × %" PRId64 " epochs", epochs_of(any_case));
+    double passes = bound == BOUND_ONCE ? 1 : (double)epochs_of(any_case);
+    char *text = mem_format("%d B × %s%s = %s, / %s = %s", BYTES_A_POINT, points, epochs,
+                            units_bytes(bytes, passes * bytes_of(any_case)),
+                            units_rate(rate, rate_bytes_per_s), time);
+    free(points);
+    free(epochs);
+    return text;
+}
+
+/* ---- as lines ----------------------------------------------------------------------------------
+ */
+
+const case_t *series_any_at(const plot_data_t *data, int64_t size) {
+    for (size_t s = 0; s < data->n_series; s++) {
+        const case_result_t *result = series_at(&data->series[s], size);
+        if (result != NULL)
+            return &result->spec;
+    }
+    return NULL;
+}
+
+bool training_bound_is_known(training_bound_t bound, const plot_data_t *data,
+                             const device_rates_t *rates) {
+    for (size_t i = 0; i < data->n_sizes; i++)
+        if (isfinite(training_bound_ns(bound, series_any_at(data, data->sizes[i]), rates)))
+            return true;
+    return false;
+}
+
+static size_t n_known(const case_t *spec, const device_rates_t *rates) {
+    size_t n = 0;
+    for (int b = 0; b < N_TRAINING_BOUNDS; b++)
+        n += isfinite(training_bound_ns(b, spec, rates)) ? 1 : 0;
+    return n;
+}
+
+/* At the largest of the sizes that have the most bounds: data that fit into the L2. */
+static char *worked_example(const plot_data_t *data, const device_rates_t *rates) {
+    char text[UNITS_TEXT];
+    const case_t *spec = NULL;
+    int64_t size = 0;
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        const case_t *other = series_any_at(data, data->sizes[i]);
+        if (spec == NULL || n_known(other, rates) >= n_known(spec, rates)) {
+            spec = other;
+            size = data->sizes[i];
+        }
+    }
+    text_list_t parts = {0};
+    for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
+        char *arithmetic = training_bound_arithmetic(b, spec, rates);
+        if (arithmetic != NULL)
+            text_list_add_format(&parts, "\nlimit at %s %s, %s: %s", data->workload->size_param,
+                                 chart_size_text(text, size), training_bound_name(b), arithmetic);
+        free(arithmetic);
+    }
+    char *example = text_list_join(&parts, "");
+    text_list_free(&parts);
+    return example;
+}
+
+char *lines_add_bounds(lines_t *lines, const plot_data_t *data) {
+    const device_rates_t rates = plot_device_rates(data->run);
+    for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
+        double *ns = mem_zeroed(data->n_sizes, sizeof *ns);
+        for (size_t i = 0; i < data->n_sizes; i++)
+            ns[i] = training_bound_ns(b, series_any_at(data, data->sizes[i]), &rates);
+        lines_limit(lines, data, ns, mem_format("limit: %s", training_bound_name(b)),
+                    STYLE_BOUNDS + b);
+    }
+    return worked_example(data, &rates);
+}

@@ -1,0 +1,49 @@
+# Relative speed against size: a line a side, its ratio beside each point, and a line at 1.
+# Numbers: n_lines, styles; the size axis of chart_size_axis(); y_low, y_high (ratios), logarithmic;
+# legend_height.
+call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
+data = ARG2
+
+set lmargin at screen from_left(95)
+set rmargin at screen from_right(115)
+set tmargin at screen from_top(78)
+set bmargin at screen from_bottom(90 + legend_height)
+set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols 1 Left reverse \
+    samplen 3 width 2
+
+tick_of(i) = word(size_ticks, i) + 0.0
+set logscale x size_base
+set xrange [size_low:size_high]
+set xtics () scale 0.6
+do for [i = 1:words(size_ticks)] { set xtics add (size_text(tick_of(i)) tick_of(i)) }
+set xlabel ARG8 . ' (log scale)' offset 0,0.3
+
+if (logarithmic) {
+    set logscale y 10
+    set ytics () scale 0.6
+    first = int(floor(log10(y_low)))
+    final = int(ceil(log10(y_high)))
+    do for [e = first:final] { set ytics add (decade(e) . '×' 10.0 ** e) }
+    if (log10(y_high / y_low) <= 3.5) {
+        do for [e = first:final - 1] {
+            set ytics add (between(e, 2) . '×' 2 * 10.0 ** e, between(e, 5) . '×' 5 * 10.0 ** e)
+        }
+    }
+} else {
+    set ytics format '%g×' scale 0.6
+}
+set yrange [y_low:y_high]
+set ylabel 'speed, times that of PyTorch' . (logarithmic ? ' (log scale)' : '')
+
+set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb '#000000' \
+    linewidth 1.5 dashtype (12, 8)
+set label 4 "PyTorch's best" at graph 1.008, first 1 left font small
+set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.1
+
+# Columns: size, ratio, text, place.
+plot for [i = 0:n_lines - 1] data index i using 1:2 with linespoints \
+         linetype style_of(i) title columnheader(2), \
+     for [i = 0:n_lines - 1] data index i using ($4 == 1 ? $1 : NaN):2:(strcol(3)) \
+         with labels center boxed offset 0,0.8 font small notitle, \
+     for [i = 0:n_lines - 1] data index i using ($4 == -1 ? $1 : NaN):2:(strcol(3)) \
+         with labels center boxed offset 0,-0.9 font small notitle

@@ -1,0 +1,129 @@
+"""`bench plot` as tests call it, and readers of what it leaves: data files, SVGs and PNGs."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures"
+BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench"))
+sys.path.insert(0, str(FIXTURES))
+
+from make_run import make_run  # noqa: E402
+
+needs_gnuplot = pytest.mark.skipif(
+    shutil.which("gnuplot") is None, reason="gnuplot is not installed"
+)
+
+RUN_CHARTS = {
+    "phases_cuda",
+    "phases_pytorch",
+    "total",
+    "host_to_host",
+    "size",
+    "speed",
+    "difference",
+    "difference_best",
+    "ladder",
+    "ladder_batch",
+    "once",
+    "techniques",
+}
+CUDA_CHARTS = {"phases_cuda", "ladder_batch", "techniques"}
+STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
+
+
+def plot(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BENCH), "plot", *map(str, arguments)],
+        cwd=cwd,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def draw(out: Path, *inputs: str | Path, formats: str = "svg") -> Path:
+    done = plot(*inputs, "--out", out, "--format", formats)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+Row = list[str]
+
+
+def blocks(path: Path) -> list[list[Row]]:
+    """Return the data blocks of a .dat, split as gnuplot splits them; quotes are taken off."""
+    parts = path.read_text(encoding="utf-8").split("\n\n\n")
+    lines = [
+        [line for line in part.splitlines() if line and not line.startswith("#")] for part in parts
+    ]
+    return [[shlex.split(line) for line in block] for block in lines if block]
+
+
+def texts(path: Path) -> list[str]:
+    """Every piece of text in an SVG."""
+    return [
+        element.text.strip()
+        for element in ElementTree.parse(path).iter()
+        if element.tag.endswith("}text") and element.text
+    ]
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    head = path.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", head[16:24])
+    return width, height
+
+
+class Drawn:
+    """A run with known truth, and its charts."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.run = folder / "h200"
+        self.truth = make_run(self.run, **options)
+        self.out = draw(folder / "charts", self.run)
+
+    def median_us(self, case: str, phase: str) -> float:
+        """NaN for a case that must not be shown."""
+        medians = self.truth["medians_ns"].get(f"mlp_infer/{case}")
+        return medians[phase] / 1000 if medians else math.nan
+
+    def fastest(self, engine: str, batch: str, phase: str, *, techniques: bool) -> str:
+        """Return the id of an engine's fastest ok case at a batch."""
+        cases = {
+            case: medians[phase]
+            for case, medians in self.truth["medians_ns"].items()
+            if case.startswith(f"mlp_infer/{engine}/")
+            and f"batch={batch}" in case.split("/")
+            and self.truth["status"][case] == "ok"
+            and (techniques or case.endswith(f"/batch={batch}"))
+        }
+        return min(cases, key=cases.__getitem__)
+
+
+def same(found: str, expected: float) -> bool:
+    if math.isnan(expected):
+        return found == "NaN"
+    return math.isclose(float(found), expected, rel_tol=1e-7)
+
+
+def line_series(path: Path) -> Iterator[tuple[str, Row]]:
+    for block in blocks(path):
+        title = block[0][1]
+        for row in block[1:]:
+            yield title, row

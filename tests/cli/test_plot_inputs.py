@@ -1,0 +1,188 @@
+"""`bench plot` and its inputs: runs without a GPU, the study's CSVs, bad files and hostile names.
+
+Nothing in a results file can make gnuplot run a command.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from charts import (
+    CUDA_CHARTS,
+    FIXTURES,
+    RUN_CHARTS,
+    STUDY_CHARTS,
+    Drawn,
+    blocks,
+    draw,
+    needs_gnuplot,
+    plot,
+    texts,
+)
+from make_run import make_run
+
+pytestmark = needs_gnuplot
+
+HOSTILE = """`touch PWNED` $(touch PWNED) '; system('touch PWNED') " @ARG1 {/Bold x} <b> & _"""
+
+
+@pytest.fixture(scope="module")
+def cpu_only(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    return Drawn(tmp_path_factory.mktemp("plot"), last_exponent=8, without="cuda")
+
+
+# ---- other inputs -------------------------------------------------------------------------------
+
+
+def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
+    names = {path.stem for path in cpu_only.out.glob("*.svg")}
+    assert names == RUN_CHARTS - CUDA_CHARTS | {"phases_cpu"}
+    for name in names:
+        found = texts(cpu_only.out / f"{name}.svg")
+        assert not any("CUDA" in text for text in found), name
+        assert any(text.startswith("no GPU, AMD EPYC") for text in found), name
+    assert any(
+        text.startswith("C on the CPU, omp − PyTorch on the CPU, eager")
+        for text in texts(cpu_only.out / "difference.svg")
+    )
+
+
+def test_study_csvs(tmp_path: Path) -> None:
+    out = draw(tmp_path, FIXTURES / "plot/study_cuda.csv", FIXTURES / "plot/study_pytorch.csv")
+    assert {path.stem for path in out.glob("*.svg")} == STUDY_CHARTS
+    _, *rows = blocks(out / "phases_cuda.dat")[0]
+    assert [row[1] for row in rows] == ["1", "2", "4", "8", "16", "32", "64"]
+    assert [float(value) for value in rows[2][2:9]] == pytest.approx(
+        [130, 41, 6.2, 10.2, 81, 11.8, 280]
+    )
+    bars, crossovers = blocks(out / "difference.dat")
+    assert [float(row[2]) for row in bars[1:]] == pytest.approx(
+        [-152, -150, -140, -131, 47, 195, 524]
+    )
+    assert crossovers[1][1] == "16"
+    found = texts(out / "difference.svg")
+    assert "crossover: PyTorch is faster from batch 16" in found
+    assert any(text.startswith("GPU and date are not recorded in the file") for text in found)
+
+
+def test_several_changes_of_lead_are_counted_and_not_labelled(tmp_path: Path) -> None:
+    for side, totals in (("cuda", (1, 3, 1, 3)), ("pytorch", (2, 2, 2, 2))):
+        header = (FIXTURES / f"plot/study_{side}.csv").read_text(encoding="utf-8").splitlines()[0]
+        fillers = ",0.1" * (header.count(",") - 1)
+        rows = [f"{1 << i}{fillers},{total}" for i, total in enumerate(totals)]
+        (tmp_path / f"{side}.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    out = draw(tmp_path / "charts", tmp_path / "cuda.csv", tmp_path / "pytorch.csv")
+    _, crossovers = blocks(out / "difference.dat")
+    assert crossovers[1:] == [["1", "2", ""], ["2", "4", ""], ["3", "8", ""]]
+    found = texts(out / "difference.svg")
+    assert any(text.endswith("the lead changes 3 times") for text in found)
+    assert not any("crossover" in text for text in found)
+
+
+def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
+    out = draw(tmp_path, FIXTURES / "plot/study_pytorch_bom.csv")
+    assert {path.stem for path in out.glob("*.svg")} == {"phases_pytorch", "total"}
+
+
+def test_several_inputs_get_folders_of_their_own(cpu_only: Drawn, tmp_path: Path) -> None:
+    out = draw(tmp_path, cpu_only.run, FIXTURES / "plot/study_cuda.csv")
+    assert (out / "h200" / "total.svg").exists()
+    assert (out / "study" / "total.svg").exists()
+
+
+@pytest.mark.parametrize(
+    "path", sorted((FIXTURES / "plot/invalid").glob("*.csv")), ids=lambda path: path.stem
+)
+def test_invalid_csv_is_refused(path: Path, tmp_path: Path) -> None:
+    done = plot(path, "--out", tmp_path / "charts")
+    assert done.returncode == 2
+    assert f"{path}: {path.with_suffix('.expected').read_text().strip()}" in done.stderr
+    assert not (tmp_path / "charts").exists()
+
+
+def test_absent_input_is_named(tmp_path: Path) -> None:
+    done = plot(tmp_path / "nothing", "--out", tmp_path / "charts")
+    assert done.returncode == 2
+    assert str(tmp_path / "nothing") in done.stderr
+
+
+# ---- which charts --------------------------------------------------------------------------------
+
+
+def ask_for(run: Path, *charts: list[str]) -> None:
+    """Let the run have a sweep for each list, which asks for these charts."""
+    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    header["sweeps"] = [
+        {"path": f"sweeps/{i}.json", "text": json.dumps({"name": "t", "charts": names})}
+        for i, names in enumerate(charts)
+    ]
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+
+
+def test_sweeps_choose_the_families_of_charts(tmp_path: Path) -> None:
+    make_run(tmp_path / "run", last_exponent=3)
+    ask_for(tmp_path / "run", ["total"], ["once", "difference"])
+    out = draw(tmp_path / "charts", tmp_path / "run")
+    assert {path.stem for path in out.iterdir()} == {
+        "total",
+        "host_to_host",
+        "difference",
+        "difference_best",
+        "once",
+    }
+    ask_for(tmp_path / "run", ["total"], [])  # a sweep that leaves the choice open
+    out = draw(tmp_path / "charts", tmp_path / "run")
+    assert {path.stem for path in out.glob("*.svg")} == RUN_CHARTS
+
+
+def test_charts_of_another_time_do_not_stay(tmp_path: Path) -> None:
+    make_run(tmp_path / "gpu", last_exponent=3)
+    make_run(tmp_path / "cpu", last_exponent=3, without="cuda")
+    out = draw(tmp_path / "charts", tmp_path / "gpu", formats="svg,png")
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    assert (out / "phases_cuda.png").exists()
+    draw(out, tmp_path / "cpu", formats="svg,png")
+    assert {path.stem for path in out.glob("phases_*")} == {"phases_cpu", "phases_pytorch"}
+    draw(out, tmp_path / "gpu", formats="svg,png")
+    assert {path.stem for path in out.glob("phases_*")} == {"phases_cuda", "phases_pytorch"}
+    assert (out / "notes.txt").exists()
+
+
+# ---- hostile names ------------------------------------------------------------------------------
+
+
+def rewrite(run: Path, old: str, new: str) -> None:
+    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    for record in records:
+        for key in ("id", "variant"):
+            record[key] = record[key].replace(old, new)
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (run / "cases.jsonl").write_text(text, encoding="utf-8")
+
+
+def test_names_from_results_stay_text(tmp_path: Path) -> None:
+    run = tmp_path / "a 'run'; `touch PWNED`"
+    make_run(run, last_exponent=3)
+    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    header["environment"]["gpu"]["name"] = HOSTILE
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    rewrite(run, "01_study", f"01_{HOSTILE}")
+    done = plot(run, "--out", "|touch PWNED", "--format", "svg,png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not [path for path in tmp_path.rglob("PWNED") if path.is_file()]
+    found = " ".join(" ".join(texts(tmp_path / "|touch PWNED" / "total.svg")).split())
+    assert HOSTILE in found  # in the footer, to the letter
+    assert f"CUDA 01_{HOSTILE}".replace('"', "'") in found  # in the legend, from the table
+
+
+def test_csv_names_stay_text(tmp_path: Path) -> None:
+    name = "<touch PWNED; `touch PWNED`.csv"
+    shutil.copy(FIXTURES / "plot/study_cuda.csv", tmp_path / name)
+    done = plot(name, "--out", "-out", cwd=tmp_path)
+    if done.returncode == 0:  # "-out" may be refused as an option, but never run
+        assert any(name in text for text in texts(tmp_path / "-out" / "total.svg"))
+    assert not (tmp_path / "PWNED").exists()

@@ -1,0 +1,185 @@
+"""Charts of a workload whose size is no batch, and the lists that name all charts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from charts import ROOT, RUN_CHARTS, draw, line_series, needs_gnuplot, plot, texts
+from make_run import make_run
+from make_training_run import ALGORITHMIC, SIZES, make_training_run
+
+TRAINING_CHARTS = {
+    "phases_cuda",
+    "phases_pytorch",
+    "total",
+    "host_to_host",
+    "size",
+    "speed",
+    "difference",
+    "difference_best",
+    "ladder",
+    "ladder_batch",
+    "operations",
+    "loss",
+    "once",
+}
+
+
+class Training:
+    def __init__(self, folder: Path) -> None:
+        self.run = folder / "t"
+        make_training_run(self.run)
+        self.out = draw(folder / "charts", self.run)
+
+    def median_ms(self, contender: str, points: int) -> float:
+        """Of host_to_host; NaN where it failed."""
+        for line in (self.run / "cases.jsonl").read_text(encoding="utf-8").splitlines():
+            case = json.loads(line)
+            if case["id"] == f"linreg_train/{contender}/points={points}":
+                phase = case["phases"].get("host_to_host", {"median": float("nan")})
+                return phase["median"] / 1e6
+        return float("nan")
+
+    def least_ms(self, contenders: list[str], points: int) -> float:
+        return min(self.median_ms(contender, points) for contender in contenders)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    return Training(tmp_path_factory.mktemp("training"))
+
+
+@needs_gnuplot
+def test_charts_are_named_after_their_workload(training: Training) -> None:
+    assert {path.stem for path in training.out.glob("*.svg")} == {
+        f"linreg_train_{name}" for name in TRAINING_CHARTS
+    }
+
+
+@needs_gnuplot
+def test_every_contender_has_its_medians_against_size(training: Training) -> None:
+    rows = {
+        (title, int(row[0])): row
+        for title, row in line_series(training.out / "linreg_train_size.dat")
+        if not title.startswith("least")
+    }
+    assert len({title for title, _ in rows}) == 7 + 2 + 1 + 1 + 1
+    for points in SIZES:
+        found = float(rows["CUDA 06_persistent", points][1])
+        assert found == pytest.approx(1e3 * training.median_ms("cuda/06_persistent", points))
+        best = float(rows["PyTorch, the fastest at each data-set size", points][1])
+        modes = ["pytorch-cuda/eager", "pytorch-cuda/graph"]
+        assert best == pytest.approx(1e3 * training.least_ms(modes, points))
+    assert rows["CUDA 03_streams", 50_000_000][1:] == ["NaN", "NaN", "NaN", "0", "failed"]
+    assert (f"CUDA {ALGORITHMIC} (algorithmic)", 5000) in rows
+    found = texts(training.out / "linreg_train_size.svg")
+    assert {"5 k", "500 k", "5 M", "50 M"} <= set(found)
+    assert "points in the data set (log scale)" in found
+    assert "linreg_train, epochs 200, rate 0.01, f32" in " ".join(found)
+
+
+@needs_gnuplot
+def test_speed_is_a_ratio_to_the_best_of_pytorch(training: Training) -> None:
+    ratios = {
+        (title, int(row[0])): float(row[1])
+        for title, row in line_series(training.out / "linreg_train_speed.dat")
+    }
+    for points in SIZES:
+        pytorch = training.least_ms(["pytorch-cuda/eager", "pytorch-cuda/graph"], points)
+        cuda = training.median_ms("cuda/06_persistent", points)
+        found = ratios["CUDA 06_persistent (the fastest of its side)", points]
+        assert found == pytest.approx(pytorch / cuda, rel=1e-4)
+    assert not any(ALGORITHMIC in title for title, _ in ratios)
+    found = texts(training.out / "linreg_train_speed.svg")
+    assert "PyTorch's best" in found
+    assert any(re.fullmatch(r"\d+×", text) for text in found)
+
+
+@needs_gnuplot
+def test_the_fastest_is_never_another_algorithm(training: Training) -> None:
+    for chart in ("host_to_host", "difference_best"):
+        path = training.out / f"linreg_train_{chart}.svg"
+        assert not any(ALGORITHMIC in text for text in texts(path)), chart
+
+
+@needs_gnuplot
+def test_two_workloads_of_a_run_have_charts_each(training: Training, tmp_path: Path) -> None:
+    run = tmp_path / "both"
+    make_run(run, last_exponent=3)
+    with (run / "cases.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write((training.run / "cases.jsonl").read_text(encoding="utf-8"))
+    out = draw(tmp_path / "charts", run)
+    of_training = {f"linreg_train_{name}" for name in TRAINING_CHARTS}
+    assert {path.stem for path in out.glob("*.svg")} == RUN_CHARTS | of_training
+    for name in ("size", "speed"):
+        own = out / f"linreg_train_{name}.dat"
+        assert own.read_bytes() == (training.out / own.name).read_bytes()
+
+
+@needs_gnuplot
+def test_a_sweep_chooses_for_its_own_workload(training: Training, tmp_path: Path) -> None:
+    run = tmp_path / "both"
+    make_run(run, last_exponent=3)
+    with (run / "cases.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write((training.run / "cases.jsonl").read_text(encoding="utf-8"))
+    header = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    wishes = {"mlp_infer": ["once"], "linreg_train": ["size", "speed"]}
+    header["sweeps"] = [
+        {"path": f"{name}.json", "text": json.dumps({"workload": name, "charts": charts})}
+        for name, charts in wishes.items()
+    ]
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    out = draw(tmp_path / "charts", run)
+    assert {path.stem for path in out.glob("*.svg")} == {
+        "once",
+        "linreg_train_size",
+        "linreg_train_speed",
+    }
+
+
+@needs_gnuplot
+def test_charts_of_a_workload_that_is_not_there_do_not_stay(
+    training: Training, tmp_path: Path
+) -> None:
+    make_run(tmp_path / "run", last_exponent=3)
+    out = draw(tmp_path / "charts", training.run)
+    assert (out / "linreg_train_size.svg").exists()
+    draw(out, tmp_path / "run")
+    assert {path.stem for path in out.iterdir()} == RUN_CHARTS
+
+
+# ---- lists ---------------------------------------------------------------------------------------
+
+ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | {"phases_cpu", "samples"}
+
+
+def names_in_help() -> set[str]:
+    told = plot("--help").stdout.partition("NAME.dat):\n")[2].partition("\nSize is")[0]
+    lines = [re.split(r" {2,}", line.strip())[0] for line in told.splitlines()]
+    return {name for line in lines for name in line.split(", ")}
+
+
+def chart_table() -> list[list[str]]:
+    page = (ROOT / "docs" / "results-format.md").read_text(encoding="utf-8")
+    table = page.partition("| name | asked for as |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1:3] for line in table.splitlines()[2:]]
+    return [[name.replace("`", "").strip() for name in row] for row in cells]
+
+
+def names_in_docs() -> set[str]:
+    return {name for row in chart_table() for name in row[0].split(", ")}
+
+
+@pytest.mark.parametrize("names", [names_in_help, names_in_docs])
+def test_lists_name_every_chart(names: Callable[[], set[str]]) -> None:
+    assert names() == ALL_CHARTS
+
+
+def test_docs_name_what_a_sweep_may_ask_for() -> None:
+    schema = json.loads((ROOT / "sweeps" / "schema.json").read_text(encoding="utf-8"))
+    known = set(schema["properties"]["charts"]["items"]["enum"])
+    assert {row[1] for row in chart_table()} - {""} == known

@@ -1,0 +1,207 @@
+/* Runs of a few planted cases, written by the journal into a temporary folder and read back as what
+ * charts are drawn from. */
+#ifndef TESTS_PLANTED_PLOT_H
+#define TESTS_PLANTED_PLOT_H
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "plot_charts.h"
+#include "plot_data.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* One case: its median is the middle of ten samples that lie within ±1 % of it. */
+typedef struct planted {
+    const char *engine, *device, *variant, *copy; /* copy: NULL for the default */
+    int size;
+    double total_ns, compute_ns; /* host_to_host is half of the total */
+    case_status_t status;
+    double limit_ns;      /* 0 for none */
+    const char *workload; /* NULL: mlp_infer; else linreg_train */
+    int epochs;           /* of linreg_train */
+    bool algorithmic, without_total;
+} planted_t;
+
+static inline void add_phase(case_result_t *result, const char *name, double median_ns) {
+    double samples[10];
+    for (int i = 0; i < 10; i++)
+        samples[i] = median_ns * (1 + 0.002 * (i - 4.5));
+    phase_t *phase = result_add_phase(result, name, CLOCK_HOST);
+    phase_add_round(phase, samples, 10);
+    phase_summarise(phase);
+}
+
+static inline case_t planted_case(const planted_t *planted) {
+    const char *workload = planted->workload != NULL ? planted->workload : "mlp_infer";
+    const char *size = planted->workload != NULL ? "points" : "batch";
+    bool worker = !case_engine_is_built_in(planted->engine);
+    case_t spec = {
+        .id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/%d", workload, planted->engine, worker ? "-" : "",
+                         worker ? planted->device : "", planted->variant, size, planted->size,
+                         planted->copy != NULL ? "/copy=" : "",
+                         planted->copy != NULL ? planted->copy : "", planted->epochs),
+        .workload = mem_text(workload),
+        .engine = mem_text(planted->engine),
+        .device = mem_text(planted->device),
+        .variant = mem_text(planted->variant),
+        .dtype = mem_text("f32"),
+    };
+    if (planted->epochs == 0)
+        *strrchr(spec.id, '/') = '\0';
+    case_add_param(&spec, size, &(value_t){.kind = VALUE_INT, .integer = planted->size});
+    if (planted->epochs > 0)
+        case_add_param(&spec, "epochs", &(value_t){.kind = VALUE_INT, .integer = planted->epochs});
+    case_add_technique(&spec, "copy", planted->copy != NULL ? planted->copy : "pageable");
+    return spec;
+}
+
+static inline void append_result(const char *folder, const case_result_t *result) {
+    error_t err = ERROR_INIT;
+    journal_t journal;
+    assert_int_equal(journal_open(folder, &journal, &err), STATUS_OK);
+    assert_int_equal(journal_append(&journal, result, &err), STATUS_OK);
+    journal_close(&journal);
+}
+
+static inline void append(const char *folder, const planted_t *planted) {
+    case_t spec = planted_case(planted);
+    case_result_t result;
+    result_init(&result, &spec);
+    result.status = planted->status;
+    add_phase(&result, strcmp(planted->engine, "cuda") == 0 ? "kernel" : "forward",
+              planted->compute_ns);
+    if (strcmp(planted->engine, "cuda") == 0)
+        add_phase(&result, "kernel_graph", planted->compute_ns / 2);
+    if (!planted->without_total)
+        add_phase(&result, "total", planted->total_ns);
+    add_phase(&result, "host_to_host", planted->total_ns / 2);
+    if (planted->limit_ns > 0) {
+        result.limit.limit_ns = planted->limit_ns;
+        result.limit.bound = mem_text("dram");
+    }
+    if (planted->algorithmic)
+        result.results_json = mem_text("{\"algorithmic\":true}");
+    result_add_once(&result, "context", 2e8);
+    append_result(folder, &result);
+    result_free(&result);
+    case_free(&spec);
+}
+
+static const planted_t PLANTED[] = {
+    {"cuda", "cuda", "01_study", NULL, 1, 100e3, 5e3, CASE_OK, .limit_ns = 10},
+    {"cuda", "cuda", "01_study", NULL, 2, 300e3, 6e3, CASE_THROTTLED, .limit_ns = 20},
+    {"cuda", "cuda", "01_study", NULL, 4, 777e3, 7e3, CASE_WRONG, .limit_ns = 40},
+    {"cuda", "cuda", "01_study", NULL, 8, 500e3, 8e3, CASE_OK, .limit_ns = 80},
+    {"cuda", "cuda", "02_fast", NULL, 1, 90e3, 2e3, CASE_OK, .limit_ns = 10},
+    {"cuda", "cuda", "02_fast", NULL, 2, 91e3, 2e3, CASE_OK, .limit_ns = 20},
+    {"cuda", "cuda", "02_fast", NULL, 4, 92e3, 2e3, CASE_OK, .limit_ns = 40},
+    {"cuda", "cuda", "02_fast", NULL, 8, 93e3, 2e3, CASE_FAILED, .limit_ns = 80},
+    {"cuda", "cuda", "02_fast", "pinned", 1, 50e3, 2e3, CASE_OK, .limit_ns = 10},
+    {"pytorch", "cuda", "eager", NULL, 1, 200e3, 80e3, CASE_OK, .limit_ns = 0},
+    {"pytorch", "cuda", "eager", NULL, 2, 301e3, 80e3, CASE_OK, .limit_ns = 0},
+    {"pytorch", "cuda", "eager", NULL, 4, 200e3, 80e3, CASE_OK, .limit_ns = 0},
+    {"pytorch", "cuda", "eager", NULL, 8, 250e3, 80e3, CASE_OK, .limit_ns = 0},
+    {"cpu", "cpu", "ref", NULL, 1, 1e3, 1e3, CASE_OK, .limit_ns = 0},
+    {"cpu", "cpu", "omp", NULL, 1, 9e3, 9e3, CASE_OK, .limit_ns = 0},
+    {"pytorch", "cpu", "eager", NULL, 1, 3e3, 2e3, CASE_OK, .limit_ns = 0},
+    {"mine", "cuda", "jit", NULL, 1, 70e3, 9e3, CASE_OK, .limit_ns = 0},
+};
+enum { N_PLANTED = sizeof PLANTED / sizeof *PLANTED };
+
+/* The head of a run that has no cases yet. */
+static inline void write_header(const char *folder, const char *gpu) {
+    error_t err = ERROR_INIT;
+    run_record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
+    run.started = mem_text("2026-03-02T10:15:00Z");
+    environment_set(&run.environment, "gpu.name", gpu);
+    environment_set(&run.environment, "host.cpu", "Some CPU");
+    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
+    assert_int_equal(run_write_header(&run, &err), STATUS_OK);
+    run_free(&run);
+}
+
+/* Those of PLANTED that `wanted` (an engine's device, or NULL for all) lets in. */
+static inline void write_run(const char *folder, const char *gpu, const char *wanted) {
+    write_header(folder, gpu);
+    for (size_t i = 0; i < N_PLANTED; i++)
+        if (wanted == NULL || strcmp(PLANTED[i].device, wanted) == 0)
+            append(folder, &PLANTED[i]);
+}
+
+typedef struct world {
+    char *folder, *run;
+    plot_source_t source;
+    const plot_data_t *data; /* its first shape */
+} world_t;
+
+static inline void load_run(world_t *world) {
+    error_t err = ERROR_INIT;
+    if (plot_source_from_run(world->run, &world->source, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_true(world->source.n_shapes > 0);
+    world->data = &world->source.shapes[0];
+}
+
+static inline void load(world_t *world, const char *gpu, const char *wanted) {
+    write_run(world->run, gpu, wanted);
+    load_run(world);
+}
+
+static inline void load_cases(world_t *world, const planted_t *cases, size_t n) {
+    write_header(world->run, "Some GPU");
+    for (size_t i = 0; i < n; i++)
+        append(world->run, &cases[i]);
+    load_run(world);
+}
+
+static inline int set_up(void **state) {
+    error_t err = ERROR_INIT;
+    world_t *world = mem_zeroed(1, sizeof *world);
+    if (fs_temporary_folder(&world->folder, &err) != STATUS_OK)
+        return -1;
+    world->run = fs_join(world->folder, "run");
+    *state = world;
+    return 0;
+}
+
+static inline int tear_down(void **state) {
+    world_t *world = *state;
+    plot_source_free(&world->source);
+    fs_remove_tree(world->folder, NULL);
+    free(world->folder);
+    free(world->run);
+    free(world);
+    return 0;
+}
+
+/* The table of a drawing, after the last write. */
+static const char *table_of(drawing_t *drawing) {
+    fflush(drawing->table);
+    return drawing->data;
+}
+
+static inline void assert_has(const char *text, const char *part) {
+    if (strstr(text, part) == NULL)
+        fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static inline void assert_lacks(const char *text, const char *part) {
+    if (strstr(text, part) != NULL)
+        fail_msg("\"%s\" is in:\n%s", part, text);
+}
+
+static inline void assert_drawn(char *why) {
+    if (why != NULL)
+        fail_msg("not drawn: %s", why);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+#endif

@@ -1,0 +1,185 @@
+/* What bounds a training: the arithmetic, what it needs to be known, and where the charts of the
+ * ladder show it. */
+#include "planted_training.h"
+
+#include "plot_limits.h"
+
+/* Round figures near those of a data-centre GPU. */
+static const device_rates_t RATES = {.dram_bytes_per_s = 4e12,
+                                     .dram_read_bytes_per_s = 5e12,
+                                     .l2_bytes_per_s = 10e12,
+                                     .l2_bytes = 50e6,
+                                     .barrier_ns = 1000};
+
+static case_t case_of(int points) {
+    return planted_case(&(planted_t){.engine = "cuda",
+                                     .device = "cuda",
+                                     .variant = "05_graph",
+                                     .size = points,
+                                     .workload = "linreg_train",
+                                     .epochs = 200});
+}
+
+static void assert_bound(int points, training_bound_t bound, double expected_ns) {
+    case_t spec = case_of(points);
+    double ns = training_bound_ns(bound, &spec, &RATES);
+    if (isnan(expected_ns))
+        assert_true(isnan(ns));
+    else
+        assert_true(fabs(ns / expected_ns - 1) < 1e-12);
+    case_free(&spec);
+}
+
+/* 4 M of 5 M points train: 32 MB, which fit into the L2; 320 MB do not; 32 KB need no second block.
+ */
+static void bounds_are_bytes_over_rates(void **state) {
+    (void)state;
+    assert_bound(5000000, BOUND_DRAM, 200 * 32e6 / 5e12 * 1e9);
+    assert_bound(5000000, BOUND_L2, 200 * 32e6 / 10e12 * 1e9);
+    assert_bound(5000000, BOUND_BARRIER, 200e3);
+    assert_bound(5000000, BOUND_ONCE, 32e6 / 5e12 * 1e9);
+    assert_bound(50000000, BOUND_L2, NAN);
+    assert_bound(50000000, BOUND_BARRIER, 200e3);
+    assert_bound(5000, BOUND_BARRIER, NAN);
+}
+
+static void assert_arithmetic(training_bound_t bound, const device_rates_t *rates,
+                              const char *expected) {
+    case_t spec = case_of(5000000);
+    char *text = training_bound_arithmetic(bound, &spec, rates);
+    if (expected == NULL)
+        assert_null(text);
+    else
+        assert_string_equal(text, expected);
+    free(text);
+    case_free(&spec);
+}
+
+static void arithmetic_can_be_checked_by_hand(void **state) {
+    (void)state;
+    device_rates_t copy_alone = {.dram_bytes_per_s = 4e12,
+                                 .dram_read_bytes_per_s = NAN,
+                                 .l2_bytes_per_s = NAN,
+                                 .l2_bytes = 50e6,
+                                 .barrier_ns = NAN};
+    assert_arithmetic(BOUND_DRAM, &RATES,
+                      "8 B × 4,000,000 × 200 epochs = 6.40 GB, / 5.00 TB/s = 1.28 ms");
+    assert_arithmetic(BOUND_L2, &RATES,
+                      "8 B × 4,000,000 × 200 epochs = 6.40 GB, / 10.0 TB/s = 640 µs");
+    assert_arithmetic(BOUND_BARRIER, &RATES, "200 epochs × 1.00 µs = 200 µs");
+    assert_arithmetic(BOUND_ONCE, &RATES, "8 B × 4,000,000 = 32.0 MB, / 5.00 TB/s = 6.40 µs");
+    assert_arithmetic(BOUND_ONCE, &copy_alone, "8 B × 4,000,000 = 32.0 MB, / 4.00 TB/s = 8.00 µs");
+    assert_arithmetic(BOUND_L2, &copy_alone, NULL);
+    assert_arithmetic(BOUND_BARRIER, &copy_alone, NULL);
+}
+
+static void add_gauge(run_record_t *run, const char *variant, int64_t bytes, const char *phase,
+                      double ns) {
+    case_t spec = {.id = mem_format("device/cuda/%s", variant),
+                   .workload = mem_text("device"),
+                   .engine = mem_text("cuda"),
+                   .variant = mem_text(variant)};
+    case_add_param(&spec, "bytes", &(value_t){.kind = VALUE_INT, .integer = bytes});
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    add_phase(&result, phase, ns);
+    mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+    run->cases[run->n_cases++] = result;
+}
+
+/* A run's own cases have the word; its head tells the rest. */
+static void rates_are_the_runs(void **state) {
+    (void)state;
+    run_record_t run = {0};
+    environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
+    environment_set_number(&run.environment, "measured.copy_bytes_per_s", 1e12);
+    environment_set_number(&run.environment, "measured.grid_barrier_ns", 1234);
+    add_gauge(&run, "copy", 1000000000, "kernel", 500e3);
+    add_gauge(&run, "01_read", 10000000, "kernel", 1e3);
+    add_gauge(&run, "01_read", 1000000000, "kernel", 200e3);
+    device_rates_t rates = plot_device_rates(&run);
+    assert_true(fabs(rates.dram_bytes_per_s / 4e12 - 1) < 1e-9);
+    assert_true(fabs(rates.l2_bytes_per_s / 10e12 - 1) < 1e-9);
+    assert_true(fabs(rates.dram_read_bytes_per_s / 5e12 - 1) < 1e-9);
+    assert_true(rates.barrier_ns == 1234);
+    add_gauge(&run, "02_barrier", 1, "barrier", 980);
+    assert_true(fabs(plot_device_rates(&run).barrier_ns / 980 - 1) < 1e-9);
+    run_free(&run);
+}
+
+#define RUNG(variant, points, ns)                                                                  \
+    {                                                                                              \
+        "cuda", "cuda", variant, points, 200, CASE_OK, NULL, {                                     \
+            {"train_device", ns}, {                                                                \
+                "train", 2 * (ns)                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* The run of a device of which only the copy rate and the barrier are known. */
+static void load_ladder(world_t *world) {
+    LOAD_TRAININGS(world, RUNG("02_fused", 5000, 1e6), RUNG("02_fused", 5000000, 3e6),
+                   RUNG("06_persistent", 5000000, 0.5e6),
+                   {"cuda",
+                    "cuda",
+                    "07_sums",
+                    5000000,
+                    200,
+                    CASE_OK,
+                    "{\"algorithmic\":true}",
+                    {{"train_device", 20e3}}});
+    environment_t *environment = &world->source.run.environment;
+    environment_set_number(environment, "measured.copy_bytes_per_s", 4e12);
+    environment_set_number(environment, "measured.grid_barrier_ns", 1000);
+}
+
+static void ladder_has_a_line_for_each_known_bound(void **state) {
+    world_t *world = *state;
+    load_ladder(world);
+    drawing_t drawing = {0};
+    assert_drawn(chart_ladder(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "\"limit: every epoch from DRAM\"\n5000 1.6\n5000000 1600\n");
+    assert_has(table, "\"limit: a grid barrier an epoch\"\n5000 NaN\n5000000 200\n");
+    assert_has(table, "\"limit: read once from DRAM\"\n5000 0.008\n5000000 8\n");
+    assert_lacks(table, "L2");
+    assert_true(text_list_has(&drawing.numbers, "n_limits=3"));
+    assert_true(text_list_has(&drawing.numbers, "note_lines=4"));
+    assert_has(drawing.note, "phase train_device");
+    assert_has(drawing.note, "\nlimit at points 5 M, every epoch from DRAM: 8 B × 4,000,000 × 200 "
+                             "epochs = 6.40 GB, / 4.00 TB/s = 1.60 ms\n");
+    drawing_free(&drawing);
+}
+
+/* Bounds far below the bars are told in words; a row for the L2, of which nothing is known, would
+ * be empty. */
+static void panels_have_rows_for_bounds(void **state) {
+    world_t *world = *state;
+    load_ladder(world);
+    drawing_t drawing = {0};
+    assert_drawn(chart_ladder_batch(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "\n0 16 \"02_fused\" 0\n1 16 \"06_persistent\" 0\n2 16 \"07_sums\" 0\n"
+                      "4 16 \"every epoch from DRAM\" 1\n5 16 \"a grid barrier an epoch\" 1\n"
+                      "6 16 \"read once from DRAM\" 1\n");
+    assert_has(table, "\n0 \"points 5 k\" 1.6 4\n0 \"\" 0.008 6\n");
+    assert_has(table, "\n1 \"points 5 M\" 1600 4\n1 \"\" 200 5\n1 \"\" 8 6\n");
+    assert_has(table, "\"500 µs, 2.50 µs\" 6 0\n"); /* and an epoch's share … */
+    assert_has(table, "\"20.0 µs\" 7 0\n");         /* … where there is one */
+    assert_has(table, "5 NaN 200 200 \"200 µs\" 0 0\n");
+    assert_true(text_list_has(&drawing.numbers, "n_rows=7"));
+    assert_true(text_list_has(&drawing.numbers, "lows='10.000000000 1.000000000'"));
+    drawing_free(&drawing);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_are_bytes_over_rates),
+        cmocka_unit_test(arithmetic_can_be_checked_by_hand),
+        cmocka_unit_test(rates_are_the_runs),
+        WITH_FOLDER(ladder_has_a_line_for_each_known_bound),
+        WITH_FOLDER(panels_have_rows_for_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

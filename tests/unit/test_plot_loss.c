@@ -1,0 +1,149 @@
+/* Losses over a training: which size is shown, what the others are held against, and what is said
+ * about how far they are from it. */
+#include "planted_training.h"
+
+#include "plot_curve.h"
+
+#define TRAIN                                                                                      \
+    {                                                                                              \
+        { "train", 1e6 }                                                                           \
+    }
+
+static case_result_t with_results(const char *json) {
+    case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cpu")};
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    result.results_json = mem_text(json);
+    return result;
+}
+
+static void curves_are_read_from_results(void **state) {
+    (void)state;
+    case_result_t result = with_results("{\"loss\": [[0, 4], [10, 2.5], [20, 1]], \"w\": 3}");
+    curve_t curve = curve_of(&result, "loss");
+    assert_int_equal(curve.n, 3);
+    assert_true(curve_at(&curve, 10) == 2.5 && curve_at(&curve, 20) == 1);
+    assert_true(isnan(curve_at(&curve, 15)) && isnan(curve_at(&curve, 30)));
+    curve_t none = curve_of(&result, "accuracy");
+    assert_int_equal(none.n, 0);
+    curve_free(&none);
+    curve_free(&curve);
+    result.status = CASE_WRONG;
+    curve = curve_of(&result, "loss");
+    assert_int_equal(curve.n, 0);
+    curve_free(&curve);
+    result_free(&result);
+}
+
+/* As far as it can be followed: anybody may have written the file. */
+static void what_is_no_curve_ends_it(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        size_t n;
+    } CASES[] = {
+        {"{\"loss\": 3}", 0},
+        {"{\"loss\": [[0, 1], [10, null], [20, 1]]}", 1},
+        {"{\"loss\": [[0, 1], [10]]}", 1},
+        {"{\"loss\": [[0, 1], [10, 1], [10, 2]]}", 2},
+        {"{\"loss\": [\"a\", 1]}", 0},
+        {"[1]", 0},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_result_t result = with_results(CASES[i].json);
+        curve_t curve = curve_of(&result, "loss");
+        assert_int_equal(curve.n, CASES[i].n);
+        curve_free(&curve);
+        result_free(&result);
+    }
+}
+
+static void differences_are_relative(void **state) {
+    (void)state;
+    curve_t curve = {(double[]){0, 5, 10, 20}, (double[]){2.2, 7, 0.9, 3}, 4};
+    curve_t reference = {(double[]){0, 10, 20}, (double[]){2, 1, 0}, 3};
+    assert_true(fabs(curve_difference(&curve, 0, &reference) - 0.1) < 1e-12);
+    assert_true(isnan(curve_difference(&curve, 1, &reference))); /* kept by one of them */
+    assert_true(fabs(curve_difference(&curve, 2, &reference) - 0.1) < 1e-12);
+    assert_true(isnan(curve_difference(&curve, 3, &reference))); /* nothing to be relative to */
+}
+
+static void losses_are_held_against_the_oracle(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(
+        world,
+        {"cuda", "cuda", "05_graph", 5000, 200, CASE_OK, "{\"loss\": [[0, 5], [10, 1.5]]}", TRAIN},
+        {"cuda", "cuda", "05_graph", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
+        {"cuda", "cuda", "06_wrong", 50000, 200, CASE_WRONG, "{\"loss\": [[0, 99], [10, 9]]}",
+         TRAIN},
+        {"pytorch", "cuda", "eager", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.000002]]}",
+         TRAIN},
+        {"cpu", "cpu", "ref", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
+        {"cuda", "cuda", "05_graph", 500000, 200, CASE_OK, "{\"loss\": [[0, 7], [10, 2]]}", TRAIN});
+    drawing_t drawing = {0};
+    assert_drawn(chart_loss(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "step \"CUDA 05_graph (equal)\" difference mark\n0 4 0 1\n10 2 0 0\n");
+    assert_has(table,
+               "step \"PyTorch eager (1.0e-6)\" difference mark\n0 4 0 0\n10 2.000002 1e-06");
+    assert_has(table, "\"C on the CPU, ref: the reference\" difference mark\n0 4 NaN");
+    assert_lacks(table, "99");
+    assert_has(drawing.note, "points 50 k");
+    assert_has(drawing.note, "reference: C on the CPU, ref, in float64");
+    assert_true(text_list_has(&drawing.numbers, "any_equal=1"));
+    assert_true(text_list_has(&drawing.numbers, "in_epochs=1"));
+    assert_true(text_list_has(&drawing.numbers, "last_step=10"));
+    drawing_free(&drawing);
+}
+
+static void without_an_oracle_the_note_says_so(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(
+        world,
+        {"cuda", "cuda", "05_graph", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
+        {"pytorch", "cuda", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.2]]}", TRAIN},
+        {"pytorch", "cpu", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.5]]}", TRAIN},
+        {"cpu", "cpu", "ref", 5000, 200, CASE_OK, NULL, TRAIN});
+    drawing_t drawing = {0};
+    assert_drawn(chart_loss(world->data, &drawing));
+    assert_has(drawing.note,
+               "reference: PyTorch on the CPU, eager; no float64 oracle at this size");
+    assert_has(table_of(&drawing), "\"CUDA 05_graph (2.0e-1)\"");
+    drawing_free(&drawing);
+}
+
+/* What comes behind a fall by far is drawn a second time. */
+static void a_steep_start_gets_an_inset(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(world,
+                   {"cpu", "cpu", "ref", 5000, 200, CASE_OK,
+                    "{\"loss\": [[0, 48], [10, 0.0819], [20, 0.0815], [30, 0.0814]]}", TRAIN});
+    drawing_t drawing = {0};
+    assert_drawn(chart_loss(world->data, &drawing));
+    assert_true(text_list_has(&drawing.numbers, "inset=1"));
+    assert_true(text_list_has(&drawing.numbers, "inset_from=10"));
+    drawing_free(&drawing);
+}
+
+static void without_a_curve_there_is_no_chart(void **state) {
+    world_t *world = *state;
+    LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
+    drawing_t drawing = {0};
+    char *why = chart_loss(world->data, &drawing);
+    assert_string_equal(why, "no case keeps its loss over the training");
+    free(why);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(curves_are_read_from_results),
+        cmocka_unit_test(what_is_no_curve_ends_it),
+        cmocka_unit_test(differences_are_relative),
+        WITH_FOLDER(losses_are_held_against_the_oracle),
+        WITH_FOLDER(without_an_oracle_the_note_says_so),
+        WITH_FOLDER(a_steep_start_gets_an_inset),
+        WITH_FOLDER(without_a_curve_there_is_no_chart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* Charts against size: what stands on their axes, and how fast who is against PyTorch's best. */
+#include "planted_plot.h"
+
+#include "ground/units.h"
+
+#define TRAINING .workload = "linreg_train", .epochs = 200
+
+/* host_to_host, half of the total: CUDA 1 and 2 ms, the other algorithm 0.1 ms, PyTorch at its best
+ * 100 and 40 ms, on the CPU 50 ms, C 200 ms. */
+static const planted_t TRAININGS[] = {
+    {"cuda", "cuda", "05_graph", NULL, 5000, 4e6, 4e6, CASE_OK, .limit_ns = 10e3, TRAINING},
+    {"cuda", "cuda", "05_graph", NULL, 5000000, 8e6, 8e6, CASE_OK, .limit_ns = 20e3, TRAINING},
+    {"cuda", "cuda", "06_persistent", NULL, 5000, 2e6, 2e6, CASE_OK, .limit_ns = 10e3, TRAINING},
+    {"cuda", "cuda", "06_persistent", NULL, 5000000, 4e6, 4e6, CASE_OK, .limit_ns = 20e3, TRAINING},
+    {"cuda", "cuda", "07_sums", NULL, 5000, 2e5, 2e5, CASE_OK, TRAINING, .algorithmic = true},
+    {"cuda", "cuda", "07_sums", NULL, 5000000, 2e5, 2e5, CASE_OK, TRAINING, .algorithmic = true},
+    {"pytorch", "cuda", "eager", NULL, 5000, 200e6, 1e6, CASE_OK, TRAINING},
+    {"pytorch", "cuda", "eager", NULL, 5000000, 90e6, 1e6, CASE_OK, TRAINING},
+    {"pytorch", "cuda", "graph", NULL, 5000, 300e6, 1e6, CASE_OK, TRAINING},
+    {"pytorch", "cuda", "graph", NULL, 5000000, 80e6, 1e6, CASE_OK, TRAINING},
+    {"pytorch", "cpu", "eager", NULL, 5000, 100e6, 1e6, CASE_OK, TRAINING},
+    {"cpu", "cpu", "ref", NULL, 5000, 1e6, 1e6, CASE_OK, TRAINING},
+    {"cpu", "cpu", "omp", NULL, 5000, 400e6, 1e6, CASE_OK, TRAINING},
+    {"cpu", "cpu", "omp", NULL, 5000000, 400e6, 1e6, CASE_WRONG, TRAINING},
+};
+enum { N_TRAININGS = sizeof TRAININGS / sizeof *TRAININGS };
+
+static void sizes_read_as_on_an_axis(void **state) {
+    (void)state;
+    static const struct {
+        int64_t size;
+        const char *text;
+    } EXPECTED[] = {{1, "1"},          {512, "512"},     {1000, "1000"},      {1024, "2¹⁰"},
+                    {1 << 28, "2²⁸"},  {4999, "4999"},   {5000, "5 k"},       {123457, "123457"},
+                    {500000, "500 k"}, {5000000, "5 M"}, {1250000, "1.25 M"}, {1234000, "1234 k"},
+                    {50000000, "50 M"}};
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+        char text[UNITS_TEXT];
+        assert_string_equal(chart_size_text(text, EXPECTED[i].size), EXPECTED[i].text);
+    }
+}
+
+static void assert_ticks(int64_t *sizes, size_t n, const char *base, const char *ticks) {
+    drawing_t drawing;
+    drawing_init(&drawing, "lines");
+    plot_data_t data = {.sizes = sizes, .n_sizes = n};
+    chart_size_axis(&drawing, &data);
+    char *numbers = text_list_join(&drawing.numbers, "; ");
+    assert_has(numbers, base);
+    assert_has(numbers, ticks);
+    free(numbers);
+    drawing_free(&drawing);
+}
+
+#define ASSERT_TICKS(base, ticks, ...)                                                             \
+    assert_ticks((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),     \
+                 base, ticks)
+
+static void ticks_are_the_sizes_that_were_chosen_round(void **state) {
+    (void)state;
+    ASSERT_TICKS("size_base=10", "size_ticks='5000.000000000 50000.000000000 500000.000000000'",
+                 4999, 5000, 50000, 123457, 500000);
+    ASSERT_TICKS("size_base=2", "size_ticks='1.000000000 2.000000000 4.000000000'", 1, 2, 3, 4);
+    ASSERT_TICKS("size_base=10",
+                 "size_ticks='1000.000000000 10000.000000000 100000.000000000 1000000.000000000'",
+                 4999, 123457);
+}
+
+static void every_contender_has_a_line_against_size(void **state) {
+    world_t *world = *state;
+    load_cases(world, TRAININGS, N_TRAININGS);
+    drawing_t drawing = {0};
+    assert_drawn(chart_times(world->data, &drawing));
+    assert_string_equal(drawing.title, "Time against data-set size");
+    const char *table = table_of(&drawing);
+    assert_has(table, "size \"CUDA 05_graph\" low");
+    assert_has(table, "size \"CUDA 07_sums (algorithmic)\" low");
+    assert_has(table, "size \"PyTorch, the fastest at each data-set size\" low");
+    assert_has(table, "\n5000 100000 ");
+    assert_has(table, "\n5000000 40000 ");
+    assert_lacks(table, "ref");
+    assert_has(table, "least that the hardware allows (dram)");
+    char *numbers = text_list_join(&drawing.numbers, "; ");
+    assert_has(numbers, "thin='9 12'");
+    assert_has(numbers, "thick='34'");
+    assert_has(numbers, "dashed='7'");
+    free(numbers);
+    drawing_free(&drawing);
+}
+
+static void speed_is_against_the_best_of_pytorch(void **state) {
+    world_t *world = *state;
+    load_cases(world, TRAININGS, N_TRAININGS);
+    drawing_t drawing = {0};
+    assert_drawn(chart_speed(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "size \"CUDA 06_persistent (the fastest of its side)\" text place\n"
+                      "5000 100 \"100×\" 1\n5000000 20 \"20×\" 1\n");
+    assert_has(table, "C on the CPU, omp (the fastest of its side)\" text place\n"
+                      "5000 0.5 \"0.50×\" ");
+    assert_has(table, "5000 2 \"2.00×\" "); /* PyTorch on the CPU */
+    assert_lacks(table, "07_sums");
+    assert_has(drawing.note, "PyTorch's best: its fastest mode on the GPU at each data-set size");
+    assert_true(text_list_has(&drawing.numbers, "logarithmic=1"));
+    drawing_free(&drawing);
+}
+
+/* From 0.5 to 2 there is no need for a logarithmic axis. */
+static void a_small_range_is_linear(void **state) {
+    static const planted_t CASES[] = {
+        {"pytorch", "cpu", "eager", NULL, 5000, 2e6, 2e6, CASE_OK, TRAINING},
+        {"pytorch", "cpu", "eager", NULL, 50000, 2e6, 2e6, CASE_OK, TRAINING},
+        {"cpu", "cpu", "omp", NULL, 5000, 1e6, 1e6, CASE_OK, TRAINING},
+        {"cpu", "cpu", "omp", NULL, 50000, 4e6, 4e6, CASE_OK, TRAINING},
+    };
+    world_t *world = *state;
+    load_cases(world, CASES, 4);
+    drawing_t drawing = {0};
+    assert_drawn(chart_speed(world->data, &drawing));
+    assert_has(table_of(&drawing), "5000 2 \"2.00×\" 1\n50000 0.5 \"0.50×\" 1\n");
+    assert_has(drawing.note, "PyTorch's best: eager, on the CPU");
+    assert_true(text_list_has(&drawing.numbers, "logarithmic=0"));
+    assert_true(text_list_has(&drawing.numbers, "y_low=0"));
+    drawing_free(&drawing);
+}
+
+static void not_drawn(char *why, const char *expected) {
+    assert_non_null(why);
+    assert_string_equal(why, expected);
+    free(why);
+}
+
+static void one_size_is_no_chart_against_size(void **state) {
+    world_t *world = *state;
+    drawing_t drawing = {0};
+    load_cases(world, TRAININGS, 1);
+    not_drawn(chart_times(world->data, &drawing), "the cases are all of one data-set size");
+    not_drawn(chart_speed(world->data, &drawing), "the cases are all of one data-set size");
+}
+
+static void without_pytorch_there_is_no_relative_speed(void **state) {
+    world_t *world = *state;
+    drawing_t drawing = {0};
+    load_cases(world, TRAININGS, 4);
+    not_drawn(chart_speed(world->data, &drawing), "no case of PyTorch has a time to compare with");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_read_as_on_an_axis),
+        cmocka_unit_test(ticks_are_the_sizes_that_were_chosen_round),
+        WITH_FOLDER(every_contender_has_a_line_against_size),
+        WITH_FOLDER(speed_is_against_the_best_of_pytorch),
+        WITH_FOLDER(a_small_range_is_linear),
+        WITH_FOLDER(one_size_is_no_chart_against_size),
+        WITH_FOLDER(without_pytorch_there_is_no_relative_speed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
