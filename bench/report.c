@@ -12,10 +12,11 @@
 /* What a workload has of its own; a workload that is not here gets the sections that all have. */
 static const struct workload_pages {
     const char *name;
-    void (*findings)(const page_t *page, const family_t *family);
-    void (*tables)(const page_t *page, const family_t *family);
+    void (*findings)(const page_t *page, const family_list_t *families);
+    void (*tables)(const page_t *page, const family_list_t *families);
 } WORKLOADS[] = {
     {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
+    {"linreg_train", training_findings, training_tables},
 };
 
 static const struct workload_pages *pages_of(const char *workload) {
@@ -97,44 +98,23 @@ static void section_findings(const page_t *page, const part_list_t *parts) {
               page->out);
     for (size_t p = 0; p < parts->n; p++) {
         const part_t *part = &parts->items[p];
-        for (size_t i = 0; i < part->families.n; i++)
-            part->pages->findings(page, &part->families.items[i]);
+        if (part->pages != NULL)
+            part->pages->findings(page, &part->families);
     }
 }
 
 static void section_workload(const page_t *page, const part_t *part) {
     char *name = markdown_text(part->workload);
     page_heading(page, 2, name);
-    for (size_t i = 0; i < part->families.n; i++)
-        part->pages->tables(page, &part->families.items[i]);
-    if (part->families.n == 0)
+    if (part->families.n > 0)
+        part->pages->tables(page, &part->families);
+    else
         plain_tables(page, part->workload);
     section_once(page, part->workload);
     section_checks(page, part->workload);
     section_resources(page, part->workload);
+    section_charts_of(page, part->workload);
     free(name);
-}
-
-static void section_charts(const page_t *page) {
-    char *parent = fs_join(page->root, "plots"), *folder = fs_join(parent, page->run->name);
-    text_list_t names = {0};
-    error_t none = ERROR_INIT; /* no folder is no charts */
-    if (fs_is_folder(folder) && fs_list(folder, ".svg", &names, &none) == STATUS_OK &&
-        names.n > 0) {
-        page_heading(page, 2, "Charts");
-        for (size_t i = 0; i < names.n; i++) {
-            char *path = fs_join(folder, names.items[i]), *link = page_link(page, path);
-            char *stem = fs_stem(names.items[i]), *alt = markdown_text(stem);
-            fprintf(page->out, "![%s](%s)\n\n", alt, link);
-            free(path);
-            free(link);
-            free(stem);
-            free(alt);
-        }
-    }
-    text_list_free(&names);
-    free(folder);
-    free(parent);
 }
 
 /* The run without its cold starts, which answer another question than all else here. Cases are
@@ -255,7 +235,7 @@ status_t report_write(const report_options_t *options, error_t *err) {
 }
 
 /* "no case has a time (29 skipped)". */
-static void print_without_times(FILE *out, const family_size_t *size) {
+static void print_without_times(FILE *out, const family_count_t *size) {
     text_list_t counts = {0};
     for (size_t s = 0; s <= CASE_THROTTLED; s++)
         if (size->statuses[s] > 0)
@@ -268,7 +248,7 @@ static void print_without_times(FILE *out, const family_size_t *size) {
 }
 
 static void print_headline(FILE *out, const family_t *family) {
-    family_size_t size = family_size(family);
+    family_count_t size = family_count(family);
     fprintf(out, "%s%s %s, %s", ftell(out) > 0 ? "\n" : "", family->workload, family->key,
             family->side->place);
     if (size.timed == 0) {

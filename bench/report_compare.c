@@ -1,6 +1,7 @@
 #include "report_compare.h"
 
 #include "ground/memory.h"
+#include "workloads/workload.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -11,9 +12,11 @@
  * fixed so that a report is the same each time it is made. */
 enum { RESAMPLES = 1000, RESAMPLING_SEED = 1 };
 
+enum { SIDE_GPU, SIDE_CPU };
 static const side_t SIDES[] = {
-    {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
-    {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU", .oracle = "ref"},
+    [SIDE_GPU] = {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
+    [SIDE_CPU] =
+        {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU", .oracle = "ref"},
 };
 
 static const phase_t *timed_phase(const case_result_t *result, const char *name) {
@@ -52,15 +55,34 @@ duel_t duel_make(const case_result_t *ours, const char *our_phase, const case_re
     return duel;
 }
 
-/* Everything that must be equal for two cases to do the same work, but for the batch. */
+/* A workload that this version does not know is read as mlp_infer is. */
+static const char *size_param_of(const char *workload) {
+    const workload_t *known = workload_find(workload);
+    return known != NULL && known->size_param != NULL ? known->size_param : "batch";
+}
+
+/* The size that the published study of the workload is about. */
+static int64_t told_size_of(const char *size_param) {
+    static const struct {
+        const char *param;
+        int64_t size;
+    } TOLD[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}};
+    for (size_t i = 0; i < sizeof TOLD / sizeof *TOLD; i++)
+        if (strcmp(TOLD[i].param, size_param) == 0)
+            return TOLD[i].size;
+    return -1;
+}
+
+/* Everything that must be equal for two cases to do the same work, but for the size. */
 static char *family_key(const case_t *spec) {
+    const char *size_param = size_param_of(spec->workload);
     text_list_t parts = {0};
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
         char *value = value_text(&spec->params[i].value);
         if (strcmp(name, "layers") == 0)
             text_list_add(&parts, value);
-        else if (strcmp(name, "batch") != 0)
+        else if (strcmp(name, size_param) != 0)
             text_list_add_format(&parts, "%s=%s", name, value);
         free(value);
     }
@@ -91,14 +113,17 @@ static bool on_any_side(const side_t *side, const case_t *spec) {
            on_side(side, spec, PARTY_OTHERS);
 }
 
-bool family_has(const family_t *family, const case_result_t *result, party_t party) {
-    if (strcmp(result->spec.workload, family->workload) != 0 ||
-        !on_side(family->side, &result->spec, party))
+bool family_shares_work(const family_t *family, const case_t *spec) {
+    if (strcmp(spec->workload, family->workload) != 0)
         return false;
-    char *key = family_key(&result->spec);
+    char *key = family_key(spec);
     bool same = strcmp(key, family->key) == 0;
     free(key);
     return same;
+}
+
+bool family_has(const family_t *family, const case_result_t *result, party_t party) {
+    return on_side(family->side, &result->spec, party) && family_shares_work(family, &result->spec);
 }
 
 static bool family_has_any(const family_t *family, const case_result_t *result) {
@@ -106,8 +131,8 @@ static bool family_has_any(const family_t *family, const case_result_t *result) 
            family_has(family, result, PARTY_OTHERS);
 }
 
-family_size_t family_size(const family_t *family) {
-    family_size_t size = {0};
+family_count_t family_count(const family_t *family) {
+    family_count_t size = {0};
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (!family_has_any(family, result))
@@ -119,14 +144,18 @@ family_size_t family_size(const family_t *family) {
     return size;
 }
 
-const case_result_t *family_fastest(const family_t *family, int64_t batch, party_t party,
+int64_t size_of_case(const family_t *family, const case_t *spec) {
+    return case_param_int(spec, family->size_param, -1);
+}
+
+const case_result_t *family_fastest(const family_t *family, int64_t size, party_t party,
                                     const char *phase) {
     const case_result_t *fastest = NULL;
     double least_ns = INFINITY;
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        if (case_param_int(&result->spec, "batch", -1) != batch ||
-            !family_has(family, result, party))
+        if (size_of_case(family, &result->spec) != size || !family_has(family, result, party) ||
+            result_is_algorithmic(result))
             continue;
         const phase_t *timed = timed_phase(result, phase);
         if (timed != NULL && timed->summary.median < least_ns) {
@@ -137,12 +166,12 @@ const case_result_t *family_fastest(const family_t *family, int64_t batch, party
     return fastest;
 }
 
-/* The case of rung 01 in the study's set-up, or of PyTorch eager, at a batch. */
-static const case_result_t *fixed_case(const family_t *family, int64_t batch, party_t party,
+/* The case of rung 01 in the study's set-up, or of PyTorch eager, at a size. */
+static const case_result_t *fixed_case(const family_t *family, int64_t size, party_t party,
                                        const char *variant) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        if (case_param_int(&result->spec, "batch", -1) == batch &&
+        if (size_of_case(family, &result->spec) == size &&
             fnmatch(variant, result->spec.variant, 0) == 0 && family_has(family, result, party) &&
             (party == PARTY_PYTORCH || results_is_study_setup(&result->spec)))
             return result;
@@ -174,22 +203,32 @@ static const char *headline_phase(const family_t *family) {
     return ours && theirs ? "host_to_host" : "total";
 }
 
-static void fill_row(const family_t *family, batch_row_t *row) {
+static void fill_row(const family_t *family, size_row_t *row) {
     bool gpu = strcmp(family->side->device, "cuda") == 0;
-    row->best = family_fastest(family, row->batch, PARTY_OURS, family->phase);
-    row->fastest = family_fastest(family, row->batch, PARTY_PYTORCH, family->phase);
-    row->other = family_fastest(family, row->batch, PARTY_OTHERS, family->phase);
-    row->study = gpu ? fixed_case(family, row->batch, PARTY_OURS, "01_*") : NULL;
-    row->eager = fixed_case(family, row->batch, PARTY_PYTORCH, "eager");
+    row->best = family_fastest(family, row->size, PARTY_OURS, family->phase);
+    row->fastest = family_fastest(family, row->size, PARTY_PYTORCH, family->phase);
+    row->other = family_fastest(family, row->size, PARTY_OTHERS, family->phase);
+    row->study = gpu ? fixed_case(family, row->size, PARTY_OURS, "01_*") : NULL;
+    row->eager = fixed_case(family, row->size, PARTY_PYTORCH, "eager");
     row->headline = duel_make(row->best, family->phase, row->fastest, family->phase);
     row->against_eager = duel_make(row->best, family->phase, row->eager, family->phase);
     row->against_other = duel_make(row->best, family->phase, row->other, family->phase);
     row->against_study = duel_make(row->best, family->phase, row->study, family->phase);
+    if (gpu) {
+        /* The same work on the other device. */
+        family_t host = *family;
+        host.side = &SIDES[SIDE_CPU];
+        row->host = family_fastest(&host, row->size, PARTY_OURS, family->phase);
+        row->host_pytorch = family_fastest(&host, row->size, PARTY_PYTORCH, family->phase);
+    }
+    row->against_host = duel_make(row->best, family->phase, row->host, family->phase);
+    row->against_host_pytorch =
+        duel_make(row->best, family->phase, row->host_pytorch, family->phase);
     row->study_total = duel_make(row->study, "total", row->eager, "total");
 }
 
-static int by_batch(const void *a, const void *b) {
-    int64_t x = ((const batch_row_t *)a)->batch, y = ((const batch_row_t *)b)->batch;
+static int by_size(const void *a, const void *b) {
+    int64_t x = ((const size_row_t *)a)->size, y = ((const size_row_t *)b)->size;
     return (x > y) - (x < y);
 }
 
@@ -197,26 +236,30 @@ static void fill_rows(family_t *family) {
     size_t capacity = 0;
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        int64_t batch = case_param_int(&result->spec, "batch", -1);
+        int64_t size = size_of_case(family, &result->spec);
         if (!family_has_any(family, result))
             continue;
         size_t known = 0;
-        while (known < family->n_rows && family->rows[known].batch != batch)
+        while (known < family->n_rows && family->rows[known].size != size)
             known++;
         if (known < family->n_rows)
             continue;
         mem_grow(&family->rows, family->n_rows, &capacity, sizeof *family->rows);
-        family->rows[family->n_rows++] = (batch_row_t){.batch = batch};
+        family->rows[family->n_rows++] = (size_row_t){.size = size};
     }
-    qsort(family->rows, family->n_rows, sizeof *family->rows, by_batch);
+    qsort(family->rows, family->n_rows, sizeof *family->rows, by_size);
     for (size_t i = 0; i < family->n_rows; i++)
         fill_row(family, &family->rows[i]);
 }
 
 static void add_family(family_list_t *list, const run_record_t *run, const side_t *side,
                        const case_t *spec) {
-    family_t family = {
-        .run = run, .side = side, .workload = spec->workload, .key = family_key(spec)};
+    family_t family = {.run = run,
+                       .side = side,
+                       .workload = spec->workload,
+                       .size_param = size_param_of(spec->workload),
+                       .key = family_key(spec)};
+    family.told_size = told_size_of(family.size_param);
     for (size_t i = 0; i < list->n; i++)
         if (list->items[i].side == side && strcmp(list->items[i].key, family.key) == 0) {
             free(family.key);
@@ -259,25 +302,25 @@ crossover_t find_crossover(const family_t *family, duel_of_t duel_of) {
         if (leader != VERDICT_NONE && verdict != leader) {
             found.n_changes++;
             found.last_before = since;
-            found.first_after = family->rows[i].batch;
+            found.first_after = family->rows[i].size;
             found.before = leader;
             found.after = verdict;
         }
         leader = verdict;
-        since = family->rows[i].batch;
+        since = family->rows[i].size;
     }
     return found;
 }
 
-size_t key_rows(const family_t *family, bool (*fits)(const batch_row_t *row),
-                const batch_row_t *rows[3]) {
-    const batch_row_t **fitting = mem_zeroed(family->n_rows + 1, sizeof *fitting);
+size_t key_rows(const family_t *family, bool (*fits)(const size_row_t *row),
+                const size_row_t *rows[3]) {
+    const size_row_t **fitting = mem_zeroed(family->n_rows + 1, sizeof *fitting);
     size_t n = 0, middle = 0;
     for (size_t i = 0; i < family->n_rows; i++)
         if (fits(&family->rows[i]))
             fitting[n++] = &family->rows[i];
     for (size_t i = 0; i < n; i++)
-        if (fitting[i]->batch == 64)
+        if (fitting[i]->size == family->told_size)
             middle = i;
     if (middle == 0)
         middle = n / 2;

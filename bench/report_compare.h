@@ -1,5 +1,6 @@
 /* What the report says is decided here, apart from how it is said: which cases face each other at
- * each batch, by how much one is faster, and whether the data carry that. */
+ * each size, by how much one is faster, and whether the data carry that. The size is the batch, the
+ * number of points, …: whatever the workload's descriptor names (size_param). */
 #ifndef BENCH_REPORT_COMPARE_H
 #define BENCH_REPORT_COMPARE_H
 
@@ -37,30 +38,37 @@ typedef struct side {
 /* Who a case of a family belongs to. Others are workers that are neither ours nor PyTorch's. */
 typedef enum party { PARTY_OURS, PARTY_PYTORCH, PARTY_OTHERS } party_t;
 
-/* The contenders at one batch. `best`, `fastest` and `other` are ok and have the family's phase, or
- * are NULL; `study` and `eager` are there whatever became of them. */
+/* The contenders at one size. `best`, `fastest`, `other` and those of the host are ok, have the
+ * family's phase and are no other algorithm (result_is_algorithmic()), or are NULL; `study` and
+ * `eager` are there whatever became of them. */
 typedef struct batch_row {
-    int64_t batch;
+    int64_t size;
     const case_result_t *best;    /* our fastest */
     const case_result_t *study;   /* rung 01 in the study's set-up */
     const case_result_t *eager;   /* PyTorch eager */
     const case_result_t *fastest; /* PyTorch's fastest mode */
     const case_result_t *other;   /* the fastest of the others */
-    duel_t headline;              /* best against fastest */
-    duel_t against_eager;         /* best against eager */
-    duel_t against_other;         /* best against other */
-    duel_t against_study;         /* best against study, which stands as "theirs" */
-    duel_t study_total;           /* study against eager, `total`: what the study compared */
-} batch_row_t;
+    /* The same work on the host: the fastest in C and of PyTorch. NULL in a family of the CPU. */
+    const case_result_t *host, *host_pytorch;
+    duel_t headline;             /* best against fastest */
+    duel_t against_eager;        /* best against eager */
+    duel_t against_other;        /* best against other */
+    duel_t against_study;        /* best against study, which stands as "theirs" */
+    duel_t against_host;         /* best against host */
+    duel_t against_host_pytorch; /* best against host_pytorch */
+    duel_t study_total;          /* study against eager, `total`: what the study compared */
+} size_row_t;
 
-/* Cases of one workload that differ only in batch, contender and technique, on one side. */
+/* Cases of one workload that differ only in size, contender and technique, on one side. */
 typedef struct family {
     const run_record_t *run;
     const side_t *side;
-    const char *workload; /* borrowed */
-    char *key;            /* "4-5-1, f32" */
-    const char *phase;    /* what they are compared by: "host_to_host", or "total" without it */
-    batch_row_t *rows;    /* ascending */
+    const char *workload;   /* borrowed */
+    const char *size_param; /* "batch" */
+    int64_t told_size;      /* what findings tell between the smallest and the largest size */
+    char *key;              /* "4-5-1, f32" */
+    const char *phase;      /* what they are compared by: "host_to_host", or "total" without it */
+    size_row_t *rows;       /* ascending */
     size_t n_rows;
 } family_t;
 
@@ -73,32 +81,37 @@ typedef struct family_list {
 family_list_t families_of(const run_record_t *run, const char *workload);
 void family_list_free(family_list_t *list);
 
+/* Is the case's work that of the family, but for its size, whoever does it and where? */
+bool family_shares_work(const family_t *family, const case_t *spec);
 /* Does the case belong to this family, and in it to this party? */
 bool family_has(const family_t *family, const case_result_t *result, party_t party);
-/* The party's ok case at `batch` with the least median of `phase`; NULL when there is none. */
-const case_result_t *family_fastest(const family_t *family, int64_t batch, party_t party,
+/* The case's value of the family's size_param; -1 when it has none. */
+int64_t size_of_case(const family_t *family, const case_t *spec);
+/* The party's ok case at `size` with the least median of `phase`; NULL when there is none. Another
+ * algorithm (result_is_algorithmic()) is not among those to choose from. */
+const case_result_t *family_fastest(const family_t *family, int64_t size, party_t party,
                                     const char *phase);
 
-typedef struct family_size {
+typedef struct family_count {
     size_t n, timed; /* cases of all parties; those whose times may be shown */
     size_t statuses[CASE_THROTTLED + 1];
-} family_size_t;
+} family_count_t;
 
-family_size_t family_size(const family_t *family);
+family_count_t family_count(const family_t *family);
 
-/* Where the lead passes from one to the other along the batches. */
+/* Where the lead passes from one to the other along the sizes. */
 typedef struct crossover {
     size_t n_changes;                 /* 0: no crossover; over 1: no single one */
     int64_t last_before, first_after; /* of the last change */
     verdict_t before, after;
 } crossover_t;
 
-typedef duel_t (*duel_of_t)(const batch_row_t *row);
+typedef duel_t (*duel_of_t)(const size_row_t *row);
 crossover_t find_crossover(const family_t *family, duel_of_t duel_of);
 
-/* Up to three rows that stand for all: the first, batch 64 (else the middle one) and the last of
- * those that `fits`. Returns how many. */
-size_t key_rows(const family_t *family, bool (*fits)(const batch_row_t *row),
-                const batch_row_t *rows[3]);
+/* Up to three rows that stand for all: the first, the told size (else the middle one) and the last
+ * of those that `fits`. Returns how many. */
+size_t key_rows(const family_t *family, bool (*fits)(const size_row_t *row),
+                const size_row_t *rows[3]);
 
 #endif

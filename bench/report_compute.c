@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_contender(const batch_row_t *row) {
+static bool has_contender(const size_row_t *row) {
     return row->best != NULL || row->fastest != NULL;
 }
 
@@ -21,7 +21,7 @@ static bool is_first_of_variant(const family_t *family, size_t index, party_t pa
         const case_result_t *other = &family->run->cases[i];
         if (strcmp(other->spec.variant, spec->variant) == 0 &&
             strcmp(other->spec.engine, spec->engine) == 0 &&
-            case_param_int(&other->spec, "batch", -1) == case_param_int(spec, "batch", -1) &&
+            size_of_case(family, &other->spec) == size_of_case(family, spec) &&
             family_has(family, other, party))
             return false;
     }
@@ -61,9 +61,8 @@ static void add_limit(table_t *table, const case_result_t *result) {
 static void add_compute_rows(table_t *table, const family_t *family, int64_t batch, party_t party) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        if (case_param_int(&result->spec, "batch", -1) != batch ||
-            !family_has(family, result, party) || !is_first_of_variant(family, i, party) ||
-            is_not_applicable(result))
+        if (size_of_case(family, &result->spec) != batch || !family_has(family, result, party) ||
+            !is_first_of_variant(family, i, party) || is_not_applicable(result))
             continue;
         char text[UNITS_TEXT], label[32];
         char *variant = markdown_text(result->spec.variant);
@@ -91,11 +90,11 @@ static void table_of_limits(const page_t *page, const family_t *family) {
     table_t table;
     table_init(&table, HEADINGS, 7);
     table_set_align(&table, "rlrlrrl");
-    const batch_row_t *rows[3];
+    const size_row_t *rows[3];
     size_t n = key_rows(family, has_contender, rows);
     for (size_t i = 0; i < n; i++)
         for (party_t party = PARTY_OURS; party <= PARTY_OTHERS; party++)
-            add_compute_rows(&table, family, rows[i]->batch, party);
+            add_compute_rows(&table, family, rows[i]->size, party);
     page_heading(page, 4, "Computation alone, and the limit");
     fputs("*One launch*: one kernel launch or forward pass between two events of the device "
           "(*host*: by the host's clock, launching included). *Limit*: the least time in which "
@@ -116,7 +115,7 @@ static bool is_shown_batch(const family_t *family, int64_t batch) {
     for (size_t i = 0; i < sizeof BATCHES / sizeof *BATCHES; i++)
         if (batch == BATCHES[i])
             return true;
-    return batch == family->rows[family->n_rows - 1].batch;
+    return batch == family->rows[family->n_rows - 1].size;
 }
 
 static bool any_has(const family_t *family, const char *phase) {
@@ -127,11 +126,11 @@ static bool any_has(const family_t *family, const char *phase) {
     return false;
 }
 
-static void add_kernel_row(table_t *table, const case_result_t *result, const char *const *phases,
-                           size_t n, bool limit) {
+static void add_kernel_row(table_t *table, int64_t batch, const case_result_t *result,
+                           const char *const *phases, size_t n, bool limit) {
     char text[UNITS_TEXT];
     char *variant = markdown_text(result->spec.variant);
-    table_add(table, units_count(text, case_param_int(&result->spec, "batch", 0)));
+    table_add(table, units_count(text, batch));
     table_add(table, variant);
     for (size_t k = 0; k < n; k++)
         add_time(table, result, phases[k]);
@@ -157,11 +156,11 @@ static void table_of_kernel_times(const page_t *page, const family_t *family) {
     for (size_t r = 0; r < family->n_rows; r++)
         for (size_t i = 0; i < family->run->n_cases; i++) {
             const case_result_t *result = &family->run->cases[i];
-            int64_t batch = case_param_int(&result->spec, "batch", -1);
-            if (batch == family->rows[r].batch && is_shown_batch(family, batch) &&
+            int64_t batch = size_of_case(family, &result->spec);
+            if (batch == family->rows[r].size && is_shown_batch(family, batch) &&
                 family_has(family, result, PARTY_OURS) &&
                 is_first_of_variant(family, i, PARTY_OURS) && !is_not_applicable(result))
-                add_kernel_row(&table, result, phases, n, limit);
+                add_kernel_row(&table, batch, result, phases, n, limit);
         }
     bool cold = any_has(family, "kernel_cold");
     page_heading(page, 4, cold ? "The four times of a kernel" : "The times of a kernel");

@@ -8,29 +8,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No L2 is so large, and what is calibrated in DRAM is larger. */
+enum { LARGEST_L2_BYTES = 1 << 28 };
+
+typedef enum buffer { ANY_SIZE, IN_L2, IN_DRAM } buffer_t;
+
 static const struct gauge {
-    const char *workload, *variant, *phase, *name;
+    const char *workload, *variant, *phase;
+    buffer_t buffer;
+    const char *name;
     double passes; /* over `bytes`: a copy reads and writes; 0: the figure is the time itself */
     const char *meaning;
 } GAUGES[] = {
-    {"device", "copy", "kernel", "DRAM, copying", 2,
+    {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2,
      "the limit of whatever streams through DRAM: *of the limit* is held against it"},
-    {"device", "01_read", "kernel", "L2, reading", 1, "the limit of data that stays in the L2"},
-    {"null", "01_empty", "event_pair", "Two events, nothing between", 0,
+    {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1,
+     "the limit of whatever only reads: the bounds in a training's ladder are drawn from it"},
+    {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
+     "the limit of data that stays in the L2"},
+    {"device", "02_barrier", "barrier", ANY_SIZE, "Barrier of the whole grid", 0,
+     "one block a multiprocessor: the floor of an epoch or step of a persistent kernel"},
+    {"null", "01_empty", "event_pair", ANY_SIZE, "Two events, nothing between", 0,
      "the least that `kernel` and `forward_device` can read"},
-    {"null", "01_empty", "kernel", "Empty kernel, one launch", 0,
+    {"null", "01_empty", "kernel", ANY_SIZE, "Empty kernel, one launch", 0,
      "a `kernel` near it says little about the kernel"},
-    {"null", "01_empty", "kernel_stream", "Empty kernel, back to back", 0,
+    {"null", "01_empty", "kernel_stream", ANY_SIZE, "Empty kernel, back to back", 0,
      "the floor of `kernel_stream`: what the driver takes for a launch"},
-    {"null", "01_empty", "kernel_graph", "Empty kernel, in a graph", 0,
-     "the floor of `kernel_graph`, and the limit *launch* of small batches"},
-    {"null", "01_empty", "launch_sync", "Launch and wait, host clock", 0,
+    {"null", "01_empty", "kernel_graph", ANY_SIZE, "Empty kernel, in a graph", 0,
+     "the floor of `kernel_graph`, and the limit *launch* of small sizes"},
+    {"null", "01_empty", "launch_sync", ANY_SIZE, "Launch and wait, host clock", 0,
      "the floor of `host_to_host` with one launch and a synchronisation"},
 };
 
 bool is_calibration(const case_t *spec) {
     return strcmp(spec->engine, "cuda") == 0 &&
            (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
+}
+
+static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
+    bool small = case_param_int(spec, "bytes", 0) < LARGEST_L2_BYTES;
+    return is_calibration(spec) && strcmp(spec->workload, gauge->workload) == 0 &&
+           strcmp(spec->variant, gauge->variant) == 0 &&
+           (gauge->buffer == ANY_SIZE || small == (gauge->buffer == IN_L2));
 }
 
 static void add_gauge(table_t *table, const struct gauge *gauge, const case_result_t *result) {
@@ -64,12 +83,9 @@ void section_device(const page_t *page) {
     table_init(&table, HEADINGS, 5);
     table_set_align(&table, "lrrrl");
     for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
-        for (size_t i = 0; i < run->n_cases; i++) {
-            const case_t *spec = &run->cases[i].spec;
-            if (is_calibration(spec) && strcmp(spec->workload, GAUGES[g].workload) == 0 &&
-                strcmp(spec->variant, GAUGES[g].variant) == 0)
+        for (size_t i = 0; i < run->n_cases; i++)
+            if (is_gauge(&GAUGES[g], &run->cases[i].spec))
                 add_gauge(&table, &GAUGES[g], &run->cases[i]);
-        }
     if (table_rows(&table) == 0) {
         table_free(&table);
         return;

@@ -139,6 +139,7 @@ static bool is_left_out(const run_record_t *run, const fact_t *fact) {
     const environment_t *env = &run->environment;
     const fact_t *most = find_fact(env, "gpu.clock_max_mhz");
     return (text_starts(fact->key, "measured.") && has_calibration(run)) ||
+           (strcmp(fact->key, "measure.mode") == 0 && strcmp(fact->value, "steady") == 0) ||
            strcmp(fact->key, "gpu.kind") == 0 ||
            (strcmp(fact->key, "gpu.clock_mhz") == 0 && most != NULL &&
             strcmp(most->value, fact->value) == 0);

@@ -38,6 +38,18 @@ static void add_escaped(table_t *table, const char *text) {
     free(safe);
 }
 
+/* Another algorithm than the other contenders' is marked wherever it is named. */
+static void add_contender(table_t *table, const run_record_t *run, const char *workload,
+                          const char *contender) {
+    bool algorithmic = false;
+    for (size_t i = 0; i < run->n_cases && !algorithmic; i++)
+        algorithmic =
+            result_is_algorithmic(&run->cases[i]) && is_of(&run->cases[i], workload, contender);
+    char *safe = markdown_text(contender);
+    table_add_format(table, "%s%s", safe, algorithmic ? " *(algorithmic)*" : "");
+    free(safe);
+}
+
 typedef struct status_counts {
     size_t all, of[CASE_THROTTLED + 1];
 } status_counts_t;
@@ -87,7 +99,7 @@ void section_cases(const page_t *page) {
             if (counts.all == 0)
                 continue;
             add_escaped(&table, workloads.items[w]);
-            add_escaped(&table, contenders.items[c]);
+            add_contender(&table, run, workloads.items[w], contenders.items[c]);
             table_add_format(&table, "%zu", counts.all);
             for (size_t s = 0; s <= CASE_THROTTLED; s++)
                 if (s == CASE_OK || total.of[s] > 0)
@@ -139,7 +151,7 @@ void section_once(const page_t *page, const char *workload) {
                 any = isfinite(once_median(run, workload, contenders.items[c], names.items[k]));
             if (!any)
                 continue;
-            add_escaped(&table, contenders.items[c]);
+            add_contender(&table, run, workload, contenders.items[c]);
             for (size_t k = 1; k < names.n; k++) {
                 char text[UNITS_TEXT];
                 table_add(&table, units_time(text, once_median(run, workload, contenders.items[c],
@@ -178,7 +190,7 @@ static void add_checks(table_t *table, const run_record_t *run, const char *work
                 tolerance = checks[k]->tolerance;
         }
     }
-    add_escaped(table, contender);
+    add_contender(table, run, workload, contender);
     for (size_t k = 0; k < 2; k++) {
         table_add_format(table, "%zu", n[k]);
         if (n[k] > 0)
@@ -240,7 +252,7 @@ static void add_resources(table_t *table, const run_record_t *run, const char *w
     }
     if (arch == NULL)
         return;
-    add_escaped(table, contender);
+    add_contender(table, run, workload, contender);
     add_escaped(table, arch);
     for (size_t k = 0; k < 3; k++)
         add_range(table, low[k], high[k], k > 0);
@@ -262,7 +274,7 @@ void section_resources(const page_t *page, const char *workload) {
         add_resources(&table, page->run, workload, contenders.items[i]);
     if (table_rows(&table) > 0) {
         page_heading(page, 3, "Kernel resources");
-        fputs("Per thread and per block, over all batches.\n\n", page->out);
+        fputs("Per thread and per block, over all sizes.\n\n", page->out);
         page_table(page, &table);
     } else {
         table_free(&table);

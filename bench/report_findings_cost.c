@@ -13,18 +13,18 @@ static bool share_is_known(const case_result_t *result) {
     return result != NULL && result->status == CASE_OK &&
            result_median(result, "kernel") <= result_median(result, "total");
 }
-static bool has_share(const batch_row_t *row) {
+static bool has_share(const size_row_t *row) {
     return share_is_known(row->study) || share_is_known(row->best);
 }
 
-/* The ok case at a batch that comes nearest to its limit. */
-static const case_result_t *nearest_to_limit(const family_t *family, int64_t batch, party_t party) {
+/* The ok case at a size that comes nearest to its limit. */
+static const case_result_t *nearest_to_limit(const family_t *family, int64_t size, party_t party) {
     const case_result_t *nearest = NULL;
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (result->status == CASE_OK && isfinite(result->limit.frac) &&
-            case_param_int(&result->spec, "batch", -1) == batch &&
-            family_has(family, result, party) &&
+            size_of_case(family, &result->spec) == size && family_has(family, result, party) &&
+            !result_is_algorithmic(result) &&
             (nearest == NULL || result->limit.frac > nearest->limit.frac))
             nearest = result;
     }
@@ -45,20 +45,33 @@ static void print_measured(FILE *out, const limit_t *limit) {
     free(phase);
 }
 
+/* " where its 84.0 MB take at least 19.5 µs"; what binds is what is named. */
+static void print_least(FILE *out, const limit_t *limit) {
+    char time[UNITS_TEXT], bytes[UNITS_TEXT];
+    units_time(time, limit->limit_ns);
+    if (limit->bound != NULL && strcmp(limit->bound, "fp32") == 0)
+        fprintf(out, " where its %.3g billion operations take at least %s", limit->flops / 1e9,
+                time);
+    else if (limit->bound != NULL && strcmp(limit->bound, "launch") == 0)
+        fprintf(out, " where one launch takes at least %s", time);
+    else
+        fprintf(out, " where its %s take at least %s", units_bytes(bytes, limit->bytes), time);
+}
+
 static void print_limit(const page_t *page, const family_t *family, const case_result_t *ours,
                         const case_result_t *theirs) {
     const limit_t *limit = &ours->limit;
-    char text[UNITS_TEXT], bytes[UNITS_TEXT], share[UNITS_TEXT];
+    char text[UNITS_TEXT], share[UNITS_TEXT];
     char *name = shown_name(ours);
     char *bound = markdown_text(limit->bound != NULL ? limit->bound : "not named");
     fprintf(page->out,
-            "- **Against the limit** at batch %s, computation alone: %s's %s comes to **%s** of "
+            "- **Against the limit** at %s, computation alone: %s's %s comes to **%s** of "
             "what the hardware allows, ",
-            units_count(text, case_param_int(&ours->spec, "batch", 0)), family->side->name, name,
+            named_size(text, family, size_of_case(family, &ours->spec)), family->side->name, name,
             units_percent(share, limit->frac));
     print_measured(page->out, limit);
-    fprintf(page->out, " where its %s take at least %s (bound: %s).",
-            units_bytes(bytes, limit->bytes), units_time(text, limit->limit_ns), bound);
+    print_least(page->out, limit);
+    fprintf(page->out, " (bound: %s).", bound);
     if (limit->frac > 1)
         fputs(" **More than all cannot be: the limit or the time is wrong.**", page->out);
     if (theirs != NULL) {
@@ -73,27 +86,35 @@ static void print_limit(const page_t *page, const family_t *family, const case_r
     free(bound);
 }
 
-/* The largest batch, and in brief the smallest, which other things bind. */
-static void finding_limit(const page_t *page, const family_t *family) {
+static void print_limit_in_brief(const page_t *page, const family_t *family, int64_t size) {
+    const case_result_t *nearest = nearest_to_limit(family, size, PARTY_OURS);
+    if (nearest == NULL)
+        return;
+    char text[UNITS_TEXT], share[UNITS_TEXT];
+    char *name = shown_name(nearest);
+    char *bound = markdown_text(nearest->limit.bound != NULL ? nearest->limit.bound : "not named");
+    fprintf(page->out, " At %s: %s, %s (bound: %s).", named_size(text, family, size), name,
+            units_percent(share, nearest->limit.frac), bound);
+    free(name);
+    free(bound);
+}
+
+/* The size asked for, else the largest; in brief the smallest and the largest, which other things
+ * bind. */
+void finding_limit(const page_t *page, const family_t *family, int64_t told) {
     size_t i = family->n_rows;
-    while (i > 0 && nearest_to_limit(family, family->rows[i - 1].batch, PARTY_OURS) == NULL)
+    while (i > 0 && nearest_to_limit(family, family->rows[i - 1].size, PARTY_OURS) == NULL)
         i--;
     if (i == 0)
         return;
-    int64_t batch = family->rows[i - 1].batch;
-    print_limit(page, family, nearest_to_limit(family, batch, PARTY_OURS),
-                nearest_to_limit(family, batch, PARTY_PYTORCH));
-    const case_result_t *small = nearest_to_limit(family, family->rows[0].batch, PARTY_OURS);
-    if (i > 1 && small != NULL) {
-        char text[UNITS_TEXT], share[UNITS_TEXT];
-        char *name = shown_name(small);
-        char *bound = markdown_text(small->limit.bound != NULL ? small->limit.bound : "not named");
-        fprintf(page->out, " At batch %s: %s, %s (bound: %s).",
-                units_count(text, family->rows[0].batch), name,
-                units_percent(share, small->limit.frac), bound);
-        free(name);
-        free(bound);
-    }
+    const int64_t smallest = family->rows[0].size, largest = family->rows[i - 1].size;
+    const int64_t size = nearest_to_limit(family, told, PARTY_OURS) != NULL ? told : largest;
+    print_limit(page, family, nearest_to_limit(family, size, PARTY_OURS),
+                nearest_to_limit(family, size, PARTY_PYTORCH));
+    if (smallest != size)
+        print_limit_in_brief(page, family, smallest);
+    if (largest != size)
+        print_limit_in_brief(page, family, largest);
     fputc('\n', page->out);
 }
 
@@ -103,17 +124,17 @@ typedef struct like_phases {
     const char *ours, *theirs;
 } like_phases_t;
 
-static bool compare_computation(const page_t *page, const family_t *family, const batch_row_t *row,
+static bool compare_computation(const page_t *page, const family_t *family, const size_row_t *row,
                                 like_phases_t phases) {
-    const case_result_t *ours = family_fastest(family, row->batch, PARTY_OURS, phases.ours);
-    const case_result_t *theirs = family_fastest(family, row->batch, PARTY_PYTORCH, phases.theirs);
+    const case_result_t *ours = family_fastest(family, row->size, PARTY_OURS, phases.ours);
+    const case_result_t *theirs = family_fastest(family, row->size, PARTY_PYTORCH, phases.theirs);
     if (ours == NULL || theirs == NULL)
         return false;
     duel_t duel = duel_make(ours, phases.ours, theirs, phases.theirs);
     clock_domain_t own = duel.ours->clock, other = duel.theirs->clock;
-    char batch[UNITS_TEXT], x[UNITS_TEXT], y[UNITS_TEXT];
+    char size[UNITS_TEXT], x[UNITS_TEXT], y[UNITS_TEXT];
     char *name = shown_name(ours), *mode = shown_name(theirs);
-    fprintf(page->out, "- **Computation alone** at batch %s: ", units_count(batch, row->batch));
+    fprintf(page->out, "- **Computation alone** at %s: ", named_size(size, family, row->size));
     print_verdict(page->out, &duel, family->side->name, "PyTorch");
     fprintf(page->out, ", %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
             units_time(x, duel.ours->summary.median), name, phases.ours, clock_domain_name(own),
@@ -126,8 +147,8 @@ static bool compare_computation(const page_t *page, const family_t *family, cons
     return true;
 }
 
-/* At the largest batch that both have. */
-static void finding_compute(const page_t *page, const family_t *family) {
+/* At the largest size that both have. */
+void finding_compute(const page_t *page, const family_t *family) {
     static const like_phases_t LIKE[] = {
         {"kernel", "forward_device"}, {"kernel", "forward"}, {"forward", "forward"}};
     for (size_t k = 0; k < sizeof LIKE / sizeof *LIKE; k++)
@@ -162,7 +183,7 @@ static void print_outside(FILE *out, const case_result_t *result, int64_t batch,
 }
 
 static void finding_outside_kernel(const page_t *page, const family_t *family) {
-    const batch_row_t *rows[3];
+    const size_row_t *rows[3];
     size_t n = key_rows(family, has_share, rows), n_study = 0, n_best = 0;
     if (n == 0)
         return;
@@ -171,13 +192,13 @@ static void finding_outside_kernel(const page_t *page, const family_t *family) {
         if (share_is_known(rows[i]->study)) {
             if (n_study == 0)
                 fputs("in the study's set-up ", page->out);
-            print_outside(page->out, rows[i]->study, rows[i]->batch, n_study++);
+            print_outside(page->out, rows[i]->study, rows[i]->size, n_study++);
         }
     for (size_t i = 0; i < n; i++)
         if (share_is_known(rows[i]->best) && rows[i]->best != rows[i]->study) {
             if (n_best == 0)
                 fprintf(page->out, "%sin the fastest case ", n_study > 0 ? "; " : "");
-            print_outside(page->out, rows[i]->best, rows[i]->batch, n_best++);
+            print_outside(page->out, rows[i]->best, rows[i]->size, n_best++);
         }
     fputs(".\n", page->out);
 }
@@ -202,17 +223,20 @@ static void print_once(FILE *out, const case_result_t *result, const char *prefi
     free(list);
 }
 
-static void finding_once(const page_t *page, const family_t *family) {
+void finding_once(const page_t *page, const family_t *family) {
     if (family->n_rows == 0)
         return;
-    const batch_row_t *row = &family->rows[0];
+    const size_row_t *row = &family->rows[0];
+    for (size_t i = family->n_rows; i-- > 0;)
+        if (has_headline(&family->rows[i]))
+            row = &family->rows[i];
     bool ours = row->best != NULL && row->best->n_once > 0;
     bool theirs = row->fastest != NULL && row->fastest->n_once > 0;
     if (!ours && !theirs)
         return;
-    char batch[UNITS_TEXT];
-    fprintf(page->out, "- **Paid once**, in none of the times above (batch %s): ",
-            units_count(batch, row->batch));
+    char size[UNITS_TEXT];
+    fprintf(page->out, "- **Paid once**, in none of the times above (%s): ",
+            named_size(size, family, row->size));
     if (ours)
         print_once(page->out, row->best, family->side->name, "");
     if (theirs)
@@ -221,7 +245,7 @@ static void finding_once(const page_t *page, const family_t *family) {
 }
 
 void mlp_infer_cost_findings(const page_t *page, const family_t *family) {
-    finding_limit(page, family);
+    finding_limit(page, family, -1);
     finding_outside_kernel(page, family);
     finding_compute(page, family);
     finding_once(page, family);

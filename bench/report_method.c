@@ -157,7 +157,9 @@ void section_method(const page_t *page) {
           "- Every output is compared with a float64 oracle before timing and after it. Wrong, "
           "failed and skipped cases have no time; throttled ones are marked and win nothing.\n"
           "- Only cases of the same workload, parameters, precision and kind of device are "
-          "compared.\n",
+          "compared; where a GPU stands against a CPU, the text says so.\n"
+          "- A contender that reaches the same result by another algorithm is marked "
+          "*algorithmic* and takes no part in comparisons.\n",
           page->out);
     if (fs_exists(path))
         fprintf(page->out, "\nThe reasons: [docs/measuring.md](%s).\n", link);

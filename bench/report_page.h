@@ -33,6 +33,13 @@ char *page_date(const run_record_t *run);
  * it. */
 char *page_link(const page_t *page, const char *path);
 
+/* report_words.c: "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes";
+ * "Batch", "Points". `text` has UNITS_TEXT bytes and is returned. */
+const char *size_text(char *text, const family_t *family, int64_t size);
+const char *named_size(char *text, const family_t *family, int64_t size);
+const char *sizes_word(const family_t *family, size_t n);
+const char *size_heading(char *text, const family_t *family);
+
 /* Add a time to a table: the median, "12.6 µs †" for a throttled case, the status for a case
  * without times, "–" where there is no such case or phase. */
 void add_time(table_t *table, const case_result_t *result, const char *phase);
@@ -56,11 +63,33 @@ bool is_not_applicable(const case_result_t *result);
 /* "93 %", of the limit that the case's own record names; "–" where there is none. */
 void add_limit_share(table_t *table, const case_result_t *result);
 
+/* report_sentences.c: findings that any workload has. */
+bool has_headline(const size_row_t *row);
+/* Who is faster at how many sizes, where the lead changes, and up to three sizes with numbers. */
+void print_score(FILE *out, const family_t *family, duel_of_t duel_of, const char *ours,
+                 const char *theirs);
+void print_crossover(FILE *out, const family_t *family, duel_of_t duel_of, const char *ours,
+                     const char *theirs);
+/* `subject` says what is timed, up to a colon: "**Host to host** (…), the fastest CUDA case against
+ * PyTorch's fastest mode". */
+void finding_headline(const page_t *page, const family_t *family, const char *subject);
+void finding_others(const page_t *page, const family_t *family);
+void finding_missing(const page_t *page, const family_t *family);
+/* report_findings_cost.c */
+void finding_limit(const page_t *page, const family_t *family, int64_t told); /* -1: largest */
+void finding_compute(const page_t *page, const family_t *family);
+void finding_once(const page_t *page, const family_t *family);
+
 /* Sections. report_findings.c, report_findings_cost.c: sentences on mlp_infer; report_tables.c,
  * report_compute.c: its tables. */
-void mlp_infer_findings(const page_t *page, const family_t *family);
+void mlp_infer_findings(const page_t *page, const family_list_t *families);
 void mlp_infer_cost_findings(const page_t *page, const family_t *family);
-void mlp_infer_tables(const page_t *page, const family_t *family);
+void mlp_infer_tables(const page_t *page, const family_list_t *families);
+/* How many samples stand behind the medians of a family's table, and how far off they can be. */
+void print_spread(const page_t *page, const family_t *family);
+/* report_training*.c: workloads that train. */
+void training_findings(const page_t *page, const family_list_t *families);
+void training_tables(const page_t *page, const family_list_t *families);
 void headline_table(const family_t *family, table_t *table, bool markdown);
 void section_compute(const page_t *page, const family_t *family);
 bool family_has_limit(const family_t *family); /* of ours or PyTorch's */
@@ -71,13 +100,16 @@ void finding_batch_constant(const page_t *page, const family_t *family);
 /* Is CUDA's fastest case at any batch one that polls? Then: its fastest that synchronises, as
  * PyTorch does, against PyTorch's. */
 bool family_polls(const family_t *family);
-duel_t duel_synchronising(const family_t *family, const batch_row_t *row);
+duel_t duel_synchronising(const family_t *family, const size_row_t *row);
 void section_techniques(const page_t *page, const family_t *family);
 /* report_environment.c, report_device.c */
 void section_environment(const page_t *page);
 void section_device(const page_t *page);
 /* Is this a case of the device's calibration and not of a workload of interest? */
 bool is_calibration(const case_t *spec);
+/* report_charts.c: charts of no workload by name; those of one. */
+void section_charts(const page_t *page);
+void section_charts_of(const page_t *page, const char *workload);
 /* report_cold.c */
 void section_cold(const page_t *page);
 /* report_facts.c: of any workload. */

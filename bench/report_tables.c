@@ -45,8 +45,15 @@ void headline_table(const family_t *family, table_t *table, bool markdown) {
     bool study = any_study(family);
     bool others = any_other(family), polls = family_polls(family);
     char *best = mem_format("Best %s", family->side->name);
-    const char *headings[13] = {"Batch",        best,   "Case",     "PyTorch eager",
-                                "PyTorch best", "Mode", "vs eager", "vs best"};
+    char size[UNITS_TEXT], text[2 * UNITS_TEXT];
+    const char *headings[13] = {size_heading(size, family),
+                                best,
+                                "Case",
+                                "PyTorch eager",
+                                "PyTorch best",
+                                "Mode",
+                                "vs eager",
+                                "vs best"};
     char align[14] = "rrlrrlrr";
     size_t n = 8;
     if (polls) {
@@ -66,9 +73,8 @@ void headline_table(const family_t *family, table_t *table, bool markdown) {
     table_init(table, headings, n);
     table_set_align(table, align);
     for (size_t i = 0; i < family->n_rows; i++) {
-        const batch_row_t *row = &family->rows[i];
-        char text[2 * UNITS_TEXT];
-        table_add(table, units_count(text, row->batch));
+        const size_row_t *row = &family->rows[i];
+        table_add(table, size_text(text, family, row->size));
         add_time(table, row->best, family->phase);
         add_name(table, row->best, markdown);
         add_time(table, row->eager, family->phase);
@@ -112,10 +118,10 @@ static void widen(spread_t *spread, const case_result_t *result, const char *nam
         spread->widest_frac = half_frac;
 }
 
-static void print_spread(const page_t *page, const family_t *family) {
+void print_spread(const page_t *page, const family_t *family) {
     spread_t spread = {.fewest = SIZE_MAX};
     for (size_t i = 0; i < family->n_rows; i++) {
-        const batch_row_t *row = &family->rows[i];
+        const size_row_t *row = &family->rows[i];
         const case_result_t *shown[] = {row->best, row->study, row->eager, row->fastest,
                                         row->other};
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
@@ -144,9 +150,8 @@ static void print_unequal_choice(const page_t *page, const family_t *family) {
     for (size_t i = 0; i < family->n_rows; i++) {
         size_t n = 0;
         for (size_t k = 0; k < family->run->n_cases; k++)
-            n +=
-                case_param_int(&family->run->cases[k].spec, "batch", -1) == family->rows[i].batch &&
-                family_has(family, &family->run->cases[k], PARTY_OURS);
+            n += size_of_case(family, &family->run->cases[k].spec) == family->rows[i].size &&
+                 family_has(family, &family->run->cases[k], PARTY_OURS);
         fewest = n < fewest ? n : fewest;
         most = n > most ? n : most;
     }
@@ -174,7 +179,7 @@ static void section_headline(const page_t *page, const family_t *family) {
     page_table(page, &table);
 }
 
-static bool has_contender(const batch_row_t *row) {
+static bool has_contender(const size_row_t *row) {
     return row->best != NULL || row->fastest != NULL;
 }
 
@@ -200,12 +205,12 @@ static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_
 }
 
 /* A graph from host to host has no phases: the fastest by `total` is shown then. */
-static const case_result_t *fastest_with_phases(const family_t *family, const batch_row_t *row,
+static const case_result_t *fastest_with_phases(const family_t *family, const size_row_t *row,
                                                 bool pytorch) {
     const case_result_t *best = pytorch ? row->fastest : row->best;
     if (best != NULL && isfinite(result_median(best, "total")))
         return best;
-    return family_fastest(family, row->batch, pytorch ? PARTY_PYTORCH : PARTY_OURS, "total");
+    return family_fastest(family, row->size, pytorch ? PARTY_PYTORCH : PARTY_OURS, "total");
 }
 
 static void section_phases(const page_t *page, const family_t *family,
@@ -223,15 +228,15 @@ static void section_phases(const page_t *page, const family_t *family,
     table_t table;
     table_init(&table, headings, n);
     table_set_align(&table, align);
-    const batch_row_t *rows[3];
+    const size_row_t *rows[3];
     size_t n_rows = key_rows(family, has_contender, rows);
     for (size_t i = 0; i < n_rows; i++) {
         const case_result_t *fixed = columns->pytorch ? rows[i]->eager : rows[i]->study;
         const case_result_t *best = fastest_with_phases(family, rows[i], columns->pytorch);
         if (fixed != NULL && result_has_times(fixed))
-            add_phase_row(&table, columns, rows[i]->batch, fixed);
+            add_phase_row(&table, columns, rows[i]->size, fixed);
         if (best != NULL && best != fixed)
-            add_phase_row(&table, columns, rows[i]->batch, best);
+            add_phase_row(&table, columns, rows[i]->size, best);
     }
     if (table_rows(&table) == 0) {
         table_free(&table);
@@ -243,7 +248,7 @@ static void section_phases(const page_t *page, const family_t *family,
 }
 
 static bool any_mapped(const family_t *family) {
-    const batch_row_t *rows[3];
+    const size_row_t *rows[3];
     size_t n = key_rows(family, has_contender, rows);
     for (size_t i = 0; i < n; i++) {
         const case_result_t *shown = fastest_with_phases(family, rows[i], false);
@@ -256,7 +261,7 @@ static bool any_mapped(const family_t *family) {
 
 /* Is the fastest case of any row shown one that has no phases? */
 static bool any_without_phases(const family_t *family) {
-    const batch_row_t *rows[3];
+    const size_row_t *rows[3];
     size_t n = key_rows(family, has_contender, rows);
     for (size_t i = 0; i < n; i++)
         if (rows[i]->best != NULL && !isfinite(result_median(rows[i]->best, "total")))
@@ -298,8 +303,8 @@ static void sections_phases(const page_t *page, const family_t *family) {
     section_phases(page, family, &theirs);
 }
 
-void mlp_infer_tables(const page_t *page, const family_t *family) {
-    if (family_size(family).timed == 0)
+static void family_tables(const page_t *page, const family_t *family) {
+    if (family_count(family).timed == 0)
         return;
     char *key = markdown_text(family->key);
     char *heading = mem_format("mlp_infer %s, %s: tables", key, family->side->place);
@@ -310,4 +315,9 @@ void mlp_infer_tables(const page_t *page, const family_t *family) {
     section_techniques(page, family);
     free(heading);
     free(key);
+}
+
+void mlp_infer_tables(const page_t *page, const family_list_t *families) {
+    for (size_t i = 0; i < families->n; i++)
+        family_tables(page, &families->items[i]);
 }

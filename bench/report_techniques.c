@@ -232,8 +232,7 @@ static const case_result_t *fastest_synchronising(const family_t *family, int64_
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (result->status != CASE_OK || waits_by_polling(result) ||
-            case_param_int(&result->spec, "batch", -1) != batch ||
-            !family_has(family, result, PARTY_OURS))
+            size_of_case(family, &result->spec) != batch || !family_has(family, result, PARTY_OURS))
             continue;
         double ns = result_median(result, family->phase);
         if (isfinite(ns) && (fastest == NULL || ns < result_median(fastest, family->phase)))
@@ -242,8 +241,8 @@ static const case_result_t *fastest_synchronising(const family_t *family, int64_
     return fastest;
 }
 
-duel_t duel_synchronising(const family_t *family, const batch_row_t *row) {
-    return duel_make(fastest_synchronising(family, row->batch), family->phase, row->fastest,
+duel_t duel_synchronising(const family_t *family, const size_row_t *row) {
+    return duel_make(fastest_synchronising(family, row->size), family->phase, row->fastest,
                      family->phase);
 }
 
@@ -254,13 +253,13 @@ bool family_polls(const family_t *family) {
     return false;
 }
 
-static bool won_by_polling(const batch_row_t *row) {
+static bool won_by_polling(const size_row_t *row) {
     return waits_by_polling(row->best) && row->headline.verdict != VERDICT_NONE;
 }
 
 /* A sceptic asks what is left without it. */
 void finding_polling(const page_t *page, const family_t *family) {
-    const batch_row_t *rows[3];
+    const size_row_t *rows[3];
     size_t n = key_rows(family, won_by_polling, rows), n_won = 0;
     size_t counts[VERDICT_UNDECIDED + 1] = {0};
     if (n == 0)
@@ -278,13 +277,13 @@ void finding_polling(const page_t *page, const family_t *family) {
             family->n_rows - counts[VERDICT_NONE], counts[VERDICT_THEIRS],
             counts[VERDICT_NO_DIFFERENCE]);
     for (size_t i = 0; i < n; i++) {
-        const case_result_t *ours = fastest_synchronising(family, rows[i]->batch);
+        const case_result_t *ours = fastest_synchronising(family, rows[i]->size);
         duel_t duel = duel_synchronising(family, rows[i]);
         if (duel.verdict == VERDICT_NONE)
             continue;
         char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
         char *name = shown_name(ours), *mode = shown_name(rows[i]->fastest);
-        fprintf(page->out, "; at batch %s ", units_count(batch, rows[i]->batch));
+        fprintf(page->out, "; at batch %s ", units_count(batch, rows[i]->size));
         print_verdict(page->out, &duel, "CUDA", "PyTorch");
         fprintf(page->out, ", %s (%s) against %s (%s)", units_time(a, duel.ours->summary.median),
                 name, units_time(b, duel.theirs->summary.median), mode);
@@ -304,7 +303,7 @@ static const case_result_t *standard_rung(const family_t *family, int64_t batch,
         text_list_t changed = changed_techniques(&result->spec);
         bool standard = changed.n == 0;
         text_list_free(&changed);
-        if (standard && case_param_int(&result->spec, "batch", -1) == batch &&
+        if (standard && size_of_case(family, &result->spec) == batch &&
             text_starts(result->spec.variant, prefix) && family_has(family, result, PARTY_OURS))
             return result;
     }
@@ -317,8 +316,8 @@ void finding_batch_constant(const page_t *page, const family_t *family) {
     double least = INFINITY, most = 0;
     const case_result_t *constant = NULL, *run_time = NULL;
     for (size_t i = 0; i < family->n_rows; i++) {
-        const case_result_t *a = standard_rung(family, family->rows[i].batch, "06_batch_constant");
-        const case_result_t *b = standard_rung(family, family->rows[i].batch, "04_");
+        const case_result_t *a = standard_rung(family, family->rows[i].size, "06_batch_constant");
+        const case_result_t *b = standard_rung(family, family->rows[i].size, "04_");
         duel_t duel = duel_make(a, PHASE, b, PHASE);
         if (duel.verdict == VERDICT_NONE)
             continue;

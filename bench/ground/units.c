@@ -99,10 +99,11 @@ const char *units_percent(char *text, double frac) {
     return text;
 }
 
-/* Two significant digits, two decimals near 1 (where the second decides what is faster), and more
+/* Two significant digits, three from 10 on, two decimals near 1 (where the second decides what is
+ * faster), and more
  * until the ends of the interval differ from each other and, where it excludes 1, from 1. */
 static int ratio_decimals(double ratio, double low, double high) {
-    int decimals = ratio >= 9.95 ? 0 : ratio >= 1.25 ? 1 : 2;
+    int decimals = ratio >= 99.95 ? 0 : ratio >= 1.25 ? 1 : 2;
     if (isnan(low) || isnan(high))
         return decimals;
     for (; decimals < 4; decimals++) {

@@ -25,7 +25,8 @@ const char *units_rate(char *text, double bytes_per_s);
 const char *units_count(char *text, int64_t count);
 /* "93 %", "0.4 %", "< 0.1 %" */
 const char *units_percent(char *text, double frac);
-/* "3.4× (3.3–3.6)", "0.95× (0.94–0.96)": two digits, and more where the interval needs them */
+/* "3.4× (3.3–3.6)", "0.95× (0.94–0.96)", "12.3× (11.1–13.9)": two digits, three from 10 on, and
+ * more where the interval needs them */
 const char *units_ratio(char *text, double ratio, double low, double high);
 /* "1 h 02 min", "3 min 20 s", "4.2 s", "350 ms" */
 const char *units_duration(char *text, double seconds);

@@ -3,6 +3,7 @@
 #include "ground/memory.h"
 #include "ground/stats.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,35 @@ double result_median(const case_result_t *result, const char *phase) {
 }
 
 const phase_t *result_compute_phase(const case_result_t *result) {
-    const phase_t *kernel = result_phase(result, "kernel");
-    return kernel != NULL ? kernel : result_phase(result, "forward");
+    static const char *const NAMES[] = {"kernel", "train", "forward"};
+    const phase_t *phase = NULL;
+    for (size_t i = 0; phase == NULL && i < sizeof NAMES / sizeof *NAMES; i++)
+        phase = result_phase(result, NAMES[i]);
+    return phase;
+}
+
+/* Most cases are asked in vain, and often: the text tells that without being parsed. */
+static json_t *own_value(const case_result_t *result, const char *key) {
+    if (result->results_json == NULL || strstr(result->results_json, key) == NULL)
+        return NULL;
+    json_t *own = json_loads(result->results_json, 0, NULL);
+    json_t *value = json_incref(json_object_get(own, key));
+    json_decref(own);
+    return value;
+}
+
+double result_number(const case_result_t *result, const char *key) {
+    json_t *value = own_value(result, key);
+    double number = json_is_number(value) ? json_number_value(value) : NAN;
+    json_decref(value);
+    return number;
+}
+
+bool result_is_algorithmic(const case_result_t *result) {
+    json_t *value = own_value(result, "algorithmic");
+    bool algorithmic = json_is_true(value);
+    json_decref(value);
+    return algorithmic;
 }
 
 void result_init(case_result_t *result, const case_t *spec) {

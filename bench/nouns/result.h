@@ -118,8 +118,15 @@ bool result_has_times(const case_result_t *result);
 const phase_t *result_phase(const case_result_t *result, const char *name); /* or NULL */
 /* Median of a phase in ns; NaN when the case has no times or no such phase. */
 double result_median(const case_result_t *result, const char *phase);
-/* The phase that does the work: "kernel" (cuda) or "forward" (cpu, pytorch), or NULL. */
+/* The phase that does the work: "kernel" (cuda) or "forward" (cpu, pytorch), "train" of a training,
+ * of which "forward" is a part; or NULL. */
 const phase_t *result_compute_phase(const case_result_t *result);
+
+/* A number of results_json, such as "w"; NaN when there is none. */
+double result_number(const case_result_t *result, const char *key);
+/* Does the case reach the same result by another algorithm (`"algorithmic": true`)? Then it is in
+ * no "best", ratio or headline, and is marked wherever it is shown. */
+bool result_is_algorithmic(const case_result_t *result);
 
 void result_init(case_result_t *result,
                  const case_t *spec); /* copies spec; NaN and NULL elsewhere */

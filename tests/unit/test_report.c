@@ -328,6 +328,17 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
     free(text);
     free(folder);
     run = (run_record_t){.name = mem_text("")};
+    plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_FAILED, "ended | early"}, 5);
+    result_add_phase(&run.cases[0], "cold_first_answer", CLOCK_HOST);
+    folder = save_run(run, *state, "lost", "NVIDIA H200");
+    text = report_of(*state, NULL, folder, NULL);
+    assert_has(text, "|       failed |             – |");
+    assert_has(text, "| ended \\| early |");
+    assert_has_not(text, "– – –");
+    assert_tables_are_whole(text);
+    free(text);
+    free(folder);
+    run = (run_record_t){.name = mem_text("")};
     plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_OK, NULL}, 5);
     plant_phase(&run.cases[0], "cold_first_answer", 500e6, 7);
     folder = save_run(run, *state, "only", "NVIDIA H200");
@@ -393,6 +404,7 @@ static void test_golden_reports(void **state) {
     (void)state;
     check_report(FIXTURES "gpu.md", FIXTURES "gpu", NULL);
     check_report(FIXTURES "cpu_and_saved.md", FIXTURES "cpu", FIXTURES "gpu");
+    check_report(FIXTURES "training.md", FIXTURES "training", NULL);
 }
 
 static void test_golden_headline(void **state) {

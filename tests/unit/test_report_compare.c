@@ -11,12 +11,12 @@
 
 #include <cmocka.h>
 
-static duel_t headline_of(const batch_row_t *row) {
+static duel_t headline_of(const size_row_t *row) {
     return row->headline;
 }
 
-static bool any_row(const batch_row_t *row) {
-    return row->batch > 0;
+static bool any_row(const size_row_t *row) {
+    return row->size > 0;
 }
 
 static void test_crossover_is_where_it_was_planted(void **state) {
@@ -85,7 +85,7 @@ static void test_only_ok_cases_compete(void **state) {
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 50, CASE_OK, NULL}, 8);
     family_list_t families = families_of(&run, "mlp_infer");
     assert_int_equal(families.n, 2);
-    const batch_row_t *gpu = &families.items[0].rows[0], *cpu = &families.items[1].rows[0];
+    const size_row_t *gpu = &families.items[0].rows[0], *cpu = &families.items[1].rows[0];
     assert_string_equal(gpu->best->spec.variant, "01_study");
     assert_string_equal(gpu->fastest->spec.variant, "graph");
     assert_string_equal(gpu->eager->spec.variant, "eager");
@@ -127,10 +127,10 @@ static void test_key_rows(void **state) {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         run_record_t run = plant_ratios(ratios, CASES[i].n);
         family_list_t families = families_of(&run, "mlp_infer");
-        const batch_row_t *rows[3];
+        const size_row_t *rows[3];
         assert_int_equal(key_rows(&families.items[0], any_row, rows), CASES[i].n_keys);
         for (size_t k = 0; k < CASES[i].n_keys; k++)
-            assert_int_equal(rows[k]->batch, CASES[i].keys[k]);
+            assert_int_equal(rows[k]->size, CASES[i].keys[k]);
         family_list_free(&families);
         run_free(&run);
     }

@@ -29,15 +29,13 @@ static char *printed(section_t *section, const run_record_t *run) {
 
 static void all_findings(const page_t *page) {
     family_list_t families = families_of(page->run, "mlp_infer");
-    for (size_t i = 0; i < families.n; i++)
-        mlp_infer_findings(page, &families.items[i]);
+    mlp_infer_findings(page, &families);
     family_list_free(&families);
 }
 
 static void all_tables(const page_t *page) {
     family_list_t families = families_of(page->run, "mlp_infer");
-    for (size_t i = 0; i < families.n; i++)
-        mlp_infer_tables(page, &families.items[i]);
+    mlp_infer_tables(page, &families);
     family_list_free(&families);
 }
 
@@ -79,11 +77,17 @@ static void device_is_told_by_rates_and_floors(void **state) {
     run_record_t run = {.name = mem_text("planted")};
     plant_gauge(&run, "device", "copy", 1000000000, "kernel", 500e3);
     plant_gauge(&run, "device", "01_read", 16000000, "kernel", 2e3);
+    plant_gauge(&run, "device", "01_read", 1000000000, "kernel", 200e3);
+    plant_gauge(&run, "device", "02_barrier", 1, "barrier", 980);
     plant_gauge(&run, "null", "01_empty", 0, "event_pair", 1250);
     char *text = printed(section_device, &run);
     assert_has(text, "## The device, measured in this run");
     assert_has(text, "| DRAM, copying 1.00 GB       | 4.00 TB/s |"); /* read and written */
     assert_has(text, "| L2, reading 16.0 MB         | 8.00 TB/s |"); /* read only */
+    assert_has(text, "| DRAM, reading 1.00 GB       | 5.00 TB/s |");
+    assert_has(text, "| Barrier of the whole grid   |    980 ns |");
+    assert_null(strstr(text, "DRAM, reading 16.0 MB"));
+    assert_null(strstr(text, "L2, reading 1.00 GB"));
     assert_has(text, "1.25 µs – 1.25 µs |     160 |");
     free(text);
     text = printed(section_cases, &run); /* they are no cases of interest */
