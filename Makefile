@@ -82,6 +82,10 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-f
 check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the oracle, on a machine with a GPU
 	$(Q)tests/tools/check_gpu.sh $(BUILD)/bench
 
+.PHONY: harness-cost
+harness-cost: $(BUILD)/bench ## what the harness itself costs: a sample, an answer, a round, a case
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
+
 .PHONY: layers
 layers: ## includes inside bench/ point downward only
 	$(Q)tests/tools/layers.sh

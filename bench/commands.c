@@ -38,6 +38,7 @@ static const cli_option_t RUN_OPTIONS[] = {
     {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)"},
     {"seed", "N", "of data and of the order of rounds (42)"},
     {"profile", NULL, "run each case once, with nothing in a profiler's way"},
+    {"trace", NULL, "run each case once under a tracer: OUT/trace.json, for Perfetto"},
     {"cold", NULL, "time whole processes: a new worker for every sample, from start to exit"},
     {"json", NULL, "print results as JSON"},
     {"quiet", NULL, "no progress on stderr"},
@@ -108,6 +109,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
         .no_pytorch = cli_has(args, "no-pytorch"),
         .cold = cli_has(args, "cold"),
         .profile = cli_has(args, "profile"),
+        .trace = cli_has(args, "trace"),
         .quiet = cli_has(args, "quiet"),
         .json = cli_has(args, "json"),
         .argv = args->argv,
@@ -119,6 +121,11 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
         return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
     if (options->cold && options->profile)
         return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
+    static const char *const NOT_WITH_TRACE[] = {"cold", "profile", "resume", "json"};
+    for (size_t i = 0; options->trace && i < sizeof NOT_WITH_TRACE / sizeof *NOT_WITH_TRACE; i++)
+        if (cli_has(args, NOT_WITH_TRACE[i]))
+            return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out",
+                             NOT_WITH_TRACE[i]);
     TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
     TRY(cli_integer(args, "seed", 0, INT64_MAX, USUAL_SEED, &seed, err));
     TRY(read_seconds(args, "timeout", &options->timeout_s, err));
@@ -285,7 +292,22 @@ static const cli_command_t COMMANDS[] = {
     {"compile", "SWEEP.json…", "compile every CUDA program of sweeps; needs no GPU", NULL,
      COMPILE_OPTIONS, compile_verb},
     {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs",
-     "CSVs are mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or of the study.",
+     "CSVs are mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or of the study.\n"
+     "\n"
+     "charts, each with its data beside it (NAME.dat):\n"
+     "  phases_cuda, phases_pytorch, phases_cpu  phases of one sample, stacked, by size\n"
+     "  total, host_to_host                      both sides, as in the study and at their best\n"
+     "  size                                     every contender's time against size\n"
+     "  speed                                    each side's best against PyTorch's, by size\n"
+     "  difference, difference_best              CUDA - PyTorch by size: the study's; the best\n"
+     "  ladder, ladder_batch                     compute time of rungs, and the limits\n"
+     "  operations                               of a training: time of each operation\n"
+     "  loss                                     of a training: the loss over epochs\n"
+     "  techniques                               combinations of host techniques\n"
+     "  once                                     what is paid once\n"
+     "  samples                                  with --case: its samples, one by one\n"
+     "Size is the batch, or the points of a data set. Charts of mlp_infer have these names; those\n"
+     "of another workload start with its name (linreg_train_size). A sweep's \"charts\" chooses.",
      PLOT_OPTIONS, plot_command},
     {"report", "RUN…", "write the report of a run; further runs are shown as saved", NULL,
      REPORT_OPTIONS, report_command},

@@ -2,6 +2,7 @@
 
 #include "ground/memory.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 
 /* An id names exactly the techniques that are not the workload's defaults. */
@@ -45,4 +46,13 @@ char *contender_name(const case_t *spec) {
 
 bool is_cold_start(const case_result_t *result) {
     return result_phase(result, "cold_first_answer") != NULL;
+}
+
+bool is_algorithmic(const case_result_t *result) {
+    if (result->results_json == NULL)
+        return false;
+    json_t *results = json_loads(result->results_json, 0, NULL);
+    bool algorithmic = json_is_true(json_object_get(results, "algorithmic"));
+    json_decref(results);
+    return algorithmic;
 }

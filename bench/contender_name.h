@@ -17,4 +17,8 @@ char *contender_name(const case_t *spec);
  * and stands in no table or chart with them. */
 bool is_cold_start(const case_result_t *result);
 
+/* Did it reach the same result by another algorithm, as its results say? Such a case is shown and
+ * marked, and no comparison is decided by it. */
+bool is_algorithmic(const case_result_t *result);
+
 #endif

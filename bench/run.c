@@ -31,13 +31,28 @@ static status_t measure_all(run_state_t *run, error_t *err) {
     return STATUS_OK;
 }
 
+/* A full disk, most likely: nothing that is finished is lost by it. */
+static status_t say_how_to_go_on(const run_state_t *state, error_t *err) {
+    error_t cause = *err;
+    error_clear(err);
+    return error_set(err, cause.status,
+                     "%.1500s; finished cases are kept: make room, and go on with the same command "
+                     "and --resume --out %s",
+                     cause.text, state->folder);
+}
+
 static status_t run_steps(run_state_t *state, error_t *err) {
+    if (state->options->trace)
+        return run_trace(state, &interrupted, err);
     TRY(run_load_sweeps(state, err));
     TRY(run_prepare_folder(state, err));
     TRY(run_survey(state, err));
     TRY(run_compile(state, err));
-    TRY(measure_all(state, err));
-    TRY(run_close(state, err));
+    status_t status = measure_all(state, err);
+    if (status == STATUS_OK)
+        status = run_close(state, err);
+    if (status != STATUS_OK)
+        return say_how_to_go_on(state, err);
     return run_print(state, err);
 }
 
@@ -45,7 +60,10 @@ status_t run(const run_options_t *options, error_t *err) {
     run_state_t state = {.options = options, .rates = DEVICE_RATES_UNKNOWN};
     catch_interrupts();
     status_t status = run_steps(&state, err);
-    if (status == STATUS_OK && interrupted)
+    if (status == STATUS_OK && interrupted && options->trace)
+        status = error_set(err, STATUS_FAILED, "interrupted; what was traced is in %s/trace.json",
+                           state.folder);
+    else if (status == STATUS_OK && interrupted)
         status = error_set(err, STATUS_FAILED,
                            "interrupted; finished cases are in %s: go on with the same command and "
                            "--resume --out %s",

@@ -21,14 +21,14 @@ typedef struct run_options {
     uint64_t seed;
     double timeout_s;    /* longest wait for one answer of a worker */
     double time_limit_s; /* a contender; 0: what the sweep says */
-    bool resume, quick, no_pytorch, cold, profile, quiet, json;
+    bool resume, quick, no_pytorch, cold, profile, trace, quiet, json;
     const char *const *argv; /* for the record */
     size_t n_argv;
     FILE *print; /* where the answer goes */
 } run_options_t;
 
-/* Measure. STATUS_FAILED when a case was wrong or failed, or the run was interrupted; whatever was
- * finished is in the folder by then. */
+/* Measure, or trace. STATUS_FAILED when a case was wrong or failed, or the run was interrupted;
+ * whatever was finished is in the folder by then. */
 status_t run(const run_options_t *options, error_t *err);
 
 /* `bench plan`: what run() would do, and why a case would be skipped. Needs no GPU. */

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The calibration copy's buffers: far larger than any L2. */
-enum { DRAM_COPY_BYTES = 1 << 30 };
+/* The buffers that calibration copies and reads: far larger than any L2. */
+enum { IN_DRAM_BYTES = 1 << 30 };
 
 group_t run_next_group(const sweep_t *sweep, size_t *at) {
     group_t group = {
@@ -98,7 +98,7 @@ static status_t ask_oracle(run_state_t *run, const group_t *group, reference_t *
     return status == STATUS_OK ? status : error_within(err, "the oracle");
 }
 
-static status_t enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err) {
+status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
     char *skip = run_skip_reason(run, spec);
@@ -203,7 +203,7 @@ status_t run_measure(run_state_t *run, const group_t *group,
             run->progress.done++; /* finished before: --resume */
             continue;
         }
-        status = enter(run, &group->cases[i], &contenders[n], err);
+        status = run_enter(run, &group->cases[i], &contenders[n], err);
         n += status == STATUS_OK;
     }
     if (status == STATUS_OK && n > 0)
@@ -244,10 +244,16 @@ status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupte
     if (run->arch == NULL || run->options->profile || run->options->cold)
         return STATUS_OK; /* nothing will be held against them */
     int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);
-    TRY(calibrate_with(run, "device", "copy", "bytes", DRAM_COPY_BYTES, interrupted, err));
-    if (in_l2 > 0 && run->no_compiler == NULL)
-        TRY(calibrate_with(run, "device", "01_read", "bytes", in_l2, interrupted, err));
+    /* Reading comes before copying, which is the limit of what is measured behind it: reading alone
+     * is faster. */
     if (run->no_compiler == NULL)
-        TRY(calibrate_with(run, "null", "01_empty", "work_ns", 0, interrupted, err));
+        TRY(calibrate_with(run, "device", "01_read", "bytes", IN_DRAM_BYTES, interrupted, err));
+    TRY(calibrate_with(run, "device", "copy", "bytes", IN_DRAM_BYTES, interrupted, err));
+    if (run->no_compiler != NULL)
+        return STATUS_OK;
+    if (in_l2 > 0)
+        TRY(calibrate_with(run, "device", "01_read", "bytes", in_l2, interrupted, err));
+    TRY(calibrate_with(run, "device", "02_barrier", "bytes", 1, interrupted, err));
+    TRY(calibrate_with(run, "null", "01_empty", "work_ns", 0, interrupted, err));
     return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /* The state of one `bench run`, shared by run.c (the sentence), run_setup.c (folder and
- * surroundings), run_group.c (one group of contenders) and run_print.c (the answer). */
+ * surroundings), run_group.c (one group of contenders), run_trace.c (tracing instead of measuring)
+ * and run_print.c (the answer). */
 #ifndef BENCH_RUN_INTERNAL_H
 #define BENCH_RUN_INTERNAL_H
 
@@ -43,6 +44,8 @@ typedef struct group {
 
 /* run_setup.c */
 status_t run_load_sweeps(run_state_t *run, error_t *err);
+/* Where the run's files go, and how many cases there are. */
+void run_choose_folder(run_state_t *run);
 status_t run_prepare_folder(run_state_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and learn what is here. No GPU is not an error. */
 status_t run_survey(run_state_t *run, error_t *err);
@@ -59,8 +62,13 @@ group_t run_next_group(const sweep_t *sweep, size_t *at);
 status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
 status_t run_measure(run_state_t *run, const group_t *group,
                      const volatile sig_atomic_t *interrupted, error_t *err);
+/* A contender for this case, not opened yet; one that cannot run here is not live and says why. */
+status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err);
 /* Why this case cannot run here, or NULL; the caller frees it. */
 char *run_skip_reason(const run_state_t *run, const case_t *spec);
+
+/* run_trace.c */
+status_t run_trace(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
 
 /* run_print.c */
 status_t run_print(const run_state_t *run, error_t *err);

@@ -135,12 +135,16 @@ static status_t resume(run_state_t *run, error_t *err) {
     return STATUS_OK;
 }
 
-status_t run_prepare_folder(run_state_t *run, error_t *err) {
+void run_choose_folder(run_state_t *run) {
     size_t total = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
         total += run->sweeps[s].n_cases;
     progress_start(&run->progress, run->options->quiet, total);
     run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
+}
+
+status_t run_prepare_folder(run_state_t *run, error_t *err) {
+    run_choose_folder(run);
     char *header = fs_join(run->folder, "run.json");
     bool there = fs_exists(header);
     free(header);
@@ -241,7 +245,7 @@ status_t run_survey(run_state_t *run, error_t *err) {
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
                                            .max_sm_mhz = NAN,
-                                           .profile = options->profile,
+                                           .profile = options->profile || options->trace,
                                            .cold = options->cold};
     const case_t *spec = first_cuda_case(run);
     if (spec == NULL)
@@ -291,6 +295,7 @@ static status_t add_calibration(run_state_t *run, const compile_options_t *compi
 static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
     TRY(add_calibration(run, compile, "null", "01_empty", err));
+    TRY(add_calibration(run, compile, "device", "02_barrier", err));
     status_t status = add_calibration(run, compile, "device", "01_read", err);
     for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
@@ -341,6 +346,9 @@ status_t run_close(run_state_t *run, error_t *err) {
     if (isfinite(run->rates.dram_bytes_per_s))
         environment_set_number(&run->record.environment, "measured.copy_bytes_per_s",
                                run->rates.dram_bytes_per_s);
+    if (isfinite(run->rates.dram_read_bytes_per_s))
+        environment_set_number(&run->record.environment, "measured.dram_read_bytes_per_s",
+                               run->rates.dram_read_bytes_per_s);
     if (isfinite(run->rates.l2_bytes_per_s))
         environment_set_number(&run->record.environment, "measured.l2_read_bytes_per_s",
                                run->rates.l2_bytes_per_s);
@@ -350,6 +358,9 @@ status_t run_close(run_state_t *run, error_t *err) {
     if (isfinite(run->rates.event_ns))
         environment_set_number(&run->record.environment, "measured.event_pair_ns",
                                run->rates.event_ns);
+    if (isfinite(run->rates.barrier_ns))
+        environment_set_number(&run->record.environment, "measured.grid_barrier_ns",
+                               run->rates.barrier_ns);
     TRY(run_write_header(&run->record, err));
     run_record_t finished;
     TRY(run_load(run->folder, &finished, err));

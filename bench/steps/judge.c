@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN};
+const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 /* Two medians of one kernel by two methods may differ by this much without a contradiction. */
 static const double SLACK = 1.05;
@@ -16,12 +16,20 @@ void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
     if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
         return;
     if (strcmp(result->spec.workload, "device") == 0) {
+        if (result_phase(result, "barrier") != NULL) {
+            rates->barrier_ns = result_median(result, "barrier");
+            return;
+        }
         double bytes = (double)case_param_int(&result->spec, "bytes", 0);
-        double passes_per_s = 1e9 / result_median(result, "kernel");
-        if (strcmp(result->spec.variant, "copy") == 0 && bytes > 4 * rates->l2_bytes)
-            rates->dram_bytes_per_s = 2 * bytes * passes_per_s;
-        else if (strcmp(result->spec.variant, "copy") != 0 && bytes < rates->l2_bytes)
-            rates->l2_bytes_per_s = bytes * passes_per_s;
+        double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
+        bool copies = strcmp(result->spec.variant, "copy") == 0;
+        bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
+        if (copies && in_dram)
+            rates->dram_bytes_per_s = 2 * bytes_per_s;
+        else if (!copies && in_dram)
+            rates->dram_read_bytes_per_s = bytes_per_s;
+        else if (!copies && in_l2)
+            rates->l2_bytes_per_s = bytes_per_s;
     } else if (strcmp(result->spec.workload, "null") == 0) {
         rates->launch_ns = result_median(result, "kernel_graph");
         rates->event_ns = result_median(result, "event_pair");
@@ -30,10 +38,12 @@ void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
 
 /* The phase that shows the computation alone, the least disturbed one first. */
 static const phase_t *bare_compute(const case_result_t *result) {
-    static const char *const NAMES[] = {"kernel_graph", "kernel", "forward_device", "forward"};
+    static const char *const NAMES[] = {"kernel_graph", "kernel", "train_device", "forward_device",
+                                        "forward"};
+    const bool trains = result_phase(result, "train") != NULL; /* `forward` is a part of that */
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         const phase_t *phase = result_phase(result, NAMES[i]);
-        if (phase != NULL && phase->summary.n > 0)
+        if (phase != NULL && phase->summary.n > 0 && !(trains && strcmp(NAMES[i], "forward") == 0))
             return phase;
     }
     return NULL;
@@ -54,7 +64,7 @@ void judge_limit(case_result_t *result, const workload_t *workload, const device
     limit->flops = cost.flops;
     const phase_t *phase = bare_compute(result);
     if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
-        !result_has_times(result))
+        !result_has_times(result) || result_is_algorithmic(result))
         return;
     /* Runs repeat on the same buffers: what fits into the L2 stays there. */
     bool fits = cost.working_set_bytes < rates->l2_bytes;

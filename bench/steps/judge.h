@@ -14,6 +14,8 @@ typedef struct device_rates {
     double fp32_flops_per_s; /* multiprocessors · 128 lanes · 2 · highest clock: not measured */
     double launch_ns;        /* an empty kernel in a graph */
     double event_ns;         /* two events with nothing between */
+    double barrier_ns;       /* all blocks of a grid wait for each other */
+    double dram_read_bytes_per_s; /* device/…/01_read of a large buffer */
 } device_rates_t;
 
 extern const device_rates_t DEVICE_RATES_UNKNOWN;

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench")).resolve()
@@ -93,3 +95,13 @@ def read_cases(run: Path) -> dict[str, dict[str, Any]]:
 
 def read_header(run: Path) -> dict[str, Any]:
     return json.loads((run / "run.json").read_text(encoding="utf-8"))
+
+
+def compiler_options() -> list[str]:
+    """Return the options that choose a compiler which is here."""
+    done = bench("doctor", "--json", expect=None)
+    found = {item["what"]: item["found"] for item in json.loads(done.stdout)}
+    for what, name in (("NVRTC", "nvrtc"), ("nvcc", "nvcc")):
+        if found[what]:
+            return ["--compiler", name]
+    pytest.skip("neither NVRTC nor nvcc is here")

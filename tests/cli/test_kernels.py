@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import ROOT, bench, make_root, write_sweep
+from fake_driver import build_driver
+from project import ROOT, bench, compiler_options, make_root, read_cases, write_sweep
 
 ARCHS = ["sm_80", "sm_90"]
 BATCHES = [1, 64, 1000]
@@ -17,13 +18,7 @@ BATCHES = [1, 64, 1000]
 @pytest.fixture(scope="module")
 def compiler() -> list[str]:
     """Return the options that choose a compiler which is here."""
-    done = bench("doctor", "--json", expect=None)
-    found = {item["what"]: item["found"] for item in json.loads(done.stdout)}
-    if found["NVRTC"]:
-        return ["--compiler", "nvrtc"]
-    if found["nvcc"]:
-        return ["--compiler", "nvcc"]
-    pytest.skip("neither NVRTC nor nvcc is here")
+    return compiler_options()
 
 
 @pytest.fixture
@@ -189,3 +184,64 @@ def test_no_compiler_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
         PATH="/no/such/folder",
     )
     assert "BENCH_NVRTC" in done.stderr
+
+
+# ---- a rung that does not compile, beside others ------------------------------------------------
+
+BROKEN = """#include "mlp_infer.cuh"
+LAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};
+MLP_INFER {
+    y[0] = no_such_thing;
+}
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Return a project's folder with a kernel that does not compile."""
+    root = make_root(tmp_path / "project", copy="kernels")
+    (root / "kernels" / "mlp_infer" / "98_broken.cu").write_text(BROKEN, encoding="utf-8")
+    return root
+
+
+def test_kernel_that_does_not_compile_is_named_with_file_and_line(
+    broken: Path, tmp_path: Path, compiler: list[str]
+) -> None:
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_infer",
+        [{"engine": "cuda", "variants": ["02_thread_per_sample", "98_broken"]}],
+    )
+    done = bench(
+        "compile",
+        sweep,
+        "--arch=sm_90",
+        "--json",
+        "--quiet",
+        "--cache",
+        tmp_path / "cache",
+        *compiler,
+        root=broken,
+        expect=1,
+    )
+    fine, failed = json.loads(done.stdout)["programs"]
+    assert (fine["status"], failed["status"]) == ("ok", "failed")
+    assert "98_broken.cu(4): error: " in failed["reason"]
+    assert '"no_such_thing" is undefined' in failed["reason"]
+
+
+@pytest.mark.usefixtures("compiler")
+def test_run_goes_on_past_a_kernel_that_does_not_compile(broken: Path, tmp_path: Path) -> None:
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_infer",
+        [{"engine": "cuda", "variants": ["98_broken"]}, {"engine": "cpu", "variants": ["omp"]}],
+    )
+    environment = build_driver(tmp_path / "lib")
+    run = tmp_path / "run"
+    bench("run", sweep, "--out", run, root=broken, expect=1, **environment)
+    cases = read_cases(run)
+    failed = cases["mlp_infer/cuda/98_broken/batch=64"]
+    assert failed["status"] == "failed"
+    assert "98_broken.cu(4): error: " in failed["reason"]
+    assert cases["mlp_infer/cpu/omp/batch=64"]["status"] == "ok"

@@ -93,6 +93,8 @@ def test_every_op_and_status_is_in_the_transcript() -> None:
         "open",
         "output",
         "sample",
+        "trace_start",
+        "trace",
         "close",
         "bye",
     }

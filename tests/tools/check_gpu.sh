@@ -10,34 +10,46 @@ trap 'rm -rf "$out"' EXIT
     echo "check-gpu: no CUDA device here"
     exit 2
 }
-check() { # name, options
+check() { # name, workload, options
     name=$1
-    shift
-    "$bench" run --workload mlp_infer "$@" --time-limit 100ms --quiet --out "$out/$name" >"$out/$name.log" || {
+    workload=$2
+    shift 2
+    "$bench" run --workload "$workload" "$@" --time-limit 100ms --quiet --out "$out/$name" >"$out/$name.log" || {
         cat "$out/$name.log"
         exit 1
     }
     echo "$name: $(grep -c '"status":"ok"' "$out/$name/cases.jsonl") cases are right"
 }
-check cuda --engine cuda --set batch=1,3,64,1000,65537 --set copy=pageable,pinned,mapped
-check techniques --engine cuda --set batch=17 --set alloc=malloc,async,arena --set copy=pinned,mapped \
+check cuda mlp_infer --engine cuda --set batch=1,3,64,1000,65537 --set copy=pageable,pinned,mapped
+check techniques mlp_infer --engine cuda --set batch=17 --set alloc=malloc,async,arena --set copy=pinned,mapped \
     --set weights=upload,resident --set launch=stream,graph --set wait=sync,poll
-check f16 --engine cuda --set dtype=f16 --set batch=1,2,3,1000,65537 --set copy=pinned,mapped
-check layers --variant 02_thread_per_sample --set layers=8-16-4 --set batch=1,1000
-check pytorch --engine pytorch --set device=cuda --set batch=1,1000 --set dtype=f32,f16
+check f16 mlp_infer --engine cuda --set dtype=f16 --set batch=1,2,3,1000,65537 --set copy=pinned,mapped
+check layers mlp_infer --variant 02_thread_per_sample --set layers=8-16-4 --set batch=1,1000
+check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --set dtype=f32,f16
 
+# One epoch brings the probe of single operations; more than a graph holds make it be replayed.
+check training linreg_train --engine cuda --set points=1,17,4999,123457 --set epochs=1,2,25
+check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
+check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
+
+sanitize() { # tool, name, options
+    tool=$1
+    name=$2
+    shift 2
+    compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 \
+        "$bench" run "$@" --engine cuda --profile --quiet --out "$out/$tool-$name" >"$out/$tool.log" 2>&1 || {
+        cat "$out/$tool.log"
+        exit 1
+    }
+    echo "compute-sanitizer $tool, $name: $(grep -o '[A-Z]* SUMMARY.*' "$out/$tool.log" | sort -u)"
+}
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck; do
         for dtype in f32 f16; do
-            compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 \
-                "$bench" run --workload mlp_infer --engine cuda --set batch=1,17,1000,4099 --set dtype=$dtype \
-                --set alloc=malloc,arena --set copy=pinned,mapped --profile --quiet --out "$out/$tool-$dtype" \
-                >"$out/$tool.log" 2>&1 || {
-                cat "$out/$tool.log"
-                exit 1
-            }
-            echo "compute-sanitizer $tool, $dtype: $(grep -o '[A-Z]* SUMMARY.*' "$out/$tool.log" | sort -u)"
+            sanitize "$tool" $dtype --workload mlp_infer --set batch=1,17,1000,4099 --set dtype=$dtype \
+                --set alloc=malloc,arena --set copy=pinned,mapped
         done
+        sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
     done
 else
     echo "compute-sanitizer is not here: not run"

@@ -208,6 +208,18 @@ static void test_calibration(void **state) {
     judge_calibrate(&read, &rates);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
     result_free(&read);
+    assert_true(isnan(rates.dram_read_bytes_per_s));
+    case_result_t large = device_result("cuda", "01_read", 1000000000, 200000);
+    judge_calibrate(&large, &rates);
+    assert_true(fabs(rates.dram_read_bytes_per_s / 5e12 - 1) < 1e-12);
+    assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12); /* as it was */
+    result_free(&large);
+    case_result_t barrier =
+        make_result("device", "cuda", 1, (timed_t[]){{"barrier", 980}, {NULL, 0}});
+    judge_calibrate(&barrier, &rates);
+    assert_true(rates.barrier_ns == 980);
+    assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
+    result_free(&barrier);
     case_result_t empty = make_result(
         "null", "cuda", 0, (timed_t[]){{"kernel_graph", 700}, {"event_pair", 1300}, {NULL, 0}});
     judge_calibrate(&empty, &rates);
@@ -224,8 +236,8 @@ static void test_what_does_not_calibrate(void **state) {
         make_result("null", "null", 0, times),
         make_result("mlp_infer", "cuda", 64, times),
         device_result("cpu", "copy", 1 << 30, 500000),
-        device_result("cuda", "copy", 30000000, 500000),   /* part of it would stay in the L2 */
-        device_result("cuda", "01_read", 1 << 30, 500000), /* does not fit into the L2 */
+        device_result("cuda", "copy", 30000000, 500000),     /* part of it would stay in the L2 */
+        device_result("cuda", "01_read", 100000000, 500000), /* not in the L2, nor out of it */
         device_result("cuda", "copy", 1 << 30, 500000),
     };
     results[5].status = CASE_FAILED;
@@ -234,7 +246,8 @@ static void test_what_does_not_calibrate(void **state) {
         result_free(&results[i]);
     }
     assert_true(isnan(rates.dram_bytes_per_s) && isnan(rates.l2_bytes_per_s) &&
-                isnan(rates.launch_ns) && isnan(rates.event_ns));
+                isnan(rates.dram_read_bytes_per_s) && isnan(rates.launch_ns) &&
+                isnan(rates.event_ns) && isnan(rates.barrier_ns));
 }
 
 int main(void) {

@@ -65,7 +65,7 @@ static void close_session(session_t *session) {
     free(session->results_json);
 }
 
-/* What a variant writes: params, losses and, where there are test points, test_loss. */
+/* params, losses and, where there are test points, test_loss. */
 typedef struct written {
     npy_t arrays[3];
     size_t n;
@@ -178,6 +178,17 @@ static void test_data_is_shared(void **state) {
     linreg_data_release(other);
     case_free(&spec);
     case_free(&same);
+}
+
+static void test_room_is_told(void **state) {
+    (void)state;
+    const training_t training = {1000000, 1, 0.01};
+    case_t spec = make_case("ref", &training);
+    error_t err = ERROR_INIT;
+    assert_int_equal(linreg_data_room(&spec, SEED, 0, &err), STATUS_OK);
+    assert_int_equal(linreg_data_room(&spec, SEED, 1e18, &err), STATUS_FAILED);
+    assert_ptr_equal(strstr(err.text, "needs 1000 PB of host memory, "), err.text);
+    case_free(&spec);
 }
 
 static void check_training(const char *variant, const json_t *known, double tolerance) {
@@ -298,22 +309,32 @@ static void test_unknown_variant(void **state) {
     case_free(&session.spec);
 }
 
-static void test_one_run_fills_every_phase(void **state) {
-    (void)state;
-    static const char *const PHASES[] = {"train", "total", "residual", "host_to_host"};
+/* One epoch is one operation, too. */
+static void check_phases(const char *variant, int64_t epochs, size_t n) {
+    static const char *const PHASES[] = {"train", "total", "residual", "host_to_host", "fused"};
     session_t session;
     error_t err = ERROR_INIT;
-    open_session(&session, "omp", &(training_t){5000, 20, 0.01});
+    open_session(&session, variant, &(training_t){5000, epochs, 0.01});
     assert_int_equal(session.n_probes, 1);
     assert_int_equal(session.probes[0].run(&session, &session.recorder, &err), STATUS_OK);
     const recorder_t *recorder = &session.recorder;
-    assert_int_equal(recorder->n_phases, 4);
+    assert_int_equal(recorder->n_phases, n);
     for (size_t i = 0; i < recorder->n_phases; i++) {
         assert_string_equal(recorder->phases[i].name, PHASES[i]);
         assert_int_equal(recorder->phases[i].n, 1);
     }
     assert_true(recorder->phases[0].ns[0] + recorder->phases[2].ns[0] == recorder->phases[1].ns[0]);
+    if (n == 5)
+        assert_true(recorder->phases[4].ns[0] == recorder->phases[0].ns[0]);
     close_session(&session);
+}
+
+static void test_one_run_fills_every_phase(void **state) {
+    (void)state;
+    check_phases("ref", 20, 4);
+    check_phases("omp", 20, 4);
+    check_phases("ref", 1, 5);
+    check_phases("omp", 1, 5);
 }
 
 static void test_results(void **state) {
@@ -364,6 +385,7 @@ int main(void) {
         cmocka_unit_test(test_points_are_known),
         cmocka_unit_test(test_places_of_all_points),
         cmocka_unit_test(test_data_is_shared),
+        cmocka_unit_test(test_room_is_told),
         cmocka_unit_test(test_ref_is_the_known_training),
         cmocka_unit_test(test_omp_is_the_known_training),
         cmocka_unit_test(test_omp_is_the_oracle),

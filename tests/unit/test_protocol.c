@@ -30,6 +30,8 @@ static const good_t GOOD[] = {
     {"{\"op\":\"sample\",\"id\":\"a\",\"round\":0,\"budget_ns\":0,\"max_samples\":0,"
      "\"warmup_samples\":0,\"warmup_ns\":0}",
      OP_SAMPLE},
+    {"{\"op\":\"trace_start\"}", OP_TRACE_START},
+    {"{\"op\":\"trace\",\"id\":\"a\",\"path\":\"/tmp/t.json\",\"origin_ns\":0}", OP_TRACE},
     {" {\"id\":\"a\", \"op\":\"close\"} \n", OP_CLOSE},
     {"{\"op\":\"bye\"}\n", OP_BYE},
 };

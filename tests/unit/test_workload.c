@@ -95,6 +95,9 @@ static void test_cost_of_a_copy(void **state) {
     free(spec.variant);
     spec.variant = mem_text("copy");
     assert_float_equal(device->cost(&spec).bytes, 2.0 * (1 << 30), 0);
+    free(spec.variant);
+    spec.variant = mem_text("02_barrier"); /* moves nothing that a limit could be made of */
+    assert_float_equal(device->cost(&spec).bytes, 0, 0);
     case_free(&spec);
 }
 
@@ -129,7 +132,8 @@ static void test_constants(void **state) {
     check_constants("null", &spec, "WORK_NS=0");
     case_free(&spec);
     spec = workload_defaults(workload_find("device"));
-    char *expected = mem_format("BYTES=1073741824 PASSES=%d", DEVICE_READ_PASSES);
+    char *expected =
+        mem_format("BYTES=1073741824 PASSES=%d BARRIERS=%d", DEVICE_READ_PASSES, DEVICE_BARRIERS);
     check_constants("device", &spec, expected);
     free(expected);
     case_free(&spec);

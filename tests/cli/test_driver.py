@@ -1,0 +1,113 @@
+"""Drivers that are not there, cannot serve, or fault: what becomes of the CUDA cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_driver import build_driver, run_with_driver
+from project import bench, compiler_options, read_cases, write_sweep
+
+
+def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    (folder / "libcuda.so.1").write_text("not a library", encoding="utf-8")
+    (folder / "libcuda.so").write_text("not a library", encoding="utf-8")
+    cases, said = run_with_driver(tmp_path, [1, 2], {"LD_LIBRARY_PATH": str(folder)}, 0)
+    for case in cases.values():
+        assert case["status"] == "skipped"
+        assert "no CUDA driver (CUDA cases cannot run here): " in case["reason"]
+        assert "libcuda.so.1" in case["reason"]
+    assert "CUDA cases are skipped: no CUDA driver" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "fault", "reasons"),
+    [
+        (
+            ["-DWITHOUT_GRAPHS"],
+            "",
+            ["libcuda.so.1 has no cuGraphInstantiateWithFlags", "older", "update it"],
+        ),
+        (
+            [],
+            "mismatch",
+            ["CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)", "reboot", "install NVIDIA's driver again"],
+        ),
+    ],
+)
+def test_driver_that_cannot_serve_skips_cuda_cases(
+    tmp_path: Path, flags: list[str], fault: str, reasons: list[str]
+) -> None:
+    environment = {**build_driver(tmp_path / "lib", *flags), "FAKE_DRIVER": fault}
+    cases, said = run_with_driver(tmp_path, [1, 2], environment, 0)
+    for case in cases.values():
+        assert case["status"] == "skipped"
+        assert all(reason in case["reason"] for reason in reasons)
+    assert "CUDA cases are skipped: " in said
+
+
+def test_program_that_is_too_new_for_the_driver(tmp_path: Path) -> None:
+    compiler_options()
+    environment = {**build_driver(tmp_path / "lib"), "FAKE_DRIVER": "old"}
+    cases, _ = run_with_driver(tmp_path, [1, 2], environment, 1)
+    for case in cases.values():
+        assert case["status"] == "failed"
+        assert "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)" in case["reason"]
+        assert "update NVIDIA's driver, or let BENCH_NVRTC name an older NVRTC" in case["reason"]
+
+
+def test_batch_that_does_not_fit_the_device_is_skipped(tmp_path: Path) -> None:
+    compiler_options()
+    cases, _ = run_with_driver(tmp_path, [2**22, 64], build_driver(tmp_path / "lib"), 1)
+    too_large, small = cases.values()
+    assert too_large["status"] == "skipped"
+    # 20 bytes a sample, in the fixed buffers and in those of a sample; 64 MiB are there.
+    assert too_large["reason"] == "needs 168 MB of device memory, 67.1 MB of 67.1 MB are free"
+    assert small["status"] == "wrong"  # it ran: nothing is computed here
+
+
+def async_sweep(path: Path, batches: list[int]) -> Path:
+    techniques = {"alloc": ["async"], "weights": ["resident"]}
+    cuda = {"engine": "cuda", "variants": ["02_thread_per_sample"], "techniques": techniques}
+    return write_sweep(path, "mlp_infer", [cuda], axes={"batch": batches})
+
+
+def test_pool_of_async_keeps_what_is_freed_until_the_case_is_closed(tmp_path: Path) -> None:
+    """The fake driver's pool refuses to serve while it would give memory back at every sync."""
+    compiler_options()
+    # 20 bytes a sample, twice, are 60 of the 67 MB that are there; 24 of them are the pool's.
+    sweep = async_sweep(tmp_path / "s.json", [1_500_000, 1_500_001])
+    run = tmp_path / "run"
+    bench("run", sweep, "--out", run, expect=1, **build_driver(tmp_path / "lib"))
+    for name, case in read_cases(run).items():
+        if name.startswith("mlp_infer/"):
+            # It ran; and the second found the room that the first had.
+            assert case["status"] == "wrong", case["reason"]
+
+
+def test_driver_without_a_pool_skips_async_alone(tmp_path: Path) -> None:
+    compiler_options()
+    sweep = async_sweep(tmp_path / "s.json", [64])
+    run = tmp_path / "run"
+    lacking = build_driver(tmp_path / "lib", "-DWITHOUT_POOL")
+    bench("run", sweep, "--out", run, expect=1, **lacking)  # the device itself computes nothing
+    (case,) = (c for name, c in read_cases(run).items() if name.startswith("mlp_infer/"))
+    assert (case["status"], case["reason"]) == ("skipped", "this driver has no cuMemAllocAsync")
+
+
+def test_fault_on_the_device_costs_its_own_cases_only(tmp_path: Path) -> None:
+    """After a fault the context refuses everything: the next case needs a worker of its own."""
+    compiler_options()
+    environment = {**build_driver(tmp_path / "lib"), "FAKE_DRIVER": "fault"}
+    # 256 samples a block: 4 blocks fault. Nothing is computed here, so the others are wrong.
+    cases, _ = run_with_driver(tmp_path, [64, 1000, 65], environment, 1)
+    for case in cases.values():
+        if case["params"]["batch"] == 1000:
+            assert case["status"] == "failed"
+            assert "CUDA_ERROR_ILLEGAL_ADDRESS (700): in the driver's words" in case["reason"]
+        else:
+            assert case["status"] == "wrong"
+            assert "y differs from the oracle: relative L2 error" in case["reason"]
+            assert "NaN" in case["reason"]

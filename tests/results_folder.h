@@ -1,0 +1,116 @@
+/* A run's folder as tests of results make one: cases of mlp_infer with chosen times. */
+#ifndef TESTS_RESULTS_FOLDER_H
+#define TESTS_RESULTS_FOLDER_H
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "steps/results.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        error_t err = ERROR_INIT;                                                                  \
+        if ((call) != STATUS_OK)                                                                   \
+            fail_msg("%s: %s", #call, err.text);                                                   \
+    } while (0)
+
+static inline int make_folder(void **state) {
+    char *folder;
+    error_t failure = ERROR_INIT;
+    if (fs_temporary_folder(&folder, &failure) != STATUS_OK)
+        return -1;
+    *state = folder;
+    return 0;
+}
+
+static inline int remove_folder(void **state) {
+    error_t failure = ERROR_INIT;
+    status_t status = fs_remove_tree(*state, &failure);
+    free(*state);
+    return status == STATUS_OK ? 0 : -1;
+}
+
+/* A case of mlp_infer with one round of samples per named phase. */
+static inline case_result_t make_result(const char *engine, const char *variant, int64_t batch,
+                                        const char *const *phases, double first_ns) {
+    case_t spec = {.workload = mem_text("mlp_infer"),
+                   .engine = mem_text(engine),
+                   .device = mem_text(strcmp(engine, "cpu") == 0 ? "cpu" : "cuda"),
+                   .variant = mem_text(variant),
+                   .dtype = mem_text("f32")};
+    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = batch});
+    int64_t layers[] = {4, 5, 1};
+    case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
+    char label[32];
+    spec.id = mem_format("mlp_infer/%s/%s/batch=%lld", case_engine_label(&spec, label), variant,
+                         (long long)batch);
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    for (size_t i = 0; phases[i] != NULL; i++) {
+        phase_t *phase = result_add_phase(&result, phases[i], CLOCK_HOST);
+        double ns = first_ns * (double)(i + 1);
+        phase_add_round(phase, (double[]){ns - 1, ns, ns + 1}, 3);
+        phase_summarise(phase);
+    }
+    result.stop = STOP_PRECISE;
+    return result;
+}
+
+static const char *const CUDA_PHASES[] = {"malloc", "h2d", "kernel", "d2h", "free", "total", NULL};
+
+static inline void write_header(const char *folder, const char *finished, const char *gpu,
+                                const char *sweep) {
+    run_record_t run = {.folder = mem_text(folder),
+                        .started = mem_text("2026-03-02T10:15:00Z"),
+                        .finished = mem_text(finished),
+                        .seed = 42};
+    text_list_add(&run.argv, "bench");
+    text_list_add(&run.argv, "run");
+    run.sweeps = mem_zeroed(1, sizeof *run.sweeps);
+    run.sweeps[0] = (sweep_text_t){mem_text("sweeps/a.json"), mem_text(sweep)};
+    run.n_sweeps = 1;
+    environment_set(&run.environment, "gpu.name", gpu);
+    environment_set_flag(&run.environment, "gpu.ecc", true);
+    environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4.3e12);
+    environment_set_number(&run.environment, "host.load", 0.25);
+    assert_ok(run_write_header(&run, &err));
+    run_free(&run);
+}
+
+static inline void append(const char *folder, case_result_t result) {
+    journal_t journal;
+    assert_ok(journal_open(folder, &journal, &err));
+    assert_ok(journal_append(&journal, &result, &err));
+    journal_close(&journal);
+    result_free(&result);
+}
+
+static inline void append_text(const char *folder, const char *text) {
+    char *path = fs_join(folder, "cases.jsonl");
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    free(path);
+}
+
+static inline char *read_file(const char *folder, const char *name) {
+    char *path = fs_join(folder, name), *text = NULL;
+    size_t size;
+    if (fs_exists(path))
+        assert_ok(fs_read(path, &text, &size, &err));
+    free(path);
+    return text;
+}
+
+#endif

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Print what each rule of docs/measuring.md prevents, in numbers of the published run.
+
+usage: measuring_examples.py RUN [--write]
+
+The rows are the table in docs/measuring.md; --write puts them there, between its two markers.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from repeatability import load
+
+Cases = dict[str, dict[str, Any]]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measuring.md"
+BEGIN, END = "<!-- examples: begin -->\n", "<!-- examples: end -->\n"
+CUDA, TORCH = "mlp_infer/cuda", "mlp_infer/pytorch-cuda"
+ARENA = "alloc=arena/copy=pinned/weights=resident"
+
+
+def us(ns: float) -> str:
+    """Return a time with three figures."""
+    value, unit = (ns / 1e3, "µs") if ns < 1e6 else (ns / 1e6, "ms")
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+
+
+def median(cases: Cases, name: str, phase: str = "host_to_host") -> float:
+    return cases[name]["phases"][phase]["median"]
+
+
+def of_one_case(cases: Cases) -> Iterator[tuple[str, str, str]]:
+    """Yield (rule, without it, with it) for rules that a case or two can show."""
+    study, second = f"{CUDA}/01_study/batch=64", f"{CUDA}/02_thread_per_sample/batch=64"
+    phase = cases[study]["phases"]["host_to_host"]
+    yield (
+        "Samples and an interval",
+        f"`01_study`, one sample of {phase['n']}: {us(phase['min'])} … {us(phase['max'])}",
+        f"median {us(phase['median'])}, 95 % interval {' … '.join(map(us, phase['ci95']))}",
+    )
+    eager = f"{TORCH}/eager/batch=64"
+    first_ns = sum(cases[eager]["once_ns"][key] for key in ("context", "first_run"))
+    yield (
+        "No one-time costs",
+        f"PyTorch `eager`, context and first run included: {us(first_ns)}",
+        f"a sample from then on: {us(median(cases, eager, 'total'))}",
+    )
+    own_ns = median(cases, f"{second}/{ARENA}/launch=graph")
+    modes = {
+        mode: median(cases, f"{TORCH}/{mode}/batch=64") / own_ns
+        for mode in ("eager", "inference", "compile", "graph")
+    }
+    best = min(modes, key=lambda mode: modes[mode])
+    yield (
+        "The fastest PyTorch",
+        f"CUDA in a graph is {modes['eager']:.1f} × as fast as `eager`",
+        f"{modes[best]:.1f} × as fast as `{best}`",
+    )
+    yield (
+        "Host to host by itself",
+        f"PyTorch `graph`, phase by phase: {us(median(cases, f'{TORCH}/graph/batch=64', 'total'))}",
+        f"synchronised once, at its end: {us(median(cases, f'{TORCH}/graph/batch=64'))}",
+    )
+    yield (
+        "Launches in a graph",
+        f"the kernel of `01_study` between two events: {us(median(cases, study, 'kernel'))}",
+        f"as one of many nodes: {us(median(cases, study, 'kernel_graph'))}",
+    )
+    yield (
+        "Techniques in the id",
+        f"`02_thread_per_sample`, as the study allocates and copies: {us(median(cases, second))}",
+        f"the same kernel with `{ARENA}/launch=graph`: {us(own_ns)}",
+    )
+    mapped = f"{second}/alloc=arena/copy=mapped/weights=resident"
+    yield (
+        "Mapped memory named",
+        f"its kernel with `copy=mapped`: {us(median(cases, mapped, 'kernel_graph'))}",
+        f"on device memory: {us(median(cases, f'{second}/{ARENA}', 'kernel_graph'))}",
+    )
+    name = f"{CUDA}/04_four_in_flight/batch={2**20}"
+    hot, cold = (
+        cases[name]["limit"]["bytes"] / median(cases, name, phase) / 1e3
+        for phase in ("kernel_graph", "kernel_cold")
+    )
+    copy = next(case for key, case in cases.items() if key.startswith("device/cuda/copy/"))
+    copied = 2 * copy["params"]["bytes"] / median(cases, copy["id"], "kernel") / 1e3
+    yield (
+        "Hot and cold, and which limit",
+        f"`04_four_in_flight`, 2^20 samples, again and again: {hot:.1f} TB/s; "
+        f"device memory gives {copied:.1f}",
+        f"`bound` is `{cases[name]['limit']['bound']}`; from device memory, with what the events "
+        f"cost: {cold:.1f} TB/s",
+    )
+
+
+def rounds_of(case: dict[str, Any]) -> list[list[float]]:
+    """Return the samples of `host_to_host`, round by round."""
+    phase = case["phases"]["host_to_host"]
+    starts = phase["round_starts"]
+    return [phase["samples"][a:b] for a, b in zip(starts, starts[1:], strict=False)]
+
+
+def drift(case: dict[str, Any]) -> float:
+    """Return by how much the medians of the first and of the second half of the rounds differ."""
+    rounds = [statistics.median(samples) for samples in rounds_of(case)]
+    half = len(rounds) // 2
+    return abs(statistics.median(rounds[:half]) / statistics.median(rounds[half:]) - 1)
+
+
+def scatter(case: dict[str, Any]) -> float:
+    """Return how far round medians lie apart, over what the samples within rounds account for."""
+    rounds = rounds_of(case)
+    within = statistics.median(map(statistics.pstdev, rounds))
+    # The standard error of a median, for normal samples: sqrt(pi / 2) that of their mean.
+    expected = 1.2533 * within / statistics.median(map(len, rounds)) ** 0.5
+    return statistics.stdev(map(statistics.median, rounds)) / expected
+
+
+def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
+    """Yield the same for rules that show over a run."""
+    own = {name: case for name, case in cases.items() if "host_to_host" in case["phases"]}
+    warm = sorted(case["warmup_ns"] for case in own.values())
+    clocks = [mhz for case in own.values() for mhz in case["device"]["sm_mhz"] if mhz is not None]
+    low = sum(phase["n_throttled"] for case in own.values() for phase in case["phases"].values())
+    yield (
+        "Warm-up until the clock stands",
+        "the first samples, at whatever clock the device woke with",
+        f"{us(warm[0])} … {us(warm[-1])} a case; in the rounds {min(clocks):.0f} … "
+        f"{max(clocks):.0f} MHz, {low} samples set apart",
+    )
+    long = [c for c in own.values() if c["phases"]["host_to_host"]["n"] >= 8 * c["rounds"] >= 128]
+    factors = sorted(map(scatter, long))
+    yield (
+        "Many short rounds",
+        "one long round: its samples say nothing of what changes between rounds",
+        f"medians of rounds lie {statistics.median(factors):.1f} × as far apart as samples within "
+        f"them would have it ({len(factors)} cases; a tenth over "
+        f"{factors[int(0.9 * len(factors))]:.1f} ×)",
+    )
+    drifts = sorted(map(drift, long))
+    yield (
+        "Contenders in turns",
+        "one contender after the other: what drifts meanwhile is taken for a difference",
+        f"first and second half of a case's rounds differ by {statistics.median(drifts):.1%} in "
+        f"half of these cases, by over {drifts[int(0.9 * len(drifts))]:.1%} in a tenth",
+    )
+    stops = [case["stop"] for case in own.values()]
+    taken = [case["rounds"] for case in own.values() if case["stop"] == "precise"]
+    yield (
+        "Stopping by the interval",
+        "one number of rounds for all: too many for some, too few for others",
+        f"{stops.count('precise')} cases precise, after {min(taken)} … {max(taken)} rounds; "
+        f"{stops.count('noise_floor')} at their noise, {stops.count('time_limit')} out of time",
+    )
+    ratio, name = max(
+        (statistics.fmean(phase["samples"]) / phase["median"], name)
+        for name, phase in ((name, case["phases"]["host_to_host"]) for name, case in own.items())
+    )
+    phase = own[name]["phases"]["host_to_host"]
+    yield (
+        "The median",
+        f"mean of `{name}`: {us(ratio * phase['median'])}",
+        f"median {us(phase['median'])}; the longest of its {phase['n']} samples took "
+        f"{us(phase['max'])}",
+    )
+    worst = {
+        dtype: max(c["check"]["after"]["rel_l2"] for c in own.values() if c["dtype"] == dtype)
+        for dtype in ("f32", "f16")
+    }
+    yield (
+        "Checks",
+        "a rung that leaves work out is the fastest",
+        f"largest error of a right case: {worst['f32']:.1e} in f32, {worst['f16']:.1e} in f16",
+    )
+
+
+def main() -> int:
+    """Print the table, or put it into the page."""
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    cases = load(Path(sys.argv[1]))
+    rows = [*of_one_case(cases), *of_all_cases(cases)]
+    text = "| rule | without it | with it |\n|---|---|---|\n"
+    text += "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    if len(sys.argv) == 2:
+        print(text, end="")
+        return 0
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2], encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

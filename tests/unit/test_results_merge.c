@@ -1,0 +1,78 @@
+/* Shards become one run, or are refused. */
+#include "results_folder.h"
+
+static char *make_shard(const char *folder, const char *name, const char *gpu, const char *sweep) {
+    char *shard = fs_join(folder, name);
+    assert_ok(fs_make_folders(shard, &err));
+    write_header(shard, "2026-03-02T11:00:00Z", gpu, sweep);
+    return shard;
+}
+
+static void test_merge(void **state) {
+    const char *folder = *state;
+    char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
+    char *b = make_shard(folder, "b", "NVIDIA H200", "{}");
+    char *out = fs_join(folder, "out");
+    append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
+    append(a, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(b, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(b, make_result("cuda", "01_study", 4, CUDA_PHASES, 1000));
+    assert_ok(results_merge(out, (const char *[]){a, b}, 2, &err));
+    run_record_t run;
+    assert_ok(run_load(out, &run, &err));
+    assert_int_equal(run.n_cases, 3);
+    assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
+    assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
+    char *csv = read_file(out, "mlp_timing_log.csv");
+    assert_non_null(csv);
+    free(csv);
+    run_free(&run);
+
+    error_t failure = ERROR_INIT; /* what is there stays there */
+    assert_int_equal(results_merge(out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);
+    assert_non_null(strstr(failure.text, "not empty"));
+    free(a);
+    free(b);
+    free(out);
+}
+
+static void test_merge_refuses(void **state) {
+    const char *folder = *state;
+    char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
+    char *gpu = make_shard(folder, "gpu", "NVIDIA H100", "{}");
+    char *sweep = make_shard(folder, "sweep", "NVIDIA H200", "{\"b\":2}");
+    char *clash = make_shard(folder, "clash", "NVIDIA H200", "{}");
+    char *out = fs_join(folder, "out");
+    append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
+    append(gpu, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(sweep, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
+    append(clash, make_result("cuda", "01_study", 1, CUDA_PHASES, 1001));
+    const struct {
+        const char *shard, *message;
+    } CASES[] = {{gpu, "gpu.name is 'NVIDIA H100'"},
+                 {sweep, "same sweeps"},
+                 {clash, "mlp_infer/cuda/01_study/batch=1 is in an earlier shard too"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        error_t failure = ERROR_INIT;
+        assert_int_equal(results_merge(out, (const char *[]){a, CASES[i].shard}, 2, &failure),
+                         STATUS_INCOMPARABLE);
+        assert_non_null(strstr(failure.text, CASES[i].message));
+        assert_false(fs_exists(out));
+    }
+    error_t failure = ERROR_INIT;
+    assert_int_equal(results_merge(out, NULL, 0, &failure), STATUS_USAGE);
+    free(a);
+    free(gpu);
+    free(sweep);
+    free(clash);
+    free(out);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(test_merge),
+        TEST(test_merge_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
