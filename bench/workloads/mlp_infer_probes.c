@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 
-/* A batch must be long against the event pair around it (about 1 µs), and short against a round. */
-enum { BATCH_TARGET_NS = 200000, BATCH_MOST = 100 };
+/* A batch must be long against what it takes to start one (some µs, which every launch gets its
+ * share of), and short against a round. Powers of two, and the same one for all short kernels: two
+ * runs must not divide by different numbers. */
+enum { BATCH_TARGET_NS = 400000, BATCH_MOST = 256, LAUNCH_FLOOR_NS = 4000 };
 
 enum {
     MALLOC,
@@ -163,7 +165,15 @@ static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, erro
     return STATUS_OK;
 }
 
-/* One launch between two events says how many make a batch of the wanted length. */
+/* `single_ns`: one launch between two events, of which about LAUNCH_FLOOR_NS is not the kernel's.
+ */
+static unsigned batch_launches(double single_ns) {
+    unsigned n = BATCH_MOST;
+    while (n > 2 && n * (single_ns - LAUNCH_FLOOR_NS) > BATCH_TARGET_NS)
+        n /= 2;
+    return n;
+}
+
 static status_t make_batch(mlp_cuda_t *s, error_t *err) {
     s->current = s->fixed;
     double ns = 0;
@@ -174,8 +184,7 @@ static status_t make_batch(mlp_cuda_t *s, error_t *err) {
         TRY(gpu_sync(s->gpu, err));
         TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
     }
-    double wanted = BATCH_TARGET_NS / (ns > 1 ? ns : 1);
-    s->batch_launches = wanted < 2 ? 2 : wanted > BATCH_MOST ? BATCH_MOST : (unsigned)wanted;
+    s->batch_launches = batch_launches(ns);
     TRY(gpu_capture_begin(s->gpu, err));
     for (unsigned i = 0; i < s->batch_launches; i++)
         TRY(mlp_cuda_launch(s, err));

@@ -4,9 +4,11 @@
 usage: repeatability.py RUN1 RUN2
 
 For every case that is ok in both runs: the relative difference of the two medians,
-|a - b| / min(a, b), of the phases on the device's clock that lie above twice the event floor, and of
-those on the host's clock. Then the share of cases that have every such phase within a bound, and the
-ten medians that lie furthest apart.
+|a - b| / min(a, b), of the phases on the device's clock that lie above twice their floor, and of those
+on the host's clock. Each way to time a kernel has a floor of its own, what it reads for an empty one in
+these runs (workload `null`): up to twice as much, a median tells more of the launch than of the kernel.
+Then the share of cases that have every such phase within a bound, and the ten medians that lie
+furthest apart.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-DEVICE = ("kernel", "kernel_stream", "kernel_graph", "kernel_cold", "forward_device")
+# A phase on the device's clock, and the phase of an empty kernel that is its floor.
+DEVICE = {
+    "kernel_graph": "kernel_graph",
+    "kernel_stream": "kernel_stream",
+    "kernel": "kernel",
+    "kernel_cold": "kernel",
+    "forward_device": "kernel",
+}
 HOST = ("host_to_host", "total", "forward", "malloc", "h2d", "d2h", "free")
 WITHIN = (0.005, 0.01, 0.02, 0.05, 0.10)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -40,24 +49,26 @@ def median(case: dict[str, Any], phase: str) -> float | None:
     return case["phases"].get(phase, {}).get("median")
 
 
-def event_floor(cases: dict[str, dict[str, Any]]) -> float:
-    """Return what two events with nothing between them read, in ns; 0 where it was not measured."""
-    pairs = (median(case, "event_pair") for case in cases.values())
-    return max(filter(None, pairs), default=0.0)
+def floors(*runs: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Return by phase what an empty kernel reads at most, in ns; 0 where it was not measured."""
+    empty = [case for run in runs for name, case in run.items() if name.startswith("null/cuda/")]
+    return {
+        phase: max(filter(None, (median(case, of_empty) for case in empty)), default=0.0)
+        for phase, of_empty in DEVICE.items()
+    }
 
 
 def differences(
     one: dict[str, dict[str, Any]],
     two: dict[str, dict[str, Any]],
-    phases: tuple[str, ...],
-    floor_ns: float,
+    least_ns: dict[str, float],
 ) -> list[tuple[float, str, str]]:
-    """Return (relative difference, id, phase) of every median that both runs have."""
+    """Return (relative difference, id, phase) of every median above its least that both have."""
     found = []
     for case_id in sorted(one.keys() & two.keys()):
-        for name in phases:
+        for name, least in least_ns.items():
             a, b = (median(run[case_id], name) for run in (one, two))
-            if a is not None and b is not None and min(a, b) > floor_ns:
+            if a is not None and b is not None and min(a, b) > least:
                 found.append((abs(a - b) / min(a, b), case_id, name))
     return sorted(found, reverse=True)
 
@@ -84,14 +95,15 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     one, two = (load(Path(run)) for run in sys.argv[1:])
-    floor_ns = 2 * max(event_floor(one), event_floor(two))
-    device, host = differences(one, two, DEVICE, floor_ns), differences(one, two, HOST, 0.0)
+    least_ns = {phase: 2 * floor for phase, floor in floors(one, two).items()}
+    device = differences(one, two, least_ns)
+    host = differences(one, two, dict.fromkeys(HOST, 0.0))
     rows = {
-        "device clock, above the event floor": [value for value, _, _ in device],
-        "`kernel_graph` alone": [v for v, _, _ in differences(one, two, ("kernel_graph",), 0.0)],
+        "device clock, above the floor": [value for value, _, _ in device],
+        **{f"`{name}` alone": [v for v, _, phase in device if phase == name] for name in DEVICE},
         "cases by their worst such phase": worst_of_each_case(device),
         "host clock": [value for value, _, _ in host],
-        "`host_to_host` alone": [v for v, _, _ in differences(one, two, ("host_to_host",), 0.0)],
+        "`host_to_host` alone": [v for v, _, phase in host if phase == "host_to_host"],
         "cases by their worst phase on the host": worst_of_each_case(host),
     }
     print(f"{len(one.keys() & two.keys())} cases are ok in both runs\n")
