@@ -40,13 +40,14 @@
 
 constexpr unsigned MAX_BLOCKS = 192;
 // BLOCKS 0: as many as the device has multiprocessors. REGISTER_PAIRS: pairs of points that a thread keeps in
-// registers, 72 of 128 in the grid, 176 of 255 in a cluster.
+// registers, up to 176 of its 255. Few warps are soon summed up; more of them stream better.
 #if ALONE
 constexpr unsigned THREADS = 128, BLOCKS = 1;
 #elif CLUSTER
 constexpr unsigned THREADS = 256, BLOCKS = CLUSTER_BLOCKS;
 #else
-constexpr unsigned THREADS = 512, BLOCKS = 0, REGISTER_PAIRS = 18;
+constexpr bool STREAMS = N_TRAIN > 7000000;  // more than 132 multiprocessors hold
+constexpr unsigned THREADS = STREAMS ? 512 : 256, BLOCKS = 0, REGISTER_PAIRS = STREAMS ? 18 : 42;
 #endif
 constexpr unsigned WARPS = THREADS / 32;
 
