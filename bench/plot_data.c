@@ -4,6 +4,7 @@
 
 #include "ground/fs.h"
 #include "ground/memory.h"
+#include "steps/rates.h"
 #include "steps/study_csv.h"
 
 #include <stdlib.h>
@@ -134,6 +135,7 @@ static char *footer_of(const run_record_t *run) {
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err) {
     *source = (plot_source_t){0};
     TRY(run_load(folder, &source->run, err));
+    rates_judge_again(&source->run);
     /* The name becomes a folder: "." and ".." are none. */
     source->name = mem_text(text_is_name(source->run.name) ? source->run.name : "run");
     source->footer = footer_of(&source->run);

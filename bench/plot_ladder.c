@@ -217,7 +217,7 @@ static void write_sizes(ladder_panels_t *panels) {
 char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
     enum { COLUMNS = 3, LEFT = 170 };
     ladder_panels_t panels = {.data = data,
-                              .rates = plot_device_rates(data->run),
+                              .rates = rates_of_run(data->run),
                               .with_bounds = has_training_bounds(data),
                               .bars = {.drawing = drawing, .logarithmic = true}};
     for (size_t s = 0; s < data->n_series; s++)

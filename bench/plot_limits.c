@@ -11,9 +11,9 @@
 
 enum {
     BYTES_A_POINT = 8, /* x and y, in float32 */
-    /* A multiprocessor's registers, on every architecture from sm_75 on: one block can keep so
-     * much, and has nobody to meet. */
-    ONE_BLOCK_BYTES = 256 * 1024,
+    /* Registers of eight multiprocessors, on every architecture from sm_75 on: one block or one
+     * cluster can keep so much, and meets nobody, or by a shorter way than the grid. */
+    ONE_CLUSTER_BYTES = 8 * 256 * 1024,
 };
 
 const char *training_bound_name(training_bound_t bound) {
@@ -22,31 +22,6 @@ const char *training_bound_name(training_bound_t bound) {
                                         [BOUND_BARRIER] = "a grid barrier an epoch",
                                         [BOUND_ONCE] = "read once from DRAM"};
     return NAMES[bound];
-}
-
-/* ---- rates -------------------------------------------------------------------------------------
- */
-
-static double fact(const run_record_t *run, const char *name) {
-    const char *text = environment_get(&run->environment, name);
-    return text != NULL ? strtod(text, NULL) : NAN;
-}
-
-static void otherwise(double *rate, double value) {
-    if (!isfinite(*rate))
-        *rate = value;
-}
-
-device_rates_t plot_device_rates(const run_record_t *run) {
-    device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    rates.l2_bytes = fact(run, "gpu.l2_bytes");
-    for (size_t i = 0; i < run->n_cases; i++)
-        judge_calibrate(&run->cases[i], &rates);
-    otherwise(&rates.dram_bytes_per_s, fact(run, "measured.copy_bytes_per_s"));
-    otherwise(&rates.dram_read_bytes_per_s, fact(run, "measured.dram_read_bytes_per_s"));
-    otherwise(&rates.l2_bytes_per_s, fact(run, "measured.l2_read_bytes_per_s"));
-    otherwise(&rates.barrier_ns, fact(run, "measured.grid_barrier_ns"));
-    return rates;
 }
 
 /* ---- bounds ------------------------------------------------------------------------------------
@@ -68,23 +43,18 @@ static double bytes_of(const case_t *spec) {
     return BYTES_A_POINT * (double)points_of(spec);
 }
 
-/* A training only reads; where that was not measured, a copy's rate stands for it. */
-static double dram_rate(const device_rates_t *rates) {
-    return fmax(rates->dram_bytes_per_s, rates->dram_read_bytes_per_s);
-}
-
 double training_bound_ns(training_bound_t bound, const case_t *any_case,
                          const device_rates_t *rates) {
     double bytes = bytes_of(any_case), epochs = (double)epochs_of(any_case);
     switch (bound) {
     case BOUND_DRAM:
-        return epochs * bytes / dram_rate(rates) * 1e9;
+        return epochs * bytes / rates->dram_bytes_per_s * 1e9;
     case BOUND_L2:
         return bytes < rates->l2_bytes ? epochs * bytes / rates->l2_bytes_per_s * 1e9 : NAN;
     case BOUND_BARRIER:
-        return bytes > ONE_BLOCK_BYTES ? epochs * rates->barrier_ns : NAN;
+        return bytes > ONE_CLUSTER_BYTES ? epochs * rates->barrier_ns : NAN;
     case BOUND_ONCE:
-        return bytes / dram_rate(rates) * 1e9;
+        return bytes / rates->dram_bytes_per_s * 1e9;
     case N_TRAINING_BOUNDS:
         break;
     }
@@ -107,7 +77,7 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
                                 const device_rates_t *rates) {
     char time[UNITS_TEXT], bytes[UNITS_TEXT], rate[UNITS_TEXT];
     double ns = training_bound_ns(bound, any_case, rates);
-    double rate_bytes_per_s = bound == BOUND_L2 ? rates->l2_bytes_per_s : dram_rate(rates);
+    double rate_bytes_per_s = bound == BOUND_L2 ? rates->l2_bytes_per_s : rates->dram_bytes_per_s;
     if (!isfinite(ns))
         return NULL;
     units_time(time, ns);
@@ -179,7 +149,7 @@ static char *worked_example(const plot_data_t *data, const device_rates_t *rates
 }
 
 char *lines_add_bounds(lines_t *lines, const plot_data_t *data) {
-    const device_rates_t rates = plot_device_rates(data->run);
+    const device_rates_t rates = rates_of_run(data->run);
     for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
         double *ns = mem_zeroed(data->n_sizes, sizeof *ns);
         for (size_t i = 0; i < data->n_sizes; i++)

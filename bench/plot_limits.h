@@ -4,7 +4,7 @@
 #define BENCH_PLOT_LIMITS_H
 
 #include "plot_lines.h"
-#include "steps/judge.h"
+#include "steps/rates.h"
 
 typedef enum training_bound {
     BOUND_DRAM,    /* reads the data from DRAM in every epoch */
@@ -16,9 +16,6 @@ typedef enum training_bound {
 
 /* As rows of a chart name it: "every epoch from DRAM". */
 const char *training_bound_name(training_bound_t bound);
-
-/* Every rate that the run tells; NaN elsewhere. */
-device_rates_t plot_device_rates(const run_record_t *run);
 
 /* Is it a workload that these bounds are about? */
 bool has_training_bounds(const plot_data_t *data);

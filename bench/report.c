@@ -5,6 +5,7 @@
 #include "ground/fs.h"
 #include "ground/memory.h"
 #include "ground/units.h"
+#include "steps/rates.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,8 @@ status_t report_write(const report_options_t *options, error_t *err) {
     status_t status = STATUS_OK;
     while (loaded < options->n_runs && status == STATUS_OK) {
         status = run_load(options->runs[loaded], &runs[loaded], err);
-        loaded += status == STATUS_OK;
+        if (status == STATUS_OK)
+            rates_judge_again(&runs[loaded++]);
     }
     if (status == STATUS_OK) {
         char *text;

@@ -4,6 +4,7 @@
 
 #include "ground/memory.h"
 #include "ground/units.h"
+#include "steps/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,6 +59,18 @@ static void print_least(FILE *out, const limit_t *limit) {
         fprintf(out, " where its %s take at least %s", units_bytes(bytes, limit->bytes), time);
 }
 
+/* Two measurements are never the same; where they differ by more, one of them is wrong. */
+static void print_excess(FILE *out, const limit_t *limit) {
+    if (limit->frac > JUDGE_MOST_OF_LIMIT)
+        fputs(" **So much more than all cannot be: the limit or the time is wrong.**", out);
+    else if (limit->frac > 1 && limit->bound != NULL && strcmp(limit->bound, "dram") == 0)
+        fputs(" (Up to 105 % can be: DRAM's rate is that of a copy, half of which are writes, and "
+              "what mostly reads may come out a little above it.)",
+              out);
+    else if (limit->frac > 1)
+        fputs(" (Up to 105 % is taken for the difference of two ways to measure.)", out);
+}
+
 static void print_limit(const page_t *page, const family_t *family, const case_result_t *ours,
                         const case_result_t *theirs) {
     const limit_t *limit = &ours->limit;
@@ -72,8 +85,7 @@ static void print_limit(const page_t *page, const family_t *family, const case_r
     print_measured(page->out, limit);
     print_least(page->out, limit);
     fprintf(page->out, " (bound: %s).", bound);
-    if (limit->frac > 1)
-        fputs(" **More than all cannot be: the limit or the time is wrong.**", page->out);
+    print_excess(page->out, limit);
     if (theirs != NULL) {
         char *mode = shown_name(theirs);
         fprintf(page->out, " PyTorch's nearest, %s: %s, ", mode,

@@ -40,7 +40,7 @@ void print_score(FILE *out, const family_t *family, duel_of_t duel_of, const cha
     if (open > 0)
         fprintf(out, ", undecided for want of rounds at %zu", open);
     if (missing > 0)
-        fprintf(out, " (at %zu more, one of the two has no valid time)", missing);
+        fprintf(out, " (at %zu more, one of the two was not run or has no valid time)", missing);
     fputc('.', out);
 }
 

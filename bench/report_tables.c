@@ -269,6 +269,13 @@ static bool any_without_phases(const family_t *family) {
     return false;
 }
 
+static bool has_study(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (family->rows[i].study != NULL)
+            return true;
+    return false;
+}
+
 static void sections_phases(const page_t *page, const family_t *family) {
     static const char *const CUDA[] = {"malloc", "h2d",      "kernel", "d2h",
                                        "free",   "residual", "total",  NULL};
@@ -294,8 +301,9 @@ static void sections_phases(const page_t *page, const family_t *family) {
               "the one measured for it; the next table names both.",
               page->out);
     fputs("\n\n", page->out);
-    phase_columns_t ours = {gpu ? "CUDA: the study's set-up and the fastest case"
-                                : "C: the fastest case",
+    phase_columns_t ours = {!gpu                ? "C: the fastest case"
+                            : has_study(family) ? "CUDA: the study's set-up and the fastest case"
+                                                : "CUDA: the fastest case",
                             false, limit, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
     section_phases(page, family, &ours);
     phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, limit, "forward",

@@ -64,7 +64,8 @@ static void describe_sizes(const page_t *page, const family_t *family, bool gpu)
         "and wins nothing.%s\n\n",
         family->phase, gpu ? ", *vs C* is that of C on the CPU over ours" : "", family->side->name,
         gpu ? " *Of the limit*: the least time in which this device can do the training (read "
-              "the data once, do the arithmetic), over the training's own time."
+              "the data once, and in each further step what does not fit on the chip; do the "
+              "arithmetic), over the training's own time."
             : "");
 }
 

@@ -214,6 +214,27 @@ static void print_few_samples(const page_t *page) {
     free(safe);
 }
 
+/* Runs of older versions that were interrupted hold such cases. */
+static void print_unchecked(const page_t *page) {
+    text_list_t ids = {0};
+    for (size_t i = 0; i < page->run->n_cases; i++) {
+        const case_result_t *result = &page->run->cases[i];
+        if (!result_has_times(result) || !result->before.done || result->after.done)
+            continue;
+        char *id = markdown_code(result->spec.id);
+        text_list_add(&ids, id);
+        free(id);
+    }
+    char *list = text_list_join(&ids, ", ");
+    if (ids.n > 0)
+        fprintf(page->out,
+                "- **Not checked after timing:** %s. The run was interrupted before that; the "
+                "check before timing was passed.\n",
+                list);
+    free(list);
+    text_list_free(&ids);
+}
+
 static bool fact_is(const run_record_t *run, const char *key, const char *value) {
     const char *found = environment_get(&run->environment, key);
     return found != NULL && strcmp(found, value) == 0;
@@ -251,6 +272,7 @@ void section_warnings(const page_t *page) {
     print_header_warnings(page);
     print_stops(page);
     print_few_samples(page);
+    print_unchecked(page);
     print_not_applicable(page);
     fputc('\n', page->out);
     print_statuses(page);

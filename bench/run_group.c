@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The buffers that calibration copies and reads: far larger than any L2. */
+/* The buffer that calibration copies: far larger than any L2. */
 enum { IN_DRAM_BYTES = 1 << 30 };
 
 group_t run_next_group(const sweep_t *sweep, size_t *at) {
@@ -121,8 +121,7 @@ static status_t write_down(run_state_t *run, const group_t *group, contender_t *
                            size_t n, const volatile sig_atomic_t *interrupted, error_t *err) {
     for (size_t i = 0; i < n; i++) {
         case_result_t *result = &contenders[i].result;
-        bool finished = !contenders[i].live || result->stop != STOP_NONE;
-        if (*interrupted && !finished)
+        if (*interrupted && !contender_is_finished(&contenders[i]))
             continue;
         judge_limit(result, group->workload, &run->rates);
         judge_plausible(result, &run->rates);
@@ -244,10 +243,6 @@ status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupte
     if (run->arch == NULL || run->options->profile || run->options->cold)
         return STATUS_OK; /* nothing will be held against them */
     int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);
-    /* Reading comes before copying, which is the limit of what is measured behind it: reading alone
-     * is faster. */
-    if (run->no_compiler == NULL)
-        TRY(calibrate_with(run, "device", "01_read", "bytes", IN_DRAM_BYTES, interrupted, err));
     TRY(calibrate_with(run, "device", "copy", "bytes", IN_DRAM_BYTES, interrupted, err));
     if (run->no_compiler != NULL)
         return STATUS_OK;

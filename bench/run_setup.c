@@ -5,6 +5,7 @@
 #include "ground/clock.h"
 #include "ground/fs.h"
 #include "ground/memory.h"
+#include "steps/rates.h"
 #include "version.h"
 
 #include <math.h>
@@ -199,14 +200,6 @@ void run_note_workers(run_state_t *run) {
     }
 }
 
-/* Lanes of single precision a multiprocessor: 64 on Turing and the A100, 128 since (CUDA C++
- * Programming Guide, arithmetic throughput). A multiply-add counts as two. */
-static double nominal_fp32_flops(const json_t *device, const char *arch, double clock_mhz) {
-    int lanes = strcmp(arch, "sm_75") == 0 || strcmp(arch, "sm_80") == 0 ? 64 : 128;
-    return json_number_value(json_object_get(device, "multiprocessors")) * lanes * 2 * clock_mhz *
-           1e6;
-}
-
 static void note_gpu(run_state_t *run, const worker_link_t *link) {
     environment_t *env = &run->record.environment;
     const json_t *device = json_object_get(link->hello, "device");
@@ -215,20 +208,17 @@ static void note_gpu(run_state_t *run, const worker_link_t *link) {
     copy_facts(env, "gpu", device);
     const json_t *versions = json_object_get(link->hello, "versions");
     copy_facts(env, "versions", versions);
-    double clock_mhz = json_number_value(json_object_get(device, "clock_mhz"));
     error_t why = ERROR_INIT;
     if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
         nvml_describe(run->nvml, env);
         run->settings.nvml = run->nvml;
         run->settings.max_sm_mhz = nvml_max_sm_mhz(run->nvml);
-        clock_mhz = fmax(clock_mhz, run->settings.max_sm_mhz);
     } else {
         progress_note(&run->progress, "%s", why.text);
         environment_set(env, "gpu.clocks", "not read: no NVML");
     }
     run->arch = mem_text(arch != NULL ? arch : "");
-    run->rates.l2_bytes = json_number_value(json_object_get(device, "l2_bytes"));
-    run->rates.fp32_flops_per_s = nominal_fp32_flops(device, run->arch, clock_mhz);
+    rates_from_facts(env, &run->rates);
 }
 
 static const case_t *first_cuda_case(const run_state_t *run) {
@@ -346,9 +336,6 @@ status_t run_close(run_state_t *run, error_t *err) {
     if (isfinite(run->rates.dram_bytes_per_s))
         environment_set_number(&run->record.environment, "measured.copy_bytes_per_s",
                                run->rates.dram_bytes_per_s);
-    if (isfinite(run->rates.dram_read_bytes_per_s))
-        environment_set_number(&run->record.environment, "measured.dram_read_bytes_per_s",
-                               run->rates.dram_read_bytes_per_s);
     if (isfinite(run->rates.l2_bytes_per_s))
         environment_set_number(&run->record.environment, "measured.l2_read_bytes_per_s",
                                run->rates.l2_bytes_per_s);

@@ -64,5 +64,5 @@ void host_describe(environment_t *env) {
     governor(env);
     double load[1];
     if (getloadavg(load, 1) == 1)
-        environment_set_number(env, "host.load", load[0]);
+        environment_set_number(env, "host.load", round(100 * load[0]) / 100);
 }

@@ -209,6 +209,11 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
     free(folder);
 }
 
+bool contender_is_finished(const contender_t *c) {
+    const case_result_t *result = &c->result;
+    return !c->live || (result->stop != STOP_NONE && result->after.done == result->before.done);
+}
+
 /* ---- samples ----------------------------------------------------------------------------------
  */
 

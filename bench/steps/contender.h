@@ -57,6 +57,10 @@ bool contender_reopen(contender_t *contender);
 bool contender_run_once(contender_t *contender, double *run_ns);
 bool contender_close(contender_t *contender);
 
+/* May its result stand if nothing more follows? It has all its rounds, and was checked behind them
+ * as before; or it was dropped. */
+bool contender_is_finished(const contender_t *contender);
+
 /* Close the case and summarise. */
 void contender_finish(contender_t *contender);
 

@@ -11,6 +11,9 @@ const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 
 
 /* Two medians of one kernel by two methods may differ by this much without a contradiction. */
 static const double SLACK = 1.05;
+const double JUDGE_MOST_OF_LIMIT = 1.05;
+
+static const char TOO_FAST[] = "implausible: faster than the";
 
 void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
     if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
@@ -26,8 +29,6 @@ void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
         bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
         if (copies && in_dram)
             rates->dram_bytes_per_s = 2 * bytes_per_s;
-        else if (!copies && in_dram)
-            rates->dram_read_bytes_per_s = bytes_per_s;
         else if (!copies && in_l2)
             rates->l2_bytes_per_s = bytes_per_s;
     } else if (strcmp(result->spec.workload, "null") == 0) {
@@ -57,6 +58,12 @@ static void set_bound(limit_t *limit, const char *bound, double ns) {
     limit->limit_ns = ns;
 }
 
+/* What does not fit on the chip comes from DRAM again in every further pass. */
+static double least_bytes(const workload_cost_t *cost, const device_rates_t *rates) {
+    double kept = fmin(cost->working_set_bytes, rates->on_chip_bytes); /* all, where unknown */
+    return cost->bytes + cost->further_passes * (cost->working_set_bytes - kept);
+}
+
 void judge_limit(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
     workload_cost_t cost = workload->cost(&result->spec);
     limit_t *limit = &result->limit;
@@ -66,16 +73,40 @@ void judge_limit(case_result_t *result, const workload_t *workload, const device
     if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
         !result_has_times(result) || result_is_algorithmic(result))
         return;
+    limit->bytes = least_bytes(&cost, rates);
     /* Runs repeat on the same buffers: what fits into the L2 stays there. */
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
-              cost.bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
+              limit->bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
     if (cost.flops > 0)
         set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
     set_bound(limit, "launch", rates->launch_ns);
     free(limit->phase);
     limit->phase = mem_text(phase->name);
     limit->frac = limit->limit_ns / phase->summary.median;
+}
+
+static void flag_limit(case_result_t *result) {
+    char text[UNITS_TEXT];
+    if (result->limit.frac > JUDGE_MOST_OF_LIMIT)
+        text_list_add_format(&result->flags, "%s %s limit (%s of it)", TOO_FAST,
+                             result->limit.bound, units_percent(text, result->limit.frac));
+}
+
+void judge_limit_again(case_result_t *result, const workload_t *workload,
+                       const device_rates_t *rates) {
+    text_list_t kept = {0};
+    free(result->limit.bound);
+    result->limit.bound = NULL;
+    result->limit.limit_ns = result->limit.frac = NAN;
+    judge_limit(result, workload, rates);
+    for (size_t i = 0; i < result->flags.n; i++)
+        if (!text_starts(result->flags.items[i], TOO_FAST))
+            text_list_add(&kept, result->flags.items[i]);
+    text_list_free(&result->flags);
+    result->flags = kept;
+    if (result_has_times(result))
+        flag_limit(result);
 }
 
 static void flag_order(case_result_t *result, const char *slow, const char *fast,
@@ -91,9 +122,7 @@ void judge_plausible(case_result_t *result, const device_rates_t *rates) {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     if (!result_has_times(result))
         return;
-    if (result->limit.frac > SLACK)
-        text_list_add_format(&result->flags, "implausible: faster than the %s limit (%s of it)",
-                             result->limit.bound, units_percent(a, result->limit.frac));
+    flag_limit(result);
     flag_order(result, "kernel_stream", "kernel_graph", "slower in a graph than back to back");
     flag_order(result, "kernel", "kernel_stream", "slower back to back than alone");
     /* Not against `kernel`: that one is launched on an idle device, which costs it a microsecond

@@ -34,8 +34,8 @@ static size_t epochs_of(const case_t *spec) {
     return (size_t)case_param_int(spec, "epochs", 1);
 }
 
-/* Whoever goes through the points in every epoch must read them at least once, and can keep them on
- * the chip from then on where they fit. Per point and epoch: the error w·x + b − y and its sums for
+/* Whoever goes through the points in every epoch must read them at least once, and can keep on the
+ * chip from then on what fits there. Per point and epoch: the error w·x + b − y and its sums for
  * both gradients, two operations each but one for the sum of errors, 3 + 3 in all; its square's
  * sum, 2, where the loss is recorded. (Five sums over the data would do for all epochs: rungs that
  * use them are marked algorithmic and are not held against this.) */
@@ -46,6 +46,7 @@ static workload_cost_t cost(const case_t *spec) {
     return (workload_cost_t){.bytes = 8 * n_train,
                              .flops = n_train * (6 * (double)epochs + 2 * n_recorded),
                              .working_set_bytes = 8 * n_train,
+                             .further_passes = (double)epochs - 1,
                              .device_bytes = 8 * (double)points_of(spec)};
 }
 

@@ -30,6 +30,7 @@ typedef struct workload_cost {
     double bytes; /* moved through device memory */
     double flops;
     double working_set_bytes; /* what stays if it fits in a cache */
+    double further_passes;    /* over the working set, behind the one that `bytes` counts */
     double device_bytes;      /* allocated on the device by one case */
 } workload_cost_t;
 

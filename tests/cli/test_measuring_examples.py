@@ -34,3 +34,21 @@ def test_page_has_the_numbers_of_the_published_run() -> None:
 def test_wrong_arguments_are_a_usage_error() -> None:
     assert run(expect=2) == ""
     assert run("results/h200", "--print", expect=2) == ""
+
+
+def test_case_without_its_last_check_has_no_error() -> None:
+    """An interrupted run may hold one."""
+    code = (
+        "from measuring_examples import largest_error as largest\n"
+        "def case(after): return {'dtype': 'f32', 'check': {'after': after}}\n"
+        "print(largest({'a': case(None), 'b': case({'rel_l2': 2e-7})}, 'f32'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=SCRIPT.parent,
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "2e-07\n"), done.stderr

@@ -27,8 +27,9 @@ check f16 mlp_infer --engine cuda --set dtype=f16 --set batch=1,2,3,1000,65537 -
 check layers mlp_infer --variant 02_thread_per_sample --set layers=8-16-4 --set batch=1,1000
 check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --set dtype=f32,f16
 
-# One epoch brings the probe of single operations; more than a graph holds make it be replayed.
-check training linreg_train --engine cuda --set points=1,17,4999,123457 --set epochs=1,2,25
+# One epoch brings the probe of single operations; more than a graph holds make it be replayed. Rung 06 is one block, a
+# cluster or the grid, by the number of points.
+check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
 check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
 
@@ -50,6 +51,8 @@ if command -v compute-sanitizer >/dev/null; then
                 --set alloc=malloc,arena --set copy=pinned,mapped
         done
         sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
+        sanitize "$tool" meeting --workload linreg_train --variant 06_persistent --set points=20011,300001 \
+            --set epochs=5
     done
 else
     echo "compute-sanitizer is not here: not run"

@@ -121,18 +121,15 @@ def scatter(case: dict[str, Any]) -> float:
     return statistics.stdev(map(statistics.median, rounds)) / expected
 
 
+def largest_error(cases: Cases, dtype: str) -> float:
+    """Return the largest error after timing; a case that could not be asked again has none."""
+    checks = (case["check"]["after"] for case in cases.values() if case["dtype"] == dtype)
+    return max(check["rel_l2"] for check in checks if check is not None)
+
+
 def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
     """Yield the same for rules that show over a run."""
     own = {name: case for name, case in cases.items() if "host_to_host" in case["phases"]}
-    warm = sorted(case["warmup_ns"] for case in own.values())
-    clocks = [mhz for case in own.values() for mhz in case["device"]["sm_mhz"] if mhz is not None]
-    low = sum(phase["n_throttled"] for case in own.values() for phase in case["phases"].values())
-    yield (
-        "Warm-up until the clock stands",
-        "the first samples, at whatever clock the device woke with",
-        f"{us(warm[0])} … {us(warm[-1])} a case; in the rounds {min(clocks):.0f} … "
-        f"{max(clocks):.0f} MHz, {low} samples set apart",
-    )
     long = [c for c in own.values() if c["phases"]["host_to_host"]["n"] >= 8 * c["rounds"] >= 128]
     factors = sorted(map(scatter, long))
     yield (
@@ -168,10 +165,7 @@ def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
         f"median {us(phase['median'])}; the longest of its {phase['n']} samples took "
         f"{us(phase['max'])}",
     )
-    worst = {
-        dtype: max(c["check"]["after"]["rel_l2"] for c in own.values() if c["dtype"] == dtype)
-        for dtype in ("f32", "f16")
-    }
+    worst = {dtype: largest_error(own, dtype) for dtype in ("f32", "f16")}
     yield (
         "Checks",
         "a rung that leaves work out is the fastest",

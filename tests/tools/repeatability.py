@@ -98,9 +98,17 @@ def main() -> int:
     least_ns = {phase: 2 * floor for phase, floor in floors(one, two).items()}
     device = differences(one, two, least_ns)
     host = differences(one, two, dict.fromkeys(HOST, 0.0))
+    mapped = {case_id for case_id in one if "/copy=mapped" in case_id}
     rows = {
         "device clock, above the floor": [value for value, _, _ in device],
-        **{f"`{name}` alone": [v for v, _, phase in device if phase == name] for name in DEVICE},
+        **{
+            f"`{name}` alone": [v for v, i, phase in device if phase == name and i not in mapped]
+            for name in DEVICE
+        },
+        "of these, all but `forward_device`": [
+            v for v, i, phase in device if phase != "forward_device" and i not in mapped
+        ],
+        "kernels on mapped host memory": [v for v, i, _ in device if i in mapped],
         "cases by their worst such phase": worst_of_each_case(device),
         "host clock": [value for value, _, _ in host],
         "`host_to_host` alone": [v for v, _, phase in host if phase == "host_to_host"],

@@ -367,6 +367,7 @@ static void test_cost_and_constants(void **state) {
     workload_cost_t cost = workload->cost(&spec);
     assert_float_equal(cost.bytes, 8 * 4e6, 0);
     assert_float_equal(cost.working_set_bytes, 8 * 4e6, 0);
+    assert_float_equal(cost.further_passes, 199, 0);
     assert_float_equal(cost.device_bytes, 8 * 5e6, 0);
     assert_float_equal(cost.flops, 4e6 * (6 * 200 + 2 * 20), 0);
     assert_float_equal(workload->tolerance(&spec), 5e-6, 0);

@@ -1,7 +1,7 @@
 /* Sections of the report, printed by themselves from runs whose truth is planted. */
 #include "planted_run.h"
+#include "printed_section.h"
 #include "report.h"
-#include "report_page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,22 +10,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-typedef void section_t(const page_t *page);
-
-/* What the section prints; the caller frees it. */
-static char *printed(section_t *section, const run_record_t *run) {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    run_record_t shown = *run;
-    shown.folder = (char[]){"/nowhere/planted"};
-    page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
-    section(&page);
-    fclose(out);
-    return text;
-}
 
 static void all_findings(const page_t *page) {
     family_list_t families = families_of(page->run, "mlp_infer");
@@ -37,16 +21,6 @@ static void all_tables(const page_t *page) {
     family_list_t families = families_of(page->run, "mlp_infer");
     mlp_infer_tables(page, &families);
     family_list_free(&families);
-}
-
-static void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void assert_has_not(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("'%s' is in:\n%s", part, text);
 }
 
 /* A case of the device's calibration with one phase of 160 equal samples. */
@@ -75,6 +49,7 @@ static void plant_gauge(run_record_t *run, const char *workload, const char *var
 static void device_is_told_by_rates_and_floors(void **state) {
     (void)state;
     run_record_t run = {.name = mem_text("planted")};
+    environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     plant_gauge(&run, "device", "copy", 1000000000, "kernel", 500e3);
     plant_gauge(&run, "device", "01_read", 16000000, "kernel", 2e3);
     plant_gauge(&run, "device", "01_read", 1000000000, "kernel", 200e3);
@@ -84,11 +59,18 @@ static void device_is_told_by_rates_and_floors(void **state) {
     assert_has(text, "## The device, measured in this run");
     assert_has(text, "| DRAM, copying 1.00 GB       | 4.00 TB/s |"); /* read and written */
     assert_has(text, "| L2, reading 16.0 MB         | 8.00 TB/s |"); /* read only */
-    assert_has(text, "| DRAM, reading 1.00 GB       | 5.00 TB/s |");
+    assert_has(text, "| DRAM, reading 1.00 GB       | 5.00 TB/s |"); /* of an older run */
+    assert_has(text, "not used: the limits are drawn from copying");
+    assert_has_not(text, "not used: more than copying");
     assert_has(text, "| Barrier of the whole grid   |    980 ns |");
     assert_null(strstr(text, "DRAM, reading 16.0 MB"));
     assert_null(strstr(text, "L2, reading 1.00 GB"));
     assert_has(text, "1.25 µs – 1.25 µs |     160 |");
+    free(text);
+    plant_gauge(&run, "device", "01_read", 1073741824, "kernel", 170e3);
+    text = printed(section_device, &run);
+    assert_has(text, "6.32 TB/s");
+    assert_has(text, "| not used: more than copying by over a quarter, so not DRAM's rate ");
     free(text);
     text = printed(section_cases, &run); /* they are no cases of interest */
     assert_has(text, "No case of a workload has ended in this run.");
@@ -291,6 +273,56 @@ static void batch_as_a_constant_gets_one_sentence(void **state) {
     run_free(&run);
 }
 
+/* As fast as copying moves them, DRAM may be a little faster read; by far more, something is wrong.
+ */
+static void more_than_the_limit_is_told(void **state) {
+    (void)state;
+    static const struct {
+        double frac;
+        const char *bound, *told; /* NULL: nothing */
+    } TABLE[] = {
+        {0.99, "dram", NULL},
+        {1.01, "dram", " (Up to 105 % can be: DRAM's rate is that of a copy"},
+        {1.02, "l2", " (Up to 105 % is taken for the difference of two ways to measure.)"},
+        {1.051, "dram", "**So much more than all cannot be"},
+        {1.2, "launch", "**So much more than all cannot be"},
+    };
+    for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+        run_record_t run = plant_ratios((double[]){4}, 1);
+        plant_device_phase(&run.cases[0], "kernel_graph", 300);
+        run.cases[0].limit = (limit_t){.limit_ns = 300 * TABLE[i].frac,
+                                       .frac = TABLE[i].frac,
+                                       .bound = mem_text(TABLE[i].bound),
+                                       .phase = mem_text("kernel_graph")};
+        char *text = printed(all_findings, &run);
+        assert_has(text, "**Against the limit**");
+        if (TABLE[i].told != NULL)
+            assert_has(text, TABLE[i].told);
+        assert_int_equal(strstr(text, "Up to 105") != NULL,
+                         TABLE[i].told != NULL && TABLE[i].told[1] == '(');
+        assert_int_equal(strstr(text, "cannot be:") != NULL,
+                         TABLE[i].told != NULL && TABLE[i].told[0] == '*');
+        free(text);
+        run_free(&run);
+    }
+}
+
+static void study_is_named_where_it_was_run(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){4}, 1);
+    char *text = printed(all_tables, &run);
+    assert_has(text, "CUDA: the study's set-up and the fastest case:");
+    free(text);
+    run_free(&run);
+    run = (run_record_t){.name = mem_text("planted")};
+    plant(&run, (planted_t){"cuda", "cuda", "05_other", 1, 500, CASE_OK, NULL}, 1);
+    plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 900, CASE_OK, NULL}, 2);
+    text = printed(all_tables, &run);
+    assert_has(text, "CUDA: the fastest case:");
+    free(text);
+    run_free(&run);
+}
+
 static void limit_stands_in_every_table_of_compute_times(void **state) {
     (void)state;
     run_record_t run = plant_ratios((double[]){4}, 1);
@@ -307,67 +339,6 @@ static void limit_stands_in_every_table_of_compute_times(void **state) {
     run_free(&run);
 }
 
-/* ---- warnings ----------------------------------------------------------------------------------
- */
-
-static void flags_are_told_once_with_the_worst(void **state) {
-    (void)state;
-    static const char *const FLAGS[] = {
-        "implausible: slower in a graph than back to back (kernel_graph 2.00 µs, kernel_stream "
-        "1.00 µs)",
-        "implausible: slower in a graph than back to back (kernel_graph 9.00 µs, kernel_stream "
-        "900 ns)",
-        "implausible: kernel 700 ns, under the event floor of 1.28 µs",
-        "implausible: kernel 600 ns, under the event floor of 1.28 µs"};
-    run_record_t run = plant_ratios((double[]){2, 2}, 2);
-    for (size_t i = 0; i < 4; i++)
-        text_list_add(&run.cases[i].flags, FLAGS[i]);
-    char *text = printed(section_flags, &run);
-    assert_has(text, "| implausible: slower in a graph than back to back ");
-    assert_has(text, "|     2 | implausible: slower in a graph than back to back (kernel_graph "
-                     "9.00 µs, kernel_stream 900 ns)");
-    assert_has(text, "| implausible: kernel … ns, under the event floor of … µs");
-    assert_has(text, "kernel 600 ns");
-    assert_has_not(text, "2.00 µs");
-    assert_has_not(text, "700 ns");
-    free(text);
-    run_free(&run);
-}
-
-static void widest_intervals_are_named(void **state) {
-    (void)state;
-    run_record_t run = plant_ratios((double[]){2, 2}, 2);
-    for (size_t i = 0; i < run.n_cases; i++)
-        run.cases[i].stop = STOP_PRECISE;
-    run.cases[2].stop = STOP_NOISE_FLOOR;
-    phase_t *phase = &run.cases[2].phases[1];
-    assert_string_equal(phase->name, "host_to_host");
-    phase->summary.ci95[0] = 0.9 * phase->summary.median;
-    phase->summary.ci95[1] = 1.1 * phase->summary.median;
-    char *text = printed(section_warnings, &run);
-    assert_has(text, "- The widest intervals: `mlp_infer/cuda/01_study/batch=2` ± 10 %.");
-    free(text);
-    run_free(&run);
-}
-
-static void skipped_by_design_is_no_alarm(void **state) {
-    (void)state;
-    run_record_t run = plant_ratios((double[]){2}, 1);
-    plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
-    char *text = printed(section_warnings, &run);
-    assert_has(text, "1 case of 05_f16 did not apply by design (it is for dtype f16 only)");
-    assert_has_not(text, "skipped");
-    free(text);
-    text = printed(section_cases, &run);
-    assert_has(text, "All 2 cases are ok.");
-    free(text);
-    plant(&run, (planted_t){"cuda", "cuda", "07_new", 1, 1, CASE_SKIPPED, "needs sm_90"}, 1);
-    text = printed(section_warnings, &run);
-    assert_has(text, "| skipped | needs sm_90 |");
-    free(text);
-    run_free(&run);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_is_told_by_rates_and_floors),
@@ -378,10 +349,9 @@ int main(void) {
         cmocka_unit_test(each_technique_is_told_with_all_else_fixed),
         cmocka_unit_test(what_polling_wins_is_also_told_without_it),
         cmocka_unit_test(batch_as_a_constant_gets_one_sentence),
+        cmocka_unit_test(more_than_the_limit_is_told),
+        cmocka_unit_test(study_is_named_where_it_was_run),
         cmocka_unit_test(limit_stands_in_every_table_of_compute_times),
-        cmocka_unit_test(flags_are_told_once_with_the_worst),
-        cmocka_unit_test(widest_intervals_are_named),
-        cmocka_unit_test(skipped_by_design_is_no_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

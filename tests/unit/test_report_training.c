@@ -191,6 +191,13 @@ static void floor_is_told_with_its_arithmetic(void **state) {
     run_free(&run);
 }
 
+static void plant_operation(case_result_t *result, const char *name, double ns) {
+    phase_t *phase = result_add_phase(result, name, CLOCK_DEVICE);
+    phase_add_round(phase, &ns, 1);
+    phase_summarise(phase);
+}
+
+/* All of them in one go are no part of their sum. */
 static void operations_have_a_table_of_their_own(void **state) {
     (void)state;
     run_record_t run = {.name = mem_text("planted")};
@@ -200,23 +207,30 @@ static void operations_have_a_table_of_their_own(void **state) {
     } PARTS[] = {{"forward", 10e3}, {"loss", 20e3}, {"backward", 30e3}, {"update", 40e3}};
     case_result_t *parts =
         plant_training(&run, (trained_t){"cuda", "cuda", "01_not_fused", 5000000, 1, 100e3, FIT});
-    for (size_t i = 0; i < 4; i++) {
-        phase_t *phase = result_add_phase(parts, PARTS[i].name, CLOCK_DEVICE);
-        phase_add_round(phase, &PARTS[i].ns, 1);
-        phase_summarise(phase);
-    }
+    for (size_t i = 0; i < 4; i++)
+        plant_operation(parts, PARTS[i].name, PARTS[i].ns);
     case_result_t *whole =
         plant_training(&run, (trained_t){"cuda", "cuda", "02_fused", 5000000, 1, 50e3, FIT});
-    phase_t *fused = result_add_phase(whole, "fused", CLOCK_DEVICE);
-    phase_add_round(fused, (double[]){50e3}, 1);
-    phase_summarise(fused);
+    plant_operation(whole, "fused", 50e3);
+    case_result_t *both =
+        plant_training(&run, (trained_t){"pytorch", "cuda", "compile", 5000000, 1, 90e3, FIT});
+    for (size_t i = 0; i < 4; i++)
+        plant_operation(both, PARTS[i].name, PARTS[i].ns + 1e3);
+    plant_operation(both, "fused", 60e3);
+    case_result_t *graph =
+        plant_training(&run, (trained_t){"pytorch", "cuda", "graph", 5000000, 1, 80e3, FIT});
+    plant_operation(graph, "fused", 70e3);
     char *text = printed(training_findings, &run);
     assert_has(text, "CUDA 01_not_fused: forward 10.0 µs, loss 20.0 µs, backward 30.0 µs, "
-                     "update 40.0 µs, in sum 100 µs; CUDA 02_fused: fused 50.0 µs.");
+                     "update 40.0 µs, in sum 100 µs; CUDA 02_fused: fused 50.0 µs; "
+                     "PyTorch compile: forward 11.0 µs, loss 21.0 µs, backward 31.0 µs, update "
+                     "41.0 µs, in sum 104 µs, fused 60.0 µs; PyTorch graph: fused 70.0 µs.");
     assert_has_not(text, "ladder");
     free(text);
     text = printed(training_tables, &run);
-    assert_has(text, "10.0 µs | 20.0 µs |  30.0 µs | 40.0 µs |       – |  100 µs |");
+    assert_has(text, "10.0 µs | 20.0 µs |  30.0 µs | 40.0 µs | 100 µs |       – |");
+    assert_has(text, "41.0 µs | 104 µs | 60.0 µs |");
+    assert_has(text, "|       – |      – | 70.0 µs |");
     assert_has_not(text, "By size");
     free(text);
     run_free(&run);

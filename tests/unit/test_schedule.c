@@ -157,14 +157,29 @@ static void test_interrupted(void **state) {
     }
 }
 
+/* A group that is interrupted leaves those that had their rounds early without their last check. */
+static void test_finished(void **state) {
+    bench_t *b = *state;
+    contender_t *c = &b->contenders[0];
+    assert_false(contender_is_finished(c));
+    c->result.stop = STOP_PRECISE;
+    assert_true(contender_is_finished(c)); /* nothing to check it against */
+    c->result.before.done = true;
+    assert_false(contender_is_finished(c));
+    c->result.after.done = true;
+    assert_true(contender_is_finished(c));
+    c = &b->contenders[1];
+    contender_drop(c, CASE_FAILED, "crashed");
+    assert_true(contender_is_finished(c));
+}
+
 #define with_bench(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        with_bench(test_forth_and_back),
-        with_bench(test_order_is_shuffled),
-        with_bench(test_who_is_done_rests),
-        with_bench(test_interrupted),
+        with_bench(test_forth_and_back),    with_bench(test_order_is_shuffled),
+        with_bench(test_who_is_done_rests), with_bench(test_interrupted),
+        with_bench(test_finished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

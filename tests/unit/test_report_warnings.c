@@ -1,0 +1,98 @@
+/* What the report warns of, from runs whose truth is planted. */
+#include "planted_run.h"
+#include "printed_section.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void flags_are_told_once_with_the_worst(void **state) {
+    (void)state;
+    static const char *const FLAGS[] = {
+        "implausible: slower in a graph than back to back (kernel_graph 2.00 µs, kernel_stream "
+        "1.00 µs)",
+        "implausible: slower in a graph than back to back (kernel_graph 9.00 µs, kernel_stream "
+        "900 ns)",
+        "implausible: kernel 700 ns, under the event floor of 1.28 µs",
+        "implausible: kernel 600 ns, under the event floor of 1.28 µs"};
+    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    for (size_t i = 0; i < 4; i++)
+        text_list_add(&run.cases[i].flags, FLAGS[i]);
+    char *text = printed(section_flags, &run);
+    assert_has(text, "| implausible: slower in a graph than back to back ");
+    assert_has(text, "|     2 | implausible: slower in a graph than back to back (kernel_graph "
+                     "9.00 µs, kernel_stream 900 ns)");
+    assert_has(text, "| implausible: kernel … ns, under the event floor of … µs");
+    assert_has(text, "kernel 600 ns");
+    assert_has_not(text, "2.00 µs");
+    assert_has_not(text, "700 ns");
+    free(text);
+    run_free(&run);
+}
+
+static void widest_intervals_are_named(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    for (size_t i = 0; i < run.n_cases; i++)
+        run.cases[i].stop = STOP_PRECISE;
+    run.cases[2].stop = STOP_NOISE_FLOOR;
+    phase_t *phase = &run.cases[2].phases[1];
+    assert_string_equal(phase->name, "host_to_host");
+    phase->summary.ci95[0] = 0.9 * phase->summary.median;
+    phase->summary.ci95[1] = 1.1 * phase->summary.median;
+    char *text = printed(section_warnings, &run);
+    assert_has(text, "- The widest intervals: `mlp_infer/cuda/01_study/batch=2` ± 10 %.");
+    free(text);
+    run_free(&run);
+}
+
+static void skipped_by_design_is_no_alarm(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
+    char *text = printed(section_warnings, &run);
+    assert_has(text, "1 case of 05_f16 did not apply by design (it is for dtype f16 only)");
+    assert_has_not(text, "skipped");
+    free(text);
+    text = printed(section_cases, &run);
+    assert_has(text, "All 2 cases are ok.");
+    free(text);
+    plant(&run, (planted_t){"cuda", "cuda", "07_new", 1, 1, CASE_SKIPPED, "needs sm_90"}, 1);
+    text = printed(section_warnings, &run);
+    assert_has(text, "| skipped | needs sm_90 |");
+    free(text);
+    run_free(&run);
+}
+
+static void case_without_its_last_check_is_named(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    for (size_t i = 0; i < run.n_cases; i++)
+        run.cases[i].before = run.cases[i].after = (check_t){.done = true, .ok = true};
+    char *text = printed(section_warnings, &run);
+    assert_has_not(text, "Not checked");
+    free(text);
+    run.cases[0].after = (check_t){0};
+    text = printed(section_warnings, &run);
+    assert_has(text, "- **Not checked after timing:** `mlp_infer/cuda/01_study/batch=1`. The run");
+    free(text);
+    run.cases[0].before = (check_t){0}; /* there was nothing to check it against */
+    text = printed(section_warnings, &run);
+    assert_has_not(text, "Not checked");
+    free(text);
+    run_free(&run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flags_are_told_once_with_the_worst),
+        cmocka_unit_test(widest_intervals_are_named),
+        cmocka_unit_test(skipped_by_design_is_no_alarm),
+        cmocka_unit_test(case_without_its_last_check_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
