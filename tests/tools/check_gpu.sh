@@ -37,7 +37,11 @@ sanitize() { # tool, name, options
     tool=$1
     name=$2
     shift 2
-    compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 \
+    # synccheck keeps track of few barriers in shared memory unless told how many there may be.
+    barriers=
+    [ "$tool" != synccheck ] || barriers="--num-cuda-barriers 4096"
+    # shellcheck disable=SC2086 # two words
+    compute-sanitizer --tool "$tool" $barriers --target-processes all --error-exitcode 9 \
         "$bench" run "$@" --engine cuda --profile --quiet --out "$out/$tool-$name" >"$out/$tool.log" 2>&1 || {
         cat "$out/$tool.log"
         exit 1
