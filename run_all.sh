@@ -41,6 +41,10 @@ tests/tools/setup.sh run "${pytorch[@]}"
 make --no-print-directory -j"$(nproc)" all
 bench=build/bench
 
+step "MNIST"
+reference_pytorch/get_mnist.sh ||
+    echo "run_all.sh: going on without it: where no file of it is, mnist_train takes synthetic images and says so" >&2
+
 gpu=no
 "$bench" list devices 2>/dev/null | grep -q '^cuda  0' && gpu=yes
 if [ -z "$mode" ]; then

@@ -1,6 +1,7 @@
 /* `bench doctor`: what is here, what is missing, what that costs, and the command that installs it.
  */
 #include "commands.h"
+#include "doors/cublaslt.h"
 #include "doors/nvml.h"
 #include "doors/nvtx.h"
 #include "ground/fs.h"
@@ -68,6 +69,26 @@ static finding_t find_nvml(void) {
                        .detail = mem_text(there ? "libnvidia-ml.so.1" : why.text),
                        .costs = "clocks and throttling are not recorded",
                        .install = "comes with NVIDIA's driver"};
+}
+
+static finding_t find_cublaslt(const cli_args_t *args) {
+    cublaslt_api_t api;
+    error_t why = ERROR_INIT;
+    char *path = NULL, *detail;
+    bool found = cublaslt_open(args->root, &api, &path, &why) == STATUS_OK;
+    if (found) {
+        const size_t version = api.version();
+        detail = mem_format("cuBLASLt %zu.%zu.%zu, %s", version / 10000, version / 100 % 100,
+                            version % 100, path);
+    } else {
+        detail = mem_text(why.text);
+    }
+    free(path);
+    return (finding_t){.what = "cuBLASLt",
+                       .found = found,
+                       .detail = detail,
+                       .costs = "rungs that have it multiply matrices are skipped",
+                       .install = "pip install nvidia-cublas (PyTorch for CUDA brings it)"};
 }
 
 static char *first_line(const char *const *argv) {
@@ -143,6 +164,7 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
         find_compiler(args, COMPILER_NVRTC, "NVRTC",
                       "pip install nvidia-cuda-nvrtc (./run_all.sh puts it into .venv)"),
         find_compiler(args, COMPILER_NVCC, "nvcc", "install NVIDIA's CUDA toolkit"),
+        find_cublaslt(args),
         {.what = "NVTX",
          .found = nvtx_available(),
          .detail = mem_text(nvtx_available() ? "ranges of cases, phases and rounds"

@@ -18,6 +18,7 @@ import tracing
 from device import DEVICES, out_of_memory_reason
 from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
+from mnist_train import MnistTrain
 from protocol import Answer, CaseRequest, CaseSpec
 from timing import Mark, no_mark, now_ns, take_round
 from workload import CaseError, OpenCase, Skip, Workload
@@ -27,6 +28,7 @@ ENGINE = "pytorch"
 WORKLOADS: dict[str, Workload[Any]] = {
     "mlp_infer": MlpInfer(),
     "linreg_train": LinregTrain(),
+    "mnist_train": MnistTrain(),
 }
 
 

@@ -16,7 +16,7 @@ Mark = Callable[[str], AbstractContextManager[Any]]
 class Sample(NamedTuple):
     """One run of a probe: nanoseconds by phase, and what the run computed (or None)."""
 
-    ns: Mapping[str, int]
+    ns: Mapping[str, float]
     output: Any = None
 
 
@@ -28,7 +28,7 @@ Probe = Callable[[], Sample]
 class Round(NamedTuple):
     """What one round of sampling brought back."""
 
-    phases: dict[str, list[int]]
+    phases: dict[str, list[float]]
     warmup_samples: int
     warmup_ns: int
 
@@ -86,7 +86,7 @@ def take_round(
     Probes share the budget and the warm-up time evenly. Each runs by itself, so that its samples
     follow runs of its own kind, and each keeps at most `max_samples` of them but never none.
     """
-    phases: dict[str, list[int]] = {}
+    phases: dict[str, list[float]] = {}
     warmed, warmed_ns = 0, 0
     share = len(probes)
     with _no_garbage_collection():

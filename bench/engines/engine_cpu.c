@@ -20,7 +20,7 @@ static void stop(void *state) {
 }
 
 static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu, &linreg_train_cpu,
-                                                     &device_copy_cpu, NULL};
+                                                     &mnist_train_cpu, &device_copy_cpu, NULL};
 static const session_ops_t *const NULL_WORKLOADS[] = {&null_synthetic, NULL};
 
 const engine_t engine_cpu = {

@@ -20,7 +20,8 @@ enum stage_when {
     STAGE_TRAINING = 1,
     STAGE_EPOCH = 2,
     STAGE_LOSS = 3,
-    STAGE_AFTER = 4
+    STAGE_AFTER = 4,
+    STAGE_LIBRARY = 5
 };
 
 enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2, STAGE_SPLIT = 4 };
@@ -41,6 +42,7 @@ typedef struct plan {
     uint32_t graph;
     uint32_t algorithmic;
     uint32_t scratch_per_item;
+    uint32_t library;
 } plan_t;
 
 #endif

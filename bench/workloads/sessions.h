@@ -7,6 +7,7 @@
 
 extern const session_ops_t mlp_infer_cpu, mlp_infer_cuda;
 extern const session_ops_t linreg_train_cpu, linreg_train_cuda;
+extern const session_ops_t mnist_train_cpu, mnist_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
 

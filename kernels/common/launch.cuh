@@ -29,6 +29,7 @@ enum stage_when {
     STAGE_EPOCH = 2,     // in each epoch
     STAGE_LOSS = 3,      // in epochs whose loss is kept
     STAGE_AFTER = 4,     // once, behind the training and outside of its time: evaluation
+    STAGE_LIBRARY = 5,   // by the host, beside a library's calls, where the library cannot do it itself
 };
 
 enum stage_flags {
@@ -53,6 +54,7 @@ struct plan_t {
     unsigned graph;            // the epochs are captured once and replayed
     unsigned algorithmic;      // another algorithm with the same result: not compared with the rest of the ladder
     unsigned scratch_per_item; // bytes of device memory
+    unsigned library;          // the host has cuBLASLt multiply matrices between the stages
 };
 
 #define STAGES extern "C" __device__ const stage_t stages[]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import select
 import subprocess
 import sys
@@ -93,9 +92,13 @@ class WorkerProcess:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _scratch(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Give the workers one folder for what they compile, as a run does."""
-    os.environ["BENCH_SCRATCH"] = str(tmp_path_factory.mktemp("scratch"))
+def _surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give the workers one folder for what they compile, as a run does, and no data set."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
+        patch.setenv("BENCH_ROOT", str(tmp_path_factory.mktemp("root") / "project"))
+        patch.delenv("MNIST_DIR", raising=False)
+        yield
 
 
 @pytest.fixture

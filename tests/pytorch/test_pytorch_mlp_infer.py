@@ -200,7 +200,10 @@ def test_graph_is_skipped_without_a_gpu(worker):
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        ({"workload": "chess"}, "workload: expected mlp_infer or linreg_train, found chess"),
+        (
+            {"workload": "chess"},
+            "workload: expected mlp_infer or linreg_train or mnist_train, found chess",
+        ),
         (
             {"variant": "fast"},
             "variant: expected eager or inference or compile or graph, found fast",

@@ -119,6 +119,7 @@ def test_hello_introduces_the_worker(worker):
     assert answer["capabilities"] == {
         "mlp_infer": ["eager", "inference", "compile", "graph"],
         "linreg_train": ["eager", "compile", "graph", "compile_graph"],
+        "mnist_train": ["eager", "compile", "graph", "compile_graph"],
     }
     assert all(isinstance(version, str) for version in answer["versions"].values())
     assert answer["once_ns"]["import"] > 0

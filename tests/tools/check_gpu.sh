@@ -32,6 +32,8 @@ check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --
 check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
 check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
+# More steps than one graph holds, and not a multiple of them.
+check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 --set steps=60
 
 sanitize() { # tool, name, options
     tool=$1

@@ -1,0 +1,53 @@
+/* What every mnist_train training starts from: images, start weights and the order of the images,
+ * the same bits as in every other engine (docs/worker-protocol.md, "Data"). Cases of one shape and
+ * seed share one copy, all cases share the images. */
+#ifndef BENCH_MNIST_TRAIN_DATA_H
+#define BENCH_MNIST_TRAIN_DATA_H
+
+#include "ground/dataset.h"
+#include "nouns/case.h"
+#include "workloads/shared_data.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    MNIST_IMAGES = 60000, /* for training */
+    MNIST_TEST_IMAGES = 10000,
+    MNIST_PIXELS = 28 * 28,
+    MNIST_LAYERS = 4,
+    MNIST_SAMPLE_STEPS = 200, /* at most, in one sample */
+};
+
+typedef struct mnist_data {
+    shared_data_t shared;
+    size_t hidden, batch, steps;
+    uint64_t seed;
+    bool f16;                       /* inputs and weights are rounded to it */
+    size_t sizes[MNIST_LAYERS + 1]; /* 784, hidden, hidden, hidden, 10 */
+    const dataset_t *images;
+    float x[256]; /* the input that a pixel's byte is */
+    size_t n_weights;
+    float *weights;         /* all of the two below */
+    float *w[MNIST_LAYERS]; /* (sizes[l + 1], sizes[l]), as torch.nn.Linear has them */
+    float *b[MNIST_LAYERS]; /* sizes[l + 1] */
+    uint32_t *order;        /* steps * batch numbers of training images, and the epoch's others */
+} mnist_data_t;
+
+/* All matrices' elements, without biases. */
+double mnist_matrix_elements(size_t hidden);
+/* Steps of one sample. */
+size_t mnist_sample_steps(size_t steps);
+/* Steps whose losses are compared with the oracle's: as many as it makes in a few seconds. */
+size_t mnist_checked_steps(size_t hidden, size_t steps);
+
+/* Would the data, unless another open case has them, and `more_bytes` fit into what is free of the
+ * host's memory? Otherwise fails with both numbers. */
+status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err);
+
+/* Fails when the files of the images are bad. Every take needs a release; the last one frees. Not
+ * for several threads at once. */
+status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err);
+void mnist_data_release(const mnist_data_t *data);
+
+#endif

@@ -1,0 +1,360 @@
+// Idea    Own kernels for tensor cores, in which whatever follows a product is done before its result leaves registers:
+//         bias and ReLU, the ReLU's mask, and above all the update, so that no weight's gradient goes to memory.
+// Change  One kernel a layer and direction, 7 or 8 in a graph instead of some 20 launches. mma.sync on fragments that
+//         come straight from memory, 16 bytes a lane (mma.cuh); a block's sums are complete, so there is no second pass
+//         (layers.cuh). Order within a step: backward_3 (loss, delta 3 and 2), backward_2, _1, _0. A tile of W_l gives
+//         delta l - 1 as long as it is old, and goes back updated; W_3, which every block of backward_3 reads, is
+//         updated one stage later, beside W_2. The next step's images are gathered beside forward_1.
+// Buys    3 * W bytes a step instead of 5 (the gradient was written, then read). Small layers are a chain: 7 launches
+//         of 1 us, each with a latency of the L2 (0.7 us) and a sum over 8 warps (0.3 us): 14 us at H = 128 … 512.
+//         H = 4096: 74 MB of weights, 51 us at 4.3 TB/s, less what the L2 keeps; 8192: 281 MB, 196 us.
+// Limits  Stages begin and end: launch, first tiles and last sums are never hidden. Two tiles a warp in flight, and
+//         every block reads all inputs, at H = 8192 as many bytes as it reads weights. Sums within a tensor core are
+//         float32 (ACCUMULATE_F16: fp16, but across warps float32); a gradient's sum over the batch is always float32.
+#ifndef STREAMED  // rung 04 has it
+#define STREAMED 0
+#endif
+#define OVERLAPPED (STREAMED && __CUDA_ARCH__ >= 900)
+#include "layers.cuh"
+
+// Logits by blocks of their own where one block would read for long, or else by each block that needs them.
+constexpr unsigned LOGITS_OF_BLOCK = 1024;  // inputs of the last layer
+constexpr bool SPLIT = HIDDEN > LOGITS_OF_BLOCK;
+constexpr unsigned SPLITS = SPLIT ? (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_BLOCK : 1;
+
+constexpr unsigned FORWARD_BLOCKS = HIDDEN / (8 * WIDTH), GATHER_BLOCKS = BATCH / WARPS;
+constexpr unsigned STRIPS = HIDDEN / (8 * V), STRIPS_0 = (PIXELS + 8 * V - 1) / (8 * V);
+constexpr unsigned LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip a warp
+// Layer 0 has no sums over rows, so its strips are cut into parts: down to one tile a warp, or for wide strips until
+// all multiprocessors have a block.
+constexpr unsigned MOST_PARTS = (HIDDEN / 32 + WARPS - 1) / WARPS, WANTED_PARTS = (V == 8 ? 132 : 400) / STRIPS_0;
+constexpr unsigned PARTS_0 = MOST_PARTS < WANTED_PARTS ? MOST_PARTS : WANTED_PARTS;
+
+__host__ __device__ constexpr unsigned largest(unsigned a, unsigned b) {
+    return a > b ? a : b;
+}
+constexpr unsigned FORWARD_SHARED = largest(sums_bytes<WIDTH>(), ring_bytes<forward_source<1, WIDTH>>());
+constexpr unsigned BACKWARD_SHARED = largest(sums_bytes<V>(), ring_bytes<backward_source<1>>());
+constexpr unsigned CLASS_TILES = PADDED_CLASSES / 8, CLASS_SHARED = sums_bytes<CLASS_TILES>();
+
+PLAN = {1, 1, 0, 0};
+#define STEP_STAGE(name, blocks, shared) \
+    BLOCKS_STAGE(name, STAGE_EPOCH, OVERLAPPED ? STAGE_OVERLAPPED : 0, THREADS, blocks, shared)
+STAGES = {
+    STEP_STAGE("forward_0", FORWARD_BLOCKS, FORWARD_SHARED),
+    STEP_STAGE("forward_1", FORWARD_BLOCKS + GATHER_BLOCKS, FORWARD_SHARED),
+    STEP_STAGE("forward_2", FORWARD_BLOCKS, FORWARD_SHARED),
+#if HIDDEN > 1024
+    STEP_STAGE("forward_3", SPLITS, CLASS_SHARED),
+#endif
+    STEP_STAGE("backward_3", LAST_BLOCKS, CLASS_SHARED),
+    STEP_STAGE("backward_2", STRIPS + LAST_BLOCKS, BACKWARD_SHARED),
+    STEP_STAGE("backward_1", STRIPS, BACKWARD_SHARED),
+    STEP_STAGE("backward_0", STRIPS_0 * PARTS_0, 0),
+    EVALUATE_STAGE,
+};
+
+// ---- images -------------------------------------------------------------------------------------------------------
+
+// The images of the step to come, copied while this one runs: order, images and device memory are three latencies.
+__device__ uint4 next_images[BATCH * IMAGE_VECTORS];
+
+__device__ __forceinline__ unsigned step_now(const mnist_t &p) {
+    return __ldcg(p.counters + COUNTER_STEP);
+}
+
+__device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
+    const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
+    return p.images + (size_t)image * PIXELS;
+}
+
+// One image a warp. The last step has none behind it, and a graph does not know which is the last: what follows the
+// order in memory (the counters) is then taken for numbers of images, and what is copied is not used.
+__device__ __forceinline__ void gather_next(const mnist_t &p, unsigned part) {
+    wait_for_earlier_stages();
+    const unsigned step = step_now(p) + 1, row = part * WARPS + warp();
+    const uint4 *from = reinterpret_cast<const uint4 *>(image_of_step(p, step, row));
+    for (unsigned i = lane(); i < IMAGE_VECTORS; i += 32)
+        next_images[row * IMAGE_VECTORS + i] = __ldg(from + i);
+}
+
+__device__ __forceinline__ const half *image_of_row(const mnist_t &p, unsigned step, unsigned row) {
+    return step == 0 ? image_of_step(p, 0, row) : reinterpret_cast<const half *>(next_images) + row * PIXELS;
+}
+
+// For backward_0: by then `next_images` are those of the next step.
+__device__ __forceinline__ void keep_images(const mnist_t &p, unsigned step) {
+    for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < BATCH * IMAGE_VECTORS; i += FORWARD_BLOCKS * THREADS) {
+        const half *from = image_of_row(p, step, i / IMAGE_VECTORS);
+        reinterpret_cast<uint4 *>(p.a[0])[i] = __ldcg(reinterpret_cast<const uint4 *>(from) + i % IMAGE_VECTORS);
+    }
+}
+
+// ---- forward ------------------------------------------------------------------------------------------------------
+
+// Pairs of results of a block with TILES tiles of sums, spread over its threads.
+template <unsigned TILES> struct results_t {
+    static constexpr unsigned PAIRS = BATCH_TILES * TILES * 64, OF_THREAD = (PAIRS + THREADS - 1) / THREADS;
+};
+
+template <unsigned LAYER, class Ready>
+__device__ __forceinline__ void forward(const mnist_t &p, forward_source<LAYER, WIDTH> &source, Ready ready) {
+    typedef results_t<WIDTH> results;
+    const unsigned first_row = blockIdx.x * 8 * WIDTH, pair = threadIdx.x % 64;
+    const auto row_of = [&](unsigned tile) { return first_row + tile % WIDTH * 8 + column_of_pair(pair); };
+    sums_t sums[BATCH_TILES][WIDTH] = {};
+    vector_t<1> bias[results::OF_THREAD];
+    for_tiles<LAYER != 0>(
+        source,
+        [&] {
+            ready();
+#pragma unroll
+            for (unsigned i = 0; i < results::OF_THREAD; i++)
+                bias[i] = load<1>(p.b[LAYER] + row_of((i * THREADS + threadIdx.x) / 64));
+        },
+        [&](unsigned, const tile_t<forward_source<LAYER, WIDTH>> &tile) { add_forward(sums, tile); });
+    leave_sums(sums);
+#pragma unroll
+    for (unsigned i = 0; i < results::OF_THREAD; i++) {
+        const unsigned tile = (i * THREADS + threadIdx.x) / 64, image = tile / WIDTH * 16 + row_of_pair(pair);
+        if (tile >= results::PAIRS / 64)
+            break;
+        const float2 sum = block_sums<WIDTH>(tile, pair), added = to_floats(bias[i].word[0]);
+        *reinterpret_cast<unsigned *>(p.a[LAYER + 1] + (size_t)image * HIDDEN + row_of(tile)) =
+            to_halves(fmaxf(sum.x + added.x, 0), fmaxf(sum.y + added.y, 0));
+    }
+}
+
+STEP_KERNEL(forward_0, FORWARD_AT_ONCE) {
+    forward_source<0, WIDTH> source(p, blockIdx.x * 8 * WIDTH);
+    forward<0>(p, source, [&] {
+        const unsigned step = step_now(p);
+#pragma unroll
+        for (unsigned i = 0; i < BATCH_ROWS; i++)
+            source.inputs[i] = image_of_row(p, step, 8 * i + lane() / 4) + source.column;
+        keep_images(p, step);
+    });
+}
+
+STEP_KERNEL(forward_1, FORWARD_AT_ONCE) {
+    if (blockIdx.x >= FORWARD_BLOCKS)
+        return gather_next(p, blockIdx.x - FORWARD_BLOCKS);
+    forward_source<1, WIDTH> source(p, blockIdx.x * 8 * WIDTH);
+    forward<1>(p, source, [] {});
+}
+
+STEP_KERNEL(forward_2, FORWARD_AT_ONCE) {
+    forward_source<2, WIDTH> source(p, blockIdx.x * 8 * WIDTH);
+    forward<2>(p, source, [] {});
+}
+
+// ---- logits, loss, and the deltas behind the last layer -----------------------------------------------------------
+
+// Sums of part `part` of the last layer's inputs, pair by pair of (image, class), without the bias.
+template <class Take> __device__ __forceinline__ void class_sums(const mnist_t &p, unsigned part, Take take) {
+    typedef forward_source<LAYERS - 1, CLASS_TILES> source_t;
+    const source_t source(p, 0);
+    sums_t sums[BATCH_TILES][CLASS_TILES] = {};
+    for_tiles_in_registers<(source_t::TILES + SPLITS * WARPS - 1) / (SPLITS * WARPS), 2, true>(
+        source, part * WARPS + warp(), SPLITS * WARPS, source_t::TILES, [] {},
+        [&](unsigned, const tile_t<source_t> &tile) { add_forward(sums, tile); });
+    leave_sums(sums);
+    for (unsigned i = threadIdx.x; i < results_t<CLASS_TILES>::PAIRS; i += THREADS) {
+        const unsigned image = i / 64 / CLASS_TILES * 16 + row_of_pair(i % 64);
+        take(image, i / 64 % CLASS_TILES * 8 + column_of_pair(i % 64), block_sums<CLASS_TILES>(i / 64, i % 64));
+    }
+}
+
+#if HIDDEN > 1024
+__device__ float2 partial_logits[SPLITS][BATCH][PADDED_CLASSES / 2];
+
+STEP_KERNEL(forward_3, 1) {
+    class_sums(p, blockIdx.x, [](unsigned image, unsigned first_class, float2 sums) {
+        partial_logits[blockIdx.x][image][first_class / 2] = sums;
+    });
+}
+#endif
+
+struct last_layer_t {
+    float2 logits[BATCH][PADDED_CLASSES / 2];
+    vector_t<4> deltas[BATCH][PADDED_CLASSES / 8];
+    float losses[BATCH];
+};
+
+__device__ __forceinline__ void gather_logits(const mnist_t &p, last_layer_t &last) {
+#if HIDDEN > 1024
+    wait_for_earlier_stages();
+    for (unsigned i = threadIdx.x; i < BATCH * PADDED_CLASSES / 2; i += THREADS) {
+        float2 sums = {0, 0};
+#pragma unroll
+        for (unsigned part = 0; part < SPLITS; part++) {
+            const float2 more = __ldcg(&partial_logits[part][0][0] + i);
+            sums.x += more.x;
+            sums.y += more.y;
+        }
+        (&last.logits[0][0])[i] = sums;
+    }
+#else
+    class_sums(p, 0, [&](unsigned image, unsigned first_class, float2 sums) {
+        last.logits[image][first_class / 2] = sums;
+    });
+#endif
+    __syncthreads();
+}
+
+// In each block that needs them, so that nobody waits for another; block 0 writes what others read later.
+__device__ __forceinline__ void softmax_of_row(const mnist_t &p, last_layer_t &last, unsigned step, unsigned row) {
+    const unsigned label = p.labels[__ldg(p.order + (size_t)step * BATCH + row)];
+    float logit[CLASSES], delta[CLASSES];
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k += 2) {
+        const float2 sums = last.logits[row][k / 2], bias = to_floats(load<1>(p.b[LAYERS - 1] + k).word[0]);
+        logit[k] = sums.x + bias.x;
+        logit[k + 1] = sums.y + bias.y;
+    }
+    last.losses[row] = cross_entropy(logit, label, delta);
+#pragma unroll
+    for (unsigned k = 0; k < PADDED_CLASSES; k += 2) {
+        const unsigned pair = k < CLASSES ? to_halves(delta[k], delta[k + 1]) : 0;
+        last.deltas[row][k / 8].word[k / 2 % 4] = pair;
+    }
+    if (blockIdx.x == 0)
+#pragma unroll
+        for (unsigned k = 0; k < PADDED_CLASSES / 8; k++)
+            store(p.delta[LAYERS - 1] + row * PADDED_CLASSES + k * 8, last.deltas[row][k]);
+}
+
+// 0 where the activation is.
+__device__ __forceinline__ unsigned masked(float value, float next_value, unsigned activations) {
+    const float2 a = to_floats(activations);
+    return to_halves(a.x > 0 ? value : 0, a.y > 0 ? next_value : 0);
+}
+
+// One strip a warp, and one tile a strip: the sums are complete in registers. W is updated in the next stage, when all
+// blocks have read it.
+__device__ __forceinline__ void deltas_of_strip(const mnist_t &p, const last_layer_t &last, unsigned strip) {
+    const backward_source<LAYERS - 1> source(p, strip * 8 * V);
+    tile_t<backward_source<LAYERS - 1>> tile;
+    load_weights(source, 0, tile);
+#pragma unroll
+    for (unsigned i = 0; i < BATCH_ROWS; i++) {
+        const bool there = source.row < PADDED_CLASSES;
+        tile.inputs[i] = there ? last.deltas[i * 8 + lane() / 4][source.row / 8] : vector_t<4>{};
+    }
+    sums_t sums[BATCH_TILES][V] = {};
+    add_backward(sums, tile);
+#pragma unroll
+    for (unsigned i = 0; i < BATCH_TILES * 4; i++) {  // word i % 4 of the fragments
+        const unsigned m = i / 4, image = m * 16 + i % 4 / 2 * 8 + lane() / 4;
+        const size_t first = (size_t)image * HIDDEN + strip * 8 * V + (lane() % 4 * 2 + i % 2) * V;
+        const vector_t<V / 2> a = load<V / 2>(p.a[LAYERS - 1] + first);
+        vector_t<V / 2> delta;
+#pragma unroll
+        for (unsigned n = 0; n < V; n += 2) {
+            const float4 low = in_float32(sums[m][n]), high = in_float32(sums[m][n + 1]);
+            const float lows[4] = {low.x, low.y, low.z, low.w}, highs[4] = {high.x, high.y, high.z, high.w};
+            delta.word[n / 2] = masked(lows[i % 4], highs[i % 4], a.word[n / 2]);
+        }
+        store(p.delta[LAYERS - 2] + first, delta);
+    }
+}
+
+STEP_KERNEL(backward_3, 1) {
+    __shared__ last_layer_t last;
+    gather_logits(p, last);
+    const unsigned step = step_now(p), strip = blockIdx.x * WARPS + warp();
+    if (threadIdx.x < BATCH)
+        softmax_of_row(p, last, step, threadIdx.x);
+    __syncthreads();
+    if (strip < STRIPS)
+        deltas_of_strip(p, last, strip);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        float sum = 0;
+        for (unsigned row = 0; row < BATCH; row++)
+            sum += last.losses[row];
+        p.losses[step] = sum / BATCH;
+    }
+}
+
+// ---- backward -----------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ void update_last_layer(const mnist_t &p, unsigned part) {
+    const unsigned number = part * WARPS + warp();
+    if (number >= STRIPS)
+        return wait_for_earlier_stages();
+    const backward_source<LAYERS - 1> source(p, number * 8 * V);
+    strip_t strip;
+    for_tiles_in_registers<1, 1, true>(
+        source, 0, 1, 1, [&] { strip.load_from(p.a[LAYERS - 1], HIDDEN, source.column); },
+        [&](unsigned n, const tile_t<backward_source<LAYERS - 1>> &tile) {
+            update_weights(p, source, n, tile, strip);
+            if (number == 0)
+                update_bias<LAYERS - 1>(p, n, tile.inputs);
+        });
+}
+
+template <unsigned LAYER> __device__ __forceinline__ void backward(const mnist_t &p) {
+    typedef results_t<V / 2> results;  // pairs of columns that are neighbours in two tiles
+    const unsigned pair = threadIdx.x % 64;
+    const auto first_of = [&](unsigned tile) {
+        const unsigned image = tile / (V / 2) * 16 + row_of_pair(pair);
+        return (size_t)image * HIDDEN + (blockIdx.x * 8 + column_of_pair(pair)) * V + tile % (V / 2) * 2;
+    };
+    const backward_source<LAYER> source(p, blockIdx.x * 8 * V);
+    strip_t strip;
+    sums_t sums[BATCH_TILES][V] = {};
+    vector_t<1> activations[results::OF_THREAD][2];
+    for_tiles<true>(
+        source,
+        [&] {
+            strip.load_from(p.a[LAYER], HIDDEN, source.column);
+#pragma unroll
+            for (unsigned i = 0; i < results::OF_THREAD * 2; i++) {
+                const unsigned tile = min((i / 2 * THREADS + threadIdx.x) / 64, results::PAIRS / 64 - 1);
+                activations[i / 2][i % 2] = load<1>(p.a[LAYER] + first_of(tile) + i % 2 * V);
+            }
+        },
+        [&](unsigned n, const tile_t<backward_source<LAYER>> &tile) {
+            add_backward(sums, tile);
+            update_weights(p, source, n, tile, strip);
+            if (n % STRIPS == blockIdx.x)
+                update_bias<LAYER>(p, n, tile.inputs);
+        });
+    leave_sums(sums);
+#pragma unroll
+    for (unsigned i = 0; i < results::OF_THREAD; i++) {
+        const unsigned tile = (i * THREADS + threadIdx.x) / 64;
+        if (tile >= results::PAIRS / 64)
+            break;
+        const float2 low = block_sums<V>(tile * 2, pair), high = block_sums<V>(tile * 2 + 1, pair);
+        unsigned *to = reinterpret_cast<unsigned *>(p.delta[LAYER - 1] + first_of(tile));
+        to[0] = masked(low.x, high.x, activations[i][0].word[0]);
+        to[V / 2] = masked(low.y, high.y, activations[i][1].word[0]);
+    }
+}
+
+STEP_KERNEL(backward_2, BACKWARD_AT_ONCE) {
+    if (blockIdx.x >= STRIPS)
+        return update_last_layer(p, blockIdx.x - STRIPS);
+    backward<2>(p);
+}
+
+STEP_KERNEL(backward_1, BACKWARD_AT_ONCE) {
+    backward<1>(p);
+}
+
+STEP_KERNEL(backward_0, 1) {
+    const unsigned number = blockIdx.x % STRIPS_0, part = blockIdx.x / STRIPS_0;
+    const backward_source<0> source(p, number * 8 * V);
+    strip_t strip;
+    for_tiles_in_registers<(MOST_PARTS + PARTS_0 - 1) / PARTS_0, 1, true>(
+        source, part * WARPS + warp(), PARTS_0 * WARPS, backward_source<0>::TILES,
+        [&] { strip.load_from(p.a[0], PIXELS, source.column); },
+        [&](unsigned n, const tile_t<backward_source<0>> &tile) {
+            update_weights(p, source, n, tile, strip);
+            if (n % STRIPS_0 == number)
+                update_bias<0>(p, n, tile.inputs);
+        });
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        p.counters[COUNTER_STEP] = step_now(p) + 1;
+}

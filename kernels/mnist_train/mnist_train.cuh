@@ -1,0 +1,238 @@
+// What every rung of mnist_train shares: one signature, the problem, the small kernels, the evaluation.
+//   784 - H - H - H - 10, y = W a + b, ReLU behind all but the last, cross-entropy over the softmax, mean over the
+//   batch; w -= rate * dw. Weights and activations are fp16, sums float32 (ACCUMULATE_F16: products of matrices in
+//   fp16), the loss and the update float32.
+// HIDDEN, BATCH, DTYPE_F16 and ACCUMULATE_F16 come from the workload's descriptor.
+#pragma once
+#include <cuda_fp16.h>
+
+#include "../common/launch.cuh"
+
+#if HIDDEN % 8 != 0
+#error SKIP: needs a hidden size that is a multiple of 8
+#elif defined(DTYPE_F16) && !DTYPE_F16
+#error SKIP: its weights are f16
+#endif
+
+constexpr unsigned LAYERS = 4, PIXELS = 784, CLASSES = 10;
+constexpr unsigned PADDED_CLASSES = 16;  // columns of logits and of delta[3]; those from 10 on are 0 in delta
+
+struct mnist_t {
+    const half *images;           // (images_n, 784); in `evaluate` the test images, with their labels
+    const unsigned char *labels;  // one an image
+    const unsigned *order;        // images of step s: order[s * BATCH … s * BATCH + BATCH - 1]
+    half *w[LAYERS], *b[LAYERS];  // (n_out, n_in) row-major, (n_out): one block of memory, see parameter_offset()
+    half *a[LAYERS];              // a[0] (BATCH, 784) for rungs that gather; a[1 … 3] (BATCH, HIDDEN), behind the ReLU
+    half *delta[LAYERS];          // (BATCH, n_out): BATCH times the gradient of W a + b; delta[3] (BATCH, 16)
+    float *logits;                // (BATCH, 16)
+    float *losses;                // of the batch before the update, one a step
+    float *gradients[LAYERS];     // null, or, in a training of one step, where to leave its gradient (n_out, n_in + 1),
+                                  // the last column the bias's, divided by BATCH
+    float *scratch;               // PARAMETERS floats if plan.scratch_per_item is 1, else null
+    unsigned *counters;           // 64 words, 0 before each training; see enum counter
+    unsigned long long seed;
+    float rate;
+    unsigned steps;  // of this training: for STAGE_TRAINING kernels, which go through all of them
+    unsigned images_n;
+};
+
+// bench/workloads/mnist_train_problem.h mirrors it, and asserts the same.
+static_assert(sizeof(mnist_t) == 240, "the host's layout");
+
+// Words from 16 on, but for COUNTER_CORRECT, are free for barriers and tickets of a rung.
+enum counter {
+    COUNTER_STEP = 0,      // the step that runs, in rungs launched step by step: the step's last kernel adds 1
+    COUNTER_CORRECT = 32,  // test images that `evaluate` found right
+};
+
+__host__ __device__ constexpr unsigned fan_in(unsigned layer) {
+    return layer == 0 ? PIXELS : HIDDEN;
+}
+__host__ __device__ constexpr unsigned fan_out(unsigned layer) {
+    return layer == LAYERS - 1 ? CLASSES : HIDDEN;
+}
+__host__ __device__ constexpr unsigned long long padded(unsigned long long elements) {
+    return (elements + 127) / 128 * 128;  // 256 bytes of halves
+}
+// Element of w[0] at which w[layer] begins (b[layer] with `bias`); each begins at a multiple of 128 elements.
+__host__ __device__ constexpr unsigned long long parameter_offset(unsigned layer, bool bias) {
+    unsigned long long offset = 0;
+    for (unsigned l = 0; l < layer; l++)
+        offset += padded((unsigned long long)fan_in(l) * fan_out(l)) + padded(fan_out(l));
+    return bias ? offset + padded((unsigned long long)fan_in(layer) * fan_out(layer)) : offset;
+}
+constexpr unsigned long long PARAMETERS = parameter_offset(LAYERS - 1, true) + padded(CLASSES);
+
+#define MNIST_KERNEL(name, threads)                                                                   \
+    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ mnist_t p)
+
+// For STAGES: a grid of a fixed number of blocks.
+#define BLOCKS_STAGE(name, when, flags, threads, blocks, shared) \
+    {name, when, flags, threads, 1, 0, blocks, shared}
+
+constexpr unsigned EVERY_LANE = 0xFFFFFFFF;
+
+__device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+    for (unsigned lanes = 16; lanes > 0; lanes /= 2)
+        value += __shfl_xor_sync(EVERY_LANE, value, lanes);
+    return value;
+}
+
+// w = half(float(w) - rate * g); `g` is already divided by BATCH.
+__device__ __forceinline__ half updated(half w, float rate, float g) {
+    return __float2half_rn(fmaf(-rate, g, __half2float(w)));
+}
+
+// ---- gather: a[0] = the step's images, one block each -----------------------------------------------------------
+
+constexpr unsigned IMAGE_VECTORS = PIXELS * sizeof(half) / sizeof(uint4), GATHER_THREADS = 128;
+static_assert(IMAGE_VECTORS <= GATHER_THREADS, "a thread copies one vector");
+#define GATHER_STAGE BLOCKS_STAGE("gather", STAGE_EPOCH, 0, GATHER_THREADS, BATCH, 0)
+
+MNIST_KERNEL(gather, GATHER_THREADS) {
+    const unsigned row = blockIdx.x, vector = threadIdx.x;
+    if (vector >= IMAGE_VECTORS)
+        return;
+    const unsigned step = p.counters[COUNTER_STEP];
+    const size_t image = p.order[(size_t)step * BATCH + row];
+    const uint4 *from = (const uint4 *)(p.images + image * PIXELS);
+    ((uint4 *)(p.a[0] + (size_t)row * PIXELS))[vector] = from[vector];
+}
+
+// ---- loss: losses[step] and delta[3] from the logits, in one block ---------------------------------------------
+
+// A rung whose logits lack b[3] defines LOSS_ADDS_BIAS as 1 before it includes this file.
+#ifndef LOSS_ADDS_BIAS
+#define LOSS_ADDS_BIAS 0
+#endif
+
+// One image: its loss; `delta` becomes softmax - one-hot.
+__device__ __forceinline__ float cross_entropy(const float (&logit)[CLASSES], unsigned label,
+                                               float (&delta)[CLASSES]) {
+    float largest = logit[0], sum = 0, of_label = 0;
+#pragma unroll
+    for (unsigned k = 1; k < CLASSES; k++)
+        largest = fmaxf(largest, logit[k]);
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++) {
+        delta[k] = expf(logit[k] - largest);
+        sum += delta[k];
+        of_label = k == label ? logit[k] : of_label;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++)
+        delta[k] = delta[k] / sum - (k == label ? 1.0f : 0.0f);
+    return logf(sum) + largest - of_label;
+}
+
+constexpr unsigned LOSS_THREADS = BATCH >= 256 ? 256 : (BATCH + 31) / 32 * 32;
+#define LOSS_STAGE BLOCKS_STAGE("loss", STAGE_EPOCH, 0, LOSS_THREADS, 1, 0)
+
+__device__ __forceinline__ float loss_of_row(const mnist_t &p, unsigned step, unsigned row) {
+    float logit[CLASSES], delta[CLASSES];
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++)
+        logit[k] = p.logits[row * PADDED_CLASSES + k] + (LOSS_ADDS_BIAS ? __half2float(p.b[LAYERS - 1][k]) : 0.0f);
+    const float loss = cross_entropy(logit, p.labels[p.order[(size_t)step * BATCH + row]], delta);
+#pragma unroll
+    for (unsigned k = 0; k < PADDED_CLASSES; k++)
+        p.delta[LAYERS - 1][row * PADDED_CLASSES + k] = __float2half_rn(k < CLASSES ? delta[k] : 0.0f);
+    return loss;
+}
+
+MNIST_KERNEL(loss, LOSS_THREADS) {
+    __shared__ float of_warp[LOSS_THREADS / 32];
+    const unsigned step = p.counters[COUNTER_STEP];
+    float sum = 0;
+    for (unsigned row = threadIdx.x; row < BATCH; row += LOSS_THREADS)
+        sum += loss_of_row(p, step, row);
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0)
+        of_warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    float total = 0;
+    for (unsigned warp = 0; warp < LOSS_THREADS / 32; warp++)
+        total += of_warp[warp];
+    p.losses[step] = total / BATCH;
+}
+
+// ---- evaluate: how many test images are right, after the training and outside of its time ----------------------
+
+// A block takes a few images through all layers; its warps share the rows of W. Activations are fp16, as in training.
+constexpr unsigned EVALUATE_THREADS = 256, EVALUATE_WIDTH = HIDDEN > PIXELS ? HIDDEN : PIXELS;
+constexpr unsigned EVALUATE_FIT = 16384 / EVALUATE_WIDTH;  // 64 KiB, which sm_75 has: two activations an image
+constexpr unsigned EVALUATE_IMAGES = EVALUATE_FIT > 4 ? 4 : EVALUATE_FIT;
+constexpr unsigned EVALUATE_SHARED = 2 * EVALUATE_IMAGES * EVALUATE_WIDTH * sizeof(half);
+#define EVALUATE_STAGE BLOCKS_STAGE("evaluate", STAGE_AFTER, 0, EVALUATE_THREADS, 2048, EVALUATE_SHARED)
+
+// sums[image] = row · activation, in all lanes.
+__device__ __forceinline__ void evaluate_row(const half *row, const half *from, unsigned n_in,
+                                             float (&sums)[EVALUATE_IMAGES]) {
+#pragma unroll 1
+    for (unsigned i = threadIdx.x % 32 * 8; i < n_in; i += 32 * 8) {
+        const uint4 packed_w = *(const uint4 *)(row + i);
+#pragma unroll
+        for (unsigned image = 0; image < EVALUATE_IMAGES; image++) {
+            const uint4 packed_a = *(const uint4 *)(from + image * EVALUATE_WIDTH + i);
+#pragma unroll
+            for (unsigned k = 0; k < 4; k++) {
+                const float2 w = __half22float2(((const half2 *)&packed_w)[k]);
+                const float2 a = __half22float2(((const half2 *)&packed_a)[k]);
+                sums[image] = fmaf(w.x, a.x, fmaf(w.y, a.y, sums[image]));
+            }
+        }
+    }
+#pragma unroll
+    for (unsigned image = 0; image < EVALUATE_IMAGES; image++)
+        sums[image] = warp_sum(sums[image]);
+}
+
+__device__ __forceinline__ void evaluate_layer(const mnist_t &p, unsigned layer, const half *from, half *to,
+                                               float (*logits)[CLASSES]) {
+    const unsigned n_in = fan_in(layer), n_out = fan_out(layer);
+    for (unsigned out = threadIdx.x / 32; out < n_out; out += EVALUATE_THREADS / 32) {
+        float sums[EVALUATE_IMAGES] = {};
+        evaluate_row(p.w[layer] + (size_t)out * n_in, from, n_in, sums);
+        if (threadIdx.x % 32 != 0)
+            continue;
+        const float bias = __half2float(p.b[layer][out]);
+#pragma unroll
+        for (unsigned image = 0; image < EVALUATE_IMAGES; image++) {
+            const float y = sums[image] + bias;
+            if (layer == LAYERS - 1)
+                logits[image][out] = y;
+            else
+                to[image * EVALUATE_WIDTH + out] = __float2half_rn(fmaxf(y, 0.0f));
+        }
+    }
+    __syncthreads();
+}
+
+MNIST_KERNEL(evaluate, EVALUATE_THREADS) {
+    extern __shared__ uint4 evaluate_memory[];
+    __shared__ float logits[EVALUATE_IMAGES][CLASSES];
+    half *here = (half *)evaluate_memory, *there = here + EVALUATE_IMAGES * EVALUATE_WIDTH;
+    for (unsigned first = blockIdx.x * EVALUATE_IMAGES; first < p.images_n; first += gridDim.x * EVALUATE_IMAGES) {
+        for (unsigned i = threadIdx.x; i < EVALUATE_IMAGES * PIXELS; i += EVALUATE_THREADS) {
+            const unsigned image = min(first + i / PIXELS, p.images_n - 1);
+            here[i / PIXELS * EVALUATE_WIDTH + i % PIXELS] = p.images[(size_t)image * PIXELS + i % PIXELS];
+        }
+        __syncthreads();
+        evaluate_layer(p, 0, here, there, logits);
+        evaluate_layer(p, 1, there, here, logits);
+        evaluate_layer(p, 2, here, there, logits);
+        evaluate_layer(p, 3, there, here, logits);
+        if (threadIdx.x < EVALUATE_IMAGES && first + threadIdx.x < p.images_n) {
+            const float *own = logits[threadIdx.x];
+            unsigned best = 0;
+            for (unsigned k = 1; k < CLASSES; k++)
+                best = own[k] > own[best] ? k : best;
+            if (best == p.labels[first + threadIdx.x])
+                atomicAdd(&p.counters[COUNTER_CORRECT], 1);
+        }
+        __syncthreads();
+    }
+}

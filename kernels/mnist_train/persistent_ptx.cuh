@@ -1,0 +1,123 @@
+// What rung 05 needs of a GPU that CUDA C++ has no short words for: matrix fragments, copies and stores that run by
+// themselves, barriers that count bytes. Addresses of shared memory are 32 bits wide, as these instructions take them.
+#pragma once
+
+// 16 x 16 halves over a warp: row lane / 4 (+ 8 in words 1 and 3), columns lane % 4 * 2 and the next (+ 8 in words 2
+// and 3). It is operand A of a product; words 0 and 2, or 1 and 3, are operand B of the transposed matrix; and two tiles
+// of 16 x 8 sums lie the same way. So a weight stays in one register of one lane in all products and in its update.
+typedef unsigned fragment_t[4];
+
+__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
+    return (unsigned)__cvta_generic_to_shared(of_this_block);
+}
+
+// Four 8 x 8 matrices, whose rows lie where lanes 0-7, 8-15, 16-23 and 24-31 say.
+template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(fragment_t &to, unsigned address) {
+    if (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(address)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(address)
+                     : "memory");
+}
+
+// A tile of 16 x 8 sums, and += A (16 x 16) · B (16 x 8).
+#if ACCUMULATE_F16
+struct tile_t {
+    unsigned packed[2] = {0, 0};
+
+    __device__ __forceinline__ float2 upper() const { return __half22float2(*(const half2 *)&packed[0]); }
+    __device__ __forceinline__ float2 lower() const { return __half22float2(*(const half2 *)&packed[1]); }
+};
+
+__device__ __forceinline__ void multiply_add(tile_t &sums, const fragment_t &a, unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+        : "+r"(sums.packed[0]), "+r"(sums.packed[1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#else
+struct tile_t {
+    float value[4] = {0, 0, 0, 0};
+
+    __device__ __forceinline__ float2 upper() const { return make_float2(value[0], value[1]); }
+    __device__ __forceinline__ float2 lower() const { return make_float2(value[2], value[3]); }
+};
+
+__device__ __forceinline__ void multiply_add(tile_t &sums, const fragment_t &a, unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums.value[0]), "+f"(sums.value[1]), "+f"(sums.value[2]), "+f"(sums.value[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#endif
+
+// 16 bytes or 4 from global to shared memory, without waiting; copies_wait() waits for all of this thread's.
+__device__ __forceinline__ void copy_async(unsigned to, const void *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+__device__ __forceinline__ void copy_async_word(unsigned to, const void *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+
+__device__ __forceinline__ void copies_wait() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+__device__ __forceinline__ void prefetch_l2(const void *from) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
+// Relaxed accesses at the device's scope go to the L2.
+__device__ __forceinline__ void store_relaxed(unsigned *to, unsigned word) {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
+}
+
+__device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
+    uint4 words;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "l"(from)
+                 : "memory");
+    return words;
+}
+
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+    return there;
+}
+
+__device__ __forceinline__ void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void barrier_init(unsigned barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(barrier)
+                 : "memory");
+}
+
+__device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+    asm volatile("{\n\t.reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
+                 "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
+                 : "memory");
+}
+
+// 16 bytes into some block's shared memory, where `barrier` counts them.
+__device__ __forceinline__ void store_async(unsigned to, const unsigned (&words)[4], unsigned barrier) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                     to),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(barrier)
+                 : "memory");
+}
+#endif

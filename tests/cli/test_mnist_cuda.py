@@ -1,0 +1,112 @@
+"""mnist_train on the fake driver: which stages and phases a rung has, and why one is skipped.
+
+Nothing is computed there, so a case that runs to its end is wrong.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_driver import build_driver
+from project import FIXTURES, bench, compiler_options, read_cases, write_sweep
+
+LIBRARY_STAGES = ["gather", "forward", "loss", "backward_data", "backward_weights", "sgd"]
+PHASES = ["h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"]
+NOT_FILLED = {"FAKE_DRIVER": "zeros"}  # or the losses, poisoned, would not be finite
+
+
+def build_library(folder: Path) -> dict[str, str]:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    source, library = FIXTURES / "fakes" / "cublaslt.c", folder / "libcublasLt.so.13"
+    subprocess.run([str(compiler), "-shared", "-fPIC", "-o", library, source], check=True)
+    return {"BENCH_CUBLASLT": str(library)}
+
+
+def train(folder: Path, rungs: list[str], steps: int, **environment: str) -> list[dict[str, Any]]:
+    """Return each rung's case."""
+    compiler_options()
+    driver = build_driver(folder / "lib", "-DMEMORY_MIB=1024")
+    sweep = write_sweep(
+        folder / "s.json",
+        "mnist_train",
+        [{"engine": "cuda", "variants": rungs}],
+        axes={"hidden": [16], "batch": [16], "steps": [steps]},
+    )
+    bench("run", sweep, "--out", folder / "run", expect=1, **{**driver, **environment})
+    cases = read_cases(folder / "run")
+    return [
+        next(case for name, case in cases.items() if name.startswith(f"mnist_train/cuda/{rung}/"))
+        for rung in rungs
+    ]
+
+
+def test_phases(tmp_path: Path) -> None:
+    library = build_library(tmp_path)
+    rungs = ["01_library", "02_library_graph"]
+    streams, graph = train(tmp_path, rungs, 70, **library, **NOT_FILLED)
+    for case in (streams, graph):
+        assert case["status"] == "wrong", case["reason"]
+        assert "gradient_0 differs from the oracle" in case["reason"]
+    # What a graph's kernels use is allocated once.
+    assert set(streams["phases"]) == {*PHASES, "malloc", "free"}
+    assert set(graph["phases"]) == set(PHASES)
+
+
+def test_stages_come_with_one_step_only(tmp_path: Path) -> None:
+    library = build_library(tmp_path)
+    rungs = ["01_library", "02_library_graph"]
+    streams, graph = train(tmp_path, rungs, 1, **library, **NOT_FILLED)
+    for case in (streams, graph):
+        assert [name for name in case["phases"] if name in LIBRARY_STAGES] == LIBRARY_STAGES
+    assert set(graph["phases"]) == {*PHASES, *LIBRARY_STAGES}
+
+
+def test_poison_that_nobody_overwrites_is_found(tmp_path: Path) -> None:
+    (case,) = train(tmp_path, ["01_library"], 3, **build_library(tmp_path))
+    assert case["status"] == "failed"
+    assert "loss is not finite from step 0 on" in case["reason"]
+
+
+def test_without_cublaslt_its_rungs_are_skipped(tmp_path: Path) -> None:
+    nothing = {"BENCH_CUBLASLT": "/no/such/libcublasLt.so"}
+    for case in train(tmp_path, ["01_library", "02_library_graph"], 3, **nothing):
+        assert case["status"] == "skipped"
+        assert "cuBLASLt not found: install it with" in case["reason"]
+        assert "/no/such/libcublasLt.so: cannot open" in case["reason"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("none", "cuBLASLt 130102 has no algorithm for a product of 16 x 16 x 784: "),
+        ("refuses", "CUBLAS_STATUS_EXECUTION_FAILED (13)"),
+    ],
+)
+def test_cublaslt_that_cannot(tmp_path: Path, fault: str, reason: str) -> None:
+    library = {**build_library(tmp_path), "FAKE_CUBLASLT": fault}
+    (case,) = train(tmp_path, ["01_library"], 3, **library)
+    assert case["status"] == "failed"
+    assert reason in case["reason"]
+
+
+def test_images_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
+    compiler_options()
+    rung = [{"engine": "cuda", "variants": ["01_library"]}]
+    sweep = write_sweep(tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [16]})
+    bench("run", sweep, "--out", tmp_path / "run", expect=1, **build_driver(tmp_path / "lib"))
+    cases = read_cases(tmp_path / "run")
+    (case,) = (case for name, case in cases.items() if name.startswith("mnist_train/"))
+    assert case["status"] == "skipped"
+    assert "of device memory, 67.1 MB of 67.1 MB are free" in case["reason"]
+
+
+def test_doctor_tells_of_cublaslt(tmp_path: Path) -> None:
+    found = bench("doctor", **build_library(tmp_path)).stdout
+    assert f"✓ cuBLASLt     cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
+    missing = bench("doctor", BENCH_CUBLASLT="/no/such/library").stdout
+    assert "✗ cuBLASLt     cuBLASLt not found" in missing
+    assert "rungs that have it multiply matrices are skipped" in missing

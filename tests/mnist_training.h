@@ -1,0 +1,78 @@
+/* Trainings of mnist_train on the synthetic set, for tests: they see a project's folder without
+ * MNIST, nor any beside it. */
+#ifndef TESTS_MNIST_TRAINING_H
+#define TESTS_MNIST_TRAINING_H
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+#include "workloads/mnist_train_data.h"
+#include "workloads/workload.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+typedef struct training {
+    int64_t hidden, batch, steps;
+    double rate;
+    const char *dtype;
+} training_t;
+
+static const training_t SMALL = {8, 4, 3, 0.003, "f32"};
+
+static inline case_t make_case(const char *variant, const training_t *training) {
+    case_t spec = {.engine = mem_text("cpu"),
+                   .variant = mem_text(variant),
+                   .dtype = mem_text(training->dtype)};
+    case_add_param(&spec, "hidden", &(value_t){.kind = VALUE_INT, .integer = training->hidden});
+    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = training->batch});
+    case_add_param(&spec, "steps", &(value_t){.kind = VALUE_INT, .integer = training->steps});
+    case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = training->rate});
+    workload_complete(workload_find("mnist_train"), &spec);
+    return spec;
+}
+
+static inline const mnist_data_t *data_of(const training_t *training) {
+    const mnist_data_t *data;
+    error_t err = ERROR_INIT;
+    case_t spec = make_case("ref", training);
+    if (mnist_data_take(&spec, &data, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    case_free(&spec);
+    return data;
+}
+
+/* The folder, with room for files beside the project's; `kept` holds the images, which are made
+ * once, until the end. */
+typedef struct mnist_world {
+    char *folder;
+    const mnist_data_t *kept;
+} mnist_world_t;
+
+static inline mnist_world_t open_world(void) {
+    mnist_world_t world;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&world.folder, &err), STATUS_OK);
+    char *root = fs_join(world.folder, "project");
+    char *kernels = fs_join(root, "kernels"), *sweeps = fs_join(root, "sweeps");
+    assert_int_equal(fs_make_folders(kernels, &err), STATUS_OK);
+    assert_int_equal(fs_make_folders(sweeps, &err), STATUS_OK);
+    setenv("BENCH_ROOT", root, 1);
+    unsetenv("MNIST_DIR");
+    free(sweeps);
+    free(kernels);
+    free(root);
+    world.kept = data_of(&SMALL);
+    return world;
+}
+
+static inline void close_world(mnist_world_t *world) {
+    mnist_data_release(world->kept);
+    fs_remove_tree(world->folder, NULL);
+    free(world->folder);
+}
+
+#endif

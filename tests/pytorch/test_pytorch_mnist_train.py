@@ -1,0 +1,319 @@
+"""mnist_train through the worker, on synthetic images: known trainings, reasons for what fails."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from pathlib import Path
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import host_memory  # noqa: E402 -- these need NumPy and PyTorch
+import mnist_data  # noqa: E402
+from device import CpuDevice  # noqa: E402
+from mnist_inputs import Inputs, Params  # noqa: E402
+from mnist_train import MODES, Eager, MnistTrain  # noqa: E402
+from mnist_trainers import Trainer  # noqa: E402
+from timing import no_mark  # noqa: E402
+from workload import CaseError, Skip  # noqa: E402
+
+KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
+FAST_MODES = ["eager", "graph"]
+SLOW_MODES = ["compile", "compile_graph"]
+# Of the workload: relative L2 error of each array.
+TOLERANCE = {"f32": 1e-4, "f16": 1e-2}
+
+
+def open_case(worker, variant, params, **keys):
+    every = {"hidden": 16, "batch": 8, "steps": 5, "rate": 0.003, "seed": 1, **params}
+    return worker.open(variant, workload="mnist_train", **{"params": every, **keys})
+
+
+def open_or_skip(worker, variant, dtype="f32", **params):
+    if worker.device == "cpu" and ("graph" in variant or dtype == "f16"):
+        pytest.skip("needs a GPU")
+    answer = open_case(worker, variant, params, dtype=dtype)
+    assert answer["status"] == "ok", answer
+    return answer
+
+
+def error_of(found, expected) -> float:
+    """Return the relative L2 error."""
+    found, expected = (np.asarray(array, dtype=np.float64) for array in (found, expected))
+    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
+
+
+# ---- a model in float64, written out ---------------------------------------------------------------
+
+
+def rounded(array, dtype):
+    return array.astype(np.float16 if dtype == "f16" else np.float32).astype(np.float64)
+
+
+def loss_and_gradients(params, dtype):
+    """Return the loss of the first step and its gradients, the bias's in the last column."""
+    inputs = Inputs(params, torch.float16 if dtype == "f16" else torch.float32)
+    images = mnist_data.load()
+    numbers = inputs.order[0].numpy()
+    a = rounded(images.train_images[numbers].astype(np.float32) / np.float32(255), dtype)
+    layers = [weight.double().numpy() for weight in inputs.weights]
+    kept = []
+    for w, b in zip(layers[0::2], layers[1::2], strict=True):
+        kept.append(a)
+        z = a @ w.T + b
+        a = np.maximum(z, 0)
+    powers = np.exp(z - z.max(axis=1, keepdims=True))
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    right = np.arange(params.batch), images.train_labels[numbers]
+    loss = -np.log(shares[right]).mean()
+    shares[right] -= 1
+    delta = shares / params.batch
+    gradients = []
+    for w, a in zip(layers[-2::-2], kept[::-1], strict=True):
+        gradients.insert(0, np.column_stack((delta.T @ a, delta.sum(axis=0))))
+        delta = (delta @ w) * (a > 0)
+    return loss, gradients
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize(
+    "variant", [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
+)
+def test_gradients_are_those_of_float64(worker, tmp_path, variant, dtype):
+    opened = open_or_skip(worker, variant, dtype, hidden=16, batch=60, steps=3, seed=5)
+    answer = worker.ask("output", id=opened["id"], path=str(tmp_path))
+    assert answer["arrays"] == [*(f"gradient_{layer}" for layer in range(4)), "losses"]
+    params = Params(hidden=16, batch=60, steps=3, rate=0.003, seed=5)
+    loss, gradients = loss_and_gradients(params, dtype)
+    for layer, expected in enumerate(gradients):
+        found = np.load(tmp_path / f"gradient_{layer}.npy")
+        assert found.shape == expected.shape
+        assert error_of(found, expected) < TOLERANCE[dtype], layer
+    losses = np.load(tmp_path / "losses.npy")
+    assert losses.dtype == np.float64
+    assert losses.shape == (3,)
+    assert error_of(losses[0], loss) < TOLERANCE[dtype]
+    worker.ask("close", id=opened["id"])
+
+
+# ---- known trainings -------------------------------------------------------------------------------
+
+
+def check_output(worker, case_id, folder, known):
+    answer = worker.ask("output", id=case_id, path=str(folder))
+    assert answer["status"] == "ok", answer
+    tolerance = TOLERANCE[known["dtype"]]
+    assert error_of(np.load(folder / "losses.npy"), known["losses"]) < tolerance
+    for layer, norm in enumerate(known["gradient_norms"]):
+        gradient = np.load(folder / f"gradient_{layer}.npy").astype(np.float64)
+        assert np.linalg.norm(gradient) == pytest.approx(norm, rel=tolerance)
+        first, last, _ = known["gradient_first_last_sum"][layer]
+        corners = [gradient[0, 0], gradient[-1, -1]]
+        assert corners == pytest.approx([first, last], rel=10 * tolerance, abs=tolerance * norm)
+
+
+def check_samples(opened, sampled, steps):
+    assert sampled["status"] == "ok", sampled
+    phases = sampled["phases"]
+    assert set(phases) == set(opened["phases"])
+    parts = [phases[name] for name in ("init", "h2d", "train", "d2h") if name in phases]
+    sums = [sum(sample) for sample in zip(*parts, phases["residual"], strict=True)]
+    assert sums == phases["total"]
+    assert min(phases["residual"]) >= 0
+    assert phases["step"] == pytest.approx([train / steps for train in phases["train"]])
+
+
+@pytest.mark.parametrize("known", KNOWN["trainings"], ids=lambda known: f"hidden={known['hidden']}")
+@pytest.mark.parametrize(
+    "variant", [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
+)
+def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
+    params = {name: known[name] for name in ("hidden", "batch", "steps", "rate")}
+    opened = open_or_skip(worker, variant, known["dtype"], seed=KNOWN["seed"], **params)
+    check_output(worker, opened["id"], tmp_path, known)
+    sampled = worker.sample(opened["id"], max_samples=2, warmup_samples=1)
+    check_samples(opened, sampled, known["steps"])
+    check_output(worker, opened["id"], tmp_path, known)
+    results = worker.ask("close", id=opened["id"])["results"]
+    told = [*range(0, known["steps"], 10)]
+    told += [known["steps"] - 1] if known["steps"] - 1 not in told else []
+    assert [step for step, _ in results["loss"]] == told
+    losses = [known["losses"][step] for step in told]
+    assert error_of([loss for _, loss in results["loss"]], losses) < TOLERANCE[known["dtype"]]
+
+
+def test_phases_are_those_of_the_mode_and_device(worker):
+    opened = open_or_skip(worker, "eager")
+    expected = dict.fromkeys(["train", "step", "total", "residual"], "host")
+    if worker.device == "cuda":
+        expected |= dict.fromkeys(["init", "h2d", "d2h"], "host")
+        expected |= dict.fromkeys(["train_device", "step_device"], "device")
+    assert opened["phases"] == expected
+    assert set(opened["once_ns"]) == {"data", "training", "first_run"}
+    worker.ask("close", id=opened["id"])
+
+
+@pytest.mark.parametrize("variant", FAST_MODES)
+def test_a_training_over_the_samples_end_learns(worker, variant):
+    opened = open_or_skip(worker, variant, hidden=32, batch=32, steps=305, rate=0.5)
+    assert worker.sample(opened["id"], max_samples=1)["status"] == "ok"
+    results = worker.ask("close", id=opened["id"])["results"]
+    assert set(results) == {"loss", "accuracy", "dataset", "accumulate"}
+    assert (results["dataset"], results["accumulate"]) == ("synthetic", "f32")
+    assert [step for step, _ in results["loss"]] == [*range(0, 301, 10), 304]
+    assert results["loss"][-1][1] < results["loss"][0][1] / 10
+    assert results["accuracy"] > 0.9
+
+
+def test_a_start_leaves_the_accuracy_at_chance(worker):
+    opened = open_or_skip(worker, "eager", steps=1, rate=1e-9)
+    results = worker.ask("close", id=opened["id"])["results"]
+    assert 0.02 < results["accuracy"] < 0.3
+
+
+def test_a_bad_file_fails_with_its_name(start_worker, tmp_path, monkeypatch):
+    bad = tmp_path / "train-images-idx3-ubyte"
+    bad.write_bytes(b"<html>")
+    monkeypatch.setenv("MNIST_DIR", str(tmp_path))
+    worker = start_worker()
+    worker.hello()
+    answer = open_case(worker, "eager", {}, id="c")
+    reason = f"{bad}: ends after 6 bytes, expected 47040016"
+    assert answer == {"status": "failed", "id": "c", "reason": reason}
+
+
+# ---- what must be noticed --------------------------------------------------------------------------
+
+
+def open_here(kind, **params):
+    every = {"hidden": 8, "batch": 4, "steps": 12, "rate": 0.1, "seed": 1, **params}
+    return kind(Inputs(Params(**every), torch.float32), CpuDevice(), no_mark)
+
+
+class Forgetful(Trainer):
+    """Trains, but never records a loss after the first training."""
+
+    records = True
+
+    def run(self, steps):
+        kept = self._task.losses.clone()
+        super().run(steps)
+        if not Forgetful.records:
+            self._task.losses.copy_(kept)
+
+
+class ForgetsToRecord(Eager):
+    def _build(self):
+        return Forgetful(self._task)
+
+
+def test_losses_of_an_earlier_run_do_not_pass_for_new_ones(monkeypatch):
+    case = open_here(ForgetsToRecord)
+    assert np.isfinite(case.output()["losses"]).all()
+    monkeypatch.setattr(Forgetful, "records", False)
+    assert np.isnan(case.output()["losses"]).all()
+
+
+class Diverging(Trainer):
+    def run(self, steps):
+        super().run(steps)
+        self._task.losses[7:] = float("inf")
+
+
+class Diverges(Eager):
+    def _build(self):
+        return Diverging(self._task)
+
+
+def test_a_loss_that_is_not_finite_fails_with_the_step():
+    with pytest.raises(CaseError, match="^loss is not finite from step 7 on$"):
+        open_here(Diverges)
+
+
+def test_more_is_trained_than_sampled():
+    case = open_here(MODES["eager"], steps=203)
+    assert [step for step, _ in case.results()["loss"]][-2:] == [200, 202]
+    assert case.output()["losses"].shape == (200,)
+
+
+def test_what_a_sample_builds_goes_with_it(monkeypatch):
+    case = open_here(MODES["eager"])
+    built = []
+
+    def build():
+        trainer = Trainer(case._task)
+        built.extend(weakref.ref(weight) for weight in trainer.weights)
+        return trainer
+
+    monkeypatch.setattr(case, "_build", build)
+    gc.disable()
+    try:
+        case.probes[0]()
+        assert len(built) == 8
+        assert all(weight() is None for weight in built)
+    finally:
+        gc.enable()
+
+
+def spec_of(**keys):
+    from protocol import CaseSpec
+
+    params = {"hidden": 16384, "batch": 32, "steps": 5000, "rate": 0.003, "seed": 1}
+    every = {"variant": "eager", "device": "cuda", "dtype": "f16", **keys}
+    return CaseSpec("c", "mnist_train", "pytorch", params=params, **every)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "need"), [("cpu", "f32", "11.3 GB"), ("cuda", "f16", "4.57 GB")]
+)
+def test_weights_beyond_the_host_memory_are_skipped(monkeypatch, device, dtype, need):
+    monkeypatch.setattr(host_memory, "_available_bytes", lambda: 1_000_000_000)
+    with pytest.raises(Skip, match=f"needs {need} of host memory, 1.00 GB are free"):
+        MnistTrain().make_inputs(spec_of(device=device, dtype=dtype), 42)
+
+
+# ---- what cannot be opened -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+def test_graphs_are_skipped_without_a_gpu(worker, variant):
+    if worker.device == "cuda":
+        pytest.skip("this is a GPU")
+    answer = open_case(worker, variant, {})
+    assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
+
+
+def test_float16_is_skipped_without_a_gpu(worker):
+    if worker.device == "cuda":
+        pytest.skip("this is a GPU")
+    answer = open_case(worker, "eager", {}, dtype="f16")
+    reason = "dtype f16: only f32 is written for PyTorch on the CPU"
+    assert (answer["status"], answer["reason"]) == ("skipped", reason)
+
+
+def test_other_dtypes_are_skipped(worker):
+    answer = open_case(worker, "eager", {}, dtype="f64")
+    reason = "dtype f64: only f16, f32 are written for PyTorch"
+    assert (answer["status"], answer["reason"]) == ("skipped", reason)
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({"hidden": 7}, "params.hidden: expected an integer 8…16384, found 7"),
+        ({"hidden": True}, "params.hidden: expected an integer 8…16384, found True"),
+        ({"batch": 0}, "params.batch: expected an integer 1…4096, found 0"),
+        ({"batch": 7}, "batch 7 does not divide the 60000 training images"),
+        ({"steps": 0}, "params.steps: expected an integer 1…1000000, found 0"),
+        ({"rate": 0}, "params.rate: expected a number above 0 and at most 1, found 0"),
+        ({"seed": 0}, "params.seed: expected an integer 1…2147483647, found 0"),
+        ({"epochs": 3}, "params.epochs: unknown; known: hidden, batch, steps, rate, seed"),
+    ],
+    ids=str,
+)
+def test_what_is_ill_formed_fails_with_the_reason(worker, params, reason):
+    answer = open_case(worker, "eager", params, id="c")
+    assert answer == {"status": "failed", "id": "c", "reason": reason}

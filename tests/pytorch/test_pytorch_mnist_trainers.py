@@ -1,0 +1,121 @@
+"""The trainers of mnist_train: on the CPU what is made for a GPU, as far as it goes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import mnist_trainers  # noqa: E402 -- these need PyTorch
+from device import CpuDevice  # noqa: E402
+from mnist_inputs import Inputs, Params  # noqa: E402
+from mnist_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer  # noqa: E402
+
+KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
+# Of the workload: relative L2 error of each array.
+TOLERANCE = {"f32": 1e-4, "f16": 1e-2}
+
+
+class Replay:
+    """Stands in for a CUDA graph: does again what was captured."""
+
+    def __init__(self, work) -> None:
+        self.replay = work
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(mnist_trainers, "run_on_side_stream", lambda work: work())
+    monkeypatch.setattr(mnist_trainers, "capture", lambda work: (Replay(work), None))
+    # On the CPU PyTorch's fused SGD leaves most of a float16 tensor as it is.
+    monkeypatch.setattr(FusedTrainer, "optimizer_options", {})
+
+
+def task_of(params, dtype) -> tuple[Task, Inputs]:
+    inputs = Inputs(params, dtype)
+    images = inputs.on(CpuDevice())
+    return Task(params, dtype, images, inputs.order, torch.empty(params.steps)), inputs
+
+
+def check_trainer(trainer, task, inputs, known):
+    trainer.start(inputs.weights)
+    trainer.run(known["steps"])
+    tolerance = TOLERANCE[known["dtype"]]
+    losses = task.losses.double() / task.params.batch
+    expected = torch.tensor(known["losses"], dtype=torch.float64)
+    assert (losses - expected).norm() / expected.norm() < tolerance
+    trainer.start(inputs.weights)
+    gradients = trainer.gradients()
+    for layer, norm in enumerate(known["gradient_norms"]):
+        both = torch.cat([part.flatten().double() for part in gradients[2 * layer :][:2]])
+        assert both.norm().item() == pytest.approx(norm, rel=tolerance)
+
+
+def known_task(dtype):
+    known = next(known for known in KNOWN["trainings"] if known["dtype"] == dtype)
+    names = ("hidden", "batch", "steps", "rate")
+    params = Params(*(known[name] for name in names), KNOWN["seed"])
+    return known, *task_of(params, torch.float16 if dtype == "f16" else torch.float32)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("kind", [Trainer, FusedTrainer])
+def test_float16(kind):
+    known, task, inputs = known_task("f16")
+    trainer = kind(task)
+    own = torch.float32 if kind is Trainer else torch.float16
+    assert {weight.dtype for weight in trainer.weights} == {own}
+    check_trainer(trainer, task, inputs, known)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("at_once", [1, 2, 5, 50])
+def test_captured_steps_of_any_number_follow_each_other(monkeypatch, dtype, at_once):
+    monkeypatch.setattr(mnist_trainers, "_STEPS_AT_ONCE", at_once)
+    known, task, inputs = known_task(dtype)
+    trainer = CapturedTrainer(FusedTrainer(task), task.params)
+    check_trainer(trainer, task, inputs, known)
+    # From the first step again, whatever ran before.
+    check_trainer(trainer, task, inputs, known)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_large_batches_are_captured_by_fewer_steps(monkeypatch):
+    replayed = []
+    monkeypatch.setattr(Replay, "__init__", lambda self, work: None)
+    monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
+    for batch, replays in ((60, 2), (2000, 25)):
+        task, _ = task_of(Params(8, batch, 100, 0.1, 1), torch.float32)
+        CapturedTrainer(FusedTrainer(task), task.params).run(100)
+        assert len(replayed) == replays
+        replayed.clear()
+
+
+def test_a_released_trainer_is_gone_without_a_garbage_collector():
+    known, task, inputs = known_task("f32")
+    trainer = Trainer(task)
+    check_trainer(trainer, task, inputs, known)
+    held = [weakref.ref(part) for weight in trainer.weights for part in (weight, weight.grad)]
+    assert len(held) == 16
+    gc.disable()
+    try:
+        trainer.release()
+        del trainer
+        assert [part() for part in held] == [None] * 16
+    finally:
+        gc.enable()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("weights", [torch.float32, torch.float16], ids=["f32", "f16"])
+def test_compiled_float16(weights):
+    known, task, inputs = known_task("f16")
+    trainer = CompiledTrainer(task, weights, "default")
+    check_trainer(trainer, task, inputs, known)
+    check_trainer(CapturedTrainer(trainer, task.params), task, inputs, known)

@@ -1,0 +1,91 @@
+/* The door to cuBLASLt: its declarations, where it is looked for, what becomes of one that is not
+ * there. */
+#include "doors/cublaslt.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What doors/cublaslt.h declares, against the toolkit's own where it is installed. */
+#if __has_include(<cublasLt.h>) && __has_include(<cuda_runtime_api.h>)
+#include <cublasLt.h>
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+SAME(CUBLASLT_F32, CUDA_R_32F);
+SAME(CUBLASLT_F16, CUDA_R_16F);
+SAME(CUBLASLT_COMPUTE_F16, CUBLAS_COMPUTE_16F);
+SAME(CUBLASLT_COMPUTE_F32, CUBLAS_COMPUTE_32F);
+SAME(CUBLASLT_TRANSPOSED, CUBLAS_OP_T);
+SAME(CUBLASLT_PREFERENCE_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(CUBLASLT_DESC_TRANSPOSE_A, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(CUBLASLT_DESC_TRANSPOSE_B, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(CUBLASLT_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_EPILOGUE);
+SAME(CUBLASLT_DESC_BIAS, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+SAME(CUBLASLT_DESC_MASK, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
+SAME(CUBLASLT_DESC_MASK_ROWS, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+SAME(CUBLASLT_EPILOGUE_NONE, CUBLASLT_EPILOGUE_DEFAULT);
+SAME(CUBLASLT_EPILOGUE_BIAS_RELU, CUBLASLT_EPILOGUE_RELU_BIAS);
+SAME(CUBLASLT_EPILOGUE_BIAS_RELU_MASK, CUBLASLT_EPILOGUE_RELU_AUX_BIAS);
+SAME(CUBLASLT_EPILOGUE_RELU_GRADIENT, CUBLASLT_EPILOGUE_DRELU);
+SAME(CUBLASLT_EPILOGUE_BIAS_GRADIENT_B, CUBLASLT_EPILOGUE_BGRADB);
+_Static_assert(sizeof(cublaslt_heuristic_t) == sizeof(cublasLtMatmulHeuristicResult_t), "result");
+_Static_assert(sizeof(cublaslt_algorithm_t) == sizeof(cublasLtMatmulAlgo_t), "algorithm");
+_Static_assert(offsetof(cublaslt_heuristic_t, status) ==
+                   offsetof(cublasLtMatmulHeuristicResult_t, state),
+               "status");
+#endif
+
+static void check_refusal(const char *library, const char *reason) {
+    cublaslt_api_t api;
+    char *path;
+    error_t err = ERROR_INIT;
+    setenv("BENCH_CUBLASLT", library, 1);
+    assert_int_equal(cublaslt_open(".", &api, &path, &err), STATUS_USAGE);
+    assert_null(path);
+    assert_non_null(strstr(err.text, "cuBLASLt not found: install it with"));
+    assert_non_null(strstr(err.text, "$BENCH_CUBLASLT"));
+    if (strstr(err.text, reason) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", err.text, reason);
+    unsetenv("BENCH_CUBLASLT");
+}
+
+static void test_door(void **state) {
+    (void)state;
+    check_refusal("/no/such/libcublasLt.so", "/no/such/libcublasLt.so: cannot open");
+    check_refusal("libm.so.6", "libm.so.6 has no cublasLtGetVersion");
+}
+
+static void test_candidates(void **state) {
+    (void)state;
+    text_list_t paths = {0};
+    unsetenv("BENCH_CUBLASLT");
+    cublaslt_candidates(".", &paths);
+    assert_true(paths.n >= 2);
+    assert_string_equal(paths.items[0], "libcublasLt.so.13");
+    assert_string_equal(paths.items[1], "libcublasLt.so.12");
+    text_list_free(&paths);
+}
+
+static const char *status_name(cublaslt_status_t status) {
+    return status == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "another";
+}
+
+static void test_check(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    const cublaslt_api_t api = {.status_name = status_name};
+    assert_int_equal(cublaslt_check(&api, CUBLASLT_OK, "matmul()", &err), STATUS_OK);
+    assert_int_equal(cublaslt_check(&api, 15, "matmul()", &err), STATUS_FAILED);
+    assert_string_equal(err.text, "cublasLt matmul(): CUBLAS_STATUS_NOT_SUPPORTED (15)");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_door),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_check),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

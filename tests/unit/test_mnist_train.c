@@ -1,0 +1,314 @@
+/* mnist_train on the CPU: what trainings start from and how they go, against
+ * tests/fixtures/mnist_known.json, which the PyTorch side is tested against too; the oracle's
+ * gradients against central differences. All on the synthetic set. */
+#include "ground/half.h"
+#include "mnist_training.h"
+#include "workloads/mnist_train_math.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <jansson.h>
+
+static json_t *fixture;
+static mnist_world_t world;
+
+static int open_all(void **state) {
+    (void)state;
+    json_error_t wrong;
+    fixture = json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
+    if (fixture == NULL)
+        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    world = open_world();
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    json_decref(fixture);
+    close_world(&world);
+    return 0;
+}
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
+static void test_order_is_known(void **state) {
+    (void)state;
+    size_t i, k;
+    json_t *known, *number;
+    const mnist_data_t *data = data_of(&(training_t){8, 4000, 30, 0.003, "f16"});
+    assert_int_equal(json_array_size(json_object_get(fixture, "orders")), 2);
+    json_array_foreach(json_object_get(fixture, "orders"), i, known) {
+        const uint32_t *order = data->order + i * MNIST_IMAGES;
+        assert_int_equal(json_integer_value(json_object_get(known, "epoch")), i);
+        json_array_foreach(json_object_get(known, "first"), k, number)
+            assert_int_equal(order[k], json_integer_value(number));
+        json_array_foreach(json_object_get(known, "last"), k, number)
+            assert_int_equal(order[MNIST_IMAGES - 8 + k], json_integer_value(number));
+        bool *seen = mem_zeroed(MNIST_IMAGES, sizeof *seen);
+        for (size_t at = 0; at < MNIST_IMAGES; at++) {
+            assert_false(seen[order[at]]);
+            seen[order[at]] = true;
+        }
+        free(seen);
+    }
+    mnist_data_release(data);
+}
+
+static void check_bits(const json_t *known, bool f16, const float *values) {
+    const json_t *list = json_object_get(known, f16 ? "f16" : "f32");
+    assert_int_equal(json_array_size(list), 4);
+    for (size_t i = 0; i < 4; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        char *found =
+            f16 ? mem_format("%04x", half_from_float(values[i])) : mem_format("%08x", bits);
+        assert_string_equal(found, json_string_value(json_array_get(list, i)));
+        if (f16)
+            assert_true(half_to_float(half_from_float(values[i])) == values[i]);
+        free(found);
+    }
+}
+
+static void test_weights_are_known(void **state) {
+    (void)state;
+    for (int f16 = 0; f16 <= 1; f16++) {
+        size_t l;
+        json_t *known;
+        const mnist_data_t *data = data_of(&(training_t){128, 32, 5, 0.003, f16 ? "f16" : "f32"});
+        json_array_foreach(json_object_get(fixture, "weights"), l, known) {
+            check_bits(json_object_get(known, "w"), f16, data->w[l]);
+            check_bits(json_object_get(known, "b"), f16, data->b[l]);
+        }
+        assert_true(data->x[0] == 0 && data->x[255] == 1);
+        assert_true(data->x[100] ==
+                    (f16 ? half_to_float(half_from_float(100.0f / 255.0f)) : 100.0f / 255.0f));
+        mnist_data_release(data);
+    }
+}
+
+static void test_data_is_shared(void **state) {
+    (void)state;
+    const mnist_data_t *again = data_of(&(training_t){8, 4, 3, 0.9, "f32"});
+    assert_ptr_equal(again, world.kept); /* the rate is not part of it */
+    const training_t OTHERS[] = {{9, 4, 3, 0.003, "f32"},
+                                 {8, 5, 3, 0.003, "f32"},
+                                 {8, 4, 4, 0.003, "f32"},
+                                 {8, 4, 3, 0.003, "f16"}};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+        const mnist_data_t *other = data_of(&OTHERS[i]);
+        assert_ptr_not_equal(other, world.kept);
+        assert_ptr_equal(other->images, world.kept->images);
+        mnist_data_release(other);
+    }
+    mnist_data_release(again);
+    assert_true(world.kept->images->synthetic);
+}
+
+static void test_room_is_told(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    case_t spec = make_case("ref", &SMALL);
+    assert_int_equal(mnist_data_room(&spec, 0, &err), STATUS_OK);
+    assert_int_equal(mnist_data_room(&spec, 1e18, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.text, "of host memory"));
+    case_free(&spec);
+}
+
+static void test_numbers_of_steps(void **state) {
+    (void)state;
+    assert_float_equal(mnist_matrix_elements(128), 784 * 128 + 2 * 128 * 128 + 1280, 0);
+    assert_int_equal(mnist_sample_steps(5000), 200);
+    assert_int_equal(mnist_sample_steps(7), 7);
+    assert_int_equal(mnist_checked_steps(128, 5000), 200);
+    assert_int_equal(mnist_checked_steps(128, 30), 30);
+    assert_int_equal(mnist_checked_steps(512, 5000), 111);
+    assert_int_equal(mnist_checked_steps(8192, 5000), 2);
+    assert_int_equal(mnist_checked_steps(8192, 1), 1);
+}
+
+/* ---- the oracle ----------------------------------------------------------------------------- */
+
+static float **new_gradients(const mnist_data_t *data) {
+    float **gradients = mem_zeroed(MNIST_LAYERS, sizeof *gradients);
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        gradients[l] = mem_zeroed((data->sizes[l] + 1) * data->sizes[l + 1], sizeof *gradients[l]);
+    return gradients;
+}
+
+static void free_gradients(float **gradients) {
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        free(gradients[l]);
+    free(gradients);
+}
+
+static double item(const json_t *object, const char *key, size_t i) {
+    return json_number_value(json_array_get(json_object_get(object, key), i));
+}
+
+static void check_gradient(const json_t *known, size_t l, const float *gradient, size_t n) {
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += gradient[i];
+        squares += (double)gradient[i] * gradient[i];
+    }
+    const double norm = item(known, "gradient_norms", l);
+    const json_t *told = json_array_get(json_object_get(known, "gradient_first_last_sum"), l);
+    assert_float_equal(sqrt(squares), norm, 1e-6 * norm);
+    assert_float_equal(gradient[0], json_number_value(json_array_get(told, 0)), 1e-7 * norm);
+    assert_float_equal(gradient[n - 1], json_number_value(json_array_get(told, 1)), 1e-7 * norm);
+    assert_float_equal(sum, json_number_value(json_array_get(told, 2)), 1e-5 * norm);
+}
+
+static void test_ref_is_the_known_training(void **state) {
+    (void)state;
+    size_t i;
+    json_t *known;
+    json_array_foreach(json_object_get(fixture, "trainings"), i, known) {
+        const training_t training = {json_integer_value(json_object_get(known, "hidden")),
+                                     json_integer_value(json_object_get(known, "batch")),
+                                     json_integer_value(json_object_get(known, "steps")),
+                                     json_number_value(json_object_get(known, "rate")),
+                                     json_string_value(json_object_get(known, "dtype"))};
+        const mnist_data_t *data = data_of(&training);
+        float **gradients = new_gradients(data);
+        mnist_net_t *net = mnist_net_new(data);
+        mnist_net_start(net);
+        for (size_t step = 0; step < data->steps; step++) {
+            double loss = mnist_net_step(net, step, training.rate, step == 0 ? gradients : NULL);
+            assert_float_equal(loss, item(known, "losses", step), 1e-12);
+        }
+        for (size_t l = 0; l < MNIST_LAYERS; l++)
+            check_gradient(known, l, gradients[l], (data->sizes[l] + 1) * data->sizes[l + 1]);
+        mnist_net_free(net);
+        free_gradients(gradients);
+        mnist_data_release(data);
+    }
+}
+
+/* The loss of the first batch with one weight moved. With a rate of 0 a step changes nothing. */
+static double moved_loss(mnist_net_t *net, double *weight, double by) {
+    const double before = *weight;
+    *weight = before + by;
+    const double loss = mnist_net_step(net, 0, 0, NULL);
+    *weight = before;
+    return loss;
+}
+
+/* Every weight and bias of the last three layers, and every 37th of the first. */
+static void test_gradients_are_central_differences(void **state) {
+    (void)state;
+    const double by = 1e-5;
+    float **gradients = new_gradients(world.kept);
+    mnist_net_t *net = mnist_net_new(world.kept);
+    mnist_net_start(net);
+    mnist_net_step(net, 0, 0, gradients);
+    size_t n_large = 0;
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        const size_t n_in = world.kept->sizes[l], n_out = world.kept->sizes[l + 1];
+        for (size_t i = 0; i < n_out * (n_in + 1); i += l == 0 ? 37 : 1) {
+            const size_t row = i / (n_in + 1), column = i % (n_in + 1);
+            double *weight = column < n_in ? &net->w[l][row * n_in + column] : &net->b[l][row];
+            double slope = (moved_loss(net, weight, by) - moved_loss(net, weight, -by)) / (2 * by);
+            assert_float_equal(gradients[l][i], slope, 1e-8);
+            n_large += fabs(slope) > 1e-5;
+        }
+    }
+    assert_true(n_large > 150); /* not all of them are nothing */
+    mnist_net_free(net);
+    free_gradients(gradients);
+}
+
+static void test_step_goes_down_the_gradient(void **state) {
+    (void)state;
+    float **gradients = new_gradients(world.kept);
+    mnist_net_t *net = mnist_net_new(world.kept);
+    mnist_net_start(net);
+    const double before = mnist_net_step(net, 0, 0.25, gradients);
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        const size_t n_in = world.kept->sizes[l];
+        for (size_t row = 0; row < world.kept->sizes[l + 1]; row++) {
+            const float *g = gradients[l] + row * (n_in + 1);
+            assert_float_equal(net->b[l][row], world.kept->b[l][row] - 0.25 * g[n_in], 1e-8);
+            for (size_t k = 0; k < n_in; k++)
+                assert_float_equal(net->w[l][row * n_in + k],
+                                   world.kept->w[l][row * n_in + k] - 0.25 * g[k], 1e-8);
+        }
+    }
+    assert_true(mnist_net_step(net, 0, 0, NULL) < before);
+    mnist_net_free(net);
+    free_gradients(gradients);
+}
+
+/* ---- the descriptor ------------------------------------------------------------------------- */
+
+static void test_cost_and_constants(void **state) {
+    (void)state;
+    const workload_t *workload = workload_find("mnist_train");
+    case_t spec = workload_defaults(workload);
+    const double elements = 784 * 128 + 2 * 128 * 128 + 1280;
+    workload_cost_t cost = workload->cost(&spec);
+    assert_float_equal(cost.bytes, 200 * 3 * 2 * elements, 0);
+    assert_float_equal(cost.flops, 200.0 * 6 * 32 * elements, 0);
+    assert_float_equal(cost.working_set_bytes, 2 * elements, 0);
+    assert_float_equal(cost.device_bytes, 2 * elements + 60000 * (2 * 784 + 1) + 4 * 32 * 5000, 0);
+    assert_float_equal(workload->tolerance(&spec), 3e-2, 0);
+    text_list_t defines = {0};
+    case_free(&spec);
+    spec = (case_t){.engine = mem_text("cuda"), .variant = mem_text("01_library")};
+    case_add_technique(&spec, "accumulate", "f16");
+    workload_complete(workload, &spec);
+    workload->constants(&spec, &defines);
+    char *text = text_list_join(&defines, " ");
+    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=1 ACCUMULATE_F16=1");
+    free(text);
+    text_list_free(&defines);
+    case_free(&spec);
+    spec = make_case("omp", &(training_t){128, 32, 10, 0.003, "f32"});
+    assert_float_equal(workload->cost(&spec).bytes, 10 * 3 * 4 * elements, 0);
+    assert_float_equal(workload->tolerance(&spec), 1e-4, 0);
+    workload->constants(&spec, &defines);
+    text = text_list_join(&defines, " ");
+    assert_string_equal(text, "HIDDEN=128 BATCH=32 DTYPE_F16=0 ACCUMULATE_F16=0");
+    free(text);
+    text_list_free(&defines);
+    case_free(&spec);
+}
+
+static void test_batch_divides_the_images(void **state) {
+    (void)state;
+    const workload_t *workload = workload_find("mnist_train");
+    static const int64_t GOOD[] = {1, 2, 32, 96, 3750, 4000}, BAD[] = {7, 64, 128, 4096};
+    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+        case_t spec = make_case("ref", &(training_t){8, GOOD[i], 1, 0.1, "f32"});
+        error_t err = ERROR_INIT;
+        assert_int_equal(workload_check(workload, &spec, &err), STATUS_OK);
+        case_free(&spec);
+    }
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        case_t spec = make_case("ref", &(training_t){8, BAD[i], 1, 0.1, "f32"});
+        error_t err = ERROR_INIT;
+        char *told =
+            mem_format("batch %lld does not divide the 60000 training images", (long long)BAD[i]);
+        assert_int_equal(workload_check(workload, &spec, &err), STATUS_USAGE);
+        assert_string_equal(err.text, told);
+        free(told);
+        case_free(&spec);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order_is_known),
+        cmocka_unit_test(test_weights_are_known),
+        cmocka_unit_test(test_data_is_shared),
+        cmocka_unit_test(test_room_is_told),
+        cmocka_unit_test(test_numbers_of_steps),
+        cmocka_unit_test(test_ref_is_the_known_training),
+        cmocka_unit_test(test_gradients_are_central_differences),
+        cmocka_unit_test(test_step_goes_down_the_gradient),
+        cmocka_unit_test(test_cost_and_constants),
+        cmocka_unit_test(test_batch_divides_the_images),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
