@@ -86,11 +86,23 @@ check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the oracle
 harness-cost: $(BUILD)/bench ## what the harness itself costs: a sample, an answer, a round, a case
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
 
+$(BUILD)/gate_truth: tests/tools/gate_truth.c $(LIBRARY)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIBRARY) $(LIBS)
+
+.PHONY: gate-truth
+gate-truth: $(BUILD)/gate_truth ## the gate's false alarms and finds, on made-up sweeps whose truth is known
+	$(Q)$(BUILD)/gate_truth
+
+.PHONY: faults
+faults: $(BUILD)/bench ## every fault in every phase on a fake GPU, and 200 kills of each kind of process
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/faults.py
+
 .PHONY: layers
 layers: ## includes inside bench/ point downward only
 	$(Q)tests/tools/layers.sh
 
-C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/*.h)
+C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/tools/*.c tests/*.h)
 
 .PHONY: format
 format: ## clang-format and ruff, in place

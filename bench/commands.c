@@ -311,6 +311,24 @@ static const cli_command_t COMMANDS[] = {
      PLOT_OPTIONS, plot_command},
     {"report", "RUN…", "write the report of a run; further runs are shown as saved", NULL,
      REPORT_OPTIONS, report_command},
+    {"compare", "BASE CANDIDATE", "is the candidate's run slower? per case, and as a whole",
+     "A case is regressed where a phase is slower than the threshold allows, and that is no "
+     "chance.\n"
+     "Phases: host_to_host (or total), and the kernel's; the threshold is the larger of "
+     "--threshold\n"
+     "and the cell's own noise floor. Runs of other hardware, drivers or modes are refused (exit "
+     "3).\n"
+     "docs/compare.md tells the method.\n"
+     "\n"
+     "examples:\n"
+     "  bench compare results/main results/mine\n"
+     "  bench compare results/main results/mine --floor results/main2 --floor results/main3\n"
+     "  bench compare results/main results/mine --markdown comment.md --junit compare.xml",
+     COMPARE_OPTIONS, compare_command},
+    {"history", "RUN…", "the same cases over many runs, oldest first: where did one become slower?",
+     "Levels are fitted to the medians of each case, with a penalty for each step\n"
+     "(optimal partitioning; docs/compare.md): slow creep shows as well as a jump.",
+     HISTORY_OPTIONS, history_command},
     {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command},
     {"list", "[workloads|variants|sweeps|devices]", "what can be measured", NULL, NO_OPTIONS,
      list_command},

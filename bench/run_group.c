@@ -77,6 +77,18 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
     return true;
 }
 
+static status_t ask_oracle_once(run_state_t *run, const case_t *spec, worker_link_t *worker,
+                                reference_t *reference, error_t *err) {
+    contender_t oracle;
+    contender_init(&oracle, spec, worker, NULL, &run->settings);
+    status_t status = worker_link_start(worker, run->options->timeout_s, err);
+    if (status == STATUS_OK)
+        status = contender_reference(&oracle, reference, err);
+    contender_finish(&oracle);
+    contender_free(&oracle);
+    return status;
+}
+
 static status_t ask_oracle(run_state_t *run, const group_t *group, reference_t *reference,
                            error_t *err) {
     case_t spec;
@@ -86,13 +98,17 @@ static status_t ask_oracle(run_state_t *run, const group_t *group, reference_t *
     worker_link_t *worker;
     status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
     if (status == STATUS_OK) {
-        contender_t oracle;
-        contender_init(&oracle, &spec, worker, NULL, &run->settings);
-        status = worker_link_start(worker, run->options->timeout_s, err);
-        if (status == STATUS_OK)
-            status = contender_reference(&oracle, reference, err);
-        contender_finish(&oracle);
-        contender_free(&oracle);
+        error_t why = ERROR_INIT;
+        status = ask_oracle_once(run, &spec, worker, reference, &why);
+        /* A whole group waits for its word: one that was killed, by whatever takes memory back, is
+         * asked again. */
+        if (status != STATUS_OK && !worker->running) {
+            progress_note(&run->progress, "the oracle is asked again: %s", why.text);
+            error_clear(&why);
+            status = ask_oracle_once(run, &spec, worker, reference, &why);
+        }
+        if (status != STATUS_OK)
+            error_set(err, status, "%s", why.text);
     }
     case_free(&spec);
     return status == STATUS_OK ? status : error_within(err, "the oracle");

@@ -19,6 +19,7 @@ typedef struct run_state {
     sweep_t *sweeps;
     size_t n_sweeps;
     run_record_t record; /* of run.json; with --resume its cases are those finished before */
+    int lock;            /* of the folder; -1: not held */
     journal_t journal;
     workers_t workers;
     char *arch;         /* of the GPU here, "sm_90"; NULL without one */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { QUICK_TIME_LIMIT_S = 2 };
 static const double QUICK_PRECISION_FRAC = 0.01;
@@ -155,6 +156,8 @@ status_t run_prepare_folder(run_state_t *run, error_t *err) {
             "%s holds a run already: go on with it by --resume, or choose another --out",
             run->folder);
     TRY(fs_make_folders(run->folder, err));
+    TRY(run_lock(run->folder, &run->lock, err));
+    fs_remove_orphans(run->folder);
     if (there)
         TRY(resume(run, err));
     else
@@ -362,6 +365,8 @@ void run_free_state(run_state_t *run) {
     free(run->sweeps);
     run_free(&run->record);
     journal_close(&run->journal);
+    if (run->lock >= 0)
+        close(run->lock);
     workers_free(&run->workers);
     program_list_free(&run->programs);
     nvml_close(run->nvml);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -104,6 +105,31 @@ static int create_beside(const char *path, char **temporary) {
             return fd;
         free(*temporary);
     }
+}
+
+/* Is this a name that create_beside() gave, in a process that is no more? */
+static bool is_orphan(const char *name) {
+    long pid;
+    unsigned serial;
+    int end = 0;
+    const char *tail = name + strlen(name);
+    for (int dots = 2; tail > name && dots > 0;)
+        dots -= *--tail == '.';
+    return sscanf(tail, ".%ld-%u.tmp%n", &pid, &serial, &end) == 2 && end > 0 &&
+           tail[end] == '\0' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+void fs_remove_orphans(const char *folder) {
+    text_list_t names = {0};
+    if (fs_list(folder, ".tmp", &names, NULL) == STATUS_OK) {
+        for (size_t i = 0; i < names.n; i++) {
+            char *path = fs_join(folder, names.items[i]);
+            if (is_orphan(names.items[i]))
+                unlink(path);
+            free(path);
+        }
+    }
+    text_list_free(&names);
 }
 
 static bool write_all(int fd, const char *data, size_t size) {

@@ -17,6 +17,8 @@ status_t fs_read(const char *path, char **data, size_t *size, error_t *err);
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err);
 /* The same, gzipped at level 9. */
 status_t fs_write_gzip(const char *path, const void *data, size_t size, error_t *err);
+/* Remove the temporary files in `folder` of processes that were killed while they wrote one. */
+void fs_remove_orphans(const char *folder);
 
 status_t fs_make_folders(const char *path, error_t *err); /* like mkdir -p */
 bool fs_exists(const char *path);

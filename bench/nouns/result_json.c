@@ -163,34 +163,73 @@ static void get_check(const json_t *object, const char *key, check_t *check) {
     };
 }
 
-static status_t get_rounds(const json_t *json, phase_t *phase, error_t *err) {
-    const json_t *samples = json_object_get(json, "samples");
-    const json_t *starts = json_object_get(json, "round_starts");
-    size_t n = json_array_size(samples);
-    double *values = mem_zeroed(n, sizeof *values);
-    for (size_t i = 0; i < n; i++)
-        values[i] = json_number_value(json_array_get(samples, i));
-    size_t n_rounds = json_array_size(starts);
-    if (n_rounds < 2) { /* no rounds were kept: one round of everything */
-        phase_add_round(phase, values, n);
-        free(values);
-        return STATUS_OK;
+typedef struct numbers {
+    double *values; /* owned */
+    size_t n;
+} numbers_t;
+
+static bool get_numbers(const json_t *json, const lifted_t *lifted, numbers_t *numbers) {
+    if (json_is_integer(json) && (uint64_t)json_integer_value(json) < lifted->n)
+        return lifted_array(lifted, (size_t)json_integer_value(json), &numbers->values,
+                            &numbers->n);
+    numbers->n = json_array_size(json);
+    numbers->values = mem_zeroed(numbers->n, sizeof *numbers->values);
+    for (size_t i = 0; i < numbers->n; i++)
+        numbers->values[i] = json_number_value(json_array_get(json, i));
+    return true;
+}
+
+static status_t add_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase,
+                           error_t *err) {
+    double most = (double)samples->n;
+    for (size_t r = 0; r + 1 < starts->n; r++) {
+        double from = starts->values[r], to = starts->values[r + 1];
+        if (!(from >= 0 && to >= from && to <= most))
+            return error_set(err, STATUS_USAGE, "round_starts[%zu]: %.0f … %.0f of %zu samples", r,
+                             from, to, samples->n);
+        phase_add_round(phase, samples->values + (size_t)from, (size_t)to - (size_t)from);
     }
-    for (size_t r = 0; r + 1 < n_rounds; r++) {
-        json_int_t from = json_integer_value(json_array_get(starts, r));
-        json_int_t to = json_integer_value(json_array_get(starts, r + 1));
-        if (from < 0 || to < from || (size_t)to > n) {
-            free(values);
-            return error_set(err, STATUS_USAGE, "round_starts[%zu]: %lld … %lld of %zu samples", r,
-                             (long long)from, (long long)to, n);
-        }
-        phase_add_round(phase, values + from, (size_t)(to - from));
-    }
-    free(values);
     return STATUS_OK;
 }
 
-static status_t get_phases(const json_t *json, case_result_t *result, error_t *err) {
+/* Rounds that are all there, in order and without gaps, as any run writes them: then the samples
+ * are taken as they are. */
+static bool take_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase) {
+    if (starts->values[0] != 0 || starts->values[starts->n - 1] != (double)samples->n)
+        return false;
+    for (size_t r = 1; r < starts->n; r++)
+        if (!(starts->values[r] >= starts->values[r - 1] + 1))
+            return false;
+    free(phase->round_starts);
+    phase->round_starts = mem_alloc(starts->n * sizeof *phase->round_starts);
+    for (size_t r = 0; r < starts->n; r++)
+        phase->round_starts[r] = (size_t)starts->values[r];
+    phase->n_rounds = starts->n - 1;
+    phase->samples = samples->values;
+    phase->n_samples = samples->n;
+    return true;
+}
+
+static status_t get_rounds(const json_t *json, const lifted_t *lifted, phase_t *phase,
+                           error_t *err) {
+    numbers_t starts = {0}, samples = {0};
+    status_t status = STATUS_OK;
+    if (!get_numbers(json_object_get(json, "round_starts"), lifted, &starts) ||
+        !get_numbers(json_object_get(json, "samples"), lifted, &samples))
+        status = error_set(err, STATUS_USAGE, "not an array of numbers");
+    else if (starts.n < 2) /* no rounds were kept: one round of everything */
+        phase_add_round(phase, samples.values, samples.n);
+    else if (take_rounds(&starts, &samples, phase))
+        samples.values = NULL;
+    else
+        status = add_rounds(&starts, &samples, phase, err);
+    free(starts.values);
+    free(samples.values);
+    return status;
+}
+
+static status_t get_phases(const json_t *json, const lifted_t *lifted, case_result_t *result,
+                           error_t *err) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "phases"), name, item) {
@@ -201,7 +240,7 @@ static status_t get_phases(const json_t *json, case_result_t *result, error_t *e
                              "\"phases.%s.clock\" is \"%s\", expected host or device", name,
                              clock_name != NULL ? clock_name : "missing");
         phase_t *phase = result_add_phase(result, name, clock);
-        if (get_rounds(item, phase, err) != STATUS_OK)
+        if (get_rounds(item, lifted, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
         phase->n_throttled = (size_t)get_integer(item, "n_throttled");
         summary_t *s = &phase->summary;
@@ -268,7 +307,8 @@ static void get_details(const json_t *json, case_result_t *result) {
     result->warmup_ns = get_number(json, "warmup_ns");
 }
 
-static status_t read_result(const json_t *json, case_result_t *result, error_t *err) {
+static status_t read_result(const json_t *json, const lifted_t *lifted, case_result_t *result,
+                            error_t *err) {
     const char *status = json_string_value(json_object_get(json, "status"));
     if (status == NULL || !case_status_parse(status, &result->status))
         return error_set(err, STATUS_USAGE,
@@ -282,10 +322,11 @@ static status_t read_result(const json_t *json, case_result_t *result, error_t *
                          stop);
     result->reason = get_text(json, "reason");
     get_details(json, result);
-    return get_phases(json, result, err);
+    return get_phases(json, lifted, result, err);
 }
 
-status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
+status_t result_from_lifted_json(const json_t *json, const lifted_t *lifted, case_result_t *result,
+                                 error_t *err) {
     if (!json_is_object(json))
         return error_set(err, STATUS_USAGE, "not a JSON object");
     json_int_t schema = json_integer_value(json_object_get(json, "schema"));
@@ -296,8 +337,13 @@ status_t result_from_json(const json_t *json, case_result_t *result, error_t *er
     TRY(case_from_json(json, &spec, err));
     result_init(result, &spec);
     case_free(&spec);
-    status_t status = read_result(json, result, err);
+    status_t status = read_result(json, lifted, result, err);
     if (status != STATUS_OK)
         result_free(result);
     return status;
+}
+
+status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
+    static const lifted_t NOTHING;
+    return result_from_lifted_json(json, &NOTHING, result, err);
 }

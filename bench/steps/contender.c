@@ -40,14 +40,21 @@ void contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->result.reason = mem_text(reason);
 }
 
-/* Ask about this case; NULL when it failed, and then the contender is not live any more. */
+/* Ask about this case; NULL when it failed, and then the contender is not live any more. Where the
+ * worker could not answer, the reason names the request. */
 static json_t *ask(contender_t *c, json_t *request) {
     json_t *answer;
     error_t err = ERROR_INIT;
-    if (worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) != STATUS_OK) {
+    char *op = mem_text(json_string_value(json_object_get(request, "op")));
+    bool answered =
+        worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) == STATUS_OK;
+    if (!answered) {
+        error_within(&err, "%s", op);
         contender_drop(c, CASE_FAILED, err.text);
-        return NULL;
     }
+    free(op);
+    if (!answered)
+        return NULL;
     const char *status = json_string_value(json_object_get(answer, "status"));
     if (strcmp(status, "ok") == 0)
         return answer;
@@ -340,8 +347,10 @@ void contender_finish(contender_t *c) {
         status_t status = worker_link_ask(
             c->worker, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id),
             c->settings->timeout_s, &answer, &err);
-        if (status != STATUS_OK && c->live)
+        if (status != STATUS_OK && c->live) {
+            error_within(&err, "close");
             contender_drop(c, CASE_FAILED, err.text);
+        }
         const json_t *own = json_object_get(answer, "results");
         if (json_object_size(own) > 0) {
             char *text = json_dumps(own, JSON_COMPACT);

@@ -6,6 +6,7 @@
 #include "nouns/environment.h"
 #include "nouns/result.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct sweep_text {
@@ -31,11 +32,32 @@ typedef struct run_record {
  * the same id. A half-written last line is dropped and counted; any other bad line is an error with
  * its number. */
 status_t run_load(const char *folder, run_record_t *run, error_t *err);
+/* The same, for a reader that needs these phases only (NULL: all): others may be left out, unread.
+ * A fraction of the time and memory. */
+status_t run_load_phases(const char *folder, const text_list_t *phases, run_record_t *run,
+                         error_t *err);
+/* The schema number of a run's run.json, whatever else stands there. */
+status_t run_read_schema(const char *folder, long long *schema, error_t *err);
 void run_free(run_record_t *run);
 const case_result_t *run_find(const run_record_t *run, const char *id);
 
+/* Cases by id, for runs with thousands of them. Borrows the run's cases: none may be added while it
+ * lives. */
+typedef struct run_index {
+    const case_result_t **cases; /* sorted by id */
+    size_t n;
+} run_index_t;
+
+run_index_t run_index_make(const run_record_t *run);
+const case_result_t *run_index_find(const run_index_t *index, const char *id); /* or NULL */
+void run_index_free(run_index_t *index);
+
 /* run.json alone (written at the start of a run, and again at its end with `finished`). */
 status_t run_write_header(const run_record_t *run, error_t *err);
+
+/* Keep other runs out of the folder, which must exist: two would measure the same cases twice. The
+ * lock goes when `*lock` is closed, or with the process. */
+status_t run_lock(const char *folder, int *lock, error_t *err);
 
 /* The journal: each append is one line and one flush to disk. */
 typedef struct journal {

@@ -192,24 +192,48 @@ static char *last_part(const char *folder) {
     return mem_text_n(folder + start, end - start);
 }
 
+static status_t read_json(const char *folder, char **path, json_t **json, error_t *err) {
+    *path = fs_join(folder, HEADER);
+    char *text = NULL;
+    size_t size = 0;
+    status_t status = fs_read(*path, &text, &size, err);
+    if (status == STATUS_OK) {
+        json_error_t where;
+        *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+        if (*json == NULL)
+            status =
+                error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", *path, where.line, where.text);
+    }
+    free(text);
+    return status;
+}
+
+status_t run_read_schema(const char *folder, long long *schema, error_t *err) {
+    char *path;
+    json_t *json = NULL;
+    const json_t *value;
+    status_t status = read_json(folder, &path, &json, err);
+    if (status == STATUS_OK) {
+        status = expect(json, "schema", is_integer, "a whole number", true, &value, err);
+        if (status == STATUS_OK)
+            *schema = json_integer_value(value);
+        else
+            error_within(err, "%s", path);
+    }
+    json_decref(json);
+    free(path);
+    return status;
+}
+
 status_t run_read_header(const char *folder, run_record_t *run, error_t *err) {
     run->folder = mem_text(folder);
     run->name = last_part(folder);
-    char *path = fs_join(folder, HEADER);
-    char *text = NULL;
-    size_t size = 0;
-    status_t status = fs_read(path, &text, &size, err);
-    if (status == STATUS_OK) {
-        json_error_t where;
-        json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-        if (json == NULL)
-            status =
-                error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", path, where.line, where.text);
-        else if ((status = read_fields(json, run, err)) != STATUS_OK)
-            error_within(err, "%s", path);
-        json_decref(json);
-    }
-    free(text);
+    char *path;
+    json_t *json = NULL;
+    status_t status = read_json(folder, &path, &json, err);
+    if (status == STATUS_OK && (status = read_fields(json, run, err)) != STATUS_OK)
+        error_within(err, "%s", path);
+    json_decref(json);
     free(path);
     return status;
 }

@@ -309,11 +309,15 @@ static handler_t find_handler(protocol_op_t op) {
 }
 
 /* After an error that the device does not recover from, every later case would fail for it too: the
- * worker ends without an answer, and the supervisor starts another. */
-static bool has_lost_its_device(const worker_t *worker) {
-    error_t ignored = ERROR_INIT;
-    return worker->started && worker->engine->check != NULL &&
-           worker->engine->check(worker->state, &ignored) != STATUS_OK;
+ * worker ends without an answer, and the supervisor starts another. Looked for behind every
+ * request, not only behind those that failed: a fault shows late, and must not be the next case's.
+ */
+static status_t check_device(const worker_t *worker, error_t *err) {
+    error_t lost = ERROR_INIT;
+    if (!worker->started || worker->done || worker->engine->check == NULL ||
+        worker->engine->check(worker->state, &lost) == STATUS_OK)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "%s", lost.text); /* what was found first stays */
 }
 
 static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) {
@@ -323,10 +327,10 @@ static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) 
     json_t *request = protocol_parse_request(line, &op, &err);
     if (request != NULL)
         answer = find_handler(op)(worker, request, &err);
-    if (err.status != STATUS_OK && has_lost_its_device(worker)) {
+    if (check_device(worker, &err) != STATUS_OK) {
         json_decref(answer);
         json_decref(request);
-        return error_set(fatal, err.status, "%s", err.text);
+        return error_set(fatal, STATUS_FAILED, "%s", err.text);
     }
     if (answer == NULL)
         answer = json_pack("{s:s, s:s}", "status", "failed", "reason", err.text);

@@ -265,15 +265,22 @@ static void bury(worker_link_t *link, char how[64]) {
     link->running = false;
 }
 
-status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
-    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
-    TRY(say_bye(link, timeout_s, err));
+/* A process that has said bye still gives back what it holds: its device, a profiler's report. */
+static bool has_left(worker_link_t *link, int64_t deadline_ns) {
     while (!subprocess_has_ended(&link->child)) {
         if (clock_ns() > deadline_ns)
-            return give_up(link, "did not end after bye", err);
+            return false;
         keep_stderr(link); /* a full pipe would keep it from ending */
         clock_sleep_ns(EXIT_LOOK_NS);
     }
+    return true;
+}
+
+status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
+    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
+    TRY(say_bye(link, timeout_s, err));
+    if (!has_left(link, deadline_ns))
+        return give_up(link, "did not end after bye", err);
     char how[64];
     keep_stderr(link);
     bury(link, how);
@@ -287,6 +294,8 @@ status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) 
 void worker_link_stop(worker_link_t *link) {
     char how[64];
     error_t ignored = ERROR_INIT;
-    if (link->running && say_bye(link, BYE_S, &ignored) == STATUS_OK)
-        bury(link, how);
+    if (!link->running || say_bye(link, BYE_S, &ignored) != STATUS_OK)
+        return;
+    has_left(link, clock_ns() + BYE_S * INT64_C(1000000000));
+    bury(link, how);
 }

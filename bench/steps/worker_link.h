@@ -44,7 +44,7 @@ status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s,
  * killed; that, and any exit code but 0, is a failure. */
 status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err);
 
-/* bye, then kill whatever is left. */
+/* bye; then kill whatever is left a few seconds later. */
 void worker_link_stop(worker_link_t *link);
 
 #endif

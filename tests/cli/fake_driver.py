@@ -23,17 +23,32 @@ def cuda_sweep(folder: Path, batches: list[int]) -> Path:
     )
 
 
-def build_driver(folder: Path, *flags: str) -> dict[str, str]:
-    """Compile the fake driver; return the environment in which it is found."""
-    folder.mkdir()
+def compile_fake(library: Path, sources: list[str], *flags: str) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler is here")
-    source = FIXTURES / "fakes" / "driver.c"
-    library = folder / "libcuda.so.1"
-    command = [compiler, "-shared", "-fPIC", *flags, "-o", str(library), str(source)]
+    paths = [str(FIXTURES / "fakes" / f"{source}.c") for source in sources]
+    command = [compiler, "-std=gnu11", "-shared", "-fPIC", *flags, "-o", str(library), *paths]
     subprocess.run(command, check=True)
+
+
+def build_driver(folder: Path, *flags: str) -> dict[str, str]:
+    """Compile the fake driver; return the environment in which it is found."""
+    folder.mkdir()
+    compile_fake(folder / "libcuda.so.1", ["driver", "graph", "kernels", "script"], *flags)
     return {"LD_LIBRARY_PATH": str(folder)}
+
+
+def build_gpu(folder: Path, *flags: str) -> dict[str, str]:
+    """Compile a whole fake GPU, which computes; return the environment in which it is found."""
+    environment = build_driver(folder, *flags)
+    compile_fake(folder / "libnvidia-ml.so.1", ["nvml", "script"])
+    compile_fake(folder / "libnvrtc.so", ["nvrtc", "script"])
+    return {
+        **environment,
+        "BENCH_NVRTC": str(folder / "libnvrtc.so"),
+        "BENCH_CACHE": str(folder / "cache"),
+    }
 
 
 def run_with_driver(

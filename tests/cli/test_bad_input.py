@@ -21,7 +21,8 @@ kernel that does not compile        test_kernels.py: test_kernel_that_does_not_c
                                     test_run_goes_on_past_a_kernel_that_does_not_compile,
                                     test_rung_that_does_not_compile
   is wrong, faults, never returns   gpu/test_gpu_faults.py;
-                                    test_driver.py: test_fault_on_the_device_costs_*
+                                    test_driver.py: test_fault_on_the_device_costs_*;
+                                    test_faults.py: every fault in every phase
 worker: dies, rubbish, another id   test_odd_worker_costs_its_own_case_only,
                                     unit/test_worker_link.c: test_fates
   hangs                             test_run.py: test_one_contender_costs_its_own_case_only
@@ -29,7 +30,10 @@ results folder: exists              test_resume.py: test_existing_run_is_left_al
   not writable                      test_results_folder.py: test_folder_that_cannot_be_made,
                                     test_folder_on_a_read_only_system
   full disk                         test_results_folder.py: test_full_disk_*,
+                                    test_kill.py: test_files_of_limited_size, test_small_disk;
                                     test_golden.py: test_full_disk_is_noticed
+killed: supervisor, worker          test_kill.py
+results folder: two runs at once    test_kill.py: test_second_run_in_the_same_folder_*
 truncated journal line              test_resume.py: test_resume_runs_what_is_missing,
                                     test_line_that_lacks_its_end_only_is_kept,
                                     test_damaged_line_*;

@@ -32,7 +32,7 @@ def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
         ),
         (
             [],
-            "mismatch",
+            "cuInit error=803",
             ["CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)", "reboot", "install NVIDIA's driver again"],
         ),
     ],
@@ -40,7 +40,7 @@ def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
 def test_driver_that_cannot_serve_skips_cuda_cases(
     tmp_path: Path, flags: list[str], fault: str, reasons: list[str]
 ) -> None:
-    environment = {**build_driver(tmp_path / "lib", *flags), "FAKE_DRIVER": fault}
+    environment = {**build_driver(tmp_path / "lib", *flags), "FAKE_CUDA": fault}
     cases, said = run_with_driver(tmp_path, [1, 2], environment, 0)
     for case in cases.values():
         assert case["status"] == "skipped"
@@ -50,7 +50,10 @@ def test_driver_that_cannot_serve_skips_cuda_cases(
 
 def test_program_that_is_too_new_for_the_driver(tmp_path: Path) -> None:
     compiler_options()
-    environment = {**build_driver(tmp_path / "lib"), "FAKE_DRIVER": "old"}
+    environment = {
+        **build_driver(tmp_path / "lib"),
+        "FAKE_CUDA": "cuModuleLoadData always error=222",
+    }
     cases, _ = run_with_driver(tmp_path, [1, 2], environment, 1)
     for case in cases.values():
         assert case["status"] == "failed"
@@ -100,8 +103,10 @@ def test_driver_without_a_pool_skips_async_alone(tmp_path: Path) -> None:
 def test_fault_on_the_device_costs_its_own_cases_only(tmp_path: Path) -> None:
     """After a fault the context refuses everything: the next case needs a worker of its own."""
     compiler_options()
-    environment = {**build_driver(tmp_path / "lib"), "FAKE_DRIVER": "fault"}
-    # 256 samples a block: 4 blocks fault. Nothing is computed here, so the others are wrong.
+    faulty = "mlp_infer/cuda/02_thread_per_sample/batch=1000"
+    fault = f"cuLaunchKernel case={faulty} later=700"
+    environment = {**build_driver(tmp_path / "lib"), "FAKE_CUDA": fault}
+    # A real compiler's programs are not computed here, so the others are wrong.
     cases, _ = run_with_driver(tmp_path, [64, 1000, 65], environment, 1)
     for case in cases.values():
         if case["params"]["batch"] == 1000:

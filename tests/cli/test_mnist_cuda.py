@@ -16,7 +16,9 @@ from project import FIXTURES, bench, compiler_options, read_cases, write_sweep
 
 LIBRARY_STAGES = ["gather", "forward", "loss", "backward_data", "backward_weights", "sgd"]
 PHASES = ["h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"]
-NOT_FILLED = {"FAKE_DRIVER": "zeros"}  # or the losses, poisoned, would not be finite
+NOT_FILLED = {
+    "FAKE_CUDA": "cuMemsetD8Async always zeros"
+}  # or the losses, poisoned, would not be finite
 
 
 def build_library(folder: Path) -> dict[str, str]:

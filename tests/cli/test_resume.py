@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kill_anywhere import processes_with, wait_until
 from project import (
     BENCH,
     ROOT,
@@ -111,29 +111,6 @@ def test_existing_run_is_left_alone(whole: Path, tmp_path: Path) -> None:
 
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------
-
-
-def processes_with(marker: str) -> list[int]:
-    """Find processes whose environment holds the marker: bench and all that it started."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (folder / "environ").read_bytes()
-            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:  # it has ended, or is not ours
-            continue
-        if marker.encode() in environment and state != "Z":
-            found.append(int(folder.name))
-    return found
-
-
-def wait_until(condition: Any) -> bool:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])

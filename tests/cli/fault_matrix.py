@@ -1,0 +1,341 @@
+"""Every fault at every phase of a CUDA case, on a fake GPU: what is planted, and what must come of it.
+
+A cell is a call of the driver (`cuMemAlloc_v2`) while the worker answers a request (`sample`). Each
+cell gets a case of its own in a sweep; the fault strikes that case once. Another rung runs beside
+each of them, in the same worker, and must not notice.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from project import bench, read_cases, read_header, write_sweep
+
+STRUCK = "02_thread_per_sample"
+BESIDE = "01_study"
+
+MALLOC, H2D, KERNEL = "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel"
+D2H, FREE = "cuMemcpyDtoHAsync_v2", "cuMemFree_v2"
+
+ASYNC, PINNED, MAPPED = ("alloc=async",), ("copy=pinned",), ("copy=mapped",)
+GRAPH = ("alloc=arena", "copy=pinned", "launch=graph")
+
+
+@dataclass(frozen=True)
+class Cell:
+    op: str  # the worker's request
+    phase: str
+    call: str
+    nth: int = 1
+    techniques: tuple[str, ...] = ()  # none: the usual ones
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.phase}"
+
+
+# The tenth and later: in the middle of sampling. The second output is the one behind the samples.
+CELLS = [
+    Cell("open", "module", "cuModuleLoadData"),
+    Cell("open", "malloc", MALLOC, 2),
+    Cell("open", "h2d", H2D),
+    Cell("open", "kernel", KERNEL),
+    Cell("open", "d2h", D2H),
+    Cell("open", "free", FREE),
+    Cell("open", "events", "cuEventElapsedTime"),
+    Cell("open", "capture", KERNEL, 6),  # behind those of a first run and of three to time it
+    Cell("open", "graph", "cuGraphInstantiateWithFlags"),
+    Cell("output", "malloc", MALLOC, 3),
+    Cell("output", "h2d", H2D, 2),
+    Cell("output", "kernel", KERNEL),
+    Cell("output", "d2h", D2H),
+    Cell("output", "free", FREE, 4),
+    Cell("sample", "malloc", MALLOC, 10),
+    Cell("sample", "h2d", H2D, 10),
+    Cell("sample", "kernel", KERNEL, 10),
+    Cell("sample", "d2h", D2H, 10),
+    Cell("sample", "free", FREE, 10),
+    Cell("sample", "events", "cuEventElapsedTime", 10),
+    Cell("sample", "graph", "cuGraphLaunch", 10),
+    Cell("output again", "kernel", KERNEL, 2),
+    Cell("close", "free", FREE),
+    Cell("close", "graph", "cuGraphExecDestroy"),
+    Cell("close", "module", "cuModuleUnload"),
+    Cell("open", "pool", "cuMemPoolSetAttribute", 1, ASYNC),
+    Cell("output", "async malloc", "cuMemAllocAsync", 3, ASYNC),
+    Cell("sample", "async malloc", "cuMemAllocAsync", 10, ASYNC),
+    Cell("sample", "async free", "cuMemFreeAsync", 10, ASYNC),
+    Cell("open", "pinned", "cuMemHostAlloc", 2, PINNED),
+    Cell("close", "pinned", "cuMemFreeHost", 1, PINNED),
+    Cell("open", "mapped", "cuMemHostGetDevicePointer_v2", 2, MAPPED),
+    Cell("open", "begin graph", "cuStreamBeginCapture_v2", 1, GRAPH),
+    Cell("open", "end graph", "cuStreamEndCapture", 1, GRAPH),
+    Cell("output", "graph", "cuGraphLaunch", 1, GRAPH),
+]
+
+# What the harness calls them in a reason.
+NAMES = {
+    "cuModuleLoadData": "module_load",
+    MALLOC: "alloc",
+    H2D: "copy_in_async",
+    KERNEL: "launch",
+    D2H: "copy_out_async",
+    FREE: "release",
+    "cuEventElapsedTime": "event_elapsed",
+    "cuGraphInstantiateWithFlags": "graph_instantiate",
+    "cuGraphLaunch": "graph_launch",
+    "cuMemPoolSetAttribute": "pool_set",
+    "cuMemAllocAsync": "alloc_async",
+    "cuMemFreeAsync": "release_async",
+    "cuMemHostAlloc": "host_alloc",
+    "cuMemHostGetDevicePointer_v2": "host_device_pointer",
+    "cuStreamBeginCapture_v2": "capture_begin",
+    "cuStreamEndCapture": "capture_end",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    effect: str  # as in fakes/script.h
+    status: str = "failed"
+    error: str = ""  # CUDA's name and number of it
+    names_call: bool = False  # the reason says which call failed
+    reason: str = ""
+    phases: tuple[str, ...] = ()  # none: all of them
+
+    def applies(self, cell: Cell) -> bool:
+        return not self.phases or cell.phase in self.phases
+
+    def expected(self, cell: Cell) -> str:
+        """Return the status that the struck case must have."""
+        if self.name == "wrong result":
+            return "wrong" if cell.op.startswith("output") else "ok"
+        if self.name == "slow clock":
+            return "throttled" if cell.op == "sample" else "ok"
+        # A driver that only refuses to take something back has cost the case nothing.
+        if self.effect.startswith("error=") and cell.op == "close":
+            return "ok"
+        return self.status
+
+    def reasons(self, cell: Cell) -> list[str]:
+        """Return what the struck case must say, as regular expressions."""
+        if self.expected(cell) == "ok":
+            return []
+        # Whoever closes a case looks at no single call: only whether the device is still there.
+        call = NAMES.get(cell.call, "") if cell.op != "close" else "context_sync"
+        called = rf"\b{call}\b" if self.names_call else ""
+        # Who cannot answer cannot say where it was: the supervisor does.
+        asked = cell.op.removesuffix(" again")
+        unanswered = f"^{asked}: worker cuda " if self.effect in {"hang", "dies"} else ""
+        return [called, re.escape(self.error), self.reason, unanswered]
+
+
+OUT_OF_MEMORY = Fault(
+    "out of memory", "error=2", error="CUDA_ERROR_OUT_OF_MEMORY (2)", names_call=True
+)
+LAUNCH_FAILURE = Fault(
+    "launch failure",
+    "error=701",
+    error="CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)",
+    names_call=True,
+    phases=("kernel", "capture", "graph"),
+)
+EVENTS = Fault(
+    "event fails",
+    "error=600",
+    error="CUDA_ERROR_NOT_READY (600)",
+    names_call=True,
+    phases=("events",),
+)
+STICKY = Fault("sticky error", "lost=719", error="CUDA_ERROR_LAUNCH_FAILED (719)", names_call=True)
+LATE = Fault("fault on the device", "later=700", error="CUDA_ERROR_ILLEGAL_ADDRESS (700)")
+CRASH = Fault("driver crashes", "dies", reason=r"died \(signal 11 \(Segmentation fault\)\)")
+HANG = Fault("hang", "hang", reason=r"did not answer in time \(still running, killed\)")
+WRONG = Fault(
+    "wrong result", "wrong", reason="y differs from the oracle: relative L2", phases=("kernel",)
+)
+SLOW = Fault(
+    "slow clock",
+    "always clock=900",
+    reason=r"only 0 samples at full clocks \(hw_thermal_slowdown\)",
+    phases=("kernel",),
+)
+# Each of these strikes a case of its own, all of them in one run.
+FAULTS = [OUT_OF_MEMORY, LAUNCH_FAILURE, EVENTS, STICKY, LATE, CRASH, WRONG, SLOW]
+# This one takes the device from all cases that follow: one run a cell.
+GONE = Fault("device disappears", "gone=999", error="CUDA_ERROR_UNKNOWN (999)", names_call=True)
+NO_DEVICE = "the CUDA driver is there, but sees no device"
+
+
+# Cases by id, what the run said, and what the processes shared (see fakes/script.h).
+Run = tuple[dict[str, dict[str, Any]], str, tuple[int, ...]]
+
+
+@dataclass
+class Outcome:
+    cases: dict[str, dict[str, Any]]
+    cells: list[Cell]
+    said: str
+    struck: int
+    leaked: int
+
+    def case(self, index: int) -> dict[str, Any]:
+        """Return the case that was struck."""
+        return self.cases[struck_id(self.cells[index], index)]
+
+
+def case_id(index: int, variant: str = STRUCK) -> str:
+    return f"mlp_infer/cuda/{variant}/batch={index + 1}"
+
+
+def struck_id(cell: Cell, index: int) -> str:
+    return "/".join([case_id(index), *cell.techniques])
+
+
+def struck_contender(cell: Cell, index: int) -> dict[str, Any]:
+    pairs = (technique.split("=") for technique in cell.techniques)
+    return {
+        "engine": "cuda",
+        "variants": [STRUCK],
+        "techniques": {name: [choice] for name, choice in pairs},
+        "axes": {"batch": [index + 1]},
+    }
+
+
+def fault_line(fault: Fault, cell: Cell, index: int) -> str:
+    op = cell.op.removesuffix(" again")
+    return f"{cell.call} op={op} case={struck_id(cell, index)} nth={cell.nth} {fault.effect}"
+
+
+def run_script(
+    folder: Path,
+    script: str,
+    gpu: dict[str, str],
+    n: int,
+    *options: str,
+    special: dict[int, Cell] | None = None,
+) -> Run:
+    """Run a sweep of n batches; check all that is right whatever the script does.
+
+    A special cell's techniques are those of one more case of its batch.
+    """
+    special = special or {}
+    folder.mkdir()
+    batches = list(range(1, n + 1))
+    contenders = [
+        {"engine": "cuda", "variants": [BESIDE, STRUCK]},
+        *(struck_contender(cell, i) for i, cell in special.items()),
+        {"engine": "cpu", "variants": ["omp"], "axes": {"batch": [1, n] if n > 1 else [1]}},
+    ]
+    sweep = write_sweep(folder / "s.json", "mlp_infer", contenders, axes={"batch": batches})
+    run, state = folder / "run", folder / "state"
+    environment = {**gpu, "FAKE_CUDA": script, "FAKE_CUDA_STATE": str(state)}
+    done = bench("run", sweep, "--out", run, *options, expect=None, **environment)
+    cases = read_cases(run)
+    bad = [case for case in cases.values() if case["status"] in {"wrong", "failed"}]
+    assert done.returncode == (1 if bad else 0), done.stderr
+    if bad:
+        assert f"{len(bad)} of {len(cases)} cases were wrong or failed" in done.stderr
+    assert read_header(run)["finished"]
+    own = {name for name in cases if name.startswith("mlp_infer/")}
+    assert own == {
+        *(case_id(i, variant) for i in range(n) for variant in (BESIDE, STRUCK)),
+        *(struck_id(cell, i) for i, cell in special.items()),
+        *(f"mlp_infer/cpu/omp/batch={batch}" for batch in {1, n}),
+    }
+    for case in cases.values():
+        assert (case["reason"] is None) == (case["status"] == "ok")
+    for batch in (1, n):
+        assert cases[f"mlp_infer/cpu/omp/batch={batch}"]["status"] == "ok"
+    return cases, done.stderr, struct.unpack("4i", state.read_bytes())
+
+
+def run_fault(
+    folder: Path, fault: Fault, cells: list[Cell], gpu: dict[str, str], *options: str
+) -> Outcome:
+    """Plant the fault once in each cell, all in one run."""
+    cells = [cell for cell in cells if fault.applies(cell)]
+    script = "\n".join(fault_line(fault, cell, i) for i, cell in enumerate(cells))
+    special = {i: cell for i, cell in enumerate(cells) if cell.techniques}
+    cases, said, state = run_script(folder, script, gpu, len(cells), *options, special=special)
+    return Outcome(cases, cells, said, struck=state[3], leaked=state[2])
+
+
+def check_cell(outcome: Outcome, fault: Fault, index: int) -> None:
+    """Check the struck case, and the one beside it."""
+    cell, case = outcome.cells[index], outcome.case(index)
+    assert case["status"] == fault.expected(cell), f"{cell}: {case['reason']}"
+    for reason in fault.reasons(cell):
+        assert re.search(reason, case["reason"]), f"{cell}: {case['reason']}"
+    for variant in (BESIDE, STRUCK):
+        beside = outcome.cases[case_id(index, variant)]
+        if beside is not case:
+            assert beside["status"] == "ok", f"{cell}: {beside['reason']}"
+
+
+def check_outcome(outcome: Outcome, fault: Fault) -> None:
+    """Check what concerns all cells together."""
+    if fault.effect.startswith("always"):
+        assert outcome.struck >= len(outcome.cells)
+    else:
+        assert outcome.struck == len(outcome.cells)
+    # What a driver refuses to take back stays with it.
+    refused = [
+        cell
+        for cell in outcome.cells
+        if fault.effect.startswith("error=")
+        and cell.op == "close"
+        and cell.phase in {"free", "pinned"}
+    ]
+    assert outcome.leaked == len(refused)
+
+
+def run_gone(folder: Path, cell: Cell, gpu: dict[str, str]) -> Outcome:
+    """Take the device away while the second of three batches is measured."""
+    script = fault_line(GONE, cell, 1)
+    special = {1: cell} if cell.techniques else {}
+    cases, said, state = run_script(folder, script, gpu, 3, special=special)
+    return Outcome(cases, [cell] * 3, said, struck=state[3], leaked=state[2])
+
+
+def check_gone(outcome: Outcome) -> None:
+    cell = outcome.cells[1]
+    for variant in (BESIDE, STRUCK):
+        assert outcome.cases[case_id(0, variant)]["status"] == "ok"
+        after = outcome.cases[case_id(2, variant)]
+        assert (after["status"], after["reason"]) == ("failed", NO_DEVICE)
+    struck = outcome.case(1)
+    assert struck["status"] == "failed", f"{cell}: {struck['reason']}"
+    for reason in GONE.reasons(cell):
+        assert re.search(reason, struck["reason"]), f"{cell}: {struck['reason']}"
+    assert outcome.struck == 1
+
+
+# ---- as the device is opened: all CUDA cases are skipped --------------------------------------------
+
+CANNOT_BE_OPENED = {
+    "cuInit error=100": NO_DEVICE,
+    "cuDeviceGetCount value=0": NO_DEVICE,
+    "cuInit error=999": "init: CUDA_ERROR_UNKNOWN (999)",
+    "cuDeviceGetName error=46": "CUDA_ERROR_DEVICE_UNAVAILABLE (46)",
+    "cuDevicePrimaryCtxRetain error=2": "CUDA_ERROR_OUT_OF_MEMORY (2)",
+    "cuStreamCreate error=2": "CUDA_ERROR_OUT_OF_MEMORY (2)",
+    "cuEventCreate nth=3 error=2": "CUDA_ERROR_OUT_OF_MEMORY (2)",
+    "cuCtxSynchronize lost=719": "CUDA_ERROR_LAUNCH_FAILED (719)",
+    "cuInit dies": "died (signal 11 (Segmentation fault))",
+    "cuStreamCreate hang": "did not answer in time (still running, killed)",
+}
+
+
+def check_not_opened(run: Run, reason: str) -> None:
+    cases, said, _ = run
+    for case in cases.values():
+        if case["engine"] == "cuda":
+            assert case["status"] == "skipped"
+            assert reason in case["reason"], case["reason"]
+    assert "CUDA cases are skipped: " in said
+    assert reason in said

@@ -1,0 +1,182 @@
+"""A sweep whose processes are killed at random moments, and what must be left of it each time."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, read_header, write_sweep
+
+WORK_NS = [1000, 2000, 3000]
+BATCHES = [1, 64]
+MARKER = "BENCH_TEST_MARKER"
+
+
+def processes_with(marker: str) -> dict[int, str]:
+    """Find processes whose environment holds the marker, and their command lines."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:  # it has ended, or is not ours
+            continue
+        if marker.encode() in environment and state != "Z":
+            found[int(folder.name)] = command
+    return found
+
+
+def wait_until(condition: Callable[[], Any]) -> bool:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+class Sweep:
+    """A short sweep with every kind of worker, and one run of it in its folder."""
+
+    def __init__(self, folder: Path, gpu: dict[str, str]) -> None:
+        folder.mkdir()
+        cpu = {"engine": "cpu", "variants": ["ref", "omp"]}
+        cuda = {"engine": "cuda", "variants": ["01_study", "02_thread_per_sample"]}
+        self.sweeps = [
+            null_sweep(folder / "null.json", ["steady", "noisy"], WORK_NS),
+            write_sweep(folder / "mlp.json", "mlp_infer", [cuda, cpu], axes={"batch": BATCHES}),
+        ]
+        self.run, self.temporary = folder / "run", folder / "temporary"
+        self.temporary.mkdir()
+        self.marker = f"{MARKER}={self.run}"
+        self.environment = {**gpu, MARKER: str(self.run), "TMPDIR": str(self.temporary)}
+
+    def start(self) -> subprocess.Popen[str]:
+        command = [BENCH, "run", *self.sweeps, "--out", self.run, "--resume", "--quiet"]
+        return subprocess.Popen(
+            [str(part) for part in command],
+            text=True,
+            env={**os.environ, "BENCH_ROOT": str(ROOT), **self.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def ids(self) -> set[str]:
+        """Return the sweeps' own cases."""
+        done = bench("plan", *self.sweeps, **self.environment)
+        return {line.split()[1] for line in done.stdout.splitlines()[:-1]}
+
+    def journal(self) -> bytes:
+        path = self.run / "cases.jsonl"
+        return path.read_bytes() if path.exists() else b""
+
+    def whole_lines(self) -> list[bytes]:
+        return self.journal().split(b"\n")[:-1]
+
+
+def check_left_over(sweep: Sweep, before: list[bytes]) -> list[bytes]:
+    """Check what a killed run leaves; return the lines of its journal that are whole."""
+    assert wait_until(lambda: not processes_with(sweep.marker)), processes_with(sweep.marker)
+    lines = sweep.whole_lines()
+    assert lines[: len(before)] == before, "finished cases were lost or changed"
+    ids = [json.loads(line)["id"] for line in lines]
+    assert len(ids) == len(set(ids)), "a case was run twice"
+    if (sweep.run / "run.json").exists():
+        read_header(sweep.run)
+    if lines:
+        bench("report", sweep.run, "--out", sweep.temporary / "REPORT.md")
+    return lines
+
+
+def check_finished(sweep: Sweep, before: list[bytes], ids: set[str]) -> None:
+    assert sweep.whole_lines()[: len(before)] == before, "finished cases were lost or changed"
+    cases = read_cases(sweep.run)
+    assert ids <= set(cases)
+    assert read_header(sweep.run)["finished"]
+    assert wait_until(lambda: not processes_with(sweep.marker)), processes_with(sweep.marker)
+    litter = [path.name for path in sweep.run.iterdir() if path.name.endswith(".tmp")]
+    assert litter == [], "half-written files were left"
+
+
+def wait_for_a_moment(sweep: Sweep, process: subprocess.Popen[str], chance: random.Random) -> None:
+    """Wait some time, or until the journal has grown by some lines."""
+    if chance.random() < 0.5:
+        deadline = time.monotonic() + chance.uniform(0, 0.6)
+        while time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.001)
+        return
+    bound = len(sweep.journal()) + chance.randrange(1, 3000)
+    while len(sweep.journal()) < bound and process.poll() is None:
+        pass
+
+
+def kill_supervisor(folder: Path, gpu: dict[str, str], kills: int, seed: int) -> int:
+    """Kill bench at that many moments, going on each time; return how many runs that took."""
+    chance = random.Random(seed)
+    done = runs = 0
+    while done < kills:
+        sweep, lines = Sweep(folder / str(runs), gpu), []
+        runs += 1
+        ids = sweep.ids()
+        while True:
+            with sweep.start() as process:
+                if done < kills:
+                    wait_for_a_moment(sweep, process, chance)
+                    process.kill()
+                _, said = process.communicate(timeout=TIMEOUT_S)
+            if process.returncode != -signal.SIGKILL:
+                break
+            done += 1
+            lines = check_left_over(sweep, lines)
+        assert process.returncode == 0, said
+        check_finished(sweep, lines, ids)
+        assert {case["status"] for case in read_cases(sweep.run).values()} <= {"ok", "skipped"}
+    return runs
+
+
+def kill_a_worker(sweep: Sweep, process: subprocess.Popen[str], chance: random.Random) -> bool:
+    wait_for_a_moment(sweep, process, chance)
+    found = processes_with(sweep.marker)
+    workers = sorted(pid for pid, command in found.items() if " worker " in command)
+    if not workers:
+        return False
+    try:
+        os.kill(chance.choice(workers), signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def kill_workers(folder: Path, gpu: dict[str, str], kills: int, seed: int) -> tuple[int, int]:
+    """Kill workers at that many moments; return how many runs and failed cases that took."""
+    chance = random.Random(seed)
+    done = runs = failed = 0
+    while done < kills:
+        sweep, own = Sweep(folder / str(runs), gpu), 0
+        runs += 1
+        with sweep.start() as process:
+            while process.poll() is None:
+                if done < kills and kill_a_worker(sweep, process, chance):
+                    done += 1
+                    own += 1
+            _, said = process.communicate(timeout=TIMEOUT_S)
+        check_finished(sweep, [], sweep.ids())
+        cases = read_cases(sweep.run)
+        bad = [case for case in cases.values() if case["status"] == "failed"]
+        assert {case["status"] for case in cases.values()} <= {"ok", "skipped", "failed"}
+        assert process.returncode == (1 if bad else 0), said
+        assert all("died (signal 9 (Killed))" in case["reason"] for case in bad), bad
+        # A kill costs the case that was asked about; the oracle is asked again, once.
+        for_oracle = [case for case in bad if case["reason"].startswith("the oracle: ")]
+        assert len(bad) - len(for_oracle) <= own, bad
+        assert not for_oracle or own >= 2, bad
+        failed += len(bad)
+    return runs, failed

@@ -1,0 +1,414 @@
+"""`bench compare`: the verdict on pairs of runs whose differences are planted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import FIXTURES, bench
+
+sys.path.insert(0, str(FIXTURES))
+
+from make_pair import Run
+
+GOLDEN = Path(__file__).parent / "golden_compare"
+CUDA = "mlp_infer/cuda/03_vectorized/batch=4"
+CPU = "mlp_infer/cpu/omp/batch=4"
+OTHER = "mlp_infer/cuda/01_study/batch=2"
+TORCH = "mlp_infer/pytorch-cuda/eager/batch=2"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Run:
+    run = Run(tmp_path / "base")
+    run.write()
+    return run
+
+
+def twin(base: Run, name: str = "candidate", seed: int = 2) -> Run:
+    """Return another run of the same build: only the noise differs."""
+    other = base.copy_to(base.folder.parent / name)
+    other.noise(seed)
+    return other
+
+
+def compare(base: Run, candidate: Run, *options: str | Path, expect: int = 0) -> dict[str, Any]:
+    candidate.write()
+    done = bench("compare", base.folder, candidate.folder, "--json", *options, expect=expect)
+    return json.loads(done.stdout)
+
+
+def refused(base: Run, candidate: Run, *options: str | Path, expect: int = 3) -> str:
+    candidate.write()
+    done = bench("compare", base.folder, candidate.folder, *options, expect=expect)
+    assert done.stdout == ""
+    return done.stderr
+
+
+def case_of(answer: dict[str, Any], case_id: str) -> dict[str, Any]:
+    (found,) = [case for case in answer["cases"] if case["id"] == case_id]
+    return found
+
+
+def verdicts(answer: dict[str, Any]) -> dict[str, int]:
+    return {name: count for name, count in answer["counts"].items() if count}
+
+
+# ---- verdicts ------------------------------------------------------------------------------------
+
+
+def test_same_build_is_unchanged(base: Run) -> None:
+    answer = compare(base, twin(base))
+    assert verdicts(answer).keys() <= {"unchanged", "not comparable"}
+    assert answer["n_cells"] > 50
+    assert answer["headline"].startswith("no regression (")
+
+
+def test_slower_code_is_told_by_its_registers(base: Run) -> None:
+    candidate = twin(base)
+    resources = candidate.scale(CUDA, 1.2)["resources"]
+    resources.update(code_hash="00ff", registers=72, spill_bytes=16)
+    answer = compare(base, candidate, expect=1)
+    case = case_of(answer, CUDA)
+    assert case["verdict"] == "regressed"
+    assert "registers 32 → 72" in case["cause"]
+    assert "spills 0 → 16 B" in case["cause"]
+    assert verdicts(answer)["regressed"] == 1
+    assert [cell["phase"] for cell in case["cells"]] == ["host_to_host", "kernel_graph"]
+    for cell in case["cells"]:
+        low, high = cell["ci95"]
+        assert low < 1.2 < high
+        assert 1.19 < cell["ratio"] < 1.21
+        assert cell["p_slower"] <= 0.01
+
+
+def test_same_code_slower_points_at_the_environment(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 1.2)["device"]["sm_mhz"] = [1500, 1510]
+    candidate.scale(OTHER, 1.2)
+    answer = compare(base, candidate, expect=1)
+    assert case_of(answer, CUDA)["cause"] == "same machine code; SM clock 1980 → 1505 MHz"
+    assert case_of(answer, OTHER)["cause"].startswith("same machine code; environment: nothing")
+
+
+def test_code_without_a_hash_is_told_by_its_versions(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CPU, 1.2)
+    candidate.scale(TORCH, 1.2)
+    candidate.environment["git"]["revision"] = "f" * 40
+    candidate.environment["versions"]["pytorch"] = "2.12.0"
+    candidate.environment["host"]["governor"] = "powersave"
+    answer = compare(base, candidate, expect=1)
+    assert case_of(answer, CPU)["cause"] == (
+        "code may have changed: another revision; the runs differ in host.governor"
+    )
+    assert case_of(answer, TORCH)["cause"].startswith("code: another PyTorch")
+    assert "host.governor: performance → powersave" in answer["changes"]
+
+
+def test_faster_missing_new_and_broken(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 0.8)
+    del candidate.cases[OTHER]
+    new = dict(candidate.cases[CPU], id=CPU + "/new")
+    candidate.cases[new["id"]] = new
+    candidate.cases[TORCH].update(status="wrong", reason="relative L2 error 0.3", phases={})
+    answer = compare(base, candidate, expect=1)
+    assert case_of(answer, CUDA)["verdict"] == "improved"
+    assert case_of(answer, OTHER)["verdict"] == "missing"
+    assert case_of(answer, new["id"])["verdict"] == "new"
+    assert case_of(answer, TORCH)["verdict"] == "broken"
+    assert case_of(answer, TORCH)["reason"] == "wrong in CANDIDATE: relative L2 error 0.3"
+    assert answer["headline"].startswith("BROKEN (")
+
+
+def test_improvement_alone_is_fine(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 0.8)
+    assert verdicts(compare(base, candidate))["improved"] == 1
+
+
+def test_strict_asks_for_a_decision(base: Run) -> None:
+    candidate = twin(base)
+    candidate.noise(3, noise=0.2)
+    assert verdicts(compare(base, candidate))["undecided"] > 0
+    compare(base, candidate, "--strict", expect=4)
+    complete = twin(base, "complete")
+    compare(base, complete, "--strict")
+    del complete.cases[CUDA]
+    assert verdicts(compare(base, complete))["missing"] == 1
+    compare(base, complete, "--strict", expect=4)
+
+
+def test_single_rounds_decide_nothing(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 2)
+    for case in candidate.cases.values():
+        for phase in case["phases"].values():
+            phase["round_starts"] = [0, phase["n"]]
+    answer = compare(base, candidate)
+    assert case_of(answer, CUDA)["verdict"] == "undecided"
+    assert case_of(answer, CUDA)["cells"][0]["ci95"] == [None, None]
+
+
+def test_threshold(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 1.04)
+    assert "regressed" not in verdicts(compare(base, candidate))
+    answer = compare(base, candidate, "--threshold", "2%", expect=1)
+    assert case_of(answer, CUDA)["verdict"] == "regressed"
+    assert compare(base, candidate, "--threshold", "0.1")["threshold_frac"] == 0.1
+
+
+def test_phases_can_be_chosen(base: Run) -> None:
+    candidate = twin(base)
+    cell = candidate.cases[CUDA]["phases"]["h2d"]
+    cell["samples"] = [2 * value for value in cell["samples"]]
+    assert "regressed" not in verdicts(compare(base, candidate))
+    answer = compare(base, candidate, "--phase", "h2d", expect=1)
+    assert [cell["phase"] for cell in case_of(answer, CUDA)["cells"]] == ["h2d"]
+    everything = case_of(compare(base, candidate, "--phase", "all", expect=1), CUDA)
+    assert {cell["phase"] for cell in everything["cells"]} >= {"malloc", "h2d", "total"}
+    assert "have nothing to compare in nowhere" in refused(base, candidate, "--phase", "nowhere")
+
+
+# ---- noise floors --------------------------------------------------------------------------------
+
+
+def restless(base: Run, name: str, seed: int, factor: float) -> Run:
+    run = twin(base, name, seed)
+    run.scale(CUDA, factor)
+    run.write()
+    return run
+
+
+def test_floors_of_a_restless_cell(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 1.1)
+    candidate.scale(OTHER, 1.1)
+    assert verdicts(compare(base, candidate, expect=1))["regressed"] == 2
+    others = [restless(base, f"again{i}", 10 + i, factor) for i, factor in enumerate((1.12, 0.97))]
+    floors: list[str | Path] = []
+    for other in others:
+        floors += ["--floor", other.folder]
+    answer = compare(base, candidate, *floors, expect=1)
+    assert answer["n_floor_runs"] == 3
+    cell = case_of(answer, CUDA)["cells"][0]
+    assert 0.14 < cell["floor_frac"] < 0.18
+    assert cell["threshold_frac"] == cell["floor_frac"]
+    assert case_of(answer, CUDA)["verdict"] == "unchanged"
+    quiet = case_of(answer, OTHER)["cells"][0]
+    assert (quiet["verdict"], quiet["threshold_frac"]) == ("regressed", 0.05)
+    assert not (base.folder / "floor.json").exists()
+
+    kept = compare(base, candidate, *floors, "--save-floor", expect=1)
+    assert kept["cases"] == answer["cases"]
+    again = compare(base, candidate, expect=1)
+    assert again["n_floor_runs"] == 3
+    assert case_of(again, CUDA)["verdict"] == "unchanged"
+
+
+def test_floors_come_from_the_same_build(base: Run) -> None:
+    other = twin(base, "other")
+    other.environment["git"]["revision"] = "e" * 40
+    other.write()
+    message = refused(base, twin(base), "--floor", other.folder)
+    assert "noise floors come from runs of one build" in message
+    assert "--save-floor needs --floor" in refused(base, twin(base, "c"), "--save-floor", expect=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "floor.json: line 1: not JSON"),
+        ('{"schema": 2}', "key 'schema': found 2, expected 1"),
+        ('{"schema": 1, "runs": 1, "floors": {}}', "'runs', from 2 up"),
+        ('{"schema": 1, "runs": 3, "floors": {"a": 1}}', "floors.a: expected an object"),
+        ('{"schema": 1, "runs": 3, "floors": {"a": {"b": -1}}}', "floors.a.b: expected a fraction"),
+    ],
+)
+def test_broken_floor_files_are_errors(base: Run, text: str, message: str) -> None:
+    (base.folder / "floor.json").write_text(text, encoding="utf-8")
+    assert message in refused(base, twin(base), expect=2)
+
+
+def test_rounds_taken_in_turns_share_their_drift(base: Run) -> None:
+    def drift(run: Run) -> None:
+        for case in run.cases.values():
+            for phase in case["phases"].values():
+                a_round = len(phase["samples"]) / (len(phase["round_starts"]) - 1)
+                phase["samples"] = [
+                    value * (1 + 0.04 * (i // a_round)) for i, value in enumerate(phase["samples"])
+                ]
+
+    candidate = twin(base)
+    drift(base)
+    drift(candidate)
+    base.write()
+    apart = compare(base, candidate)
+    assert verdicts(apart)["undecided"] > 20
+    for run in (base, candidate):
+        run.environment["measure"] = {"mode": "steady", "pair": "a1b2"}
+    base.write()
+    together = compare(base, candidate)
+    assert together["paired"]
+    assert "undecided" not in verdicts(together)
+
+
+# ---- what cannot be compared ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "name"),
+    [
+        ("gpu", "name", "NVIDIA H100", "gpu"),
+        ("gpu", "driver", "590.1", "driver"),
+        ("gpu", "mig", True, "mig"),
+        ("gpu", "ecc", False, "ecc"),
+        ("host", "cpu", "Another CPU", "cpu"),
+    ],
+)
+def test_other_machines_are_refused(base: Run, part: str, key: str, value: Any, name: str) -> None:
+    candidate = twin(base)
+    candidate.environment[part][key] = value
+    message = refused(base, candidate)
+    assert f"{name}: " in message
+    assert f"--allow {name} compares them all the same" in message
+    answer = compare(base, candidate, "--allow", name)
+    assert len(answer["allowed"]) == 1
+    assert answer["allowed"][0].startswith(f"{name}: ")
+
+
+def test_other_modes_schemas_and_engines_are_refused(base: Run) -> None:
+    cold = twin(base, "cold")
+    cold.environment["measure"] = {"mode": "cold"}
+    assert "mode: steady in BASE, cold in CANDIDATE" in refused(base, cold)
+    later = twin(base, "later")
+    later.header["schema"] = 2
+    assert "schema 2, expected 1" in refused(base, later)
+    engine = twin(base, "engine")
+    engine.cases = {
+        name: dict(case, id=name.replace("/cpu/", "/null/"), engine="null")
+        for name, case in engine.cases.items()
+        if case["engine"] == "cpu"
+    }
+    assert "no engine is in both (cuda in BASE, null in CANDIDATE)" in refused(base, engine)
+
+
+def test_another_case_by_the_same_id_is_not_compared(base: Run) -> None:
+    candidate = twin(base)
+    candidate.scale(CUDA, 2)["dtype"] = "f16"
+    candidate.scale(OTHER, 2)["params"]["layers"] = [4, 6, 1]
+    answer = compare(base, candidate)
+    assert case_of(answer, CUDA)["reason"] == "another dtype by the same id (--allow dtype)"
+    assert case_of(answer, OTHER)["reason"].startswith("another set of params")
+    allowed = compare(base, candidate, "--allow", "dtype", "--allow", "params", expect=1)
+    assert verdicts(allowed)["regressed"] == 2
+
+
+def test_throttled_and_twice_broken_cases_are_not_compared(base: Run) -> None:
+    candidate = twin(base)
+    candidate.cases[CUDA]["status"] = "throttled"
+    for run in (base, candidate):
+        run.cases[OTHER].update(status="failed", reason="crashed")
+    base.write()
+    answer = compare(base, candidate)
+    assert case_of(answer, CUDA)["verdict"] == "not comparable"
+    assert case_of(answer, OTHER)["reason"].startswith("failed in CANDIDATE, and broken in BASE")
+
+
+def test_mistakes_are_told(base: Run) -> None:
+    candidate = twin(base)
+    assert 'did you mean "driver"?' in refused(base, candidate, "--allow", "drivr", expect=2)
+    assert "--threshold" in refused(base, candidate, "--threshold", "much", expect=2)
+    assert "two run folders" in bench("compare", base.folder, expect=2).stderr
+    missing = bench("compare", base.folder, base.folder / "nowhere", expect=2)
+    assert "nowhere/run.json" in missing.stderr
+
+
+# ---- output --------------------------------------------------------------------------------------
+
+
+def hostile(base: Run) -> Run:
+    """Texts from files that XML, markdown and a terminal would take for something else."""
+    candidate = twin(base)
+    candidate.scale(CUDA, 1.2)
+    candidate.cases[CPU].update(
+        status="failed", reason='<b>&"x" | `rm -rf` \x1b[31m ]]> \x01', phases={}
+    )
+    odd = dict(candidate.cases[OTHER], id='mlp_infer/<&">|`/é')
+    candidate.cases[odd["id"]] = odd
+    return candidate
+
+
+def test_junit_is_xml_whatever_the_texts(base: Run, tmp_path: Path) -> None:
+    answer = compare(base, hostile(base), "--junit", tmp_path / "x.xml", expect=1)
+    suite = ElementTree.parse(tmp_path / "x.xml").getroot()
+    cases = suite.findall("testcase")
+    assert suite.tag == "testsuite"
+    assert int(suite.get("tests", "")) == len(cases) == len(answer["cases"])
+    assert int(suite.get("failures", "")) == len(suite.findall("testcase/failure")) == 2
+    assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))
+    assert {case.get("name") for case in cases} == {case["id"] for case in answer["cases"]}
+    (failure,) = suite.findall(f"testcase[@name='{CUDA}']/failure")
+    assert failure.get("type") == "regressed"
+    assert "kernel_graph: " in (failure.text or "")
+
+
+def test_markdown_keeps_its_table_whatever_the_texts(base: Run, tmp_path: Path) -> None:
+    compare(base, hostile(base), "--markdown", tmp_path / "x.md", expect=1)
+    text = (tmp_path / "x.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in rows} == {9}
+    assert "<b>" not in text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
+
+
+def test_nothing_is_written_when_refused(base: Run, tmp_path: Path) -> None:
+    candidate = twin(base)
+    candidate.environment["gpu"]["driver"] = "1"
+    refused(base, candidate, "--junit", tmp_path / "x.xml", "--markdown", tmp_path / "x.md")
+    assert not (tmp_path / "x.xml").exists()
+    assert not (tmp_path / "x.md").exists()
+
+
+def test_all_shows_unchanged_cases(base: Run) -> None:
+    candidate = twin(base)
+    candidate.write()
+    short = bench("compare", base.folder, candidate.folder).stdout
+    long = bench("compare", base.folder, candidate.folder, "--all").stdout
+    assert CUDA not in short
+    assert CUDA in long
+
+
+@pytest.mark.parametrize("name", ["table.txt", "table.md", "junit.xml"])
+def test_golden(base: Run, tmp_path: Path, name: str) -> None:
+    """UPDATE_GOLDEN=1 writes the files anew: read the difference."""
+    kept = (CUDA, OTHER, CPU, TORCH, "mlp_infer/cuda/03_vectorized/batch=8")
+    base.cases = {key: base.cases[key] for key in kept}
+    candidate = twin(base)
+    candidate.scale(CUDA, 1.2)["resources"].update(code_hash="00ff", registers=72, spill_bytes=16)
+    candidate.scale(CPU, 0.7)
+    candidate.environment["gpu"]["driver"] = "590.1"
+    candidate.environment["git"]["revision"] = "f" * 40
+    del candidate.cases[OTHER]
+    base.write()
+    candidate.write()
+    done = bench(
+        *("compare", "base", "candidate", "--allow", "driver"),
+        *("--markdown", "table.md", "--junit", "junit.xml"),
+        cwd=tmp_path,
+        expect=1,
+    )
+    (tmp_path / "table.txt").write_text(done.stdout, encoding="utf-8")
+    found = (tmp_path / name).read_text(encoding="utf-8")
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.mkdir(exist_ok=True)
+        (GOLDEN / name).write_text(found, encoding="utf-8")
+    assert found == (GOLDEN / name).read_text(encoding="utf-8")

@@ -1,0 +1,136 @@
+"""A fake GPU on which the whole CUDA path runs, and every fault that a script can make of it.
+
+`make faults` plants every fault in every phase, hangs too, and prints the table.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_driver import build_gpu
+from fault_matrix import (
+    BESIDE,
+    CANNOT_BE_OPENED,
+    CELLS,
+    CRASH,
+    FAULTS,
+    HANG,
+    LATE,
+    STICKY,
+    STRUCK,
+    Fault,
+    case_id,
+    check_cell,
+    check_gone,
+    check_not_opened,
+    check_outcome,
+    run_fault,
+    run_gone,
+    run_script,
+)
+from project import bench
+
+# Far longer than any answer of this sweep takes, and short enough to wait for a few times.
+TIMEOUT = "--timeout=2s"
+# The faults that cost a new process each: every cell is struck by one of them.
+SOME_CELLS = {STICKY.name: CELLS[::3], LATE.name: CELLS[1::3], CRASH.name: CELLS[2::3]}
+HANGING = {"open kernel", "sample d2h", "close free"}
+GOING = ["open malloc", "sample kernel"]
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment in which bench finds the fake GPU."""
+    return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
+
+
+def test_right_results_without_a_fault(gpu: dict[str, str], tmp_path: Path) -> None:
+    cases, said, (gone, clock_mhz, leaked, struck) = run_script(tmp_path / "run", "", gpu, 3)
+    assert (gone, clock_mhz, leaked, struck) == (0, 0, 0, 0)
+    for i in range(3):
+        for variant in (BESIDE, STRUCK):
+            case = cases[case_id(i, variant)]
+            assert case["status"] == "ok", case["reason"]
+            assert case["check"]["after"]["ok"] is True
+            assert case["device"]["sm_mhz"] == [1980, 1980]
+            assert case["phases"]["kernel_graph"]["n"] >= 6
+            assert case["flags"] == []
+    assert cases["device/cuda/01_read/bytes=262144"]["status"] == "ok"
+    assert cases["null/cuda/01_empty/work_ns=0"]["status"] == "ok"
+    assert "wrong or failed" not in said
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_fault_costs_its_own_case_only(fault: Fault, gpu: dict[str, str], tmp_path: Path) -> None:
+    cells = SOME_CELLS.get(fault.name, CELLS)
+    outcome = run_fault(tmp_path / "run", fault, cells, gpu)
+    for i in range(len(outcome.cells)):
+        check_cell(outcome, fault, i)
+    check_outcome(outcome, fault)
+
+
+def test_hang_costs_its_own_case_only(gpu: dict[str, str], tmp_path: Path) -> None:
+    cells = [cell for cell in CELLS if str(cell) in HANGING]
+    assert len(cells) == len(HANGING)
+    outcome = run_fault(tmp_path / "run", HANG, cells, gpu, TIMEOUT)
+    for i in range(len(cells)):
+        check_cell(outcome, HANG, i)
+    check_outcome(outcome, HANG)
+
+
+@pytest.mark.parametrize("where", GOING)
+def test_device_that_disappears(where: str, gpu: dict[str, str], tmp_path: Path) -> None:
+    (cell,) = (cell for cell in CELLS if str(cell) == where)
+    check_gone(run_gone(tmp_path / "run", cell, gpu))
+
+
+def test_failed_cases_are_finished_cases(gpu: dict[str, str], tmp_path: Path) -> None:
+    outcome = run_fault(tmp_path / "run", FAULTS[0], CELLS[:2], gpu)
+    journal = tmp_path / "run" / "run" / "cases.jsonl"
+    before = journal.read_bytes()
+    sweep, run = tmp_path / "run" / "s.json", journal.parent
+    bench("run", sweep, "--out", run, "--resume", expect=0, **gpu)
+    assert journal.read_bytes() == before
+    bench("report", run, "--out", tmp_path / "REPORT.md")
+    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    assert outcome.case(1)["reason"] in report
+
+
+# ---- as the device is opened --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", CANNOT_BE_OPENED)
+def test_device_that_cannot_be_opened(script: str, gpu: dict[str, str], tmp_path: Path) -> None:
+    reason = CANNOT_BE_OPENED[script]
+    check_not_opened(run_script(tmp_path / "run", script, gpu, 2, TIMEOUT), reason)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "nvmlInit_v2 error=9",
+        "nvmlDeviceGetHandleByUUID error=6",
+        "nvmlDeviceGetClockInfo always error=15",
+        "nvmlDeviceGetCurrentClocksThrottleReasons always error=3",
+        # It goes while the last answer is given already: nobody misses it.
+        "cuDevicePrimaryCtxRelease_v2 lost=719",
+        "cuEventDestroy_v2 op=bye dies",
+    ],
+)
+def test_faults_that_cost_no_case(script: str, gpu: dict[str, str], tmp_path: Path) -> None:
+    cases, _, (_, _, _, struck) = run_script(tmp_path / "run", script, gpu, 2)
+    assert struck > 0
+    for i in range(2):
+        for variant in (BESIDE, STRUCK):
+            assert cases[case_id(i, variant)]["status"] == "ok"
+
+
+def test_compiler_out_of_memory(gpu: dict[str, str], tmp_path: Path) -> None:
+    # Nothing may be found in the cache.
+    own = {**gpu, "BENCH_CACHE": str(tmp_path / "cache")}
+    cases, _, _ = run_script(tmp_path / "run", "nvrtcCompileProgram always error=1", own, 1)
+    for variant in (BESIDE, STRUCK):
+        case = cases[case_id(0, variant)]
+        assert case["status"] == "failed"
+        assert "NVRTC_ERROR_OUT_OF_MEMORY" in case["reason"]

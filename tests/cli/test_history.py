@@ -1,0 +1,130 @@
+"""`bench history`: planted steps are found in the run where they were planted."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import FIXTURES, bench
+
+sys.path.insert(0, str(FIXTURES))
+
+from make_pair import Run
+
+STEP = "mlp_infer/cuda/03_vectorized/batch=4"
+CREEP = "mlp_infer/cpu/omp/batch=4"
+QUIET = "mlp_infer/cuda/01_study/batch=2"
+N_RUNS = 16
+STEP_AT = 10
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Sixteen runs: one case steps by 8 %, one creeps by 1.5 % a run, one is missing at times."""
+    folder = tmp_path_factory.mktemp("history")
+    rng = random.Random(5)
+    base = Run(folder / "base")
+    base.cases = {name: base.cases[name] for name in (STEP, CREEP, QUIET)}
+    made = []
+    for i in range(N_RUNS):
+        run = base.copy_to(folder / f"2026-03-{i + 1:02}")
+        run.noise(100 + i)
+        for name in run.cases:
+            planted = {STEP: 1.08 if i >= STEP_AT else 1, CREEP: 1.015**i}.get(name, 1)
+            run.scale(name, planted * (1 + rng.gauss(0, 0.004)))
+        if i in (3, 7):
+            del run.cases[QUIET]
+        made.append(run.write())
+    return made
+
+
+def history(runs: list[Path], *options: str | Path) -> dict[str, Any]:
+    return json.loads(bench("history", *runs, "--json", *options).stdout)
+
+
+def series_of(answer: dict[str, Any], case: str, phase: str) -> dict[str, Any]:
+    (found,) = [one for one in answer["series"] if (one["id"], one["phase"]) == (case, phase)]
+    return found
+
+
+def test_steps_are_found_where_they_are(runs: list[Path]) -> None:
+    answer = history(runs)
+    (step,) = series_of(answer, STEP, "kernel_graph")["steps"]
+    assert step["run"] == STEP_AT
+    assert 1.07 < step["ratio"] < 1.09
+    assert series_of(answer, QUIET, "host_to_host")["steps"] == []
+
+
+def test_slow_creep_is_seen(runs: list[Path]) -> None:
+    creep = series_of(history(runs), CREEP, "host_to_host")
+    assert len(creep["steps"]) >= 2
+    assert all(1.015 < step["ratio"] < 1.15 for step in creep["steps"])
+    assert creep["level_ns"][-1] / creep["level_ns"][0] > 1.15
+
+
+def test_a_run_without_the_case_is_a_gap(runs: list[Path]) -> None:
+    quiet = series_of(history(runs), QUIET, "host_to_host")
+    assert [i for i, value in enumerate(quiet["median_ns"]) if value is None] == [3, 7]
+
+
+def test_small_steps_are_not_told(runs: list[Path]) -> None:
+    answer = history(runs, "--least", "10%", "--case", STEP)
+    assert all(one["steps"] == [] for one in answer["series"])
+
+
+def test_table_tells_only_what_stepped(runs: list[Path]) -> None:
+    table = bench("history", *runs).stdout
+    assert f"from {runs[STEP_AT].name} on" in table
+    assert QUIET not in table
+    assert QUIET in bench("history", *runs, "--all").stdout
+
+
+def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> None:
+    bench("history", *runs, "--case", STEP, "--out", tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    stem = STEP.replace("/", "_")
+    assert names == sorted(
+        f"{stem}_{phase}.{end}"
+        for phase in ("host_to_host", "kernel_graph")
+        for end in ("dat", "svg")
+    )
+    picture = (tmp_path / f"{stem}_kernel_graph.svg").read_text(encoding="utf-8")
+    assert "+8.0 %" in picture or "+7." in picture or "+8." in picture
+    assert runs[0].name in picture
+
+
+def test_names_do_not_leave_the_folder(runs: list[Path], tmp_path: Path) -> None:
+    evil = "../../evil/$(touch x)`y`/batch=4"
+    folders = []
+    for i, run in enumerate(runs):
+        folder = tmp_path / f"run{i:02}"
+        folder.mkdir()
+        (folder / "run.json").write_bytes((run / "run.json").read_bytes())
+        lines = (run / "cases.jsonl").read_text(encoding="utf-8").replace(STEP, evil)
+        (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
+        folders.append(folder)
+    out = tmp_path / "deep" / "out"
+    bench("history", *folders, "--case", evil, "--out", out, cwd=tmp_path)
+    assert len(list(out.iterdir())) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["deep", *(folder.name for folder in folders)]
+    )
+    assert list((tmp_path / "deep").iterdir()) == [out]
+
+
+def test_mistakes_are_told(runs: list[Path], tmp_path: Path) -> None:
+    assert "at least two runs" in bench("history", runs[0], expect=2).stderr
+    unknown = bench("history", *runs, "--case", "x", expect=2)
+    assert "--case x: no run has that case" in unknown.stderr
+    header = json.loads((runs[1] / "run.json").read_text(encoding="utf-8"))
+    header["environment"]["gpu"]["name"] = "NVIDIA H100"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    (other / "cases.jsonl").write_bytes((runs[1] / "cases.jsonl").read_bytes())
+    assert "--allow gpu" in bench("history", runs[0], other, expect=3).stderr
+    bench("history", runs[0], other, "--allow", "gpu")

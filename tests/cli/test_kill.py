@@ -1,0 +1,154 @@
+"""Killed at random moments, out of disk, or run twice at once: nothing that is finished is lost.
+
+`make faults` does the same at 200 moments each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_driver import build_gpu
+from kill_anywhere import Sweep, check_finished, kill_supervisor, kill_workers, wait_until
+from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, read_lines
+
+KILLS = 12
+SEED = 20260
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment in which bench finds the fake GPU."""
+    return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
+
+
+def test_supervisor_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
+    kill_supervisor(tmp_path, gpu, KILLS, SEED)
+
+
+def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
+    kill_workers(tmp_path, gpu, KILLS, SEED)
+
+
+def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["hang"], [1000]), tmp_path / "run"
+    with subprocess.Popen(
+        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            assert wait_until((run / "run.json").exists)
+            before = (run / "run.json").read_bytes()
+            done = bench("run", sweep, "--out", run, "--resume", expect=2)
+        finally:
+            process.kill()
+    assert done.stderr == f"bench: {run}: another bench run is writing to this folder\n"
+    assert (run / "run.json").read_bytes() == before
+
+
+def test_orphaned_temporary_files_are_removed(tmp_path: Path) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
+    run.mkdir()
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    orphan = f"run.json.{ended.pid}-0.tmp"
+    kept = [f"run.json.{os.getpid()}-0.tmp", "notes.tmp", f"run.json.{ended.pid}-0.tmp.bak"]
+    for name in [orphan, *kept]:
+        (run / name).touch()
+    bench("run", sweep, "--out", run)
+    assert {name for name in [orphan, *kept] if (run / name).exists()} == set(kept)
+
+
+# ---- a full disk --------------------------------------------------------------------------------
+
+
+def small_files(limit_bytes: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 1500, 4096, 9000, 20000])
+def test_files_of_limited_size(limit_bytes: int, gpu: dict[str, str], tmp_path: Path) -> None:
+    """The limit is for workers too: their outputs are files."""
+    sweep = Sweep(tmp_path / "sweep", gpu)
+    command = [BENCH, "run", *sweep.sweeps, "--out", sweep.run, "--quiet"]
+    done = subprocess.run(
+        [str(part) for part in command],
+        env={**os.environ, "BENCH_ROOT": str(ROOT), **sweep.environment},
+        preexec_fn=lambda: small_files(limit_bytes),
+        text=True,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode in {1, 2}, done.stderr
+    assert done.stderr.startswith(f"bench: {sweep.run}/"), done.stderr
+    assert "File too large" in done.stderr
+    lines = sweep.whole_lines()
+    for line in lines:
+        case = json.loads(line)
+        assert case["status"] in {"ok", "skipped"} or "File too large" in case["reason"], case
+    with sweep.start() as process:
+        _, said = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode in {0, 1}, said
+    check_finished(sweep, lines, sweep.ids())
+
+
+SMALL_DISK = """
+set -e
+mount -t tmpfs -o size=$1 tmpfs "$2"
+shift 2
+set +e
+"$@" 2>"$SAID"
+code=$?
+cp -r "$DISK/run" "$KEPT" 2>/dev/null
+exit $code
+"""
+
+
+def can_mount() -> bool:
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return False
+    command = [unshare, "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "x", "/mnt"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not can_mount(), reason="no file system can be mounted here")
+@pytest.mark.parametrize("size", ["4k", "8k", "12k", "16k"])
+def test_small_disk(size: str, tmp_path: Path) -> None:
+    sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1000, 2000, 3000])
+    disk, kept, said = tmp_path / "disk", tmp_path / "kept", tmp_path / "said"
+    disk.mkdir()
+    shell = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, "sh"]
+    done = subprocess.run(
+        [*shell, size, str(disk), str(BENCH), "run", str(sweep), "--out", str(disk / "run")],
+        env={
+            **os.environ,
+            "BENCH_ROOT": str(ROOT),
+            "DISK": str(disk),
+            "KEPT": str(kept),
+            "SAID": str(said),
+        },
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    text = said.read_text(encoding="utf-8")
+    assert done.returncode in {1, 2}, text
+    last = text.splitlines()[-1]
+    assert last.startswith(f"bench: {disk}/run/"), text
+    assert "No space left on device" in last
+    journal = kept / "cases.jsonl"
+    whole = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
+    bench("run", sweep, "--out", kept, "--resume")
+    assert journal.read_bytes().split(b"\n")[: len(whole)] == whole
+    assert len(read_lines(kept)) == len(read_cases(kept)) == 6
