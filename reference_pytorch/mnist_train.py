@@ -41,6 +41,7 @@ from device import Device
 from host_memory import expect_room
 from mnist_data import MNIST
 from mnist_inputs import Inputs, Params
+from mnist_mlp import logits_of
 from mnist_trainers import (
     AnyTrainer,
     CapturedTrainer,
@@ -48,7 +49,6 @@ from mnist_trainers import (
     FusedTrainer,
     Task,
     Trainer,
-    logits_of,
 )
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns

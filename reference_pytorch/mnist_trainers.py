@@ -16,7 +16,8 @@ from torch.func import grad_and_value
 from torch.nn import functional
 
 from capturing import capture, run_on_side_stream, with_code_of_its_own
-from mnist_inputs import DeviceImages, Params
+from mnist_inputs import Params
+from mnist_mlp import DeviceImages, build_model, logits_of
 
 # A replay costs the host some microseconds; behind fifty steps nobody sees them.
 _STEPS_AT_ONCE = 50
@@ -86,25 +87,6 @@ class Capturable(Protocol):
         ...
 
 
-def build_model(params: Params, device: torch.device, dtype: torch.dtype) -> nn.Sequential:
-    """Build the model as its user would."""
-    modules: list[nn.Module] = []
-    for n_in, n_out in params.layers:
-        if modules:
-            modules.append(nn.ReLU())
-        modules.append(nn.Linear(n_in, n_out, device=device, dtype=dtype))
-    return nn.Sequential(*modules)
-
-
-def logits_of(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """Return the model's output, computed in x's dtype, as float32."""
-    last = len(weights) - 2
-    for i in range(0, len(weights), 2):
-        x = functional.linear(x, weights[i].to(x.dtype), weights[i + 1].to(x.dtype))
-        x = x if i == last else functional.relu(x)
-    return x.float()
-
-
 class Trainer:
     """The study's way: float32 weights, autocast where the products are float16, autograd, SGD."""
 
@@ -113,7 +95,7 @@ class Trainer:
     def __init__(self, task: Task) -> None:
         self._task = task
         device = task.images.train_x.device
-        self._model = build_model(task.params, device, self._weights_dtype())
+        self._model = build_model(task.params.layers, device, self._weights_dtype())
         self._optimizer = torch.optim.SGD(
             self._model.parameters(), lr=task.scaled_rate, **self.optimizer_options
         )

@@ -53,10 +53,10 @@ static char *array_path(const char *folder, const char *name) {
     return path;
 }
 
-status_t mnist_write_gradients(const mnist_data_t *data, float *const gradients[MNIST_LAYERS],
+status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients,
                                const char *folder, text_list_t *arrays, error_t *err) {
     status_t status = STATUS_OK;
-    for (size_t l = 0; l < MNIST_LAYERS && status == STATUS_OK; l++) {
+    for (size_t l = 0; l < data->layers && status == STATUS_OK; l++) {
         const size_t shape[2] = {data->sizes[l + 1], data->sizes[l] + 1};
         char *name = mem_format("gradient_%zu", l);
         char *path = array_path(folder, name);

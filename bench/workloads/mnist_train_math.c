@@ -23,24 +23,25 @@ double mnist_net_bytes(const case_t *spec) {
 mnist_net_t *mnist_net_new(const mnist_data_t *data) {
     mnist_net_t *net = mem_zeroed(1, sizeof *net);
     net->data = data;
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+    net->batch = data->batch;
+    for (size_t l = 0; l < net->data->layers; l++) {
         const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
         net->w[l] = mem_alloc(n_in * n_out * sizeof(double));
         net->b[l] = mem_alloc(n_out * sizeof(double));
         net->delta[l + 1] = mem_zeroed(data->batch * n_out, sizeof(double));
     }
-    for (size_t l = 0; l <= MNIST_LAYERS; l++)
+    for (size_t l = 0; l <= net->data->layers; l++)
         net->a[l] = mem_zeroed(data->batch * data->sizes[l], sizeof(double));
     net->labels = mem_zeroed(data->batch, sizeof *net->labels);
     return net;
 }
 
 void mnist_net_free(mnist_net_t *net) {
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+    for (size_t l = 0; l < net->data->layers; l++) {
         free(net->w[l]);
         free(net->b[l]);
     }
-    for (size_t l = 0; l <= MNIST_LAYERS; l++) {
+    for (size_t l = 0; l <= net->data->layers; l++) {
         free(net->a[l]);
         free(net->delta[l]);
     }
@@ -50,7 +51,7 @@ void mnist_net_free(mnist_net_t *net) {
 
 void mnist_net_start(mnist_net_t *net) {
     const mnist_data_t *data = net->data;
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+    for (size_t l = 0; l < net->data->layers; l++) {
         const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
 #pragma omp parallel for schedule(static) if (n_in * n_out > MIN_PARALLEL)
         for (size_t i = 0; i < n_in * n_out; i++)
@@ -86,7 +87,7 @@ static void gather(mnist_net_t *net, const uint8_t *image, uint8_t label, size_t
 /* a[l + 1] = relu(a[l] W^T + b), without the ReLU in the last layer. */
 static void forward_layer(mnist_net_t *net, size_t l, size_t rows) {
     const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
-    const bool relu = l + 1 < MNIST_LAYERS;
+    const bool relu = l + 1 < net->data->layers;
 #pragma omp parallel for schedule(static) if (rows * n_in * n_out > MIN_PARALLEL)
     for (size_t o = 0; o < n_out; o++)
         for (size_t r = 0; r < rows; r++) {
@@ -96,18 +97,18 @@ static void forward_layer(mnist_net_t *net, size_t l, size_t rows) {
 }
 
 static void forward(mnist_net_t *net, size_t rows) {
-    for (size_t l = 0; l < MNIST_LAYERS; l++)
+    for (size_t l = 0; l < net->data->layers; l++)
         forward_layer(net, l, rows);
 }
 
 /* Mean of −log softmax(z)[label], and its gradient by z: (softmax(z) − [is the label]) / batch.
  * Subtracting the largest z keeps exp() in its range and changes nothing else. */
 static double loss_and_delta(mnist_net_t *net) {
-    const size_t batch = net->data->batch;
+    const size_t batch = net->batch;
     double sum = 0;
     for (size_t r = 0; r < batch; r++) {
-        const double *z = net->a[MNIST_LAYERS] + r * DATASET_CLASSES;
-        double *delta = net->delta[MNIST_LAYERS] + r * DATASET_CLASSES;
+        const double *z = net->a[net->data->layers] + r * DATASET_CLASSES;
+        double *delta = net->delta[net->data->layers] + r * DATASET_CLASSES;
         double largest = z[0], total = 0;
         for (size_t c = 1; c < DATASET_CLASSES; c++)
             largest = fmax(largest, z[c]);
@@ -122,7 +123,7 @@ static double loss_and_delta(mnist_net_t *net) {
 
 /* delta[l] = (delta[l + 1] W) where a[l] is positive, else 0. */
 static void backward_layer(mnist_net_t *net, size_t l) {
-    const size_t batch = net->data->batch, n_in = net->data->sizes[l];
+    const size_t batch = net->batch, n_in = net->data->sizes[l];
     const size_t n_out = net->data->sizes[l + 1];
 #pragma omp parallel for schedule(static) if (batch * n_in * n_out > MIN_PARALLEL)
     for (size_t first = 0; first < n_in; first += COLUMNS) {
@@ -144,7 +145,7 @@ static void backward_layer(mnist_net_t *net, size_t l) {
  * down. `row` is room for n_in values. */
 static void update_row(mnist_net_t *net, size_t l, size_t o, double rate, double *row,
                        float *gradient) {
-    const size_t batch = net->data->batch, n_in = net->data->sizes[l];
+    const size_t batch = net->batch, n_in = net->data->sizes[l];
     const size_t n_out = net->data->sizes[l + 1];
     double bias = 0;
     memset(row, 0, n_in * sizeof *row);
@@ -164,7 +165,7 @@ static void update_row(mnist_net_t *net, size_t l, size_t o, double rate, double
 
 static void update_layer(mnist_net_t *net, size_t l, double rate, float *gradient) {
     const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
-#pragma omp parallel if (net->data->batch * n_in * n_out > MIN_PARALLEL)
+#pragma omp parallel if (net->batch * n_in * n_out > MIN_PARALLEL)
     {
         double *row = mem_alloc(n_in * sizeof *row);
 #pragma omp for schedule(static)
@@ -174,17 +175,17 @@ static void update_layer(mnist_net_t *net, size_t l, double rate, float *gradien
     }
 }
 
-double mnist_net_step(mnist_net_t *net, size_t step, double rate,
-                      float *const gradients[MNIST_LAYERS]) {
+double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients) {
     const mnist_data_t *data = net->data;
-    for (size_t r = 0; r < data->batch; r++) {
+    net->batch = mnist_step_images(data, step);
+    for (size_t r = 0; r < net->batch; r++) {
         const uint32_t image = data->order[step * data->batch + r];
         gather(net, data->images->train_images + (size_t)image * MNIST_PIXELS,
                data->images->train_labels[image], r);
     }
     forward(net, data->batch);
     const double loss = loss_and_delta(net);
-    for (size_t l = MNIST_LAYERS; l-- > 0;) {
+    for (size_t l = net->data->layers; l-- > 0;) {
         if (l > 0) /* with the weights that the forward pass had */
             backward_layer(net, l);
         update_layer(net, l, rate, gradients == NULL ? NULL : gradients[l]);
@@ -200,19 +201,39 @@ static size_t largest_of(const double *z) {
     return largest;
 }
 
-double mnist_net_accuracy(mnist_net_t *net) {
+static double loss_of_row(const double *z, uint8_t label) {
+    double total = 0;
+    for (size_t c = 0; c < DATASET_CLASSES; c++)
+        total += exp(z[c] - z[label]);
+    return log(total);
+}
+
+double mnist_net_validate(mnist_net_t *net, double *accuracy) {
     const dataset_t *images = net->data->images;
     size_t n_right = 0;
-    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->data->batch) {
+    double total_loss = 0;
+    net->batch = net->data->batch;
+    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->batch) {
         const size_t left = MNIST_TEST_IMAGES - first;
-        const size_t rows = left < net->data->batch ? left : net->data->batch;
+        const size_t rows = left < net->batch ? left : net->batch;
         for (size_t r = 0; r < rows; r++)
             gather(net, images->test_images + (first + r) * MNIST_PIXELS,
                    images->test_labels[first + r], r);
         forward(net, rows);
         for (size_t r = 0; r < rows; r++)
-            n_right +=
-                largest_of(net->a[MNIST_LAYERS] + r * DATASET_CLASSES) == net->labels[r] ? 1 : 0;
+            total_loss +=
+                loss_of_row(net->a[net->data->layers] + r * DATASET_CLASSES, net->labels[r]);
+        for (size_t r = 0; r < rows; r++)
+            n_right += largest_of(net->a[net->data->layers] + r * DATASET_CLASSES) == net->labels[r]
+                           ? 1
+                           : 0;
     }
-    return (double)n_right / MNIST_TEST_IMAGES;
+    *accuracy = (double)n_right / MNIST_TEST_IMAGES;
+    return total_loss / MNIST_TEST_IMAGES;
+}
+
+double mnist_net_accuracy(mnist_net_t *net) {
+    double accuracy;
+    mnist_net_validate(net, &accuracy);
+    return accuracy;
 }

@@ -9,10 +9,12 @@
 
 typedef struct mnist_net {
     const mnist_data_t *data;
-    double *w[MNIST_LAYERS], *b[MNIST_LAYERS];
-    double *a[MNIST_LAYERS + 1];     /* (batch, sizes[l]): inputs, behind each ReLU, logits */
-    double *delta[MNIST_LAYERS + 1]; /* gradient of the loss by what ReLU was given; 0 is unused */
-    uint8_t *labels;                 /* of the batch */
+    size_t batch; /* images of the step that runs */
+    double *w[MNIST_MAX_LAYERS], *b[MNIST_MAX_LAYERS];
+    double *a[MNIST_MAX_LAYERS + 1]; /* (batch, sizes[l]): inputs, behind each ReLU, logits */
+    double
+        *delta[MNIST_MAX_LAYERS + 1]; /* gradient of the loss by what ReLU was given; 0 is unused */
+    uint8_t *labels;                  /* of the batch */
 } mnist_net_t;
 
 /* Of the weights, of activations and of their gradients. */
@@ -25,8 +27,10 @@ void mnist_net_start(mnist_net_t *net); /* set the start weights */
 /* Step number `step`: forward, backward, w -= rate * gradient. Returns the batch's mean loss before
  * the update. `gradients`, unless it is NULL, gets what was subtracted, divided by the rate: array
  * l is (sizes[l + 1], sizes[l] + 1), with the bias's in the last column. */
-double mnist_net_step(mnist_net_t *net, size_t step, double rate,
-                      float *const gradients[MNIST_LAYERS]);
+double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients);
+
+/* The mean loss over the test images; `*accuracy` as mnist_net_accuracy(). */
+double mnist_net_validate(mnist_net_t *net, double *accuracy);
 
 /* Fraction of the test images whose largest logit is their label's. */
 double mnist_net_accuracy(mnist_net_t *net);

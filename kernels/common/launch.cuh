@@ -47,6 +47,9 @@ struct stage_t {
     unsigned blocks_per_sm;   // upper bound of the grid, in blocks a multiprocessor; 0: no bound
     unsigned max_blocks;      // upper bound of the grid; 0: no bound
     unsigned dynamic_shared;  // bytes
+    unsigned tile_rows;       // mlp_train: the part of a result that a block makes, 0: all of its rows; items are …
+    unsigned tile_columns;    // … such tiles, …
+    unsigned split;           // … times the blocks that share the sums of each; 0: one
 };
 
 struct plan_t {
