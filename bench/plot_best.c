@@ -95,11 +95,12 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
 }
 
 void plot_best_find(plot_data_t *data) {
-    static const char *const PHASES[] = {"total", "host_to_host"};
-    for (size_t k = 0; k < sizeof PHASES / sizeof *PHASES; k++)
+    const char *const phases[] = {"total", "host_to_host", data->workload->compared_by};
+    const size_t n_phases = phases[2] != NULL ? 3 : 2;
+    for (size_t k = 0; k < n_phases; k++)
         for (size_t s = 0; s < data->n_series; s++) /* they are sorted by engine */
             if (s == 0 || strcmp(data->series[s].label, data->series[s - 1].label) != 0)
-                find(data, data->series[s].label, PHASES[k]);
+                find(data, data->series[s].label, phases[k]);
 }
 
 void plot_best_free(plot_data_t *data) {

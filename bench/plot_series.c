@@ -194,6 +194,13 @@ bool series_has_phase(const series_t *series, const char *phase) {
     return series_times(series, phase) > 0;
 }
 
+const char *series_compared_by(const plot_data_t *data, const series_t *series) {
+    const char *own = data->workload->compared_by;
+    if (own != NULL && series_has_phase(series, own))
+        return own;
+    return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";
+}
+
 static bool series_has_times(const series_t *series) {
     for (size_t i = 0; i < series->n_cases; i++)
         if (result_has_times(series->cases[i]))

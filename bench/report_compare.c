@@ -197,6 +197,10 @@ static bool has_any(const family_t *family, party_t party) {
 
 /* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
 static const char *headline_phase(const family_t *family) {
+    const workload_t *workload = workload_find(family->workload);
+    const char *own = workload != NULL ? workload->compared_by : NULL;
+    if (own != NULL)
+        return own;
     bool ours = has_phase(family, PARTY_OURS, "host_to_host") || !has_any(family, PARTY_OURS);
     bool theirs =
         has_phase(family, PARTY_PYTORCH, "host_to_host") || !has_any(family, PARTY_PYTORCH);

@@ -67,7 +67,8 @@ typedef struct family {
     const char *size_param; /* "batch" */
     int64_t told_size;      /* what findings tell between the smallest and the largest size */
     char *key;              /* "4-5-1, f32" */
-    const char *phase;      /* what they are compared by: "host_to_host", or "total" without it */
+    const char *phase;      /* what they are compared by: the workload's own phase, else
+                               "host_to_host", or "total" without it */
     size_row_t *rows;       /* ascending */
     size_t n_rows;
 } family_t;

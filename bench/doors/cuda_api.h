@@ -38,7 +38,8 @@ enum {
     CU_ATTRIBUTE_MINOR = 76,
     CU_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    CU_POOL_RELEASE_THRESHOLD = 4, /* a cuuint64_t */
+    CU_FUNCTION_NON_PORTABLE_CLUSTER = 14, /* of more than 8 blocks */
+    CU_POOL_RELEASE_THRESHOLD = 4,         /* a cuuint64_t */
     CU_LAUNCH_COOPERATIVE = 2,
     CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
 };

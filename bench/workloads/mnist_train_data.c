@@ -44,6 +44,11 @@ size_t mnist_checked_steps(size_t hidden, size_t steps) {
     return fits < (double)in_sample ? (size_t)fits : in_sample;
 }
 
+size_t mnist_descent_steps(size_t hidden, size_t steps) {
+    const size_t checked = mnist_checked_steps(hidden, steps);
+    return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
+}
+
 /* ---- images --------------------------------------------------------------------------------- */
 
 /* Read with the first case that is open, freed with the last. */
@@ -71,11 +76,14 @@ static void release_images(void) {
 
 /* ---- weights and order ---------------------------------------------------------------------- */
 
-static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
+static void fill(float *values, size_t n, const mnist_data_t *data, uint32_t stream, float bound) {
 #pragma omp parallel for schedule(dynamic)
-    for (size_t first = 0; first < n; first += CHUNK)
-        rng_fill_uniform(values + first, n - first < CHUNK ? n - first : CHUNK, seed, stream, first,
-                         -bound, bound);
+    for (size_t first = 0; first < n; first += CHUNK) {
+        const size_t some = n - first < CHUNK ? n - first : CHUNK;
+        rng_fill_uniform(values + first, some, data->seed, stream, first, -bound, bound);
+        if (data->f16)
+            half_round(values + first, some);
+    }
 }
 
 static void make_weights(mnist_data_t *data) {
@@ -88,15 +96,13 @@ static void make_weights(mnist_data_t *data) {
         const size_t in = data->sizes[l], out = data->sizes[l + 1];
         /* torch.nn.Linear's own range, so that activations keep their scale. */
         const float bound = (float)(1.0 / sqrt((double)in));
-        fill(next, in * out, data->seed, STREAM_W + 2 * l, bound);
+        fill(next, in * out, data, STREAM_W + 2 * l, bound);
         data->w[l] = next;
         next += in * out;
-        fill(next, out, data->seed, STREAM_B + 2 * l, bound);
+        fill(next, out, data, STREAM_B + 2 * l, bound);
         data->b[l] = next;
         next += out;
     }
-    if (data->f16)
-        half_round(data->weights, data->n_weights);
 }
 
 /* Fisher–Yates; a word's high bits choose, where rng_permutation() takes a remainder. */

@@ -17,6 +17,8 @@ void mnist_omp_start(mnist_omp_t *net); /* set the start weights */
  * `gradients` as in mnist_net_step(), of step 0; NULL for none. */
 void mnist_omp_train(mnist_omp_t *net, size_t steps, double rate, double *losses,
                      float *const gradients[MNIST_LAYERS]);
+/* The same with the first batch in every step. */
+void mnist_omp_descend(mnist_omp_t *net, size_t steps, double rate, double *losses);
 
 /* Fraction of the test images whose largest logit is their label's. */
 double mnist_omp_accuracy(mnist_omp_t *net);
