@@ -14,11 +14,11 @@ static bool is_faster(const case_result_t *result, const case_result_t *than, co
     return isfinite(ns) && (than == NULL || ns < result_median(than, phase));
 }
 
-/* The reference in C is the yardstick for correctness, and another algorithm another matter:
- * neither is a contender. */
+/* The reference in C is the yardstick for correctness, and another algorithm, or sums in a lower
+ * precision, another matter: none of them is a contender. */
 static bool competes(const series_t *series) {
     bool oracle = strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
-    return !oracle && !series->algorithmic;
+    return !oracle && !series->algorithmic && !series->rougher;
 }
 
 /* Times that a series needs to take part. By `total` the fastest set-ups have no time, since graphs

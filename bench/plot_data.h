@@ -15,6 +15,7 @@ typedef struct series {
     char *variant;    /* "03_vectorized" */
     bool standard;    /* every technique at its default */
     bool algorithmic; /* another algorithm with the same result: shown, but never the fastest */
+    bool rougher;     /* larger errors are allowed to it: likewise */
     int style;        /* line type in plots/style.gp: a contender has the same one in every chart */
     const case_result_t **cases; /* ascending size; borrowed from the run */
     size_t n_cases, capacity;

@@ -1,6 +1,6 @@
 /* loss of a training that is started from several seeds: each seed's curve thin, their mean thick,
- * a panel a size; below, how far each is from what PyTorch does with the same seed. The loss of one
- * batch says little: what is drawn is a running mean. */
+ * a panel a size; below, how far each is from what PyTorch does with the same seed and with weights
+ * of the same precision. The loss of one batch says little: what is drawn is a running mean. */
 #include "learning.h"
 #include "plot_charts.h"
 
@@ -21,6 +21,7 @@ typedef struct trained {
     const series_t *series;
     seeds_t seeds;
     curve_t curves[MOST_SEEDS]; /* smoothed */
+    bool like_reference;        /* its weights have the same precision */
 } trained_t;
 
 typedef struct seed_panel {
@@ -115,6 +116,14 @@ static void choose_reference(seed_panel_t *panel) {
         if (panel->reference == NULL ||
             rank_as_reference(&panel->items[i]) < rank_as_reference(panel->reference))
             panel->reference = &panel->items[i];
+    char *of_reference = weights_of(panel->reference->seeds.cases[0]);
+    for (size_t i = 0; i < panel->n; i++) {
+        char *weights = weights_of(panel->items[i].seeds.cases[0]);
+        panel->items[i].like_reference =
+            weights == NULL || of_reference == NULL || strcmp(weights, of_reference) == 0;
+        free(weights);
+    }
+    free(of_reference);
 }
 
 /* Of the sizes trained from the most seeds the first, the middle and the last. */
@@ -166,7 +175,7 @@ static void write_point(blocks_t *blocks, double step, double loss, double diffe
 static double difference_at(const seed_panel_t *panel, const trained_t *trained, size_t seed,
                             size_t point) {
     const curve_t *curve = &trained->curves[seed];
-    const curve_t *reference = trained != panel->reference
+    const curve_t *reference = trained != panel->reference && trained->like_reference
                                    ? reference_of(panel, seed_of(&trained->seeds.cases[seed]->spec))
                                    : NULL;
     return reference != NULL ? curve->values[point] - curve_at(reference, curve->steps[point])
@@ -311,7 +320,8 @@ static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t
     drawing->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
     free(mean);
     drawing->note = mem_format("%s  ·  thin: a seed each; thick: their mean  ·  below: difference "
-                               "of the running means from %s, same seed",
+                               "of the running means from %s, same seed and "
+                               "precision of weights",
                                shape, reference_name(panels, n));
     free(shape);
     curve_free(&curve);

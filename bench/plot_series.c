@@ -91,6 +91,7 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
     }
     series_t *series = &data->series[i];
     series->algorithmic = series->algorithmic || is_algorithmic(result);
+    series->rougher = series->rougher || is_rougher(&result->spec);
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
     series->cases[series->n_cases++] = result;
     text_list_free(&changed);

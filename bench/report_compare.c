@@ -155,7 +155,7 @@ const case_result_t *family_fastest(const family_t *family, int64_t size, party_
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (size_of_case(family, &result->spec) != size || !family_has(family, result, party) ||
-            result_is_algorithmic(result))
+            result_is_algorithmic(result) || is_rougher(&result->spec))
             continue;
         const phase_t *timed = timed_phase(result, phase);
         if (timed != NULL && timed->summary.median < least_ns) {

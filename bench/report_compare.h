@@ -89,7 +89,8 @@ bool family_has(const family_t *family, const case_result_t *result, party_t par
 /* The case's value of the family's size_param; -1 when it has none. */
 int64_t size_of_case(const family_t *family, const case_t *spec);
 /* The party's ok case at `size` with the least median of `phase`; NULL when there is none. Another
- * algorithm (result_is_algorithmic()) is not among those to choose from. */
+ * algorithm (result_is_algorithmic()), or a lower precision (is_rougher()), is not among those to
+ * choose from. */
 const case_result_t *family_fastest(const family_t *family, int64_t size, party_t party,
                                     const char *phase);
 
