@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch on it;
 # without one it measures the CPU contenders and PyTorch on the CPU, compiles every CUDA program for every
-# architecture, and shows the saved H200 run beside them.
+# architecture, and shows the saved H200 runs beside them.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -76,7 +76,9 @@ status=0
 step "charts and report"
 "$bench" plot "$out" --out "plots/$name" --format svg,png
 saved=()
-[ -f results/h200/run.json ] && [ "$name" != h200 ] && saved=(results/h200)
+for run in results/h200 results/h200_mnist_train; do
+    [ -f "$run/run.json" ] && [ "$out" != "$run" ] && saved+=("$run")
+done
 "$bench" report "$out" "${saved[@]}" --out "$out/REPORT.md"
 
 printf '\nresults  %s\ncharts   plots/%s\nreport   %s/REPORT.md\n' "$out" "$name" "$out"

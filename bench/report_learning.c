@@ -116,11 +116,12 @@ static void print_other_weights(const page_t *page, const learners_t *learners) 
 /* ---- losses -------------------------------------------------------------------------------------
  */
 
-static const learner_t *farthest(const learners_t *learners, bool pytorch) {
+/* NULL if there is none. */
+static const learner_t *farthest(const learners_t *learners, bool pytorch, bool plain) {
     const learner_t *worst = NULL;
     for (size_t i = 0; i < learners->n; i++) {
         const learner_t *learner = &learners->items[i];
-        if (learner->pytorch == pytorch && isfinite(learner->distance) &&
+        if (learner->pytorch == pytorch && learner->plain == plain && isfinite(learner->distance) &&
             (worst == NULL || learner->distance > worst->distance))
             worst = learner;
     }
@@ -139,9 +140,35 @@ static void print_farthest(const page_t *page, const training_pair_t *pair,
 /* Of losses about 2, in float32. */
 static const double FEW_ROUNDINGS = 1e-6;
 
+/* PyTorch's modes with the same weights are what ours are held against. */
+static void print_their_spread(const page_t *page, const training_pair_t *pair,
+                               const learners_t *learners, const learner_t *ours) {
+    const learner_t *theirs = farthest(learners, true, true);
+    const learner_t *others = farthest(learners, true, false);
+    if (theirs != NULL) {
+        fprintf(page->out,
+                " among our contenders; PyTorch's other modes with %s weights differ from it by up "
+                "to ",
+                ours->result->spec.dtype);
+        print_farthest(page, pair, theirs);
+        if (ours->distance > theirs->distance && ours->distance < FEW_ROUNDINGS)
+            fputs(": ours lie within a few roundings of float32", page->out);
+        else
+            fprintf(page->out, ": ours lie %s that spread",
+                    ours->distance <= theirs->distance ? "inside" : "**not inside**");
+    }
+    if (others != NULL) {
+        fputs(theirs != NULL ? "; those with other weights by up to "
+                             : " among our contenders; PyTorch's modes with other weights differ "
+                               "from it by up to ",
+              page->out);
+        print_farthest(page, pair, others);
+    }
+}
+
 static void print_losses(const page_t *page, const training_pair_t *pair,
                          const learners_t *learners) {
-    const learner_t *ours = farthest(learners, false), *theirs = farthest(learners, true);
+    const learner_t *ours = farthest(learners, false, true);
     if (ours == NULL)
         return;
     char *reference = learner_name(learner_reference(learners, ours));
@@ -151,15 +178,7 @@ static void print_losses(const page_t *page, const training_pair_t *pair,
             reference, sizes_word(pair->either, 1));
     free(reference);
     print_farthest(page, pair, ours);
-    if (theirs != NULL) {
-        fputs(" among our contenders; PyTorch's other modes differ from it by up to ", page->out);
-        print_farthest(page, pair, theirs);
-        if (ours->distance > theirs->distance && ours->distance < FEW_ROUNDINGS)
-            fputs(": ours lie within a few roundings of float32", page->out);
-        else
-            fprintf(page->out, ": ours lie %s that spread",
-                    ours->distance <= theirs->distance ? "inside" : "**not inside**");
-    }
+    print_their_spread(page, pair, learners, ours);
     fputs(".\n", page->out);
 }
 

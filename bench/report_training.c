@@ -1,4 +1,5 @@
 #include "report_training.h"
+#include "contender_name.h"
 
 #include "ground/memory.h"
 #include "workloads/mnist_train_data.h"
@@ -139,7 +140,7 @@ const case_result_t **ladder_at(const family_t *family, int64_t size, size_t *n)
         const case_result_t *result = &run->cases[i];
         if (result->status == CASE_OK && size_of_case(family, &result->spec) == size &&
             family_has(family, result, PARTY_OURS) && !result_is_algorithmic(result) &&
-            isfinite(result_median(result, training_phase(result))))
+            !is_rougher(&result->spec) && isfinite(result_median(result, training_phase(result))))
             rungs[(*n)++] = result;
     }
     qsort(rungs, *n, sizeof *rungs, by_variant);
