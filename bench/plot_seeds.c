@@ -320,8 +320,7 @@ static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t
     drawing->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
     free(mean);
     drawing->note = mem_format("%s  ·  thin: a seed each; thick: their mean  ·  below: difference "
-                               "of the running means from %s, same seed and "
-                               "precision of weights",
+                               "from %s, same seed and precision of weights",
                                shape, reference_name(panels, n));
     free(shape);
     curve_free(&curve);

@@ -116,10 +116,12 @@ def test_losses_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
     assert titles.count("PyTorch graph") == 2 * 4
     assert titles.count("CUDA 05_persistent") == titles.count("CUDA 04_weight_streaming") == 4
     assert titles.count("PyTorch eager") == titles.count("PyTorch compile") == 2
+    # Autocast keeps other weights, so its distance is no matter of rounding; that of ours is.
     eager = next(block for block in curves if block[0][1] == "PyTorch eager")
-    differences = [float(row[2]) for row in eager[1:]]
-    assert differences == sorted(differences)
-    assert differences[-1] == pytest.approx(0.004 * float(eager[-1][0]) / 1000, rel=0.02)
+    assert {row[2] for row in eager[1:]} == {"NaN"}
+    ours = next(block for block in curves if block[0][1] == "CUDA 05_persistent")
+    differences = [abs(float(row[2])) for row in ours[1:]]
+    assert 0 < max(differences) < 0.001
     assert {row[2] for row in curves[0][1:]} == {"NaN"}  # of the reference from itself
     found = texts(drawn.path("loss", "svg"))
     assert any("running mean over 11 points, one batch every 10 steps" in text for text in found)
