@@ -24,6 +24,10 @@ from workload import CaseError
 
 LAYERS = 4
 SAMPLE_STEPS = 200
+# A descent is some steps on the first batch alone at a rate by which the loss must fall: losses at
+# a small rate hardly tell whether anything is updated.
+DESCENT_STEPS = 10
+DESCENT_RATE = 0.25
 
 # What the oracle computes in the steps whose losses are compared, at the standard batch of 32.
 _CHECKED_FLOPS = 2e10
@@ -82,6 +86,10 @@ class Params(NamedTuple):
         """Steps whose losses are compared with the oracle's: what it computes in seconds."""
         fits = math.floor(_CHECKED_FLOPS / (_CHECKED_FLOPS_PER_WEIGHT * self.n_weights))
         return min(self.sample_steps, max(2, fits))
+
+    @property
+    def descent_steps(self) -> int:
+        return min(self.checked_steps, DESCENT_STEPS)
 
     @property
     def epochs(self) -> int:

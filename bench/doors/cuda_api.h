@@ -39,7 +39,8 @@ enum {
     CU_ATTRIBUTE_MINOR = 76,
     CU_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    CU_POOL_RELEASE_THRESHOLD = 4, /* a cuuint64_t, as all of a pool's used here */
+    CU_FUNCTION_NON_PORTABLE_CLUSTER = 14, /* of more than 8 blocks */
+    CU_POOL_RELEASE_THRESHOLD = 4,         /* a cuuint64_t, as all of a pool's used here */
     CU_POOL_RESERVED_CURRENT = 5,
     CU_POOL_RESERVED_HIGH = 6,
     CU_POOL_PINNED = 1,    /* CU_MEM_ALLOCATION_TYPE_PINNED: the only type of a pool */

@@ -83,6 +83,7 @@ const workload_t workload_mlp_train = {
     .summary = "whole epochs of training a multilayer perceptron on MNIST, by allocator",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .compared_by = "train",
     .size_param = "width",
     .size_noun = "width",
     .size_title = "width of the hidden layers, units",

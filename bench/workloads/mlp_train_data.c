@@ -62,7 +62,8 @@ static void make_weights(mlpt_data_t *data) {
         data->w[l] = next;
         data->b[l] = next + sizes[l] * sizes[l + 1];
         next = data->b[l] + sizes[l + 1];
-        mnist_start_layer(data->w[l], data->b[l], sizes[l], sizes[l + 1], data->shape.seed, l);
+        mnist_start_layer(data->w[l], data->b[l], sizes[l], sizes[l + 1], data->shape.seed, l,
+                          false);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "workloads/mnist_images.h"
 
 #include "ground/fs.h"
+#include "ground/half.h"
 #include "ground/rng.h"
 
 #include <math.h>
@@ -47,15 +48,19 @@ void mnist_images_order(uint32_t *order, uint64_t seed, uint32_t epoch) {
     }
 }
 
-static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
+static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound, bool f16) {
 #pragma omp parallel for schedule(dynamic)
-    for (size_t first = 0; first < n; first += CHUNK)
-        rng_fill_uniform(values + first, n - first < CHUNK ? n - first : CHUNK, seed, stream, first,
-                         -bound, bound);
+    for (size_t first = 0; first < n; first += CHUNK) {
+        const size_t some = n - first < CHUNK ? n - first : CHUNK;
+        rng_fill_uniform(values + first, some, seed, stream, first, -bound, bound);
+        if (f16)
+            half_round(values + first, some);
+    }
 }
 
-void mnist_start_layer(float *w, float *b, size_t in, size_t out, uint64_t seed, uint32_t layer) {
+void mnist_start_layer(float *w, float *b, size_t in, size_t out, uint64_t seed, uint32_t layer,
+                       bool f16) {
     const float bound = (float)(1.0 / sqrt((double)in));
-    fill(w, in * out, seed, STREAM_W + 2 * layer, bound);
-    fill(b, out, seed, STREAM_B + 2 * layer, bound);
+    fill(w, in * out, seed, STREAM_W + 2 * layer, bound, f16);
+    fill(b, out, seed, STREAM_B + 2 * layer, bound, f16);
 }

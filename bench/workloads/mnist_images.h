@@ -29,7 +29,8 @@ bool mnist_images_held(void);
 void mnist_images_order(uint32_t *order, uint64_t seed, uint32_t epoch);
 
 /* Start weights of layer `layer` with `in` inputs and `out` outputs: w from stream 16 + 2 * layer,
- * b from the next, uniform in torch.nn.Linear's own range, ±1/√in. */
-void mnist_start_layer(float *w, float *b, size_t in, size_t out, uint64_t seed, uint32_t layer);
+ * b from the next, uniform in torch.nn.Linear's own range, ±1/√in; rounded to half with `f16`. */
+void mnist_start_layer(float *w, float *b, size_t in, size_t out, uint64_t seed, uint32_t layer,
+                       bool f16);
 
 #endif

@@ -45,6 +45,11 @@ size_t mnist_checked_steps(size_t hidden, size_t steps) {
     return fits < (double)in_sample ? (size_t)fits : in_sample;
 }
 
+size_t mnist_descent_steps(size_t hidden, size_t steps) {
+    const size_t checked = mnist_checked_steps(hidden, steps);
+    return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
+}
+
 /* ---- weights and order ---------------------------------------------------------------------- */
 
 static void make_weights(mnist_data_t *data) {
@@ -58,10 +63,8 @@ static void make_weights(mnist_data_t *data) {
         data->w[l] = next;
         data->b[l] = next + in * out;
         next = data->b[l] + out;
-        mnist_start_layer(data->w[l], data->b[l], in, out, data->seed, l);
+        mnist_start_layer(data->w[l], data->b[l], in, out, data->seed, l, data->f16);
     }
-    if (data->f16)
-        half_round(data->weights, data->n_weights);
 }
 
 /* The batch divides the images, so epochs follow each other without a gap. */

@@ -25,7 +25,7 @@ struct launch_t {
 // order in which they run, and a `plan` for all of them.
 enum stage_when {
     STAGE_ONCE = 0,      // as the case is opened: makes the data
-    STAGE_TRAINING = 1,  // once a training: goes through all epochs by itself
+    STAGE_TRAINING = 1,  // once a training: in front of its epochs, or, alone, goes through all of them by itself
     STAGE_EPOCH = 2,     // in each epoch
     STAGE_LOSS = 3,      // in epochs whose loss is kept
     STAGE_AFTER = 4,     // once, behind the training and outside of its time: evaluation

@@ -31,8 +31,12 @@ check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --
 # cluster or the grid, by the number of points.
 check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
 check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
+# Widths of most rungs, and of a few: who does not serve one skips it. One step brings the stages by themselves; 60 are
+# more than one graph holds.
+check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
+check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=1,2,60
+check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
-# More steps than one graph holds, and not a multiple of them.
 check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 --set steps=60
 check allocators allocate --engine cuda --set live=1,100,3000
 check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1,100
@@ -68,6 +72,7 @@ if command -v compute-sanitizer >/dev/null; then
                 --set alloc=malloc,arena --set copy=pinned,mapped
         done
         sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
+        sanitize "$tool" mnist --workload mnist_train --set hidden=128,320 --set steps=2
         sanitize "$tool" meeting --workload linreg_train --variant 06_persistent --set points=20011,300001 \
             --set epochs=5
     done
