@@ -78,6 +78,10 @@ unit: $(UNIT_TESTS) ## the C unit tests
 # gcc's format-truncation warning has false positives under the sanitizers.
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-format-truncation
 
+# A single one of them under the sanitizers: make build/asan/tests/test_stats
+$(BUILD)/asan/tests/%: FORCE
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" $@
+
 .PHONY: check-gpu
 check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the oracle, on a machine with a GPU
 	$(Q)tests/tools/check_gpu.sh $(BUILD)/bench

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch on it;
 # without one it measures the CPU contenders and PyTorch on the CPU, compiles every CUDA program for every
-# architecture, and shows the saved H200 run beside them.
+# architecture, and shows the saved H200 runs beside them.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -50,10 +50,12 @@ gpu=no
 if [ -z "$mode" ]; then
     [ "$gpu" = yes ] && mode=full || mode=quick
 fi
-sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json)
+sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
+    sweeps/mnist_train.json sweeps/mnist_train_stages.json)
 flags=()
 if [ "$mode" = quick ]; then
-    sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/linreg_train_operations.json)
+    sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/linreg_train_operations.json
+        sweeps/mnist_train_quick.json)
     flags=(--quick)
 fi
 [ -n "$out" ] || out=results/$(hostname)-$(date +%Y%m%d-%H%M%S)
@@ -62,7 +64,7 @@ name=$(basename "$out")
 if [ "$gpu" = no ]; then
     step "no GPU here: every CUDA program is compiled for every architecture, none is run"
     "$bench" compile sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json \
-        --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
+        sweeps/mnist_train_quick.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
         echo "run_all.sh: going on without compiled CUDA programs" >&2
 fi
 
@@ -74,7 +76,9 @@ status=0
 step "charts and report"
 "$bench" plot "$out" --out "plots/$name" --format svg,png
 saved=()
-[ -f results/h200/run.json ] && [ "$name" != h200 ] && saved=(results/h200)
+for run in results/h200 results/h200_mnist_train; do
+    [ -f "$run/run.json" ] && [ "$out" != "$run" ] && saved+=("$run")
+done
 "$bench" report "$out" "${saved[@]}" --out "$out/REPORT.md"
 
 printf '\nresults  %s\ncharts   plots/%s\nreport   %s/REPORT.md\n' "$out" "$name" "$out"

@@ -1,6 +1,7 @@
 #include "contender_name.h"
 
 #include "ground/memory.h"
+#include "workloads/workload.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -55,4 +56,20 @@ bool is_algorithmic(const case_result_t *result) {
     bool algorithmic = json_is_true(json_object_get(results, "algorithmic"));
     json_decref(results);
     return algorithmic;
+}
+
+bool is_rougher(const case_t *spec) {
+    const workload_t *workload = workload_find(spec->workload);
+    if (workload == NULL || workload->tolerance == NULL)
+        return false;
+    case_t plain = case_copy(spec);
+    for (size_t i = 0; i < plain.n_techniques; i++) {
+        free(plain.techniques[i].name);
+        value_free(&plain.techniques[i].value);
+    }
+    plain.n_techniques = 0;
+    workload_complete(workload, &plain);
+    const bool rougher = workload->tolerance(spec) > workload->tolerance(&plain);
+    case_free(&plain);
+    return rougher;
 }

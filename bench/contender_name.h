@@ -21,4 +21,8 @@ bool is_cold_start(const case_result_t *result);
  * marked, and no comparison is decided by it. */
 bool is_algorithmic(const case_result_t *result);
 
+/* Do its techniques allow it a larger error than the default ones would (mnist_train's sums in
+ * fp16)? Shown like any other, but it is not what a comparison with PyTorch is decided by. */
+bool is_rougher(const case_t *spec);
+
 #endif

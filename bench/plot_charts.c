@@ -1,6 +1,7 @@
 #include "plot_charts.h"
 
 #include "ground/units.h"
+#include "steps/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,17 @@ const char *chart_size_text(char *text, int64_t size) {
     *caret = '\0';
     for (const char *digit = digits; *digit >= '0' && *digit <= '9'; digit++)
         strncat(text, RAISED[*digit - '0'], UNITS_TEXT - strlen(text) - 1);
+    return text;
+}
+
+static bool sizes_are_plain(const plot_data_t *data) {
+    return data->sizes[data->n_sizes - 1] < 100000;
+}
+
+const char *chart_size_in(char *text, const plot_data_t *data, int64_t size) {
+    if (!sizes_are_plain(data))
+        return chart_size_text(text, size);
+    snprintf(text, UNITS_TEXT, "%lld", (long long)size);
     return text;
 }
 
@@ -79,6 +91,7 @@ size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data) {
     size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
     double margin = twos ? pow(2, 0.4) : 1.5;
     drawing_number(drawing, "size_base", twos ? 2 : 10);
+    drawing_number(drawing, "size_plain", sizes_are_plain(data));
     drawing_number(drawing, "size_low", (double)data->sizes[0] / margin);
     drawing_number(drawing, "size_high", (double)data->sizes[data->n_sizes - 1] * margin);
     drawing_reals(drawing, "size_ticks", ticks, n);
@@ -102,9 +115,34 @@ void chart_time_axis(drawing_t *drawing, const range_t *seen_ns) {
     drawing_number(drawing, "y_high", high);
 }
 
+/* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
+static double width_of(size_t n_bars) {
+    return fmax(CHART_WIDTH, 150 + 42 * (double)n_bars);
+}
+
 void chart_size(drawing_t *drawing, size_t n_bars, int height) {
-    /* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
-    size_t width = 150 + 42 * n_bars;
-    drawing_number(drawing, "width", width > CHART_WIDTH ? (double)width : CHART_WIDTH);
+    drawing_number(drawing, "width", width_of(n_bars));
     drawing_number(drawing, "height", height);
+}
+
+void legend_take(legend_t *legend, const char *title) {
+    size_t letters = text_width(title);
+    legend->n++;
+    legend->longest = letters > legend->longest ? letters : legend->longest;
+}
+
+/* gnuplot takes every letter of a key for 8.4 pixels wide (svg; 8 in a png) and a sample for 6.5
+ * letters; where it does not believe in two columns, it draws one, without room for it. Names are
+ * drawn narrower: a negative spread tells it so, as far as is needed. */
+int chart_legend(drawing_t *drawing, const legend_t *legend, size_t n_bars) {
+    enum { MARGINS = 120, ROW_HEIGHT = 20, USUAL_SPREAD = 2 };
+    static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;
+    const double column = (width_of(n_bars) - MARGINS) / 2, letters = (double)legend->longest;
+    const bool two = LETTER * letters + SAMPLE <= column;
+    const double most = floor(column / GNUPLOT_LETTER - GNUPLOT_SAMPLE - letters);
+    const int height = (int)(two ? (legend->n + 1) / 2 : legend->n) * ROW_HEIGHT;
+    drawing_number(drawing, "legend_columns", two ? 2 : 1);
+    drawing_number(drawing, "legend_spread", two ? fmin(most, USUAL_SPREAD) : USUAL_SPREAD);
+    drawing_number(drawing, "legend_height", height);
+    return height;
 }

@@ -28,6 +28,9 @@ chart_build_t chart_once;
 /* Of trainings: the loss over epochs and its distance from the oracle's; the time of each operation
  * of an epoch. */
 chart_build_t chart_loss, chart_operations;
+/* Their like for a training from several seeds, and for one whose steps have stages of their own:
+ * the two above hand over to them. */
+chart_build_t chart_loss_of_seeds, chart_stages;
 
 /* The distribution of one case's samples, and their order. `phase` NULL: what the case is compared
  * by. */
@@ -44,14 +47,19 @@ enum {
     STYLE_PHASES = 21, /* the first of them */
     STYLE_OPERATIONS = 41,
     STYLE_BOUNDS = 46, /* of a training, see plot_limits.h */
+    STYLE_PARTS = 52,  /* of a step, see step_parts.h */
 };
 
 /* "64", "2²²", "5 k", "50 M": as axes and tables of charts show a size. `text` has UNITS_TEXT
  * bytes. */
 const char *chart_size_text(char *text, int64_t size);
 
-/* Numbers `size_base`, `size_ticks`, `size_low`, `size_high` of a logarithmic axis of sizes: powers
- * of two, or the round ones among the sizes. Returns how many ticks it has. */
+/* The same, but with all digits where the data's sizes have no more than five: "1024". */
+const char *chart_size_in(char *text, const plot_data_t *data, int64_t size);
+
+/* Numbers `size_base`, `size_plain` (has no size more than five digits?), `size_ticks`, `size_low`,
+ * `size_high` of a logarithmic axis of sizes: powers of two, or the round ones among the sizes.
+ * Returns how many ticks it has. */
 size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data);
 
 /* Smallest and largest positive value seen, for a log axis. Start with RANGE_INIT. */
@@ -66,5 +74,15 @@ void range_take(range_t *range, double value); /* NaN and values up to 0 are pas
 void chart_time_axis(drawing_t *drawing, const range_t *seen_ns);
 /* Width for so many bars side by side, and numbers `width` and `height`. */
 void chart_size(drawing_t *drawing, size_t n_bars, int height);
+
+/* The titles of a legend under the plot of plots/lines.gp or loss.gp. Start with zeros. */
+typedef struct legend {
+    size_t n, longest; /* letters */
+} legend_t;
+void legend_take(legend_t *legend, const char *title);
+/* Two columns where they fit a chart of so many bars, else one: numbers `legend_columns`,
+ * `legend_spread` (the key's width for gnuplot) and `legend_height`, which is returned: pixels to
+ * be kept free. */
+int chart_legend(drawing_t *drawing, const legend_t *legend, size_t n_bars);
 
 #endif

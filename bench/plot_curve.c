@@ -54,3 +54,31 @@ double curve_difference(const curve_t *curve, size_t i, const curve_t *reference
     double expected = curve_at(reference, curve->steps[i]);
     return expected != 0 ? fabs(curve->values[i] - expected) / fabs(expected) : NAN;
 }
+
+curve_t curve_smooth(const curve_t *curve, size_t window) {
+    const size_t reach = window / 2;
+    curve_t smooth = {.n = curve->n > 2 * reach ? curve->n - 2 * reach : 0};
+    smooth.steps = mem_zeroed(smooth.n + 1, sizeof *smooth.steps);
+    smooth.values = mem_zeroed(smooth.n + 1, sizeof *smooth.values);
+    for (size_t i = 0; i < smooth.n; i++) {
+        double sum = 0;
+        for (size_t k = i; k <= i + 2 * reach; k++)
+            sum += curve->values[k];
+        smooth.steps[i] = curve->steps[i + reach];
+        smooth.values[i] = sum / (double)(2 * reach + 1);
+    }
+    return smooth;
+}
+
+size_t curve_window(const curve_t *curve) {
+    enum { USUAL = 21 };
+    const size_t tenth = curve->n / 10 | 1;
+    return tenth < USUAL ? tenth : USUAL;
+}
+
+double curve_distance(const curve_t *a, const curve_t *b) {
+    double distance = NAN;
+    for (size_t i = 0; i < a->n; i++)
+        distance = fmax(distance, fabs(a->values[i] - curve_at(b, a->steps[i])));
+    return distance;
+}

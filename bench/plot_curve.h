@@ -20,4 +20,12 @@ double curve_at(const curve_t *curve, double step);
  * value at that step, or 0. */
 double curve_difference(const curve_t *curve, size_t i, const curve_t *reference);
 
+/* Running mean over `window` points, an odd number, around each that has so many. Free it with
+ * curve_free(). */
+curve_t curve_smooth(const curve_t *curve, size_t window);
+/* 21 points, or a tenth of those of a short curve; odd. */
+size_t curve_window(const curve_t *curve);
+/* The largest |a − b| at a step that both have; NaN where there is none. */
+double curve_distance(const curve_t *a, const curve_t *b);
+
 #endif

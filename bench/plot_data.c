@@ -13,11 +13,14 @@
 /* ---- shape ------------------------------------------------------------------------------------
  */
 
-static char *shape_of(const case_t *spec, const workload_t *workload) {
+/* `left_out`: another parameter that is not named, or NULL. */
+static char *shape_of(const case_t *spec, const workload_t *workload, const char *left_out) {
     text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
     for (size_t i = 0; i < spec->n_params; i++) {
-        if (strcmp(spec->params[i].name, workload->size_param) == 0)
+        const char *name = spec->params[i].name;
+        if (strcmp(name, workload->size_param) == 0 ||
+            (left_out != NULL && strcmp(name, left_out) == 0))
             continue;
         char *value = value_text(&spec->params[i].value);
         text_list_add_format(&parts, "%s %s", spec->params[i].name, value);
@@ -52,7 +55,7 @@ typedef struct heaps {
 
 static void add_to_heap(heaps_t *heaps, const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
-    char *shape = shape_of(&result->spec, workload);
+    char *shape = shape_of(&result->spec, workload, NULL);
     size_t workload_place = heaps->n, i = 0;
     while (i < heaps->n && strcmp(heaps->items[i].shape, shape) != 0) {
         if (workload_place == heaps->n && heaps->items[i].workload == workload)
@@ -69,6 +72,23 @@ static void add_to_heap(heaps_t *heaps, const case_result_t *result) {
     heap_t *heap = &heaps->items[i];
     mem_grow(&heap->cases, heap->n, &heap->capacity, sizeof *heap->cases);
     heap->cases[heap->n++] = result;
+}
+
+/* Of data that are not what the workload is named after, every chart says so. */
+static bool any_synthetic(const case_result_t *const *cases, size_t n) {
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++) {
+        char *dataset = result_string(cases[i], "dataset");
+        any = dataset != NULL && strcmp(dataset, "synthetic") == 0;
+        free(dataset);
+    }
+    return any;
+}
+
+static void name_synthetic(char **shape) {
+    char *plain = *shape;
+    *shape = mem_format("%s, dataset=synthetic", plain);
+    free(plain);
 }
 
 /* Workloads in the run's order; within one the largest heap first, the first of equals. */
@@ -96,11 +116,21 @@ static void group_by_shape(plot_source_t *source) {
                               .workload = heap->workload,
                               .shape = heap->shape,
                               .study_csv = source->study_csv};
+        data->synthetic = any_synthetic(heap->cases, heap->n);
+        if (data->synthetic)
+            name_synthetic(&data->shape);
         plot_series_group(data, heap->cases, heap->n);
         plot_best_find(data);
         free(heap->cases);
     }
     free(heaps.items);
+}
+
+char *plot_shape_without(const plot_data_t *data, const char *param) {
+    char *shape = shape_of(&data->series[0].cases[0]->spec, data->workload, param);
+    if (data->synthetic)
+        name_synthetic(&shape);
+    return shape;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ typedef struct series {
     char *variant;    /* "03_vectorized" */
     bool standard;    /* every technique at its default */
     bool algorithmic; /* another algorithm with the same result: shown, but never the fastest */
+    bool rougher;     /* larger errors are allowed to it: likewise */
     int style;        /* line type in plots/style.gp: a contender has the same one in every chart */
     const case_result_t **cases; /* ascending size; borrowed from the run */
     size_t n_cases, capacity;
@@ -32,7 +33,8 @@ typedef struct best {
 typedef struct plot_data {
     const run_record_t *run; /* with all of its cases */
     const workload_t *workload;
-    char *shape; /* "mlp_infer, layers 4-5-1, f32" */
+    char *shape;    /* "mlp_infer, layers 4-5-1, f32" */
+    bool synthetic; /* made-up images in place of the data set's; the shape says so, too */
     bool study_csv;
     series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU, others;
                         then by line type and key */
@@ -61,6 +63,9 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
                                error_t *err);
 void plot_source_free(plot_source_t *source);
 
+/* The shape's text without one of its parameters; the caller frees it. */
+char *plot_shape_without(const plot_data_t *data, const char *param);
+
 /* The case's size; 0 for a workload that has none. */
 int64_t size_of(const case_result_t *result);
 
@@ -69,6 +74,10 @@ const case_result_t *series_at(const series_t *series, int64_t size);
 /* Does any case of the series have a time for this phase? */
 bool series_has_phase(const series_t *series, const char *phase);
 
+/* What the series is compared by: the workload's own phase, else "host_to_host", or "total" where
+ * it lacks that. */
+const char *series_compared_by(const plot_data_t *data, const series_t *series);
+
 /* Is it a contender that a user added, neither ours nor PyTorch's? */
 bool series_is_other(const series_t *series);
 
@@ -76,9 +85,10 @@ bool series_is_other(const series_t *series);
  * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has
  * none with times. */
 const series_t *plot_usual_series(const plot_data_t *data, const char *label);
-/* The fastest of an engine by "host_to_host", as the report has it, or by "total": the fastest ok
- * case at each size. Where that is the same contender everywhere, it is that contender's series;
- * else a series mixed of several, which series_is_mixed() tells. NULL when none has the phase. */
+/* The fastest of an engine by "host_to_host" or the workload's own phase, as the report has it, or
+ * by "total": the fastest ok case at each size. Where that is the same contender everywhere, it is
+ * that contender's series; else a series mixed of several, which series_is_mixed() tells. NULL when
+ * none has the phase. */
 const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase);
 bool series_is_mixed(const series_t *series);
 

@@ -13,8 +13,8 @@
 /* Where a kernel was measured in a graph, that is the time that the limit is compared with. A
  * training on a GPU is timed by its events, too. */
 static const char *compute_phase(const series_t *series) {
-    static const char *const PREFERRED[] = {"kernel_graph", "train_device", "train", "kernel",
-                                            "forward"};
+    static const char *const PREFERRED[] = {"kernel_graph", "step_device", "train_device",
+                                            "train",        "kernel",      "forward"};
     for (size_t i = 0; i < sizeof PREFERRED / sizeof *PREFERRED; i++)
         if (series_has_phase(series, PREFERRED[i]))
             return PREFERRED[i];
@@ -101,7 +101,7 @@ char *chart_ladder(const plot_data_t *data, drawing_t *drawing) {
  */
 
 static const char *panel_phase(const plot_data_t *data) {
-    return has_training_bounds(data) ? "train_device" : "kernel_graph";
+    return has_training_bounds(data) ? training_bounds_phase(data) : "kernel_graph";
 }
 
 static bool is_rung(const plot_data_t *data, size_t s) {
@@ -118,6 +118,12 @@ static bool any_rung_at(const plot_data_t *data, int64_t size) {
     return false;
 }
 
+/* Is a panel's phase all epochs of a training, and not one step of it? */
+static bool has_epochs(const plot_data_t *data) {
+    return has_training_bounds(data) &&
+           case_param(series_any_at(data, data->sizes[0]), "epochs") != NULL;
+}
+
 /* "1.49 ms, 87 %" of the limit; of a training "1.49 ms, 7.45 µs": also an epoch's share, where it
  * goes through epochs at all. */
 static char *bar_text(const plot_data_t *data, const series_t *series, const case_result_t *result,
@@ -125,7 +131,11 @@ static char *bar_text(const plot_data_t *data, const series_t *series, const cas
     char time[UNITS_TEXT], part[UNITS_TEXT];
     double median = result_median(result, panel_phase(data));
     units_time(time, median);
-    if (has_training_bounds(data) && !series->algorithmic) {
+    if (has_training_bounds(data) && !has_epochs(data))
+        return isfinite(result->limit.frac)
+                   ? mem_format("%s, %s", time, units_percent(part, result->limit.frac))
+                   : mem_text(time);
+    if (has_epochs(data) && !series->algorithmic) {
         double epochs = (double)case_param_int(&result->spec, "epochs", 1);
         return mem_format("%s, %s", time, units_time(part, median / epochs));
     }
@@ -160,8 +170,9 @@ static void write_size(ladder_panels_t *panels, int64_t size) {
     char text[UNITS_TEXT];
     text_list_t bounds = {0};
     double limit_ns = panels->with_bounds ? NAN : limit_at(data, "cuda", size, &bounds);
-    char *title = mem_format("%s %s%s%s", data->workload->size_param, chart_size_text(text, size),
-                             bounds.n > 0 ? ", limit: " : "", bounds.n > 0 ? bounds.items[0] : "");
+    char *title =
+        mem_format("%s %s%s%s", data->workload->size_param, chart_size_in(text, data, size),
+                   bounds.n > 0 ? ", limit: " : "", bounds.n > 0 ? bounds.items[0] : "");
     bar_panel_t *panel = bars_panel(&panels->bars, title, limit_ns);
     size_t row = 0;
     for (size_t s = 0; panel != NULL && s < data->n_series; s++) {
@@ -197,21 +208,37 @@ static void write_labels(ladder_panels_t *panels) {
     bars->n_rows = (size_t)row;
 }
 
-/* Of an inference, and of a training. */
-static const int64_t PANEL_SIZES[] = {1,    64,    1 << 12, 1 << 20, 1 << 22, 1 << 24,
-                                      5000, 50000, 500000,  5000000, 50000000};
+/* Sizes that have a panel, by the parameter. */
+static const struct panel_sizes {
+    const char *param;
+    int64_t sizes[MAX_PANELS];
+} PANEL_SIZES[] = {
+    {"batch", {1, 64, 1 << 12, 1 << 20, 1 << 22, 1 << 24}},
+    {"points", {5000, 50000, 500000, 5000000, 50000000}},
+    {"hidden", {128, 256, 512, 1024, 2048, 4096, 8192}},
+};
 
 static void write_sizes(ladder_panels_t *panels) {
     const plot_data_t *data = panels->data;
-    for (size_t i = 0; i < sizeof PANEL_SIZES / sizeof *PANEL_SIZES; i++)
-        if (any_rung_at(data, PANEL_SIZES[i]))
-            write_size(panels, PANEL_SIZES[i]);
+    const struct panel_sizes *of = PANEL_SIZES, *end = of + sizeof PANEL_SIZES / sizeof *of;
+    while (of < end && strcmp(of->param, data->workload->size_param) != 0)
+        of++;
+    for (size_t i = 0; of < end && i < MAX_PANELS; i++)
+        if (of->sizes[i] > 0 && any_rung_at(data, of->sizes[i]))
+            write_size(panels, of->sizes[i]);
     if (panels->bars.n_panels > 0)
         return;
     size_t last = data->n_sizes; /* an odd set of sizes: its last one stands for all */
     while (!any_rung_at(data, data->sizes[last - 1]))
         last--;
     write_size(panels, data->sizes[last - 1]);
+}
+
+static const char *dashed_lines(const plot_data_t *data) {
+    if (!has_training_bounds(data))
+        return "the least that the hardware allows; %: how much of it is reached";
+    return has_epochs(data) ? "the limits in the rows below, from rates measured in this run"
+                            : "the limits below, from rates of this run";
 }
 
 char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
@@ -225,12 +252,14 @@ char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
     if (panels.n_rungs == 0)
         return mem_format("no CUDA rung has a time for %s", panel_phase(data));
     drawing_init(drawing, "bars");
-    drawing->title = mem_text("The CUDA ladder at some sizes, and the limit");
+    bool steps = has_training_bounds(data) && !has_epochs(data);
+    drawing->title =
+        mem_text(steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of "
+                         "the L2 where it holds W"
+                       : "The CUDA ladder at some sizes, and the limit");
     drawing->note = mem_format(
         "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
-        panel_phase(data), panels.with_bounds ? ", and an epoch's share" : "",
-        panels.with_bounds ? "the limits in the rows below, from rates measured in this run"
-                           : "the least that the hardware allows; %: how much of it is reached");
+        panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
     write_labels(&panels);
     write_sizes(&panels);
     bars_write(&panels.bars, COLUMNS, LEFT);

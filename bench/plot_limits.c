@@ -3,6 +3,7 @@
 #include "ground/memory.h"
 #include "ground/units.h"
 #include "workloads/linreg_train_data.h"
+#include "workloads/mnist_train_data.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,18 +18,29 @@ enum {
 };
 
 const char *training_bound_name(training_bound_t bound) {
-    static const char *const NAMES[] = {[BOUND_DRAM] = "every epoch from DRAM",
-                                        [BOUND_L2] = "every epoch from the L2",
-                                        [BOUND_BARRIER] = "a grid barrier an epoch",
-                                        [BOUND_ONCE] = "read once from DRAM"};
+    static const char *const NAMES[] = {
+        [BOUND_DRAM] = "every epoch from DRAM",      [BOUND_L2] = "every epoch from the L2",
+        [BOUND_BARRIER] = "a grid barrier an epoch", [BOUND_ONCE] = "read once from DRAM",
+        [BOUND_WEIGHTS] = "3·W a step, in DRAM",     [BOUND_KEPT] = "3·W, less what the L2 keeps"};
     return NAMES[bound];
 }
 
 /* ---- bounds ------------------------------------------------------------------------------------
  */
 
+static bool is_of(const char *workload, const char *name) {
+    return strcmp(workload, name) == 0;
+}
+
+const char *training_bounds_phase(const plot_data_t *data) {
+    const char *name = data->workload->name;
+    return is_of(name, "linreg_train")  ? "train_device"
+           : is_of(name, "mnist_train") ? "step_device"
+                                        : NULL;
+}
+
 bool has_training_bounds(const plot_data_t *data) {
-    return strcmp(data->workload->name, "linreg_train") == 0;
+    return training_bounds_phase(data) != NULL;
 }
 
 static int64_t points_of(const case_t *spec) {
@@ -43,8 +55,39 @@ static double bytes_of(const case_t *spec) {
     return BYTES_A_POINT * (double)points_of(spec);
 }
 
+/* Of one step. */
+typedef struct traffic {
+    double weights_bytes, bytes; /* all weights; what is moved of them */
+    double kept_bytes;           /* of the weights, in the L2 */
+} traffic_t;
+
+static traffic_t traffic_of(const case_t *spec, const device_rates_t *rates) {
+    const workload_cost_t cost = workload_find(spec->workload)->cost(spec);
+    const size_t steps = mnist_sample_steps((size_t)case_param_int(spec, "steps", 1));
+    return (traffic_t){.weights_bytes = cost.working_set_bytes,
+                       .bytes = cost.bytes / (double)steps,
+                       .kept_bytes = fmin(cost.working_set_bytes, rates->l2_bytes)};
+}
+
+/* A step's three passes meet what the pass before left in the L2, and miss the rest. What hits has
+ * to come through the L2 all the same. */
+static double weights_bound_ns(training_bound_t bound, const case_t *spec,
+                               const device_rates_t *rates) {
+    const traffic_t traffic = traffic_of(spec, rates);
+    const double dram_ns = traffic.bytes / rates->dram_bytes_per_s * 1e9;
+    const double l2_ns = traffic.bytes / rates->l2_bytes_per_s * 1e9;
+    if (bound == BOUND_WEIGHTS)
+        return dram_ns;
+    if (!isfinite(dram_ns) || !isfinite(l2_ns) || !isfinite(rates->l2_bytes))
+        return NAN;
+    return fmax(dram_ns * (1 - traffic.kept_bytes / traffic.weights_bytes), l2_ns);
+}
+
 double training_bound_ns(training_bound_t bound, const case_t *any_case,
                          const device_rates_t *rates) {
+    bool of_weights = bound == BOUND_WEIGHTS || bound == BOUND_KEPT;
+    if (!is_of(any_case->workload, of_weights ? "mnist_train" : "linreg_train"))
+        return NAN;
     double bytes = bytes_of(any_case), epochs = (double)epochs_of(any_case);
     switch (bound) {
     case BOUND_DRAM:
@@ -55,6 +98,9 @@ double training_bound_ns(training_bound_t bound, const case_t *any_case,
         return bytes > ONE_CLUSTER_BYTES ? epochs * rates->barrier_ns : NAN;
     case BOUND_ONCE:
         return bytes / rates->dram_bytes_per_s * 1e9;
+    case BOUND_WEIGHTS:
+    case BOUND_KEPT:
+        return weights_bound_ns(bound, any_case, rates);
     case N_TRAINING_BOUNDS:
         break;
     }
@@ -73,6 +119,24 @@ static char *grouped(int64_t number) {
     return mem_text_n(text, at);
 }
 
+/* "3 × 281 MB / 4.24 TB/s = 199 µs"; of BOUND_KEPT what is the more: the rest in DRAM, or all of it
+ * through the L2. */
+static char *weights_arithmetic(training_bound_t bound, const case_t *spec,
+                                const device_rates_t *rates) {
+    char time[UNITS_TEXT], weights[UNITS_TEXT], kept[UNITS_TEXT], rate[UNITS_TEXT];
+    const traffic_t traffic = traffic_of(spec, rates);
+    const double ns = weights_bound_ns(bound, spec, rates);
+    const bool through_l2 =
+        bound == BOUND_KEPT && ns <= traffic.bytes / rates->l2_bytes_per_s * 1e9;
+    units_time(time, ns);
+    units_bytes(weights, traffic.weights_bytes);
+    units_bytes(kept, traffic.kept_bytes);
+    units_rate(rate, through_l2 ? rates->l2_bytes_per_s : rates->dram_bytes_per_s);
+    if (bound == BOUND_WEIGHTS || through_l2)
+        return mem_format("3 × %s / %s = %s", weights, rate, time);
+    return mem_format("3 × (%s − %s) / %s = %s", weights, kept, rate, time);
+}
+
 char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
                                 const device_rates_t *rates) {
     char time[UNITS_TEXT], bytes[UNITS_TEXT], rate[UNITS_TEXT];
@@ -80,6 +144,8 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
     double rate_bytes_per_s = bound == BOUND_L2 ? rates->l2_bytes_per_s : rates->dram_bytes_per_s;
     if (!isfinite(ns))
         return NULL;
+    if (bound == BOUND_WEIGHTS || bound == BOUND_KEPT)
+        return weights_arithmetic(bound, any_case, rates);
     units_time(time, ns);
     if (bound == BOUND_BARRIER)
         return mem_format("%" PRId64 " epochs × %s = %s", epochs_of(any_case),
@@ -136,11 +202,12 @@ static char *worked_example(const plot_data_t *data, const device_rates_t *rates
         }
     }
     text_list_t parts = {0};
-    for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
+    for (int b = 0; b < N_TRAINING_BOUNDS && spec != NULL; b++) {
         char *arithmetic = training_bound_arithmetic(b, spec, rates);
         if (arithmetic != NULL)
             text_list_add_format(&parts, "\nlimit at %s %s, %s: %s", data->workload->size_param,
-                                 chart_size_text(text, size), training_bound_name(b), arithmetic);
+                                 chart_size_in(text, data, size), training_bound_name(b),
+                                 arithmetic);
         free(arithmetic);
     }
     char *example = text_list_join(&parts, "");

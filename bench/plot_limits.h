@@ -1,5 +1,6 @@
-/* What bounds a training that goes through all of its data in every epoch: the chart's own
- * arithmetic, from rates that the run measured. Four bounds, each of another way to do it. */
+/* What bounds a training: the chart's own arithmetic, from rates that the run measured. Of one that
+ * goes through all of its data in every epoch (linreg_train) four bounds, each of another way to do
+ * it; of one whose weights are what each step moves (mnist_train) two. */
 #ifndef BENCH_PLOT_LIMITS_H
 #define BENCH_PLOT_LIMITS_H
 
@@ -11,6 +12,8 @@ typedef enum training_bound {
     BOUND_L2,      /* … from the L2, where they fit */
     BOUND_BARRIER, /* keeps them on the chip of several blocks, which meet once an epoch */
     BOUND_ONCE,    /* reads them once from DRAM */
+    BOUND_WEIGHTS, /* a step reads all weights forward and backward and writes them, in DRAM … */
+    BOUND_KEPT,    /* … but for those that the L2 keeps from step to step */
     N_TRAINING_BOUNDS
 } training_bound_t;
 
@@ -19,6 +22,8 @@ const char *training_bound_name(training_bound_t bound);
 
 /* Is it a workload that these bounds are about? */
 bool has_training_bounds(const plot_data_t *data);
+/* The phase that they bound: the training, or a step of it; NULL for another workload. */
+const char *training_bounds_phase(const plot_data_t *data);
 /* NaN where it does not apply, or a rate was not measured. `any_case` is of the size that is asked
  * about. */
 double training_bound_ns(training_bound_t bound, const case_t *any_case,

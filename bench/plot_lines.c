@@ -39,10 +39,12 @@ static char *title_of(const line_t *line) {
     return title;
 }
 
-static void write_line(const line_t *line, range_t *range_ns, drawing_t *drawing) {
+static void write_line(const line_t *line, range_t *range_ns, legend_t *legend,
+                       drawing_t *drawing) {
     char *title = title_of(line);
     fputs("size", drawing->table);
     drawing_text(drawing, title);
+    legend_take(legend, title);
     free(title);
     fputs(" low high throttled status\n", drawing->table);
     for (size_t i = 0; i < line->series->n_cases; i++) {
@@ -74,9 +76,10 @@ void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *titl
 }
 
 static void write_limit(const limit_line_t *limit, const plot_data_t *data, range_t *range_ns,
-                        drawing_t *drawing) {
+                        legend_t *legend, drawing_t *drawing) {
     fputs("size", drawing->table);
     drawing_text(drawing, limit->title);
+    legend_take(legend, limit->title);
     fputc('\n', drawing->table);
     for (size_t i = 0; i < data->n_sizes; i++) {
         fprintf(drawing->table, "%" PRId64, data->sizes[i]);
@@ -85,19 +88,6 @@ static void write_limit(const limit_line_t *limit, const plot_data_t *data, rang
         range_take(range_ns, limit->ns[i]);
     }
     fputs("\n\n", drawing->table);
-}
-
-/* gnuplot falls back to one column where two do not fit, without room for it. */
-static size_t legend_columns(const lines_t *lines) {
-    enum { LONGEST_OF_TWO = 56 };
-    for (size_t i = 0; i < lines->n; i++) {
-        char *title = title_of(&lines->items[i]);
-        size_t length = strlen(title);
-        free(title);
-        if (length > LONGEST_OF_TWO)
-            return 1;
-    }
-    return 2;
 }
 
 static void write_styles(const lines_t *lines, const char *name, weight_t weight,
@@ -131,18 +121,19 @@ static size_t line_breaks(const char *text) {
 void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawing) {
     int styles[MAX_LINES + MAX_LIMITS];
     range_t range_ns = RANGE_INIT;
+    legend_t legend = {0};
     size_t n = lines->n;
     fputs("# a block a line: medians in µs, 95 % interval of the median\n", drawing->table);
     for (size_t i = 0; i < n; i++) {
         styles[i] = lines->items[i].series->style;
-        write_line(&lines->items[i], &range_ns, drawing);
+        write_line(&lines->items[i], &range_ns, &legend, drawing);
     }
     /* At small sizes the limit is nothing that a clock could show: a decade below the fastest is
      * enough of it. */
     double lowest_ns = range_ns.low / 10;
     for (size_t i = 0; i < lines->n_limits; i++) {
         styles[n++] = lines->limits[i].style;
-        write_limit(&lines->limits[i], data, &range_ns, drawing);
+        write_limit(&lines->limits[i], data, &range_ns, &legend, drawing);
     }
     range_ns.low = fmax(range_ns.low, lowest_ns);
     drawing_integers(drawing, "styles", styles, n);
@@ -151,12 +142,8 @@ void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawi
     write_weights(lines, drawing);
     size_t n_ticks = chart_size_axis(drawing, data);
     chart_time_axis(drawing, &range_ns);
-    enum { LEGEND_ROW_HEIGHT = 20 };
-    size_t columns = legend_columns(lines);
-    int legend_height = (int)((n + columns - 1) / columns) * LEGEND_ROW_HEIGHT;
-    drawing_number(drawing, "legend_columns", (double)columns);
     drawing_number(drawing, "note_lines", 1 + (double)line_breaks(drawing->note));
-    drawing_number(drawing, "legend_height", legend_height);
+    int legend_height = chart_legend(drawing, &legend, n_ticks);
     chart_size(drawing, n_ticks, CHART_HEIGHT + legend_height);
 }
 

@@ -223,8 +223,21 @@ static void write_losses(const losses_t *losses, drawing_t *drawing) {
     drawing_number(drawing, "n_lines", (double)losses->n);
 }
 
+static legend_t legend_of(const losses_t *losses) {
+    legend_t legend = {0};
+    for (size_t i = 0; i < losses->n; i++) {
+        char *title = title_of(&losses->items[i], losses);
+        legend_take(&legend, title);
+        free(title);
+    }
+    legend_take(&legend, "one roundoff of float32, 2⁻²⁴"); /* plots/loss.gp draws it */
+    return legend;
+}
+
 char *chart_loss(const plot_data_t *data, drawing_t *drawing) {
-    enum { LEGEND_COLUMNS = 2, LEGEND_ROW_HEIGHT = 16, PANELS_HEIGHT = 660 };
+    enum { PANELS_HEIGHT = 660 };
+    if (case_param(&data->series[0].cases[0]->spec, "seed") != NULL)
+        return chart_loss_of_seeds(data, drawing);
     int64_t size = size_to_show(data);
     if (size == 0)
         return mem_text("no case keeps its loss over the training");
@@ -243,11 +256,8 @@ char *chart_loss(const plot_data_t *data, drawing_t *drawing) {
         is_oracle(losses.reference) ? ", in float64" : "; no float64 oracle at this size");
     drawing_number(drawing, "in_epochs", strcmp(counted, "epochs") == 0);
     write_losses(&losses, drawing);
-    int legend_height =
-        (int)((losses.n + 1 + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS) * LEGEND_ROW_HEIGHT;
-    drawing_number(drawing, "legend_columns", LEGEND_COLUMNS);
-    drawing_number(drawing, "legend_height", legend_height);
-    chart_size(drawing, 0, PANELS_HEIGHT + legend_height);
+    legend_t legend = legend_of(&losses);
+    chart_size(drawing, 0, PANELS_HEIGHT + chart_legend(drawing, &legend, 0));
     free_losses(&losses);
     return NULL;
 }

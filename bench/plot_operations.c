@@ -255,6 +255,8 @@ static void write_panels(panel_t *panels, size_t n, drawing_t *drawing) {
 }
 
 char *chart_operations(const plot_data_t *data, drawing_t *drawing) {
+    if (case_param(&data->series[0].cases[0]->spec, "steps") != NULL)
+        return chart_stages(data, drawing);
     int64_t size = size_to_show(data);
     if (size == 0)
         return mem_text("no case has its operations timed one by one");

@@ -13,7 +13,11 @@
 
 /* The phase asked for; without one, what the case is compared by, else what it computes. */
 static const phase_t *phase_to_show(const case_result_t *result, const char *name) {
-    const phase_t *phase = result_phase(result, name != NULL ? name : "host_to_host");
+    const char *name_of_workload = result->spec.workload;
+    const workload_t *workload = name_of_workload != NULL ? workload_find(name_of_workload) : NULL;
+    const char *own = workload != NULL ? workload->compared_by : NULL;
+    const char *usual = own != NULL && result_phase(result, own) != NULL ? own : "host_to_host";
+    const phase_t *phase = result_phase(result, name != NULL ? name : usual);
     if (phase == NULL && name == NULL)
         phase = result_compute_phase(result);
     if (phase == NULL && name == NULL)

@@ -91,6 +91,7 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
     }
     series_t *series = &data->series[i];
     series->algorithmic = series->algorithmic || is_algorithmic(result);
+    series->rougher = series->rougher || is_rougher(&result->spec);
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
     series->cases[series->n_cases++] = result;
     text_list_free(&changed);
@@ -192,6 +193,13 @@ size_t series_times(const series_t *series, const char *phase) {
 
 bool series_has_phase(const series_t *series, const char *phase) {
     return series_times(series, phase) > 0;
+}
+
+const char *series_compared_by(const plot_data_t *data, const series_t *series) {
+    const char *own = data->workload->compared_by;
+    if (own != NULL && series_has_phase(series, own))
+        return own;
+    return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";
 }
 
 static bool series_has_times(const series_t *series) {

@@ -57,11 +57,12 @@ static void add_side(race_t *race, const series_t *series) {
 /* PyTorch on the GPU is what CUDA is compared with; on the CPU only where no GPU was. */
 static const series_t *pytorch_of(const plot_data_t *data, const char **phase) {
     static const char *const LABELS[] = {"pytorch-cuda", "pytorch-cpu"};
-    static const char *const PHASES[] = {"host_to_host", "total"};
+    const char *const phases[] = {data->workload->compared_by, "host_to_host", "total"};
     for (size_t l = 0; l < 2; l++)
-        for (size_t p = 0; p < 2; p++) {
-            const series_t *series = plot_fastest_series(data, LABELS[l], PHASES[p]);
-            *phase = PHASES[p];
+        for (size_t p = 0; p < 3; p++) {
+            const series_t *series =
+                phases[p] != NULL ? plot_fastest_series(data, LABELS[l], phases[p]) : NULL;
+            *phase = phases[p];
             if (series != NULL)
                 return series;
         }

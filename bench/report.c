@@ -18,6 +18,7 @@ static const struct workload_pages {
 } WORKLOADS[] = {
     {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
     {"linreg_train", training_findings, training_tables},
+    {"mnist_train", training_findings, training_tables},
 };
 
 static const struct workload_pages *pages_of(const char *workload) {

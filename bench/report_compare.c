@@ -155,7 +155,7 @@ const case_result_t *family_fastest(const family_t *family, int64_t size, party_
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (size_of_case(family, &result->spec) != size || !family_has(family, result, party) ||
-            result_is_algorithmic(result))
+            result_is_algorithmic(result) || is_rougher(&result->spec))
             continue;
         const phase_t *timed = timed_phase(result, phase);
         if (timed != NULL && timed->summary.median < least_ns) {
@@ -197,6 +197,10 @@ static bool has_any(const family_t *family, party_t party) {
 
 /* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
 static const char *headline_phase(const family_t *family) {
+    const workload_t *workload = workload_find(family->workload);
+    const char *own = workload != NULL ? workload->compared_by : NULL;
+    if (own != NULL)
+        return own;
     bool ours = has_phase(family, PARTY_OURS, "host_to_host") || !has_any(family, PARTY_OURS);
     bool theirs =
         has_phase(family, PARTY_PYTORCH, "host_to_host") || !has_any(family, PARTY_PYTORCH);

@@ -67,7 +67,8 @@ typedef struct family {
     const char *size_param; /* "batch" */
     int64_t told_size;      /* what findings tell between the smallest and the largest size */
     char *key;              /* "4-5-1, f32" */
-    const char *phase;      /* what they are compared by: "host_to_host", or "total" without it */
+    const char *phase;      /* what they are compared by: the workload's own phase, else
+                               "host_to_host", or "total" without it */
     size_row_t *rows;       /* ascending */
     size_t n_rows;
 } family_t;
@@ -88,7 +89,8 @@ bool family_has(const family_t *family, const case_result_t *result, party_t par
 /* The case's value of the family's size_param; -1 when it has none. */
 int64_t size_of_case(const family_t *family, const case_t *spec);
 /* The party's ok case at `size` with the least median of `phase`; NULL when there is none. Another
- * algorithm (result_is_algorithmic()) is not among those to choose from. */
+ * algorithm (result_is_algorithmic()), or a lower precision (is_rougher()), is not among those to
+ * choose from. */
 const case_result_t *family_fastest(const family_t *family, int64_t size, party_t party,
                                     const char *phase);
 

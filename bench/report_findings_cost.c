@@ -1,5 +1,6 @@
 /* Findings on what the time is spent on: how far the computation is from the limit, how much lies
  * outside it, and what is paid once. */
+#include "contender_name.h"
 #include "report_page.h"
 
 #include "ground/memory.h"
@@ -25,7 +26,7 @@ static const case_result_t *nearest_to_limit(const family_t *family, int64_t siz
         const case_result_t *result = &family->run->cases[i];
         if (result->status == CASE_OK && isfinite(result->limit.frac) &&
             size_of_case(family, &result->spec) == size && family_has(family, result, party) &&
-            !result_is_algorithmic(result) &&
+            !result_is_algorithmic(result) && !is_rougher(&result->spec) &&
             (nearest == NULL || result->limit.frac > nearest->limit.frac))
             nearest = result;
     }

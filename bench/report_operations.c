@@ -1,5 +1,6 @@
 /* Trainings of one step that are timed operation by operation. */
 #include "report_training.h"
+#include "step_parts.h"
 
 #include "ground/memory.h"
 #include "ground/units.h"
@@ -8,34 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an epoch consists of. `fused` is all of them in one go, and no part of their sum. */
-static const char *const OPERATIONS[] = {"forward", "loss", "backward", "update"};
-static const char FUSED[] = "fused";
-enum { N_OPERATIONS = sizeof OPERATIONS / sizeof *OPERATIONS };
-
 static bool is_of(const training_pair_t *pair, const case_result_t *result) {
     return family_shares_work(pair->either, &result->spec);
-}
-
-/* Of the medians; NaN where nothing was timed. */
-static double sum_ns(const case_result_t *result) {
-    double sum = NAN;
-    for (size_t k = 0; k < N_OPERATIONS; k++) {
-        double ns = result_median(result, OPERATIONS[k]);
-        if (isfinite(ns))
-            sum = isfinite(sum) ? sum + ns : ns;
-    }
-    return sum;
-}
-
-static bool is_timed(const case_result_t *result) {
-    return isfinite(sum_ns(result)) || isfinite(result_median(result, FUSED));
 }
 
 bool has_operations(const training_pair_t *pair) {
     const run_record_t *run = pair->either->run;
     for (size_t i = 0; i < run->n_cases; i++)
-        if (is_of(pair, &run->cases[i]) && is_timed(&run->cases[i]))
+        if (is_of(pair, &run->cases[i]) && has_step_parts(&run->cases[i]))
             return true;
     return false;
 }
@@ -60,19 +41,19 @@ static const case_result_t *least(const family_t *family, party_t party,
 }
 
 static double fused_ns(const case_result_t *result) {
-    return result_median(result, FUSED);
+    return step_part_ns(result, PART_FUSED);
 }
 
 static char *in_words(const case_result_t *result) {
     char text[UNITS_TEXT];
     text_list_t parts = {0};
-    for (size_t k = 0; k < N_OPERATIONS; k++) {
-        double ns = result_median(result, OPERATIONS[k]);
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++) {
+        double ns = step_part_ns(result, part);
         if (isfinite(ns))
-            text_list_add_format(&parts, "%s %s", OPERATIONS[k], units_time(text, ns));
+            text_list_add_format(&parts, "%s %s", step_part_name(part), units_time(text, ns));
     }
     if (parts.n > 1)
-        text_list_add_format(&parts, "in sum %s", units_time(text, sum_ns(result)));
+        text_list_add_format(&parts, "in sum %s", units_time(text, step_parts_sum_ns(result)));
     if (isfinite(fused_ns(result)))
         text_list_add_format(&parts, "fused %s", units_time(text, fused_ns(result)));
     char *words = text_list_join(&parts, ", ");
@@ -92,14 +73,14 @@ static void print_operations(FILE *out, const case_result_t *result, const char 
 
 /* Of ours, two rungs; of PyTorch every mode, since each takes an epoch apart in its own way. */
 static void print_contenders(const page_t *page, const family_t *family) {
-    const case_result_t *apart = least(family, PARTY_OURS, sum_ns);
+    const case_result_t *apart = least(family, PARTY_OURS, step_parts_sum_ns);
     const case_result_t *whole = least(family, PARTY_OURS, fused_ns);
     size_t n = 0;
     print_operations(page->out, apart, family->side->name, &n);
     print_operations(page->out, whole != apart ? whole : NULL, family->side->name, &n);
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        if (is_told(family, PARTY_PYTORCH, result) && is_timed(result))
+        if (is_told(family, PARTY_PYTORCH, result) && has_step_parts(result))
             print_operations(page->out, result, "PyTorch", &n);
     }
 }
@@ -107,7 +88,7 @@ static void print_contenders(const page_t *page, const family_t *family) {
 static bool is_any_told(const family_t *family) {
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
-        if (is_timed(result) &&
+        if (has_step_parts(result) &&
             (is_told(family, PARTY_OURS, result) || is_told(family, PARTY_PYTORCH, result)))
             return true;
     }
@@ -130,6 +111,26 @@ void finding_operations(const page_t *page, const training_pair_t *pair) {
     fputs(".\n", page->out);
 }
 
+/* Who has no gathering of its own leaves no column for it. */
+static bool has_part(const training_pair_t *pair, step_part_t part) {
+    const run_record_t *run = pair->either->run;
+    for (size_t i = 0; i < run->n_cases && part == PART_GATHER; i++)
+        if (is_of(pair, &run->cases[i]) && isfinite(step_part_ns(&run->cases[i], part)))
+            return true;
+    return part != PART_GATHER;
+}
+
+static void add_ns(table_t *table, const case_result_t *result, double ns) {
+    char text[UNITS_TEXT];
+    if (!result_has_times(result))
+        table_add(table, case_status_name(result->status));
+    else if (!isfinite(ns))
+        table_add(table, "–");
+    else
+        table_add_format(table, "%s%s", units_time(text, ns),
+                         result->status == CASE_THROTTLED ? " †" : "");
+}
+
 static void add_row(table_t *table, const training_pair_t *pair, const case_result_t *result) {
     char text[UNITS_TEXT], label[32];
     char *name = shown_name(result);
@@ -137,33 +138,43 @@ static void add_row(table_t *table, const training_pair_t *pair, const case_resu
     table_add_format(table, "%s %s%s", case_engine_label(&result->spec, label), name,
                      result_is_algorithmic(result) ? " *(algorithmic)*" : "");
     free(name);
-    for (size_t k = 0; k < N_OPERATIONS; k++)
-        add_time(table, result, OPERATIONS[k]);
-    table_add(table, isfinite(sum_ns(result)) ? units_time(text, sum_ns(result)) : "–");
-    add_time(table, result, FUSED);
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
+        if (has_part(pair, part))
+            add_ns(table, result, step_part_ns(result, part));
+    double sum_ns = step_parts_sum_ns(result);
+    table_add(table, isfinite(sum_ns) ? units_time(text, sum_ns) : "–");
+    add_ns(table, result, step_part_ns(result, PART_FUSED));
+}
+
+static void init_table(table_t *table, const training_pair_t *pair) {
+    char size[UNITS_TEXT];
+    const char *headings[4 + N_STEP_PARTS] = {size_heading(size, pair->either), "Contender"};
+    size_t n = 2;
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
+        if (has_part(pair, part))
+            headings[n++] = step_part_name(part);
+    headings[n++] = "sum";
+    headings[n++] = step_part_name(PART_FUSED);
+    table_init(table, headings, n);
+    for (size_t i = 0; i < n; i++)
+        table->align[i] = i == 1 ? ALIGN_LEFT : ALIGN_RIGHT;
 }
 
 void table_of_operations(const page_t *page, const training_pair_t *pair) {
-    char size[UNITS_TEXT];
     const family_t *family = pair->either;
-    const char *headings[4 + N_OPERATIONS] = {size_heading(size, family), "Contender"};
-    for (size_t k = 0; k < N_OPERATIONS; k++)
-        headings[2 + k] = OPERATIONS[k];
-    headings[2 + N_OPERATIONS] = "sum";
-    headings[3 + N_OPERATIONS] = FUSED;
     table_t table;
-    table_init(&table, headings, 4 + N_OPERATIONS);
-    table_set_align(&table, "rlrrrrrr");
+    init_table(&table, pair);
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (is_of(pair, result) && !is_not_applicable(result) &&
-            (!result_has_times(result) || is_timed(result)))
+            (!result_has_times(result) || has_step_parts(result)))
             add_row(&table, pair, result);
     }
     fputs(
         "Medians, each operation timed by itself: the device is idle before it, and its launches "
         "are inside. *sum* is of the medians of these operations. *fused*: all of them in one go, "
-        "timed in the same way.\n\n",
+        "timed in the same way.",
         page->out);
+    fprintf(page->out, "%s\n\n", pair->training->operations);
     page_table(page, &table);
 }

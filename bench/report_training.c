@@ -1,6 +1,8 @@
 #include "report_training.h"
+#include "contender_name.h"
 
 #include "ground/memory.h"
+#include "workloads/mnist_train_data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +12,14 @@ static const training_t TRAININGS[] = {
     {.workload = "linreg_train",
      .steps_param = "epochs",
      .step = "epoch",
+     .most_steps = INFINITY,
+     .timed = "of a whole training",
+     .least = "read the data once, and in each further step what does not fit on the chip; do the "
+              "arithmetic",
+     .operations = "",
+     .floor = finding_floor,
+     .outcome = finding_fit,
+     .outcome_table = table_of_fits,
      .gpu_task = "start values in host memory to fitted values in host memory; the points lie on "
                  "the device before the clock starts",
      .cpu_task = "the points lie in memory before the clock starts",
@@ -18,6 +28,26 @@ static const training_t TRAININGS[] = {
      .algorithm = "one pass over the points, then all epochs on five sums",
      .fitted = (const char *const[]){"w", "b", NULL},
      .quality = (const char *const[]){"test_loss", NULL}},
+    {.workload = "mnist_train",
+     .steps_param = "steps",
+     .step = "step",
+     .most_steps = MNIST_SAMPLE_STEPS,
+     .timed = "of one step",
+     .gpu_task =
+         "one step of it, by the host's clock: the first steps from the start weights, over "
+         "their number; images, weights and order lie on the device before the clock starts",
+     .cpu_task = "one step of it; images and weights lie in memory before the clock starts",
+     .least =
+         "read all weights forward, read them backward and write them, at the rate of DRAM, or "
+         "of the L2 where it holds all of them",
+     .operations =
+         " *forward* and *backward* are sums over the layers. Who has no column of its own "
+         "for the loss or the update does that in the backward pass.",
+     .algorithm = "other arithmetic",
+     .floor = finding_weights,
+     .floor_table = table_of_weights,
+     .outcome = finding_learning,
+     .outcome_table = table_of_learning},
 };
 
 const training_t *training_of(const char *workload) {
@@ -34,12 +64,29 @@ static bool is_on_gpu(const family_t *family) {
     return strcmp(family->side->device, "cuda") == 0;
 }
 
+/* "batch=32, seed=1, f16" as "batch=32, f16". */
+static char *key_without_seed(const char *key) {
+    text_list_t parts = text_split(key, ','), kept = {0};
+    for (size_t i = 0; i < parts.n; i++)
+        if (!text_starts(parts.items[i] + strspn(parts.items[i], " "), "seed="))
+            text_list_add(&kept, parts.items[i]);
+    char *text = text_list_join(&kept, ",");
+    text_list_free(&parts);
+    text_list_free(&kept);
+    return text;
+}
+
 /* The GPU's families come first, so a shape is met there before it is on the CPU. */
 static bool was_met(const family_list_t *families, size_t index) {
-    for (size_t i = 0; i < index; i++)
-        if (strcmp(families->items[i].key, families->items[index].key) == 0)
-            return true;
-    return false;
+    char *key = key_without_seed(families->items[index].key);
+    bool met = false;
+    for (size_t i = 0; i < index && !met; i++) {
+        char *other = key_without_seed(families->items[i].key);
+        met = strcmp(other, key) == 0;
+        free(other);
+    }
+    free(key);
+    return met;
 }
 
 void for_each_pair(const page_t *page, const family_list_t *families, pair_section_t *section) {
@@ -73,7 +120,9 @@ const char *training_phase(const case_result_t *result) {
 }
 
 double steps_of(const training_pair_t *pair, const case_result_t *result) {
-    return (double)case_param_int(&result->spec, pair->training->steps_param, 1);
+    const training_t *training = pair->training;
+    return fmin((double)case_param_int(&result->spec, training->steps_param, 1),
+                training->most_steps);
 }
 
 static int by_variant(const void *a, const void *b) {
@@ -91,7 +140,7 @@ const case_result_t **ladder_at(const family_t *family, int64_t size, size_t *n)
         const case_result_t *result = &run->cases[i];
         if (result->status == CASE_OK && size_of_case(family, &result->spec) == size &&
             family_has(family, result, PARTY_OURS) && !result_is_algorithmic(result) &&
-            isfinite(result_median(result, training_phase(result))))
+            !is_rougher(&result->spec) && isfinite(result_median(result, training_phase(result))))
             rungs[(*n)++] = result;
     }
     qsort(rungs, *n, sizeof *rungs, by_variant);
@@ -115,7 +164,7 @@ static bool is_timed(const family_t *family) {
 
 static void headline(const page_t *page, const training_pair_t *pair, const family_t *family) {
     const char *spans = "the total of all phases";
-    if (strcmp(family->phase, "host_to_host") == 0)
+    if (strcmp(family->phase, "total") != 0)
         spans = is_on_gpu(family) ? pair->training->gpu_task : pair->training->cpu_task;
     char *subject = mem_format("**A training %s** (%s), the fastest %s case against PyTorch's "
                                "fastest mode",
@@ -152,11 +201,11 @@ static void pair_findings(const page_t *page, const training_pair_t *pair) {
         finding_host(page, pair);
         finding_ladder(page, pair);
         finding_limit(page, pair->gpu, pair->gpu->told_size);
-        finding_floor(page, pair);
+        pair->training->floor(page, pair);
         finding_algorithm(page, pair);
     }
     if (!operations)
-        finding_fit(page, pair);
+        pair->training->outcome(page, pair);
     for (size_t i = 0; i < 2 && !operations; i++)
         if (is_timed(families[i]))
             finding_once(page, families[i]);
@@ -181,7 +230,9 @@ static void pair_tables(const page_t *page, const training_pair_t *pair) {
     table_by_size(page, pair);
     if (pair->gpu != NULL)
         table_of_ladder(page, pair);
-    table_of_fits(page, pair);
+    if (pair->training->floor_table != NULL && pair->gpu != NULL)
+        pair->training->floor_table(page, pair);
+    pair->training->outcome_table(page, pair);
 }
 
 void training_tables(const page_t *page, const family_list_t *families) {

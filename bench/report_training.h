@@ -5,29 +5,39 @@
 
 #include "report_page.h"
 
+typedef struct training_pair training_pair_t;
+typedef void pair_section_t(const page_t *page, const training_pair_t *pair);
+
 typedef struct training {
     const char *workload;
     int64_t told_size;               /* the size that findings tell, where it was run */
     const char *steps_param, *step;  /* "epochs", "epoch": times are shown by step */
+    double most_steps;               /* in one sample; INFINITY: all */
+    const char *timed;               /* "a whole training": what is compared */
     const char *gpu_task, *cpu_task; /* what a sample spans, for the reader */
-    const char *streamed;            /* what is read again in each step: "training points" */
-    double streamed_bytes;           /* of one of them */
-    const char *algorithm;           /* what an algorithmic rung does instead */
-    const char *const *fitted;       /* numbers of the results that are held against the oracle's */
-    const char *const *quality;      /* numbers of the results that are shown as they are */
+    const char *least;               /* what the device cannot do without, for the reader */
+    const char *operations;          /* what else is to be known of a step taken apart; or "" */
+    pair_section_t *floor;           /* what its memory allows */
+    pair_section_t *floor_table;     /* or NULL */
+    pair_section_t *outcome, *outcome_table; /* what the trainings ended at */
+    const char *streamed;       /* what is read again in each step: "training points" */
+    double streamed_bytes;      /* of one of them */
+    const char *algorithm;      /* what an algorithmic rung does instead */
+    const char *const *fitted;  /* numbers of the results that are held against the oracle's */
+    const char *const *quality; /* numbers of the results that are shown as they are */
 } training_t;
 
 /* NULL for a workload that is not described here. */
 const training_t *training_of(const char *workload);
 
 /* The cases of one shape on both kinds of device. */
-typedef struct training_pair {
+struct training_pair {
     const training_t *training;
     const family_t *gpu, *cpu; /* NULL: that device has none */
     const family_t *either;    /* gpu, else cpu */
-} training_pair_t;
+};
 
-typedef void pair_section_t(const page_t *page, const training_pair_t *pair);
+/* A shape that differs from one before it in nothing but the seed is no pair of its own. */
 void for_each_pair(const page_t *page, const family_list_t *families, pair_section_t *section);
 
 /* Of the family's rows the one that findings tell: its told_size, else the largest that both
@@ -51,6 +61,10 @@ const case_result_t **ladder_at(const family_t *family, int64_t size, size_t *n)
 pair_section_t finding_host, finding_ladder, finding_floor, finding_algorithm;
 /* report_training_fit.c */
 pair_section_t finding_fit, table_of_fits;
+/* report_learning.c: trainings of a network from several seeds. */
+pair_section_t finding_learning, table_of_learning;
+/* report_weights.c: what a step moves that reads and writes all weights. */
+pair_section_t finding_weights, table_of_weights;
 /* report_training_tables.c */
 pair_section_t table_by_size, table_of_ladder;
 

@@ -23,7 +23,7 @@ static void add_ratio(table_t *table, const duel_t *duel) {
  */
 
 /* With a GPU's family its rows know the CPU's times; a run without one has the CPU's alone. */
-static void rows_of_gpu(table_t *table, const family_t *family) {
+static void add_sizes(table_t *table, const family_t *family, bool gpu) {
     for (size_t i = 0; i < family->n_rows; i++) {
         const size_row_t *row = &family->rows[i];
         char text[UNITS_TEXT];
@@ -34,6 +34,8 @@ static void rows_of_gpu(table_t *table, const family_t *family) {
         add_name(table, row->fastest);
         add_ratio(table, &row->headline);
         add_ratio(table, &row->against_eager);
+        if (!gpu)
+            continue;
         add_time(table, row->host, family->phase);
         add_ratio(table, &row->against_host);
         add_time(table, row->host_pytorch, family->phase);
@@ -41,32 +43,20 @@ static void rows_of_gpu(table_t *table, const family_t *family) {
     }
 }
 
-static void rows_of_cpu(table_t *table, const family_t *family) {
-    for (size_t i = 0; i < family->n_rows; i++) {
-        const size_row_t *row = &family->rows[i];
-        char text[UNITS_TEXT];
-        table_add(table, size_text(text, family, row->size));
-        add_time(table, row->best, family->phase);
-        add_name(table, row->best);
-        add_time(table, row->fastest, family->phase);
-        add_name(table, row->fastest);
-        add_ratio(table, &row->headline);
-        add_ratio(table, &row->against_eager);
-    }
-}
-
-static void describe_sizes(const page_t *page, const family_t *family, bool gpu) {
+static void describe_sizes(const page_t *page, const training_pair_t *pair, bool gpu) {
+    const family_t *family = gpu ? pair->gpu : pair->cpu;
     fprintf(
         page->out,
-        "Medians of `%s` of a whole training. *vs best* and *vs eager* are PyTorch's median "
+        "Medians of `%s` %s. *vs best* and *vs eager* are PyTorch's median "
         "over ours%s, with a bootstrap 95 %% interval: above 1, %s is the faster; where the "
         "interval holds 1, no difference was found. † marks a throttled case, whose time is shown "
-        "and wins nothing.%s\n\n",
-        family->phase, gpu ? ", *vs C* is that of C on the CPU over ours" : "", family->side->name,
-        gpu ? " *Of the limit*: the least time in which this device can do the training (read "
-              "the data once, and in each further step what does not fit on the chip; do the "
-              "arithmetic), over the training's own time."
-            : "");
+        "and wins nothing.%s",
+        family->phase, pair->training->timed,
+        gpu ? ", *vs C* is that of C on the CPU over ours" : "", family->side->name,
+        gpu ? " *Of the limit*: the least time in which this device can do the training (" : "");
+    if (gpu)
+        fprintf(page->out, "%s), over the training's own time.", pair->training->least);
+    fputs("\n\n", page->out);
 }
 
 void table_by_size(const page_t *page, const training_pair_t *pair) {
@@ -83,12 +73,9 @@ void table_by_size(const page_t *page, const training_pair_t *pair) {
     table_init(&table, gpu ? both : cpu,
                gpu ? sizeof both / sizeof *both : sizeof cpu / sizeof *cpu);
     table_set_align(&table, gpu ? "rrlrlrrrrrr" : "rrlrlrr");
-    if (gpu)
-        rows_of_gpu(&table, family);
-    else
-        rows_of_cpu(&table, family);
+    add_sizes(&table, family, gpu);
     page_heading(page, 4, gpu ? "By size" : "By size, on the CPU");
-    describe_sizes(page, family, gpu);
+    describe_sizes(page, pair, gpu);
     print_spread(page, family);
     page_table(page, &table);
 }

@@ -172,10 +172,9 @@ static bool open_all(run_state_t *run, const group_t *group, contender_t *conten
 static void check_all(contender_t *contenders, size_t n, const group_t *group,
                       const reference_t *reference, bool after,
                       const volatile sig_atomic_t *interrupted) {
-    double tolerance = group->workload->tolerance(&group->cases[0]);
     for (size_t i = 0; i < n && !*interrupted; i++) {
         case_result_t *result = &contenders[i].result;
-        contender_check(&contenders[i], reference, tolerance,
+        contender_check(&contenders[i], reference, group->workload->tolerance(&result->spec),
                         after ? &result->after : &result->before);
     }
 }

@@ -21,6 +21,9 @@ step_of(x) = x / power(x) <= 1 ? power(x) : x / power(x) <= 2 ? 2 * power(x) : \
 # Texts stand on white, so that they can be read where the reference line passes.
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.4,0.2
 
+# A point is gone as soon as one of its columns that is looked at as a number is NaN.
+behind(low) = strcol(4) eq 'NaN' ? low : $4 > low ? $4 : low
+
 set multiplot
 unset key
 set yrange [n_rows - 0.4:-1.7]
@@ -63,7 +66,8 @@ do for [l = 0:n_lines - 1] {
             first = int(floor(log10(low) + 0.5))
             final = int(floor(log10(high)))
             do for [e = first:final:(final - first > 6 ? 3 : final - first > 3 ? 2 : 1)] {
-                set xtics add (decade(e) 10.0 ** e)
+                # At the right end it would run into the next panel's.
+                set xtics add ((e * log(10) - log(low)) / log(high / low) < 0.93 ? decade(e) : '' 10.0 ** e)
             }
             set xrange [0.9999 * low:high]
         } else {
@@ -79,7 +83,7 @@ do for [l = 0:n_lines - 1] {
                  linecolor rgb '#222222' notitle, \
              data index 1 using ($1 == p ? $3 : NaN):(-0.6):(0):($4 + 1.2) with vectors \
                  nohead linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \
-             data index p + 2 using ($4 > low ? $4 : low):1:(strcol(5)) with labels left \
+             data index p + 2 using (behind(low)):1:(strcol(5)) with labels left \
                  boxed offset 0.6,0 font small notitle, \
              data index 1 using ($1 == p ? low : NaN):(heading):(strcol(2)) with labels left \
                  offset 0.3,0 notitle

@@ -1,7 +1,7 @@
 # A line a contender against size, both axes logarithmic, with bands of the 95 % interval of each
 # median; hollow points are throttled; dashed: limits.
 # Numbers: n_lines, n_limits, styles; thin, thick, dashed (line types to be drawn so); the size axis
-# of chart_size_axis(); y_low, y_high (decades); legend_columns, legend_height; note_lines.
+# of chart_size_axis(); y_low, y_high (decades); those of chart_legend(); note_lines.
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
 data = ARG2
 
@@ -10,7 +10,7 @@ set rmargin at screen from_right(25)
 set tmargin at screen from_top(64 + 14 * note_lines)
 set bmargin at screen from_bottom(90 + legend_height)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols legend_columns Left reverse \
-    samplen 3 width 2
+    samplen 3 width legend_spread
 
 do for [i = 1:words(thin)] { set linetype word(thin, i) + 0 linewidth 1.2 }
 do for [i = 1:words(thick)] { set linetype word(thick, i) + 0 linewidth 3.4 }

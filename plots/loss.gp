@@ -3,7 +3,8 @@
 # from the reference's, and float32's roundoff (dashed). Differences of 0 lie on the lower end.
 # Where the first steps do nearly all, an inset shows the rest.
 # Numbers: n_lines, styles, in_epochs, last_step, loss_low, loss_high, difference_low, difference_high
-# (decades), any_equal, noise, inset, inset_from, inset_low, inset_high, legend_columns, legend_height.
+# (decades), any_equal, noise, inset, inset_from, inset_low, inset_high; those of
+# chart_legend().
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
 data = ARG2
 
@@ -72,7 +73,7 @@ if (inset) {
 set tmargin at screen from_top(split + 12)
 set bmargin at screen from_bottom(bottom_pixels)
 set key at screen 0.5, screen from_bottom(34) center bottom horizontal maxcols legend_columns \
-    Left reverse samplen 3 width 2
+    Left reverse samplen 3 width legend_spread
 set format x '%g'
 set xlabel in_epochs ? 'epoch' : 'step' offset 0,0.3
 set ylabel 'relative difference (log scale)' font ''

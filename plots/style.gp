@@ -94,6 +94,16 @@ set linetype 46 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
 set linetype 47 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4)
 set linetype 48 linecolor rgb '#777777' linewidth 1.5 dashtype (12, 8)
 set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
+# … all weights moved three times a step in DRAM, and without what the L2 keeps.
+set linetype 50 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
+set linetype 51 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4)
+# Parts of one step of a training: gather, forward, loss, backward, update; all of them in one.
+set linetype 52 linecolor rgb '#999999'
+set linetype 53 linecolor rgb '#0072B2'
+set linetype 54 linecolor rgb '#56B4E9'
+set linetype 55 linecolor rgb '#D55E00'
+set linetype 56 linecolor rgb '#E69F00'
+set linetype 57 linecolor rgb '#009E73'
 
 # A loop over no lines still looks at its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
@@ -104,7 +114,7 @@ exponent(e) = (e > 9 ? word(raised, e / 10 + 1) : '') . word(raised, e % 10 + 1)
 power_of_two(e) = e < 10 ? sprintf('%d', 2 ** e) : '2' . exponent(e)
 # Ticks of an axis of sizes, of base 2 or 10: "512", "2¹⁰"; "500", "5 k", "50 M".
 log_2(n) = int(floor(log(n) / log(2) + 0.5))
-size_text(n) = size_base == 2 ? power_of_two(log_2(n)) : n <= 1000 ? sprintf('%g', n) : \
+size_text(n) = size_base == 2 ? (size_plain ? sprintf('%d', n) : power_of_two(log_2(n))) : n <= 1000 ? sprintf('%g', n) : \
     n < 1e6 ? sprintf('%g k', n / 1e3) : sprintf('%g M', n / 1e6)
 decades = '0.0000001 0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10 100 1,000 10,000 100,000 1,000,000 10,000,000 ' . \
           '100,000,000 1,000,000,000 10,000,000,000'

@@ -27,6 +27,8 @@ class Device(Protocol):
     torch_device: torch.device
     once_ns: dict[str, int]
     """What it cost to get the device going."""
+    allocator: str | None
+    """The kind of PyTorch's allocator of device memory; None where it has none of its own."""
 
     def describe(self) -> dict[str, Any]:
         """Return the `device` object of the answer to hello."""
@@ -52,6 +54,13 @@ class Device(Protocol):
         """Return the peak above what was allocated when the watch began; None where unknown."""
         ...
 
+    def memory_statistics(self) -> dict[str, int]:
+        """Return what the allocator did since it was last asked, {} where there is none.
+
+        Bytes are those above what was there when the watch of the memory began.
+        """
+        ...
+
     def expect_alive(self, error: BaseException) -> None:
         """Raise `DeviceLost` if the device cannot be used after `error`."""
         ...
@@ -65,6 +74,7 @@ class CpuDevice:
     """The host's processors, with as many threads as PyTorch takes by default."""
 
     kind = "cpu"
+    allocator = None
 
     def __init__(self) -> None:
         self.torch_device = torch.device("cpu")
@@ -88,6 +98,9 @@ class CpuDevice:
     def peak_bytes(self) -> int | None:
         return None
 
+    def memory_statistics(self) -> dict[str, int]:
+        return {}
+
     def expect_alive(self, error: BaseException) -> None:
         pass
 
@@ -109,7 +122,9 @@ class CudaDevice:
         torch.zeros(1, device=self.torch_device)
         torch.cuda.synchronize()
         self.once_ns = {"context": now_ns() - start_ns}
-        self._allocated_before = 0
+        native = torch.cuda.get_allocator_backend() == "native"
+        self.allocator = "caching" if native else "async"
+        self.watch_memory()
 
     def describe(self) -> dict[str, Any]:
         properties = torch.cuda.get_device_properties(self.torch_device)
@@ -139,10 +154,38 @@ class CudaDevice:
     def watch_memory(self) -> None:
         # Other open cases hold memory of their own.
         self._allocated_before = torch.cuda.memory_allocated()
+        self._reserved_before = torch.cuda.memory_reserved()
+        self._peak = 0
+        self._counted = torch.cuda.memory_stats()
         torch.cuda.reset_peak_memory_stats()
 
     def peak_bytes(self) -> int | None:
-        return max(0, torch.cuda.max_memory_allocated() - self._allocated_before)
+        self._peak = max(self._peak, torch.cuda.max_memory_allocated())
+        return max(0, self._peak - self._allocated_before)
+
+    def memory_statistics(self) -> dict[str, int]:
+        before, now = self._counted, torch.cuda.memory_stats()
+
+        def times(name: str) -> int:
+            return now.get(name, 0) - before.get(name, 0)
+
+        self._counted = now
+        self._peak = max(self._peak, torch.cuda.max_memory_allocated())
+        torch.cuda.reset_peak_memory_stats()
+        calls, from_driver = times("allocation.all.allocated"), times("num_device_alloc")
+        return {
+            "driver_calls": from_driver + times("num_device_free"),
+            "calls": calls,
+            "hits": calls - from_driver,
+            **{
+                name: max(0, now.get(key, 0) - above)
+                for name, key, above in (
+                    ("reserved_bytes", "reserved_bytes.all.current", self._reserved_before),
+                    ("allocated_bytes", "allocated_bytes.all.current", self._allocated_before),
+                    ("peak_bytes", "allocated_bytes.all.peak", self._allocated_before),
+                )
+            },
+        }
 
     def expect_alive(self, error: BaseException) -> None:
         # After a kernel's fault CUDA answers every call with it, this one too.

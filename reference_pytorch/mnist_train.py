@@ -40,7 +40,8 @@ from capturing import poison
 from device import Device
 from host_memory import expect_room
 from mnist_data import MNIST
-from mnist_inputs import Inputs, Params
+from mnist_inputs import DESCENT_RATE, Inputs, Params
+from mnist_mlp import logits_of
 from mnist_trainers import (
     AnyTrainer,
     CapturedTrainer,
@@ -48,7 +49,6 @@ from mnist_trainers import (
     FusedTrainer,
     Task,
     Trainer,
-    logits_of,
 )
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
@@ -56,6 +56,7 @@ from workload import CaseError, ClockDomain, Skip
 
 LOSS_EVERY = 10
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
+_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 _TEST_IMAGES_AT_ONCE = 2000
 _FLOAT_BYTES = 4
@@ -100,7 +101,11 @@ class Eager:
         return phases
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return the first step's gradients, and the losses of the first steps of a sample."""
+        """Return what is compared with the oracle's.
+
+        The first step's gradients, the losses of the first steps of a sample, and by how much the
+        loss falls in a descent.
+        """
         poison([*self._trainer.weights, self._task.losses])
         self._device.synchronize()
         losses = self._sample().output[: self._params.checked_steps]
@@ -110,10 +115,28 @@ class Eager:
         for layer, (w, b) in enumerate(zip(gradients[0::2], gradients[1::2], strict=True)):
             arrays[f"gradient_{layer}"] = torch.cat((w, b[:, None]), dim=1).cpu().numpy()
         arrays["losses"] = losses.numpy()
+        arrays["descent"] = self._descent()
         return arrays
 
     def results(self) -> dict[str, Any]:
         return self._results
+
+    def _descent(self) -> np.ndarray:
+        """Return by how much the loss falls in the first steps of a descent.
+
+        On a GPU it is run to the end of a sample, so that the same graphs are replayed.
+        """
+        params, task = self._params, self._task
+        steps = params.descent_steps
+        poison([task.losses])
+        task.order[:steps] = self._inputs.order[0].to(task.order.device)
+        self._trainer.start(self._inputs.weights)
+        self._trainer.set_rate(DESCENT_RATE)
+        self._trainer.run(params.sample_steps if self._on_gpu else steps)
+        self._trainer.set_rate(params.rate)
+        losses = task.losses[:steps].cpu().double().numpy() / params.batch
+        task.order[:steps] = self._inputs.order[:steps].to(task.order.device)
+        return losses[0] - losses
 
     def _prepare_task(self) -> Task:
         device = self._device.torch_device
@@ -199,6 +222,7 @@ class Eager:
             "accuracy": self._accuracy(),
             "dataset": self._inputs.dataset.name,
             "accumulate": "f32",
+            "weights": _DTYPE_NAMES[self._trainer.weights[0].dtype],
         }
 
     @torch.no_grad()

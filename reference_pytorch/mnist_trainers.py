@@ -16,7 +16,8 @@ from torch.func import grad_and_value
 from torch.nn import functional
 
 from capturing import capture, run_on_side_stream, with_code_of_its_own
-from mnist_inputs import DeviceImages, Params
+from mnist_inputs import Params
+from mnist_mlp import DeviceImages, build_model, logits_of
 
 # A replay costs the host some microseconds; behind fifty steps nobody sees them.
 _STEPS_AT_ONCE = 50
@@ -38,10 +39,9 @@ class Task(NamedTuple):
     losses: Tensor
     """Of each step: the sum over its batch, before the update."""
 
-    @property
-    def scaled_rate(self) -> float:
-        """The rate for the gradient of a sum."""
-        return self.params.rate / self.params.batch
+    def scaled(self, rate: float) -> float:
+        """Return the rate for the gradient of a sum."""
+        return rate / self.params.batch
 
 
 class AnyTrainer(Protocol):
@@ -54,6 +54,10 @@ class AnyTrainer(Protocol):
 
     def start(self, weights: Sequence[Tensor]) -> None:
         """Set the weights; does not wait for copies from pinned memory."""
+        ...
+
+    def set_rate(self, rate: float) -> None:
+        """Change the rate of all further steps, those that are captured too."""
         ...
 
     def run(self, steps: int) -> None:
@@ -73,6 +77,8 @@ class Capturable(Protocol):
 
     def start(self, weights: Sequence[Tensor]) -> None: ...
 
+    def set_rate(self, rate: float) -> None: ...
+
     def rewind(self) -> None:
         """Go back to the first step."""
         ...
@@ -86,25 +92,6 @@ class Capturable(Protocol):
         ...
 
 
-def build_model(params: Params, device: torch.device, dtype: torch.dtype) -> nn.Sequential:
-    """Build the model as its user would."""
-    modules: list[nn.Module] = []
-    for n_in, n_out in params.layers:
-        if modules:
-            modules.append(nn.ReLU())
-        modules.append(nn.Linear(n_in, n_out, device=device, dtype=dtype))
-    return nn.Sequential(*modules)
-
-
-def logits_of(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """Return the model's output, computed in x's dtype, as float32."""
-    last = len(weights) - 2
-    for i in range(0, len(weights), 2):
-        x = functional.linear(x, weights[i].to(x.dtype), weights[i + 1].to(x.dtype))
-        x = x if i == last else functional.relu(x)
-    return x.float()
-
-
 class Trainer:
     """The study's way: float32 weights, autocast where the products are float16, autograd, SGD."""
 
@@ -113,9 +100,9 @@ class Trainer:
     def __init__(self, task: Task) -> None:
         self._task = task
         device = task.images.train_x.device
-        self._model = build_model(task.params, device, self._weights_dtype())
+        self._model = build_model(task.params.layers, device, self._weights_dtype())
         self._optimizer = torch.optim.SGD(
-            self._model.parameters(), lr=task.scaled_rate, **self.optimizer_options
+            self._model.parameters(), lr=self._start_rate(), **self.optimizer_options
         )
         self._device_type = device.type
 
@@ -127,6 +114,9 @@ class Trainer:
     def start(self, weights: Sequence[Tensor]) -> None:
         for own, given in zip(self.weights, weights, strict=True):
             own.copy_(given, non_blocking=True)
+
+    def set_rate(self, rate: float) -> None:
+        self._optimizer.param_groups[0]["lr"] = self._task.scaled(rate)
 
     def run(self, steps: int) -> None:
         task = self._task
@@ -154,6 +144,9 @@ class Trainer:
         self._optimizer.param_groups.clear()
         self._optimizer.state.clear()
 
+    def _start_rate(self) -> float | Tensor:
+        return self._task.scaled(self._task.params.rate)
+
     def _weights_dtype(self) -> torch.dtype:
         return torch.float32
 
@@ -173,15 +166,16 @@ class Trainer:
 class FusedTrainer(Trainer):
     """Weights of the products' dtype, updated by one kernel; made for a graph.
 
-    Which step it is stands in the device's memory, and so does everything that a step needs.
-    Several steps gather their images together.
+    Which step it is stands in the device's memory, and so does everything that a step needs, the
+    rate too. Several steps gather their images together.
     """
 
     optimizer_options: Mapping[str, Any] = {"fused": True}
 
     def __init__(self, task: Task) -> None:
-        super().__init__(task)
         device = task.order.device
+        self._rate = torch.full((), task.scaled(task.params.rate), device=device)
+        super().__init__(task)
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
         self._ahead = torch.arange(_STEPS_AT_ONCE, device=device)
 
@@ -200,10 +194,16 @@ class FusedTrainer(Trainer):
         task.losses.index_copy_(0, rows, torch.stack(losses))
         self._next.add_(steps)
 
+    def set_rate(self, rate: float) -> None:
+        self._rate.fill_(self._task.scaled(rate))
+
     def run(self, steps: int) -> None:
         self.rewind()
         for _ in range(steps):
             self.advance(1)
+
+    def _start_rate(self) -> float | Tensor:
+        return self._rate
 
     def _weights_dtype(self) -> torch.dtype:
         return self._task.dtype
@@ -235,7 +235,7 @@ class Step(nn.Module):
         self.register_buffer("order", task.order)
         self.register_buffer("losses", task.losses)
         self.register_buffer("step", torch.zeros(1, dtype=torch.int64, device=device))
-        self.register_buffer("rate", torch.full((), task.scaled_rate, device=device))
+        self.register_buffer("rate", torch.full((), task.scaled(task.params.rate), device=device))
 
     def weights(self) -> list[Tensor]:
         """Return W and b of layer 0, then of layer 1, and so on."""
@@ -278,6 +278,9 @@ class CompiledTrainer:
         for own, given in zip(self.weights, weights, strict=True):
             own.copy_(given, non_blocking=True)
 
+    def set_rate(self, rate: float) -> None:
+        self._module.rate.fill_(self._task.scaled(rate))
+
     def rewind(self) -> None:
         """Go back to the first step."""
         self._module.step.zero_()
@@ -301,9 +304,10 @@ class CompiledTrainer:
         The compiler keeps none, so they are told from how far the weights go at a high rate.
         """
         before = [weight.float().clone() for weight in self.weights]
-        self._module.rate.fill_(_FAR / self._task.params.batch)
+        rate = self._module.rate.clone()
+        self.set_rate(_FAR)
         run_step()
-        self._module.rate.fill_(self._task.scaled_rate)
+        self._module.rate.copy_(rate)
         return [(old - new.float()) / _FAR for old, new in zip(before, self.weights, strict=True)]
 
 
@@ -323,6 +327,9 @@ class CapturedTrainer:
 
     def start(self, weights: Sequence[Tensor]) -> None:
         self._trainer.start(weights)
+
+    def set_rate(self, rate: float) -> None:
+        self._trainer.set_rate(rate)
 
     def run(self, steps: int) -> None:
         self._trainer.rewind()

@@ -15,9 +15,11 @@ import torch
 
 import protocol
 import tracing
+from allocate import Allocate
 from device import DEVICES, out_of_memory_reason
 from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
+from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from protocol import Answer, CaseRequest, CaseSpec
 from timing import Mark, no_mark, now_ns, take_round
@@ -29,6 +31,8 @@ WORKLOADS: dict[str, Workload[Any]] = {
     "mlp_infer": MlpInfer(),
     "linreg_train": LinregTrain(),
     "mnist_train": MnistTrain(),
+    "mlp_train": MlpTrain(),
+    "allocate": Allocate(),
 }
 
 

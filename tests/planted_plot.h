@@ -182,7 +182,7 @@ static inline int tear_down(void **state) {
 }
 
 /* The table of a drawing, after the last write. */
-static const char *table_of(drawing_t *drawing) {
+static inline const char *table_of(drawing_t *drawing) {
     fflush(drawing->table);
     return drawing->data;
 }

@@ -1,8 +1,9 @@
-/* One section of the report as text, and what is in it and what is not. */
+/* One section of the report as text. */
 #ifndef TESTS_PRINTED_SECTION_H
 #define TESTS_PRINTED_SECTION_H
 
 #include "report_page.h"
+#include "report_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,16 +28,6 @@ static inline char *printed(section_t *section, const run_record_t *run) {
     section(&page);
     fclose(out);
     return text;
-}
-
-static inline void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static inline void assert_has_not(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("'%s' is in:\n%s", part, text);
 }
 
 #endif

@@ -27,6 +27,10 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuDeviceGetDefaultMemPool", offsetof(cuda_api_t, device_pool), true},
     {"cuMemPoolSetAttribute", offsetof(cuda_api_t, pool_set), true},
     {"cuMemPoolTrimTo", offsetof(cuda_api_t, pool_trim), true},
+    {"cuMemPoolCreate", offsetof(cuda_api_t, pool_create), true},
+    {"cuMemPoolDestroy", offsetof(cuda_api_t, pool_destroy), true},
+    {"cuMemPoolGetAttribute", offsetof(cuda_api_t, pool_get), true},
+    {"cuMemAllocFromPoolAsync", offsetof(cuda_api_t, pool_alloc_async), true},
     {"cuMemHostAlloc", offsetof(cuda_api_t, host_alloc), false},
     {"cuMemFreeHost", offsetof(cuda_api_t, host_free), false},
     {"cuMemHostGetDevicePointer_v2", offsetof(cuda_api_t, host_device_pointer), false},
@@ -57,6 +61,7 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuEventDestroy_v2", offsetof(cuda_api_t, event_destroy), false},
     {"cuEventRecord", offsetof(cuda_api_t, event_record), false},
     {"cuEventSynchronize", offsetof(cuda_api_t, event_sync), false},
+    {"cuEventQuery", offsetof(cuda_api_t, event_query), false},
     {"cuEventElapsedTime", offsetof(cuda_api_t, event_elapsed), false},
 };
 

@@ -25,6 +25,7 @@ enum {
     CU_SUCCESS = 0,
     CU_ERROR_OUT_OF_MEMORY = 2,
     CU_ERROR_NO_DEVICE = 100,
+    CU_ERROR_NOT_READY = 600, /* of event_query: not an error */
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
     CU_EVENT_NO_TIMING = 2,
@@ -38,7 +39,12 @@ enum {
     CU_ATTRIBUTE_MINOR = 76,
     CU_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    CU_POOL_RELEASE_THRESHOLD = 4, /* a cuuint64_t */
+    CU_FUNCTION_NON_PORTABLE_CLUSTER = 14, /* of more than 8 blocks */
+    CU_POOL_RELEASE_THRESHOLD = 4,         /* a cuuint64_t, as all of a pool's used here */
+    CU_POOL_RESERVED_CURRENT = 5,
+    CU_POOL_RESERVED_HIGH = 6,
+    CU_POOL_PINNED = 1,    /* CU_MEM_ALLOCATION_TYPE_PINNED: the only type of a pool */
+    CU_POOL_ON_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_DEVICE */
     CU_LAUNCH_COOPERATIVE = 2,
     CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
 };
@@ -60,6 +66,15 @@ typedef struct cu_launch_config {
     cu_launch_attribute_t *attributes;
     unsigned n_attributes;
 } cu_launch_config_t;
+
+/* CUmemPoolProps: what a pool is made for; the rest is zero. */
+typedef struct cu_pool_properties {
+    int type;    /* CU_POOL_PINNED */
+    int handles; /* to share it with other processes: none */
+    int location_type, location;
+    void *security;
+    char reserved[64]; /* newer drivers read a largest size in the first 8 bytes, 0 for none */
+} cu_pool_properties_t;
 
 typedef struct cuda_api {
     cu_result_t (*init)(unsigned flags);
@@ -84,6 +99,11 @@ typedef struct cuda_api {
     cu_result_t (*device_pool)(cu_pool_t *, cu_device_t);                  /* may be NULL */
     cu_result_t (*pool_set)(cu_pool_t, int attribute, void *value);        /* may be NULL */
     cu_result_t (*pool_trim)(cu_pool_t, size_t kept_bytes);                /* may be NULL */
+    cu_result_t (*pool_create)(cu_pool_t *, const cu_pool_properties_t *); /* may be NULL */
+    cu_result_t (*pool_destroy)(cu_pool_t);                                /* may be NULL */
+    cu_result_t (*pool_get)(cu_pool_t, int attribute, void *value);        /* may be NULL */
+    cu_result_t (*pool_alloc_async)(cu_pointer_t *, size_t bytes, cu_pool_t,
+                                    cu_stream_t); /* may be NULL */
     cu_result_t (*host_alloc)(void **, size_t bytes, unsigned flags);
     cu_result_t (*host_free)(void *);
     cu_result_t (*host_device_pointer)(cu_pointer_t *, void *, unsigned flags);
@@ -117,6 +137,7 @@ typedef struct cuda_api {
     cu_result_t (*event_destroy)(cu_event_t);
     cu_result_t (*event_record)(cu_event_t, cu_stream_t);
     cu_result_t (*event_sync)(cu_event_t);
+    cu_result_t (*event_query)(cu_event_t); /* CU_ERROR_NOT_READY until it has completed */
     cu_result_t (*event_elapsed)(float *ms, cu_event_t, cu_event_t);
 } cuda_api_t;
 

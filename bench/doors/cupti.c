@@ -19,6 +19,7 @@ static const library_symbol_t SYMBOLS[] = {
     SYMBOL(next_record, "cuptiActivityGetNextRecord"),
     SYMBOL(callback_name, "cuptiGetCallbackName"),
     SYMBOL(result_text, "cuptiGetResultString"),
+    {"cuptiFinalize", offsetof(cupti_api_t, finalize), true},
 };
 
 /* Seen from a folder that may hold NVRTC: CUPTI lies beside it, in a toolkit's extras/, or in a

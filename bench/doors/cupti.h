@@ -75,6 +75,7 @@ typedef struct cupti_api {
     cupti_result_t (*enable)(int kind);
     cupti_result_t (*disable)(int kind);
     cupti_result_t (*flush_all)(uint32_t flags);
+    cupti_result_t (*finalize)(void); /* may be NULL */
     cupti_result_t (*next_record)(uint8_t *buffer, size_t valid_bytes, void **record);
     cupti_result_t (*callback_name)(int domain, uint32_t callback, const char **name);
     cupti_result_t (*result_text)(cupti_result_t result, const char **text);

@@ -34,6 +34,9 @@ typedef struct session_ops {
     /* Poison the outputs, run once, write NAME.npy files into `folder`, add each NAME to `arrays`.
      */
     status_t (*output)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
+    /* As the case is about to be closed, behind its last sample: measure what would disturb them,
+     * and add it to session->results_json. NULL: nothing. */
+    status_t (*finish)(session_t *session, error_t *err);
     void (*close)(session_t *session);
 } session_ops_t;
 

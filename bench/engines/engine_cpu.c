@@ -19,8 +19,13 @@ static void stop(void *state) {
     (void)state;
 }
 
-static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu, &linreg_train_cpu,
-                                                     &mnist_train_cpu, &device_copy_cpu, NULL};
+static const session_ops_t *const CPU_WORKLOADS[] = {&mlp_infer_cpu,
+                                                     &linreg_train_cpu,
+                                                     &mnist_train_cpu,
+                                                     &mlp_train_cpu,
+                                                     &device_copy_cpu,
+                                                     &allocate_cpu,
+                                                     NULL};
 static const session_ops_t *const NULL_WORKLOADS[] = {&null_synthetic, NULL};
 
 const engine_t engine_cpu = {

@@ -35,6 +35,8 @@ static status_t load_stage(gpu_t *gpu, cu_module_t module, gpu_stage_t *stage, e
     if (spec->dynamic_shared > 48 * 1024)
         CUDA(function_set(stage->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
                           (int)spec->dynamic_shared));
+    if (gpu->arch >= 90)
+        CUDA(function_set(stage->function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
     int blocks = 0;
     CUDA(occupancy(&blocks, stage->function, (int)spec->threads, spec->dynamic_shared));
     stage->occupancy_frac = gpu_occupancy(gpu, blocks, spec->threads);

@@ -35,6 +35,9 @@ typedef struct stage {
     uint32_t blocks_per_sm;
     uint32_t max_blocks;
     uint32_t dynamic_shared;
+    uint32_t tile_rows;
+    uint32_t tile_columns;
+    uint32_t split;
 } stage_t;
 
 typedef struct plan {

@@ -169,3 +169,13 @@ void trace_cupti_detach(void) {
     trace_cupti_flush();
     attached.trace = NULL;
 }
+
+bool trace_cupti_attached(void) {
+    return attached.trace != NULL;
+}
+
+void trace_cupti_finish(void) {
+    if (attached.trace == NULL && attached.api.finalize != NULL)
+        attached.api.finalize();
+    attached.api = (cupti_api_t){0};
+}

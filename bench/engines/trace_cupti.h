@@ -12,6 +12,10 @@ status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err);
 /* Bring what CUPTI still keeps; the device must be idle. Nothing when it is not attached. */
 void trace_cupti_flush(void);
 void trace_cupti_detach(void);
+bool trace_cupti_attached(void);
+/* Behind a detach: take CUPTI out of the process, so that what is timed later pays nothing for it.
+ */
+void trace_cupti_finish(void);
 
 /* One record; kinds that were not asked for, and work without a time, are passed over. */
 void trace_cupti_record(trace_t *trace, const cupti_api_t *api, const void *record);

@@ -9,7 +9,8 @@
 uint16_t half_from_float(float value); /* nearest, ties to even; overflow gives infinity */
 float half_to_float(uint16_t half);    /* exact */
 
-/* Round each value to the nearest f16, keep it as float32. */
+/* Round each value to the nearest f16, ties to even, and keep its type. */
 void half_round(float *values, size_t n);
+void half_round_doubles(double *values, size_t n);
 
 #endif

@@ -99,6 +99,13 @@ double result_number(const case_result_t *result, const char *key) {
     return number;
 }
 
+char *result_string(const case_result_t *result, const char *key) {
+    json_t *value = own_value(result, key);
+    char *text = json_is_string(value) ? mem_text(json_string_value(value)) : NULL;
+    json_decref(value);
+    return text;
+}
+
 bool result_is_algorithmic(const case_result_t *result) {
     json_t *value = own_value(result, "algorithmic");
     bool algorithmic = json_is_true(value);

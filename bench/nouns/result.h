@@ -124,6 +124,8 @@ const phase_t *result_compute_phase(const case_result_t *result);
 
 /* A number of results_json, such as "w"; NaN when there is none. */
 double result_number(const case_result_t *result, const char *key);
+/* A text of results_json, such as "dataset"; NULL when there is none. The caller frees it. */
+char *result_string(const case_result_t *result, const char *key);
 /* Does the case reach the same result by another algorithm (`"algorithmic": true`)? Then it is in
  * no "best", ratio or headline, and is marked wherever it is shown. */
 bool result_is_algorithmic(const case_result_t *result);

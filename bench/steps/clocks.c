@@ -10,6 +10,10 @@
 /* Samples taken with the clock under this share of its maximum are set apart. */
 static const double FULL_CLOCK_FRAC = 0.75;
 
+/* Not a disturbance: what a contender that draws all that the board may draw runs at, each time
+ * (nvmlClocksEventReasonSwPowerCap). It is flagged, and set apart if the clock falls far. */
+static const unsigned long long POWER_CAP = 0x04;
+
 void clocks_note(const nvml_reading_t *reading, device_state_t *device) {
     const double values[] = {reading->sm_mhz, reading->power_w, reading->temperature_c};
     double *ranges[] = {device->sm_mhz, device->power_w, device->temperature_c};
@@ -36,7 +40,7 @@ void clocks_forget(device_state_t *device) {
 }
 
 bool clocks_are_low(const nvml_reading_t *reading, double max_sm_mhz) {
-    return reading->throttle != 0 ||
+    return (reading->throttle & ~POWER_CAP) != 0 ||
            reading->sm_mhz < FULL_CLOCK_FRAC * max_sm_mhz; /* false for NaN */
 }
 
@@ -46,8 +50,17 @@ static void join_rounds(phase_t *phase, const phase_t *apart) {
                         apart->round_starts[r + 1] - apart->round_starts[r]);
 }
 
+static void flag_power_limit(case_result_t *result) {
+    for (size_t i = 0; i < result->device.throttle.n; i++)
+        if (strcmp(result->device.throttle.items[i], "sw_power_cap") == 0)
+            text_list_add_format(&result->flags,
+                                 "clock: at the board's power limit (SM %.0f to %.0f MHz)",
+                                 result->device.sm_mhz[0], result->device.sm_mhz[1]);
+}
+
 void clocks_settle(case_result_t *result, const case_result_t *apart, size_t min_samples) {
     size_t kept = SIZE_MAX, set_apart = 0;
+    flag_power_limit(result);
     for (size_t i = 0; i < result->n_phases; i++) {
         result->phases[i].n_throttled = apart->phases[i].n_samples;
         if (result->phases[i].n_samples < kept)

@@ -78,7 +78,8 @@ void judge_limit(case_result_t *result, const workload_t *workload, const device
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
               limit->bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
-    if (cost.flops > 0)
+    /* Another precision has other units, whose rate is not known. */
+    if (cost.flops > 0 && strcmp(result->spec.dtype, "f32") == 0)
         set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
     set_bound(limit, "launch", rates->launch_ns);
     free(limit->phase);

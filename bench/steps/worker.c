@@ -276,9 +276,13 @@ static void drop_session(worker_t *worker, size_t index) {
 static json_t *on_close(worker_t *worker, const json_t *request, error_t *err) {
     size_t index;
     const char *id = json_string_value(json_object_get(request, "id"));
-    const session_t *session = find_session(worker, id, &index);
+    session_t *session = find_session(worker, id, &index);
     if (session == NULL) {
         error_set(err, STATUS_FAILED, "no open case \"%s\"", id);
+        return NULL;
+    }
+    if (session->ops->finish != NULL && session->ops->finish(session, err) != STATUS_OK) {
+        drop_session(worker, index);
         return NULL;
     }
     const char *own = session->results_json != NULL ? session->results_json : "{}";

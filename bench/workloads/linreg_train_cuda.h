@@ -7,6 +7,7 @@
 #include "engines/engine.h"
 #include "engines/gpu_program.h"
 #include "workloads/linreg_train_fit.h"
+#include "workloads/train_phases.h"
 
 #include <stdbool.h>
 
@@ -53,6 +54,9 @@ typedef struct linreg_cuda {
     gpu_program_t program;
     linreg_problem_t problem; /* with the buffers that the next launches use */
     linreg_buffers_t fixed;   /* allocated once: host_to_host, graphs and output */
+    linreg_buffers_t own;     /* of a sample that allocates */
+    train_phases_t phases;
+    unsigned host_to_host; /* phase */
     linreg_fit_t fit;
     linreg_state_t *start; /* pinned: what is uploaded … */
     double *results;       /* … and what comes back */

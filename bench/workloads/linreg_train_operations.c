@@ -2,7 +2,6 @@
  * Each operation is timed by itself: the device is idle, then come an event, the operation's
  * launches, an event. So it contains what PyTorch's operations contain too, the time that a launch
  * takes to reach the device. */
-#include "ground/clock.h"
 #include "workloads/linreg_train_cuda.h"
 
 #include <string.h>
@@ -41,28 +40,15 @@ static unsigned operations_of(const linreg_cuda_t *s) {
     return (operations & 1u << FUSED) != 0 ? 1u << FUSED : operations;
 }
 
-typedef struct span {
-    double ns;              /* the device's */
-    int64_t from_ns, to_ns; /* the host's clock around it */
-} span_t;
-
 /* Adds to `span`; NULL for the stage is the whole training. */
-static status_t time_alone(linreg_cuda_t *s, const gpu_stage_t *stage, span_t *span, error_t *err) {
-    double elapsed_ns;
-    TRY(gpu_sync(s->gpu, err));
-    if (span->ns == 0)
-        span->from_ns = clock_ns();
-    TRY(gpu_record(s->gpu, 0, err));
+static status_t time_alone(linreg_cuda_t *s, const gpu_stage_t *stage, device_span_t *span,
+                           error_t *err) {
+    TRY(device_span_begin(span, s->gpu, err));
     TRY(stage == NULL ? linreg_cuda_train(s, err) : linreg_cuda_run_stage(s, stage, err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
-    span->to_ns = clock_ns();
-    TRY(gpu_elapsed(s->gpu, 0, 1, &elapsed_ns, err));
-    span->ns += elapsed_ns;
-    return STATUS_OK;
+    return device_span_end(span, s->gpu, err);
 }
 
-static status_t run_operations(linreg_cuda_t *s, span_t spans[N_OPERATIONS], error_t *err) {
+static status_t run_operations(linreg_cuda_t *s, device_span_t spans[N_OPERATIONS], error_t *err) {
     memset(spans, 0, N_OPERATIONS * sizeof *spans);
     if (operations_of(s) == 1u << FUSED)
         return time_alone(s, NULL, &spans[FUSED], err);
@@ -75,13 +61,13 @@ static status_t run_operations(linreg_cuda_t *s, span_t spans[N_OPERATIONS], err
 }
 
 status_t linreg_cuda_train_by_operation(linreg_cuda_t *s, error_t *err) {
-    span_t spans[N_OPERATIONS];
+    device_span_t spans[N_OPERATIONS];
     return run_operations(s, spans, err);
 }
 
 static status_t probe_operations(session_t *session, recorder_t *recorder, error_t *err) {
     linreg_cuda_t *s = session->state;
-    span_t spans[N_OPERATIONS];
+    device_span_t spans[N_OPERATIONS];
     TRY(linreg_cuda_upload(s, err));
     TRY(run_operations(s, spans, err));
     unsigned phase = s->first_operation;

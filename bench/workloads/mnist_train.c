@@ -82,22 +82,30 @@ static workload_cost_t cost(const case_t *spec) {
                              .device_bytes = weights_bytes + images_bytes + order_bytes};
 }
 
-/* Activations are rounded to float16, and where that takes one across zero a whole path of the
- * gradient appears or goes: of the first layer's, every contender on a GPU, PyTorch too, is 0.5 %
- * to 1.8 % away from float64, and all of them by the same. */
+static bool sums_in_half(const case_t *spec) {
+    const char *accumulate = case_technique(spec, "accumulate");
+    return accumulate != NULL && strcmp(accumulate, "f16") == 0;
+}
+
+/* Contenders and the oracle round the same numbers to float16, so most gradients agree to 0.03 %.
+ * But sums in float32 sometimes round to the other neighbour, and where that takes one input of a
+ * ReLU across zero, an image's path through it appears or goes, alone about 1 %. Of 221 start
+ * weights, hidden = 128 … 4096, each in up to three orders of summing up, the worst was 1.6 %; cut
+ * off after 24 bits, as tensor cores may do it, 2.0 %. Sums in float16 take some across zero in
+ * every batch; the worst of 103 start weights was 6.6 %. docs/mnist-train.md has a table. */
 static double tolerance(const case_t *spec) {
-    return strcmp(spec->dtype, "f16") == 0 ? 3e-2 : 1e-4;
+    if (strcmp(spec->dtype, "f16") != 0)
+        return 1e-4;
+    return sums_in_half(spec) ? 1e-1 : 2.5e-2;
 }
 
 /* Not the steps: a sample has fewer than the whole training. */
 static void constants(const case_t *spec, text_list_t *defines) {
     const shape_t shape = shape_of(spec);
-    const char *accumulate = case_technique(spec, "accumulate");
     text_list_add_format(defines, "HIDDEN=%zu", shape.hidden);
     text_list_add_format(defines, "BATCH=%zu", shape.batch);
     text_list_add_format(defines, "DTYPE_F16=%d", strcmp(spec->dtype, "f16") == 0);
-    text_list_add_format(defines, "ACCUMULATE_F16=%d",
-                         accumulate != NULL && strcmp(accumulate, "f16") == 0);
+    text_list_add_format(defines, "ACCUMULATE_F16=%d", sums_in_half(spec));
 }
 
 const workload_t workload_mnist_train = {
@@ -108,6 +116,7 @@ const workload_t workload_mnist_train = {
     .size_param = "hidden",
     .size_noun = "hidden size",
     .size_title = "hidden size, units",
+    .compared_by = "step",
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
     .dtypes = (const char *const[]){"f16", "f32", NULL},

@@ -144,11 +144,8 @@ static status_t first_training(session_t *session, const char *accumulate, error
 }
 
 /* Occupancy of the kernel that a training is made of; several have none in common. */
-static double occupancy_frac(const gpu_program_t *program) {
-    for (size_t i = 0; i < program->n_stages; i++)
-        if (program->stages[i].spec.when == STAGE_TRAINING)
-            return program->stages[i].occupancy_frac;
-    return NAN;
+static double occupancy_frac(const mnist_cuda_t *s) {
+    return s->n_units == 1 && s->units[0].stage != NULL ? s->units[0].stage->occupancy_frac : NAN;
 }
 
 /* The first step of all outside of a graph: what libraries load then, a capture would refuse. */
@@ -176,7 +173,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(warm_up(s, err));
     TRY(mnist_cuda_capture(s, err));
     TRY(mnist_cuda_add_probes(session, err));
-    session->resources.occupancy_frac = occupancy_frac(&s->program);
+    session->resources.occupancy_frac = occupancy_frac(s);
     return first_training(session, case_technique(request->spec, "accumulate"), err);
 }
 
@@ -256,10 +253,8 @@ static status_t write_gradients(mnist_cuda_t *s, const char *folder, text_list_t
     return status;
 }
 
-/* A sample's losses, as a sample is run: the oracle has the first of them. */
-static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
-                             error_t *err) {
-    const size_t checked = mnist_checked_steps(s->data->hidden, s->data->steps);
+/* The first `n` losses of a training that is run as a sample's. */
+static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
     const size_t bytes = s->sample_steps * sizeof(float);
     memset(s->results, 0xFF, results_bytes(s));
     TRY(gpu_fill(s->gpu, s->problem.losses, 0xFF, bytes, err));
@@ -267,20 +262,57 @@ static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *a
     TRY(mnist_cuda_train(s, s->sample_steps, err));
     TRY(mnist_cuda_copy_out(s, err));
     TRY(gpu_sync(s->gpu, err));
-    double *values = mem_zeroed(checked, sizeof *values);
-    for (size_t i = 0; i < checked; i++) {
+    for (size_t i = 0; i < n; i++) {
         float loss;
         memcpy(&loss, s->results + s->sample.losses + i * sizeof loss, sizeof loss);
-        values[i] = loss;
+        losses[i] = loss;
     }
-    status_t status = mnist_write_losses(values, checked, folder, arrays, err);
-    free(values);
+    return STATUS_OK;
+}
+
+static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
+                             error_t *err) {
+    mnist_fit_t fit = mnist_fit_new(mnist_checked_steps(s->data->hidden, s->data->steps));
+    status_t status = run_losses(s, fit.losses, fit.steps, err);
+    if (status == STATUS_OK)
+        status = mnist_write_losses(fit.losses, fit.steps, folder, arrays, err);
+    mnist_fit_free(&fit);
+    return status;
+}
+
+static status_t capture_and_run(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
+    TRY(mnist_cuda_capture(s, err));
+    return run_losses(s, losses, n, err);
+}
+
+/* A sample, but for its rate and its first steps, which all have the first batch. A graph has the
+ * rate in it. */
+static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
+                              error_t *err) {
+    const size_t batch = s->data->batch;
+    const cu_graph_exec_t graph = s->graph;
+    const float rate = s->problem.rate;
+    mnist_fit_t fit = mnist_fit_new(mnist_descent_steps(s->data->hidden, s->data->steps));
+    for (size_t step = 1; step < fit.steps; step++)
+        memcpy(s->order + step * batch, s->order, batch * sizeof *s->order);
+    s->graph = NULL;
+    s->problem.rate = MNIST_DESCENT_RATE;
+    status_t status = capture_and_run(s, fit.losses, fit.steps, err);
+    if (s->graph != NULL)
+        s->gpu->api.graph_exec_destroy(s->graph);
+    s->graph = graph;
+    s->problem.rate = rate;
+    memcpy(s->order, s->data->order, fit.steps * batch * sizeof *s->order);
+    if (status == STATUS_OK)
+        status = mnist_write_descent(fit.losses, fit.steps, folder, arrays, err);
+    mnist_fit_free(&fit);
     return status;
 }
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     TRY(write_gradients(session->state, folder, arrays, err));
-    return write_losses(session->state, folder, arrays, err);
+    TRY(write_losses(session->state, folder, arrays, err));
+    return write_descent(session->state, folder, arrays, err);
 }
 
 const session_ops_t mnist_train_cuda = {

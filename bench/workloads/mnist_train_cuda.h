@@ -8,6 +8,7 @@
 #include "engines/gpu_program.h"
 #include "workloads/mnist_train_fit.h"
 #include "workloads/mnist_train_library.h"
+#include "workloads/train_phases.h"
 
 enum {
     MNIST_GRAPH_STEPS = 50, /* at most, in one graph: a longer training replays it */
@@ -34,6 +35,8 @@ typedef struct mnist_cuda {
     cu_pointer_t images, labels, test_images, test_labels;
     mnist_layout_t whole, sample; /* of a block for all steps; for a sample's */
     cu_pointer_t block;           /* for all steps, allocated once: graphs, output, evaluation */
+    cu_pointer_t own;             /* of a sample that allocates */
+    train_phases_t phases;
     uint32_t sample_steps;
     unsigned char *start;   /* pinned: weights, biases … */
     uint32_t *order;        /* … and the sample's order, which are uploaded */

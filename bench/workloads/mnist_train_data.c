@@ -1,23 +1,19 @@
 #include "workloads/mnist_train_data.h"
 
 #include "engines/host.h"
-#include "ground/fs.h"
 #include "ground/half.h"
 #include "ground/memory.h"
-#include "ground/rng.h"
 #include "ground/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_W = 16, STREAM_B = 17, STREAM_ORDER = 64, CHUNK = 1 << 20 };
-
 /* The multiply-adds of the oracle's checked steps, at the standard batch of 32. */
 static const double CHECKED_FLOPS = 2e10;
 enum { CHECKED_FLOPS_PER_WEIGHT = 6 * 32 };
 
-static void sizes_of(size_t hidden, size_t sizes[MNIST_LAYERS + 1]) {
+static void sizes_of(size_t hidden, size_t *sizes) {
     sizes[0] = MNIST_PIXELS;
     for (size_t l = 1; l < MNIST_LAYERS; l++)
         sizes[l] = hidden;
@@ -33,6 +29,11 @@ double mnist_matrix_elements(size_t hidden) {
     return n;
 }
 
+size_t mnist_step_images(const mnist_data_t *data, size_t step) {
+    const size_t left = data->n_order - step * data->batch;
+    return left < data->batch ? left : data->batch;
+}
+
 size_t mnist_sample_steps(size_t steps) {
     return steps < MNIST_SAMPLE_STEPS ? steps : MNIST_SAMPLE_STEPS;
 }
@@ -44,39 +45,12 @@ size_t mnist_checked_steps(size_t hidden, size_t steps) {
     return fits < (double)in_sample ? (size_t)fits : in_sample;
 }
 
-/* ---- images --------------------------------------------------------------------------------- */
-
-/* Read with the first case that is open, freed with the last. */
-static struct {
-    dataset_t set;
-    unsigned users;
-} images;
-
-static status_t take_images(error_t *err) {
-    if (images.users == 0) {
-        char *root;
-        TRY(fs_project_root(&root, err));
-        status_t status = dataset_load(root, &images.set, err);
-        free(root);
-        TRY(status);
-    }
-    images.users++;
-    return STATUS_OK;
-}
-
-static void release_images(void) {
-    if (--images.users == 0)
-        dataset_free(&images.set);
+size_t mnist_descent_steps(size_t hidden, size_t steps) {
+    const size_t checked = mnist_checked_steps(hidden, steps);
+    return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
 }
 
 /* ---- weights and order ---------------------------------------------------------------------- */
-
-static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
-#pragma omp parallel for schedule(dynamic)
-    for (size_t first = 0; first < n; first += CHUNK)
-        rng_fill_uniform(values + first, n - first < CHUNK ? n - first : CHUNK, seed, stream, first,
-                         -bound, bound);
-}
 
 static void make_weights(mnist_data_t *data) {
     data->n_weights = 0;
@@ -86,29 +60,10 @@ static void make_weights(mnist_data_t *data) {
     float *next = data->weights;
     for (uint32_t l = 0; l < MNIST_LAYERS; l++) {
         const size_t in = data->sizes[l], out = data->sizes[l + 1];
-        /* torch.nn.Linear's own range, so that activations keep their scale. */
-        const float bound = (float)(1.0 / sqrt((double)in));
-        fill(next, in * out, data->seed, STREAM_W + 2 * l, bound);
         data->w[l] = next;
-        next += in * out;
-        fill(next, out, data->seed, STREAM_B + 2 * l, bound);
-        data->b[l] = next;
-        next += out;
-    }
-    if (data->f16)
-        half_round(data->weights, data->n_weights);
-}
-
-/* Fisher–Yates; a word's high bits choose, where rng_permutation() takes a remainder. */
-static void make_epoch(uint32_t *order, uint64_t seed, uint32_t epoch) {
-    for (uint32_t i = 0; i < MNIST_IMAGES; i++)
-        order[i] = i;
-    for (uint32_t i = MNIST_IMAGES - 1; i >= 1; i--) {
-        const uint64_t word = rng_word(seed, STREAM_ORDER + epoch, i);
-        const uint32_t j = (uint32_t)(word * (i + 1) >> 32);
-        const uint32_t moved = order[i];
-        order[i] = order[j];
-        order[j] = moved;
+        data->b[l] = next + in * out;
+        next = data->b[l] + out;
+        mnist_start_layer(data->w[l], data->b[l], in, out, data->seed, l, data->f16);
     }
 }
 
@@ -119,10 +74,11 @@ static size_t epochs_of(const mnist_data_t *shape) {
 
 static void make_order(mnist_data_t *data) {
     const size_t epochs = epochs_of(data);
+    data->n_order = epochs * MNIST_IMAGES;
     data->order = mem_alloc(epochs * MNIST_IMAGES * sizeof *data->order);
 #pragma omp parallel for schedule(dynamic)
     for (size_t epoch = 0; epoch < epochs; epoch++)
-        make_epoch(data->order + epoch * MNIST_IMAGES, data->seed, (uint32_t)epoch);
+        mnist_images_order(data->order + epoch * MNIST_IMAGES, data->seed, (uint32_t)epoch);
 }
 
 static void *make(const void *shape) {
@@ -153,12 +109,12 @@ static void free_data(void *dead) {
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
 
 static mnist_data_t shape_of(const case_t *spec) {
-    mnist_data_t shape = {.hidden = (size_t)case_param_int(spec, "hidden", 1),
+    mnist_data_t shape = {.layers = MNIST_LAYERS,
+                          .hidden = (size_t)case_param_int(spec, "hidden", 1),
                           .batch = (size_t)case_param_int(spec, "batch", 1),
                           .steps = (size_t)case_param_int(spec, "steps", 1),
                           .seed = (uint64_t)case_param_int(spec, "seed", 1),
-                          .f16 = strcmp(spec->dtype, "f16") == 0,
-                          .images = &images.set};
+                          .f16 = strcmp(spec->dtype, "f16") == 0};
     sizes_of(shape.hidden, shape.sizes);
     return shape;
 }
@@ -166,7 +122,7 @@ static mnist_data_t shape_of(const case_t *spec) {
 status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err) {
     const mnist_data_t shape = shape_of(spec);
     double need = more_bytes, room = host_available_bytes();
-    if (images.users == 0)
+    if (!mnist_images_held())
         need += (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (MNIST_PIXELS + 1);
     if (shared_data_find(&open_data, &shape) == NULL)
         need += mnist_matrix_elements(shape.hidden) * sizeof(float) +
@@ -179,13 +135,13 @@ status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err) {
 }
 
 status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err) {
-    const mnist_data_t shape = shape_of(spec);
-    TRY(take_images(err));
+    mnist_data_t shape = shape_of(spec);
+    TRY(mnist_images_take(&shape.images, err));
     *data = shared_data_take(&open_data, &shape);
     return STATUS_OK;
 }
 
 void mnist_data_release(const mnist_data_t *data) {
     shared_data_release(&open_data, data);
-    release_images();
+    mnist_images_release();
 }

@@ -53,10 +53,10 @@ static char *array_path(const char *folder, const char *name) {
     return path;
 }
 
-status_t mnist_write_gradients(const mnist_data_t *data, float *const gradients[MNIST_LAYERS],
+status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients,
                                const char *folder, text_list_t *arrays, error_t *err) {
     status_t status = STATUS_OK;
-    for (size_t l = 0; l < MNIST_LAYERS && status == STATUS_OK; l++) {
+    for (size_t l = 0; l < data->layers && status == STATUS_OK; l++) {
         const size_t shape[2] = {data->sizes[l + 1], data->sizes[l] + 1};
         char *name = mem_format("gradient_%zu", l);
         char *path = array_path(folder, name);
@@ -69,12 +69,25 @@ status_t mnist_write_gradients(const mnist_data_t *data, float *const gradients[
     return status;
 }
 
-status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
-                            error_t *err) {
-    char *path = array_path(folder, "losses");
-    status_t status = npy_write_f64(path, losses, &n, 1, err);
+static status_t write_steps(const char *name, const double *values, size_t n, const char *folder,
+                            text_list_t *arrays, error_t *err) {
+    char *path = array_path(folder, name);
+    status_t status = npy_write_f64(path, values, &n, 1, err);
     free(path);
     if (status == STATUS_OK)
-        text_list_add(arrays, "losses");
+        text_list_add(arrays, name);
     return status;
+}
+
+status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
+                            error_t *err) {
+    return write_steps("losses", losses, n, folder, arrays, err);
+}
+
+status_t mnist_write_descent(const double *losses, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err) {
+    double falls[MNIST_DESCENT_STEPS];
+    for (size_t step = 0; step < n; step++)
+        falls[step] = losses[0] - losses[step];
+    return write_steps("descent", falls, n, folder, arrays, err);
 }

@@ -26,11 +26,13 @@ status_t mnist_fit_check(const mnist_fit_t *fit, error_t *err);
 char *mnist_fit_json(const mnist_fit_t *fit, const dataset_t *images, const char *accumulate);
 
 /* The arrays that are compared with the oracle's: gradient_0.npy … gradient_3.npy of the first
- * step, each (n_out, n_in + 1) with the bias's in the last column, and losses.npy; add their
- * names. */
-status_t mnist_write_gradients(const mnist_data_t *data, float *const gradients[MNIST_LAYERS],
+ * step, each (n_out, n_in + 1) with the bias's in the last column; losses.npy; and descent.npy, by
+ * how much the loss fell in a descent of `n` steps with these losses. They add the names. */
+status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients,
                                const char *folder, text_list_t *arrays, error_t *err);
 status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
                             error_t *err);
+status_t mnist_write_descent(const double *losses, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err);
 
 #endif

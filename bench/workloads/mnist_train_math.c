@@ -1,48 +1,71 @@
 #include "workloads/mnist_train_math.h"
 
+#include "ground/half.h"
 #include "ground/memory.h"
 #include "ground/vectors.h"
+#include "workloads/mnist_train_multiply.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of a matrix that one thread goes through at once: their sums stay in the L1 cache. */
-enum { COLUMNS = 64 };
+/* What a thread takes at once: of a layer's outputs or inputs a 64th, so that many threads have
+ * enough, but no more than a cache holds; of the update a tile of W. */
+enum { PANELS = 64, MOST_IN_PANEL = 128, UPDATE_ROWS = 8, UPDATE_COLUMNS = 512 };
+
+enum { ROW_PADDING = 8 };
 
 /* Under so many multiply-adds, starting threads costs more than they save. */
 enum { MIN_PARALLEL = 1 << 15 };
 
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static size_t filled_up(size_t n) {
+    return (n + MNIST_TILE_COLUMNS - 1) / MNIST_TILE_COLUMNS * MNIST_TILE_COLUMNS;
+}
+
+static size_t panel_of(size_t n) {
+    return smaller(filled_up((n + PANELS - 1) / PANELS), MOST_IN_PANEL);
+}
+
 double mnist_net_bytes(const case_t *spec) {
     const double hidden = (double)case_param_int(spec, "hidden", 1);
-    const double batch = (double)case_param_int(spec, "batch", 1);
-    return sizeof(double) * (mnist_matrix_elements((size_t)hidden) +
-                             batch * (MNIST_PIXELS + 6 * hidden + 2 * DATASET_CLASSES));
+    const double batch = (double)case_param_int(spec, "batch", 1) + MNIST_TILE_COLUMNS;
+    const double width = MNIST_PIXELS + 3 * hidden + DATASET_CLASSES;
+    return sizeof(double) *
+           (mnist_matrix_elements((size_t)hidden) + ROW_PADDING * width + 3 * batch * width);
 }
 
 mnist_net_t *mnist_net_new(const mnist_data_t *data) {
     mnist_net_t *net = mem_zeroed(1, sizeof *net);
     net->data = data;
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
-        const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
-        net->w[l] = mem_alloc(n_in * n_out * sizeof(double));
-        net->b[l] = mem_alloc(n_out * sizeof(double));
-        net->delta[l + 1] = mem_zeroed(data->batch * n_out, sizeof(double));
+    net->batch = data->batch;
+    net->images = filled_up(data->batch);
+    for (size_t l = 0; l <= net->data->layers; l++) {
+        net->row[l] = data->sizes[l] + ROW_PADDING;
+        net->a[l] = mem_zeroed(data->batch * net->row[l], sizeof(double));
+        net->delta[l] = mem_zeroed(data->batch * net->row[l], sizeof(double));
+        net->transposed[l] = mem_zeroed(data->sizes[l] * net->images, sizeof(double));
     }
-    for (size_t l = 0; l <= MNIST_LAYERS; l++)
-        net->a[l] = mem_zeroed(data->batch * data->sizes[l], sizeof(double));
+    for (size_t l = 0; l < net->data->layers; l++) {
+        net->w[l] = mem_alloc(data->sizes[l + 1] * net->row[l] * sizeof(double));
+        net->b[l] = mem_alloc(data->sizes[l + 1] * sizeof(double));
+    }
     net->labels = mem_zeroed(data->batch, sizeof *net->labels);
     return net;
 }
 
 void mnist_net_free(mnist_net_t *net) {
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+    for (size_t l = 0; l < net->data->layers; l++) {
         free(net->w[l]);
         free(net->b[l]);
     }
-    for (size_t l = 0; l <= MNIST_LAYERS; l++) {
+    for (size_t l = 0; l <= net->data->layers; l++) {
         free(net->a[l]);
         free(net->delta[l]);
+        free(net->transposed[l]);
     }
     free(net->labels);
     free(net);
@@ -50,147 +73,210 @@ void mnist_net_free(mnist_net_t *net) {
 
 void mnist_net_start(mnist_net_t *net) {
     const mnist_data_t *data = net->data;
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+    for (size_t l = 0; l < net->data->layers; l++) {
         const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
 #pragma omp parallel for schedule(static) if (n_in * n_out > MIN_PARALLEL)
-        for (size_t i = 0; i < n_in * n_out; i++)
-            net->w[l][i] = data->w[l][i];
-        for (size_t i = 0; i < n_out; i++)
-            net->b[l][i] = data->b[l][i];
+        for (size_t o = 0; o < n_out; o++) {
+            for (size_t i = 0; i < n_in; i++)
+                net->w[l][o * net->row[l] + i] = data->w[l][o * n_in + i];
+            net->b[l][o] = data->b[l][o];
+        }
     }
 }
 
-WIDEST_VECTORS static double dot(const double *restrict x, const double *restrict y, size_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
+/* As contenders of the dtype store it. */
+static void store(const mnist_net_t *net, double *values, size_t n) {
+    if (net->data->f16)
+        half_round_doubles(values, n);
 }
 
-/* sum += factor * x */
-WIDEST_VECTORS static void add_scaled(double *restrict sum, double factor, const double *restrict x,
-                                      size_t n) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        sum[i] += factor * x[i];
-}
-
-static void gather(mnist_net_t *net, const uint8_t *image, uint8_t label, size_t row) {
-    double *input = net->a[0] + row * MNIST_PIXELS;
+static void gather(mnist_net_t *net, const uint8_t *image, uint8_t label, size_t r) {
+    double *input = net->a[0] + r * net->row[0];
     for (size_t i = 0; i < MNIST_PIXELS; i++)
-        input[i] = net->data->x[image[i]];
-    net->labels[row] = label;
+        net->transposed[0][i * net->images + r] = input[i] = net->data->x[image[i]];
+    net->labels[r] = label;
 }
 
-/* a[l + 1] = relu(a[l] W^T + b), without the ReLU in the last layer. */
-static void forward_layer(mnist_net_t *net, size_t l, size_t rows) {
-    const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
-    const bool relu = l + 1 < MNIST_LAYERS;
-#pragma omp parallel for schedule(static) if (rows * n_in * n_out > MIN_PARALLEL)
-    for (size_t o = 0; o < n_out; o++)
-        for (size_t r = 0; r < rows; r++) {
-            double z = dot(net->w[l] + o * n_in, net->a[l] + r * n_in, n_in) + net->b[l][o];
-            net->a[l + 1][r * n_out + o] = relu && z < 0 ? 0 : z;
+/* ---- forward -------------------------------------------------------------------------------- */
+
+/* Outputs `first` … `first + n - 1`: relu(z + b), without the ReLU in the last layer, whose outputs
+ * nobody stores as float16. */
+static void activate(mnist_net_t *net, size_t l, size_t first, size_t n) {
+    const bool last = l + 1 == net->data->layers;
+    for (size_t o = first; o < first + n; o++) {
+        double *z = net->transposed[l + 1] + o * net->images;
+        for (size_t r = 0; r < net->batch; r++) {
+            z[r] += net->b[l][o];
+            z[r] = !last && z[r] < 0 ? 0 : z[r];
         }
+        if (!last)
+            store(net, z, net->batch);
+        for (size_t r = 0; r < net->batch; r++)
+            net->a[l + 1][r * net->row[l + 1] + o] = z[r];
+    }
 }
 
-static void forward(mnist_net_t *net, size_t rows) {
-    for (size_t l = 0; l < MNIST_LAYERS; l++)
-        forward_layer(net, l, rows);
+/* The images are columns here: a row of W is read once for all of them. */
+static void forward_layer(mnist_net_t *net, size_t l) {
+    const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
+    const size_t panel = panel_of(n_out);
+#pragma omp parallel for schedule(static) if (net->images * n_in * n_out > MIN_PARALLEL)
+    for (size_t first = 0; first < n_out; first += panel) {
+        const size_t n = smaller(panel, n_out - first);
+        double *z = net->transposed[l + 1] + first * net->images;
+        memset(z, 0, n * net->images * sizeof *z);
+        mnist_multiply(&(mnist_product_t){.sums = z,
+                                          .sums_row = net->images,
+                                          .left = net->w[l] + first * net->row[l],
+                                          .left_row = net->row[l],
+                                          .left_step = 1,
+                                          .right = net->transposed[l],
+                                          .right_row = net->images,
+                                          .rows = n,
+                                          .columns = net->images,
+                                          .n = n_in});
+        activate(net, l, first, n);
+    }
 }
 
-/* Mean of −log softmax(z)[label], and its gradient by z: (softmax(z) − [is the label]) / batch.
+static void forward(mnist_net_t *net) {
+    for (size_t l = 0; l < net->data->layers; l++)
+        forward_layer(net, l);
+}
+
+/* Mean of −log softmax(z)[label], and the gradient of the sum by z: softmax(z) − [is the label].
  * Subtracting the largest z keeps exp() in its range and changes nothing else. */
 static double loss_and_delta(mnist_net_t *net) {
-    const size_t batch = net->data->batch;
+    const size_t batch = net->batch;
     double sum = 0;
     for (size_t r = 0; r < batch; r++) {
-        const double *z = net->a[MNIST_LAYERS] + r * DATASET_CLASSES;
-        double *delta = net->delta[MNIST_LAYERS] + r * DATASET_CLASSES;
+        const double *z = net->a[net->data->layers] + r * net->row[net->data->layers];
+        double *delta = net->delta[net->data->layers] + r * net->row[net->data->layers];
         double largest = z[0], total = 0;
         for (size_t c = 1; c < DATASET_CLASSES; c++)
             largest = fmax(largest, z[c]);
         for (size_t c = 0; c < DATASET_CLASSES; c++)
             total += exp(z[c] - largest);
         for (size_t c = 0; c < DATASET_CLASSES; c++)
-            delta[c] = (exp(z[c] - largest) / total - (c == net->labels[r])) / (double)batch;
+            delta[c] = exp(z[c] - largest) / total - (c == net->labels[r]);
+        store(net, delta, DATASET_CLASSES);
         sum += log(total) - (z[net->labels[r]] - largest);
     }
     return sum / (double)batch;
 }
 
+/* ---- backward ------------------------------------------------------------------------------- */
+
 /* delta[l] = (delta[l + 1] W) where a[l] is positive, else 0. */
 static void backward_layer(mnist_net_t *net, size_t l) {
-    const size_t batch = net->data->batch, n_in = net->data->sizes[l];
-    const size_t n_out = net->data->sizes[l + 1];
+    const size_t batch = net->batch, n_in = net->data->sizes[l];
+    const size_t n_out = net->data->sizes[l + 1], row = net->row[l], panel = panel_of(n_in);
 #pragma omp parallel for schedule(static) if (batch * n_in * n_out > MIN_PARALLEL)
-    for (size_t first = 0; first < n_in; first += COLUMNS) {
-        const size_t n = n_in - first < COLUMNS ? n_in - first : COLUMNS;
+    for (size_t first = 0; first < n_in; first += panel) {
+        const size_t n = smaller(panel, n_in - first);
         for (size_t r = 0; r < batch; r++)
-            memset(net->delta[l] + r * n_in + first, 0, n * sizeof(double));
-        for (size_t o = 0; o < n_out; o++)
-            for (size_t r = 0; r < batch; r++)
-                add_scaled(net->delta[l] + r * n_in + first, net->delta[l + 1][r * n_out + o],
-                           net->w[l] + o * n_in + first, n);
-        for (size_t r = 0; r < batch; r++)
-            for (size_t i = r * n_in + first; i < r * n_in + first + n; i++)
-                if (!(net->a[l][i] > 0))
-                    net->delta[l][i] = 0;
+            memset(net->delta[l] + r * row + first, 0, n * sizeof(double));
+        mnist_multiply(&(mnist_product_t){.sums = net->delta[l] + first,
+                                          .sums_row = row,
+                                          .left = net->delta[l + 1],
+                                          .left_row = net->row[l + 1],
+                                          .left_step = 1,
+                                          .right = net->w[l] + first,
+                                          .right_row = row,
+                                          .rows = batch,
+                                          .columns = n,
+                                          .n = n_out});
+        for (size_t r = 0; r < batch; r++) {
+            double *delta = net->delta[l] + r * row + first;
+            for (size_t i = 0; i < n; i++)
+                delta[i] = net->a[l][r * row + first + i] > 0 ? delta[i] : 0;
+            store(net, delta, n);
+        }
     }
 }
 
-/* One row of a layer's weights: its gradient, the sum over the batch of delta · a, and the step
- * down. `row` is room for n_in values. */
-static void update_row(mnist_net_t *net, size_t l, size_t o, double rate, double *row,
-                       float *gradient) {
-    const size_t batch = net->data->batch, n_in = net->data->sizes[l];
-    const size_t n_out = net->data->sizes[l + 1];
-    double bias = 0;
-    memset(row, 0, n_in * sizeof *row);
-    for (size_t r = 0; r < batch; r++) {
-        const double delta = net->delta[l + 1][r * n_out + o];
-        add_scaled(row, delta, net->a[l] + r * n_in, n_in);
-        bias += delta;
+/* values -= rate * sums / batch; the sums become means. */
+WIDEST_VECTORS static void go_down(double *restrict values, double *restrict sums, size_t n,
+                                   double rate, double batch) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        sums[i] /= batch;
+        values[i] -= rate * sums[i];
     }
-    add_scaled(net->w[l] + o * n_in, -rate, row, n_in);
-    net->b[l][o] -= rate * bias;
-    if (gradient == NULL)
-        return;
-    for (size_t i = 0; i < n_in; i++)
-        gradient[o * (n_in + 1) + i] = (float)row[i];
-    gradient[o * (n_in + 1) + n_in] = (float)bias;
+}
+
+/* A step down, and what it went along. */
+static void descend(const mnist_net_t *net, double *values, double *sums, size_t n, double rate,
+                    float *gradient) {
+    go_down(values, sums, n, rate, (double)net->batch);
+    store(net, values, n);
+    for (size_t i = 0; i < n && gradient != NULL; i++)
+        gradient[i] = (float)sums[i];
+}
+
+/* A tile of a layer's weights: their gradient, the mean over the batch of delta · a. */
+static void update_tile(mnist_net_t *net, size_t l, size_t first_out, size_t first_in, double rate,
+                        float *gradient) {
+    const size_t batch = net->batch, n_in = net->data->sizes[l], row = net->row[l];
+    const size_t rows = smaller(UPDATE_ROWS, net->data->sizes[l + 1] - first_out);
+    const size_t columns = smaller(UPDATE_COLUMNS, n_in - first_in);
+    double sums[UPDATE_ROWS * UPDATE_COLUMNS] = {0};
+    mnist_multiply(&(mnist_product_t){.sums = sums,
+                                      .sums_row = UPDATE_COLUMNS,
+                                      .left = net->delta[l + 1] + first_out,
+                                      .left_row = 1,
+                                      .left_step = net->row[l + 1],
+                                      .right = net->a[l] + first_in,
+                                      .right_row = row,
+                                      .rows = rows,
+                                      .columns = columns,
+                                      .n = batch});
+    for (size_t j = 0; j < rows; j++) {
+        const size_t o = first_out + j;
+        descend(net, net->w[l] + o * row + first_in, sums + j * UPDATE_COLUMNS, columns, rate,
+                gradient == NULL ? NULL : gradient + o * (n_in + 1) + first_in);
+    }
+}
+
+static void update_biases(mnist_net_t *net, size_t l, double rate, float *gradient) {
+    const size_t n_in = net->data->sizes[l], batch = net->batch;
+    for (size_t o = 0; o < net->data->sizes[l + 1]; o++) {
+        double sum = 0;
+        for (size_t r = 0; r < batch; r++)
+            sum += net->delta[l + 1][r * net->row[l + 1] + o];
+        descend(net, &net->b[l][o], &sum, 1, rate,
+                gradient == NULL ? NULL : gradient + o * (n_in + 1) + n_in);
+    }
 }
 
 static void update_layer(mnist_net_t *net, size_t l, double rate, float *gradient) {
     const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
-#pragma omp parallel if (net->data->batch * n_in * n_out > MIN_PARALLEL)
-    {
-        double *row = mem_alloc(n_in * sizeof *row);
-#pragma omp for schedule(static)
-        for (size_t o = 0; o < n_out; o++)
-            update_row(net, l, o, rate, row, gradient);
-        free(row);
-    }
+#pragma omp parallel for collapse(2) schedule(static) if (net->batch * n_in * n_out > MIN_PARALLEL)
+    for (size_t in = 0; in < n_in; in += UPDATE_COLUMNS)
+        for (size_t out = 0; out < n_out; out += UPDATE_ROWS)
+            update_tile(net, l, out, in, rate, gradient);
+    update_biases(net, l, rate, gradient);
 }
 
-double mnist_net_step(mnist_net_t *net, size_t step, double rate,
-                      float *const gradients[MNIST_LAYERS]) {
+double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients) {
     const mnist_data_t *data = net->data;
-    for (size_t r = 0; r < data->batch; r++) {
+    net->batch = mnist_step_images(data, step);
+    for (size_t r = 0; r < net->batch; r++) {
         const uint32_t image = data->order[step * data->batch + r];
         gather(net, data->images->train_images + (size_t)image * MNIST_PIXELS,
                data->images->train_labels[image], r);
     }
-    forward(net, data->batch);
+    forward(net);
     const double loss = loss_and_delta(net);
-    for (size_t l = MNIST_LAYERS; l-- > 0;) {
+    for (size_t l = net->data->layers; l-- > 0;) {
         if (l > 0) /* with the weights that the forward pass had */
             backward_layer(net, l);
         update_layer(net, l, rate, gradients == NULL ? NULL : gradients[l]);
     }
     return loss;
 }
+
+/* ---- accuracy ------------------------------------------------------------------------------- */
 
 static size_t largest_of(const double *z) {
     size_t largest = 0;
@@ -200,19 +286,38 @@ static size_t largest_of(const double *z) {
     return largest;
 }
 
-double mnist_net_accuracy(mnist_net_t *net) {
+static double loss_of_row(const double *z, uint8_t label) {
+    double total = 0;
+    for (size_t c = 0; c < DATASET_CLASSES; c++)
+        total += exp(z[c] - z[label]);
+    return log(total);
+}
+
+double mnist_net_validate(mnist_net_t *net, double *accuracy) {
     const dataset_t *images = net->data->images;
     size_t n_right = 0;
-    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->data->batch) {
-        const size_t left = MNIST_TEST_IMAGES - first;
-        const size_t rows = left < net->data->batch ? left : net->data->batch;
+    double total_loss = 0;
+    net->batch = net->data->batch;
+    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->batch) {
+        const size_t rows = smaller(MNIST_TEST_IMAGES - first, net->batch);
         for (size_t r = 0; r < rows; r++)
             gather(net, images->test_images + (first + r) * MNIST_PIXELS,
                    images->test_labels[first + r], r);
-        forward(net, rows);
+        forward(net);
         for (size_t r = 0; r < rows; r++)
-            n_right +=
-                largest_of(net->a[MNIST_LAYERS] + r * DATASET_CLASSES) == net->labels[r] ? 1 : 0;
+            total_loss += loss_of_row(net->a[net->data->layers] + r * net->row[net->data->layers],
+                                      net->labels[r]);
+        for (size_t r = 0; r < rows; r++) {
+            const double *z = net->a[net->data->layers] + r * net->row[net->data->layers];
+            n_right += largest_of(z) == net->labels[r] ? 1 : 0;
+        }
     }
-    return (double)n_right / MNIST_TEST_IMAGES;
+    *accuracy = (double)n_right / MNIST_TEST_IMAGES;
+    return total_loss / MNIST_TEST_IMAGES;
+}
+
+double mnist_net_accuracy(mnist_net_t *net) {
+    double accuracy;
+    mnist_net_validate(net, &accuracy);
+    return accuracy;
 }

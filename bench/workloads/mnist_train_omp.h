@@ -16,7 +16,12 @@ void mnist_omp_start(mnist_omp_t *net); /* set the start weights */
 /* The first `steps` steps; losses[s] is the mean loss of step s's batch before its update.
  * `gradients` as in mnist_net_step(), of step 0; NULL for none. */
 void mnist_omp_train(mnist_omp_t *net, size_t steps, double rate, double *losses,
-                     float *const gradients[MNIST_LAYERS]);
+                     float *const *gradients);
+/* The same with the first batch in every step. */
+void mnist_omp_descend(mnist_omp_t *net, size_t steps, double rate, double *losses);
+
+/* The mean loss over the test images; `*accuracy` as mnist_omp_accuracy(). */
+double mnist_omp_validate(mnist_omp_t *net, double *accuracy);
 
 /* Fraction of the test images whose largest logit is their label's. */
 double mnist_omp_accuracy(mnist_omp_t *net);

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 enum {
-    MNIST_CLASSES = DATASET_CLASSES,
     MNIST_PADDED_CLASSES = 16,
     MNIST_COUNTERS = 64,
     MNIST_COUNTER_STEP = 0,

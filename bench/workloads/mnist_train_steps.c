@@ -169,10 +169,10 @@ status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err) {
     uint32_t done = 0;
     size_t n_run;
     s->problem.steps = steps;
+    TRY(run_units(s, true, &n_run, err));
     if (s->graph != NULL && s->problem.gradients[0] == 0)
         for (; steps - done >= s->graph_steps; done += s->graph_steps)
             CUDA(graph_launch(s->graph, s->gpu->stream));
-    TRY(run_units(s, true, &n_run, err));
     for (; done < steps; done++) {
         TRY(run_units(s, false, &n_run, err));
         if (n_run == 0)

@@ -6,6 +6,7 @@
 #include "workloads/workload.h"
 
 extern const workload_t workload_mlp_infer, workload_linreg_train, workload_mnist_train;
-extern const workload_t workload_null, workload_device;
+extern const workload_t workload_mlp_train;
+extern const workload_t workload_null, workload_device, workload_allocate;
 
 #endif

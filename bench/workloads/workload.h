@@ -42,6 +42,7 @@ typedef struct workload {
     /* The parameter that charts run along, what it is called in their texts ("against …", "at each
      * …"), and an axis's title. All NULL for a workload that is not drawn. */
     const char *size_param, *size_noun, *size_title;
+    const char *compared_by; /* phase; NULL: host_to_host, or total where a side lacks that */
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
     const char *const *dtypes;        /* NULL-terminated; the first is the default */

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const workload_t *const TABLE[] = {&workload_mlp_infer, &workload_linreg_train,
-                                          &workload_mnist_train, &workload_null, &workload_device};
+static const workload_t *const TABLE[] = {
+    &workload_mlp_infer, &workload_linreg_train, &workload_mnist_train, &workload_mlp_train,
+    &workload_null,      &workload_device,       &workload_allocate};
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
 static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch"};

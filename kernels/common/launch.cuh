@@ -25,7 +25,7 @@ struct launch_t {
 // order in which they run, and a `plan` for all of them.
 enum stage_when {
     STAGE_ONCE = 0,      // as the case is opened: makes the data
-    STAGE_TRAINING = 1,  // once a training: goes through all epochs by itself
+    STAGE_TRAINING = 1,  // once a training: in front of its epochs, or, alone, goes through all of them by itself
     STAGE_EPOCH = 2,     // in each epoch
     STAGE_LOSS = 3,      // in epochs whose loss is kept
     STAGE_AFTER = 4,     // once, behind the training and outside of its time: evaluation
@@ -47,6 +47,9 @@ struct stage_t {
     unsigned blocks_per_sm;   // upper bound of the grid, in blocks a multiprocessor; 0: no bound
     unsigned max_blocks;      // upper bound of the grid; 0: no bound
     unsigned dynamic_shared;  // bytes
+    unsigned tile_rows;       // mlp_train: the part of a result that a block makes, 0: all of its rows; items are …
+    unsigned tile_columns;    // … such tiles, …
+    unsigned split;           // … times the blocks that share the sums of each; 0: one
 };
 
 struct plan_t {

@@ -1,15 +1,93 @@
 // Idea    With 32 images a step is bound by its weights: 192 operations for 3 accesses of 2 bytes, 32 a byte, where an
 //         H200 has 200 a byte. So stream them: read once forward, once backward, written back in the same pass.
-// Change  Rung 03 with tiles that come through a ring in shared memory (cp.async, sm_80), private to each thread: no
-//         barrier, and 64 to 144 KB on their way to a multiprocessor. Blocks twice as wide halve what is read of inputs
-//         and deltas; their sums still need no other block's. From sm_90 on stages overlap (programmatic dependent
-//         launch): a stage asks for its first weights, then waits (griddepcontrol.wait) for its inputs. Only forward_0
-//         waits first, since the stage in front of it, backward_0, writes its weights.
-// Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; the 8 stages' starts and ends, 2 us each, are half hidden,
-//         together about 205. H = 4096 has 74 MB, 51 us; the L2 (50 MB) still holds W_2 when backward_2 comes, and W_1
-//         when the next forward_1 does, 67 of 221 MB, so about 36 us + 8. Below 2048 the ring is left out, and what
-//         remains is the overlap: about 0.7 us a stage, 9 us a step at H = 128 … 512.
-// Limits  128 blocks, one a multiprocessor, for H = 1024 … 8192: 3 % of an H200 have none. Writes between reads cost
-//         the memory turnarounds; and the chain of stages, which rung 05 shortens.
+// Change  On GPUs with clusters, from H = 768 on: two warps of a block do nothing but copy (cp.async, mbarriers) into a
+//         ring of up to 180 KB; 16 others multiply, step and write what lies there (stream_ring.cuh: ldmatrix,
+//         mma.sync, stmatrix). A cluster splits the sum. Stages overlap (programmatic dependent launch): a stage asks
+//         for its weights, and waits for what the stage in front of it writes only then. backward_0 goes on with the
+//         next step's forward_0, so W_0 is read once a step. Elsewhere rung 03, its tiles through private rings
+//         (tiles.cuh).
+// Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; measured 232 (rung 03: 427). H = 4096: 74 MB, 51 us, and 70
+//         measured (115); there 16 MB of weights stay in the L2. 2048: 36.5 us (52), 1024: 23.6 (28).
+//         Lines of 128 bytes in one store: 5 us a stage less at H = 2048. One block a multiprocessor: 70 us less at
+//         8192, as a stage's blocks take the first free places, and two on one multiprocessor are slow.
+// Limits  A large stage moves 3.6 TB/s, as a plain copy with the same pattern does. The chain of 6 or 7 stages costs
+//         some 3 us each, which rung 05 shortens. Two warps that write a line meet at an mbarrier; bar.sync takes up to
+//         1 us a step less, but racecheck then no longer sees the block's own barriers.
 #define STREAMED 1
+#if (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030) && HIDDEN >= 768
+#define OVERLAPPED 1
+#include "last_layer.cuh"
+#include "stream_backward.cuh"
+
+__host__ __device__ constexpr unsigned whole_clusters(unsigned blocks) {
+    return (blocks + CLUSTER - 1) / CLUSTER * CLUSTER;
+}
+constexpr unsigned GATHER_BLOCKS = whole_clusters(BATCH / WARPS), STEP_3_BLOCKS = whole_clusters(LAST_BLOCKS);
+
+PLAN = {1, 1, 0, 0};
+#define STREAM_STAGE(name, blocks)                                                                                     \
+    BLOCKS_STAGE(name, STAGE_EPOCH, STAGE_OVERLAPPED, STREAM_THREADS, blocks, STREAM_SHARED)
+STAGES = {
+    BLOCKS_STAGE("forward_0", STAGE_TRAINING, 0, STREAM_THREADS, STREAM_BLOCKS, STREAM_SHARED),
+    STREAM_STAGE("forward_1", STREAM_BLOCKS + GATHER_BLOCKS),
+    STREAM_STAGE("forward_2", STREAM_BLOCKS),
+#if HIDDEN > 1024
+    BLOCKS_STAGE("forward_3", STAGE_EPOCH, STAGE_OVERLAPPED, THREADS, SPLITS, CLASS_SHARED),
+#endif
+    BLOCKS_STAGE("backward_3", STAGE_EPOCH, STAGE_OVERLAPPED, THREADS, LAST_BLOCKS, CLASS_SHARED),
+    STREAM_STAGE("backward_2", STREAM_BLOCKS + STEP_3_BLOCKS),
+    STREAM_STAGE("backward_1", STREAM_BLOCKS),
+    STREAM_STAGE("backward_0", STREAM_BLOCKS),
+    EVALUATE_STAGE,
+};
+
+#define STREAM_KERNEL(name)                                                                                            \
+    extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(STREAM_THREADS, ONE_BLOCK ? 1 : 2)    \
+        name(const __grid_constant__ mnist_t p)
+
+// Of the first step alone: that of all others comes with backward_0 of the step in front.
+STREAM_KERNEL(forward_0) {
+    if (blockIdx.x == 0)
+        for (unsigned row = warp(); row < BATCH; row += STREAM_THREADS / 32)
+            gather_image(p, 0, row);
+    stream_forward<0>(p, [&](const share_t<PIXELS> &share, unsigned n, unsigned to) {
+        const unsigned row = lane() / 8, vector = lane() % 8;
+        for (unsigned i = 0; i < BATCH; i += 4)
+            copy_16<false>(to + swizzled<CHUNK>(row + i, vector),
+                           image_of_step(p, 0, row + i) + share.first(n) + vector * 8, vector * 8 < share.left(n));
+    });
+}
+
+STREAM_KERNEL(forward_1) {
+    if (blockIdx.x < STREAM_BLOCKS)
+        return stream_forward<1>(p);
+    const unsigned row = (blockIdx.x - STREAM_BLOCKS) * WARPS + warp();
+    wait_for_earlier_stages();
+    if (warp() < WARPS && row < BATCH)
+        gather_image(p, step_now(p) + 1, row);
+}
+
+STREAM_KERNEL(forward_2) {
+    stream_forward<2>(p);
+}
+
+// backward_3 has done with the step's number, and backward_0 already needs the next one's.
+STREAM_KERNEL(backward_2) {
+    if (blockIdx.x < STREAM_BLOCKS)
+        return stream_backward<2>(p);
+    if (warp() < WARPS)
+        update_last_layer(p, blockIdx.x - STREAM_BLOCKS);
+    if (blockIdx.x == STREAM_BLOCKS && threadIdx.x == 0)
+        p.counters[COUNTER_STEP] = step_now(p) + 1;
+}
+
+STREAM_KERNEL(backward_1) {
+    stream_backward<1>(p);
+}
+
+STREAM_KERNEL(backward_0) {
+    stream_first_layer(p);
+}
+#else
 #include "03_tensor_cores.cu"
+#endif

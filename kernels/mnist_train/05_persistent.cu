@@ -1,21 +1,25 @@
-// Idea    The network never leaves the chip: one launch for the whole training, in which every block owns some neurons
-//         of each layer and keeps their weights in registers, as the operands that the tensor cores take.
-// Change  Up to 256 neurons a layer, eight blocks of a cluster (sm_90), which send their columns of activations and
-//         deltas into each other's shared memory. Beyond that a cooperative launch of a block per 16 neurons, which
-//         meet by way of the L2. A block has the rows of W for its neurons, and for the way back the columns, too: each
-//         is updated where it lies, and only activations 1, 2, 3 and deltas 2, 1 are exchanged (32 x H halves). The
-//         last layer, 10 neurons, every block does for itself. What nobody waits for (updates, the next images) is done
-//         while words are on their way.
-// Buys    H = 256: 1,940 products of 16 x 8 x 16 a block and step, 8 clocks each on each of 4 tensor cores: 3,900
-//         clocks, 2.2 us. Five exchanges of 0.3 us, eight barriers and sums over warps of 0.1 us, 0.6 us to round
-//         58,000 weights: 5 us a step. H = 128: 720 products, 0.8 us, and 3.5 us in all. H = 512 on 32 blocks: 1,700
-//         products, 1.9 us; five exchanges of 1.1 us; 0.4 us to fetch the images, which have no second place: 9 us.
-// Limits  At most 32 images a batch (smaller ones are padded), and 512 neurons a layer: a block's shared memory holds four
-//         whole matrices of 32 x H, and its registers the weights. Layers are padded to a multiple of 128 neurons. 124 of
-//         132 multiprocessors idle at H <= 256, where a step is a chain of waits and each exchange one more.
+// Idea    The network never leaves the chip: one launch for the whole training, in which every block owns 16 neurons of
+//         each layer and keeps their weights in registers, as the operands that the tensor cores take.
+// Change  Up to 256 neurons a layer, 8 or 16 blocks of a cluster (sm_90), which send their columns of activations and
+//         deltas into each other's shared memory. Beyond that a cooperative launch, whose blocks meet by way of the L2.
+//         A block has the rows of W for its neurons, and for the way back the columns, too: each is updated where it
+//         lies, and only activations 1, 2, 3 and deltas 2, 1 are exchanged (32 x H halves). The last layer, 10 neurons,
+//         every block does for itself. What nobody waits for (updates, the next images) is done while words are on
+//         their way.
+// Buys    An H200 takes 4.5 us a step at H = 128, 6.5 at 256, 13.2 at 512. Of the 8,500 clocks at H = 128, the first
+//         layer and its update are 1,900; four products with sums over warps and the way to all blocks 1,100 each; the
+//         way of the first activations, in which layer 1 is updated, 700; the last layer with its softmax 800; the
+//         last product 500. At 256, where a block sends and gets twice as much, an exchange takes 500 more.
+//         A warp sends pieces of 128 bytes, and an image is one copy into all blocks: pieces of 16 bytes and a copy a
+//         block took 2.0 us more at H = 128, and 3.1 at 256.
+// Limits  At most 32 images a batch (smaller ones are padded), and 512 neurons a layer: a block's shared memory holds
+//         four whole matrices of 32 x H, and its registers the weights. Layers are padded to a multiple of 128 neurons.
+//         116 of 132 multiprocessors idle at H <= 256, where a step is a chain of waits. By way of the L2 an exchange
+//         takes 1.1 us, and the images of the next step have no second place: 0.5 us more, and 0.3 for a fence.
 #include "mnist_train.cuh"
 
-#define WIDTH ((HIDDEN + 127) / 128 * 128)  // neurons of a layer and those that fill it up, which stay 0
+// Neurons of a layer and those that fill it up, which stay 0: each of eight warps gets as many columns.
+#define WIDTH ((HIDDEN + 127) / 128 * 128)
 #if __CUDA_ARCH__ >= 900 && WIDTH <= 256
 #define CLUSTER 1
 #else
@@ -36,7 +40,7 @@
 // Images, exchanged matrices, sums of warps, and what is small: no less than shared_t is.
 #define PIXEL_SETS (CLUSTER ? 2 : 1)
 #define HIDDEN_SETS (CLUSTER ? 5 : 4)
-#define SHARED_NEEDED (ROWS * (PIXEL_SETS * 792 + HIDDEN_SETS * (WIDTH + 8)) * 2 + ROWS * 8 * 24 * 4 + 6 * 1024)
+#define SHARED_NEEDED (ROWS * (PIXEL_SETS * 792 + HIDDEN_SETS * WIDTH) * 2 + 2 * ROWS * 8 * 16 * 4 + 4 * 1024)
 #if BATCH > ROWS
 #error SKIP: batches of at most 32 images
 #elif __CUDA_ARCH__ < 800
@@ -45,29 +49,27 @@
 #error SKIP: the activations of layers this wide do not fit in shared memory
 #endif
 
-constexpr unsigned BLOCKS = CLUSTER ? 8 : WIDTH / 16;
-constexpr unsigned OWN = WIDTH / BLOCKS, PARTS = OWN / 16;             // neurons of a block; sixteens of them
-// Warps that share a row of W. With 8 and two parts, a thread has 128 registers, and weights fill half of them.
-constexpr unsigned GROUPS = PARTS == 1 ? 8 : 4;
-constexpr unsigned WARPS = GROUPS * PARTS, THREADS = WARPS * 32;
-constexpr unsigned PIXEL_TILES = (PIXELS / 16 + GROUPS - 1) / GROUPS;  // of 16 x 16 weights, a warp
-constexpr unsigned TILES = WIDTH / 16 / GROUPS, LAST_TILES = WIDTH / 16 / WARPS;
-// Rows in shared memory, in halves: an odd number of 16 bytes, so that eight rows lie in eight groups of banks.
-constexpr unsigned PIXEL_ROW = PIXELS + 8, HIDDEN_ROW = WIDTH + 8, OWN_ROW = OWN + 8, LAST_ROW = PADDED_CLASSES + 8;
-constexpr unsigned SUM_ROW = OWN + 8, LOGIT_ROW = PADDED_CLASSES + 4;  // in floats, for stores of 8 bytes
-constexpr unsigned SUMS = GROUPS * SUM_ROW > WARPS * LOGIT_ROW ? GROUPS * SUM_ROW : WARPS * LOGIT_ROW;
-constexpr unsigned PAIRS = ROWS * OWN / 2 / THREADS;  // of neighbouring neurons of an image: sums that a thread adds up
-static_assert(PAIRS * THREADS * 2 == ROWS * OWN, "every thread has as many");
+constexpr unsigned OWN = 16, BLOCKS = WIDTH / OWN;  // neurons of a block
+constexpr unsigned WARPS = 8, THREADS = WARPS * 32;
+constexpr unsigned PIXEL_TILES = (PIXELS / 16 + WARPS - 1) / WARPS;  // of 16 x 16 weights, a warp
+constexpr unsigned TILES = WIDTH / 16 / WARPS;
+// In halves: an odd number of 16 bytes, so that eight rows lie in different banks.
+constexpr unsigned PIXEL_ROW = PIXELS + 8;
+static_assert(ROWS * OWN == THREADS * 2, "a thread finishes the sums of two neighbouring neurons of an image");
+static_assert(OWN == PADDED_CLASSES && WARPS * 4 == ROWS, "in the last layer, of two classes of an image");
+
+#include "persistent_ptx.cuh"
+
+#include "persistent_layers.cuh"
 
 struct shared_t {
-    half pixels[PIXEL_SETS][ROWS][PIXEL_ROW], hidden[HIDDEN_SETS][ROWS][HIDDEN_ROW];
-    half delta_0[ROWS][OWN_ROW], delta_3[ROWS][LAST_ROW];
-    float partial[ROWS * SUMS];
-    float bias[3][OWN], last_bias[PADDED_CLASSES], losses[ROWS];
-    unsigned image[2][ROWS], labels[2][ROWS];  // of even and odd steps
-    unsigned long long arrived[5];
+    half pixels[PIXEL_SETS][ROWS][PIXEL_ROW];
+    tile_rows_t hidden[HIDDEN_SETS][BLOCKS], delta_0, delta_3;
+    partial_t partial[2];  // which products use in turn: others may still read the one before
+    float bias[3][OWN], last_bias[PADDED_CLASSES], losses[WARPS];
+    unsigned long long arrived[5], fetched[PIXEL_SETS];
 };
-static_assert(sizeof(shared_t) <= SHARED_LIMIT, "shared memory of a block");
+static_assert(sizeof(shared_t) <= SHARED_NEEDED, "shared memory of a block");
 
 PLAN = {1, 0, 0, 0};
 STAGES = {
@@ -75,15 +77,14 @@ STAGES = {
     EVALUATE_STAGE,
 };
 
-#include "persistent_ptx.cuh"
-
 #include "persistent_exchange.cuh"
-#include "persistent_layers.cuh"
+#include "persistent_images.cuh"
 
 struct trainer_t {
     const mnist_t &p;
     shared_t &shared;
     network_t net;
+    images_t images;
     float rate;  // over BATCH, for sums over images
 
     __device__ __forceinline__ trainer_t(const mnist_t &problem, shared_t &memory) : p(problem), shared(memory) {
@@ -92,152 +93,89 @@ struct trainer_t {
         for (unsigned i = threadIdx.x; i < sizeof(shared_t) / 4; i += THREADS)
             ((unsigned *)&shared)[i] = 0;
         __syncthreads();
+        images.begin(p, shared);
+        exchanges_begin(p, shared);
+        __syncthreads();
         const unsigned i = threadIdx.x;
         for (unsigned layer = 0; layer < 3; layer++)
             if (i < OWN && first_own() + i < HIDDEN)
                 shared.bias[layer][i] = __half2float(p.b[layer][first_own() + i]);
         if (i < CLASSES)
             shared.last_bias[i] = __half2float(p.b[3][i]);
-        if (i < BATCH) {
-            shared.image[0][i] = p.order[i];
-            shared.image[1][i] = p.order[min(1u, p.steps - 1) * BATCH + i];
-        }
-        exchanges_begin(p, shared);
-        __syncthreads();
-        fetch_labels(0);
-        fetch_images(0);
-        copies_wait();
-        __syncthreads();
+        images.fetch(p, shared, 0);
     }
 
-    // This warp's share of a tile of 16 pixels of a step's images: the lane is the image.
-    __device__ __forceinline__ void fetch_tile(unsigned step, unsigned tile) {
-        const unsigned row = lane_of();
-        if (row >= BATCH)
-            return;
-        const half *from = p.images + (size_t)shared.image[step % 2][row] * PIXELS + tile * 16;
-        const unsigned to = shared_address(&shared.pixels[step % PIXEL_SETS][row][tile * 16]);
-#pragma unroll
-        for (unsigned eight = 0; eight < 2; eight++)
-            if (PARTS == 1 || eight == part_of())
-                copy_async(to + eight * 16, from + eight * 8);
+    __device__ __forceinline__ tiled_t hidden(exchange matrix, unsigned step) const {
+        return {shared_address(shared.hidden[place_of(matrix, step)])};
+    }
+    __device__ __forceinline__ tiled_t last_delta() const { return {shared_address(shared.delta_3)}; }
+    __device__ __forceinline__ pixels_t pixels(unsigned step) const {
+        return {shared_address(shared.pixels[step % PIXEL_SETS])};
+    }
+    // Of the block's own neurons.
+    __device__ __forceinline__ half2 own_pair(exchange matrix, unsigned step, unsigned row, unsigned column) const {
+        return *pair_at(shared.hidden[place_of(matrix, step)][blockIdx.x], row, column);
     }
 
-    __device__ __forceinline__ void fetch_images(unsigned step) {
-        for (unsigned tile = group_of(); tile < PIXELS / 16; tile += GROUPS)
-            fetch_tile(step, tile);
-    }
-
-    // The four labels among which an image's is: copies are not smaller.
-    __device__ __forceinline__ const unsigned char *label_of(unsigned step, unsigned row) const {
-        return p.labels + shared.image[step % 2][row];
-    }
-    __device__ __forceinline__ void fetch_labels(unsigned step) {
-        if (threadIdx.x < BATCH)
-            copy_async_word(shared_address(&shared.labels[step % 2][threadIdx.x]),
-                            (const void *)((size_t)label_of(step, threadIdx.x) / 4 * 4));
-    }
-    __device__ __forceinline__ unsigned fetched_label(unsigned step, unsigned row) const {
-        return shared.labels[step % 2][row] >> (size_t)label_of(step, row) % 4 * 8 & 0xFF;
-    }
-
-    __device__ __forceinline__ void fetch_order(unsigned step) {
-        if (threadIdx.x < BATCH)
-            copy_async_word(shared_address(&shared.image[step % 2][threadIdx.x]),
-                            p.order + (size_t)min(step, p.steps - 1) * BATCH + threadIdx.x);
-    }
-
-    // Blocks share the images, so that they have come from memory when all blocks ask for them.
-    __device__ __forceinline__ void prefetch_images(unsigned step) {
-        const unsigned row = blockIdx.x + threadIdx.x / 32 * BLOCKS, byte = lane_of() * 128;
-        if (row < BATCH && byte < PIXELS * sizeof(half))
-            prefetch_l2((const char *)(p.images + (size_t)shared.image[step % 2][row] * PIXELS) + byte);
-    }
-
-    __device__ __forceinline__ const half (&hidden(exchange matrix, unsigned step) const)[ROWS][HIDDEN_ROW] {
-        return shared.hidden[place_of(matrix, step)];
-    }
-
-    // The block's columns of activations · Wᵀ. Each thread gets some pairs of neurons, for use(sums, row, column).
-    template <unsigned N, unsigned ROW, class Use>
-    __device__ __forceinline__ void product(const half (&activations)[ROWS][ROW], const fragment_t (&w)[N], Use use) {
+    // The block's columns of activations · Wᵀ. Each thread gets a pair of neurons, for use(sums, row, column).
+    template <unsigned TURN, unsigned N, class Matrix, class Use>
+    __device__ __forceinline__ void product(const Matrix &activations, const fragment_t (&w)[N], Use use) {
         tile_t tiles[2][2];
-        multiply(tiles, activations, w, group_of(), GROUPS);
-        put_sums<SUM_ROW>(shared.partial, tiles, group_of(), part_of() * 16);
+        multiply(tiles, activations, w);
+        put_sums(shared.partial[TURN], tiles);
         __syncthreads();
-#pragma unroll
-        for (unsigned pair = 0; pair < PAIRS; pair++) {
-            const unsigned i = threadIdx.x + pair * THREADS, row = i / (OWN / 2), column = i % (OWN / 2) * 2;
-            float2 sum = make_float2(0, 0);
-#pragma unroll
-            for (unsigned group = 0; group < GROUPS; group++) {
-                const float2 part = *(const float2 *)(shared.partial + (group * ROWS + row) * SUM_ROW + column);
-                sum.x += part.x;
-                sum.y += part.y;
-            }
-            use(sum, row, column);
-        }
+        const unsigned row = threadIdx.x / (OWN / 2), column = threadIdx.x % (OWN / 2) * 2;
+        use(total(shared.partial[TURN], row, column), row, column);
     }
 
-    template <unsigned N, unsigned ROW>
-    __device__ __forceinline__ void forward(const half (&activations)[ROWS][ROW], const fragment_t (&w)[N],
+    template <unsigned TURN, unsigned N, class Matrix>
+    __device__ __forceinline__ void forward(const Matrix &activations, const fragment_t (&w)[N],
                                             const float *bias, exchange to, unsigned step) {
-        product(activations, w, [&](float2 sum, unsigned row, unsigned column) {
+        product<TURN>(activations, w, [&](float2 sum, unsigned row, unsigned column) {
             const half2 a = __floats2half2_rn(fmaxf(sum.x + bias[column], 0), fmaxf(sum.y + bias[column + 1], 0));
-            send(shared, to, step, row, first_own() + column, a);
+            send(shared, to, step, row, column, a);
         });
     }
 
     // Where the activation is 0, the ReLU lets nothing back.
-    __device__ __forceinline__ static half2 masked(float2 sum, const half *activation) {
-        const float2 a = __half22float2(*(const half2 *)activation);
+    __device__ __forceinline__ static half2 masked(float2 sum, half2 activation) {
+        const float2 a = __half22float2(activation);
         return __floats2half2_rn(a.x > 0 ? sum.x : 0, a.y > 0 ? sum.y : 0);
     }
 
-    // Sums of the last layer, in every block, each a class of an image by lane: losses, and delta_3.
-    __device__ __forceinline__ void finish_forward(unsigned step) {
-        tile_t sums[2][2];
-        multiply(sums, hidden(ACTIVATION_3, step), net.w3, threadIdx.x / 32, WARPS);
-        put_sums<LOGIT_ROW>(shared.partial, sums, threadIdx.x / 32, 0);
+    // The last layer, in every block: eight lanes an image and two classes a lane, for delta_3. The result is the loss
+    // of the image in the lane of its label, else 0.
+    __device__ __forceinline__ float finish_forward(unsigned step) {
+        float loss = 0;
+        product<1>(hidden(ACTIVATION_3, step), net.w3, [&](float2 logit, unsigned row, unsigned k) {
+            const bool real = k < CLASSES, is_first = k == images.label, is_second = k + 1 == images.label;
+            logit.x += shared.last_bias[k], logit.y += shared.last_bias[k + 1];
+            const float largest = eight_lanes(real ? fmaxf(logit.x, logit.y) : -3.402823466e+38f,
+                                              [](float a, float b) { return fmaxf(a, b); });
+            const float2 power =
+                make_float2(real ? __expf(logit.x - largest) : 0, real ? __expf(logit.y - largest) : 0);
+            const float sum = eight_lanes(power.x + power.y, [](float a, float b) { return a + b; });
+            const float scale = row < BATCH ? __fdividef(1, sum) : 0, one = row < BATCH ? 1 : 0;
+            *pair_at(shared.delta_3, row, k) = __floats2half2_rn(power.x * scale - (is_first ? one : 0),
+                                                                 power.y * scale - (is_second ? one : 0));
+            if (row < BATCH)
+                loss = is_first || is_second ? __logf(sum) + largest - (is_first ? logit.x : logit.y) : 0;
+        });
         __syncthreads();
-        const unsigned k = threadIdx.x % 16;
-#pragma unroll
-        for (unsigned row = threadIdx.x / 16; row < ROWS; row += THREADS / 16) {
-            float logit = shared.last_bias[k];
-#pragma unroll
-            for (unsigned warp = 0; warp < WARPS; warp++)
-                logit += shared.partial[(warp * ROWS + row) * LOGIT_ROW + k];
-            float largest = k < CLASSES ? logit : -3.402823466e+38f;
-#pragma unroll
-            for (unsigned lanes = 8; lanes > 0; lanes /= 2)
-                largest = fmaxf(largest, __shfl_xor_sync(EVERY_LANE, largest, lanes));
-            const float power = k < CLASSES ? expf(logit - largest) : 0;
-            float sum = power;
-#pragma unroll
-            for (unsigned lanes = 8; lanes > 0; lanes /= 2)
-                sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
-            const bool is_label = k == fetched_label(step, row);
-            const float delta = power / sum - (is_label ? 1.0f : 0.0f);
-            if (is_label)
-                shared.losses[row] = logf(sum) + largest - logit;
-            shared.delta_3[row][k] = __float2half_rn(row < BATCH ? delta : 0.0f);
-        }
-        __syncthreads();
+        return loss;
     }
 
-    // delta_2 = (delta_3 · W3) masked: 16 columns are one product, of 16 images and 8 neurons for each of four warps.
+    // delta_2 = (delta_3 · W3) masked: 16 columns are one product. Of its 16 rows a warp fills eight with its four
+    // images twice, one for the first eight neurons and one for the others, so that its lanes have what `send` wants.
     __device__ __forceinline__ void begin_backward(unsigned step) {
-        const unsigned m = group_of() % 2, n = group_of() / 2, lane = lane_of();
-        if (n >= 2)
-            return;
-        fragment_t images;
-        load_matrices<false>(images, shared_address(&shared.delta_3[m * 16 + lane % 16][lane / 16 * 8]));
-        tile_t sums;
-        multiply_add(sums, images, n == 0 ? net.back3[0] : net.back3[1], n == 0 ? net.back3[2] : net.back3[3]);
-        const unsigned row = m * 16 + lane / 4, column = first_own() + part_of() * 16 + n * 8 + lane % 4 * 2;
-        const half *activation = &hidden(ACTIVATION_3, step)[row][column];
-        send(shared, DELTA_2, step, row, column, masked(sums.upper(), activation));
-        send(shared, DELTA_2, step, row + 8, column, masked(sums.lower(), activation + 8 * HIDDEN_ROW));
+        fragment_t of_images;
+        load_matrices<false>(of_images, last_delta().piece(0, warp_of() * 4 + lane_of() % 8 / 2, lane_of() / 16));
+        tile_t sums[2];
+        multiply_add(sums[0], of_images, net.back3[0][0], net.back3[0][2]);
+        multiply_add(sums[1], of_images, net.back3[0][1], net.back3[0][3]);
+        const float2 own = lane_of() / 4 % 2 == 0 ? sums[0].upper() : sums[1].upper();
+        const unsigned row = threadIdx.x / (OWN / 2), column = threadIdx.x % (OWN / 2) * 2;
+        send(shared, DELTA_2, step, row, column, masked(own, own_pair(ACTIVATION_3, step, row, column)));
     }
 
     __device__ __forceinline__ report_t report(unsigned layer, unsigned row) const {
@@ -245,52 +183,59 @@ struct trainer_t {
     }
 
     template <bool REPORTS> __device__ __forceinline__ void descend_layer_3(unsigned step) {
-        const half(&a)[ROWS][HIDDEN_ROW] = hidden(ACTIVATION_3, step);
+        const tiled_t a = hidden(ACTIVATION_3, step), delta = last_delta();
         report_t to = report(3, 0);
         if (blockIdx.x != 0)
             to.gradient = nullptr;
-        descend<REPORTS>(net.w3, shared.delta_3, 0, a, threadIdx.x / 32, WARPS, rate, to);
-        fragment_t back[1] = {{net.back3[0], net.back3[1], net.back3[2], net.back3[3]}};
-        descend<false>(back, a, first_own() + part_of() * 16, shared.delta_3, 0, 1, rate, to);
-#pragma unroll
-        for (unsigned k = 0; k < 4; k++)
-            net.back3[k] = back[0][k];
-        descend_biases<REPORTS>(shared.last_bias, CLASSES, shared.delta_3, 0, rate, to);
+        fragment_t rows[2], of_a[2];
+        load_rows(rows, delta, 0);
+        load_rows(of_a, a, blockIdx.x);
+        descend<REPORTS>(net.w3, rows, a, warp_of(), rate, to);
+        descend<false>(net.back3, of_a, delta, 0, rate, to);
+        descend_biases<REPORTS>(shared.last_bias, CLASSES, rows, rate, to);
     }
 
     // Layers 1 and 2: a is what goes in, delta what comes back.
     template <bool REPORTS>
     __device__ __forceinline__ void descend_layer(fragment_t (&rows)[TILES], fragment_t (&columns)[TILES],
                                                   unsigned layer, exchange a, exchange delta, unsigned step) {
-        const half(&from)[ROWS][HIDDEN_ROW] = hidden(a, step), (&back)[ROWS][HIDDEN_ROW] = hidden(delta, step);
-        const unsigned own = first_own() + part_of() * 16;
-        descend<REPORTS>(rows, back, own, from, group_of(), GROUPS, rate, report(layer, own));
-        descend<false>(columns, from, own, back, group_of(), GROUPS, rate, report(layer, own));
-        descend_biases<REPORTS>(shared.bias[layer], OWN, back, first_own(), rate, report(layer, first_own()));
+        const tiled_t from = hidden(a, step), back = hidden(delta, step);
+        fragment_t of_delta[2], of_a[2];
+        load_rows(of_delta, back, blockIdx.x);
+        load_rows(of_a, from, blockIdx.x);
+        descend<REPORTS>(rows, of_delta, from, warp_of(), rate, report(layer, first_own()));
+        descend<false>(columns, of_a, back, warp_of(), rate, report(layer, first_own()));
+        descend_biases<REPORTS>(shared.bias[layer], OWN, of_delta, rate, report(layer, first_own()));
     }
 
     template <bool REPORTS> __device__ __forceinline__ void descend_layer_1(unsigned step) {
         descend_layer<REPORTS>(net.w1, net.back1, 1, ACTIVATION_1, DELTA_1, step);
     }
 
-    // In the grid there is room for the images of one step only: each tile makes way for the next step's.
     template <bool REPORTS> __device__ __forceinline__ void descend_layer_0(unsigned step) {
-        const half(&pixels)[ROWS][PIXEL_ROW] = shared.pixels[step % PIXEL_SETS];
-        descend_biases<REPORTS>(shared.bias[0], OWN, shared.delta_0, 0, rate, report(0, first_own()));
-        __syncwarp();  // products are for whole warps
-        descend<REPORTS>(net.w0, shared.delta_0, part_of() * 16, pixels, group_of(), GROUPS, rate,
-                       report(0, first_own() + part_of() * 16), [&](unsigned tile) {
-                           if (!CLUSTER)
-                               fetch_tile(step + 1, tile);
-                       });
+        fragment_t rows[2];
+        load_rows(rows, {shared_address(shared.delta_0)}, 0);
+        descend_biases<REPORTS>(shared.bias[0], OWN, rows, rate, report(0, first_own()));
+        descend<REPORTS>(net.w0, rows, pixels(step), warp_of(), rate, report(0, first_own()));
+    }
+
+    // The sum of a warp's losses, and behind a barrier that of all.
+    __device__ __forceinline__ void sum_losses(float loss) {
+        if (blockIdx.x != 0)
+            return;
+        loss = warp_sum(loss);
+        if (lane_of() == 0)
+            shared.losses[warp_of()] = loss;
     }
 
     __device__ __forceinline__ void write_loss(unsigned step) {
-        if (blockIdx.x != 0 || threadIdx.x >= 32)
+        if (blockIdx.x != 0 || threadIdx.x != 0)
             return;
-        const float sum = warp_sum(lane_of() < BATCH ? shared.losses[lane_of()] : 0);
-        if (threadIdx.x == 0)
-            p.losses[step] = sum / BATCH;
+        float sum = 0;
+#pragma unroll
+        for (unsigned warp = 0; warp < WARPS; warp++)
+            sum += shared.losses[warp];
+        p.losses[step] = sum / BATCH;
     }
 
     // A step leaves the update of layer 1 to the next one. But the first does it by itself if gradients are asked for.
@@ -298,43 +243,41 @@ struct trainer_t {
 
     template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {
         exchanges_expect(shared);
-        if (!CLUSTER) {
-            copies_wait();
-            __syncwarp();
-        }
-        forward(shared.pixels[s % PIXEL_SETS], net.w0, shared.bias[0], ACTIVATION_1, s);
+        images.wait(shared, s);
+        forward<0>(pixels(s), net.w0, shared.bias[0], ACTIVATION_1, s);
+        if (!CLUSTER)
+            images.prefetch(p);
         if (s > first_deferred())
             descend_layer_1<false>(s - 1);
-        if (CLUSTER)
-            fetch_images(s + 1);
-        else
-            prefetch_images(s + 1);
-        fetch_labels(s + 1);
         receive(shared, ACTIVATION_1, s);
-        forward(hidden(ACTIVATION_1, s), net.w1, shared.bias[1], ACTIVATION_2, s);
+        forward<1>(hidden(ACTIVATION_1, s), net.w1, shared.bias[1], ACTIVATION_2, s);
+        if (CLUSTER)
+            images.fetch(p, shared, s + 1);
         exchanges_clear(s);
         receive(shared, ACTIVATION_2, s);
-        forward(hidden(ACTIVATION_2, s), net.w2, shared.bias[2], ACTIVATION_3, s);
+        forward<0>(hidden(ACTIVATION_2, s), net.w2, shared.bias[2], ACTIVATION_3, s);
         receive(shared, ACTIVATION_3, s);
-        finish_forward(s);
+        const float loss = finish_forward(s);
         begin_backward(s);
-        write_loss(s);
-        fetch_order(s + 2);
+        sum_losses(loss);
         descend_layer_3<REPORTS>(s);
+        exchanges_cleared();
         receive(shared, DELTA_2, s);
-        product(hidden(DELTA_2, s), net.back2, [&](float2 sum, unsigned row, unsigned column) {
-            column += first_own();
-            send(shared, DELTA_1, s, row, column, masked(sum, &hidden(ACTIVATION_2, s)[row][column]));
+        product<0>(hidden(DELTA_2, s), net.back2, [&](float2 sum, unsigned row, unsigned column) {
+            send(shared, DELTA_1, s, row, column, masked(sum, own_pair(ACTIVATION_2, s, row, column)));
         });
+        write_loss(s);
         descend_layer<REPORTS>(net.w2, net.back2, 2, ACTIVATION_2, DELTA_2, s);
         receive(shared, DELTA_1, s);
-        product(hidden(DELTA_1, s), net.back1, [&](float2 sum, unsigned row, unsigned column) {
-            *(half2 *)&shared.delta_0[row][column] = masked(sum, &hidden(ACTIVATION_1, s)[row][first_own() + column]);
+        product<1>(hidden(DELTA_1, s), net.back1, [&](float2 sum, unsigned row, unsigned column) {
+            *pair_at(shared.delta_0, row, column) = masked(sum, own_pair(ACTIVATION_1, s, row, column));
         });
-        if (CLUSTER)
-            copies_wait();
         __syncthreads();
         descend_layer_0<REPORTS>(s);
+        if (!CLUSTER) {
+            __syncthreads();
+            images.fetch(p, shared, s + 1);
+        }
         if (REPORTS)
             descend_layer_1<true>(s);
     }
@@ -342,7 +285,7 @@ struct trainer_t {
     __device__ __forceinline__ void finish() {
         if (p.steps > first_deferred())
             descend_layer_1<false>(p.steps - 1);
-        copies_wait();
+        images.wait(shared, p.steps);
         __syncthreads();
         store_network(net, p);
         const unsigned i = threadIdx.x;
@@ -357,7 +300,7 @@ struct trainer_t {
 
 extern "C" __global__ void
 #if CLUSTER
-    __cluster_dims__(8, 1, 1)
+    __cluster_dims__(BLOCKS, 1, 1)
 #endif
         __launch_bounds__(THREADS, 1) train(const __grid_constant__ mnist_t p) {
     extern __shared__ uint4 train_memory[];

@@ -35,7 +35,7 @@ __device__ __forceinline__ void exchanges_expect(shared_t &shared) {
         barrier_expect(shared_address(shared.arrived + threadIdx.x), EXCHANGE_BYTES);
 }
 
-// By all lanes of a warp: each two halves, of columns `column` and the next of `row`; four lanes in a row make 16 bytes.
+// By all lanes of a warp: each two halves, of the block's own columns `column` and the next; four lanes make 16 bytes.
 __device__ __forceinline__ void send(shared_t &shared, exchange matrix, unsigned step, unsigned row, unsigned column,
                                      half2 value) {
     const unsigned lane = threadIdx.x % 32, word = *(const unsigned *)&value;
@@ -44,11 +44,13 @@ __device__ __forceinline__ void send(shared_t &shared, exchange matrix, unsigned
     for (unsigned k = 0; k < 4; k++)
         words[k] = __shfl_sync(EVERY_LANE, word, lane / 4 * 4 + k);
     const unsigned base = shared_address(&shared);
-    const unsigned to = shared_address(&shared.hidden[place_of(matrix, step)][row][column / 8 * 8]) - base;
+    tile_rows_t &own = shared.hidden[place_of(matrix, step)][blockIdx.x];
+    const unsigned to = shared_address(pair_at(own, row, column / 8 * 8)) - base;
     const unsigned barrier = shared_address(shared.arrived + matrix) - base;
 #pragma unroll
     for (unsigned k = 0; k < BLOCKS / 4; k++) {
-        // Each block begins with another one, so that they do not all send to the same.
+        // Each block begins with another one, so that they do not all send to the same. The eight lanes that send to
+        // one block have 128 bytes in a row, and those go as one.
         const unsigned there = address_in((blockIdx.x + lane % 4 * (BLOCKS / 4) + k) % BLOCKS, base);
         store_async(there + to, words, there + barrier);
     }
@@ -61,6 +63,7 @@ __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsig
 }
 
 __device__ __forceinline__ void exchanges_clear(unsigned) {}
+__device__ __forceinline__ void exchanges_cleared() {}
 
 // No block's shared memory goes while another one writes to it.
 __device__ __forceinline__ void exchanges_end() {
@@ -70,20 +73,18 @@ __device__ __forceinline__ void exchanges_end() {
 #else
 // Words are sent inverted, and 0 is "not yet here": it stands for two halves 0xFFFF, a NaN that no conversion makes. So
 // every word says by itself whether it has come, without tag, flag or fence.
-__device__ uint4 board[2][EXCHANGES][ROWS][WIDTH / 8];
+__device__ uint4 board[2][EXCHANGES][BLOCKS][sizeof(tile_rows_t) / sizeof(uint4)];
 
 __device__ __forceinline__ void clear_columns(unsigned set) {
-    constexpr unsigned OWN_WORDS = OWN / 2;
-    for (unsigned i = threadIdx.x; i < EXCHANGES * ROWS * OWN_WORDS; i += THREADS) {
-        const unsigned row = i / OWN_WORDS, word = blockIdx.x * OWN_WORDS + i % OWN_WORDS;
-        store_relaxed((unsigned *)board[set][row / ROWS][row % ROWS] + word, 0);
-    }
-    __threadfence();
+    constexpr unsigned WORDS = sizeof(tile_rows_t) / 4;
+    for (unsigned i = threadIdx.x; i < EXCHANGES * WORDS; i += THREADS)
+        store_relaxed((unsigned *)board[set][i / WORDS][blockIdx.x] + i % WORDS, 0);
 }
 
 __device__ __forceinline__ void exchanges_begin(const mnist_t &p, shared_t &) {
     clear_columns(0);
     clear_columns(1);
+    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
         unsigned *here = p.counters + 48;  // 0 before each training
@@ -99,7 +100,8 @@ __device__ __forceinline__ void exchanges_expect(shared_t &) {}
 
 __device__ __forceinline__ void send(shared_t &, exchange matrix, unsigned step, unsigned row, unsigned column,
                                      half2 value) {
-    store_relaxed((unsigned *)board[step % 2][matrix][row] + column / 2, ~*(const unsigned *)&value);
+    store_relaxed((unsigned *)pair_at(*(tile_rows_t *)board[step % 2][matrix][blockIdx.x], row, column),
+                  ~*(const unsigned *)&value);
 }
 
 __device__ __forceinline__ bool has_come(uint4 words) {
@@ -108,9 +110,11 @@ __device__ __forceinline__ bool has_come(uint4 words) {
 
 // The whole matrix into shared memory, over what was in its place.
 __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsigned step) {
-    constexpr unsigned ROUNDS = ROWS * WIDTH / 8 / THREADS, IN_FLIGHT = ROUNDS / 2;
-    const uint4 *from = &board[step % 2][matrix][0][0];
-    __syncthreads();
+    constexpr unsigned ROUNDS = ROWS * WIDTH / 8 / THREADS, IN_FLIGHT = ROUNDS;
+    const uint4 *from = board[step % 2][matrix][0];
+    // The update that is put off reads what was in this place last, all others lie behind a barrier.
+    if (matrix == ACTIVATION_1)
+        __syncthreads();
 #pragma unroll
     for (unsigned first = 0; first < ROUNDS; first += IN_FLIGHT) {
         uint4 words[IN_FLIGHT];
@@ -132,7 +136,7 @@ __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsig
         for (unsigned k = 0; k < IN_FLIGHT; k++) {
             const unsigned i = (first + k) * THREADS + threadIdx.x;
             const uint4 w = make_uint4(~words[k].x, ~words[k].y, ~words[k].z, ~words[k].w);
-            *(uint4 *)&shared.hidden[place_of(matrix, step)][i / (WIDTH / 8)][i % (WIDTH / 8) * 8] = w;
+            ((uint4 *)shared.hidden[place_of(matrix, step)])[i] = w;
         }
     }
     __syncthreads();
@@ -142,6 +146,11 @@ __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsig
 __device__ __forceinline__ void exchanges_clear(unsigned step) {
     if (step > 0)
         clear_columns((step - 1) % 2);
+}
+
+// In front of the last matrix of a step: who gets it, and asks for the next step's, finds those places empty.
+__device__ __forceinline__ void exchanges_cleared() {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 
 __device__ __forceinline__ void exchanges_end() {}

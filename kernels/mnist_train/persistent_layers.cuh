@@ -1,13 +1,13 @@
-// What a block of rung 05 does with its share of the network, whose weights its warps hold in registers. A warp has 16
-// of the block's OWN neurons (`part`), and of their weights the 16-column tiles first, first + stride, …: it multiplies
-// all images by those, and the block adds up its warps' sums in shared memory, in one order.
+// What a block of rung 05 does with its share of the network, whose weights its warps hold in registers. Of the
+// weights of the block's 16 neurons, a warp has the 16-column tiles warp, warp + WARPS, …: it multiplies all images by
+// those, and the block adds up its warps' sums in shared memory, in one order.
 #pragma once
 
 struct network_t {
-    fragment_t w0[PIXEL_TILES], w1[TILES], w2[TILES], w3[LAST_TILES];
+    fragment_t w0[PIXEL_TILES], w1[TILES], w2[TILES], w3[TILES];
     // Columns of W instead of rows, for what goes backward. They see the same gradients in the same order as the rows
     // do elsewhere, so that both stay equal; that is cheaper than to send sums.
-    fragment_t back1[TILES], back2[TILES], back3;
+    fragment_t back1[TILES], back2[TILES], back3[1];
 };
 
 // Where the gradient of a step's weights goes in a check: of the rows from `row` and the columns of the tile.
@@ -19,11 +19,8 @@ struct report_t {
 __device__ __forceinline__ unsigned lane_of() {
     return threadIdx.x % 32;
 }
-__device__ __forceinline__ unsigned part_of() {
-    return threadIdx.x / 32 % PARTS;
-}
-__device__ __forceinline__ unsigned group_of() {
-    return threadIdx.x / 32 / PARTS;
+__device__ __forceinline__ unsigned warp_of() {
+    return threadIdx.x / 32;
 }
 __device__ __forceinline__ unsigned first_own() {
     return blockIdx.x * OWN;
@@ -58,75 +55,128 @@ __device__ __forceinline__ void store_weights(const fragment_t &from, half *w, u
 }
 
 __device__ __forceinline__ void load_network(network_t &net, const mnist_t &p) {
-    const unsigned own = first_own() + part_of() * 16;
+    const unsigned own = first_own();
 #pragma unroll
     for (unsigned j = 0; j < PIXEL_TILES; j++)
-        load_weights(net.w0[j], p.w[0], PIXELS, 1, HIDDEN, PIXELS, own, (group_of() + j * GROUPS) * 16);
+        load_weights(net.w0[j], p.w[0], PIXELS, 1, HIDDEN, PIXELS, own, (warp_of() + j * WARPS) * 16);
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++) {
-        const unsigned column = (group_of() + j * GROUPS) * 16;
+        const unsigned column = (warp_of() + j * WARPS) * 16;
         load_weights(net.w1[j], p.w[1], HIDDEN, 1, HIDDEN, HIDDEN, own, column);
         load_weights(net.w2[j], p.w[2], HIDDEN, 1, HIDDEN, HIDDEN, own, column);
         load_weights(net.back1[j], p.w[1], 1, HIDDEN, HIDDEN, HIDDEN, own, column);
         load_weights(net.back2[j], p.w[2], 1, HIDDEN, HIDDEN, HIDDEN, own, column);
     }
 #pragma unroll
-    for (unsigned j = 0; j < LAST_TILES; j++)
-        load_weights(net.w3[j], p.w[3], HIDDEN, 1, CLASSES, HIDDEN, 0, (threadIdx.x / 32 + j * WARPS) * 16);
-    load_weights(net.back3, p.w[3], 1, HIDDEN, HIDDEN, CLASSES, own, 0);
+    for (unsigned j = 0; j < TILES; j++)
+        load_weights(net.w3[j], p.w[3], HIDDEN, 1, CLASSES, HIDDEN, 0, (warp_of() + j * WARPS) * 16);
+    load_weights(net.back3[0], p.w[3], 1, HIDDEN, HIDDEN, CLASSES, own, 0);
 }
 
 __device__ __forceinline__ void store_network(const network_t &net, const mnist_t &p) {
-    const unsigned own = first_own() + part_of() * 16;
+    const unsigned own = first_own();
 #pragma unroll
     for (unsigned j = 0; j < PIXEL_TILES; j++)
-        store_weights(net.w0[j], p.w[0], HIDDEN, PIXELS, own, (group_of() + j * GROUPS) * 16);
+        store_weights(net.w0[j], p.w[0], HIDDEN, PIXELS, own, (warp_of() + j * WARPS) * 16);
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++) {
-        store_weights(net.w1[j], p.w[1], HIDDEN, HIDDEN, own, (group_of() + j * GROUPS) * 16);
-        store_weights(net.w2[j], p.w[2], HIDDEN, HIDDEN, own, (group_of() + j * GROUPS) * 16);
+        store_weights(net.w1[j], p.w[1], HIDDEN, HIDDEN, own, (warp_of() + j * WARPS) * 16);
+        store_weights(net.w2[j], p.w[2], HIDDEN, HIDDEN, own, (warp_of() + j * WARPS) * 16);
     }
     if (blockIdx.x == 0)
 #pragma unroll
-        for (unsigned j = 0; j < LAST_TILES; j++)
-            store_weights(net.w3[j], p.w[3], CLASSES, HIDDEN, 0, (threadIdx.x / 32 + j * WARPS) * 16);
+        for (unsigned j = 0; j < TILES; j++)
+            store_weights(net.w3[j], p.w[3], CLASSES, HIDDEN, 0, (warp_of() + j * WARPS) * 16);
 }
 
-// Tiles of 16 columns that a warp really has: the last of the image's may be beyond it.
-template <unsigned ROW> __device__ __forceinline__ bool has_tile(unsigned tile) {
-    return ROW != PIXEL_ROW || tile < PIXELS / 16;
+// Where the 16-byte pieces of a matrix lie in shared memory. Images are rows. All else are tiles of 16 columns, one a
+// block, whose rows of 32 bytes follow each other, so that a warp sends 128 bytes at once. Every other four rows have
+// their two pieces the other way round, so that eight rows lie in different banks.
+struct pixels_t {
+    static constexpr unsigned COLUMNS = PIXELS, TILE_BYTES = 32, ROW_BYTES = PIXEL_ROW * sizeof(half);
+    unsigned address;
+
+    __device__ __forceinline__ unsigned piece(unsigned tile, unsigned row, unsigned eight) const {
+        return address + tile * TILE_BYTES + row * ROW_BYTES + eight * 16;
+    }
+};
+
+typedef half tile_rows_t[ROWS][OWN];
+struct tiled_t {
+    static constexpr unsigned COLUMNS = WIDTH, TILE_BYTES = sizeof(tile_rows_t), ROW_BYTES = OWN * sizeof(half);
+    unsigned address;
+
+    __device__ __forceinline__ unsigned piece(unsigned tile, unsigned row, unsigned eight) const {
+        return address + tile * TILE_BYTES + row * ROW_BYTES + (eight ^ row / 4 % 2) * 16;
+    }
+};
+
+__device__ __forceinline__ half2 *pair_at(tile_rows_t &tile, unsigned row, unsigned column) {
+    return (half2 *)&tile[row][column ^ row / 4 % 2 * 8];
+}
+
+// Whether a warp really has its tile j: the last ones of the pixels may be beyond them.
+template <class Matrix> __device__ __forceinline__ bool has_tile(unsigned j) {
+    return (j + 1) * WARPS * 16 <= Matrix::COLUMNS || (warp_of() + j * WARPS) * 16 < Matrix::COLUMNS;
 }
 
 // sums[16 images][8 neurons] += activations · Wᵀ.
-template <unsigned N, unsigned ROW>
-__device__ __forceinline__ void multiply(tile_t (&sums)[2][2], const half (&activations)[ROWS][ROW],
-                                         const fragment_t (&w)[N], unsigned first, unsigned stride) {
-    const unsigned from = shared_address(&activations[lane_of() % 16][first * 16 + lane_of() / 16 * 8]);
+template <unsigned N, class Matrix>
+__device__ __forceinline__ void multiply(tile_t (&sums)[2][2], const Matrix &activations, const fragment_t (&w)[N]) {
+    const unsigned from = activations.piece(warp_of(), lane_of() % 16, lane_of() / 16);
 #pragma unroll
     for (unsigned j = 0; j < N; j++) {
-        if (!has_tile<ROW>(first + j * stride))
+        if (!has_tile<Matrix>(j))
             break;
 #pragma unroll
         for (unsigned m = 0; m < 2; m++) {
             fragment_t images;
-            load_matrices<false>(images, from + (m * 16 * ROW + j * stride * 16) * sizeof(half));
+            load_matrices<false>(images, from + m * 16 * Matrix::ROW_BYTES + j * WARPS * Matrix::TILE_BYTES);
             multiply_add(sums[m][0], images, w[j][0], w[j][2]);
             multiply_add(sums[m][1], images, w[j][1], w[j][3]);
         }
     }
 }
 
-// A warp's sums for the others: partial[row of warps][image][neuron].
-template <unsigned STRIDE>
-__device__ __forceinline__ void put_sums(float *partial, const tile_t (&sums)[2][2], unsigned index, unsigned column) {
-    float *to = partial + (index * ROWS + lane_of() / 4) * STRIDE + column + lane_of() % 4 * 2;
+// Sums of each warp for 16 neurons (or classes) of all images. Two rows lie in all banks, and the next two the other
+// way round, so that four rows of 8 neurons are in different ones.
+typedef float partial_t[WARPS][ROWS][OWN];
+
+__device__ __forceinline__ unsigned place_in_row(unsigned row, unsigned column) {
+    return column ^ row / 2 % 2 * 8;
+}
+
+__device__ __forceinline__ void put_sums(partial_t &partial, const tile_t (&sums)[2][2]) {
+    const unsigned row = lane_of() / 4, column = place_in_row(row, lane_of() % 4 * 2);
 #pragma unroll
     for (unsigned m = 0; m < 2; m++)
 #pragma unroll
         for (unsigned n = 0; n < 2; n++) {
-            *(float2 *)(to + m * 16 * STRIDE + n * 8) = sums[m][n].upper();
-            *(float2 *)(to + (m * 16 + 8) * STRIDE + n * 8) = sums[m][n].lower();
+            *(float2 *)&partial[warp_of()][m * 16 + row][column ^ n * 8] = sums[m][n].upper();
+            *(float2 *)&partial[warp_of()][m * 16 + row + 8][column ^ n * 8] = sums[m][n].lower();
         }
+}
+
+// One value over eight neighbouring lanes.
+template <class Operation> __device__ __forceinline__ float eight_lanes(float value, Operation operation) {
+#pragma unroll
+    for (unsigned lanes = 4; lanes > 0; lanes /= 2)
+        value = operation(value, __shfl_xor_sync(EVERY_LANE, value, lanes));
+    return value;
+}
+
+// Over all warps, for neurons `column` and the next.
+__device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, unsigned column) {
+    float2 sums[WARPS];
+#pragma unroll
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        sums[warp] = *(const float2 *)&partial[warp][row][place_in_row(row, column)];
+#pragma unroll
+    for (unsigned n = WARPS / 2; n > 0; n /= 2)
+#pragma unroll
+        for (unsigned k = 0; k < n; k++)
+            sums[k] = make_float2(sums[k].x + sums[k + n].x, sums[k].y + sums[k + n].y);
+    return sums[0];
 }
 
 __device__ __forceinline__ unsigned descended(unsigned packed, float rate, float2 g) {
@@ -144,62 +194,54 @@ __device__ __forceinline__ void report_tile(const report_t &to, const tile_t (&g
     });
 }
 
-// W -= rate · leftᵀ · right over all images: 16 columns of `left`, from `column` on, are the fragments' rows, those of
-// `right` their columns. then(tile) comes when `right` has been read.
-template <bool REPORTS, unsigned N, unsigned LEFT, unsigned RIGHT, class Then>
-__device__ __forceinline__ void descend(fragment_t (&w)[N], const half (&left)[ROWS][LEFT], unsigned column,
-                                        const half (&right)[ROWS][RIGHT], unsigned first, unsigned stride, float rate,
-                                        report_t report, Then then) {
-    const unsigned lane = lane_of();
-    const unsigned from = shared_address(&right[lane % 16][first * 16 + lane / 16 * 8]);
-    fragment_t rows[2];
-#pragma unroll
-    for (unsigned k = 0; k < 2; k++)
-        load_matrices<true>(rows[k],
-                            shared_address(&left[k * 16 + lane % 8 + lane / 16 * 8][column + lane / 8 % 2 * 8]));
+// Tile `left`, transposed, over all images: the gradient's rows.
+__device__ __forceinline__ void load_rows(fragment_t (&rows)[2], const tiled_t &left, unsigned tile) {
+    const unsigned lane = lane_of(), from = left.piece(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    load_matrices<true>(rows[0], from);
+    load_matrices<true>(rows[1], from + 16 * tiled_t::ROW_BYTES);
+}
+
+// W -= rate · leftᵀ · right; of `right`, the tiles first, first + WARPS, … are the fragments' columns.
+template <bool REPORTS, unsigned N, class Matrix>
+__device__ __forceinline__ void descend(fragment_t (&w)[N], const fragment_t (&rows)[2], const Matrix &right,
+                                        unsigned first, float rate, report_t report) {
+    const unsigned from = right.piece(first, lane_of() % 16, lane_of() / 16);
 #pragma unroll
     for (unsigned j = 0; j < N; j++) {
-        const unsigned tile = first + j * stride;
-        if (!has_tile<RIGHT>(tile))
+        if (!has_tile<Matrix>(j))
             break;
         tile_t g[2];
 #pragma unroll
         for (unsigned k = 0; k < 2; k++) {
             fragment_t columns;
-            load_matrices<true>(columns, from + (k * 16 * RIGHT + j * stride * 16) * sizeof(half));
+            load_matrices<true>(columns, from + k * 16 * Matrix::ROW_BYTES + j * WARPS * Matrix::TILE_BYTES);
             multiply_add(g[0], rows[k], columns[0], columns[1]);
             multiply_add(g[1], rows[k], columns[2], columns[3]);
         }
-        then(tile);
         w[j][0] = descended(w[j][0], rate, g[0].upper());
         w[j][1] = descended(w[j][1], rate, g[0].lower());
         w[j][2] = descended(w[j][2], rate, g[1].upper());
         w[j][3] = descended(w[j][3], rate, g[1].lower());
         if (REPORTS && report.gradient != nullptr)
-            report_tile(report, g, tile);
+            report_tile(report, g, first + j * WARPS);
     }
 }
 
-template <bool REPORTS, unsigned N, unsigned LEFT, unsigned RIGHT>
-__device__ __forceinline__ void descend(fragment_t (&w)[N], const half (&left)[ROWS][LEFT], unsigned column,
-                                        const half (&right)[ROWS][RIGHT], unsigned first, unsigned stride, float rate,
-                                        report_t report) {
-    descend<REPORTS>(w, left, column, right, first, stride, rate, report, [](unsigned) {});
-}
-
-// Biases of up to 32 neurons, by the last warp, a lane each: those of the columns of `delta` from `column` on.
-template <bool REPORTS, unsigned ROW>
-__device__ __forceinline__ void descend_biases(float *bias, unsigned n, const half (&delta)[ROWS][ROW], unsigned column,
-                                               float rate, report_t report) {
-    const unsigned lane = lane_of();
-    if (threadIdx.x / 32 != WARPS - 1 || lane >= n)
+// Biases of n neurons, by the last warp: gradients are sums of rows, which is a product by ones.
+template <bool REPORTS>
+__device__ __forceinline__ void descend_biases(float *bias, unsigned n, const fragment_t (&rows)[2], float rate,
+                                               report_t report) {
+    constexpr unsigned ONES = 0x3C003C00;
+    if (warp_of() != WARPS - 1)
         return;
-    float sums[4] = {};
-#pragma unroll 8
-    for (unsigned row = 0; row < ROWS; row++)
-        sums[row % 4] += __half2float(delta[row][column + lane]);
-    const float g = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    bias[lane] = __half2float(__float2half_rn(fmaf(-rate, g, bias[lane])));
-    if (REPORTS && report.gradient != nullptr && report.row + lane < report.n_out)
-        report.gradient[(size_t)(report.row + lane) * (report.n_in + 1) + report.n_in] = g / BATCH;
+    tile_t sums;
+    multiply_add(sums, rows[0], ONES, ONES);
+    multiply_add(sums, rows[1], ONES, ONES);
+    const unsigned i = lane_of() / 4 + lane_of() % 2 * 8;
+    const float g = lane_of() % 2 == 0 ? sums.upper().x : sums.lower().x;
+    if (lane_of() % 4 >= 2 || i >= n)
+        return;
+    bias[i] = __half2float(__float2half_rn(fmaf(-rate, g, bias[i])));
+    if (REPORTS && report.gradient != nullptr && report.row + i < report.n_out)
+        report.gradient[(size_t)(report.row + i) * (report.n_in + 1) + report.n_in] = g / BATCH;
 }

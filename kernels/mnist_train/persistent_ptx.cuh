@@ -55,13 +55,9 @@ __device__ __forceinline__ void multiply_add(tile_t &sums, const fragment_t &a, 
 }
 #endif
 
-// 16 bytes or 4 from global to shared memory, without waiting; copies_wait() waits for all of this thread's.
+// 16 bytes from global to shared memory, without waiting; copies_wait() waits for all of this thread's.
 __device__ __forceinline__ void copy_async(unsigned to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-__device__ __forceinline__ void copy_async_word(unsigned to, const void *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
 __device__ __forceinline__ void copies_wait() {
@@ -108,9 +104,32 @@ __device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes)
 
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
     asm volatile("{\n\t.reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
                  "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
                  : "memory");
+}
+
+// A multiple of 16 bytes from global memory into this block's shared memory, where `barrier` counts them.
+__device__ __forceinline__ void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+        "l"(from), "r"(bytes), "r"(barrier)
+        : "memory");
+}
+
+#if CLUSTER
+// The same into the same place of each block of the cluster, whose own barrier counts them.
+__device__ __forceinline__ void copy_bulk_to_all(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, "
+                 "[%3], %4;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier), "h"((unsigned short)((1u << BLOCKS) - 1))
+                 : "memory");
+}
+#endif
+
+// Between this thread's plain accesses to shared memory and copies that run by themselves.
+__device__ __forceinline__ void copies_fence() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // 16 bytes into some block's shared memory, where `barrier` counts them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 import shutil
 import struct
@@ -81,6 +82,17 @@ def texts(path: Path) -> list[str]:
         for element in ElementTree.parse(path).iter()
         if element.tag.endswith("}text") and element.text
     ]
+
+
+def text_places(path: Path) -> list[tuple[float, float, str]]:
+    """Return x and y, in pixels from the upper left, of every piece of text that lies flat."""
+    places = []
+    for group in ElementTree.parse(path).iter():
+        moved = re.fullmatch(r"translate\(([\d.]+),([\d.]+)\)", group.get("transform", ""))
+        found = group.find("{*}text")
+        if moved and found is not None and found.text:
+            places.append((float(moved[1]), float(moved[2]), found.text.strip()))
+    return places
 
 
 def png_size(path: Path) -> tuple[int, int]:

@@ -28,14 +28,16 @@ def compile_fake(library: Path, sources: list[str], *flags: str) -> None:
     if compiler is None:
         pytest.skip("no C compiler is here")
     paths = [str(FIXTURES / "fakes" / f"{source}.c") for source in sources]
-    command = [compiler, "-std=gnu11", "-shared", "-fPIC", *flags, "-o", str(library), *paths]
+    language = ["-std=gnu11", "-D_GNU_SOURCE"]
+    command = [compiler, *language, "-shared", "-fPIC", *flags, "-o", str(library), *paths]
     subprocess.run(command, check=True)
 
 
 def build_driver(folder: Path, *flags: str) -> dict[str, str]:
     """Compile the fake driver; return the environment in which it is found."""
     folder.mkdir()
-    compile_fake(folder / "libcuda.so.1", ["driver", "graph", "kernels", "script"], *flags)
+    sources = ["driver", "device_memory", "graph", "kernels", "script"]
+    compile_fake(folder / "libcuda.so.1", sources, *flags)
     return {"LD_LIBRARY_PATH": str(folder)}
 
 

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from charts import ROOT, RUN_CHARTS, draw, line_series, needs_gnuplot, plot, texts
+from charts import (
+    ROOT,
+    RUN_CHARTS,
+    draw,
+    line_series,
+    needs_gnuplot,
+    plot,
+    text_places,
+    texts,
+)
 from make_run import make_run
 from make_training_run import ALGORITHMIC, SIZES, make_training_run
 
@@ -80,6 +89,36 @@ def test_every_contender_has_its_medians_against_size(training: Training) -> Non
     assert {"5 k", "500 k", "5 M", "50 M"} <= set(found)
     assert "points in the data set (log scale)" in found
     assert "linreg_train, epochs 200, rate 0.01, f32" in " ".join(found)
+
+
+# 7 pixels a letter: 57 letters are the most of which two columns fit 920 pixels.
+@needs_gnuplot
+@pytest.mark.parametrize(("letters", "columns"), [(46, 2), (47, 2), (57, 2), (58, 1), (90, 1)])
+@pytest.mark.parametrize("what", ["contender", "limit"])
+def test_the_legend_lies_below_the_axis(
+    tmp_path: Path, what: str, letters: int, columns: int
+) -> None:
+    make_training_run(tmp_path / "run")
+    journal = tmp_path / "run" / "cases.jsonl"
+    lines = journal.read_text(encoding="utf-8")
+    if what == "limit":
+        bound = (letters - len("least that the hardware allows ()")) * "x"
+        lines = re.sub('"bound":"[a-z0-9]+"', f'"bound":"{bound}"', lines)
+    else:
+        longer = "03_streams".ljust(letters - len("CUDA "), "x")
+        lines = lines.replace("03_streams", longer)
+    journal.write_text(lines, encoding="utf-8")
+    out = draw(tmp_path / "charts", tmp_path / "run")
+    chart = out / "linreg_train_size.svg"
+    titles = {title for title, _ in line_series(chart.with_suffix(".dat"))}
+    assert max(map(len, titles)) == letters
+    places = text_places(chart)
+    axis = next(y for _, y, text in places if text.startswith("points in the data set"))
+    legend = [(x, y) for x, y, text in places if text in titles]
+    assert len(legend) == len(titles)
+    assert len({x for x, _ in legend}) == columns
+    assert min(y for _, y in legend) > axis + 15
+    assert min(x for x, _ in legend) > 0
 
 
 @needs_gnuplot

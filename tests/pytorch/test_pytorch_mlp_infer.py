@@ -202,7 +202,8 @@ def test_graph_is_skipped_without_a_gpu(worker):
     [
         (
             {"workload": "chess"},
-            "workload: expected mlp_infer or linreg_train or mnist_train, found chess",
+            "workload: expected mlp_infer or linreg_train or mnist_train or mlp_train or allocate, "
+            "found chess",
         ),
         (
             {"variant": "fast"},

@@ -13,7 +13,8 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import mnist_data  # noqa: E402 -- these need NumPy and PyTorch
 from mnist_data import FILES, Shape  # noqa: E402
-from mnist_inputs import Inputs, Params, _epoch_order, _numbers_of_pixels  # noqa: E402
+from mnist_inputs import Inputs, Params  # noqa: E402
+from mnist_mlp import epoch_order, numbers_of_pixels  # noqa: E402
 from workload import CaseError  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
@@ -216,7 +217,7 @@ def test_the_synthetic_set_to_the_bit():
 
 @pytest.mark.parametrize("known", KNOWN["orders"], ids=lambda known: f"epoch {known['epoch']}")
 def test_order_of_an_epoch(known):
-    order = _epoch_order(known["seed"], known["epoch"])
+    order = epoch_order(known["seed"], known["epoch"])
     assert order[:8].tolist() == known["first"]
     assert order[-8:].tolist() == known["last"]
     assert np.array_equal(np.sort(order), np.arange(60_000))
@@ -255,12 +256,12 @@ def test_epochs_follow_each_other():
 
 
 def test_pixels_are_quotients_in_float32():
-    numbers = _numbers_of_pixels(torch.float32)
+    numbers = numbers_of_pixels(torch.float32)
     assert numbers.dtype == np.float32
     assert [float(numbers[i]) for i in (0, 255)] == [0.0, 1.0]
     # 1 / 255 times the byte would be another number here.
     assert numbers[25] == np.float32(25 / 255) != np.float32(25) * np.float32(1 / 255)
-    halves = _numbers_of_pixels(torch.float16)
+    halves = numbers_of_pixels(torch.float16)
     assert np.array_equal(halves, numbers.astype(np.float16))
 
 

@@ -120,6 +120,8 @@ def test_hello_introduces_the_worker(worker):
         "mlp_infer": ["eager", "inference", "compile", "graph"],
         "linreg_train": ["eager", "compile", "graph", "compile_graph"],
         "mnist_train": ["eager", "compile", "graph", "compile_graph"],
+        "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph"],
+        "allocate": ["caching"],
     }
     assert all(isinstance(version, str) for version in answer["versions"].values())
     assert answer["once_ns"]["import"] > 0

@@ -31,9 +31,23 @@ check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --
 # cluster or the grid, by the number of points.
 check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
 check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
+# Widths of most rungs, and of a few: who does not serve one skips it. One step brings the stages by themselves; 60 are
+# more than one graph holds.
+check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
+check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=1,2,60
+check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
-# More steps than one graph holds, and not a multiple of them.
 check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 --set steps=60
+check allocators allocate --engine cuda --set live=1,100,3000
+check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1,100
+
+# Odd widths, batches with a rest, an epoch of more steps than one graph holds; every allocator.
+check mlp mlp_train --engine cuda --set width=1,30,100 --set depth=2,5 --set batch=1000,59999 --set epochs=1
+check mlp-allocators mlp_train --engine cuda --set width=256 --set batch=100 --set epochs=2 \
+    --set allocator=caching,malloc,async,arena
+check mlp-wide mlp_train --engine cuda --set width=1100 --set depth=3 --set batch=7,33 --set epochs=1 \
+    --variant 04_graph
+check pytorch-mlp mlp_train --engine pytorch --set device=cuda --set width=30 --set batch=1000 --set epochs=1
 
 sanitize() { # tool, name, options
     tool=$1
@@ -42,8 +56,9 @@ sanitize() { # tool, name, options
     # synccheck keeps track of few barriers in shared memory unless told how many there may be.
     barriers=
     [ "$tool" != synccheck ] || barriers="--num-cuda-barriers 4096"
+    # The sanitizer is CUPTI's only listener.
     # shellcheck disable=SC2086 # two words
-    compute-sanitizer --tool "$tool" $barriers --target-processes all --error-exitcode 9 \
+    BENCH_CUPTI=none compute-sanitizer --tool "$tool" $barriers --target-processes all --error-exitcode 9 \
         "$bench" run "$@" --engine cuda --profile --quiet --out "$out/$tool-$name" >"$out/$tool.log" 2>&1 || {
         cat "$out/$tool.log"
         exit 1
@@ -57,9 +72,15 @@ if command -v compute-sanitizer >/dev/null; then
                 --set alloc=malloc,arena --set copy=pinned,mapped
         done
         sanitize "$tool" training --workload linreg_train --set points=1,17,4999 --set epochs=2
+        sanitize "$tool" mnist --workload mnist_train --set hidden=128,320 --set steps=2
         sanitize "$tool" meeting --workload linreg_train --variant 06_persistent --set points=20011,300001 \
             --set epochs=5
     done
+    for tool in memcheck racecheck synccheck; do
+        sanitize "$tool" mlp --workload mlp_train --set width=30,100 --set batch=20000 --set epochs=1
+    done
+    # What matters here is that every block is memory, and that nothing is left behind.
+    sanitize memcheck allocators --workload allocate --set live=1,100
 else
     echo "compute-sanitizer is not here: not run"
 fi

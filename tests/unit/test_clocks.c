@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SW_POWER_CAP = 0x4, MOST_MHZ = 2000 }; /* nvmlClocksEventReasonSwPowerCap */
+enum { SW_POWER_CAP = 0x4, HW_SLOWDOWN = 0x8, MOST_MHZ = 2000 }; /* nvmlClocksEventReason… */
 
 static case_result_t make_result(const char *device) {
     case_result_t result;
@@ -81,7 +81,10 @@ static void test_what_is_low(void **state) {
         {{.sm_mhz = 2000}, MOST_MHZ, false},
         {{.sm_mhz = 1500}, MOST_MHZ, false},
         {{.sm_mhz = 1499}, MOST_MHZ, true},
-        {{.sm_mhz = 2000, .throttle = SW_POWER_CAP}, MOST_MHZ, true},
+        {{.sm_mhz = 1600, .throttle = SW_POWER_CAP}, MOST_MHZ, false},
+        {{.sm_mhz = 1400, .throttle = SW_POWER_CAP}, MOST_MHZ, true},
+        {{.sm_mhz = 2000, .throttle = HW_SLOWDOWN}, MOST_MHZ, true},
+        {{.sm_mhz = 2000, .throttle = HW_SLOWDOWN | SW_POWER_CAP}, MOST_MHZ, true},
         {{.sm_mhz = 100}, NAN, false},
         {{.sm_mhz = NAN}, MOST_MHZ, false},
     };
@@ -98,6 +101,22 @@ static void test_low_rounds_stay_out_of_the_numbers(void **state) {
     assert_int_equal(result.status, CASE_OK);
     assert_int_equal(result.phases[0].n_samples, 30);
     assert_int_equal(result.phases[0].n_throttled, 20);
+    result_free(&result);
+    result_free(&apart);
+}
+
+static void test_the_power_limit_is_flagged(void **state) {
+    (void)state;
+    case_result_t result = make_result("cuda"), apart = make_result("cuda");
+    add_rounds(&result, "total", 3, 1000);
+    add_rounds(&apart, "total", 0, 0);
+    clocks_note(&(nvml_reading_t){1755, 700, 60, SW_POWER_CAP}, &result.device);
+    clocks_note(&(nvml_reading_t){1980, 650, 60, 0}, &result.device);
+    clocks_settle(&result, &apart, 30);
+    assert_int_equal(result.status, CASE_OK);
+    assert_int_equal(result.flags.n, 1);
+    assert_string_equal(result.flags.items[0],
+                        "clock: at the board's power limit (SM 1755 to 1980 MHz)");
     result_free(&result);
     result_free(&apart);
 }
@@ -136,6 +155,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_read_without_nvml),
         cmocka_unit_test(test_what_is_low),
         cmocka_unit_test(test_low_rounds_stay_out_of_the_numbers),
+        cmocka_unit_test(test_the_power_limit_is_flagged),
         cmocka_unit_test(test_too_few_samples_at_full_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

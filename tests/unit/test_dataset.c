@@ -364,8 +364,9 @@ static void test_synthetic_set_is_known(void **state) {
     if (fixture == NULL)
         fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
     const json_t *known = json_object_get(fixture, "synthetic");
-    char *top = new_folder();
+    char *folder = new_folder(), *top = mem_format("%s/project", folder);
     error_t err = ERROR_INIT;
+    assert_int_equal(fs_make_folders(top, &err), STATUS_OK); /* ../shared is looked at, too */
     dataset_t set;
     unsetenv("MNIST_DIR");
     assert_int_equal(dataset_load(top, &set, &err), STATUS_OK); /* there are no files */
@@ -379,7 +380,8 @@ static void test_synthetic_set_is_known(void **state) {
     check_crc(known, "test_images", set.test_images, 10000 * 784);
     check_crc(known, "test_labels", set.test_labels, 10000);
     dataset_free(&set);
-    remove_folder(top);
+    free(top);
+    remove_folder(folder);
     json_decref(fixture);
 }
 

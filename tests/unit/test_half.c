@@ -45,11 +45,57 @@ static void knows_special_values(void **state) {
     assert_true(isnan(half_to_float(half_from_float(NAN))));
 }
 
+/* Arrays: around every half and every middle between two, of both signs. */
+static void check_rounding(float value) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+        float single = (float)sign * value;
+        double wide = single;
+        const float expected = half_to_float(half_from_float(single));
+        half_round(&single, 1);
+        half_round_doubles(&wide, 1);
+        assert_true(single == expected && wide == expected);
+        assert_int_equal(signbit(single) != 0, signbit(expected) != 0);
+        assert_int_equal(signbit(wide) != 0, signbit(expected) != 0);
+    }
+}
+
+static void arrays_are_rounded_alike(void **state) {
+    (void)state;
+    for (uint32_t half = 0; half < 0x7C00; half++) {
+        const float low = half_to_float((uint16_t)half);
+        const float high = half == 0x7BFF ? 65536.0f : half_to_float((uint16_t)(half + 1));
+        const float middle = low + (high - low) / 2;
+        check_rounding(low);
+        check_rounding(nextafterf(low, 1e9f));
+        check_rounding(middle);
+        check_rounding(nextafterf(middle, 0));
+        check_rounding(nextafterf(middle, 1e9f));
+    }
+    check_rounding(1e9f);
+    check_rounding(INFINITY);
+    float single = NAN;
+    double wide = NAN;
+    half_round(&single, 1);
+    half_round_doubles(&wide, 1);
+    assert_true(isnan(single) && isnan(wide));
+}
+
+/* What float32 cannot hold decides, too: halfway between two halves, and a little more. */
+static void doubles_are_rounded_once(void **state) {
+    (void)state;
+    double values[] = {1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11 - 0x1p-40, 0x1p-25,
+                       0x1p-25 + 0x1p-70};
+    static const double ROUNDED[] = {1, 1 + 0x1p-10, 1 + 0x1p-10, 0, 0x1p-24};
+    half_round_doubles(values, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(values[i] == ROUNDED[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_half_survives),
-        cmocka_unit_test(rounds_to_the_nearest),
-        cmocka_unit_test(knows_special_values),
+        cmocka_unit_test(every_half_survives),      cmocka_unit_test(rounds_to_the_nearest),
+        cmocka_unit_test(knows_special_values),     cmocka_unit_test(arrays_are_rounded_alike),
+        cmocka_unit_test(doubles_are_rounded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

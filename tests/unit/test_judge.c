@@ -101,6 +101,21 @@ static void test_fp32_limit(void **state) {
     result_free(&result);
 }
 
+/* Tensor cores are faster than what fp32_flops_per_s tells: 3·W of 281 MB in DRAM are what binds.
+ */
+static void test_no_arithmetic_limit_in_f16(void **state) {
+    (void)state;
+    const workload_t *workload = workload_find("mnist_train");
+    case_result_t result =
+        make_result("mnist_train", "cuda", 8192, (timed_t[]){{"train_device", 60e6}, {NULL, 0}});
+    judge_limit(&result, workload, &RATES);
+    double weights = 784.0 * 8192 + 2 * 8192.0 * 8192 + 8192 * 10.0;
+    double least_ns = 200 * 3 * 2 * weights / 4e12 * 1e9;
+    assert_true(least_ns < result.limit.flops / RATES.fp32_flops_per_s * 1e9);
+    assert_limit(&result, "dram", least_ns, least_ns / 60e6, "train_device");
+    result_free(&result);
+}
+
 /* A training of 200 epochs on 320 MB, of which 120 MB can stay: the rest comes 199 times more. */
 static void test_further_passes(void **state) {
     (void)state;
@@ -302,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_l2_limit),
         cmocka_unit_test(test_launch_limit),
         cmocka_unit_test(test_fp32_limit),
+        cmocka_unit_test(test_no_arithmetic_limit_in_f16),
         cmocka_unit_test(test_further_passes),
         cmocka_unit_test(test_judged_again),
         cmocka_unit_test(test_which_phase_is_compared),

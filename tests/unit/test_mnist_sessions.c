@@ -44,7 +44,7 @@ static void close_session(session_t *session) {
     free(session->results_json);
 }
 
-enum { N_ARRAYS = MNIST_LAYERS + 1 };
+enum { LOSSES = MNIST_LAYERS, DESCENT, N_ARRAYS };
 
 typedef struct written {
     npy_t arrays[N_ARRAYS];
@@ -52,7 +52,7 @@ typedef struct written {
 
 static written_t output_of(const char *variant, const training_t *training) {
     static const char *const NAMES[N_ARRAYS] = {"gradient_0", "gradient_1", "gradient_2",
-                                                "gradient_3", "losses"};
+                                                "gradient_3", "losses",     "descent"};
     session_t session;
     error_t err = ERROR_INIT;
     text_list_t names = {0};
@@ -88,9 +88,14 @@ static void check_shapes(const char *variant) {
         for (size_t i = 0; i < written.arrays[l].n; i++)
             assert_true(isfinite(written.arrays[l].values[i]));
     }
-    assert_int_equal(written.arrays[MNIST_LAYERS].n, 7);
+    assert_int_equal(written.arrays[LOSSES].n, 7);
+    assert_int_equal(written.arrays[DESCENT].n, 7);
+    assert_true(written.arrays[DESCENT].values[0] == 0);
     for (size_t step = 0; step < 7; step++)
-        assert_true(isfinite(written.arrays[MNIST_LAYERS].values[step]));
+        assert_true(isfinite(written.arrays[LOSSES].values[step]));
+    for (size_t step = 1; step < 7; step++)
+        assert_true(written.arrays[DESCENT].values[step] >
+                    written.arrays[DESCENT].values[step - 1]);
     free_written(&written);
 }
 
@@ -103,11 +108,12 @@ static void test_output(void **state) {
 /* What both leave in `output` of a session, without the accuracy that opening one computes. */
 typedef struct trained {
     float *gradients[MNIST_LAYERS];
-    double *losses;
+    double *losses, *descent;
 } trained_t;
 
 static trained_t train(bool ref, const mnist_data_t *data, double rate) {
-    trained_t trained = {.losses = mem_zeroed(data->steps, sizeof(double))};
+    trained_t trained = {.losses = mem_zeroed(data->steps, sizeof(double)),
+                         .descent = mem_zeroed(data->steps, sizeof(double))};
     for (size_t l = 0; l < MNIST_LAYERS; l++)
         trained.gradients[l] = mem_zeroed((data->sizes[l] + 1) * data->sizes[l + 1], sizeof(float));
     if (ref) {
@@ -116,11 +122,16 @@ static trained_t train(bool ref, const mnist_data_t *data, double rate) {
         for (size_t step = 0; step < data->steps; step++)
             trained.losses[step] =
                 mnist_net_step(net, step, rate, step == 0 ? trained.gradients : NULL);
+        mnist_net_start(net);
+        for (size_t step = 0; step < data->steps; step++)
+            trained.descent[step] = mnist_net_step(net, 0, MNIST_DESCENT_RATE, NULL);
         mnist_net_free(net);
     } else {
         mnist_omp_t *net = mnist_omp_new(data);
         mnist_omp_start(net);
         mnist_omp_train(net, data->steps, rate, trained.losses, trained.gradients);
+        mnist_omp_start(net);
+        mnist_omp_descend(net, data->steps, MNIST_DESCENT_RATE, trained.descent);
         mnist_omp_free(net);
     }
     return trained;
@@ -130,6 +141,7 @@ static void free_trained(trained_t *trained) {
     for (size_t l = 0; l < MNIST_LAYERS; l++)
         free(trained->gradients[l]);
     free(trained->losses);
+    free(trained->descent);
 }
 
 static double relative_l2(const float *found, const float *right, size_t n) {
@@ -154,6 +166,8 @@ static void check_omp(const training_t *training) {
     }
     for (size_t step = 0; step < data->steps; step++)
         assert_float_equal(found.losses[step], right.losses[step], 2e-6);
+    for (size_t step = 0; step < data->steps; step++)
+        assert_float_equal(found.descent[step], right.descent[step], 2e-6);
     free_trained(&found);
     free_trained(&right);
     mnist_data_release(data);
@@ -184,6 +198,7 @@ static void test_results_do_not_depend_on_threads(void **state) {
             assert_memory_equal(first.gradients[l], second.gradients[l],
                                 (data->sizes[l] + 1) * data->sizes[l + 1] * sizeof(float));
         assert_memory_equal(first.losses, second.losses, data->steps * sizeof(double));
+        assert_memory_equal(first.descent, second.descent, data->steps * sizeof(double));
         free_trained(&first);
         free_trained(&second);
     }

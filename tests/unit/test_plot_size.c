@@ -66,6 +66,41 @@ static void ticks_are_the_sizes_that_were_chosen_round(void **state) {
                  4999, 123457);
 }
 
+static void a_legend_has_two_columns_where_they_fit(void **state) {
+    (void)state;
+    static const struct {
+        size_t n, longest, n_bars;
+        const char *numbers;
+    } EXPECTED[] = {
+        {6, 46, 5, "legend_columns=2; legend_spread=2; legend_height=60"},
+        {15, 47, 5, "legend_columns=2; legend_spread=1; legend_height=160"},
+        {15, 57, 5, "legend_columns=2; legend_spread=-9; legend_height=160"},
+        {15, 58, 5, "legend_columns=1; legend_spread=2; legend_height=300"},
+        {15, 58, 25, "legend_columns=2; legend_spread=-1; legend_height=160"}, /* a wider chart */
+    };
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+        drawing_t drawing;
+        legend_t legend = {EXPECTED[i].n, EXPECTED[i].longest};
+        drawing_init(&drawing, "lines");
+        chart_legend(&drawing, &legend, EXPECTED[i].n_bars);
+        char *numbers = text_list_join(&drawing.numbers, "; ");
+        assert_string_equal(numbers, EXPECTED[i].numbers);
+        free(numbers);
+        drawing_free(&drawing);
+    }
+}
+
+static void a_legend_counts_letters(void **state) {
+    (void)state;
+    legend_t legend = {0};
+    legend_take(&legend, "PyTorch eager");
+    legend_take(&legend, "2⁻²⁴ µs");
+    assert_int_equal(legend.n, 2);
+    assert_int_equal(legend.longest, 13);
+    legend_take(&legend, "–––––––––––––µ");
+    assert_int_equal(legend.longest, 14);
+}
+
 static void every_contender_has_a_line_against_size(void **state) {
     world_t *world = *state;
     load_cases(world, TRAININGS, N_TRAININGS);
@@ -149,6 +184,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_read_as_on_an_axis),
         cmocka_unit_test(ticks_are_the_sizes_that_were_chosen_round),
+        cmocka_unit_test(a_legend_has_two_columns_where_they_fit),
+        cmocka_unit_test(a_legend_counts_letters),
         WITH_FOLDER(every_contender_has_a_line_against_size),
         WITH_FOLDER(speed_is_against_the_best_of_pytorch),
         WITH_FOLDER(a_small_range_is_linear),

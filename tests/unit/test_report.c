@@ -1,8 +1,7 @@
-/* The report against runs whose truth is planted, and against golden files. UPDATE_GOLDEN=1 in the
- * environment writes the golden files anew instead of comparing (read the difference before it is
- * committed). */
+/* The report against runs whose truth is planted. */
 #include "planted_run.h"
 #include "report.h"
+#include "report_text.h"
 
 #include "ground/fs.h"
 #include "ground/memory.h"
@@ -16,13 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define FIXTURES "tests/fixtures/report/"
-
-static void succeed(status_t status, const error_t *err) {
-    if (status != STATUS_OK)
-        fail_msg("%s", err->text);
-}
 
 static int make_folder(void **state) {
     char *folder;
@@ -73,36 +65,6 @@ static char *report_of(const char *scratch, const char *root, const char *run, c
     succeed(fs_read(out, &text, &size, &err), &err);
     free(out);
     return text;
-}
-
-static void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void assert_has_not(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("'%s' is in:\n%s", part, text);
-}
-
-static size_t cells_of(const char *line, size_t length) {
-    size_t pipes = 0;
-    for (size_t i = 0; i < length; i++)
-        pipes += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
-    return pipes;
-}
-
-/* Rows of a table have as many cells as its heading, and follow a blank line. */
-static void assert_tables_are_whole(const char *text) {
-    size_t expected = 0;
-    for (const char *line = text; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        size_t cells = line[0] == '|' ? cells_of(line, length) : 0;
-        if (cells > 0 && expected > 0 && cells != expected)
-            fail_msg("%zu cells, expected %zu: %.*s", cells, expected, (int)length, line);
-        expected = cells;
-        line += length + (line[length] == '\n');
-    }
 }
 
 static void test_crossover_sentence(void **state) {
@@ -368,57 +330,6 @@ static void test_unreadable_run_leaves_the_report(void **state) {
     free(out);
 }
 
-/* ---- golden files ---- */
-
-static void assert_golden(const char *path, const char *text) {
-    error_t err = ERROR_INIT;
-    if (getenv("UPDATE_GOLDEN") != NULL) {
-        succeed(fs_write_atomic(path, text, strlen(text), &err), &err);
-        return;
-    }
-    char *golden;
-    size_t size;
-    succeed(fs_read(path, &golden, &size, &err), &err);
-    assert_string_equal(text, golden);
-    free(golden);
-}
-
-/* The folder of the report is fixed, so that its links are the same wherever the test runs. */
-static void check_report(const char *golden, const char *run, const char *saved) {
-    error_t err = ERROR_INIT;
-    char *out = mem_format("%s.new", golden);
-    const char *runs[] = {run, saved};
-    report_options_t options = {runs, saved != NULL ? 2 : 1, out, "."};
-    char *text;
-    size_t size;
-    succeed(report_write(&options, &err), &err);
-    succeed(fs_read(out, &text, &size, &err), &err);
-    succeed(fs_remove_tree(out, &err), &err);
-    assert_tables_are_whole(text);
-    assert_golden(golden, text);
-    free(text);
-    free(out);
-}
-
-static void test_golden_reports(void **state) {
-    (void)state;
-    check_report(FIXTURES "gpu.md", FIXTURES "gpu", NULL);
-    check_report(FIXTURES "cpu_and_saved.md", FIXTURES "cpu", FIXTURES "gpu");
-    check_report(FIXTURES "training.md", FIXTURES "training", NULL);
-}
-
-static void test_golden_headline(void **state) {
-    (void)state;
-    error_t err = ERROR_INIT;
-    run_record_t run;
-    char *text;
-    succeed(run_load(FIXTURES "gpu", &run, &err), &err);
-    succeed(report_headline(&run, &text, &err), &err);
-    assert_golden(FIXTURES "gpu_headline.txt", text);
-    free(text);
-    run_free(&run);
-}
-
 int main(void) {
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
@@ -432,8 +343,6 @@ int main(void) {
         IN_FOLDER(test_warnings_tell_all),
         IN_FOLDER(test_cold_starts_have_a_table_of_their_own),
         IN_FOLDER(test_unreadable_run_leaves_the_report),
-        cmocka_unit_test(test_golden_reports),
-        cmocka_unit_test(test_golden_headline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,9 @@ static void test_options_that_do_not(void **state) {
     static const example_t EXAMPLES[] = {
         {.expected = "--workload is missing: it says what to measure"},
         {.workload = "mlp-infer",
-         .expected = "--workload: unknown workload \"mlp-infer\"; did you mean \"mlp_infer\"? "
-                     "(known: mlp_infer, linreg_train, mnist_train, null, device)"},
+         .expected =
+             "--workload: unknown workload \"mlp-infer\"; did you mean \"mlp_infer\"? "
+             "(known: mlp_infer, linreg_train, mnist_train, mlp_train, null, device, allocate)"},
         {.workload = "mlp\xff", .expected = "--workload: found bytes that are not UTF-8"},
         {.workload = "mlp_infer",
          .sets = {"dtype=f32", "copy=\xc3("},

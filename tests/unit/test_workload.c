@@ -200,6 +200,9 @@ static void test_variants(void **state) {
     check_variants("null", "null", "noop steady noisy bimodal drifting wrong crash hang");
     check_variants("device", "cuda", "copy");
     check_variants("device", "cpu", "copy");
+    check_variants("allocate", "cuda", "caching malloc async arena");
+    check_variants("allocate", "cpu", "caching arena");
+    check_variants("allocate", "pytorch", "caching");
 }
 
 static void test_rungs_leave_out_what_is_no_rung(void **state) {

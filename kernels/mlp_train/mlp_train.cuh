@@ -1,0 +1,158 @@
+// What every rung of mlp_train shares: the argument of its operators, and the small ones that no rung changes.
+//   784 - WIDTH - … - WIDTH - 10, DEPTH matrices, y = W x + b, ReLU behind all but the last, cross-entropy over the
+//   softmax, mean over the rows of the batch; w -= rate * dw. All of it float32.
+// A rung defines STAGES: kernels with the names of operators (bench/workloads/mlp_train_operators.h says which there
+// are and what may be left out), each with its tile: grid = tiles of the result x split. The host calls them in
+// PyTorch's order and gives each the memory of its results from an allocator.
+// WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's descriptor. The last batch of an epoch may be smaller,
+// and the validation's is larger: kernels take any number of rows.
+#pragma once
+#include "../common/launch.cuh"
+
+// A rung that multiplies matrices with tf32 tensor cores defines TAKES_TF32 before it includes this file.
+#if defined(TAKES_TF32) && !DTYPE_TF32
+#error SKIP: for dtype tf32 only
+#elif !defined(TAKES_TF32) && DTYPE_TF32
+#error SKIP: its products are float32
+#endif
+
+constexpr unsigned PIXELS = 784, CLASSES = 10;
+
+enum op_flag {
+    OP_FIRST_LAYER = 1,  // x are the images, which nobody changes, but the kernel in front may still be changing w
+};
+
+struct op_t {
+    const float *x;               // (rows, n_in), what goes into the layer
+    const unsigned *order;        // numbers of the rows' images: for labels, and for x where that is the images; null:
+                                  // row r is image r
+    float *w, *b;                 // (n_out, n_in) row-major, (n_out)
+    float *y;                     // (rows, n_out), what comes out of it
+    float *dy;                    // (rows, n_out), gradient of the loss by W x + b
+    float *dx;                    // (rows, n_in), gradient by x
+    float *dw, *db;               // gradients by w and b; where w is changed at once: null but for the check
+    const unsigned char *labels;  // one an image
+    float *loss;
+    unsigned rows, n_in, n_out, flags;
+    unsigned first_block;  // of this layer, in a launch for several
+    float rate;
+};
+
+// Of a launch for all layers.
+struct layers_t {
+    const float *row_losses;  // null: nothing to do, else …
+    float *loss;              // … the mean of them goes here
+    unsigned rows, blocks;    // of all layers; one more block makes the mean
+    op_t layer[DEPTH];
+};
+
+// bench/workloads/mlp_train_operators.h mirrors both, and asserts the same.
+static_assert(sizeof(op_t) == 112 && sizeof(layers_t) == 24 + DEPTH * sizeof(op_t), "the host's layout");
+
+#define OPERATOR(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ op_t p)
+
+// For STAGES: a block makes `rows` x `columns` of the result; 0: all of them.
+#define OPERATOR_STAGE(name, threads, rows, columns) {name, STAGE_EPOCH, 0, threads, 1, 0, 0, 0, rows, columns, 1}
+
+constexpr unsigned EVERY_LANE = 0xFFFFFFFF;
+
+// The image of a row.
+__device__ __forceinline__ size_t source_row(const op_t &p, unsigned row) {
+    return p.order != nullptr ? p.order[row] : row;
+}
+
+// Of the tiles of a result with `columns` columns in all, columns first: this block's.
+struct tile_t {
+    unsigned row, column;
+};
+__device__ __forceinline__ tile_t tile_of(unsigned block, unsigned rows, unsigned columns, unsigned all_columns) {
+    const unsigned across = (all_columns + columns - 1) / columns;
+    return {block / across * rows, block % across * columns};
+}
+
+// Rows of a batch that are added to each other before they are added to the rest: in float32, one sum over 60000 loses
+// four of its seven digits.
+constexpr unsigned ROWS_OF_SUM = 256;
+
+// The sum over all rows, where term(row, sum) adds a row's term.
+template <class Term> __device__ __forceinline__ float sum_over_rows(unsigned rows, Term term) {
+    float sum = 0;
+    for (unsigned first = 0; first < rows; first += ROWS_OF_SUM) {
+        float some = 0;
+        for (unsigned row = first; row < min(first + ROWS_OF_SUM, rows); row++)
+            some = term(row, some);
+        sum += some;
+    }
+    return sum;
+}
+
+// The sum of one value a thread, in thread 0; in the same order each time. All threads come.
+template <unsigned THREADS> __device__ __forceinline__ float block_sum(float value) {
+    __shared__ float of_warp[THREADS / 32];
+#pragma unroll
+    for (unsigned lanes = 16; lanes > 0; lanes /= 2)
+        value += __shfl_xor_sync(EVERY_LANE, value, lanes);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    float sum = 0;
+    for (unsigned warp = 0; warp < THREADS / 32 && threadIdx.x == 0; warp++)
+        sum += of_warp[warp];
+    return sum;
+}
+
+// ---- the loss: rows of logits, one thread each -----------------------------------------------------------------
+
+// The loss of one row; `delta` becomes softmax - one-hot.
+__device__ __forceinline__ float cross_entropy(const float (&logit)[CLASSES], unsigned label, float (&delta)[CLASSES]) {
+    float largest = logit[0], sum = 0, of_label = 0;
+#pragma unroll
+    for (unsigned k = 1; k < CLASSES; k++)
+        largest = fmaxf(largest, logit[k]);
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++) {
+        delta[k] = expf(logit[k] - largest);
+        sum += delta[k];
+        of_label = k == label ? logit[k] : of_label;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++)
+        delta[k] = delta[k] / sum - (k == label ? 1.0f : 0.0f);
+    return logf(sum) + largest - of_label;
+}
+
+__device__ __forceinline__ void load_logits(const op_t &p, unsigned row, float (&logit)[CLASSES]) {
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++)
+        logit[k] = p.x[(size_t)row * CLASSES + k];
+}
+
+// ---- validate: loss[0] = sum of the losses, loss[1] = rows whose largest logit is their label's ----------------
+
+constexpr unsigned VALIDATE_THREADS = 1024;
+#define VALIDATE_STAGE {"validate", STAGE_AFTER, 0, VALIDATE_THREADS, 1, 0, 0, 0, 0, 0, 1}
+
+OPERATOR(validate, VALIDATE_THREADS) {
+    float sum = 0, right = 0;
+    for (unsigned row = threadIdx.x; row < p.rows; row += VALIDATE_THREADS) {
+        float logit[CLASSES], delta[CLASSES];
+        load_logits(p, row, logit);
+        const unsigned label = p.labels[source_row(p, row)];
+        sum += cross_entropy(logit, label, delta);
+        unsigned best = 0;
+        float largest = logit[0];
+#pragma unroll
+        for (unsigned k = 1; k < CLASSES; k++) {
+            best = logit[k] > largest ? k : best;
+            largest = fmaxf(largest, logit[k]);
+        }
+        right += best == label ? 1.0f : 0.0f;
+    }
+    sum = block_sum<VALIDATE_THREADS>(sum);
+    right = block_sum<VALIDATE_THREADS>(right);
+    if (threadIdx.x == 0) {
+        p.loss[0] = sum;
+        p.loss[1] = right;
+    }
+}

@@ -1,0 +1,67 @@
+// What CUDA C++ has no words for: copies past the registers (sm_80), kernels that overlap and clusters (sm_90).
+#pragma once
+
+constexpr bool HAS_ASYNC_COPIES = __CUDA_ARCH__ >= 800, HAS_CLUSTERS = __CUDA_ARCH__ >= 900;
+
+// 4 or 16 bytes from device memory, past the L1 cache, into shared memory; zeros where not `valid`.
+template <unsigned BYTES> __device__ __forceinline__ void copy_async(float *to_shared, const float *from, bool valid) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned to = (unsigned)__cvta_generic_to_shared(to_shared), bytes = valid ? BYTES : 0;
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+#else
+    if constexpr (BYTES == 16)
+        *(float4 *)to_shared = valid ? __ldcg((const float4 *)from) : make_float4(0, 0, 0, 0);
+    else
+        *to_shared = valid ? __ldcg(from) : 0.0f;
+#endif
+}
+
+__device__ __forceinline__ void end_copy_group() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// All groups of this thread but the last LEFT are there.
+template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+// All that earlier kernels wrote is there from here on. The next kernel may start now, so that of those in front of it
+// only this one can still run: before its own wait it may read what this one does not write, and write nothing.
+__device__ __forceinline__ void wait_for_earlier_kernels() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ unsigned block_of_cluster() {
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// What one block wrote to its shared memory before, the others may read behind it.
+__device__ __forceinline__ void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// From the same place in the shared memory of another block of the cluster.
+__device__ __forceinline__ float4 load_from_block(const float4 *own, unsigned block) {
+    unsigned there;
+    float4 v;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(own)), "r"(block));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(there)
+                 : "memory");
+    return v;
+}
+#endif

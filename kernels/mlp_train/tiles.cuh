@@ -1,0 +1,62 @@
+// Tiles of matrices on their way into shared memory, for rung 03 and those behind it.
+#pragma once
+#include "mlp_train.cuh"
+#include "ptx.cuh"
+
+// Layers' rows are whole vectors of four: only the last one's logits are not.
+constexpr unsigned WORDS = WIDTH % 4 == 0 ? 4 : 1;
+
+// Part of a row-major matrix: rows `row` … and columns `column` … of it; beyond `rows` and `columns` it is zero.
+struct part_t {
+    const float *matrix;
+    const unsigned *order;  // not null: row r is its row order[r]
+    size_t stride;          // of its rows
+    unsigned row, rows, column, columns;
+};
+
+// Tile (ROWS, COLUMNS) with rows PITCH apart, by vectors of WORDS: 4 where rows and columns begin at multiples of four.
+// Numbers of rows are looked up together, before the copies: those cannot be moved past each other.
+template <unsigned ROWS, unsigned COLUMNS, unsigned PITCH, unsigned THREADS, unsigned WORDS>
+__device__ __forceinline__ void copy_tile(float *tile, const part_t &part) {
+    static_assert(COLUMNS % WORDS == 0 && PITCH % WORDS == 0, "whole vectors");
+    constexpr unsigned ACROSS = COLUMNS / WORDS, ALL = ROWS * ACROSS, EACH = (ALL + THREADS - 1) / THREADS;
+    unsigned source[EACH];
+#pragma unroll
+    for (unsigned k = 0; k < EACH; k++) {
+        const unsigned row = part.row + (k * THREADS + threadIdx.x) / ACROSS;
+        source[k] = part.order != nullptr && row < part.rows ? part.order[row] : row;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < EACH; k++) {
+        const unsigned i = k * THREADS + threadIdx.x, r = i / ACROSS, c = i % ACROSS * WORDS;
+        if (ALL % THREADS != 0 && i >= ALL)
+            break;
+        const bool inside = part.row + r < part.rows && part.column + c < part.columns;
+        const float *from = part.matrix + source[k] * part.stride + part.column + c;
+        copy_async<4 * WORDS>(tile + r * PITCH + c, inside ? from : part.matrix, inside);
+    }
+}
+
+// A block's tiles: as much as its STAGE asks for.
+extern __shared__ float4 shared_memory[];
+
+__device__ __forceinline__ float4 as_float4(const float *from) {
+    return *(const float4 *)from;
+}
+
+__device__ __forceinline__ float component(const float4 &v, unsigned k) {
+    return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
+}
+
+// A result's four neighbours, as far as they lie in it. `columns` are all of its row.
+__device__ __forceinline__ void store_four(float *row, unsigned column, unsigned columns, float4 v) {
+    if (columns % 4 == 0 && column < columns)
+        *(float4 *)(row + column) = v;
+    else {
+        const float values[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            if (column + k < columns)
+                row[column + k] = values[k];
+    }
+}

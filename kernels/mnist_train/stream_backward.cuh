@@ -1,0 +1,193 @@
+// Layers backward through the ring: hidden layers, and layer 0 together with the next step's forward.
+#pragma once
+#include "stream_layers.cuh"
+
+// ---- a hidden layer -------------------------------------------------------------------------------------------------
+
+// Biases of a chunk's rows, from its deltas, by the group of warps that has them.
+template <unsigned LAYER>
+__device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row, unsigned slab) {
+    const unsigned place = threadIdx.x % (GROUP * 32), row = first_row + place;
+    if (place >= CHUNK)
+        return;
+    const char *deltas = reinterpret_cast<const char *>(shared) + (slab - shared_address(shared));
+    float sum = 0;
+#pragma unroll 8
+    for (unsigned image = 0; image < BATCH; image++)
+        sum += __half2float(
+            *reinterpret_cast<const half *>(deltas + swizzled<CHUNK>(image, place / 8) + place % 8 * sizeof(half)));
+    p.b[LAYER][row] = updated(__ldcg(p.b[LAYER] + row), p.rate, sum / BATCH);
+    if (p.gradients[LAYER] != nullptr)
+        p.gradients[LAYER][(size_t)row * (HIDDEN + 1) + HIDDEN] = sum / BATCH;
+}
+
+// Multiplied while it is old, then stepped, then written in whole lines of 128 bytes: two warps side by side have them,
+// and each writes those of eight rows.
+template <unsigned LAYER>
+__device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<1> &ring, const share_t<HIDDEN> &share,
+                                             warp_sums_t &sums) {
+    constexpr unsigned STEP_BYTES = 16 * PANEL * sizeof(half);
+    panel_t inputs;
+    load_panel(ring, inputs);
+    wait_for_earlier_stages();
+    const unsigned step = step_of_warp(), column = share.panel * PANEL + across() * 32;
+    const unsigned tile = vectors_first<PANEL>(0, across() * 4);
+    const unsigned line_row = warp() % 2 * 8 + lane() / 8, line_vector = across() / 2 * 8 + lane() % 8;
+    const unsigned line = swizzled<PANEL>(line_row, line_vector);
+    const unsigned long long policy = keep_policy();
+    half *const of_lane = p.w[LAYER] + (size_t)(step * 16 + line_row) * HIDDEN + share.panel * PANEL + line_vector * 8;
+    empty(ring, share, [&](unsigned n, unsigned slot) {
+        const unsigned rows = ring.tile(slot) + step * STEP_BYTES;
+        weights_t w;
+#pragma unroll
+        for (unsigned m = 0; m < 2; m++)
+            load_matrices<true>(w[m], rows + (tile ^ m * 32));
+        add_products(sums, w, ring.slab(slot));
+        step_weights(w, inputs, ring.slab(slot), p.rate, p.gradients[LAYER] != nullptr,
+                     [&](unsigned across, unsigned along, float gradient) {
+                         const size_t row = share.first(n) + step * 16 + along;
+                         p.gradients[LAYER][row * (HIDDEN + 1) + column + across] = gradient;
+                     });
+#pragma unroll
+        for (unsigned m = 0; m < 2; m++)
+            store_matrices<true>(rows + (tile ^ m * 32), w[m]);
+        meet(ring, warp() / 2, n);
+#pragma unroll
+        for (unsigned i = 0; i < 2; i++)
+            store_16<true>(of_lane + (size_t)(share.first(n) + i * 4) * HIDDEN,
+                           load_shared(rows + (line ^ i * 64) + i * 4 * PANEL * sizeof(half)), policy);
+        if (share.first(n) / CHUNK % PANELS == share.panel)
+            step_biases<LAYER>(p, share.first(n), ring.slab(slot));
+    });
+}
+
+template <unsigned LAYER> __device__ __forceinline__ void stream_backward(const mnist_t &p) {
+    __shared__ barriers_t barriers;
+    const ring_t<1> ring = ring_of_block<1, 2>(barriers);
+    const share_t<HIDDEN> share;
+    warp_sums_t sums = {};
+    if (copies_weights()) {
+        const half *w = p.w[LAYER] + share.panel * PANEL;
+        fill(ring, share, [&](unsigned n, unsigned slot) {
+            copy_tile<CHUNK, PANEL, HIDDEN, true>(ring.tile(slot), w + (size_t)share.first(n) * HIDDEN);
+        });
+        wait_for_earlier_stages();
+    } else if (copies_slabs()) {
+        copy_panel(ring, p.a[LAYER] + share.panel * PANEL);
+        wait_for_earlier_stages();
+        fill(ring, share, [&](unsigned n, unsigned slot) {
+            copy_tile<BATCH, CHUNK, HIDDEN>(ring.slab(slot), p.delta[LAYER] + share.first(n));
+        });
+    } else {
+        use_backward<LAYER>(p, ring, share, sums);
+    }
+    add_up(ring, share, sums, [&](unsigned image, unsigned place, float4 sum) {
+        const unsigned at = swizzled<PANEL>(image, place / 8) + place % 8 * sizeof(half);
+        const char *panel = reinterpret_cast<const char *>(shared) + (ring.panel() - shared_address(shared));
+        const uint2 a = *reinterpret_cast<const uint2 *>(panel + at);
+        const vector_t<2> delta = {{masked(sum.x, sum.y, a.x), masked(sum.z, sum.w, a.y)}};
+        store(p.delta[LAYER - 1] + (size_t)image * HIDDEN + share.panel * PANEL + place, delta);
+    });
+}
+
+// ---- layer 0: backward, then forward with the next images -----------------------------------------------------------
+
+// Images of even steps and of odd ones.
+__device__ uint4 step_images[2][BATCH * IMAGE_VECTORS];
+
+__device__ __forceinline__ const half *images_of(unsigned step) {
+    return reinterpret_cast<const half *>(step_images[step % 2]);
+}
+
+// An image of the training. The last step has none behind it, and a graph does not know which is the last: what follows
+// the order in memory (the counters) is then taken for numbers of images, and what is copied is not used.
+__device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
+    const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
+    return p.images + (size_t)image * PIXELS;
+}
+
+// By one warp.
+__device__ __forceinline__ void gather_image(const mnist_t &p, unsigned step, unsigned row) {
+    const uint4 *from = reinterpret_cast<const uint4 *>(image_of_step(p, step, row));
+    for (unsigned i = lane(); i < IMAGE_VECTORS; i += 32)
+        step_images[step % 2][row * IMAGE_VECTORS + i] = __ldg(from + i);
+}
+
+// Biases of this block's part of the panel; `bias` gets them too. By one warp.
+__device__ __forceinline__ void step_first_biases(const mnist_t &p, const share_t<PIXELS> &share, half *bias) {
+    for (unsigned i = share.rank * PART + lane(); i < (share.rank + 1) * PART; i += 32) {
+        const unsigned row = share.panel * PANEL + i;
+        const half old = __ldcg(p.b[0] + row);
+        float sum = 0;
+#pragma unroll
+        for (unsigned image = 0; image < BATCH; image++)
+            sum += __half2float(__ldcg(p.delta[0] + image * HIDDEN + row));
+        bias[i] = updated(old, p.rate, sum / BATCH);
+        p.b[0][row] = bias[i];
+        if (p.gradients[0] != nullptr)
+            p.gradients[0][(size_t)row * (PIXELS + 1) + PIXELS] = sum / BATCH;
+    }
+}
+
+// Stepped, then multiplied, now new. Four warps along the chunk have lines of 128 bytes, and each writes eight of them.
+__device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<2> &ring, const share_t<PIXELS> &share,
+                                                warp_sums_t &sums) {
+    wait_for_earlier_stages();
+    panel_t deltas;
+    load_panel(ring, deltas);
+    const unsigned step = step_of_warp(), tile = rows_first<CHUNK>(across() * 32, step * 2);
+    const unsigned line_row = across() * 32 + step * 8 + lane() / 8, line = swizzled<CHUNK>(line_row, lane() % 8);
+    half *const of_lane = p.w[0] + (size_t)(share.panel * PANEL + line_row) * PIXELS + lane() % 8 * 8;
+    empty(ring, share, [&](unsigned n, unsigned slot) {
+        const unsigned column = share.first(n) + step * 16;
+        weights_t w;
+#pragma unroll
+        for (unsigned m = 0; m < 2; m++)
+            load_matrices<false>(w[m], ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half));
+        step_weights(w, deltas, ring.slab(slot, 0), p.rate, p.gradients[0] != nullptr && column < PIXELS,
+                     [&](unsigned across_warp, unsigned along, float gradient) {
+                         const size_t row = share.panel * PANEL + across() * 32 + across_warp;
+                         p.gradients[0][row * (PIXELS + 1) + column + along] = gradient;
+                     });
+        add_products(sums, w, ring.slab(slot, 1));
+#pragma unroll
+        for (unsigned m = 0; m < 2; m++)
+            store_matrices<false>(ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half), w[m]);
+        meet(ring, warp() / GROUP * ACROSS + across(), n);
+#pragma unroll
+        for (unsigned i = 0; i < 2; i++)
+            if (lane() % 8 * 8 < share.left(n))
+                store_16<false>(of_lane + (size_t)i * 4 * PIXELS + share.first(n),
+                                load_shared(ring.tile(slot) + (line ^ i * 64) + i * 4 * CHUNK * sizeof(half)));
+    });
+}
+
+__device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
+    __shared__ barriers_t barriers;
+    __shared__ __align__(16) half bias[PANEL];
+    const ring_t<2> ring = ring_of_block<2, STEPS>(barriers);
+    const share_t<PIXELS> share;
+    warp_sums_t sums = {};
+    if (copies_weights()) {
+        const half *w = p.w[0] + (size_t)share.panel * PANEL * PIXELS;
+        fill(ring, share, [&](unsigned n, unsigned slot) {
+            copy_tile<PANEL, CHUNK, PIXELS>(ring.tile(slot), w + share.first(n), share.left(n));
+        });
+        wait_for_earlier_stages();
+    } else if (copies_slabs()) {
+        const unsigned next = step_now(p);  // backward_2 has counted
+        fill(ring, share, [&](unsigned n, unsigned slot) {
+            for (unsigned i = 0; i < 2; i++)
+                copy_tile<BATCH, CHUNK, PIXELS>(ring.slab(slot, i), images_of(next + 1 - i) + share.first(n),
+                                                share.left(n));
+        });
+        wait_for_earlier_stages();
+        copy_panel(ring, p.delta[0] + share.panel * PANEL);
+        step_first_biases(p, share, bias);
+    } else {
+        use_first_layer(p, ring, share, sums);
+    }
+    add_up(ring, share, sums, [&](unsigned image, unsigned place, float4 sum) {
+        leave_activations<0>(p, share.panel, image, place, sum, bias);
+    });
+}

@@ -1,0 +1,262 @@
+// A layer forward and a layer backward through the ring of stream_ring.cuh. In all of them a panel's side of W is the
+// first factor's side, so a warp's fragments of W (mma.cuh), 32 of the panel by 16 of the chunk, are those of their
+// gradients too: a weight stays in one register of one lane from the ring through product and update back to the ring.
+#pragma once
+#include "stream_ring.cuh"
+
+// ---- the ring at work ---------------------------------------------------------------------------------------------
+
+// Chunks of this block: rank, rank + CLUSTER, … of the layer's LENGTH.
+template <unsigned LENGTH> struct share_t {
+    unsigned panel, rank, chunks;
+
+    __device__ __forceinline__ share_t() {
+        panel = blockIdx.x / CLUSTER;
+        rank = blockIdx.x % CLUSTER;
+        chunks = ((LENGTH + CHUNK - 1) / CHUNK - rank + CLUSTER - 1) / CLUSTER;
+    }
+    __device__ __forceinline__ unsigned first(unsigned n) const { return (rank + n * CLUSTER) * CHUNK; }
+    __device__ __forceinline__ unsigned left(unsigned n) const { return LENGTH - first(n); }
+};
+
+// SET: warps in a set.
+template <unsigned SLABS, unsigned SET> __device__ __forceinline__ ring_t<SLABS> ring_of_block(barriers_t &barriers) {
+    const ring_t<SLABS> ring = {(shared_address(shared) + 127) / 128 * 128, shared_address(barriers)};
+    if (threadIdx.x < ring.SLOTS) {
+        barrier_init(ring.full(threadIdx.x), 2 * 32);
+        barrier_init(ring.empty(threadIdx.x), GROUP);
+    } else if (threadIdx.x - 32 < SETS) {
+        barrier_init(ring.set(threadIdx.x - 32), SET);
+    } else if (threadIdx.x == 64) {
+        barrier_init(ring.panel_full(), 32);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    __syncthreads();
+    cluster_arrive();  // the others wait for it before they write here
+    return ring;
+}
+
+__device__ __forceinline__ bool copies_weights() {
+    return warp() == USERS;
+}
+__device__ __forceinline__ bool copies_slabs() {
+    return warp() > USERS;
+}
+
+// copy(n, slot) for each of the block's chunks, by one of the two warps.
+template <class Ring, class Share, class Copy>
+__device__ __forceinline__ void fill(const Ring &ring, const Share &share, Copy copy) {
+#pragma unroll 1
+    for (unsigned n = 0; n < share.chunks; n++) {
+        const unsigned slot = n % Ring::SLOTS, round = n / Ring::SLOTS;
+        if (round > 0)
+            barrier_wait(ring.empty(slot), (round - 1) % 2);
+        copy(n, slot);
+        barrier_arrive_copied(ring.full(slot));
+    }
+}
+
+// use(n, slot) for each of the chunks of this warp's group.
+template <class Ring, class Share, class Use>
+__device__ __forceinline__ void empty(const Ring &ring, const Share &share, Use use) {
+#pragma unroll 1
+    for (unsigned n = warp() / GROUP; n < share.chunks; n += GROUPS) {
+        const unsigned slot = n % Ring::SLOTS;
+        barrier_wait(ring.full(slot), n / Ring::SLOTS % 2);
+        use(n, slot);
+        __syncwarp();
+        if (lane() == 0)
+            barrier_arrive(ring.empty(slot));
+    }
+}
+
+// ---- products -----------------------------------------------------------------------------------------------------
+
+typedef unsigned weights_t[2][4];
+typedef sums_t warp_sums_t[2][BATCH / 8];    // 32 of the panel, by images
+typedef unsigned panel_t[2][BATCH / 16][4];  // 32 of the panel, by images: left factor of gradients
+
+__device__ __forceinline__ unsigned across() {
+    return warp() % ACROSS;
+}
+__device__ __forceinline__ unsigned step_of_warp() {
+    return warp() / ACROSS % STEPS;
+}
+// Vector `vector` of row `row` as load_matrices() wants it of a lane: matrices 1 and 3 are the eight rows below those
+// of 0 and 2, which are side by side; or, the other way round, beside them.
+template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned rows_first(unsigned row, unsigned vector) {
+    return swizzled<ROW_HALVES>(row + lane() / 8 % 2 * 8 + lane() % 8, vector + lane() / 16);
+}
+template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned vectors_first(unsigned row, unsigned vector) {
+    return swizzled<ROW_HALVES>(row + lane() / 16 * 8 + lane() % 8, vector + lane() / 8 % 2);
+}
+
+// sums += W · slab, over the 16 of the chunk that are this warp's.
+__device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t &w, unsigned slab) {
+    unsigned right[BATCH / 16][4];
+#pragma unroll
+    for (unsigned i = 0; i < BATCH / 16; i++)
+        load_matrices<false>(right[i], slab + vectors_first<CHUNK>(i * 16, step_of_warp() * 2));
+#pragma unroll
+    for (unsigned m = 0; m < 2; m++)
+#pragma unroll
+        for (unsigned n = 0; n < BATCH / 8; n++) {
+            const unsigned b[2] = {right[n / 2][n % 2 * 2], right[n / 2][n % 2 * 2 + 1]};
+            multiply_add(sums[m][n], w[m], b);
+        }
+}
+
+// W -= rate · left · slab, over all images. report(across, along, gradient), places within the warp's 32 by 16.
+template <class Report>
+__device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, unsigned slab, float rate, bool reports,
+                                             Report report) {
+    constexpr float SHARE = 1.0f / BATCH;  // a power of two: no rounding
+    unsigned right[BATCH / 16][4];
+#pragma unroll
+    for (unsigned k = 0; k < BATCH / 16; k++)
+        load_matrices<true>(right[k], slab + rows_first<CHUNK>(k * 16, step_of_warp() * 2));
+#pragma unroll
+    for (unsigned m = 0; m < 2; m++)
+#pragma unroll
+        for (unsigned n = 0; n < 2; n++) {
+            float g[4] = {};
+#pragma unroll
+            for (unsigned k = 0; k < BATCH / 16; k++) {
+                const unsigned b[2] = {right[k][2 * n], right[k][2 * n + 1]};
+                multiply_add(g, left[m][k], b);
+            }
+#pragma unroll
+            for (unsigned i = 0; i < 2; i++)
+                w[m][2 * n + i] = stepped(w[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
+            if (reports)
+#pragma unroll
+                for (unsigned i = 0; i < 4; i++)
+                    report(m * 16 + i / 2 * 8 + lane() / 4, n * 8 + lane() % 4 * 2 + i % 2, g[i] * SHARE);
+        }
+}
+
+// A panel (BATCH, PANEL) of `matrix`, by the warp that copies slabs, and its fragments.
+template <class Ring> __device__ __forceinline__ void copy_panel(const Ring &ring, const half *matrix) {
+    copy_tile<BATCH, PANEL, HIDDEN>(ring.panel(), matrix);
+    barrier_arrive_copied(ring.panel_full());
+}
+template <class Ring> __device__ __forceinline__ void load_panel(const Ring &ring, panel_t &to) {
+    barrier_wait(ring.panel_full(), 0);
+#pragma unroll
+    for (unsigned m = 0; m < 2; m++)
+#pragma unroll
+        for (unsigned k = 0; k < BATCH / 16; k++)
+            load_matrices<true>(to[m][k], ring.panel() + vectors_first<PANEL>(k * 16, across() * 4 + m * 2));
+}
+
+// The warps of a set have stored their parts of a tile, the `n`-th of the block's.
+template <class Ring> __device__ __forceinline__ void meet(const Ring &ring, unsigned set, unsigned n) {
+    __syncwarp();
+    if (lane() == 0)
+        barrier_arrive(ring.set(set));
+    barrier_wait(ring.set(set), n / GROUPS % 2);
+}
+
+// ---- sums ---------------------------------------------------------------------------------------------------------
+
+// take(image, place, sum) for four neighbours from `place` of the panel on. The ring is empty by now. Each block adds
+// up its part of the panel, of all blocks' sums, in their order.
+template <class Ring, class Share, class Take>
+__device__ __forceinline__ void add_up(const Ring &ring, const Share &share, const warp_sums_t &sums, Take take) {
+    cluster_wait();
+    __syncthreads();
+    if (warp() < USERS) {
+        const unsigned own = warp() / ACROSS * SUMS_SHARE + (across() * 32 + lane() / 4) * sizeof(float);
+        float *to =
+            reinterpret_cast<float *>(reinterpret_cast<char *>(shared) + (ring.slots - shared_address(shared)) + own) +
+            lane() % 4 * 2 * SUMS_ROW;
+#pragma unroll
+        for (unsigned m = 0; m < 2; m++)
+#pragma unroll
+            for (unsigned n = 0; n < BATCH / 8; n++) {
+                const float4 v = in_float32(sums[m][n]);
+                const unsigned at = n * 8 * SUMS_ROW + m * 16;
+                to[at] = v.x;
+                to[at + SUMS_ROW] = v.y;
+                to[at + 8] = v.z;
+                to[at + SUMS_ROW + 8] = v.w;
+            }
+    }
+    __syncthreads();
+    const auto add = [](unsigned at, unsigned n, unsigned apart) {
+        float4 sum = load_sums(at);
+        for (unsigned i = 1; i < n; i++) {
+            const float4 more = load_sums(at + i * apart);
+            sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
+        }
+        return sum;
+    };
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < BATCH * PANEL / 4; i += STREAM_THREADS) {
+        const unsigned image = i / (PANEL / 4), place = i % (PANEL / 4) * 4;
+        const float4 sum = add(ring.slots + (image * SUMS_ROW + place) * sizeof(float), SHARES, SUMS_SHARE);
+        const unsigned at = ((share.rank * BATCH + image) * PART + place % PART) * sizeof(float);
+        store_sums(ring.exchange() + at, place / PART, sum);
+    }
+    cluster_arrive();
+    cluster_wait();
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < BATCH * PART / 4; i += STREAM_THREADS)
+        take(i / (PART / 4), share.rank * PART + i % (PART / 4) * 4,
+             add(ring.exchange() + i * sizeof(float4), CLUSTER, BATCH * PART * sizeof(float)));
+}
+
+// ---- forward ------------------------------------------------------------------------------------------------------
+
+// What the last step of add_up() makes of four sums forward. `bias`: the panel's.
+template <unsigned LAYER>
+__device__ __forceinline__ void leave_activations(const mnist_t &p, unsigned panel, unsigned image, unsigned place,
+                                                  float4 sum, const half *bias) {
+    const unsigned *pairs = reinterpret_cast<const unsigned *>(bias + place);
+    const float2 low = to_floats(pairs[0]), high = to_floats(pairs[1]);
+    const vector_t<2> y = {{to_halves(fmaxf(sum.x + low.x, 0), fmaxf(sum.y + low.y, 0)),
+                            to_halves(fmaxf(sum.z + high.x, 0), fmaxf(sum.w + high.y, 0))}};
+    store(p.a[LAYER + 1] + (size_t)image * HIDDEN + panel * PANEL + place, y);
+}
+
+// copy_slab(n, to): inputs of chunk n.
+template <unsigned LAYER, class CopySlab>
+__device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_slab) {
+    constexpr unsigned N_IN = fan_in(LAYER);
+    __shared__ barriers_t barriers;
+    __shared__ __align__(16) half bias[PANEL];
+    const ring_t<1> ring = ring_of_block<1, 1>(barriers);
+    const share_t<N_IN> share;
+    warp_sums_t sums = {};
+    if (copies_weights()) {
+        const half *w = p.w[LAYER] + (size_t)share.panel * PANEL * N_IN;
+        fill(ring, share, [&](unsigned n, unsigned slot) {
+            copy_tile<PANEL, CHUNK, N_IN, LAYER != 0>(ring.tile(slot), w + share.first(n), share.left(n));
+        });
+        wait_for_earlier_stages();
+    } else if (copies_slabs()) {
+        for (unsigned i = lane(); i < PANEL; i += 32)
+            bias[i] = __ldcg(p.b[LAYER] + share.panel * PANEL + i);
+        wait_for_earlier_stages();
+        fill(ring, share, [&](unsigned n, unsigned slot) { copy_slab(share, n, ring.slab(slot)); });
+    } else {
+        wait_for_earlier_stages();
+        const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
+        empty(ring, share, [&](unsigned, unsigned slot) {
+            weights_t w;
+#pragma unroll
+            for (unsigned m = 0; m < 2; m++)
+                load_matrices<false>(w[m], ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half));
+            add_products(sums, w, ring.slab(slot));
+        });
+    }
+    add_up(ring, share, sums, [&](unsigned image, unsigned place, float4 sum) {
+        leave_activations<LAYER>(p, share.panel, image, place, sum, bias);
+    });
+}
+
+template <unsigned LAYER> __device__ __forceinline__ void stream_forward(const mnist_t &p) {
+    stream_forward<LAYER>(p, [&](const share_t<HIDDEN> &share, unsigned n, unsigned to) {
+        copy_tile<BATCH, CHUNK, HIDDEN>(to, p.a[LAYER] + share.first(n));
+    });
+}

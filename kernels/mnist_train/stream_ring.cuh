@@ -1,0 +1,191 @@
+// How rung 04 gets weights on GPUs with clusters: two warps copy tiles into a ring in shared memory, the others use
+// them.
+//
+// A cluster of CLUSTER blocks owns a panel of W: PANEL rows forward, PANEL columns backward. It deals the panel's
+// chunks, each CHUNK long along the sum, out to its blocks. A slot of the ring holds a chunk of W, which one warp
+// copies, and SLABS chunks (BATCH, CHUNK) of activations or deltas, which the other warp copies: W is there before its
+// partner is. Each thread's copies say by themselves to the slot's barrier that they have arrived.
+#pragma once
+
+constexpr unsigned CHUNK = 64, PANEL = HIDDEN % 128 == 0 && HIDDEN >= 8192 ? 128 : 64, PANELS = HIDDEN / PANEL;
+
+// Large layers: one block a multiprocessor, so that all get the same share of the memory's speed; clusters of two,
+// which fit everywhere. Small ones: two blocks, so that the next stage's weights come while this one runs.
+constexpr bool ONE_BLOCK = HIDDEN >= 2048;
+constexpr unsigned USERS = ONE_BLOCK ? 16 : 8, STREAM_THREADS = (USERS + 2) * 32;  // warps, and those that copy
+constexpr unsigned MOST_BLOCKS = 128, MOST_CLUSTER = ONE_BLOCK ? 2 : 4;
+
+__host__ __device__ constexpr unsigned cluster_blocks() {
+    unsigned blocks = 1;
+    while (2 * blocks <= MOST_CLUSTER && 2 * blocks * PANELS <= MOST_BLOCKS)
+        blocks *= 2;
+    return blocks;
+}
+constexpr unsigned CLUSTER = cluster_blocks(), STREAM_BLOCKS = PANELS * CLUSTER;
+
+// Warps: ACROSS of them side by side, 32 of the panel each, by STEPS along a chunk, 16 each; GROUPS such sets take the
+// chunks in turns. SHARES sums of a panel are left in the end: (BATCH, PANEL), rows four floats apart in their banks.
+constexpr unsigned ACROSS = PANEL / 32, STEPS = CHUNK / 16, GROUP = ACROSS * STEPS, GROUPS = USERS / GROUP;
+constexpr unsigned SHARES = USERS / ACROSS, SUMS_ROW = PANEL + 4, SUMS_SHARE = BATCH * SUMS_ROW * sizeof(float);
+constexpr unsigned PART = PANEL / CLUSTER;  // of a panel, whose sums one block adds up
+
+constexpr unsigned TILE_BYTES = PANEL * CHUNK * sizeof(half), SLAB_BYTES = BATCH * CHUNK * sizeof(half);
+constexpr unsigned RING_BYTES = (ONE_BLOCK ? 180 : 98) * 1024, MOST_SLOTS = RING_BYTES / (TILE_BYTES + SLAB_BYTES);
+constexpr unsigned PANEL_BYTES = BATCH * PANEL * sizeof(half), EXCHANGE_BYTES = BATCH * PANEL * sizeof(float);
+constexpr unsigned STREAM_SHARED = 128 + RING_BYTES + PANEL_BYTES + EXCHANGE_BYTES;
+static_assert(SHARES * SUMS_SHARE <= RING_BYTES, "sums take the ring's place");
+
+// Two a slot, the panel's, and those of sets of warps that write lines together.
+constexpr unsigned PANEL_BARRIER = 2 * MOST_SLOTS, FIRST_SET = PANEL_BARRIER + 1, SETS = USERS / 2;
+typedef unsigned long long barriers_t[FIRST_SET + SETS];
+
+// Addresses in shared memory.
+template <unsigned SLABS> struct ring_t {
+    static constexpr unsigned SLOT_BYTES = TILE_BYTES + SLABS * SLAB_BYTES, SLOTS = RING_BYTES / SLOT_BYTES;
+    unsigned slots, barriers;
+
+    __device__ __forceinline__ unsigned tile(unsigned slot) const { return slots + slot * SLOT_BYTES; }
+    __device__ __forceinline__ unsigned slab(unsigned slot, unsigned which = 0) const {
+        return tile(slot) + TILE_BYTES + which * SLAB_BYTES;
+    }
+    __device__ __forceinline__ unsigned full(unsigned slot) const { return barriers + slot * 8; }
+    __device__ __forceinline__ unsigned empty(unsigned slot) const { return full(MOST_SLOTS + slot); }
+    __device__ __forceinline__ unsigned panel_full() const { return barriers + PANEL_BARRIER * 8; }
+    __device__ __forceinline__ unsigned set(unsigned i) const { return barriers + (FIRST_SET + i) * 8; }
+    __device__ __forceinline__ unsigned panel() const { return slots + RING_BYTES; }
+    __device__ __forceinline__ unsigned exchange() const { return panel() + PANEL_BYTES; }
+};
+
+// ---- instructions -------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
+    return (unsigned)__cvta_generic_to_shared(of_this_block);
+}
+
+__device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// As soon as all of this thread's copies are there.
+__device__ __forceinline__ void barrier_arrive_copied(unsigned barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+    asm volatile("{\n\t.reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
+                 "@!done bra again;\n\t}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+__device__ __forceinline__ void cluster_arrive() {
+    if (CLUSTER > 1)
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+    if (CLUSTER > 1)
+        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    else
+        __syncthreads();
+}
+
+// Layers that the L2 cannot hold: a third of it for lines that stay from step to step, always the same ones; the others
+// leave first.
+constexpr double KEPT_BYTES = 16e6, MATRICES_BYTES = 2.0 * HIDDEN * HIDDEN * sizeof(half);
+constexpr bool KEEPS = MATRICES_BYTES > 2 * KEPT_BYTES;
+__device__ __forceinline__ unsigned long long keep_policy() {
+    unsigned long long policy = 0;
+    if (KEEPS)
+        asm("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, %1;"
+            : "=l"(policy)
+            : "f"((float)(KEPT_BYTES / MATRICES_BYTES)));
+    return policy;
+}
+
+// Zeros where not `valid`; `from` is then not read.
+template <bool KEPT>
+__device__ __forceinline__ void copy_16(unsigned to, const void *from, bool valid, unsigned long long policy = 0) {
+    const unsigned bytes = valid ? 16 : 0;
+    if (KEPT && KEEPS)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from),
+                     "r"(bytes), "l"(policy)
+                     : "memory");
+    else
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                     : "memory");
+}
+template <bool KEPT> __device__ __forceinline__ void store_16(void *to, const uint4 &v, unsigned long long policy = 0) {
+    if (KEPT && KEEPS)
+        asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "r"(v.x), "r"(v.y),
+                     "r"(v.z), "r"(v.w), "l"(policy)
+                     : "memory");
+    else
+        *static_cast<uint4 *>(to) = v;
+}
+
+template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned address) {
+    if (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(address)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(address)
+                     : "memory");
+}
+template <bool TRANSPOSED> __device__ __forceinline__ void store_matrices(unsigned address, const unsigned (&from)[4]) {
+    if (TRANSPOSED)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                     "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(from[0]),
+                     "r"(from[1]), "r"(from[2]), "r"(from[3])
+                     : "memory");
+}
+
+__device__ __forceinline__ uint4 load_shared(unsigned address) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address)
+                 : "memory");
+    return v;
+}
+__device__ __forceinline__ float4 load_sums(unsigned address) {
+    const uint4 v = load_shared(address);
+    return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w));
+}
+__device__ __forceinline__ void store_sums(unsigned address, unsigned block, float4 v) {
+    unsigned there = address;
+    if (CLUSTER > 1)
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
+                 : "memory");
+}
+
+// ---- copies -------------------------------------------------------------------------------------------------------
+
+// Vector `vector` of row `row`: rows of 128 bytes or multiples of them, shifted so that neither eight rows of a column
+// nor a row's eight vectors share banks.
+template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned swizzled(unsigned row, unsigned vector) {
+    return row * ROW_HALVES * sizeof(half) + (vector ^ row % 8) * 16;
+}
+
+// By one warp: ROWS rows of ROW_HALVES halves, of which `columns` are there, STRIDE halves apart in memory.
+template <unsigned ROWS, unsigned ROW_HALVES, unsigned STRIDE, bool KEPT = false>
+__device__ __forceinline__ void copy_tile(unsigned to, const half *from, unsigned columns = ROW_HALVES) {
+    constexpr unsigned VECTORS = ROW_HALVES / 8, AT_ONCE = 32 / VECTORS;
+    const unsigned row = lane() / VECTORS, vector = lane() % VECTORS;
+    const unsigned long long policy = keep_policy();
+    const bool valid = STRIDE % ROW_HALVES == 0 || vector * 8 < columns;
+    from += (size_t)row * STRIDE + vector * 8;
+    to += swizzled<ROW_HALVES>(row, vector);
+#pragma unroll
+    for (unsigned i = 0; i < ROWS; i += AT_ONCE)
+        copy_16<KEPT>((to ^ i % 8 * 16) + i * ROW_HALVES * sizeof(half), from + (size_t)i * STRIDE, valid, policy);
+}

@@ -1,0 +1,216 @@
+"""`allocate`: device memory for one operator's output, and what asking and giving back cost.
+
+A change gives one block in use, chosen at random, back and takes one of another size. The sizes are
+what the operators of one step of training write, and blocks and sizes are chosen by the same random
+numbers as on the other side (`bench/workloads/allocate.c`).
+
+caching  PyTorch's caching allocator of device memory, by the functions behind
+         `torch.cuda.caching_allocator_alloc` and `caching_allocator_delete`: without those two
+         themselves, which look up device and stream in Python for every call.
+
+`total` is a change, from a batch of them between two readings of the clock, less what the same loop
+takes with two built-in functions of as many arguments in their place (`loop_ns` in the results).
+What is left of Python is how an extension unpacks its arguments and gives up the interpreter's
+lock. `total` divides into `allocate` and `free` as they do in another batch, with the clock read
+between any two calls.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import philox
+from device import Device
+from protocol import CaseSpec
+from timing import Mark, Probe, Sample, now_ns
+from workload import CaseError, ClockDomain, Skip
+
+START_STREAM, VICTIM_STREAM, SIZE_STREAM = range(3)
+CHANGES = 1000
+OUTPUTS = (
+    *(200704, 200704, 200704, 2560),  # products and biases, forward
+    *(200704, 200704, 200704),  # ReLU
+    *(256, 4, 2560),  # loss of each row, their mean, gradient of the logits
+    *(200704, 200704, 200704),  # gradients behind ReLU
+    *(200704, 200704, 200704),  # gradients in front of it
+    *(2458624, 2458624, 2458624, 31360),  # of the weights
+    *(3136, 3136, 3136, 40),  # of the biases
+)
+_MAX_LIVE = 1_000_000
+
+
+class Change(NamedTuple):
+    """Which block is given back, and how large the one is that comes in its place."""
+
+    block: int
+    size: int
+
+
+class Trace:
+    """The blocks of a case; any change of the endless list can be had."""
+
+    def __init__(self, live: int, seed: int) -> None:
+        self._live, self._seed = live, seed
+        self._outputs = np.array(OUTPUTS)
+
+    def start(self) -> list[int]:
+        """Return the size of every block at the beginning."""
+        chosen = philox.words(self._seed, START_STREAM, 0, self._live) % len(OUTPUTS)
+        return self._outputs[chosen].tolist()
+
+    def changes(self, first: int, count: int) -> list[Change]:
+        """Return changes `first` … `first + count - 1`."""
+        blocks = philox.words(self._seed, VICTIM_STREAM, first, count) % np.uint32(self._live)
+        chosen = philox.words(self._seed, SIZE_STREAM, first, count) % len(OUTPUTS)
+        return list(map(Change, blocks.tolist(), self._outputs[chosen].tolist()))
+
+
+class Calls(NamedTuple):
+    """The two calls of an allocator."""
+
+    allocate: Callable[[int, int], int]
+    """From bytes and stream to an address."""
+
+    free: Callable[[int], Any]
+
+
+# They do next to nothing, with as many integers as the real ones have.
+NOTHING = Calls(operator.add, operator.index)
+
+
+class Allocations:
+    """A case that is ready: as many blocks in use as it says."""
+
+    phases: dict[str, ClockDomain] = dict.fromkeys(("allocate", "free", "total"), "host")
+
+    def __init__(
+        self, trace: Trace, calls: Calls, stream: int, synchronize: Callable[[], None], mark: Mark
+    ) -> None:
+        self._trace, self._calls, self._stream = trace, calls, stream
+        self._synchronize = synchronize
+        self._mark = mark
+        self._next = 0
+        self._loop_ns = 0.0
+        self._clock_ns = _clock_cost_ns()
+        self._sizes = trace.start()
+        self._blocks: list[int] = []
+        # Blocks are no tensors: nobody else gives them back.
+        weakref.finalize(self, _free_all, self._blocks, calls.free)
+        start_ns = now_ns()
+        self._blocks.extend(calls.allocate(size, stream) for size in self._sizes)
+        self.once_ns: dict[str, int] = {"fill": now_ns() - start_ns}
+        self.probes: list[Probe] = [self._change]
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Return nothing, having seen that no two blocks overlap after some changes."""
+        self._change()
+        blocks = sorted(zip(self._blocks, self._sizes, strict=True))
+        for (address, size), (behind, _) in zip(blocks, blocks[1:], strict=False):
+            if address + size > behind:
+                raise CaseError(f"output: {size} bytes at {address:#x} reach beyond {behind:#x}")
+        return {}
+
+    def results(self) -> dict[str, Any]:
+        return {"changes": CHANGES, "loop_ns": self._loop_ns, "clock_ns": self._clock_ns}
+
+    def _change(self) -> Sample:
+        together, apart = self._draw(), self._draw()
+        with self._mark("changes"):
+            self._loop_ns = _together(NOTHING, list(self._blocks), together, self._stream)
+            total_ns = _together(self._calls, self._blocks, together, self._stream)
+            allocate_ns, free_ns = _apart(self._calls, self._blocks, apart, self._stream)
+        self._synchronize()
+        for block, size in together + apart:
+            self._sizes[block] = size
+        total_ns = max(total_ns - self._loop_ns, 0.0)
+        allocate_ns = max(allocate_ns - self._clock_ns, 1.0)
+        free_ns = max(free_ns - self._clock_ns, 1.0)
+        share = allocate_ns / (allocate_ns + free_ns)
+        return Sample(
+            {"allocate": total_ns * share, "free": total_ns * (1 - share), "total": total_ns}
+        )
+
+    def _draw(self) -> list[Change]:
+        changes = self._trace.changes(self._next, CHANGES)
+        self._next += CHANGES
+        return changes
+
+
+class Allocate:
+    """The workload, as `workload.Workload` describes one."""
+
+    modes = ("caching",)
+
+    def make_inputs(self, spec: CaseSpec, seed: int) -> Trace:
+        """Return the trace of a case with these parameters."""
+        if spec.dtype != "f32":
+            raise Skip(f"dtype {spec.dtype}: blocks have none, only f32 is listed")
+        return Trace(_live(spec), seed)
+
+    def open(self, spec: CaseSpec, inputs: Trace, device: Device, mark: Mark) -> Allocations:
+        """Make a case ready."""
+        if device.kind != "cuda":
+            raise Skip("PyTorch's caching allocator is one of device memory: needs a GPU")
+        if torch.cuda.get_allocator_backend() != "native":
+            raise Skip("PyTorch was told to take another allocator (PYTORCH_CUDA_ALLOC_CONF)")
+        calls = Calls(
+            torch._C._cuda_cudaCachingAllocator_raw_alloc,
+            torch._C._cuda_cudaCachingAllocator_raw_delete,
+        )
+        stream = torch.cuda.current_stream().cuda_stream
+        return Allocations(inputs, calls, stream, device.synchronize, mark)
+
+
+def _together(calls: Calls, blocks: list[int], changes: list[Change], stream: int) -> float:
+    """Return what a change takes, from all of them."""
+    allocate, free = calls
+    start_ns = now_ns()
+    for block, size in changes:
+        free(blocks[block])
+        blocks[block] = allocate(size, stream)
+    return (now_ns() - start_ns) / len(changes)
+
+
+def _apart(
+    calls: Calls, blocks: list[int], changes: list[Change], stream: int
+) -> tuple[float, float]:
+    """Return what allocating and what freeing takes, each with a reading of the clock."""
+    allocate, free = calls
+    allocate_ns = free_ns = 0
+    for block, size in changes:
+        start_ns = now_ns()
+        free(blocks[block])
+        between_ns = now_ns()
+        blocks[block] = allocate(size, stream)
+        allocate_ns += now_ns() - between_ns
+        free_ns += between_ns - start_ns
+    return allocate_ns / len(changes), free_ns / len(changes)
+
+
+def _clock_cost_ns() -> float:
+    spent_ns = 0
+    for _ in range(CHANGES):
+        start_ns = now_ns()
+        spent_ns += now_ns() - start_ns
+    return spent_ns / CHANGES
+
+
+def _free_all(blocks: list[int], free: Callable[[int], Any]) -> None:
+    while blocks:
+        free(blocks.pop())
+
+
+def _live(spec: CaseSpec) -> int:
+    for name in spec.params:
+        if name != "live":
+            raise CaseError(f"params.{name}: unknown; known: live")
+    live = spec.params.get("live")
+    if not isinstance(live, int) or isinstance(live, bool) or not 1 <= live <= _MAX_LIVE:
+        raise CaseError(f"params.live: expected an integer from 1 to {_MAX_LIVE}, found {live!r}")
+    return live

@@ -1,0 +1,106 @@
+"""A contender of one's own beside the project's; and what needs nothing but a finished run's files."""
+
+from __future__ import annotations
+
+import csv
+import math
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from project import FIXTURES, bench, make_root, read_cases, read_header, write_sweep
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run in which one script more takes part."""
+    folder = tmp_path_factory.mktemp("own")
+    root = make_root(folder / "project")
+    (root / "reference_mine").mkdir()
+    shutil.copy(FIXTURES / "workers" / "mine.py", root / "reference_mine" / "worker.py")
+    sweep = write_sweep(
+        folder / "own.json",
+        "mlp_infer",
+        [
+            {"engine": "cpu", "variants": ["omp"]},
+            {"engine": "mine", "variants": ["plain", "wrong", "breaks"], "device": ["cpu"]},
+            {"engine": "mine", "variants": ["plain"], "device": ["cuda"]},
+        ],
+        axes={"batch": [4, 7]},
+    )
+    planned = bench("plan", sweep, root=root).stdout
+    assert "run      mlp_infer/mine-cpu/plain/batch=4" in planned
+    run = folder / "run"
+    bench("run", sweep, "--out", run, root=root, expect=1, BENCH_PYTHON=sys.executable)
+    return run
+
+
+def test_own_contender_is_measured_and_checked(own: Path) -> None:
+    cases = read_cases(own)
+    for batch in (4, 7):
+        case = cases[f"mlp_infer/mine-cpu/plain/batch={batch}"]
+        assert case["status"] == "ok"
+        assert case["engine"] == "mine"
+        assert 0 < case["check"]["before"]["rel_l2"] < 1e-6
+        assert case["phases"]["forward"]["median"] > 0
+        assert cases[f"mlp_infer/cpu/omp/batch={batch}"]["status"] == "ok"
+    assert read_header(own)["environment"]["workers"]["mine-cpu"]["python"]
+
+
+def test_own_contender_that_is_wrong_or_breaks(own: Path) -> None:
+    cases = read_cases(own)
+    for batch in (4, 7):
+        wrong = cases[f"mlp_infer/mine-cpu/wrong/batch={batch}"]
+        assert wrong["status"] == "wrong"
+        assert "differs from the oracle" in wrong["reason"]
+        assert not any(phase["samples"] for phase in wrong["phases"].values())
+        breaks = cases[f"mlp_infer/mine-cpu/breaks/batch={batch}"]
+        assert breaks["status"] == "failed"
+        assert "ZeroDivisionError: it breaks, as its name says" in breaks["reason"]
+        nowhere = cases[f"mlp_infer/mine-cuda/plain/batch={batch}"]
+        assert (nowhere["status"], nowhere["reason"]) == (
+            "skipped",
+            "plain Python runs on the CPU only",
+        )
+
+
+# ---- readers of results -----------------------------------------------------------------------
+
+
+def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
+    """From the files of a finished run alone: no compiler, no Python, no kernels, no sweeps."""
+    root = tmp_path / "elsewhere"
+    for name in ("kernels", "sweeps", "bin"):
+        (root / name).mkdir(parents=True)
+    (root / "plots").symlink_to(FIXTURES.parents[1] / "plots")
+    run = root / "run"
+    shutil.copytree(own, run)
+    for path in run.iterdir():
+        path.chmod(stat.S_IRUSR)
+    gnuplot = shutil.which("gnuplot")
+    if gnuplot is not None:
+        (root / "bin" / "gnuplot").symlink_to(gnuplot)
+    nothing = {"PATH": str(root / "bin"), "BENCH_PYTHON": "", "BENCH_NVRTC": "/no/such/library"}
+    bench("report", run, "--out", tmp_path / "REPORT.md", root=root, **nothing)
+    report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    assert "mine-cpu plain" in report
+    assert "differs from the oracle" in report
+    if gnuplot is None:
+        pytest.skip("gnuplot is not installed")
+    drawn = bench("plot", run, "--out", tmp_path / "charts", root=root, **nothing)
+    assert "total.svg" in drawn.stdout
+    assert (tmp_path / "charts" / "total.svg").stat().st_size > 1000
+
+
+def test_derived_files_are_functions_of_the_journal(own: Path, tmp_path: Path) -> None:
+    """Merging one run is reading and writing it: nothing may change."""
+    bench("merge", tmp_path / "again", own)
+    assert read_cases(tmp_path / "again") == read_cases(own)
+    assert (tmp_path / "again" / "timings.csv").read_bytes() == (own / "timings.csv").read_bytes()
+
+
+def test_medians_are_finite(own: Path) -> None:
+    rows = csv.DictReader((own / "timings.csv").open(encoding="utf-8"))
+    assert all(math.isfinite(float(row["median"])) for row in rows if row["median"])

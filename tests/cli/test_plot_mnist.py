@@ -1,0 +1,176 @@
+"""The charts of mnist_train, drawn for real from the run of make_mnist_run.py.
+
+What that plants is worked out here once more.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from charts import blocks, draw, line_series, needs_gnuplot, plot, text_places, texts
+from make_mnist_run import (
+    COPY_BYTES_PER_S,
+    L2_BYTES,
+    L2_BYTES_PER_S,
+    SIZES,
+    SIZES_OF_SEEDS,
+    STAGES,
+    make_mnist_run,
+    weights_bytes,
+)
+
+pytestmark = needs_gnuplot
+
+Json = dict[str, Any]
+CHARTS = ["size", "speed", "ladder", "ladder_batch", "loss", "operations", "once"]
+
+
+class Drawn:
+    def __init__(self, folder: Path) -> None:
+        run = folder / "h200"
+        make_mnist_run(run)
+        lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+        self.cases: dict[str, Json] = {case["id"]: case for case in map(json.loads, lines)}
+        self.out = draw(folder / "charts", run, formats="svg,png")
+
+    def path(self, chart: str, end: str) -> Path:
+        return self.out / f"mnist_train_{chart}.{end}"
+
+    def median_us(self, contender: str, hidden: int, phase: str, steps: int = 1000) -> float:
+        case = self.cases[f"mnist_train/{contender}/hidden={hidden}/steps={steps}"]
+        return float(case["phases"][phase]["median"]) / 1000
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    return Drawn(tmp_path_factory.mktemp("mnist"))
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_chart_is_there_in_both_formats(drawn: Drawn, chart: str) -> None:
+    for end in ("svg", "png", "dat"):
+        assert drawn.path(chart, end).stat().st_size > 0
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_no_text_leaves_the_picture(drawn: Drawn, chart: str) -> None:
+    size = drawn.path(chart, "svg").read_text(encoding="utf-8").split('width="')[1]
+    width = float(size.split('"')[0])
+    for x, _, text in text_places(drawn.path(chart, "svg")):
+        # Six pixels a letter in the notes; titles are short.
+        assert 0 <= x <= width and (x > 20 or len(text) * 6 < width), text
+
+
+def test_steps_are_the_runs_and_the_limits_three_passes(drawn: Drawn) -> None:
+    rows = {(title, int(row[0])): row for title, row in line_series(drawn.path("size", "dat"))}
+    for hidden in SIZES:
+        graph = float(rows["PyTorch graph (fastest mode)", hidden][1])
+        assert graph == pytest.approx(drawn.median_us("pytorch-cuda/graph", hidden, "step"))
+        best = "05_persistent" if hidden < 1024 else "04_weight_streaming"
+        found = float(rows["CUDA, the fastest at each hidden size", hidden][1])
+        assert found == pytest.approx(drawn.median_us(f"cuda/{best}", hidden, "step"))
+        n_bytes = weights_bytes(hidden)
+        dram_us = 3e6 * n_bytes / COPY_BYTES_PER_S
+        assert float(rows["limit: 3·W a step, in DRAM", hidden][1]) == pytest.approx(dram_us)
+        kept = min(n_bytes, L2_BYTES) / n_bytes
+        least_us = max(dram_us * (1 - kept), 3e6 * n_bytes / L2_BYTES_PER_S)
+        found = float(rows["limit: 3·W, less what the L2 keeps", hidden][1])
+        assert found == pytest.approx(least_us)
+    assert rows["CUDA 05_persistent", 8192][1:] == ["NaN", "NaN", "NaN", "0", "skipped"]
+    assert {"128", "1024", "8192"} <= set(texts(drawn.path("size", "svg")))
+
+
+def test_speed_is_a_ratio_of_steps(drawn: Drawn) -> None:
+    for _, row in line_series(drawn.path("speed", "dat")):
+        hidden = int(row[0])
+        best = "05_persistent" if hidden < 1024 else "04_weight_streaming"
+        pytorch = drawn.median_us("pytorch-cuda/graph", hidden, "step")
+        expected = pytorch / drawn.median_us(f"cuda/{best}", hidden, "step")
+        assert float(row[1]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_panels_say_what_of_the_floor_is_reached(drawn: Drawn) -> None:
+    _, panels, *bars = blocks(drawn.path("ladder_batch", "dat"))
+    titles = [row[1] for row in panels[1:] if row[1]]
+    assert titles == [f"hidden {hidden}" for hidden in SIZES]
+    for hidden, (_, *rows) in zip(SIZES, bars, strict=True):
+        case = drawn.cases[f"mnist_train/cuda/03_tensor_cores/hidden={hidden}/steps=1000"]
+        time, share = rows[2][4].split(", ")
+        assert time.endswith(" µs")
+        assert float(share.removesuffix(" %")) == pytest.approx(
+            100 * case["limit"]["frac"], rel=0.1, abs=0.06
+        )
+    # A text on white is there twice, at one place.
+    places = set(text_places(drawn.path("ladder_batch", "svg")))
+    assert sum(text == "skipped" for _, _, text in places) == len(SIZES) - 1
+
+
+def test_losses_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
+    panels, *curves = blocks(drawn.path("loss", "dat"))
+    assert [row[1] for row in panels[1:]] == [f"hidden {hidden}" for hidden in SIZES_OF_SEEDS]
+    # Of each panel: graph and the best rung with 3 seeds and a mean, eager and compile with one.
+    titles = [block[0][1] for block in curves]
+    assert titles.count("PyTorch graph") == 2 * 4
+    assert titles.count("CUDA 05_persistent") == titles.count("CUDA 04_weight_streaming") == 4
+    assert titles.count("PyTorch eager") == titles.count("PyTorch compile") == 2
+    # Autocast keeps other weights, so its distance is no matter of rounding; that of ours is.
+    eager = next(block for block in curves if block[0][1] == "PyTorch eager")
+    assert {row[2] for row in eager[1:]} == {"NaN"}
+    ours = next(block for block in curves if block[0][1] == "CUDA 05_persistent")
+    differences = [abs(float(row[2])) for row in ours[1:]]
+    assert 0 < max(differences) < 0.001
+    assert {row[2] for row in curves[0][1:]} == {"NaN"}  # of the reference from itself
+    found = texts(drawn.path("loss", "svg"))
+    assert any("running mean over 11 points, one batch every 10 steps" in text for text in found)
+    assert "PyTorch graph (3 seeds)" in found
+
+
+def test_a_legend_lies_below_its_axes(drawn: Drawn) -> None:
+    places = text_places(drawn.path("loss", "svg"))
+    axis = max(y for _, y, text in places if text == "step")
+    legend = [y for _, y, text in places if text.endswith(("seeds)", "seed)"))]
+    assert len(legend) == 5
+    assert min(legend) > axis + 10
+
+
+def test_stages_stack_up_to_their_sum(drawn: Drawn) -> None:
+    labels, panels, *drawn_panels = blocks(drawn.path("operations", "dat"))
+    assert [row[1] for row in labels[1:]] == list(STAGES)
+    assert [row[1] for row in panels[1:]] == ["hidden 128", "hidden 8192"]
+    for hidden, stages, sums in zip(
+        (128, 8192), drawn_panels[0::2], drawn_panels[1::2], strict=True
+    ):
+        for number, variant in enumerate(STAGES):
+            own = [row for row in stages[1:] if row[0] == str(number)]
+            if variant == "05_persistent" and hidden > 512:
+                assert not own and sums[1 + number][2] == "skipped"
+                continue
+            contender = f"cuda/{variant}"
+            assert [row[5] for row in own] == list(STAGES[variant])
+            at = 0.0
+            for row in own:
+                assert float(row[1]) == pytest.approx(at)
+                at += drawn.median_us(contender, hidden, row[5], steps=1)
+                assert float(row[2]) == pytest.approx(at)
+            assert float(sums[1 + number][1]) == pytest.approx(at)
+
+
+def test_made_up_images_are_named_in_every_chart(tmp_path: Path) -> None:
+    make_mnist_run(tmp_path / "run", dataset="synthetic")
+    out = draw(tmp_path / "charts", tmp_path / "run")
+    charts = list(out.glob("*.svg"))
+    assert len(charts) >= len(CHARTS)
+    for chart in charts:
+        assert any("dataset=synthetic" in text for text in texts(chart)), chart.name
+
+
+def test_samples_are_those_of_the_step(tmp_path: Path) -> None:
+    make_mnist_run(tmp_path / "run")
+    case = "mnist_train/cuda/05_persistent/hidden=128/steps=1000"
+    done = plot(tmp_path / "run", "--case", case, "--out", tmp_path / "charts")
+    assert done.returncode == 0, done.stderr
+    found = texts(tmp_path / "charts" / "samples.svg")
+    assert any(text.startswith("phase step, host clock") for text in found)

@@ -1,0 +1,125 @@
+"""`allocate`: the trace, the bookkeeping around the calls, and what is not run. No times."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from allocate import CHANGES, OUTPUTS, Allocations, Calls, Trace
+from timing import no_mark
+from workload import CaseError
+
+ROOT = Path(__file__).parents[2]
+
+
+class Memory:
+    """An allocator of addresses that checks what it is asked."""
+
+    def __init__(self, step: int = 1 << 22) -> None:
+        self._step = step
+        self.live: dict[int, int] = {}
+        self.asked = 0
+
+    def allocate(self, size: int, stream: int) -> int:
+        assert stream == 7
+        self.asked += 1
+        address = self.asked * self._step
+        self.live[address] = size
+        return address
+
+    def free(self, address: int) -> None:
+        del self.live[address]
+
+
+def open_case(memory: Memory, live: int = 5) -> Allocations:
+    calls = Calls(memory.allocate, memory.free)
+    return Allocations(Trace(live, 42), calls, 7, lambda: None, no_mark)
+
+
+def test_trace_is_any_part_of_one_list() -> None:
+    trace = Trace(100, 42)
+    whole = trace.changes(0, 300)
+    assert trace.changes(100, 150) == whole[100:250]
+    assert {change.block for change in whole} <= set(range(100))
+    assert {change.size for change in whole} == set(OUTPUTS)
+    assert set(trace.start()) <= set(OUTPUTS)
+    assert Trace(100, 43).changes(0, 300) != whole
+
+
+def test_sizes_are_those_of_the_other_side() -> None:
+    source = (ROOT / "bench" / "workloads" / "allocate.c").read_text()
+    table = source[source.index("OUTPUTS[] = {") : source.index("};\nenum { N_OUTPUTS")]
+    lines = [line.split("/*")[0] for line in table.splitlines()[1:]]
+    sizes = [int(word) for line in lines for word in line.split(",") if word.strip()]
+    assert tuple(sizes) == OUTPUTS
+
+
+def test_choices_are_those_of_the_other_side() -> None:
+    """The same sums are in `tests/unit/test_allocate.c`."""
+    changes = Trace(100, 42).changes(0, 1000)
+    assert sum(change.size for change in changes) + sum(Trace(1000, 42).start()) == 840803840
+    assert sum((i + 1) * change.block for i, change in enumerate(changes)) == 24291803
+
+
+def test_as_many_blocks_as_before_after_each_sample() -> None:
+    memory = Memory()
+    case = open_case(memory)
+    assert len(memory.live) == 5
+    for samples in range(1, 4):
+        (probe,) = case.probes
+        sample = probe()
+        assert memory.asked == 5 + samples * 2 * CHANGES
+        assert sorted(memory.live.items()) == sorted(zip(case._blocks, case._sizes, strict=True))
+        assert set(sample.ns) == set(case.phases)
+        assert sample.ns["allocate"] + sample.ns["free"] == pytest.approx(sample.ns["total"])
+    assert case.output() == {}
+    assert case.results().keys() == {"changes", "loop_ns", "clock_ns"}
+
+
+def test_blocks_go_with_the_case() -> None:
+    memory = Memory()
+    case = open_case(memory)
+    assert memory.live
+    del case
+    gc.collect()
+    assert not memory.live
+
+
+def test_overlap_is_found() -> None:
+    case = open_case(Memory(step=512), live=50)
+    with pytest.raises(CaseError, match=r"output: \d+ bytes at 0x[0-9a-f]+ reach beyond 0x"):
+        case.output()
+
+
+def test_there_is_none_on_the_cpu(start_worker: Callable) -> None:
+    worker = start_worker("cpu")
+    worker.hello()
+    answer = worker.open("caching", workload="allocate", params={"live": 3})
+    assert answer["status"] == "skipped"
+    assert "needs a GPU" in answer["reason"]
+    for params, found in (({"live": 0}, "0"), ({}, "None"), ({"live": True}, "True")):
+        answer = worker.open("caching", workload="allocate", params=params)
+        assert answer["status"] == "failed"
+        assert answer["reason"].endswith(
+            f"params.live: expected an integer from 1 to 1000000, found {found}"
+        )
+    answer = worker.open("caching", workload="allocate", params={"live": 1, "bytes": 2})
+    assert answer["reason"] == "params.bytes: unknown; known: live"
+
+
+@pytest.mark.skipif(
+    not __import__("torch").cuda.is_available(), reason="PyTorch's allocator needs a GPU"
+)
+def test_on_a_gpu(start_worker: Callable) -> None:
+    worker = start_worker("cuda")
+    worker.hello()
+    answer = worker.open("caching", workload="allocate", params={"live": 100})
+    assert answer["status"] == "ok"
+    sample = worker.sample(answer["id"])
+    assert min(sample["phases"]["total"]) > 0
+    assert worker.ask("close", id=answer["id"])["status"] == "ok"

@@ -1,0 +1,217 @@
+"""mlp_train through the worker, on synthetic images: float64's training, reasons for what fails."""
+
+from __future__ import annotations
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
+from mlp_float64 import TOLERANCE, error_of  # noqa: E402
+
+import host_memory  # noqa: E402
+from mlp_train import MlpTrain  # noqa: E402
+from mlp_train_inputs import Inputs, Params  # noqa: E402
+from protocol import CaseSpec  # noqa: E402
+from workload import Skip  # noqa: E402
+
+FAST_MODES = ["dataloader", "eager", "graph"]
+SLOW_MODES = ["compile", "compile_graph"]
+EVERY_MODE = [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
+USUAL = {"width": 8, "depth": 3, "batch": 7000, "epochs": 1, "rate": 0.1, "seed": 1}
+HOST_PHASES = {"train", "validate", "total", "residual", "step"}
+DEVICE_PHASES = {"train_device", "validate_device"}
+
+
+def open_case(worker, variant, params, **keys):
+    return worker.open(variant, workload="mlp_train", params={**USUAL, **params}, **keys)
+
+
+def open_or_skip(worker, variant, dtype="f32", **params):
+    if worker.device == "cpu" and ("graph" in variant or dtype == "tf32"):
+        pytest.skip("needs a GPU")
+    answer = open_case(worker, variant, params, dtype=dtype)
+    assert answer["status"] == "ok", answer
+    return answer
+
+
+def close(worker, opened):
+    answer = worker.ask("close", id=opened["id"])
+    assert answer["status"] == "ok", answer
+    return answer["results"]
+
+
+def check_output(worker, opened, folder, dtype, trained):
+    answer = worker.ask("output", id=opened["id"], path=str(folder))
+    names = [*(f"gradient_{layer}" for layer in range(len(trained.gradients))), "losses"]
+    assert answer.get("arrays") == names, answer
+    for name, expected in zip(names, [*trained.gradients, trained.losses], strict=True):
+        found = np.load(folder / f"{name}.npy")
+        assert found.dtype == np.float32
+        assert error_of(found, expected) < TOLERANCE[dtype], name
+
+
+# ---- float64's training ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    ("params", "checked"),
+    [
+        # 94 steps an epoch, the last with 480 images.
+        ({"width": 16, "batch": 640, "depth": 4, "seed": 7}, 50),
+        # 9 of them, the last with 4000: the second epoch has another order.
+        ({"width": 8, "batch": 7000, "depth": 2, "epochs": 2, "rate": 0.5}, 18),
+        ({"width": 9, "batch": 60000, "depth": 3, "epochs": 3}, 3),
+    ],
+    ids=["last batch smaller", "two epochs", "one step an epoch"],
+)
+@pytest.mark.parametrize("variant", EVERY_MODE)
+def test_first_steps_are_those_of_float64(worker, tmp_path, variant, params, checked, dtype):
+    opened = open_or_skip(worker, variant, dtype, **params)
+    trained = mlp_float64.train(Inputs(Params(**{**USUAL, **params})), checked)
+    check_output(worker, opened, tmp_path, dtype, trained)
+    assert worker.sample(opened["id"], max_samples=2, warmup_samples=1)["status"] == "ok"
+    check_output(worker, opened, tmp_path, dtype, trained)
+    close(worker, opened)
+
+
+@pytest.mark.parametrize("variant", EVERY_MODE)
+def test_whole_training_is_that_of_float64(worker, variant):
+    params = {"batch": 25_000, "epochs": 2, "rate": 0.5}
+    opened = open_or_skip(worker, variant, **params)
+    results = close(worker, opened)
+    inputs = Inputs(Params(**{**USUAL, **params}))
+    trained = mlp_float64.train(inputs, 6)
+    expected = [[step, pytest.approx(trained.losses[step], rel=1e-4)] for step in (0, 5)]
+    assert results["loss"] == expected
+    for epoch, told in enumerate(results["epochs"], 1):
+        trained = mlp_float64.train(inputs, 3 * epoch)
+        assert told["epoch"] == epoch
+        assert told["validation_loss"] == pytest.approx(trained.validation_loss, rel=1e-4)
+        # An image whose two best digits are alike may be told otherwise.
+        assert told["accuracy"] == pytest.approx(trained.accuracy, abs=2e-4)
+
+
+# ---- what is told ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", EVERY_MODE)
+def test_samples_have_every_phase(worker, variant):
+    opened = open_or_skip(worker, variant)
+    assert opened["phases"] == {
+        **dict.fromkeys(HOST_PHASES, "host"),
+        **(dict.fromkeys(DEVICE_PHASES, "device") if worker.device == "cuda" else {}),
+    }
+    made = {"compile": {"compile"}, "graph": {"capture"}, "compile_graph": {"compile", "capture"}}
+    assert set(opened["once_ns"]) == {"data", "training", "first_run", *made.get(variant, ())}
+    phases = worker.sample(opened["id"], max_samples=2, warmup_samples=1)["phases"]
+    assert set(phases) == set(opened["phases"])
+    names = ("train", "validate", "residual")
+    sums = [sum(sample) for sample in zip(*(phases[name] for name in names), strict=True)]
+    assert sums == phases["total"]
+    assert min(phases["residual"]) >= 0
+    assert phases["step"] == pytest.approx([train / 9 for train in phases["train"]])
+    close(worker, opened)
+
+
+@pytest.mark.parametrize("variant", FAST_MODES)
+def test_a_training_learns_and_leaves_its_results(worker, variant):
+    opened = open_or_skip(worker, variant, width=32, batch=640, epochs=2, rate=0.5)
+    results = close(worker, opened)
+    everywhere = {"loss", "epochs", "accuracy", "dataset"}
+    of_epoch = {"epoch", "validation_loss", "accuracy"}
+    if worker.device == "cuda":
+        assert results["allocator"] == "caching"
+        everywhere.add("allocator")
+        of_epoch |= {"driver_calls", "calls", "hits"}
+        of_epoch |= {"reserved_bytes", "allocated_bytes", "peak_bytes"}
+        assert results["epochs"][1]["driver_calls"] == 0
+    assert set(results) == everywhere
+    assert [set(epoch) for epoch in results["epochs"]] == [of_epoch] * 2
+    assert [epoch["epoch"] for epoch in results["epochs"]] == [1, 2]
+    assert results["dataset"] == "synthetic"
+    assert [step for step, _ in results["loss"]] == [*range(0, 190, 10), 187]
+    assert results["loss"][-1][1] < results["loss"][0][1] / 10
+    assert results["accuracy"] == results["epochs"][1]["accuracy"] > 0.96
+
+
+def test_a_start_leaves_the_accuracy_at_chance(worker):
+    opened = open_or_skip(worker, "eager", batch=60000, rate=1e-9)
+    results = close(worker, opened)
+    assert 0.02 < results["accuracy"] < 0.3
+
+
+# ---- what cannot be opened -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", FAST_MODES)
+def test_a_training_that_comes_apart_fails_with_the_step(worker, variant):
+    if worker.device == "cpu" and variant == "graph":
+        pytest.skip("needs a GPU")
+    answer = open_case(worker, variant, {"rate": 1e30}, id="c")
+    reason = "loss is not finite from step 1 on"
+    assert answer == {"status": "failed", "id": "c", "reason": reason}
+
+
+def test_a_bad_file_fails_with_its_name(start_worker, tmp_path, monkeypatch):
+    bad = tmp_path / "train-images-idx3-ubyte"
+    bad.write_bytes(b"<html>")
+    monkeypatch.setenv("MNIST_DIR", str(tmp_path))
+    worker = start_worker()
+    worker.hello()
+    answer = open_case(worker, "eager", {}, id="c")
+    reason = f"{bad}: ends after 6 bytes, expected 47040016"
+    assert answer == {"status": "failed", "id": "c", "reason": reason}
+
+
+@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+def test_graphs_are_skipped_without_a_gpu(worker, variant):
+    if worker.device == "cuda":
+        pytest.skip("this is a GPU")
+    answer = open_case(worker, variant, {})
+    assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
+
+
+def test_tf32_is_skipped_without_a_gpu(worker):
+    if worker.device == "cuda":
+        pytest.skip("this is a GPU")
+    answer = open_case(worker, "eager", {}, dtype="tf32")
+    reason = "dtype tf32: only f32 is written for PyTorch on the CPU"
+    assert (answer["status"], answer["reason"]) == ("skipped", reason)
+
+
+def test_other_dtypes_are_skipped(worker):
+    answer = open_case(worker, "eager", {}, dtype="f16")
+    reason = "dtype f16: only f32, tf32 are written for PyTorch"
+    assert (answer["status"], answer["reason"]) == ("skipped", reason)
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({"width": 0}, "params.width: expected an integer 1…8192, found 0"),
+        ({"depth": 1}, "params.depth: expected an integer 2…16, found 1"),
+        ({"depth": 4.0}, "params.depth: expected an integer 2…16, found 4.0"),
+        ({"batch": 0}, "params.batch: expected an integer 1…60000, found 0"),
+        ({"batch": 60001}, "params.batch: expected an integer 1…60000, found 60001"),
+        ({"epochs": 0}, "params.epochs: expected an integer 1…1000, found 0"),
+        ({"rate": 0}, "params.rate: expected a number above 0, found 0"),
+        ({"rate": True}, "params.rate: expected a number above 0, found True"),
+        ({"seed": 0}, "params.seed: expected an integer 1…2147483647, found 0"),
+        ({"steps": 3}, "params.steps: unknown; known: width, depth, batch, epochs, rate, seed"),
+    ],
+    ids=str,
+)
+def test_what_is_ill_formed_fails_with_the_reason(worker, params, reason):
+    answer = open_case(worker, "eager", params, id="c")
+    assert answer == {"status": "failed", "id": "c", "reason": reason}
+
+
+@pytest.mark.parametrize(("width", "need"), [(8192, "1.40 GB"), (784, "290 MB")])
+def test_weights_beyond_the_host_memory_are_skipped(monkeypatch, width, need):
+    monkeypatch.setattr(host_memory, "_available_bytes", lambda: 100_000_000)
+    params = {**USUAL, "depth": 4, "width": width}
+    spec = CaseSpec("c", "mlp_train", "pytorch", "cuda", "eager", "f32", params=params)
+    with pytest.raises(Skip, match=f"needs {need} of host memory, 100 MB are free"):
+        MlpTrain().make_inputs(spec, 42)

@@ -1,0 +1,324 @@
+"""What mlp_train trains with, on few images: on the CPU what is made for a GPU, as far as it goes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
+from mlp_float64 import error_of  # noqa: E402
+
+import mlp_trainers  # noqa: E402
+import mnist_data  # noqa: E402
+import mnist_inputs  # noqa: E402
+from device import CpuDevice, CudaDevice  # noqa: E402
+from mlp_train import MODES, Eager  # noqa: E402
+from mlp_train_inputs import Inputs, Params  # noqa: E402
+from mlp_trainers import (  # noqa: E402
+    CapturedTrainer,
+    CompiledTrainer,
+    FusedTrainer,
+    LoaderTrainer,
+    Task,
+    Trainer,
+)
+from timing import no_mark  # noqa: E402
+from workload import CaseError  # noqa: E402
+
+CPU = torch.device("cpu")
+IMAGES = 150
+
+
+class Replay:
+    """Stands in for a CUDA graph: does again what was captured."""
+
+    def __init__(self, work) -> None:
+        self.replay = work
+
+
+@pytest.fixture(autouse=True)
+def few_images(monkeypatch):
+    whole = mnist_data.load()
+    parts = (whole.train_images, whole.train_labels, whole.test_images, whole.test_labels)
+    few = mnist_data.Dataset("mnist", *(part[:IMAGES] for part in parts))
+    monkeypatch.setattr(mnist_data, "load", lambda: few)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(mlp_trainers, "run_on_side_stream", lambda work: work())
+    monkeypatch.setattr(mlp_trainers, "capture", lambda work: (Replay(work), None))
+
+
+def inputs_of(**params):
+    usual = {"width": 8, "depth": 4, "batch": 4, "epochs": 2, "rate": 0.1, "seed": 1}
+    return Inputs(Params(**{**usual, **params}))
+
+
+def task_of(inputs):
+    return Task(
+        inputs.params,
+        inputs.images_on(CPU),
+        torch.empty(inputs.n_images, dtype=torch.int32),
+        torch.full((inputs.epoch_steps,), float("nan")),
+    )
+
+
+def check_trainer(trainer, task, inputs):
+    trainer.start(inputs.weights)
+    losses = []
+    for order in inputs.orders:
+        trainer.run(order)
+        losses += task.losses.tolist()
+    expected = mlp_float64.train(inputs, len(losses))
+    assert error_of(losses, expected.losses) < 1e-4
+    trainer.start(inputs.weights)
+    gradients = trainer.gradients(inputs.orders[0])
+    for layer, gradient in enumerate(expected.gradients):
+        w, b = gradients[2 * layer :][:2]
+        assert error_of(np.column_stack((w, b)), gradient) < 1e-4, layer
+
+
+BATCHES = pytest.mark.parametrize("batch", [4, 16, 50, 149, 150])
+
+
+@BATCHES
+@pytest.mark.parametrize("kind", [Trainer, LoaderTrainer, FusedTrainer])
+def test_step_by_step(kind, batch):
+    inputs = inputs_of(batch=batch)
+    task = task_of(inputs)
+    check_trainer(kind(task), task, inputs)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@BATCHES
+@pytest.mark.parametrize("at_once", [1, 2, 5, 50])
+def test_captured_steps_of_any_number_follow_each_other(monkeypatch, batch, at_once):
+    monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
+    inputs = inputs_of(batch=batch)
+    task = task_of(inputs)
+    trainer = CapturedTrainer(FusedTrainer(task), task, inputs.orders[0])
+    check_trainer(trainer, task, inputs)
+    # From the first step again, whatever ran before.
+    check_trainer(trainer, task, inputs)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("batch", "images_at_once", "replays"),
+    # 37 steps of 4 and one of 2; by fours; all of a batch, and no rest.
+    [(4, 8192, 37 // 37 + 1), (4, 16, 9 + 1 + 1), (150, 8192, 1), (50, 50, 3)],
+)
+def test_large_batches_are_captured_by_fewer_steps(monkeypatch, batch, images_at_once, replays):
+    replayed = []
+    monkeypatch.setattr(mlp_trainers, "_IMAGES_AT_ONCE", images_at_once)
+    monkeypatch.setattr(Replay, "__init__", lambda self, work: None)
+    monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
+    inputs = inputs_of(batch=batch)
+    task = task_of(inputs)
+    CapturedTrainer(FusedTrainer(task), task, inputs.orders[0]).run(inputs.orders[0])
+    assert len(replayed) == replays
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("batch", "depth"), [(16, 4), (150, 2), (50, 16)], ids=["rest", "whole", "small gradients"]
+)
+def test_compiled(batch, depth):
+    inputs = inputs_of(batch=batch, depth=depth, width=16)
+    task = task_of(inputs)
+    trainer = CompiledTrainer(task, "default")
+    trainer.start(inputs.weights)
+    trainer.compile(inputs.orders[0])
+    check_trainer(trainer, task, inputs)
+    check_trainer(CapturedTrainer(trainer, task, inputs.orders[0]), task, inputs)
+
+
+def test_validation_by_batches_is_that_of_all_at_once():
+    inputs = inputs_of(batch=16)
+    task = task_of(inputs)
+    trainer = LoaderTrainer(task)
+    trainer.start(inputs.weights)
+    trainer.run(inputs.orders[0])
+    expected = mlp_trainers.validation_of(trainer.weights, task.images)
+    assert trainer.validation().tolist() == pytest.approx(expected.tolist(), rel=1e-5)
+
+
+# ---- what every training starts from ---------------------------------------------------------------
+
+
+def test_weights_and_orders_are_those_of_mnist_train():
+    theirs = mnist_inputs.Inputs(mnist_inputs.Params(16, 8, 10_000, 0.1, 3), torch.float32)
+    ours = inputs_of(width=16, seed=3)
+    for found, expected in zip(ours.weights, theirs.weights, strict=True):
+        assert torch.equal(found, expected)
+    orders = mnist_inputs.epoch_order(3, 1, IMAGES)
+    assert ours.orders[1].tolist() == orders.tolist()
+    assert sorted(orders.tolist()) == list(range(IMAGES))
+    assert ours.orders[0].tolist() != ours.orders[1].tolist()
+
+
+def test_layers_of_the_least_and_the_greatest_depth():
+    assert inputs_of(depth=2, width=5).params.layers == [(784, 5), (5, 10)]
+    layers = inputs_of(depth=16, width=5).params.layers
+    assert layers == [(784, 5), *[(5, 5)] * 14, (5, 10)]
+    assert inputs_of(depth=16, width=5).params.n_weights == 784 * 5 + 14 * 25 + 50
+
+
+@pytest.mark.parametrize(
+    ("params", "checked"),
+    [
+        # 38 steps an epoch.
+        ({"epochs": 1}, 38),
+        ({"epochs": 2}, 50),
+        # 2e10 / (6 · 150 · (784 · 784 + 784 · 10)) is 35.6, and 3.5 with more layers.
+        ({"batch": 150, "depth": 3, "width": 784, "epochs": 40}, 17),
+        ({"batch": 150, "depth": 16, "width": 784, "epochs": 40}, 2),
+        ({"batch": 150, "depth": 16, "width": 784, "epochs": 1}, 1),
+    ],
+    ids=str,
+)
+def test_steps_that_are_checked(params, checked):
+    assert inputs_of(**params).checked_steps == checked
+
+
+# ---- what must be noticed --------------------------------------------------------------------------
+
+
+def open_here(kind, dtype="f32", **params):
+    return kind(inputs_of(**params), dtype, CpuDevice(), no_mark)
+
+
+def with_trainer(kind):
+    class Mode(Eager):
+        def _build(self):
+            return kind(self._task)
+
+    return Mode
+
+
+def test_losses_of_an_earlier_run_do_not_pass_for_new_ones():
+    class Forgetful(Trainer):
+        """Trains, but records a loss only when told so."""
+
+        records = True
+
+        def run(self, order):
+            kept = self._task.losses.clone()
+            super().run(order)
+            if not Forgetful.records:
+                self._task.losses.copy_(kept)
+
+    case = open_here(with_trainer(Forgetful))
+    assert np.isfinite(case.output()["losses"]).all()
+    Forgetful.records = False
+    assert np.isnan(case.output()["losses"]).all()
+
+
+@pytest.mark.parametrize("step", [0, 17, 37])
+def test_a_loss_that_is_not_finite_fails_with_the_step(step):
+    class Diverging(Trainer):
+        epochs = 0
+
+        def run(self, order):
+            super().run(order)
+            if self.epochs == 1:
+                self._task.losses[step:] = float("inf")
+            self.epochs += 1
+
+    with pytest.raises(CaseError, match=f"^loss is not finite from step {38 + step} on$"):
+        open_here(with_trainer(Diverging))
+
+
+def test_weights_that_the_last_step_breaks_fail_the_validation():
+    class Breaking(Trainer):
+        def run(self, order):
+            super().run(order)
+            with torch.no_grad():
+                self.weights[-1].fill_(float("nan"))
+
+    with pytest.raises(CaseError, match="^loss is not finite from step 38 on$"):
+        open_here(with_trainer(Breaking), epochs=1)
+
+
+def test_the_sample_is_the_first_epoch_from_the_start_weights():
+    case = open_here(MODES["eager"])
+    first = case.results()["epochs"][0]
+    for _ in range(2):
+        validated = case.probes[0]().output.tolist()
+        assert validated == [first["validation_loss"], first["accuracy"]]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "tf32"])
+def test_products_are_those_of_the_dtype_and_only_in_the_case(dtype):
+    seen = []
+
+    class Watched(Trainer):
+        def _step(self, x, y):
+            seen.append(torch.backends.cuda.matmul.allow_tf32)
+            return super()._step(x, y)
+
+    before = torch.backends.cuda.matmul.allow_tf32
+    case = open_here(with_trainer(Watched), dtype)
+    case.probes[0]()
+    case.output()
+    assert set(seen) == {dtype == "tf32"}
+    assert torch.backends.cuda.matmul.allow_tf32 == before
+
+
+# ---- the allocator's statistics --------------------------------------------------------------------
+
+
+class FakeMemory(SimpleNamespace):
+    """Stands in for `torch.cuda`."""
+
+    def take(self, n_bytes, from_driver):
+        self.calls += 1
+        self.allocated += n_bytes
+        self.peak = max(self.peak, self.allocated)
+        if from_driver:
+            self.driver += 1
+            self.reserved += n_bytes
+
+    def memory_stats(self):
+        return {
+            "allocation.all.allocated": self.calls,
+            "num_device_alloc": self.driver,
+            "num_device_free": 0,
+            "reserved_bytes.all.current": self.reserved,
+            "allocated_bytes.all.current": self.allocated,
+            "allocated_bytes.all.peak": self.peak,
+        }
+
+    def memory_allocated(self):
+        return self.allocated
+
+    def memory_reserved(self):
+        return self.reserved
+
+    def max_memory_allocated(self):
+        return self.peak
+
+    def reset_peak_memory_stats(self):
+        self.peak = self.allocated
+
+
+def test_statistics_are_those_since_they_were_last_taken(monkeypatch):
+    memory = FakeMemory(calls=7, allocated=100, reserved=200, driver=3, peak=150)
+    monkeypatch.setattr(torch, "cuda", memory)
+    device = CudaDevice.__new__(CudaDevice)
+    device.watch_memory()
+    memory.take(1000, from_driver=True)
+    memory.take(10, from_driver=False)
+    memory.allocated -= 1000
+    names = ["driver_calls", "calls", "hits", "reserved_bytes", "allocated_bytes", "peak_bytes"]
+    for expected in ([1, 2, 1, 1000, 10, 1010], [0, 0, 0, 1000, 10, 10]):
+        found = device.memory_statistics()
+        assert [found[name] for name in names] == expected
+    # The peak of the whole time, whoever asked in between.
+    assert device.peak_bytes() == 1010
+    assert CpuDevice().memory_statistics() == {}

@@ -1,0 +1,338 @@
+/* The caching allocator step by step, on a fake device. Long random traces: test_allocator_traces.
+ */
+#include "engines/allocator.h"
+
+#include "fake_device.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static allocator_t *allocator;
+
+static void open_limited(size_t memory_bytes, size_t limit_bytes) {
+    error_t err = ERROR_INIT;
+    fake_open(memory_bytes);
+    const allocator_options_t options = {.limit_bytes = limit_bytes};
+    if (allocator_open(ALLOCATOR_CACHING, &fake.api, &options, &allocator, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static int open_plain(void **state) {
+    (void)state;
+    open_limited(1024 * MIB, 0);
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    allocator_close(allocator);
+    fake_close();
+    return 0;
+}
+
+static cu_pointer_t take_on(size_t bytes, size_t stream) {
+    error_t err = ERROR_INIT;
+    cu_pointer_t address;
+    if (allocator_allocate(allocator, bytes, fake_stream(stream), &address, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(address % ALLOCATOR_ALIGNMENT, 0);
+    return address;
+}
+
+static cu_pointer_t take(size_t bytes) {
+    return take_on(bytes, 0);
+}
+
+static void give_on(cu_pointer_t address, size_t stream) {
+    error_t err = ERROR_INIT;
+    fake_work(fake_stream(stream)); /* that uses the block */
+    if (allocator_free(allocator, address, fake_stream(stream), &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static void give(cu_pointer_t address) {
+    give_on(address, 0);
+}
+
+static void test_small_blocks_share_a_segment(void **state) {
+    (void)state;
+    cu_pointer_t a = take(1), b = take(513), c = take(512 * KIB);
+    assert_int_equal(fake.n_allocs, 1);
+    assert_int_equal(fake.taken_bytes, 2 * MIB);
+    assert_int_equal(b, a + 512);
+    assert_int_equal(c, b + 1024);
+    allocator_stats_t stats = allocator_stats(allocator);
+    assert_int_equal(stats.calls, 3);
+    assert_int_equal(stats.hits, 2);
+    assert_int_equal(stats.driver_calls, 1);
+    assert_int_equal(stats.allocated_bytes, 512 + 1024 + 512 * KIB);
+    assert_int_equal(stats.reserved_bytes, 2 * MIB);
+    assert_int_equal(stats.largest_free_bytes, 2 * MIB - stats.allocated_bytes);
+    give(b);
+    give(a);
+    give(c);
+    assert_int_equal(allocator_stats(allocator).largest_free_bytes, 2 * MIB);
+}
+
+static void test_sizes_of_segments(void **state) {
+    (void)state;
+    static const struct {
+        size_t bytes, segment_bytes;
+    } SIZES[] = {{1, 2 * MIB},         {MIB, 2 * MIB},
+                 {MIB + 1, 20 * MIB},  {10 * MIB - 1024, 20 * MIB},
+                 {10 * MIB, 10 * MIB}, {10 * MIB + 1, 12 * MIB},
+                 {41 * MIB, 42 * MIB}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+        error_t err = ERROR_INIT;
+        size_t before_bytes = fake.taken_bytes;
+        cu_pointer_t address = take(SIZES[i].bytes);
+        assert_int_equal(fake.taken_bytes - before_bytes, SIZES[i].segment_bytes);
+        give(address);
+        assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+        assert_int_equal(fake.taken_bytes, 0);
+    }
+}
+
+/* What is left of a large block is cut off only where it is more than 1 MiB. */
+static void test_rest_of_large_blocks(void **state) {
+    (void)state;
+    cu_pointer_t whole = take(20 * MIB);
+    give(whole);
+    assert_int_equal(take(19 * MIB), whole); /* takes all of it */
+    assert_int_equal(allocator_stats(allocator).largest_free_bytes, 0);
+    assert_int_equal(allocator_stats(allocator).allocated_bytes, 19 * MIB);
+    give(whole);
+    assert_int_equal(take(19 * MIB - 512), whole);
+    assert_int_equal(allocator_stats(allocator).largest_free_bytes, MIB + 512);
+    assert_int_equal(take(MIB + 512), whole + 19 * MIB - 512);
+    assert_int_equal(fake.n_allocs, 1);
+}
+
+static void test_best_fit_and_oldest(void **state) {
+    (void)state;
+    cu_pointer_t blocks[9];
+    static const size_t SIZES[9] = {4096, 512, 2048, 512, 3072, 512, 2048, 512, 8192};
+    for (size_t i = 0; i < 9; i++)
+        blocks[i] = take(SIZES[i]);
+    for (size_t i = 0; i < 9; i += 2)
+        give(blocks[i]);
+    assert_int_equal(take(1500), blocks[2]); /* two of 2048 fit best, this one lies before */
+    assert_int_equal(take(2048), blocks[6]);
+    assert_int_equal(take(2049), blocks[4]);
+    assert_int_equal(take(2049), blocks[0]); /* 4096: cut behind 2560 */
+    assert_int_equal(take(1024), blocks[0] + 2560);
+    assert_int_equal(fake.n_allocs, 1);
+}
+
+/* Segments that lie side by side are the driver's, one by one. */
+static void test_no_block_spans_segments(void **state) {
+    (void)state;
+    cu_pointer_t a = take(10 * MIB), b = take(10 * MIB);
+    assert_int_equal(b, a + 10 * MIB);
+    give(a);
+    give(b);
+    assert_int_equal(allocator_stats(allocator).largest_free_bytes, 10 * MIB);
+    take(20 * MIB);
+    assert_int_equal(fake.n_allocs, 3);
+}
+
+/* Training in small: what the first step has taken from the driver does for all that follow. */
+static void test_driver_is_called_in_the_first_step_only(void **state) {
+    (void)state;
+    static const size_t SIZES[] = {200704, 200704, 2560, 2458624, 3136, 200704, 2458624, 31360};
+    enum { N = sizeof SIZES / sizeof *SIZES };
+    for (unsigned step = 0; step < 3; step++) {
+        cu_pointer_t blocks[N];
+        size_t part = step == 2 ? 2 : 1; /* the last batch is smaller */
+        for (size_t i = 0; i < N; i++)
+            blocks[i] = take(SIZES[i] / part);
+        for (size_t i = N; i-- > 0;)
+            give(blocks[i]);
+        allocator_stats_t stats = allocator_stats(allocator);
+        assert_int_equal(stats.calls, N);
+        assert_int_equal(stats.driver_calls, step == 0 ? 2 : 0); /* a small segment, a large one */
+        assert_int_equal(stats.hits, stats.calls - stats.driver_calls);
+        if (step == 0) {
+            assert_true(stats.driver_ns >= 0);
+            assert_int_equal(stats.reserved_bytes, 22 * MIB);
+            assert_float_equal(stats.fragmentation,
+                               1 - (double)stats.peak_allocated_bytes / (22.0 * MIB), 1e-12);
+        }
+        allocator_epoch(allocator);
+        assert_int_equal(allocator_stats(allocator).peak_allocated_bytes, 0);
+        assert_int_equal(allocator_stats(allocator).peak_reserved_bytes, 22 * MIB);
+    }
+    assert_int_equal(fake.n_records, 0); /* one stream: no events */
+}
+
+static void test_other_stream_waits_for_the_event(void **state) {
+    (void)state;
+    take_on(512, 1); /* there are two streams */
+    cu_pointer_t a = take_on(12 * MIB, 0);
+    give_on(a, 0);
+    assert_int_equal(take_on(12 * MIB, 0), a); /* its own stream: at once */
+    give_on(a, 0);
+    cu_pointer_t b = take_on(12 * MIB, 1); /* stream 0 is not done with it */
+    assert_int_not_equal(b, a);
+    give_on(b, 1);
+    fake_done(fake_stream(0));
+    assert_int_equal(take_on(11 * MIB, 2), a); /* a third stream may have it now, but not b */
+    fake_done(fake_stream(1));
+    assert_int_equal(take_on(12 * MIB, 0), b);
+}
+
+/* Memory that became free when there was only one stream is marked when a second one comes. */
+static void test_second_stream_comes_late(void **state) {
+    (void)state;
+    cu_pointer_t a = take_on(12 * MIB, 0);
+    give_on(a, 0);
+    cu_pointer_t b = take_on(12 * MIB, 1);
+    assert_int_not_equal(b, a);
+    fake_done(fake_stream(0));
+    assert_int_equal(take_on(12 * MIB, 1), a);
+}
+
+static void test_given_back_on_another_stream(void **state) {
+    (void)state;
+    cu_pointer_t a = take_on(512 * KIB, 0);
+    give_on(a, 1); /* stream 1 still reads it */
+    cu_pointer_t b = take_on(512 * KIB, 0);
+    assert_int_not_equal(b, a);
+    fake_done(fake_stream(0));
+    assert_int_not_equal(take_on(512 * KIB, 0), a);
+    fake_done(fake_stream(1));
+    assert_int_equal(take_on(512 * KIB, 0), a);
+    assert_int_equal(fake.n_allocs, 1);
+}
+
+static void test_trim_gives_everything_back(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    cu_pointer_t a = take_on(3 * MIB, 0), b = take_on(MIB, 1), kept = take_on(30 * MIB, 0);
+    give_on(a, 1);
+    give_on(b, 1);
+    assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+    assert_int_equal(fake.n_syncs, 1);
+    assert_int_equal(fake.taken_bytes, 30 * MIB);
+    assert_int_equal(allocator_stats(allocator).reserved_bytes, 30 * MIB);
+    give_on(kept, 0);
+    assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+    assert_int_equal(fake.taken_bytes, 0);
+    take(3 * MIB); /* and it goes on */
+    assert_int_equal(fake.taken_bytes, 20 * MIB);
+}
+
+static void check_refused(size_t bytes, const char *expected) {
+    error_t err = ERROR_INIT;
+    cu_pointer_t address = 1;
+    assert_int_equal(allocator_allocate(allocator, bytes, fake_stream(0), &address, &err),
+                     STATUS_FAILED);
+    assert_string_equal(err.text, expected);
+    assert_int_equal(address, 0);
+}
+
+/* 64 MiB, of which the cache holds 60 when 30 in one piece are asked for. */
+static void test_out_of_memory_empties_the_cache(void **state) {
+    (void)state;
+    allocator_close(allocator);
+    fake_close();
+    open_limited(64 * MIB, 0);
+    cu_pointer_t blocks[3];
+    for (size_t i = 0; i < 3; i++)
+        blocks[i] = take(20 * MIB);
+    for (size_t i = 0; i < 3; i++)
+        give(blocks[i]);
+    cu_pointer_t large = take(30 * MIB);
+    assert_int_equal(allocator_stats(allocator).retries, 1);
+    assert_int_equal(fake.taken_bytes, 30 * MIB);
+    assert_int_equal(fake.n_syncs, 1);
+    check_refused(40 * MIB,
+                  "out of device memory: asked for 41.9 MB, for which the driver was to give 41.9 "
+                  "MB; 31.5 MB are allocated and 31.5 MB reserved, the largest free block has 0 B, "
+                  "the limit is what the device has");
+    give(large);
+    give(take(40 * MIB)); /* the failure has left everything as it was */
+}
+
+static void test_limit(void **state) {
+    (void)state;
+    allocator_close(allocator);
+    fake_close();
+    open_limited(1024 * MIB, 24 * MIB);
+    cu_pointer_t a = take(MIB), b = take(MIB / 2);
+    size_t n_allocs = fake.n_allocs;
+    check_refused(30 * MIB,
+                  "out of device memory: asked for 31.5 MB, for which the driver was to give 31.5 "
+                  "MB; 1.57 MB are allocated and 2.10 MB reserved, the largest free block has 524 "
+                  "kB, the limit is 25.2 MB");
+    assert_int_equal(fake.n_allocs, n_allocs); /* the driver was not asked */
+    give(a);
+    give(b);
+    take(24 * MIB); /* with the small segment given back */
+    assert_int_equal(fake.taken_bytes, 24 * MIB);
+}
+
+/* The end of waiting, which running out of memory brings, can be enough. */
+static void test_waiting_blocks_serve_a_retry(void **state) {
+    (void)state;
+    allocator_close(allocator);
+    fake_close();
+    open_limited(20 * MIB, 0);
+    cu_pointer_t a = take_on(9 * MIB, 0), b = take_on(9 * MIB, 0);
+    give_on(b, 1);
+    assert_int_equal(take_on(9 * MIB, 0), b);
+    assert_int_equal(allocator_stats(allocator).retries, 1);
+    assert_int_equal(fake.n_releases, 0);
+    give_on(a, 0);
+}
+
+static void test_wrong_use(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    cu_pointer_t a = take(512);
+    check_refused(0, "an allocation of 0 bytes; expected 1 to 1099511627776");
+    check_refused(((size_t)1 << 40) + 1,
+                  "an allocation of 1099511627777 bytes; expected 1 to 1099511627776");
+    assert_int_equal(allocator_free(allocator, a + 256, fake_stream(0), &err), STATUS_FAILED);
+    assert_string_equal(err.text, "0x7f0000000100 was given back and is no block in use: never "
+                                  "allocated here, or given back before");
+    give(a);
+    error_clear(&err);
+    assert_int_equal(allocator_free(allocator, a, fake_stream(0), &err), STATUS_FAILED);
+}
+
+static void test_driver_that_fails(void **state) {
+    (void)state;
+    fake.broken = FAKE_FAULT;
+    check_refused(512, "cuMemAlloc: FAULT (700): FAULT");
+    fake.broken = CU_SUCCESS;
+    cu_pointer_t a = take_on(512, 0);
+    error_t err = ERROR_INIT;
+    fake.broken = FAKE_FAULT; /* no event: the block stays the caller's */
+    assert_int_equal(allocator_free(allocator, a, fake_stream(1), &err), STATUS_FAILED);
+    assert_string_equal(err.text, "event_create: FAULT (700): FAULT");
+    fake.broken = CU_SUCCESS;
+    give(a);
+}
+
+int main(void) {
+#define IN_FRESH(test) cmocka_unit_test_setup_teardown(test, open_plain, close_all)
+    const struct CMUnitTest tests[] = {
+        IN_FRESH(test_small_blocks_share_a_segment),
+        IN_FRESH(test_sizes_of_segments),
+        IN_FRESH(test_rest_of_large_blocks),
+        IN_FRESH(test_best_fit_and_oldest),
+        IN_FRESH(test_no_block_spans_segments),
+        IN_FRESH(test_driver_is_called_in_the_first_step_only),
+        IN_FRESH(test_other_stream_waits_for_the_event),
+        IN_FRESH(test_second_stream_comes_late),
+        IN_FRESH(test_given_back_on_another_stream),
+        IN_FRESH(test_trim_gives_everything_back),
+        IN_FRESH(test_out_of_memory_empties_the_cache),
+        IN_FRESH(test_limit),
+        IN_FRESH(test_waiting_blocks_serve_a_retry),
+        IN_FRESH(test_wrong_use),
+        IN_FRESH(test_driver_that_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* The driver's own allocators on a fake device, what is common to all four, and the map of
+ * addresses. */
+#include "engines/allocator.h"
+
+#include "dice.h"
+#include "engines/address_map.h"
+#include "fake_device.h"
+
+#define MIB ((size_t)1 << 20)
+
+static allocator_t *open_kind(allocator_kind_t kind, size_t limit_bytes) {
+    error_t err = ERROR_INIT;
+    allocator_t *allocator;
+    const allocator_options_t options = {.limit_bytes = limit_bytes};
+    if (allocator_open(kind, &fake.api, &options, &allocator, &err) != STATUS_OK)
+        fail_msg("%s: %s", ALLOCATOR_NAMES[kind], err.text);
+    return allocator;
+}
+
+static cu_pointer_t take(allocator_t *allocator, size_t bytes) {
+    error_t err = ERROR_INIT;
+    cu_pointer_t address;
+    if (allocator_allocate(allocator, bytes, fake_stream(0), &address, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return address;
+}
+
+static void give(allocator_t *allocator, cu_pointer_t address) {
+    error_t err = ERROR_INIT;
+    if (allocator_free(allocator, address, fake_stream(0), &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+}
+
+static void test_a_driver_call_for_each(void **state) {
+    (void)state;
+    static const allocator_kind_t KINDS[] = {ALLOCATOR_MALLOC, ALLOCATOR_ASYNC};
+    for (size_t k = 0; k < 2; k++) {
+        error_t err = ERROR_INIT;
+        fake_open(64 * MIB);
+        allocator_t *allocator = open_kind(KINDS[k], 0);
+        cu_pointer_t a = take(allocator, 1000), b = take(allocator, MIB);
+        give(allocator, a);
+        allocator_stats_t stats = allocator_stats(allocator);
+        assert_int_equal(fake.n_allocs, 2);
+        assert_int_equal(fake.n_releases, 1);
+        assert_int_equal(stats.calls, 2);
+        assert_int_equal(stats.hits, 0);
+        assert_int_equal(stats.driver_calls, 3);
+        assert_true(stats.driver_ns > 0);
+        assert_int_equal(stats.allocated_bytes, MIB);
+        assert_int_equal(stats.peak_allocated_bytes, MIB + 1024);
+        assert_int_equal(stats.reserved_bytes, KINDS[k] == ALLOCATOR_ASYNC ? MIB + 1024 : MIB);
+        assert_float_equal(stats.fragmentation, 0, 0);
+        assert_int_equal(allocator_free(allocator, a, fake_stream(0), &err), STATUS_FAILED);
+        assert_int_equal(fake.n_releases, 1);
+        error_clear(&err);
+        assert_int_equal(allocator_allocate(allocator, 63 * MIB + 1, fake_stream(0), &a, &err),
+                         STATUS_FAILED);
+        assert_non_null(strstr(err.text, "out of device memory: asked for 66.1 MB"));
+        assert_int_equal(a, 0);
+        allocator_epoch(allocator);
+        stats = allocator_stats(allocator);
+        assert_int_equal(stats.calls + stats.driver_calls, 0);
+        assert_int_equal(stats.driver_ns, 0);
+        assert_int_equal(stats.peak_allocated_bytes, MIB);
+        (void)b; /* goes back when the allocator closes */
+        allocator_close(allocator);
+        fake_close();
+    }
+}
+
+static void test_limit(void **state) {
+    (void)state;
+    static const allocator_kind_t KINDS[] = {ALLOCATOR_MALLOC, ALLOCATOR_ASYNC};
+    for (size_t k = 0; k < 2; k++) {
+        error_t err = ERROR_INIT;
+        cu_pointer_t address;
+        fake_open(64 * MIB);
+        allocator_t *allocator = open_kind(KINDS[k], 2 * MIB);
+        give(allocator, take(allocator, 2 * MIB));
+        take(allocator, MIB);
+        assert_int_equal(allocator_allocate(allocator, MIB + 1, fake_stream(0), &address, &err),
+                         STATUS_FAILED);
+        assert_non_null(strstr(err.text, "the limit is 2.10 MB"));
+        assert_int_equal(fake.n_allocs, 2); /* the driver was not asked */
+        take(allocator, MIB);
+        allocator_close(allocator);
+        fake_close();
+    }
+}
+
+static void test_pool_keeps_and_trims(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    fake_open(64 * MIB);
+    allocator_t *allocator = open_kind(ALLOCATOR_ASYNC, 0);
+    assert_true(fake.pool.threshold_bytes == UINT64_MAX);
+    give(allocator, take(allocator, 4 * MIB));
+    give(allocator, take(allocator, MIB));
+    assert_int_equal(allocator_stats(allocator).peak_reserved_bytes, 4 * MIB);
+    assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+    assert_int_equal(fake.pool.n_trims, 1);
+    assert_int_equal(fake.n_syncs, 1);
+    allocator_epoch(allocator);
+    give(allocator, take(allocator, MIB));
+    assert_int_equal(allocator_stats(allocator).peak_reserved_bytes, MIB);
+    allocator_close(allocator);
+    fake_close();
+}
+
+static void test_driver_without_pools(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    allocator_t *allocator;
+    fake_open(MIB);
+    fake.api.pool_create = NULL;
+    assert_int_equal(
+        allocator_open(ALLOCATOR_ASYNC, &fake.api, &(allocator_options_t){0}, &allocator, &err),
+        STATUS_FAILED);
+    assert_null(allocator);
+    assert_string_equal(err.text, "this driver has no memory pools: it is older than CUDA 11.2");
+    fake_close();
+    allocator_close(NULL);
+}
+
+/* Whatever is known of passes and trimming, each kind takes the same calls. */
+static void test_one_interface(void **state) {
+    (void)state;
+    size_t n_kinds = 0;
+    for (; ALLOCATOR_NAMES[n_kinds] != NULL; n_kinds++) {
+        error_t err = ERROR_INIT;
+        fake_open(64 * MIB);
+        allocator_t *allocator = open_kind((allocator_kind_t)n_kinds, 0);
+        for (unsigned epoch = 0; epoch < 3; epoch++) {
+            allocator_epoch(allocator);
+            for (unsigned step = 0; step < 5; step++) {
+                assert_int_equal(allocator_begin(allocator, 0, &err), STATUS_OK);
+                cu_pointer_t a = take(allocator, 2000 - step), b = take(allocator, 3 * MIB);
+                give(allocator, a);
+                give(allocator, b);
+                assert_int_equal(allocator_end(allocator, &err), STATUS_OK);
+            }
+            allocator_stats_t stats = allocator_stats(allocator);
+            assert_int_equal(stats.calls, 10);
+            assert_int_equal(stats.peak_allocated_bytes, 2048 + 3 * MIB);
+            bool keeps = n_kinds == ALLOCATOR_CACHING || n_kinds == ALLOCATOR_ARENA;
+            if (keeps && epoch > 0)
+                assert_int_equal(stats.driver_calls, 0);
+            if (!keeps)
+                assert_int_equal(stats.driver_calls, 20);
+        }
+        assert_int_equal(allocator_trim(allocator, &err), STATUS_OK);
+        allocator_close(allocator);
+        fake_close();
+    }
+    assert_int_equal(n_kinds, 4);
+}
+
+static void test_statistics_as_json(void **state) {
+    (void)state;
+    const allocator_stats_t stats = {.calls = 7,
+                                     .hits = 5,
+                                     .driver_calls = 3,
+                                     .driver_ns = 4000000000,
+                                     .allocated_bytes = 1,
+                                     .peak_allocated_bytes = 2,
+                                     .reserved_bytes = 5000000000,
+                                     .peak_reserved_bytes = 6000000000,
+                                     .largest_free_bytes = 9,
+                                     .retries = 8,
+                                     .fragmentation = 0.25};
+    json_t *json = allocator_stats_json(&stats);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(text, "{\"allocated_bytes\":1,\"calls\":7,\"driver_calls\":3,"
+                              "\"driver_ns\":4000000000,\"fragmentation\":0.25,\"hits\":5,"
+                              "\"largest_free_bytes\":9,\"peak_bytes\":2,"
+                              "\"peak_reserved_bytes\":6000000000,\"reserved_bytes\":5000000000,"
+                              "\"retries\":8}");
+    free(text);
+    json_decref(json);
+}
+
+/* Against an array: addresses as allocators have them, and few of them, so that they meet. */
+static void test_address_map(void **state) {
+    (void)state;
+    enum { N = 3000 };
+    address_map_t map = {0};
+    uint64_t value, values[N] = {0};
+    dice_t dice = {.seed = 1};
+    size_t n = 0;
+    assert_false(address_map_get(&map, 512, &value));
+    assert_false(address_map_take(&map, 512, &value));
+    for (size_t step = 0; step < 100000; step++) {
+        uint32_t i = throw_below(&dice, N);
+        uint64_t address = FAKE_BASE + 512 * (uint64_t)i * (i % 3 == 0 ? 4096 : 1) + 512;
+        if (values[i] == 0) {
+            address_map_add(&map, address, values[i] = step + 1);
+            n++;
+        } else if (throw_below(&dice, 2) == 0) {
+            assert_true(address_map_get(&map, address, &value));
+            assert_int_equal(value, values[i]);
+        } else {
+            assert_true(address_map_take(&map, address, &value));
+            assert_int_equal(value, values[i]);
+            assert_false(address_map_get(&map, address, &value));
+            values[i] = 0;
+            n--;
+        }
+        assert_int_equal(map.n, n);
+    }
+    address_map_free(&map);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_driver_call_for_each),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_pool_keeps_and_trims),
+        cmocka_unit_test(test_driver_without_pools),
+        cmocka_unit_test(test_one_interface),
+        cmocka_unit_test(test_statistics_as_json),
+        cmocka_unit_test(test_address_map),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* What the check of mnist_train finds: trainings with a fault in their update, as a contender would
+ * hand them out, against the oracle's. The fault shows in `descent`; gradients and, at a small
+ * rate, losses are right. */
+#include "mnist_training.h"
+#include "steps/verify.h"
+#include "workloads/mnist_train_fit.h"
+#include "workloads/mnist_train_math.h"
+
+#include <string.h>
+
+static const training_t TRAINING = {64, 16, 10, 0.003, "f16"};
+
+static mnist_world_t world;
+
+static int open_all(void **state) {
+    (void)state;
+    world = open_world();
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    close_world(&world);
+    return 0;
+}
+
+/* ---- trainings ------------------------------------------------------------------------------ */
+
+enum { NO_LAYER = MNIST_LAYERS };
+
+typedef struct fault {
+    double of_rate; /* what the rate is multiplied with */
+    size_t layer;   /* whose weights stay as they are */
+    bool biases;    /* all of them stay as they are */
+    bool odd_steps; /* leave everything as it is */
+} fault_t;
+
+static void copy_weights(mnist_net_t *to, const mnist_net_t *from, const fault_t *fault,
+                         size_t step) {
+    const size_t *sizes = from->data->sizes;
+    const bool all = fault->odd_steps && step % 2 == 1;
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        if (all || fault->layer == l)
+            memcpy(to->w[l], from->w[l], sizes[l + 1] * from->row[l] * sizeof(double));
+        if (all || fault->biases)
+            memcpy(to->b[l], from->b[l], sizes[l + 1] * sizeof(double));
+    }
+}
+
+/* `every_step` 0: all steps have the first batch. */
+static void train(const fault_t *fault, const mnist_data_t *data, size_t every_step, double rate,
+                  mnist_fit_t *fit, float *const gradients[MNIST_LAYERS]) {
+    mnist_net_t *net = mnist_net_new(data), *before = mnist_net_new(data);
+    const fault_t everything = {.biases = true, .odd_steps = true};
+    mnist_net_start(net);
+    for (size_t step = 0; step < fit->steps; step++) {
+        copy_weights(before, net, &everything, 1);
+        fit->losses[step] = mnist_net_step(net, step * every_step, rate * fault->of_rate,
+                                           step == 0 ? gradients : NULL);
+        copy_weights(net, before, fault, step);
+    }
+    mnist_net_free(before);
+    mnist_net_free(net);
+}
+
+static void write_output(const fault_t *fault, text_list_t *names) {
+    error_t err = ERROR_INIT;
+    const mnist_data_t *data = data_of(&TRAINING);
+    mnist_fit_t fit = mnist_fit_new(mnist_checked_steps(data->hidden, data->steps));
+    mnist_fit_t descent = mnist_fit_new(mnist_descent_steps(data->hidden, data->steps));
+    float *gradients[MNIST_LAYERS];
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        gradients[l] = mem_zeroed((data->sizes[l] + 1) * data->sizes[l + 1], sizeof(float));
+    train(fault, data, 1, TRAINING.rate, &fit, gradients);
+    train(fault, data, 0, MNIST_DESCENT_RATE, &descent, NULL);
+    const char *folder = world.folder;
+    assert_int_equal(mnist_write_gradients(data, gradients, folder, names, &err), STATUS_OK);
+    assert_int_equal(mnist_write_losses(fit.losses, fit.steps, folder, names, &err), STATUS_OK);
+    assert_int_equal(mnist_write_descent(descent.losses, descent.steps, folder, names, &err),
+                     STATUS_OK);
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        free(gradients[l]);
+    mnist_fit_free(&descent);
+    mnist_fit_free(&fit);
+    mnist_data_release(data);
+}
+
+/* ---- checks --------------------------------------------------------------------------------- */
+
+static reference_t right_output(void) {
+    reference_t reference;
+    error_t err = ERROR_INIT;
+    text_list_t names = {0};
+    write_output(&(fault_t){.of_rate = 1, .layer = NO_LAYER}, &names);
+    if (reference_load(world.folder, &names, &reference, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    text_list_free(&names);
+    return reference;
+}
+
+static check_t check_of(const fault_t *fault, const reference_t *reference, char **reason) {
+    const workload_t *workload = workload_find("mnist_train");
+    case_t spec = make_case("ref", &TRAINING);
+    text_list_t names = {0};
+    check_t check;
+    write_output(fault, &names);
+    verify_outputs(reference, world.folder, workload->tolerance(&spec), &check, reason);
+    text_list_free(&names);
+    case_free(&spec);
+    return check;
+}
+
+static void test_right_training_passes(void **state) {
+    (void)state;
+    char *reason;
+    reference_t reference = right_output();
+    assert_int_equal(reference.names.n, MNIST_LAYERS + 2);
+    assert_string_equal(reference.names.items[MNIST_LAYERS + 1], "descent");
+    check_t check = check_of(&(fault_t){.of_rate = 1, .layer = NO_LAYER}, &reference, &reason);
+    assert_true(check.ok);
+    assert_null(reason);
+    reference_free(&reference);
+}
+
+static void test_faults_of_the_update_are_found(void **state) {
+    (void)state;
+    static const fault_t FAULTS[] = {
+        {.of_rate = 0, .layer = NO_LAYER}, {.of_rate = -1, .layer = NO_LAYER},
+        {.of_rate = 2, .layer = NO_LAYER}, {.of_rate = 0.9, .layer = NO_LAYER},
+        {.of_rate = 1, .layer = 0},        {.of_rate = 1, .layer = 1},
+        {.of_rate = 1, .layer = 2},        {.of_rate = 1, .layer = 3},
+        {1, NO_LAYER, .biases = true},     {1, NO_LAYER, .odd_steps = true},
+    };
+    static const char TOLD[] = "descent differs from the oracle: relative L2 error ";
+    reference_t reference = right_output();
+    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
+        char *reason;
+        check_t check = check_of(&FAULTS[i], &reference, &reason);
+        if (check.ok || strncmp(reason, TOLD, strlen(TOLD)) != 0)
+            fail_msg("fault %zu: %s", i, check.ok ? "is not found" : reason);
+        free(reason);
+    }
+    reference_free(&reference);
+}
+
+/* As long as the sum of a ReLU's inputs is right, the order in which it was formed may send it to
+ * either neighbour; sums in float16 do so with more of them. */
+static void test_tolerance_is_the_technique_s(void **state) {
+    (void)state;
+    const workload_t *workload = workload_find("mnist_train");
+    static const struct {
+        const char *dtype, *accumulate;
+        double tolerance;
+    } KNOWN[] = {
+        {"f32", NULL, 1e-4}, {"f16", NULL, 2.5e-2}, {"f16", "f32", 2.5e-2}, {"f16", "f16", 1e-1}};
+    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++) {
+        case_t spec = {.engine = mem_text(KNOWN[i].accumulate != NULL ? "cuda" : "pytorch"),
+                       .variant = mem_text("v"),
+                       .dtype = mem_text(KNOWN[i].dtype)};
+        if (KNOWN[i].accumulate != NULL)
+            case_add_technique(&spec, "accumulate", KNOWN[i].accumulate);
+        workload_complete(workload, &spec);
+        assert_float_equal(workload->tolerance(&spec), KNOWN[i].tolerance, 0);
+        case_free(&spec);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right_training_passes),
+        cmocka_unit_test(test_faults_of_the_update_are_found),
+        cmocka_unit_test(test_tolerance_is_the_technique_s),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

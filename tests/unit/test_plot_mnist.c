@@ -1,0 +1,303 @@
+/* Charts of a training from several seeds, whose steps move all of its weights. */
+#include "contender_name.h"
+#include "planted_mnist.h"
+
+#include "plot_curve.h"
+#include "plot_limits.h"
+
+#define STEP(us)                                                                                   \
+    {                                                                                              \
+        {"step", (us)*1e3}, {"step_device", (us)*0.9e3}, {                                         \
+            "total", 1e9                                                                           \
+        }                                                                                          \
+    }
+#define LOSS(a, b) "{\"loss\": [[0, " #a "], [10, " #b "]], \"dataset\": \"mnist\"}"
+#define LOSS_F16(a, b) "{\"loss\": [[0, " #a "], [10, " #b "]], \"weights\": \"f16\"}"
+#define LOSS_F32(a, b) "{\"loss\": [[0, " #a "], [10, " #b "]], \"weights\": \"f32\"}"
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+static void a_running_mean_has_whole_windows_only(void **state) {
+    (void)state;
+    curve_t curve = {(double[]){0, 10, 20, 30, 40}, (double[]){1, 4, 7, 4, 10}, 5};
+    curve_t smooth = curve_smooth(&curve, 3);
+    assert_int_equal(smooth.n, 3);
+    assert_true(smooth.steps[0] == 10 && smooth.values[0] == 4);
+    assert_true(smooth.steps[2] == 30 && smooth.values[2] == 7);
+    curve_free(&smooth);
+    smooth = curve_smooth(&curve, 1);
+    assert_int_equal(smooth.n, 5);
+    assert_true(smooth.values[4] == 10);
+    curve_free(&smooth);
+    smooth = curve_smooth(&curve, 7); /* longer than the curve */
+    assert_int_equal(smooth.n, 0);
+    curve_free(&smooth);
+}
+
+static void windows_are_odd_and_short_for_short_curves(void **state) {
+    (void)state;
+    static const struct {
+        size_t n, window;
+    } EXPECTED[] = {{1, 1}, {2, 1}, {21, 3}, {101, 11}, {501, 21}, {5001, 21}};
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++)
+        assert_int_equal(curve_window(&(curve_t){.n = EXPECTED[i].n}), EXPECTED[i].window);
+}
+
+static void distances_are_the_largest_at_common_steps(void **state) {
+    (void)state;
+    curve_t a = {(double[]){0, 10, 20}, (double[]){2, 3, 9}, 3};
+    curve_t b = {(double[]){0, 10, 30}, (double[]){2.5, 1, 1}, 3};
+    curve_t c = {(double[]){5}, (double[]){2.5}, 1};
+    assert_true(curve_distance(&a, &b) == 2);
+    assert_true(isnan(curve_distance(&a, &c)));
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+/* W of 8192 is 281 MB, of which the L2 keeps 50; of 128 it keeps all. */
+static const device_rates_t RATES = {
+    .dram_bytes_per_s = 4e12, .l2_bytes_per_s = 10e12, .l2_bytes = 50e6, .barrier_ns = 1000};
+
+static double weights_bytes(int hidden) {
+    return 2.0 * (784.0 * hidden + 2.0 * hidden * hidden + 10.0 * hidden);
+}
+
+static case_t case_of(int hidden) {
+    return network_case(&(network_t){
+        .engine = "cuda", .variant = "05_persistent", .hidden = hidden, .seed = 1, .steps = 5000});
+}
+
+static void assert_bound(int hidden, training_bound_t bound, double expected_ns) {
+    case_t spec = case_of(hidden);
+    double ns = training_bound_ns(bound, &spec, &RATES);
+    assert_true(isnan(expected_ns) ? isnan(ns) : fabs(ns / expected_ns - 1) < 1e-12);
+    case_free(&spec);
+}
+
+static void bounds_are_three_passes_over_the_weights(void **state) {
+    (void)state;
+    assert_bound(8192, BOUND_WEIGHTS, 3 * weights_bytes(8192) / 4e12 * 1e9);
+    assert_bound(8192, BOUND_KEPT, 3 * (weights_bytes(8192) - 50e6) / 4e12 * 1e9);
+    assert_bound(128, BOUND_WEIGHTS, 3 * weights_bytes(128) / 4e12 * 1e9);
+    assert_bound(128, BOUND_KEPT, 3 * weights_bytes(128) / 10e12 * 1e9);
+    /* Nearly all is kept: what binds is the way through the L2. */
+    assert_bound(3500, BOUND_KEPT, 3 * weights_bytes(3500) / 10e12 * 1e9);
+    assert_bound(8192, BOUND_DRAM, NAN); /* of another workload */
+}
+
+static void arithmetic_of_weights_can_be_checked_by_hand(void **state) {
+    (void)state;
+    case_t wide = case_of(8192), narrow = case_of(1024);
+    char *texts[] = {training_bound_arithmetic(BOUND_WEIGHTS, &wide, &RATES),
+                     training_bound_arithmetic(BOUND_KEPT, &wide, &RATES),
+                     training_bound_arithmetic(BOUND_KEPT, &narrow, &RATES),
+                     training_bound_arithmetic(BOUND_KEPT, &wide, &DEVICE_RATES_UNKNOWN)};
+    assert_string_equal(texts[0], "3 × 281 MB / 4.00 TB/s = 211 µs");
+    assert_string_equal(texts[1], "3 × (281 MB − 50.0 MB) / 4.00 TB/s = 174 µs");
+    assert_string_equal(texts[2], "3 × 5.82 MB / 10.0 TB/s = 1.75 µs");
+    assert_null(texts[3]);
+    for (size_t i = 0; i < 3; i++)
+        free(texts[i]);
+    case_free(&wide);
+    case_free(&narrow);
+}
+
+/* ---- time against size ----------------------------------------------------------------------- */
+
+static const network_t BY_STEP[] = {
+    {"cuda", "04_weight_streaming", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(15)},
+    {"cuda", "04_weight_streaming", 8192, 1, 5000, CASE_OK, LOSS(2, 1), STEP(300)},
+    {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(8)},
+    {"cuda", "05_persistent", 8192, 1, 5000, CASE_SKIPPED, NULL, {{NULL, 0}}},
+    {"pytorch", "graph", 128, 1, 5000, CASE_OK, LOSS_F16(2, 1), STEP(88)},
+    {"pytorch", "graph", 8192, 1, 5000, CASE_OK, LOSS_F16(2, 1), STEP(900)},
+    {"pytorch", "graph", 128, 2, 5000, CASE_OK, LOSS_F16(2, 1), STEP(1)}, /* another seed */
+};
+enum { N_BY_STEP = sizeof BY_STEP / sizeof *BY_STEP };
+
+static void contenders_are_compared_by_the_step(void **state) {
+    world_t *world = *state;
+    load_networks(world, BY_STEP, N_BY_STEP);
+    drawing_t drawing = {0};
+    assert_drawn(chart_times(world->data, &drawing));
+    assert_string_equal(drawing.title, "Time of one step against hidden size");
+    assert_has(drawing.note, "mnist_train, batch 32, steps 5000, rate 0.003, seed 1, f16");
+    assert_has(drawing.note, "phase step, by the host's clock");
+    const char *table = table_of(&drawing);
+    assert_has(table, "\"CUDA 05_persistent\" low high throttled status\n128 8 ");
+    assert_has(table, "8192 NaN NaN NaN 0 \"skipped\"");
+    char *best = strstr(table, "\"CUDA, the fastest at each hidden size\"");
+    assert_non_null(best);
+    assert_has(best, "\n128 8 ");
+    assert_has(best, "\n8192 300 ");
+    assert_true(text_list_has(&drawing.numbers, "size_plain=1"));
+    drawing_free(&drawing);
+    drawing = (drawing_t){0};
+    assert_drawn(chart_speed(world->data, &drawing));
+    assert_has(drawing.note, "phase step");
+    assert_has(table_of(&drawing), "128 11 \"11×\"");
+    assert_has(table_of(&drawing), "8192 3 \"3.00×\"");
+    drawing_free(&drawing);
+}
+
+static void made_up_images_are_named_in_every_note(void **state) {
+    world_t *world = *state;
+    LOAD_NETWORKS(world,
+                  {"cuda", "05_persistent", 128, 1, 5000, CASE_OK,
+                   "{\"loss\": [[0, 2], [10, 1]], \"dataset\": \"synthetic\"}", STEP(8)},
+                  {"cuda", "05_persistent", 256, 1, 5000, CASE_OK,
+                   "{\"loss\": [[0, 2], [10, 1]], \"dataset\": \"synthetic\"}", STEP(8)});
+    static chart_build_t *const BUILD[] = {chart_times, chart_loss, chart_ladder,
+                                           chart_ladder_batch};
+    for (size_t i = 0; i < sizeof BUILD / sizeof *BUILD; i++) {
+        drawing_t drawing = {0};
+        assert_drawn(BUILD[i](world->data, &drawing));
+        assert_has(drawing.note, "f16, dataset=synthetic");
+        drawing_free(&drawing);
+    }
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+static void seeds_are_thin_and_their_mean_thick(void **state) {
+    world_t *world = *state;
+    LOAD_NETWORKS(world,
+                  {"cuda", "04_weight_streaming", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(15)},
+                  {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(8)},
+                  {"cuda", "05_persistent", 128, 2, 5000, CASE_OK, LOSS(4, 3), STEP(8)},
+                  {"pytorch", "eager", 128, 1, 5000, CASE_OK, LOSS_F32(2.5, 1.5), STEP(900)},
+                  {"pytorch", "graph", 128, 1, 5000, CASE_OK, LOSS_F16(2, 1.25), STEP(90)},
+                  {"pytorch", "graph", 128, 2, 5000, CASE_OK, LOSS_F16(4, 3), STEP(90)},
+                  {"pytorch", "graph", 256, 1, 5000, CASE_OK, LOSS_F16(7, 7), STEP(90)});
+    drawing_t drawing = {0};
+    assert_drawn(chart_loss(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    /* The reference is PyTorch with weights of the same precision, and comes first. */
+    assert_has(table, "0 \"hidden 128\"\n\n\n# seed 1\nstep \"PyTorch graph\" difference\n"
+                      "0 2 NaN\n10 1.25 NaN\n\n\n# seed 2\n");
+    assert_has(table, "# mean over the seeds\nstep \"PyTorch graph\" difference\n"
+                      "0 3 NaN\n10 2.125 NaN\n");
+    assert_has(table, "# seed 1\nstep \"PyTorch eager\" difference\n0 2.5 NaN\n10 1.5 NaN\n");
+    assert_has(table, "# mean over the seeds\nstep \"CUDA 05_persistent\" difference\n"
+                      "0 3 0\n10 2 -0.125\n");
+    assert_has(table, "step \"CUDA 05_persistent (2 seeds)\"");
+    assert_has(table, "step \"PyTorch eager (1 seed)\"");
+    assert_lacks(table, "04_weight_streaming"); /* a slower rung with fewer seeds */
+    assert_lacks(table, "hidden 256");          /* from one seed only */
+    assert_true(text_list_has(&drawing.numbers, "thick='0 0 3 1 0 0 2 2 2 2'"));
+    assert_true(text_list_has(&drawing.numbers, "n_drawn=7"));
+    assert_has(drawing.title, "Loss over the steps: one batch every 10 steps");
+    assert_has(drawing.note, "mnist_train, batch 32, steps 5000, rate 0.003, f16  ·");
+    assert_has(drawing.note, "from PyTorch graph, same seed");
+    drawing_free(&drawing);
+}
+
+static void rungs_alone_are_held_against_each_other(void **state) {
+    world_t *world = *state;
+    LOAD_NETWORKS(world, {"cuda", "03_tensor_cores", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(15)},
+                  {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1.5), STEP(8)},
+                  {"cuda", "06_wrong", 128, 1, 5000, CASE_WRONG, LOSS(99, 99), STEP(8)});
+    drawing_t drawing = {0};
+    assert_drawn(chart_loss(world->data, &drawing));
+    assert_has(table_of(&drawing), "step \"CUDA 05_persistent\" difference\n0 2 0\n10 1.5 0.5\n");
+    assert_has(drawing.note, "from CUDA 03_tensor_cores, same seed");
+    assert_lacks(table_of(&drawing), "99");
+    drawing_free(&drawing);
+}
+
+static void without_losses_there_is_no_chart(void **state) {
+    world_t *world = *state;
+    LOAD_NETWORKS(world, {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, "{}", STEP(8)});
+    drawing_t drawing = {0};
+    char *why = chart_loss(world->data, &drawing);
+    assert_string_equal(why, "no case keeps its loss over the training");
+    free(why);
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+static void stages_are_stacked_in_their_order(void **state) {
+    world_t *world = *state;
+    LOAD_NETWORKS(world,
+                  {"cuda",
+                   "01_library",
+                   128,
+                   1,
+                   1,
+                   CASE_OK,
+                   NULL,
+                   {{"train", 9e6},
+                    {"gather", 1e3},
+                    {"forward", 20e3},
+                    {"loss", 4e3},
+                    {"backward_data", 10e3},
+                    {"sgd", 5e3}}},
+                  {"cuda",
+                   "03_tensor_cores",
+                   128,
+                   1,
+                   1,
+                   CASE_OK,
+                   NULL,
+                   {{"forward_0", 2e3}, {"backward_0", 6e3}}},
+                  {"cuda", "05_persistent", 128, 1, 1, CASE_OK, NULL, {{"fused", 8e3}}},
+                  {"cuda", "03_tensor_cores", 8192, 1, 1, CASE_OK, NULL, {{"forward_0", 99e3}}},
+                  {"cuda", "05_persistent", 8192, 1, 1, CASE_SKIPPED, NULL, {{NULL, 0}}});
+    drawing_t drawing = {0};
+    assert_drawn(chart_operations(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table,
+               "0 0 1 \"\" 0 \"gather\"\n0 1 21 \"\" 1 \"forward\"\n0 21 25 \"\" 2 \"loss\"\n"
+               "0 25 35 \"\" 3 \"backward_data\"\n0 35 40 \"\" 4 \"sgd\"\n"
+               "1 0 2 \"0\" 1 \"forward_0\"\n1 2 8 \"0\" 3 \"backward_0\"\n"
+               "2 0 8 \"\" 5 \"fused\"\n");
+    assert_has(table, "# sums in µs\nrow sum text\n0 40 \"40.0 µs\"\n1 8 \"8.00 µs\"\n");
+    assert_has(table, "2 0 \"skipped\"\n");
+    assert_has(table, "0 \"hidden 128\"\n1 \"hidden 8192\"\n");
+    assert_true(text_list_has(&drawing.numbers, "n_panels=2"));
+    assert_true(text_list_has(&drawing.numbers, "n_rows=3"));
+    drawing_free(&drawing);
+}
+
+static void whole_trainings_have_no_stages(void **state) {
+    world_t *world = *state;
+    LOAD_NETWORKS(world, {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(8)});
+    drawing_t drawing = {0};
+    char *why = chart_operations(world->data, &drawing);
+    assert_string_equal(why, "no case has its operations timed one by one");
+    free(why);
+}
+
+/* Its own tolerance is four times as large: what it gains is not gained by the same rules. */
+static void sums_in_half_decide_nothing(void **state) {
+    (void)state;
+    const network_t network = {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, NULL, {{NULL, 0}}};
+    case_t spec = network_case(&network);
+    assert_false(is_rougher(&spec));
+    case_add_technique(&spec, "accumulate", "f32");
+    assert_false(is_rougher(&spec));
+    case_free(&spec);
+    spec = network_case(&network);
+    case_add_technique(&spec, "accumulate", "f16");
+    assert_true(is_rougher(&spec));
+    case_free(&spec);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_in_half_decide_nothing),
+        cmocka_unit_test(a_running_mean_has_whole_windows_only),
+        cmocka_unit_test(windows_are_odd_and_short_for_short_curves),
+        cmocka_unit_test(distances_are_the_largest_at_common_steps),
+        cmocka_unit_test(bounds_are_three_passes_over_the_weights),
+        cmocka_unit_test(arithmetic_of_weights_can_be_checked_by_hand),
+        WITH_FOLDER(contenders_are_compared_by_the_step),
+        WITH_FOLDER(made_up_images_are_named_in_every_note),
+        WITH_FOLDER(seeds_are_thin_and_their_mean_thick),
+        WITH_FOLDER(rungs_alone_are_held_against_each_other),
+        WITH_FOLDER(without_losses_there_is_no_chart),
+        WITH_FOLDER(stages_are_stacked_in_their_order),
+        WITH_FOLDER(whole_trainings_have_no_stages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
