@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static int make_folder(void **state) {
@@ -366,48 +365,6 @@ static void temporary_folders_follow_tmpdir(void **state) {
     free(old);
 }
 
-/* A child that has ended and is reaped had a number that nobody has now. */
-static long dead_pid(void) {
-    pid_t child = fork();
-    if (child == 0)
-        _exit(0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    return child;
-}
-
-static void orphans_are_removed_and_nothing_else(void **state) {
-    long dead = dead_pid();
-    error_t err = ERROR_INIT;
-    char *folder = fs_join(*state, "orphans");
-    assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
-    char *gone[] = {mem_format("run.json.%ld-0.tmp", dead), mem_format("a.b.%ld-12.tmp", dead)};
-    char *kept[] = {mem_format("run.json.%ld-0.tmp", (long)getpid()),
-                    mem_format("run.json.%ld-0.tmp2", dead),
-                    mem_format("run.json.%ld.tmp", dead),
-                    mem_text("run.json.-1-0.tmp"),
-                    mem_text("1-0.tmp"),
-                    mem_text(".tmp"),
-                    mem_text("notes.tmp")};
-    const size_t n_gone = sizeof gone / sizeof *gone, n_kept = sizeof kept / sizeof *kept;
-    for (size_t i = 0; i < n_gone + n_kept; i++) {
-        char *path = fs_join(folder, i < n_gone ? gone[i] : kept[i - n_gone]);
-        write_ok(path, "half", 4);
-        free(path);
-    }
-    fs_remove_orphans(folder);
-    assert_int_equal(count_entries(folder), n_kept);
-    for (size_t i = 0; i < n_kept; i++) {
-        char *path = fs_join(folder, kept[i]);
-        assert_true(fs_exists(path));
-        free(path);
-        free(kept[i]);
-    }
-    for (size_t i = 0; i < n_gone; i++)
-        free(gone[i]);
-    free(folder);
-    fs_remove_orphans("/no/such/folder");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
@@ -421,7 +378,6 @@ int main(void) {
         cmocka_unit_test(programs_are_found_on_the_path),
         cmocka_unit_test(the_project_root),
         cmocka_unit_test(temporary_folders_follow_tmpdir),
-        cmocka_unit_test(orphans_are_removed_and_nothing_else),
     };
     return cmocka_run_group_tests_name("fs", tests, make_folder, remove_folder);
 }
