@@ -323,8 +323,8 @@ static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t
                      : mem_text("");
     drawing->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
     free(mean);
-    drawing->note = mem_format("%s  ·  thin: a seed each; thick: their mean  ·  below: difference "
-                               "from %s, same seed and precision of weights",
+    drawing->note = mem_format("%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
+                               "%s, same seed and weights",
                                shape, reference_name(panels, n));
     free(shape);
     curve_free(&curve);

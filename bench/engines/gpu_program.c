@@ -35,7 +35,7 @@ static status_t load_stage(gpu_t *gpu, cu_module_t module, gpu_stage_t *stage, e
     if (spec->dynamic_shared > 48 * 1024)
         CUDA(function_set(stage->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
                           (int)spec->dynamic_shared));
-    if (gpu->arch >= 90)
+    if (gpu->arch >= 90) /* more than 8 blocks in a cluster are for the kernel to ask for */
         CUDA(function_set(stage->function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
     int blocks = 0;
     CUDA(occupancy(&blocks, stage->function, (int)spec->threads, spec->dynamic_shared));

@@ -358,11 +358,8 @@ static void check_bytes(const json_t *known, const char *name, const uint8_t *by
 
 static void test_synthetic_set_is_known(void **state) {
     (void)state;
-    json_error_t wrong;
-    json_t *fixture =
-        json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
-    if (fixture == NULL)
-        fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
+    json_t *fixture = json_load_file("tests/fixtures/mnist_known.json", 0, NULL);
+    assert_non_null(fixture);
     const json_t *known = json_object_get(fixture, "synthetic");
     char *folder = new_folder(), *top = mem_format("%s/project", folder);
     error_t err = ERROR_INIT;
