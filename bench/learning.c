@@ -66,11 +66,16 @@ const case_result_t *seeds_at(const seeds_t *seeds, int64_t seed) {
     return NULL;
 }
 
+const char *weights_dtype(const case_t *spec) {
+    return strcmp(spec->dtype, "tf32") == 0 ? "f32" : spec->dtype;
+}
+
 char *weights_of(const case_result_t *result) {
     char *told = result_string(result, "weights");
-    if (told != NULL || !case_engine_is_built_in(result->spec.engine))
+    const bool plain = strcmp(result->spec.dtype, "f16") != 0; /* nobody keeps more than float32 */
+    if (told != NULL || !(plain || case_engine_is_built_in(result->spec.engine)))
         return told;
-    return mem_text(result->spec.dtype);
+    return mem_text(weights_dtype(&result->spec));
 }
 
 curve_t smooth_loss(const case_result_t *result) {

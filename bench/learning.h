@@ -25,6 +25,10 @@ bool same_but_seed(const case_t *a, const case_t *b);
 /* Are both the same contender: engine, device, variant and techniques? */
 bool same_contender(const case_t *a, const case_t *b);
 
+/* What weights are kept in by whoever keeps them in no more than the case's precision: tf32 is one
+ * of products, and its weights are in float32. */
+const char *weights_dtype(const case_t *spec);
+
 /* Precision of the weights that are trained: "f16"; "f32" where they are kept in float32 beside
  * products in less, as autocast does. NULL where the case does not tell. The caller frees it. */
 char *weights_of(const case_result_t *result);

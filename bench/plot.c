@@ -12,28 +12,46 @@
 #include <string.h>
 
 /* The charts, in the order of a report. */
-typedef enum applies { ALWAYS, TO_RUNS, TO_RUNS_WITHOUT_CUDA, TO_TRAININGS } applies_t;
+typedef enum applies {
+    ALWAYS,
+    TO_RUNS,
+    TO_RUNS_WITHOUT_CUDA,
+    TO_TRAININGS,
+    TO_STEPS,  /* trainings whose operations can be timed one by one */
+    TO_EPOCHS, /* trainings by whole epochs, with an allocator */
+    TO_BLOCKS, /* allocators by themselves */
+} applies_t;
 
 static const struct chart_entry {
     const char *name, *family; /* family: what a sweep's `charts` asks for */
     chart_build_t *build;
     applies_t applies;
+    const char *dtype; /* NULL: of the first shape that can carry it; else of shapes of this dtype,
+                          if there are any */
 } CHARTS[] = {
-    {"phases_cuda", "phases", chart_phases_cuda, ALWAYS},
-    {"phases_pytorch", "phases", chart_phases_pytorch, ALWAYS},
-    {"phases_cpu", "phases", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA},
-    {"total", "total", chart_total, ALWAYS},
-    {"host_to_host", "total", chart_host_to_host, TO_RUNS},
-    {"size", "size", chart_times, TO_RUNS},
-    {"speed", "speed", chart_speed, TO_RUNS},
-    {"difference", "difference", chart_difference, ALWAYS},
-    {"difference_best", "difference", chart_difference_best, TO_RUNS},
-    {"ladder", "ladder", chart_ladder, TO_RUNS},
-    {"ladder_batch", "ladder", chart_ladder_batch, TO_RUNS},
-    {"operations", "operations", chart_operations, TO_TRAININGS},
-    {"loss", "loss", chart_loss, TO_TRAININGS},
-    {"techniques", "techniques", chart_techniques, TO_RUNS},
-    {"once", "once", chart_once, TO_RUNS},
+    {"phases_cuda", "phases", chart_phases_cuda, ALWAYS, NULL},
+    {"phases_pytorch", "phases", chart_phases_pytorch, ALWAYS, NULL},
+    {"phases_cpu", "phases", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA, NULL},
+    {"total", "total", chart_total, ALWAYS, NULL},
+    {"host_to_host", "total", chart_host_to_host, TO_RUNS, NULL},
+    {"size", "size", chart_times, TO_RUNS, NULL},
+    {"speed", "speed", chart_speed, TO_RUNS, NULL},
+    {"difference", "difference", chart_difference, ALWAYS, NULL},
+    {"difference_best", "difference", chart_difference_best, TO_RUNS, NULL},
+    {"ladder", "ladder", chart_ladder, TO_RUNS, NULL},
+    {"ladder_batch", "ladder", chart_ladder_batch, TO_RUNS, NULL},
+    {"epoch", "epoch", chart_epoch, TO_EPOCHS, NULL},
+    {"epoch_tf32", "epoch", chart_epoch, TO_EPOCHS, "tf32"},
+    {"operations", "operations", chart_operations, TO_STEPS, NULL},
+    {"loss", "loss", chart_loss, TO_TRAININGS, NULL},
+    {"loss_tf32", "loss", chart_loss, TO_EPOCHS, "tf32"},
+    {"accuracy", "accuracy", chart_accuracy, TO_EPOCHS, NULL},
+    {"accuracy_tf32", "accuracy", chart_accuracy, TO_EPOCHS, "tf32"},
+    {"allocators", "allocators", chart_allocators, TO_EPOCHS, NULL},
+    {"driver_calls", "driver_calls", chart_driver_calls, TO_EPOCHS, NULL},
+    {"blocks", "blocks", chart_blocks, TO_BLOCKS, NULL},
+    {"techniques", "techniques", chart_techniques, TO_RUNS, NULL},
+    {"once", "once", chart_once, TO_RUNS, NULL},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 
@@ -67,21 +85,44 @@ static bool is_training(const workload_t *workload) {
     return false;
 }
 
+static bool has_allocators(const workload_t *workload) {
+    for (size_t t = 0; t < workload->n_techniques; t++)
+        if (strcmp(workload->techniques[t].name, "allocator") == 0)
+            return true;
+    return false;
+}
+
+static bool has_dtype(const plot_data_t *data, const char *dtype) {
+    return dtype == NULL || strcmp(data->series[0].cases[0]->spec.dtype, dtype) == 0;
+}
+
 static bool applies(const struct chart_entry *entry, const workload_part_t *part) {
     if (part->families.n > 0 && !text_list_has(&part->families, entry->family))
         return false;
-    bool study_csv = part->n > 0 && part->shapes[0].study_csv;
+    bool any = false;
+    for (size_t i = 0; i < part->n; i++)
+        any = any || has_dtype(&part->shapes[i], entry->dtype);
+    if (!any)
+        return false;
+    const bool study_csv = part->n > 0 && part->shapes[0].study_csv;
+    const bool by_epochs = has_allocators(part->workload);
     switch (entry->applies) {
     case TO_RUNS:
         return !study_csv;
     case TO_TRAININGS:
         return !study_csv && is_training(part->workload);
+    case TO_STEPS:
+        return !study_csv && is_training(part->workload) && !by_epochs;
+    case TO_EPOCHS:
+        return by_epochs;
+    case TO_BLOCKS:
+        return strcmp(part->workload->size_param, "live") == 0;
     case TO_RUNS_WITHOUT_CUDA:
-        return !study_csv && !has_cuda_total(part);
+        return !study_csv && !by_epochs && !has_cuda_total(part);
     case ALWAYS:
         break;
     }
-    return true;
+    return !by_epochs; /* its samples are more than their phases */
 }
 
 /* The families that a run's sweeps ask for together, of a workload's own sweeps; none when one of
@@ -198,6 +239,28 @@ static status_t draw_samples(const set_t *set, error_t *err) {
 
 /* From the first shape that can carry it: of a workload that was run at many sizes, and at one size
  * for another question, each chart finds its own. If none can, the first says why. */
+static char *build_chart(const workload_part_t *part, const struct chart_entry *entry,
+                         drawing_t *drawing) {
+    char *why = NULL;
+    bool tried = false;
+    for (size_t i = 0; i < part->n && (!tried || why != NULL); i++) {
+        if (!has_dtype(&part->shapes[i], entry->dtype))
+            continue;
+        drawing_free(drawing);
+        char *other = entry->build(&part->shapes[i], drawing);
+        if (!tried) {
+            why = other;
+        } else if (other == NULL) {
+            free(why);
+            why = NULL;
+        } else {
+            free(other);
+        }
+        tried = true;
+    }
+    return why;
+}
+
 static status_t draw_chart(const set_t *set, const workload_part_t *part,
                            const struct chart_entry *entry, error_t *err) {
     char *name = mem_format("%s%s", part->file_prefix, entry->name);
@@ -206,16 +269,7 @@ static status_t draw_chart(const set_t *set, const workload_part_t *part,
         status = remove_older(set->folder, name, err);
     } else {
         drawing_t drawing = {0};
-        char *why = entry->build(&part->shapes[0], &drawing);
-        for (size_t i = 1; i < part->n && why != NULL; i++) {
-            drawing_free(&drawing);
-            char *other = entry->build(&part->shapes[i], &drawing);
-            if (other == NULL) {
-                free(why);
-                why = NULL;
-            }
-            free(other);
-        }
+        char *why = build_chart(part, entry, &drawing);
         status = finish(set, name, part->workload->size_title, why, &drawing, err);
     }
     free(name);

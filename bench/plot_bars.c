@@ -115,6 +115,7 @@ void bars_write(bars_t *bars, size_t n_columns, int left) {
     drawing_number(drawing, "n_columns", (double)n_columns);
     drawing_number(drawing, "n_rows", (double)bars->n_rows);
     drawing_number(drawing, "logarithmic", bars->logarithmic);
+    drawing_number(drawing, "in_ms", bars->in_ms);
     drawing_number(drawing, "left", left);
     size_t n_lines = (bars->n_panels + n_columns - 1) / n_columns;
     drawing_number(drawing, "width", fmax(CHART_WIDTH, left + 20 + 240 * (double)n_columns));

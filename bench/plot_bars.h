@@ -30,6 +30,7 @@ typedef struct bars {
     size_t n_panels;
     size_t n_rows;    /* some of them may be free, as gaps between groups */
     bool logarithmic; /* bars start a decade's end below the least value, else at 0 */
+    bool in_ms;       /* axes are in milliseconds, though the table is in µs as all are */
 } bars_t;
 
 /* A label at the left: `row` -1 is the heading. `x` is in pixels from the left edge. */

@@ -32,6 +32,12 @@ chart_build_t chart_loss, chart_operations;
  * the two above hand over to them. */
 chart_build_t chart_loss_of_seeds, chart_stages;
 
+/* Of trainings by whole epochs: the time of one by contender; loss and accuracy on the test images
+ * after each; where the time goes with each allocator, and how often it calls the driver. */
+chart_build_t chart_epoch, chart_accuracy, chart_allocators, chart_driver_calls;
+/* What an allocation and a free take, by the number of blocks in use. */
+chart_build_t chart_blocks;
+
 /* The distribution of one case's samples, and their order. `phase` NULL: what the case is compared
  * by. */
 char *chart_samples(const case_result_t *result, const char *phase, drawing_t *drawing);
@@ -48,6 +54,9 @@ enum {
     STYLE_OPERATIONS = 41,
     STYLE_BOUNDS = 46, /* of a training, see plot_limits.h */
     STYLE_PARTS = 52,  /* of a step, see step_parts.h */
+    STYLE_SPLIT = 58,  /* kernels, driver, gaps */
+    STYLE_CALLS = 61,  /* of the driver: first epoch, later ones */
+    STYLE_BLOCKS = 63, /* allocation, free */
 };
 
 /* "64", "2²²", "5 k", "50 M": as axes and tables of charts show a size. `text` has UNITS_TEXT

@@ -102,20 +102,24 @@ static seed_panel_t panel_at(const plot_data_t *data, int64_t size) {
     return panel;
 }
 
-/* PyTorch with weights of the case's own precision, else PyTorch, else whoever comes first. */
+/* PyTorch with weights of the case's own precision, else PyTorch, else whoever comes first; of
+ * equals the one with the most seeds. */
 static size_t rank_as_reference(const trained_t *trained) {
     const case_result_t *result = trained->seeds.cases[0];
     char *weights = weights_of(result);
-    bool own = weights != NULL && strcmp(weights, result->spec.dtype) == 0;
+    bool own = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0;
     free(weights);
     return strcmp(result->spec.engine, "pytorch") != 0 ? 2 : own ? 0 : 1;
 }
 
 static void choose_reference(seed_panel_t *panel) {
-    for (size_t i = 0; i < panel->n; i++)
-        if (panel->reference == NULL ||
-            rank_as_reference(&panel->items[i]) < rank_as_reference(panel->reference))
-            panel->reference = &panel->items[i];
+    for (size_t i = 0; i < panel->n; i++) {
+        const trained_t *item = &panel->items[i], *best = panel->reference;
+        const size_t rank = rank_as_reference(item);
+        if (best == NULL || rank < rank_as_reference(best) ||
+            (rank == rank_as_reference(best) && item->seeds.n > best->seeds.n))
+            panel->reference = item;
+    }
     char *of_reference = weights_of(panel->reference->seeds.cases[0]);
     for (size_t i = 0; i < panel->n; i++) {
         char *weights = weights_of(panel->items[i].seeds.cases[0]);
@@ -319,8 +323,8 @@ static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t
                      : mem_text("");
     drawing->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
     free(mean);
-    drawing->note = mem_format("%s  ·  thin: a seed each; thick: their mean  ·  below: difference "
-                               "from %s, same seed and precision of weights",
+    drawing->note = mem_format("%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
+                               "%s, same seed and weights",
                                shape, reference_name(panels, n));
     free(shape);
     curve_free(&curve);

@@ -17,11 +17,22 @@ static const struct engine_style {
     struct {
         const char *prefix;
         int style;
-    } variants[8];
+    } variants[12];
 } ENGINES[] = {
     {"cuda",
      "CUDA ",
-     {{"01", 1}, {"02", 2}, {"03", 3}, {"04", 4}, {"05", 5}, {"06", 6}, {"07", 7}, {"", 8}}},
+     {{"01", 1},
+      {"02", 2},
+      {"03", 3},
+      {"04", 4},
+      {"05", 5},
+      {"06", 6},
+      {"07", 7},
+      {"caching", 65},
+      {"malloc", 66},
+      {"async", 67},
+      {"arena", 68},
+      {"", 8}}},
     {"pytorch-cuda",
      "PyTorch ",
      {{"eager", 9},

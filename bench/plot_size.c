@@ -62,7 +62,9 @@ static void describe(lines_t *lines, const plot_data_t *data, drawing_t *drawing
     drawing_init(drawing, "lines");
     if (own != NULL) {
         char *bounds = lines_add_bounds(lines, data);
-        drawing->title = mem_format("Time of one %s against %s", own, noun);
+        drawing->title = mem_format(strcmp(own, "step") == 0 ? "Time of one %s against %s"
+                                                             : "Time of phase %s against %s",
+                                    own, noun);
         drawing->note = mem_format("%s  ·  phase %s, by the host's clock  ·  medians, 95 %% "
                                    "intervals  ·  hollow: throttled%s",
                                    data->shape, own, bounds);

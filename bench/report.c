@@ -19,6 +19,8 @@ static const struct workload_pages {
     {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
     {"linreg_train", training_findings, training_tables},
     {"mnist_train", training_findings, training_tables},
+    {"mlp_train", training_findings, training_tables},
+    {"allocate", block_findings, block_tables},
 };
 
 static const struct workload_pages *pages_of(const char *workload) {

@@ -62,7 +62,9 @@ void section_charts(const page_t *page) {
 
 /* As a reader asks: who is faster, by how much, why; then the rest. */
 static size_t rank_of(const char *kind) {
-    static const char *const FIRST[] = {"size", "speed", "ladder", "loss", "operations", "once"};
+    static const char *const FIRST[] = {"epoch",        "epoch_tf32", "size",     "speed",
+                                        "ladder",       "loss",       "accuracy", "allocators",
+                                        "driver_calls", "operations", "once"};
     enum { N_FIRST = sizeof FIRST / sizeof *FIRST };
     for (size_t i = 0; i < N_FIRST; i++)
         if (strncmp(kind, FIRST[i], strlen(FIRST[i])) == 0 && kind[strlen(FIRST[i])] == '.')
@@ -71,7 +73,7 @@ static size_t rank_of(const char *kind) {
 }
 
 void section_charts_of(const page_t *page, const char *workload) {
-    enum { N_RANKS = 7 };
+    enum { N_RANKS = 12 };
     char *folder;
     text_list_t names = charts_in(page, &folder);
     size_t n = 0;

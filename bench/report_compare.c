@@ -66,7 +66,7 @@ static int64_t told_size_of(const char *size_param) {
     static const struct {
         const char *param;
         int64_t size;
-    } TOLD[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}};
+    } TOLD[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}, {"width", 784}};
     for (size_t i = 0; i < sizeof TOLD / sizeof *TOLD; i++)
         if (strcmp(TOLD[i].param, size_param) == 0)
             return TOLD[i].size;

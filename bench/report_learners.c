@@ -85,12 +85,12 @@ learners_t learners_of(const training_pair_t *pair) {
             continue;
         char *weights = weights_of(result);
         mem_grow(&learners.items, learners.n, &learners.capacity, sizeof *learners.items);
-        learners.items[learners.n] =
-            (learner_t){.result = result,
-                        .accuracy = accuracy,
-                        .pytorch = strcmp(result->spec.engine, "pytorch") == 0,
-                        .plain = weights != NULL && strcmp(weights, result->spec.dtype) == 0,
-                        .place = place_of(&learners, &result->spec)};
+        learners.items[learners.n] = (learner_t){
+            .result = result,
+            .accuracy = accuracy,
+            .pytorch = strcmp(result->spec.engine, "pytorch") == 0,
+            .plain = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0,
+            .place = place_of(&learners, &result->spec)};
         learners.n++;
         free(weights);
     }

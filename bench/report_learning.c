@@ -75,7 +75,7 @@ static void print_accuracies(const page_t *page, const training_pair_t *pair,
             "- **The same learning:** contenders whose weights are all %s recognise the same share "
             "of the test images within **%.2f points**, at each of the %zu pairs of %s and seed "
             "that several of them were trained at",
-            spread.low->result->spec.dtype, 100 * width_of(&spread), spread.n_tasks,
+            weights_dtype(&spread.low->result->spec), 100 * width_of(&spread), spread.n_tasks,
             sizes_word(pair->either, 1));
     if (width_of(&spread) > 0)
         fprintf(page->out, " (most at %s: %s %.2f %%, %s %.2f %%)",
@@ -149,7 +149,7 @@ static void print_their_spread(const page_t *page, const training_pair_t *pair,
         fprintf(page->out,
                 " among our contenders; PyTorch's other modes with %s weights differ from it by up "
                 "to ",
-                ours->result->spec.dtype);
+                weights_dtype(&ours->result->spec));
         print_farthest(page, pair, theirs);
         if (ours->distance > theirs->distance && ours->distance < FEW_ROUNDINGS)
             fputs(": ours lie within a few roundings of float32", page->out);

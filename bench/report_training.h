@@ -65,6 +65,9 @@ pair_section_t finding_fit, table_of_fits;
 pair_section_t finding_learning, table_of_learning;
 /* report_weights.c: what a step moves that reads and writes all weights. */
 pair_section_t finding_weights, table_of_weights;
+/* report_epochs.c, report_allocators.c: trainings by whole epochs, with their validation. */
+pair_section_t finding_validated, table_of_validated, finding_epochs, table_of_epochs;
+pair_section_t finding_allocators, table_of_allocators;
 /* report_training_tables.c */
 pair_section_t table_by_size, table_of_ladder;
 

@@ -14,6 +14,8 @@ static const struct size_words {
     {"batch", "batch size", "batch sizes", "batch ", ""},
     {"points", "data-set size", "data-set sizes", "", " points"},
     {"hidden", "width", "widths", "width ", ""},
+    {"width", "width", "widths", "width ", ""},
+    {"live", "number of blocks", "numbers of blocks", "", " blocks"},
 };
 static const struct size_words OTHERS = {NULL, "size", "sizes", "size ", ""};
 

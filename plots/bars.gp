@@ -1,7 +1,7 @@
 # Panels of horizontal bars with shared labels at the left of each line of panels, dashed reference
 # lines in each panel, the 95 % interval of each median, and a text behind each bar.
-# Numbers: n_panels, n_columns (of panels), n_rows, left (pixels of the labels), logarithmic, lows,
-# highs (ends of each panel's axis in µs).
+# Numbers: n_panels, n_columns (of panels), n_rows, left (pixels of the labels), logarithmic, in_ms
+# (axes are in ms), lows, highs (ends of each panel's axis in µs).
 call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
 data = ARG2
 
@@ -12,6 +12,8 @@ n_lines = (n_panels + n_columns - 1) / n_columns
 panel_height = (height - top_pixels - bottom_pixels + 0.0) / n_lines
 panel_width = (width - left - 20.0) / n_columns
 heading = -1.1
+unit = in_ms ? 'ms' : 'µs'
+shift = in_ms ? 3 : 0
 
 # About four ticks at 1, 2 or 5 times a power of ten.
 power(x) = 10.0 ** floor(log10(x))
@@ -58,8 +60,8 @@ do for [l = 0:n_lines - 1] {
         high = item(highs, p)
         set lmargin at screen from_left(place)
         set rmargin at screen from_left(place + panel_width - 14)
-        set xlabel logarithmic ? 'time, µs (log; bars start at ' . decade(floor(log10(low) + 0.5)) \
-            . ')' : 'time, µs' offset 0,0.4 font small
+        set xlabel logarithmic ? 'time, ' . unit . ' (log; bars start at ' \
+            . decade(floor(log10(low) + 0.5) - shift) . ')' : 'time, ' . unit offset 0,0.4 font small
         set xtics () scale 0.6 nomirror font small
         if (logarithmic) {
             set logscale x 10
@@ -67,11 +69,13 @@ do for [l = 0:n_lines - 1] {
             final = int(floor(log10(high)))
             do for [e = first:final:(final - first > 6 ? 3 : final - first > 3 ? 2 : 1)] {
                 # At the right end it would run into the next panel's.
-                set xtics add ((e * log(10) - log(low)) / log(high / low) < 0.93 ? decade(e) : '' 10.0 ** e)
+                set xtics add ((e * log(10) - log(low)) / log(high / low) < 0.93 ? decade(e - shift) : '' 10.0 ** e)
             }
             set xrange [0.9999 * low:high]
         } else {
-            set xtics 0,step_of(high / 4.0) format '%g'
+            do for [i = 0:int(high / step_of(high / 4.0))] {
+                set xtics add (sprintf('%g', i * step_of(high / 4.0) / 10.0 ** shift) i * step_of(high / 4.0))
+            }
             set xrange [0:high]
         }
         # Columns: row, time, low, high, text, line type, throttled.

@@ -104,6 +104,20 @@ set linetype 54 linecolor rgb '#56B4E9'
 set linetype 55 linecolor rgb '#D55E00'
 set linetype 56 linecolor rgb '#E69F00'
 set linetype 57 linecolor rgb '#009E73'
+# An epoch's time: kernels run, the driver's allocator works meanwhile, neither.
+set linetype 58 linecolor rgb '#0072B2'
+set linetype 59 linecolor rgb '#D55E00'
+set linetype 60 linecolor rgb '#CCCCCC'
+# Driver calls of the first epoch and of later ones; an allocation and a free.
+set linetype 61 linecolor rgb '#D55E00'
+set linetype 62 linecolor rgb '#E69F00'
+set linetype 63 linecolor rgb '#0072B2'
+set linetype 64 linecolor rgb '#56B4E9'
+# Allocators that are contenders of their own: caching, malloc, async, arena.
+set linetype 65 linecolor rgb '#0072B2' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
+set linetype 66 linecolor rgb '#D55E00' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
+set linetype 67 linecolor rgb '#E69F00' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
+set linetype 68 linecolor rgb '#332288' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
 
 # A loop over no lines still looks at its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1

@@ -152,6 +152,51 @@ static inline void host_train_layers(const mlpt_layers_t *layers, size_t n) {
     *floats(layers->loss) = (float)(sum / layers->rows);
 }
 
+/* Rows and deltas of one step, layer by layer; activations in memory of its own. */
+static inline void host_step(const mlpt_steps_t *steps, size_t n, size_t first, size_t rows,
+                             float *loss) {
+    mlpt_layers_t step = {.rows = (uint32_t)rows, .loss = (cu_pointer_t)(uintptr_t)loss};
+    float *memory[2 * MLPT_MAX_LAYERS + 2], *row_losses = mem_alloc(rows * sizeof *row_losses);
+    size_t n_memory = 0;
+    const cu_pointer_t order = steps->layer[0].order + first * sizeof(uint32_t);
+    step.row_losses = (cu_pointer_t)(uintptr_t)row_losses;
+    for (size_t l = 0; l < n; l++) {
+        mlpt_op_t *op = &step.layer[l];
+        *op = steps->layer[l];
+        op->rows = (uint32_t)rows;
+        op->order = l == 0 ? order : 0;
+        op->x = l == 0 ? op->x : step.layer[l - 1].y;
+        op->y = (cu_pointer_t)(uintptr_t)mem_alloc(rows * op->n_out * sizeof(float));
+        op->dy = (cu_pointer_t)(uintptr_t)mem_alloc(rows * op->n_out * sizeof(float));
+        memory[n_memory++] = floats(op->y);
+        memory[n_memory++] = floats(op->dy);
+        if (l + 1 < n)
+            host_linear(op, true);
+    }
+    for (size_t l = n; l-- > 1;) {
+        mlpt_op_t op = step.layer[l];
+        op.dx = step.layer[l - 1].dy;
+        op.order = order;
+        op.loss = step.row_losses;
+        if (l + 1 == n)
+            host_linear_loss(&op);
+        else
+            host_input_gradient(&op, true);
+    }
+    host_train_layers(&step, n);
+    for (size_t i = 0; i < n_memory; i++)
+        free(memory[i]);
+    free(row_losses);
+}
+
+static inline void host_train_steps(const mlpt_steps_t *steps, size_t n) {
+    const size_t batch = steps->layer[0].rows;
+    for (size_t step = 0; step < steps->steps; step++) {
+        const size_t first = step * batch, left = steps->rows - first;
+        host_step(steps, n, first, left < batch ? left : batch, floats(steps->losses) + step);
+    }
+}
+
 /* `n` layers; `argument` as the loop gives it. */
 static inline void host_launch(mlpt_operator_t which, const void *argument, size_t n) {
     const mlpt_op_t *op = argument;
@@ -194,6 +239,9 @@ static inline void host_launch(mlpt_operator_t which, const void *argument, size
         break;
     case MLPT_TRAIN_LAYERS:
         host_train_layers(argument, n);
+        break;
+    case MLPT_TRAIN_STEPS:
+        host_train_steps(argument, n);
         break;
     case MLPT_VALIDATE:
         host_validate(op);

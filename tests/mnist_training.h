@@ -75,4 +75,19 @@ static inline void close_world(mnist_world_t *world) {
     free(world->folder);
 }
 
+/* The world of a whole binary, for cmocka's group set-up and tear-down. */
+static mnist_world_t world;
+
+static inline int open_all(void **state) {
+    (void)state;
+    world = open_world();
+    return 0;
+}
+
+static inline int close_all(void **state) {
+    (void)state;
+    close_world(&world);
+    return 0;
+}
+
 #endif

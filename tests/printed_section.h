@@ -15,9 +15,10 @@
 #include <cmocka.h>
 
 typedef void section_t(const page_t *page);
+typedef void families_section_t(const page_t *page, const family_list_t *families);
 
-/* What the section prints; the caller frees it. */
-static inline char *printed(section_t *section, const run_record_t *run) {
+static inline char *printed_either(section_t *section, families_section_t *of_families,
+                                   const run_record_t *run, const char *workload) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -25,9 +26,26 @@ static inline char *printed(section_t *section, const run_record_t *run) {
     run_record_t shown = *run;
     shown.folder = (char[]){"/nowhere/planted"};
     page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
-    section(&page);
+    if (section != NULL) {
+        section(&page);
+    } else {
+        family_list_t families = families_of(&shown, workload);
+        of_families(&page, &families);
+        family_list_free(&families);
+    }
     fclose(out);
     return text;
+}
+
+/* What the section prints; the caller frees it. */
+static inline char *printed(section_t *section, const run_record_t *run) {
+    return printed_either(section, NULL, run, NULL);
+}
+
+/* The same of a section about one workload's families. */
+static inline char *printed_families(families_section_t *section, const run_record_t *run,
+                                     const char *workload) {
+    return printed_either(NULL, section, run, workload);
 }
 
 #endif

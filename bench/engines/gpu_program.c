@@ -32,10 +32,10 @@ static status_t read_tables(const char *image, size_t size, gpu_program_t *progr
 static status_t load_stage(gpu_t *gpu, cu_module_t module, gpu_stage_t *stage, error_t *err) {
     const stage_t *spec = &stage->spec;
     CUDA(module_function(&stage->function, module, spec->entry));
-    if (spec->dynamic_shared > 48 * 1024)
+    if (spec->dynamic_shared > 0) /* without it, 48 KB less what the kernel declares itself */
         CUDA(function_set(stage->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
                           (int)spec->dynamic_shared));
-    if (gpu->arch >= 90)
+    if (gpu->arch >= 90) /* more than 8 blocks in a cluster are for the kernel to ask for */
         CUDA(function_set(stage->function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
     int blocks = 0;
     CUDA(occupancy(&blocks, stage->function, (int)spec->threads, spec->dynamic_shared));
@@ -87,18 +87,9 @@ static size_t grid_of(const gpu_t *gpu, const stage_t *spec, size_t items) {
     return blocks;
 }
 
-status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
-                          void **arguments, error_t *err) {
+static status_t launch_with_attributes(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks,
+                                       cu_stream_t stream, void **arguments, error_t *err) {
     const stage_t *spec = &stage->spec;
-    size_t blocks = grid_of(gpu, spec, items);
-    if (blocks > INT32_MAX)
-        return error_set(err, STATUS_FAILED, "a grid of %zu blocks; the hardware takes 2^31 - 1",
-                         blocks);
-    if (spec->flags == 0 || spec->flags == STAGE_SPLIT) {
-        CUDA(launch(stage->function, (unsigned)blocks, 1, 1, spec->threads, 1, 1,
-                    spec->dynamic_shared, stream, arguments, NULL));
-        return STATUS_OK;
-    }
     if (gpu->api.launch_ex == NULL)
         return error_set(err, STATUS_FAILED,
                          "this driver has no cuLaunchKernelEx: it is older than CUDA 11.8");
@@ -108,7 +99,7 @@ status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
     if (spec->flags & STAGE_OVERLAPPED)
         attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
-    const cu_launch_config_t config = {.grid = {(unsigned)blocks, 1, 1},
+    const cu_launch_config_t config = {.grid = {blocks, 1, 1},
                                        .block = {spec->threads, 1, 1},
                                        .dynamic_shared = spec->dynamic_shared,
                                        .stream = stream,
@@ -116,4 +107,27 @@ status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu
                                        .n_attributes = n};
     CUDA(launch_ex(&config, stage->function, arguments, NULL));
     return STATUS_OK;
+}
+
+static status_t launch_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks,
+                              cu_stream_t stream, void **arguments, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    if ((spec->flags & (STAGE_COOPERATIVE | STAGE_OVERLAPPED)) != 0)
+        return launch_with_attributes(gpu, stage, blocks, stream, arguments, err);
+    CUDA(launch(stage->function, blocks, 1, 1, spec->threads, 1, 1, spec->dynamic_shared, stream,
+                arguments, NULL));
+    return STATUS_OK;
+}
+
+status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
+                          void **arguments, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    size_t blocks = grid_of(gpu, spec, items);
+    if (blocks > INT32_MAX)
+        return error_set(err, STATUS_FAILED, "a grid of %zu blocks; the hardware takes 2^31 - 1",
+                         blocks);
+    if (launch_blocks(gpu, stage, (unsigned)blocks, stream, arguments, err) == STATUS_OK)
+        return STATUS_OK;
+    return error_within(err, "kernel \"%s\", %zu blocks of %u threads, %u bytes of shared memory",
+                        spec->entry, blocks, spec->threads, spec->dynamic_shared);
 }

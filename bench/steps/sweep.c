@@ -11,8 +11,10 @@
 
 enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 
-static const char *const CHARTS[] = {"phases", "total",  "size",       "speed",      "difference",
-                                     "once",   "ladder", "techniques", "operations", "loss"};
+static const char *const CHARTS[] = {"phases",     "total",        "size",   "speed",
+                                     "difference", "once",         "ladder", "techniques",
+                                     "operations", "loss",         "epoch",  "accuracy",
+                                     "allocators", "driver_calls", "blocks"};
 
 const char *const *sweep_charts(size_t *n) {
     *n = sizeof CHARTS / sizeof CHARTS[0];

@@ -114,9 +114,17 @@ static status_t replay(mlpt_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t train_in_one_launch(mlpt_cuda_t *s, size_t steps, error_t *err) {
+    const size_t batch = s->shape.batch;
+    const size_t rows = (steps - 1) * batch + mlpt_rows(&s->shape, steps - 1);
+    return mlpt_loop_steps(&s->loop, rows, batch, s->order, s->losses, err);
+}
+
 status_t mlpt_cuda_epoch(mlpt_cuda_t *s, size_t steps, error_t *err) {
     if (s->whole.exec != NULL || s->rest.exec != NULL)
         TRY(replay(s, err));
+    else if (s->stages[MLPT_TRAIN_STEPS] != NULL)
+        TRY(train_in_one_launch(s, steps, err));
     else
         TRY(run_steps(s, 0, steps, s->order, s->losses, err));
     CUDA(copy_out_async(s->host_losses, s->losses, steps * sizeof(float), s->gpu->stream));

@@ -237,12 +237,45 @@ static status_t run_step(batch_t *batch, error_t *err) {
     return update(batch, err);
 }
 
+static mlpt_pass_t pass_of(const mlpt_loop_t *loop) {
+    return loop->gradient_w[0] != 0 ? MLPT_PASS_CHECK : MLPT_PASS_STEP;
+}
+
+/* Nothing but the memory of the steps is taken from the allocator. */
+static status_t run_steps(const mlpt_loop_t *loop, mlpt_steps_t *steps, error_t *err) {
+    const mlpt_device_t *device = &loop->device;
+    const stage_t *stage = &loop->kernels.stage[MLPT_TRAIN_STEPS];
+    const size_t width = loop->sizes[1], blocks = mlpt_blocks(stage, 1, width);
+    const size_t bytes = mlpt_steps_floats(stage, loop->layers, width) * sizeof(float);
+    TRY(device->allocate(device->context, bytes, &steps->memory, err));
+    TRY(device->launch(device->context, MLPT_TRAIN_STEPS, blocks, steps, err));
+    return device->release(device->context, steps->memory, err);
+}
+
+status_t mlpt_loop_steps(mlpt_loop_t *loop, size_t rows, size_t batch, cu_pointer_t order,
+                         cu_pointer_t losses, error_t *err) {
+    const mlpt_device_t *device = &loop->device;
+    const batch_t first = {.loop = loop, .from = loop->train, .order = order, .rows = batch};
+    mlpt_steps_t steps = {
+        .losses = losses, .rows = (uint32_t)rows, .steps = (uint32_t)((rows + batch - 1) / batch)};
+    for (size_t l = 0; l < loop->layers; l++) {
+        steps.layer[l] = layer_op(&first, l);
+        steps.layer[l].dw = loop->gradient_w[l];
+        steps.layer[l].db = loop->gradient_b[l];
+    }
+    steps.layer[loop->layers - 1].labels = loop->train.labels;
+    TRY(device->begin(device->context, pass_of(loop), err));
+    TRY(run_steps(loop, &steps, err));
+    return device->end(device->context, err);
+}
+
 status_t mlpt_loop_step(mlpt_loop_t *loop, size_t rows, cu_pointer_t order, cu_pointer_t loss,
                         error_t *err) {
+    if (loop->kernels.has[MLPT_TRAIN_STEPS])
+        return mlpt_loop_steps(loop, rows, rows, order, loss, err);
     const mlpt_device_t *device = &loop->device;
     batch_t batch = {.loop = loop, .from = loop->train, .order = order, .loss = loss, .rows = rows};
-    const mlpt_pass_t pass = loop->gradient_w[0] != 0 ? MLPT_PASS_CHECK : MLPT_PASS_STEP;
-    TRY(device->begin(device->context, pass, err));
+    TRY(device->begin(device->context, pass_of(loop), err));
     TRY(run_step(&batch, err));
     return device->end(device->context, err);
 }

@@ -47,6 +47,11 @@ typedef struct mlpt_loop {
 status_t mlpt_loop_step(mlpt_loop_t *loop, size_t rows, cu_pointer_t order, cu_pointer_t loss,
                         error_t *err);
 
+/* Of a rung that has MLPT_TRAIN_STEPS: steps over `rows` images, `batch` at a time, the last one
+ * with what is left; each one's loss goes to its place at `losses`. */
+status_t mlpt_loop_steps(mlpt_loop_t *loop, size_t rows, size_t batch, cu_pointer_t order,
+                         cu_pointer_t losses, error_t *err);
+
 /* All test images: the sum of their losses and how many are right, two floats at `sums`. */
 status_t mlpt_loop_validate(mlpt_loop_t *loop, size_t rows, cu_pointer_t sums, error_t *err);
 

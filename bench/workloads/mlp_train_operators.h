@@ -22,6 +22,7 @@ typedef enum mlpt_operator {
     MLPT_BIAS_GRADIENT,       /* db = sum of dy over the batch */
     MLPT_UPDATE,              /* w -= rate * dw, b -= rate * db */
     MLPT_TRAIN_LAYERS,        /* the last three of all layers in one launch */
+    MLPT_TRAIN_STEPS,         /* all of some steps in one launch */
     MLPT_VALIDATE,            /* sum of the losses of the logits x, number of rows that are right */
     MLPT_OPERATORS,
 } mlpt_operator_t;
@@ -50,6 +51,17 @@ typedef struct mlpt_layers {
 _Static_assert(sizeof(mlpt_layers_t) == 24 + MLPT_MAX_LAYERS * sizeof(mlpt_op_t),
                "the device's layout");
 
+/* Of MLPT_TRAIN_STEPS. Of its layers w, b, dw, db and rate count; of the first one also x, the
+ * images of the set, order, of all steps, and rows, of one batch; of the last one also labels. */
+typedef struct mlpt_steps {
+    cu_pointer_t losses;  /* one a step */
+    cu_pointer_t memory;  /* mlpt_steps_floats() floats, for the launch alone */
+    uint32_t rows, steps; /* images of all steps together: the last batch may be smaller */
+    mlpt_op_t layer[MLPT_MAX_LAYERS];
+} mlpt_steps_t;
+
+_Static_assert(sizeof(mlpt_steps_t) == sizeof(mlpt_layers_t), "the device's layout");
+
 /* Which operators there are, and the tile that a block of each makes. */
 typedef struct mlpt_kernels {
     bool has[MLPT_OPERATORS];
@@ -58,6 +70,9 @@ typedef struct mlpt_kernels {
 
 /* Blocks for a result of `rows` × `columns`. */
 size_t mlpt_blocks(const stage_t *stage, size_t rows, size_t columns);
+
+/* Memory in which the blocks of MLPT_TRAIN_STEPS tell each other of activations and deltas. */
+size_t mlpt_steps_floats(const stage_t *stage, size_t layers, size_t width);
 
 /* Can these operators train a network? Otherwise fails with what is missing. */
 status_t mlpt_kernels_check(const mlpt_kernels_t *kernels, error_t *err);

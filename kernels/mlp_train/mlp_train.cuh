@@ -46,8 +46,17 @@ struct layers_t {
     op_t layer[DEPTH];
 };
 
-// bench/workloads/mlp_train_operators.h mirrors both, and asserts the same.
+// Of a launch for several steps. Of a layer's operator w, b, dw, db and rate count.
+struct steps_t {
+    float *losses;         // one a step
+    float *memory;         // for this launch alone: what blocks tell each other
+    unsigned rows, steps;  // images of all steps together; the last step has what is left of them
+    op_t layer[DEPTH];     // the first one has also the images and, for all steps, their order; the last one the labels
+};
+
+// bench/workloads/mlp_train_operators.h mirrors them, and asserts the same.
 static_assert(sizeof(op_t) == 112 && sizeof(layers_t) == 24 + DEPTH * sizeof(op_t), "the host's layout");
+static_assert(sizeof(steps_t) == sizeof(layers_t), "the host's layout");
 
 #define OPERATOR(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ op_t p)
 

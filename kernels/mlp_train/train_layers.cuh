@@ -4,7 +4,8 @@
 #include "tiles.cuh"
 
 constexpr unsigned LAYER_TILE = 64, LAYER_THREADS = 64, BATCH_CHUNK = 32, LAYER_STAGES = 2;
-constexpr unsigned CHUNK_FLOATS = BATCH_CHUNK * LAYER_TILE;  // of dy or of x
+constexpr unsigned CHUNK_ROW = LAYER_TILE + (DTYPE_TF32 ? 8 : 0);  // tensor cores: four rows begin in other banks
+constexpr unsigned CHUNK_FLOATS = BATCH_CHUNK * CHUNK_ROW;         // of dy or of x
 constexpr unsigned LAYER_SHARED = sizeof(float) * (LAYER_STAGES * 2 * CHUNK_FLOATS + LAYER_TILE * LAYER_TILE);
 #define TRAIN_LAYERS_STAGE(flags) \
     {"train_layers", STAGE_EPOCH, flags, LAYER_THREADS, 1, 0, 0, LAYER_SHARED, LAYER_TILE, LAYER_TILE, 1}
@@ -25,16 +26,19 @@ __device__ __forceinline__ void load_eight(const float *row, unsigned thread, fl
 __device__ __forceinline__ void copy_dy(float *slot, const op_t &p, const tile_t &tile, unsigned chunk, unsigned rows) {
     const part_t part = {p.dy, nullptr, p.n_out, chunk * BATCH_CHUNK, rows, tile.row, p.n_out};
     if (WORDS == 4 && p.n_out % 4 == 0)
-        copy_tile<BATCH_CHUNK, LAYER_TILE, LAYER_TILE, LAYER_THREADS, WORDS>(slot, part);
+        copy_tile<BATCH_CHUNK, LAYER_TILE, CHUNK_ROW, LAYER_THREADS, WORDS>(slot, part);
     else
-        copy_tile<BATCH_CHUNK, LAYER_TILE, LAYER_TILE, LAYER_THREADS, 1>(slot, part);
+        copy_tile<BATCH_CHUNK, LAYER_TILE, CHUNK_ROW, LAYER_THREADS, 1>(slot, part);
 }
 
 __device__ __forceinline__ void copy_x(float *slot, const op_t &p, const tile_t &tile, unsigned chunk, unsigned rows) {
     const part_t part = {p.x, p.order, p.n_in, chunk * BATCH_CHUNK, rows, tile.column, p.n_in};
-    copy_tile<BATCH_CHUNK, LAYER_TILE, LAYER_TILE, LAYER_THREADS, WORDS>(slot + CHUNK_FLOATS, part);
+    copy_tile<BATCH_CHUNK, LAYER_TILE, CHUNK_ROW, LAYER_THREADS, WORDS>(slot + CHUNK_FLOATS, part);
 }
 
+#if DTYPE_TF32
+#include "tf32_layers.cuh"
+#else
 // BIAS: also the sums of dy alone.
 template <bool BIAS>
 __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradient_t &gradient, float (&bias)[8]) {
@@ -42,8 +46,8 @@ __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradi
 #pragma unroll 4
     for (unsigned r = 0; r < rows; r++) {
         float a[8], b[8];
-        load_eight(slot + r * LAYER_TILE, y, a);
-        load_eight(slot + CHUNK_FLOATS + r * LAYER_TILE, x, b);
+        load_eight(slot + r * CHUNK_ROW, y, a);
+        load_eight(slot + CHUNK_FLOATS + r * CHUNK_ROW, x, b);
 #pragma unroll
         for (unsigned i = 0; i < 8; i++) {
             if (BIAS)
@@ -54,6 +58,9 @@ __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradi
         }
     }
 }
+
+__device__ __forceinline__ void share_out(float *, gradient_t &) {}
+#endif
 
 // In two steps where the batch is long (ROWS_OF_SUM), which takes twice the registers.
 constexpr bool LONG_SUMS = BATCH > 8 * ROWS_OF_SUM;
@@ -108,6 +115,7 @@ __device__ __forceinline__ void add_batch(float *memory, const op_t &p, const ti
     }
     if (LONG_SUMS)
         add_sums(all_rows, all_biases, gradient, bias);
+    share_out(memory, gradient);
 }
 
 __device__ __forceinline__ void update_weights(const float *weights, const op_t &p, const tile_t &tile,

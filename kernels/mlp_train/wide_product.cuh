@@ -5,10 +5,12 @@
 #pragma once
 #include "tiles.cuh"
 
-constexpr unsigned ROW_THREADS = 8, ROWS_EACH = BATCH > 32 ? 8 : BATCH > 16 ? 4 : BATCH > 8 ? 2 : 1;
+constexpr bool TENSOR_CORES = DTYPE_TF32;
+constexpr unsigned FEWEST_ROWS = TENSOR_CORES ? 2 : 1;
+constexpr unsigned ROW_THREADS = 8, ROWS_EACH = BATCH > 32 ? 8 : BATCH > 16 ? 4 : BATCH > 8 ? 2 : FEWEST_ROWS;
 constexpr unsigned TILE_ROWS = ROW_THREADS * ROWS_EACH;
 // 784 = 28 * 28.
-constexpr unsigned COLUMNS_EACH = WIDTH % 28 == 0 && WIDTH < 1024 ? 7 : 8;
+constexpr unsigned COLUMNS_EACH = !TENSOR_CORES && WIDTH % 28 == 0 && WIDTH < 1024 ? 7 : 8;
 constexpr unsigned COLUMN_THREADS = WIDTH >= 1024 && HAS_ASYNC_COPIES ? 8 : 4;
 constexpr unsigned TILE_COLUMNS = COLUMN_THREADS * COLUMNS_EACH;
 constexpr unsigned GROUP = ROW_THREADS * COLUMN_THREADS, GROUPS = 4, WIDE_THREADS = GROUPS * GROUP;
@@ -29,11 +31,12 @@ constexpr unsigned CHUNK = HAS_ASYNC_COPIES ? 64 : 32, FOURS = CHUNK / 4;
 constexpr unsigned STAGES_OF_RING = !LARGE_SHARED ? 2 : COLUMN_THREADS == 4 ? 4 : 3;
 constexpr unsigned PAD = 4;  // neighbouring rows begin in other banks
 constexpr unsigned A_FLOATS = TILE_ROWS * (CHUNK + PAD);
-constexpr unsigned B_FLOATS_ALONG = TILE_COLUMNS * (CHUNK + PAD), B_FLOATS_ACROSS = CHUNK * TILE_COLUMNS;
-constexpr unsigned RING_FLOATS = STAGES_OF_RING * (A_FLOATS + B_FLOATS_ALONG);
+constexpr unsigned ACROSS_ROW = TILE_COLUMNS + (TENSOR_CORES ? 8 : 0);
+constexpr unsigned B_FLOATS_ALONG = TILE_COLUMNS * (CHUNK + PAD), B_FLOATS_ACROSS = CHUNK * ACROSS_ROW;
+constexpr unsigned B_FLOATS = B_FLOATS_ALONG > B_FLOATS_ACROSS ? B_FLOATS_ALONG : B_FLOATS_ACROSS;  // one ring for both
+constexpr unsigned SLOT = A_FLOATS + B_FLOATS, RING_FLOATS = STAGES_OF_RING * SLOT;
 constexpr unsigned TILE_FLOATS = TILE_ROWS * TILE_COLUMNS, PARTIAL_FLOATS = GROUPS * TILE_FLOATS;
 constexpr unsigned WIDE_SHARED = sizeof(float) * (RING_FLOATS > PARTIAL_FLOATS ? RING_FLOATS : PARTIAL_FLOATS);
-static_assert(B_FLOATS_ACROSS <= B_FLOATS_ALONG, "one ring for both");
 static_assert(TILE_FLOATS % (4 * SPLIT) == 0, "blocks of a cluster share the tile's fours");
 
 #if __CUDA_ARCH__ >= 900
@@ -70,10 +73,13 @@ template <bool ALONG> __device__ __forceinline__ void copy_b(float *slot, const 
         copy_tile<TILE_COLUMNS, CHUNK, CHUNK + PAD, WIDE_THREADS, WORDS>(slot + A_FLOATS, part);
     } else {
         part.row = from, part.rows = to;
-        copy_tile<CHUNK, TILE_COLUMNS, TILE_COLUMNS, WIDE_THREADS, WORDS>(slot + A_FLOATS, part);
+        copy_tile<CHUNK, TILE_COLUMNS, ACROSS_ROW, WIDE_THREADS, WORDS>(slot + A_FLOATS, part);
     }
 }
 
+#if DTYPE_TF32
+#include "tf32_sums.cuh"
+#else
 // The sums' next four terms.
 template <bool ALONG> __device__ __forceinline__ void add_four(const float *slot, unsigned four, sums_t &sums) {
     const unsigned lane = threadIdx.x % GROUP, row = lane / COLUMN_THREADS, column = lane % COLUMN_THREADS;
@@ -89,7 +95,7 @@ template <bool ALONG> __device__ __forceinline__ void add_four(const float *slot
         const float4 v = ALONG ? as_float4(b_tile + at * (CHUNK + PAD) + 4 * four) : make_float4(0, 0, 0, 0);
 #pragma unroll
         for (unsigned k = 0; k < 4; k++)
-            b[k][j] = ALONG ? component(v, k) : b_tile[(4 * four + k) * TILE_COLUMNS + at];
+            b[k][j] = ALONG ? component(v, k) : b_tile[(4 * four + k) * ACROSS_ROW + at];
     }
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
@@ -113,10 +119,20 @@ template <bool ALONG> __device__ __forceinline__ void add_chunk(const float *slo
     }
 }
 
+// This thread's sums, to where they belong in the tile.
+__device__ __forceinline__ void put_sums(float *tile, const sums_t &sums) {
+    const unsigned lane = threadIdx.x % GROUP, row = lane / COLUMN_THREADS, column = lane % COLUMN_THREADS;
+#pragma unroll
+    for (unsigned i = 0; i < ROWS_EACH; i++)
+#pragma unroll
+        for (unsigned j = 0; j < COLUMNS_EACH; j++)
+            tile[(row + ROW_THREADS * i) * TILE_COLUMNS + column + COLUMN_THREADS * j] = sums[i][j];
+}
+#endif
+
 // This thread's sums over the block's part. The ring is free behind it.
 template <bool ALONG>
 __device__ __forceinline__ void add_up(float *ring, const wide_t &wide, bool weights_change, sums_t &sums) {
-    constexpr unsigned SLOT = A_FLOATS + B_FLOATS_ALONG;
     const unsigned chunks = (wide.fours + FOURS - 1) / FOURS;
     // What no kernel in front changes comes before the wait for them: the weights, or, in the first layer, the images.
     for (unsigned chunk = 0; chunk < min(chunks, STAGES_OF_RING); chunk++)
@@ -145,14 +161,7 @@ __device__ __forceinline__ void add_up(float *ring, const wide_t &wide, bool wei
 
 // Adds all threads' sums; calls store(row, column, four results) for this block's part of the tile.
 template <class Store> __device__ __forceinline__ void gather_sums(float *partial, const sums_t &sums, Store store) {
-    const unsigned lane = threadIdx.x % GROUP, group = threadIdx.x / GROUP;
-    const unsigned row = lane / COLUMN_THREADS, column = lane % COLUMN_THREADS;
-#pragma unroll
-    for (unsigned i = 0; i < ROWS_EACH; i++)
-#pragma unroll
-        for (unsigned j = 0; j < COLUMNS_EACH; j++)
-            partial[group * TILE_FLOATS + (row + ROW_THREADS * i) * TILE_COLUMNS + column + COLUMN_THREADS * j] =
-                sums[i][j];
+    put_sums(partial + threadIdx.x / GROUP * TILE_FLOATS, sums);
     __syncthreads();
     float4 *all = (float4 *)partial;
     for (unsigned four = threadIdx.x; four < TILE_FLOATS / 4; four += WIDE_THREADS) {

@@ -1,29 +1,12 @@
 // What rung 05 needs of a GPU that CUDA C++ has no short words for: matrix fragments, copies and stores that run by
 // themselves, barriers that count bytes. Addresses of shared memory are 32 bits wide, as these instructions take them.
 #pragma once
+#include "shared.cuh"
 
 // 16 x 16 halves over a warp: row lane / 4 (+ 8 in words 1 and 3), columns lane % 4 * 2 and the next (+ 8 in words 2
 // and 3). It is operand A of a product; words 0 and 2, or 1 and 3, are operand B of the transposed matrix; and two tiles
 // of 16 x 8 sums lie the same way. So a weight stays in one register of one lane in all products and in its update.
 typedef unsigned fragment_t[4];
-
-__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
-    return (unsigned)__cvta_generic_to_shared(of_this_block);
-}
-
-// Four 8 x 8 matrices, whose rows lie where lanes 0-7, 8-15, 16-23 and 24-31 say.
-template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(fragment_t &to, unsigned address) {
-    if (TRANSPOSED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-}
 
 // A tile of 16 x 8 sums, and += A (16 x 16) · B (16 x 8).
 #if ACCUMULATE_F16
@@ -100,13 +83,6 @@ __device__ __forceinline__ void barrier_init(unsigned barrier) {
 
 __device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
-    asm volatile("{\n\t.reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-                 "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
-                 : "memory");
 }
 
 // A multiple of 16 bytes from global memory into this block's shared memory, where `barrier` counts them.

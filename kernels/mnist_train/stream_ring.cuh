@@ -6,6 +6,7 @@
 // copies, and SLABS chunks (BATCH, CHUNK) of activations or deltas, which the other warp copies: W is there before its
 // partner is. Each thread's copies say by themselves to the slot's barrier that they have arrived.
 #pragma once
+#include "shared.cuh"
 
 constexpr unsigned CHUNK = 64, PANEL = HIDDEN % 128 == 0 && HIDDEN >= 8192 ? 128 : 64, PANELS = HIDDEN / PANEL;
 
@@ -58,10 +59,6 @@ template <unsigned SLABS> struct ring_t {
 
 // ---- instructions -------------------------------------------------------------------------------------------------
 
-__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
-    return (unsigned)__cvta_generic_to_shared(of_this_block);
-}
-
 __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -71,13 +68,6 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
 // As soon as all of this thread's copies are there.
 __device__ __forceinline__ void barrier_arrive_copied(unsigned barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
-    asm volatile("{\n\t.reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-                 "@!done bra again;\n\t}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
 }
 __device__ __forceinline__ void cluster_arrive() {
     if (CLUSTER > 1)
@@ -124,18 +114,6 @@ template <bool KEPT> __device__ __forceinline__ void store_16(void *to, const ui
         *static_cast<uint4 *>(to) = v;
 }
 
-template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned address) {
-    if (TRANSPOSED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(address)
-                     : "memory");
-}
 template <bool TRANSPOSED> __device__ __forceinline__ void store_matrices(unsigned address, const unsigned (&from)[4]) {
     if (TRANSPOSED)
         asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),

@@ -189,3 +189,25 @@ def test_training_on_the_host_is_right(tmp_path: Path, project_without_images: P
         assert own[1]["accuracy"] == pytest.approx(epochs[0][1]["accuracy"], abs=2e-3)
     # A loss that is copied out of a graph's window is of its own step.
     assert len({loss for _, loss in curves[-1]}) > 100
+
+
+def test_an_epoch_in_one_launch_is_right(tmp_path: Path, project_without_images: Path) -> None:
+    """The persistent rung against one of many launches: same losses, and one allocation an epoch."""
+    compiler_options()
+    driver = build_driver(tmp_path / "lib", *WITH_OPERATORS)
+    rungs = ["03_registers", "05_persistent"]
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_train",
+        [{"engine": "cuda", "variants": rungs, "techniques": {"allocator": ["caching"]}}],
+        axes={"width": [16], "depth": [3], "batch": [64], "epochs": [1]},
+    )
+    keys = {**driver, **NOT_FILLED, "MNIST_DIR": "", "BENCH_CUPTI": "none"}
+    bench("run", sweep, "--out", tmp_path / "run", expect=1, root=project_without_images, **keys)
+    cases = {case["variant"]: case for case in read_cases(tmp_path / "run").values()}
+    for rung in rungs:
+        assert cases[rung]["status"] == "ok", cases[rung]["reason"]
+    losses = [[loss for _, loss in cases[rung]["results"]["loss"]] for rung in rungs]
+    assert losses[1] == pytest.approx(losses[0], 1e-3)
+    (epoch,) = cases["05_persistent"]["results"]["epochs"]
+    assert epoch["calls"] == 1 + 3  # and of the validation

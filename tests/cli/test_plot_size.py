@@ -193,7 +193,10 @@ def test_charts_of_a_workload_that_is_not_there_do_not_stay(
 
 # ---- lists ---------------------------------------------------------------------------------------
 
-ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | {"phases_cpu", "samples"}
+EPOCH_CHARTS = {"epoch", "loss", "accuracy", "epoch_tf32", "loss_tf32", "accuracy_tf32"}
+ALLOCATOR_CHARTS = {"allocators", "driver_calls", "blocks"}
+OTHER_CHARTS = {"phases_cpu", "samples"}
+ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | EPOCH_CHARTS | ALLOCATOR_CHARTS | OTHER_CHARTS
 
 
 def names_in_help() -> set[str]:

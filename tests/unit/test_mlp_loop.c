@@ -21,7 +21,9 @@ static const mlpt_operator_t PARTLY[] = {
     MLPT_LINEAR,          MLPT_LINEAR_RELU,   MLPT_SOFTMAX_LOSS, MLPT_INPUT_GRADIENT_RELU,
     MLPT_WEIGHT_GRADIENT, MLPT_BIAS_GRADIENT, MLPT_UPDATE,       MLPT_VALIDATE,
     MLPT_OPERATORS};
-static const mlpt_operator_t *const RUNGS[] = {UNFUSED, FUSED, PARTLY};
+static const mlpt_operator_t PERSISTENT[] = {MLPT_LINEAR, MLPT_LINEAR_RELU, MLPT_TRAIN_STEPS,
+                                             MLPT_VALIDATE, MLPT_OPERATORS};
+static const mlpt_operator_t *const RUNGS[] = {UNFUSED, FUSED, PARTLY, PERSISTENT};
 
 /* ---- what it computes ----------------------------------------------------------------------- */
 
@@ -47,6 +49,23 @@ static void test_steps_are_the_oracle_s(void **state) {
             check_losses(w);
             close_world(w);
         }
+}
+
+/* All steps of an epoch, the last one with fewer images. */
+static void test_steps_in_one_launch(void **state) {
+    (void)state;
+    world_t *w = open_world(PERSISTENT, ALLOCATOR_CACHING);
+    error_t err = ERROR_INIT;
+    assert_int_equal(
+        mlpt_loop_steps(&w->loop, IMAGES, BATCH, address(w->order), address(w->losses), &err),
+        STATUS_OK);
+    assert_int_equal(w->n_calls, 3);
+    mnist_net_t *net = mnist_net_new(&w->network);
+    mnist_net_start(net);
+    for (size_t step = 0; step < STEPS; step++)
+        assert_near(w->losses[step], mnist_net_step(net, step, (double)RATE, NULL), 2e-6);
+    mnist_net_free(net);
+    close_world(w);
 }
 
 static void check_gradients(const world_t *w, float *const *expected) {
@@ -90,7 +109,8 @@ static void test_gradients_are_left_where_asked(void **state) {
 
 static void test_validation(void **state) {
     (void)state;
-    float sums[3][2];
+    enum { N_RUNGS = sizeof RUNGS / sizeof *RUNGS };
+    float sums[N_RUNGS][2];
     for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_CACHING);
         error_t err = ERROR_INIT;
@@ -101,7 +121,7 @@ static void test_validation(void **state) {
     /* With weights as they start, each image costs about log 10. */
     assert_near(sums[0][0], TESTS * log(10), 1.5);
     assert_true(sums[0][1] >= 0 && sums[0][1] <= TESTS);
-    for (size_t i = 1; i < 3; i++) {
+    for (size_t i = 1; i < N_RUNGS; i++) {
         assert_near(sums[i][0], sums[0][0], 1e-5);
         assert_near(sums[i][1], sums[0][1], 0);
     }
@@ -119,7 +139,7 @@ static size_t count(const world_t *w, int kind) {
 static void test_each_step_asks_for_the_same(void **state) {
     (void)state;
     /* Unfused: gather 1; forward 4, 3 relu; loss 1; backward 3, 3 relu, 4, 4; update 4. */
-    static const size_t LAUNCHES[] = {27, DEPTH + 3, 3 + 2 + 3 + 3 * DEPTH};
+    static const size_t LAUNCHES[] = {27, DEPTH + 3, 3 + 2 + 3 + 3 * DEPTH, 1};
     for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_CACHING);
         error_t err = ERROR_INIT;
@@ -166,7 +186,7 @@ static void test_memory_that_runs_out(void **state) {
     for (size_t i = 0; i < sizeof RUNGS / sizeof *RUNGS; i++) {
         world_t *w = open_world(RUNGS[i], ALLOCATOR_MALLOC);
         error_t err = ERROR_INIT;
-        most_bytes = 3 * ALLOCATOR_ALIGNMENT;
+        most_bytes = 2 * ALLOCATOR_ALIGNMENT;
         assert_int_equal(run_step(w, 0, &err), STATUS_FAILED);
         most_bytes = SIZE_MAX;
         assert_non_null(strstr(err.text, "out of device memory"));
@@ -194,6 +214,10 @@ static void test_missing_operators(void **state) {
     check_without(FUSED, MLPT_VALIDATE, "its STAGES lack \"validate\"");
     check_without(FUSED, MLPT_TRAIN_LAYERS,
                   "its STAGES lack \"weight_gradient\", with no \"train_layers\" either");
+    check_without(PERSISTENT, MLPT_LINEAR_RELU,
+                  "its STAGES lack \"relu\", with no \"linear_relu\" either");
+    check_without(PERSISTENT, MLPT_TRAIN_STEPS,
+                  "its STAGES lack \"softmax_loss\", with no \"linear_loss\" either");
 }
 
 static void test_blocks(void **state) {
@@ -245,12 +269,13 @@ static void test_arguments_are_the_device_s(void **state) {
     const char *const HOST = "bench/workloads/mlp_train_operators.h";
     const char *const DEVICE = "kernels/mlp_train/mlp_train.cuh";
     static const char *const STRUCTS[][2] = {{"typedef struct mlpt_op ", "struct op_t "},
-                                             {"typedef struct mlpt_layers ", "struct layers_t "}};
+                                             {"typedef struct mlpt_layers ", "struct layers_t "},
+                                             {"typedef struct mlpt_steps ", "struct steps_t "}};
     char *of_op = names_of(HOST, STRUCTS[0][0]);
     assert_string_equal(of_op, "x order w b y dy dx dw db labels loss rows n_in n_out flags "
                                "first_block rate");
     free(of_op);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof STRUCTS / sizeof *STRUCTS; i++) {
         char *host = names_of(HOST, STRUCTS[i][0]), *device = names_of(DEVICE, STRUCTS[i][1]);
         assert_string_equal(host, device);
         free(host);
@@ -261,6 +286,7 @@ static void test_arguments_are_the_device_s(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_are_the_oracle_s),
+        cmocka_unit_test(test_steps_in_one_launch),
         cmocka_unit_test(test_gradients_are_left_where_asked),
         cmocka_unit_test(test_validation),
         cmocka_unit_test(test_each_step_asks_for_the_same),

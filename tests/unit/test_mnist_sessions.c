@@ -15,20 +15,6 @@
 
 #include <jansson.h>
 
-static mnist_world_t world;
-
-static int open_all(void **state) {
-    (void)state;
-    world = open_world();
-    return 0;
-}
-
-static int close_all(void **state) {
-    (void)state;
-    close_world(&world);
-    return 0;
-}
-
 static void open_session(session_t *session, const char *variant, const training_t *training) {
     *session = (session_t){.ops = &mnist_train_cpu, .spec = make_case(variant, training)};
     const open_request_t request = {.spec = &session->spec, .seed = 42};

@@ -11,23 +11,18 @@
 #include <jansson.h>
 
 static json_t *fixture;
-static mnist_world_t world;
 
-static int open_all(void **state) {
-    (void)state;
+static int open_with_fixture(void **state) {
     json_error_t wrong;
     fixture = json_load_file("tests/fixtures/mnist_known.json", JSON_REJECT_DUPLICATES, &wrong);
     if (fixture == NULL)
         fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
-    world = open_world();
-    return 0;
+    return open_all(state);
 }
 
-static int close_all(void **state) {
-    (void)state;
+static int close_with_fixture(void **state) {
     json_decref(fixture);
-    close_world(&world);
-    return 0;
+    return close_all(state);
 }
 
 /* ---- data ----------------------------------------------------------------------------------- */
@@ -331,5 +326,5 @@ int main(void) {
         cmocka_unit_test(test_cost_and_constants),
         cmocka_unit_test(test_batch_divides_the_images),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, open_with_fixture, close_with_fixture);
 }

@@ -10,20 +10,6 @@
 
 static const training_t TRAINING = {64, 16, 10, 0.003, "f16"};
 
-static mnist_world_t world;
-
-static int open_all(void **state) {
-    (void)state;
-    world = open_world();
-    return 0;
-}
-
-static int close_all(void **state) {
-    (void)state;
-    close_world(&world);
-    return 0;
-}
-
 /* ---- trainings ------------------------------------------------------------------------------ */
 
 enum { NO_LAYER = MNIST_LAYERS };

@@ -47,6 +47,7 @@ static void test_golden_reports(void **state) {
     check_report(FIXTURES "cpu_and_saved.md", FIXTURES "cpu", FIXTURES "gpu");
     check_report(FIXTURES "training.md", FIXTURES "training", NULL);
     check_report(FIXTURES "mnist.md", FIXTURES "mnist", NULL);
+    check_report(FIXTURES "epochs.md", FIXTURES "epochs", NULL);
 }
 
 static void test_golden_headline(void **state) {

@@ -1,6 +1,7 @@
 /* What the report says of trainings of a network: who is compared by which phase, what a step has
  * to move, and whether all learn the same. */
 #include "planted_run.h"
+#include "printed_section.h"
 #include "report_page.h"
 #include "report_text.h"
 
@@ -68,19 +69,8 @@ static run_record_t planted(void) {
     return run;
 }
 
-static char *printed(void (*section)(const page_t *, const family_list_t *),
-                     const run_record_t *run) {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    run_record_t shown = *run;
-    shown.folder = (char[]){"/nowhere/planted"};
-    page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
-    family_list_t families = families_of(&shown, "mnist_train");
-    section(&page, &families);
-    family_list_free(&families);
-    fclose(out);
+static char *section_text(families_section_t *section, const run_record_t *run) {
+    char *text = printed_families(section, run, "mnist_train");
     assert_tables_are_whole(text);
     return text;
 }
@@ -91,12 +81,12 @@ static void contenders_are_compared_by_the_step(void **state) {
     family_list_t families = families_of(&run, "mnist_train");
     assert_string_equal(families.items[0].phase, "step");
     family_list_free(&families);
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "- Width 128: CUDA is **10.0");
     assert_has(text, "(05_persistent) against 80.3 µs (graph)");
     assert_has(text, "- Width 8192: CUDA is **3.0");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "Medians of `step` of one step.");
     assert_has(text, "read all weights forward, read them backward and write them");
     /* A sample has 200 of the 5000 steps. */
@@ -109,7 +99,7 @@ static void contenders_are_compared_by_the_step(void **state) {
 static void other_seeds_have_no_sections(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "### mnist_train steps=5000, seed=1, f16\n");
     assert_has_not(text, "seed=2");
     free(text);
@@ -119,7 +109,7 @@ static void other_seeds_have_no_sections(void **state) {
 static void accuracies_are_compared_among_equal_weights(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "whose weights are all f16");
     assert_has(text, "within **0.30 points**, at each of the 3 pairs of width and seed");
     assert_has(text, "(most at width 128, seed 2: pytorch-cuda graph 91.20 %, cuda 05_persistent "
@@ -127,7 +117,7 @@ static void accuracies_are_compared_among_equal_weights(void **state) {
     assert_has(text, "pytorch-cuda eager multiplies in that precision and keeps better weights");
     assert_has(text, "Accuracies of 97.00 % to 97.00 % are not held against those above.");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "| cuda 05_persistent | f16     |    1 |     90.20 %, 0 |          – |");
     assert_has(text, "| cuda 05_persistent | f16     |    2 |     91.50 %, 0 |          – |");
     assert_has(text, "| pytorch-cuda eager | f32     |    1 |  97.00 %, 0.25 |          – |");
@@ -141,11 +131,11 @@ static void weights_that_are_not_told_are_not_compared(void **state) {
     (void)state;
     run_record_t run = planted();
     plant_learnt(&run, (learnt_t){"pytorch", "compile", 128, 1, 9e5, 0.2, "1.5", NULL});
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "within **0.30 points**");
     assert_has(text, "pytorch-cuda eager, pytorch-cuda compile multiply");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "| pytorch-cuda compile | not told |");
     free(text);
     run_free(&run);
@@ -154,20 +144,20 @@ static void weights_that_are_not_told_are_not_compared(void **state) {
 static void losses_are_held_against_pytorchs_spread(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "the largest difference from pytorch-cuda graph at the same width and seed is "
                      "**0.001** (cuda 04_streaming, width 128, seed 1) among our contenders");
     assert_has(text, "; PyTorch's modes with other weights differ from it by up to **0.25** "
                      "(pytorch-cuda eager, width 128, seed 1).");
     free(text);
     plant_learnt(&run, (learnt_t){"pytorch", "compile_graph", 128, 1, 9e5, 0.9, "1.7", "f16"});
-    text = printed(training_findings, &run);
+    text = section_text(training_findings, &run);
     assert_has(text, "PyTorch's other modes with f16 weights differ from it by up to");
     assert_has(text, "(pytorch-cuda compile_graph, width 128, seed 1): ours lie inside that "
                      "spread; those with other weights by up to **0.25**");
     free(text);
     plant_learnt(&run, (learnt_t){"cuda", "06_off", 128, 1, 9e5, 0.9, "1.9", NULL});
-    text = printed(training_findings, &run);
+    text = section_text(training_findings, &run);
     assert_has(text, "ours lie **not inside** that spread; ");
     free(text);
     run_free(&run);
@@ -177,7 +167,7 @@ static void repeated_checks_are_counted(void **state) {
     (void)state;
     run_record_t run = planted();
     run.cases[5].after.rel_l2 *= 1 + 1e-15;
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "in 4 of 4 cases of ours and in 3 of 4 of PyTorch's.");
     free(text);
     run_free(&run);
@@ -186,12 +176,12 @@ static void repeated_checks_are_counted(void **state) {
 static void made_up_images_are_named(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "- **Data set:** dataset=mnist.\n");
     free(text);
     free(run.cases[0].results_json);
     run.cases[0].results_json = mem_text("{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
-    text = printed(training_findings, &run);
+    text = section_text(training_findings, &run);
     assert_has(text, "dataset=synthetic, mnist. **The images are made up");
     free(text);
     run_free(&run);
@@ -201,20 +191,20 @@ static void made_up_images_are_named(void **state) {
 static void the_floor_is_told_with_and_without_the_l2(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has_not(text, "3·W"); /* of a run that measured no rate */
     free(text);
     environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4e12);
     environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 10e12);
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
-    text = printed(training_findings, &run);
+    text = section_text(training_findings, &run);
     assert_has(text, "At width 8192 04_streaming takes 300 µs: 3 × 281 MB / 4.00 TB/s = 211 µs "
                      "(70 % reached); if the L2 (50.0 MB) kept as many weights as fit, 3 × (281 MB "
                      "− 50.0 MB) / 4.00 TB/s = 174 µs (58 % reached).");
     assert_has(text, "At width 128 05_persistent takes 7.99 µs: the L2 (50.0 MB) holds all "
                      "weights, and allows 3 × 269 kB / 10.0 TB/s = 80.6 ns (1 % reached).");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "|   8192 | 281 MB |      211 µs |                 174 µs |    300 µs | "
                      "04_streaming  |           70 % |        58 % |");
     free(text);

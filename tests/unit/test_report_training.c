@@ -1,5 +1,6 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
 #include "planted_run.h"
+#include "printed_section.h"
 #include "report_page.h"
 
 #include "ground/fs.h"
@@ -67,30 +68,8 @@ static run_record_t planted(void) {
     return run;
 }
 
-static char *printed(void (*section)(const page_t *, const family_list_t *),
-                     const run_record_t *run) {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    run_record_t shown = *run;
-    shown.folder = (char[]){"/nowhere/planted"};
-    page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
-    family_list_t families = families_of(&shown, "linreg_train");
-    section(&page, &families);
-    family_list_free(&families);
-    fclose(out);
-    return text;
-}
-
-static void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void assert_has_not(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("'%s' is in:\n%s", part, text);
+static char *section_text(families_section_t *section, const run_record_t *run) {
+    return printed_families(section, run, "linreg_train");
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
@@ -104,7 +83,7 @@ static void sizes_are_those_of_the_workload(void **state) {
     assert_int_equal(gpu->n_rows, 2);
     assert_int_equal(gpu->rows[1].size, 5000000);
     family_list_free(&families);
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "  - 1 k points: CUDA is **5.0");
     assert_has(text, "  - 5 M points: CUDA is **5.0");
     assert_has(text, "at 2 of the 2 data-set sizes compared");
@@ -122,7 +101,7 @@ static void another_algorithm_wins_nothing(void **state) {
         assert_string_equal(families.items[1].rows[i].best->spec.variant, "omp");
     }
     family_list_free(&families);
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "**Another algorithm with the same result**");
     assert_has(text, "07_sums (one pass over the points, then all epochs on five sums) takes");
     char *ladder = strstr(text, "**What each rung of the ladder buys**");
@@ -132,7 +111,7 @@ static void another_algorithm_wins_nothing(void **state) {
                        "06_persistent 500 ns, **3.98× (3.96–4.02)** as fast");
     assert_has_not(ladder, "07");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "| 07_sums *(algorithmic)*");
     assert_has(text, " in all |");
     assert_has_not(text, "| 07_sums |"); /* unmarked, as a best would be */
@@ -143,7 +122,7 @@ static void another_algorithm_wins_nothing(void **state) {
 static void the_cpu_is_compared_with_and_named(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "**Against the CPU**, the fastest CUDA case against the fastest in C there: "
                      "CUDA is faster at 1 of the 2 data-set sizes compared, C at 1.");
     assert_has(text, "between 1 k points, where C is faster, and 5 M points, where CUDA is.");
@@ -157,11 +136,11 @@ static void the_cpu_is_compared_with_and_named(void **state) {
 static void fits_are_held_against_the_oracle(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "over the 10 cases that can be held against the float64 oracle");
     assert_has(text, "|w − w64| is at most 1.0e-07 (cuda 06_persistent, 1 k points)");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "| cpu ref (the oracle)");
     assert_has(text, "| 2.500000100 |     1.0e-07 |     1.0e-07 | 1.000000000 |     0.0e+00 |");
     free(text);
@@ -172,20 +151,20 @@ static void fits_are_held_against_the_oracle(void **state) {
 static void floor_is_told_with_its_arithmetic(void **state) {
     (void)state;
     run_record_t run = planted();
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has_not(text, "The floor"); /* of a run that measured no rate */
     free(text);
     environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4e12);
     environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 32e12);
     environment_set_number(&run.environment, "gpu.l2_bytes", 60e6);
-    text = printed(training_findings, &run);
+    text = section_text(training_findings, &run);
     assert_has(text, "At 5 M points: 4000000 training points × 8 B = 32.0 MB; 32.0 MB / 4.00 TB/s");
     assert_has(text, "= 8.00 µs; the L2 (60.0 MB) holds them");
     assert_has(text, "= 1.00 µs. 01_not_fused comes nearest to it from above with 1.99 µs");
     assert_has(text, "; below it, and so without reading all of it again, come 06_persistent");
     free(text);
     environment_set_number(&run.environment, "gpu.l2_bytes", 30e6);
-    text = printed(training_findings, &run);
+    text = section_text(training_findings, &run);
     assert_has_not(text, "holds them");
     free(text);
     run_free(&run);
@@ -220,14 +199,14 @@ static void operations_have_a_table_of_their_own(void **state) {
     case_result_t *graph =
         plant_training(&run, (trained_t){"pytorch", "cuda", "graph", 5000000, 1, 80e3, FIT});
     plant_operation(graph, "fused", 70e3);
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "CUDA 01_not_fused: forward 10.0 µs, loss 20.0 µs, backward 30.0 µs, "
                      "update 40.0 µs, in sum 100 µs; CUDA 02_fused: fused 50.0 µs; "
                      "PyTorch compile: forward 11.0 µs, loss 21.0 µs, backward 31.0 µs, update "
                      "41.0 µs, in sum 104 µs, fused 60.0 µs; PyTorch graph: fused 70.0 µs.");
     assert_has_not(text, "ladder");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "10.0 µs | 20.0 µs |  30.0 µs | 40.0 µs | 100 µs |       – |");
     assert_has(text, "41.0 µs | 104 µs | 60.0 µs |");
     assert_has(text, "|       – |      – | 70.0 µs |");
@@ -241,12 +220,12 @@ static void one_device_alone_is_enough(void **state) {
     run_record_t run = {.name = mem_text("planted")};
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
-    char *text = printed(training_findings, &run);
+    char *text = section_text(training_findings, &run);
     assert_has(text, "**A training on the CPU**");
     assert_has(text, "C is **3.0");
     assert_has_not(text, "GPU");
     free(text);
-    text = printed(training_tables, &run);
+    text = section_text(training_tables, &run);
     assert_has(text, "#### By size, on the CPU");
     assert_has_not(text, "The ladder");
     free(text);

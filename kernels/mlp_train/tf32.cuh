@@ -1,0 +1,46 @@
+// Tensor cores on tf32: D (16, 8) += A (16, 8) B (8, 8). With g = lane / 4 and t = lane % 4 a lane holds (PTX ISA, "Matrix
+// Fragments for mma.m16n8k8")
+//   A  rows g, g + 8 of column t, then of column t + 4
+//   B  rows t, t + 4 of column g
+//   D  row g, columns 2t, 2t + 1; row g + 8
+#pragma once
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error SKIP: needs tensor cores that take tf32 (sm_80)
+#endif
+
+// To the nearest of 10 bits: the tensor cores would cut off what they do not take.
+__device__ __forceinline__ unsigned to_tf32(float value) {
+    unsigned rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+    return rounded;
+}
+
+__device__ __forceinline__ void multiply_add(float *d, const unsigned (&a)[4], const unsigned (&b)[2]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Matrices in shared memory: neighbouring rows are `down` floats apart, neighbouring columns `across`.
+__device__ __forceinline__ void load_a(unsigned (&a)[4], const float *matrix, unsigned down, unsigned across) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        a[k] = to_tf32(matrix[(g + k % 2 * 8) * down + (t + k / 2 * 4) * across]);
+}
+
+__device__ __forceinline__ void load_b(unsigned (&b)[2], const float *matrix, unsigned down, unsigned across) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (unsigned k = 0; k < 2; k++)
+        b[k] = to_tf32(matrix[(t + k * 4) * down + g * across]);
+}
+
+__device__ __forceinline__ void store_d(float *matrix, unsigned down, const float *d) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (unsigned k = 0; k < 2; k++)
+        *(float2 *)(matrix + (g + 8 * k) * down + 2 * t) = make_float2(d[2 * k], d[2 * k + 1]);
+}

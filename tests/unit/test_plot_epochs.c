@@ -1,0 +1,235 @@
+/* Charts of trainings by whole epochs and of their allocators, and what they are read from. */
+#include "epochs.h"
+#include "planted_plot.h"
+
+typedef struct training {
+    const char *engine, *variant, *allocator; /* allocator: NULL for a worker's own */
+    int width;
+    double train_ns;
+    case_status_t status;
+    const char *results; /* JSON, or NULL */
+} training_t;
+
+static case_result_t result_of(const training_t *training) {
+    const bool cuda = strcmp(training->engine, "cuda") == 0;
+    const bool other = training->allocator != NULL && strcmp(training->allocator, "caching") != 0;
+    case_t spec = {.id = mem_format("mlp_train/%s%s/%s/width=%d%s%s", training->engine,
+                                    cuda ? "" : "-cuda", training->variant, training->width,
+                                    other ? "/allocator=" : "", other ? training->allocator : ""),
+                   .workload = mem_text("mlp_train"),
+                   .engine = mem_text(training->engine),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text(training->variant),
+                   .dtype = mem_text("f32")};
+    case_add_param(&spec, "width", &(value_t){.kind = VALUE_INT, .integer = training->width});
+    case_add_param(&spec, "seed", &(value_t){.kind = VALUE_INT, .integer = 1});
+    if (training->allocator != NULL)
+        case_add_technique(&spec, "allocator", training->allocator);
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    result.status = training->status;
+    if (training->train_ns > 0) {
+        add_phase(&result, "train", training->train_ns);
+        add_phase(&result, "total", 1.25 * training->train_ns);
+    }
+    if (training->results != NULL)
+        result.results_json = mem_text(training->results);
+    return result;
+}
+
+static void load_trainings(world_t *world, const training_t *trainings, size_t n) {
+    write_header(world->run, "Some GPU");
+    for (size_t i = 0; i < n; i++) {
+        case_result_t result = result_of(&trainings[i]);
+        append_result(world->run, &result);
+        result_free(&result);
+    }
+    load_run(world);
+}
+
+#define LOAD(world, ...)                                                                           \
+    load_trainings(world, (const training_t[]){__VA_ARGS__},                                       \
+                   sizeof((const training_t[]){__VA_ARGS__}) / sizeof(training_t))
+#define SPLIT(kernels, driver, epoch)                                                              \
+    "{\"split\":{\"kernels_ns\":" #kernels ",\"driver_ns\":" #driver ",\"epoch_ns\":" #epoch "}}"
+#define EPOCHS(first, second)                                                                      \
+    "{\"epochs\":[{\"epoch\":1,\"driver_calls\":" #first                                           \
+    ",\"accuracy\":0.9,\"validation_loss\":0.5},{\"epoch\":2,\"driver_calls\":" #second            \
+    ",\"accuracy\":0.95,\"validation_loss\":0.25}]}"
+
+/* ---- reading ----------------------------------------------------------------------------------*/
+
+static epoch_list_t epochs_in(const char *results, case_status_t status) {
+    case_result_t result =
+        result_of(&(training_t){"cuda", "03_registers", "caching", 784, 1e6, status, results});
+    epoch_list_t epochs = epochs_of(&result);
+    result_free(&result);
+    return epochs;
+}
+
+static void assert_epochs(const char *results, case_status_t status, size_t n, double later) {
+    epoch_list_t epochs = epochs_in(results, status);
+    const double found = later_driver_calls(&epochs);
+    assert_int_equal(epochs.n, n);
+    assert_true(isnan(later) ? isnan(found) : found == later);
+    epoch_list_free(&epochs);
+}
+
+static void epochs_are_read_as_far_as_they_go(void **state) {
+    (void)state;
+    assert_epochs(EPOCHS(7, 0), CASE_OK, 2, 0);
+    assert_epochs(EPOCHS(7, 3), CASE_OK, 2, 3);
+    assert_epochs(EPOCHS(7, null), CASE_OK, 2, NAN); /* not told is not zero */
+    assert_epochs(EPOCHS(7, 0), CASE_WRONG, 0, NAN);
+    assert_epochs("{\"epochs\":[{\"epoch\":1,\"driver_calls\":7}]}", CASE_OK, 1, NAN);
+    assert_epochs("{\"epochs\":[{\"epoch\":2},{\"epoch\":1}]}", CASE_OK, 1, NAN);
+    assert_epochs("{\"epochs\":[{\"epoch\":\"x\"},{\"epoch\":1}]}", CASE_OK, 0, NAN);
+    assert_epochs("{\"epochs\":7}", CASE_OK, 0, NAN);
+    assert_epochs(NULL, CASE_OK, 0, NAN);
+}
+
+static void assert_split(const char *results, bool valid, double gaps_ns) {
+    time_split_t split;
+    case_result_t result =
+        result_of(&(training_t){"cuda", "03_registers", "caching", 784, 1e6, CASE_OK, results});
+    assert_int_equal(time_split_of(&result, &split), valid);
+    assert_true(!valid || split.gaps_ns == gaps_ns);
+    result_free(&result);
+}
+
+static void a_split_must_add_up(void **state) {
+    (void)state;
+    assert_split(SPLIT(70, 20, 100), true, 10);
+    assert_split(SPLIT(80, 20, 100), true, 0);
+    assert_split(SPLIT(90, 20, 100), false, 0);
+    assert_split(SPLIT(0, 0, 0), false, 0);
+    assert_split("{\"split\":{\"kernels_ns\":1,\"epoch_ns\":2}}", false, 0);
+    assert_split("{}", false, 0);
+}
+
+/* ---- charts ------------------------------------------------------------------------------------
+ */
+
+static void an_epoch_has_two_bars_and_its_ratio(void **state) {
+    world_t *world = *state;
+    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, NULL},
+         {"cuda", "03_registers", "malloc", 784, 999e6, CASE_OK, NULL},
+         {"cuda", "04_graph", "caching", 784, 0, CASE_SKIPPED, NULL},
+         {"pytorch", "eager", NULL, 784, 200e6, CASE_OK, NULL},
+         {"pytorch", "graph", NULL, 784, 160e6, CASE_OK, NULL});
+    drawing_t drawing = {0};
+    assert_drawn(chart_epoch(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "0 \"width 784: training\" NaN");
+    assert_has(table, "1 \"width 784: training and validation\" NaN");
+    assert_has(table, "\"40.0 ms, 4.00×\" 3 0\n");
+    assert_has(table, "\"50.0 ms, 4.00×\" 3 0\n");
+    assert_has(table, "\"160 ms\" 12 0\n");
+    assert_lacks(table, "999"); /* another allocator has a chart of its own */
+    assert_true(text_list_has(&drawing.numbers, "logarithmic=0")); /* 5× is no reason for one */
+    assert_true(text_list_has(&drawing.numbers, "in_ms=1"));
+    drawing_free(&drawing);
+}
+
+static void only_far_apart_epochs_need_a_logarithm(void **state) {
+    world_t *world = *state;
+    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, NULL},
+         {"pytorch", "eager", NULL, 784, 4000e6, CASE_OK, NULL});
+    drawing_t drawing = {0};
+    assert_drawn(chart_epoch(world->data, &drawing));
+    assert_true(text_list_has(&drawing.numbers, "logarithmic=1"));
+    drawing_free(&drawing);
+}
+
+static void splits_are_stacked_and_say_how_busy(void **state) {
+    world_t *world = *state;
+    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, SPLIT(36e6, 0, 40e6)},
+         {"cuda", "03_registers", "malloc", 784, 200e6, CASE_OK, SPLIT(40e6, 120e6, 200e6)},
+         {"cuda", "04_graph", "caching", 784, 30e6, CASE_OK, NULL});
+    drawing_t drawing = {0};
+    assert_drawn(chart_allocators(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "0 16 \"CUDA 03_registers\"\n0 210 \"caching\"\n1 16 \"\"\n1 210 \"malloc\"");
+    assert_has(table, "0 0 36 58 0\n0 36 40 60 0\n1 0 40 58 0\n1 40 160 59 0\n1 160 200 60 0\n");
+    assert_has(table, "0 40 \"40.0 ms\"\n1 200 \"200 ms\"\n");
+    assert_has(table, "0 0 90 58 0\n0 90 100 60 0\n1 0 20 58 0\n1 20 80 59 0\n1 80 100 60 0\n");
+    assert_has(table, "\"GPU busy 90 %\"");
+    assert_has(table, "\"GPU busy 20 %\"");
+    assert_lacks(table, "04_graph"); /* it was not watched */
+    assert_true(text_list_has(&drawing.numbers, "logarithmic='0 0'"));
+    drawing_free(&drawing);
+}
+
+static void a_zero_of_driver_calls_has_a_number_and_no_bar(void **state) {
+    world_t *world = *state;
+    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, EPOCHS(9, 0)},
+         {"cuda", "03_registers", "malloc", 784, 200e6, CASE_OK, EPOCHS(4000, 4000)},
+         {"cuda", "02_tiles", "caching", 784, 90e6, CASE_OK, EPOCHS(9, 0)},
+         {"pytorch", "graph", NULL, 784, 160e6, CASE_OK, EPOCHS(14, null)});
+    drawing_t drawing = {0};
+    assert_drawn(chart_driver_calls(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "0 16 \"CUDA 03_registers\"\n0 210 \"caching\"\n0 275 \"epoch 1\"\n"
+                      "1 275 \"epoch 2\"\n");
+    assert_has(table, "row from to style hollow\n0 0 9 61 0\n3 0 4000 61 0\n4 0 4000 62 0\n"
+                      "6 0 14 61 0\n\n\n");
+    assert_has(table, "0 9 \"9\"\n1 0 \"0\"\n3 4000 \"4000\"\n4 4000 \"4000\"\n6 14 \"14\"\n");
+    assert_lacks(table, "02_tiles"); /* of our rungs, the one that was run with several */
+    assert_true(text_list_has(&drawing.numbers, "logarithmic='1'"));
+    drawing_free(&drawing);
+}
+
+static void accuracies_stand_side_by_side(void **state) {
+    world_t *world = *state;
+    LOAD(world,
+         {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK,
+          "{\"loss\":[[0,1],[10,0.5]],\"epochs\":[{\"epoch\":1,\"accuracy\":0.9,"
+          "\"validation_loss\":0.5}]}"},
+         {"pytorch", "graph", NULL, 784, 160e6, CASE_OK,
+          "{\"loss\":[[0,1],[10,0.5]],\"epochs\":[{\"epoch\":1,\"accuracy\":0.9,"
+          "\"validation_loss\":0.5}]}"});
+    drawing_t drawing = {0};
+    assert_drawn(chart_accuracy(world->data, &drawing));
+    const char *table = table_of(&drawing);
+    assert_has(table, "epoch \"CUDA 03_registers\" loss\n0.875 90 0.5\n");
+    assert_has(table, "epoch \"PyTorch graph\" loss\n1.125 90 0.5\n");
+    assert_true(text_list_has(&drawing.numbers, "n_drawn=2"));
+    drawing_free(&drawing);
+}
+
+static void what_was_not_told_is_not_drawn(void **state) {
+    world_t *world = *state;
+    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, "{}"});
+    static const struct {
+        chart_build_t *build;
+        const char *why;
+    } EXPECTED[] = {
+        {chart_accuracy, "no case keeps what it had learnt after each epoch"},
+        {chart_allocators, "no case tells where the time of an epoch goes (split)"},
+        {chart_driver_calls, "no case tells how often it called the driver's allocator"},
+        {chart_blocks, "no case has a time for an allocation and a free"},
+    };
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+        drawing_t drawing = {0};
+        char *why = EXPECTED[i].build(world->data, &drawing);
+        assert_non_null(why);
+        assert_string_equal(why, EXPECTED[i].why);
+        free(why);
+        drawing_free(&drawing);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(epochs_are_read_as_far_as_they_go),
+        cmocka_unit_test(a_split_must_add_up),
+        WITH_FOLDER(an_epoch_has_two_bars_and_its_ratio),
+        WITH_FOLDER(only_far_apart_epochs_need_a_logarithm),
+        WITH_FOLDER(splits_are_stacked_and_say_how_busy),
+        WITH_FOLDER(a_zero_of_driver_calls_has_a_number_and_no_bar),
+        WITH_FOLDER(accuracies_stand_side_by_side),
+        WITH_FOLDER(what_was_not_told_is_not_drawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
