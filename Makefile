@@ -68,7 +68,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 check: ## every test that needs no GPU; installs or names what the tests need
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory layers format-check lint
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh tests
 
 .PHONY: unit
@@ -81,6 +81,33 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-f
 # A single one of them under the sanitizers: make build/asan/tests/test_stats
 $(BUILD)/asan/tests/%: FORCE
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" $@
+
+# ---- fuzzing: tests/fuzz/*.c, a target each, with the inputs that are kept in tests/fuzz/corpus -------
+FUZZ_SHARED := tests/fuzz/fuzz.c
+FUZZ_TARGETS := $(filter-out fuzz replay,$(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c))))
+FUZZ_SECONDS ?= 600
+FUZZ_CC ?= $(firstword $(shell command -v clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14))
+FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+              -fno-sanitize-recover=all -Wno-error
+
+.PHONY: fuzz
+fuzz: ## libFuzzer with ASan and UBSan on every reader, FUZZ_SECONDS=600 each; needs clang
+	$(Q)test -n "$(FUZZ_CC)" || { echo "make fuzz: needs clang: apt-get install clang" >&2; exit 2; }
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(FUZZ_CC) CFLAGS="$(FUZZ_FLAGS)" \
+	  $(FUZZ_TARGETS:%=$(BUILD)/fuzz/fuzz-%)
+	$(Q)tests/tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+$(BUILD)/fuzz-%: tests/fuzz/%.c $(FUZZ_SHARED) $(LIBRARY)
+	$(call say,FUZZ,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -Itests/fuzz -o $@ $< $(FUZZ_SHARED) $(LIBRARY) $(LIBS)
+
+.PHONY: fuzz-replay
+fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/replay-%) ## the kept inputs once, with any compiler
+	$(Q)tests/tools/fuzz_replay.sh $(BUILD) $(FUZZ_TARGETS)
+
+$(BUILD)/replay-%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY)
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY) $(LIBS)
 
 .PHONY: check-gpu
 check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the oracle, on a machine with a GPU
@@ -106,7 +133,7 @@ faults: $(BUILD)/bench ## every fault in every phase on a fake GPU, and 200 kill
 layers: ## includes inside bench/ point downward only
 	$(Q)tests/tools/layers.sh
 
-C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/tools/*.c tests/*.h)
+C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/tools/*.c tests/fuzz/*.[ch] tests/*.h)
 
 .PHONY: format
 format: ## clang-format and ruff, in place

@@ -1,5 +1,7 @@
 #include "ground/error.h"
 
+#include "ground/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +13,7 @@ status_t error_set(error_t *err, status_t status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
+    text_make_plain(err->text);
     err->status = status;
     return status;
 }
@@ -26,6 +29,7 @@ status_t error_within(error_t *err, const char *format, ...) {
     size_t fitting = strnlen(inner, sizeof err->text - 1 - used);
     memcpy(err->text + used, inner, fitting);
     err->text[used + fitting] = '\0';
+    text_make_plain(err->text); /* both may have been cut inside of a character */
     return err->status;
 }
 

@@ -26,7 +26,10 @@ typedef struct error {
 #define ERROR_INIT {STATUS_OK, ""}
 /* clang-format on */
 
-/* Record a failure. If `err` already holds one, it stays (the first error is the cause, later ones
+/* Messages quote files and workers: what is not UTF-8 in them, and control characters other than
+ * line breaks and tabs, become "?".
+ *
+ * Record a failure. If `err` already holds one, it stays (the first error is the cause, later ones
  * are consequences). `err` may be NULL. Returns `status`, so that `return error_set(…)` works. */
 status_t error_set(error_t *err, status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -159,6 +159,33 @@ char *text_utf8(const char *text) {
     return copy;
 }
 
+/* U+0000 to U+001F, U+007F to U+009F. */
+static bool is_control(const unsigned char *at) {
+    return at[0] < 0x20 || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
+}
+
+void text_make_plain(char *text) {
+    unsigned char *at = (unsigned char *)text;
+    while (*at != '\0') {
+        size_t length = utf8_length(at);
+        bool kept = length > 0 && (!is_control(at) || *at == '\n' || *at == '\t');
+        if (!kept)
+            memset(at, '?', length > 0 ? length : 1);
+        at += length > 0 ? length : 1;
+    }
+}
+
+bool text_is_plain(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        size_t length = utf8_length(at);
+        if (length == 0 || is_control(at))
+            return false;
+        at += length;
+    }
+    return true;
+}
+
 bool text_starts(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }

@@ -30,6 +30,12 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
  * or cut somewhere, that is to be written as JSON. The caller frees it. */
 char *text_utf8(const char *text);
 
+/* Replace, in place, bytes that are not UTF-8 and control characters other than line breaks and
+ * tabs by "?": what is quoted from files and workers must not steer the terminal that shows it. */
+void text_make_plain(char *text);
+/* Is it UTF-8 without control characters, line breaks and tabs among them? */
+bool text_is_plain(const char *text);
+
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 /* True for names that are safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no "..".

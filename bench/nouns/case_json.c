@@ -89,6 +89,10 @@ static status_t get_named_values(const json_t *object, const char *where, case_t
     json_t *item;
     json_object_foreach((json_t *)values, name, item) {
         value_t value;
+        if (!text_is_plain(name) ||
+            (json_is_string(item) && !text_is_plain(json_string_value(item))))
+            return error_set(err, STATUS_USAGE,
+                             "\"%s.%.100s\": found control characters, expected none", where, name);
         if (value_from_json(item, &value, err) != STATUS_OK)
             return error_within(err, "\"%s.%s\"", where, name);
         if (technique && value.kind != VALUE_TEXT) {
@@ -104,12 +108,27 @@ static status_t get_named_values(const json_t *object, const char *where, case_t
     return STATUS_OK;
 }
 
+/* Names stand in every list and message: none may steer the terminal that shows it. */
+static status_t check_plain(const json_t *json, error_t *err) {
+    static const char *const NAMES[] = {"id", "workload", "engine", "variant",
+                                        "on", "device",   "dtype"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        const char *text = json_string_value(json_object_get(json, NAMES[i]));
+        if (text != NULL && !text_is_plain(text))
+            return error_set(err, STATUS_USAGE,
+                             "\"%s\": found control characters in \"%.100s\", expected none",
+                             NAMES[i], text);
+    }
+    return STATUS_OK;
+}
+
 status_t case_from_json(const json_t *json, case_t *spec, error_t *err) {
     *spec = (case_t){0};
     static const char *const REQUIRED[] = {"id", "workload", "engine", "variant"};
     for (size_t i = 0; i < sizeof REQUIRED / sizeof *REQUIRED; i++)
         if (!json_is_string(json_object_get(json, REQUIRED[i])))
             return error_set(err, STATUS_USAGE, "\"%s\" is missing or not a string", REQUIRED[i]);
+    TRY(check_plain(json, err));
     /* In a line of cases.jsonl "device" is the device's state, and "on" says where it ran. */
     const char *on = json_string_value(json_object_get(json, "on"));
     if (on == NULL)

@@ -128,8 +128,16 @@ static int64_t get_integer(const json_t *object, const char *key) {
     return isfinite(value) && fabs(value) < 9e18 ? (int64_t)value : 0;
 }
 
+/* Reasons and flags quote what workers print. */
+static char *plain(const char *text) {
+    char *copy = mem_text(text);
+    if (copy != NULL)
+        text_make_plain(copy);
+    return copy;
+}
+
 static char *get_text(const json_t *object, const char *key) {
-    return mem_text(json_string_value(json_object_get(object, key)));
+    return plain(json_string_value(json_object_get(object, key)));
 }
 
 static void get_pair(const json_t *object, const char *key, double values[2]) {
@@ -144,8 +152,11 @@ static void get_texts(const json_t *object, const char *key, text_list_t *list) 
     size_t i;
     json_t *item;
     json_array_foreach(json_object_get(object, key), i, item) {
-        if (json_is_string(item))
-            text_list_add(list, json_string_value(item));
+        if (!json_is_string(item))
+            continue;
+        char *text = plain(json_string_value(item));
+        text_list_add(list, text);
+        free(text);
     }
 }
 
@@ -234,6 +245,9 @@ static status_t get_phases(const json_t *json, const lifted_t *lifted, case_resu
     json_t *item;
     json_object_foreach(json_object_get(json, "phases"), name, item) {
         clock_domain_t clock;
+        if (!text_is_plain(name))
+            return error_set(err, STATUS_USAGE,
+                             "\"phases.%.100s\": found control characters, expected none", name);
         const char *clock_name = json_string_value(json_object_get(item, "clock"));
         if (clock_name == NULL || !clock_domain_parse(clock_name, &clock))
             return error_set(err, STATUS_USAGE,
@@ -268,7 +282,9 @@ static void get_details(const json_t *json, case_result_t *result) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "once_ns"), name, item) {
-        result_add_once(result, name, json_number_value(item));
+        char *shown = plain(name);
+        result_add_once(result, shown, json_number_value(item));
+        free(shown);
     }
     const json_t *r = json_object_get(json, "resources");
     result->resources = (resources_t){

@@ -15,6 +15,7 @@ status_t result_from_json(const json_t *json, case_result_t *result, error_t *er
  * result_text.h. */
 typedef struct lifted {
     const char **arrays, **ends; /* "[" and "]" */
+    bool *taken;                 /* has lifted_array() been asked for it? */
     size_t n;
 } lifted_t;
 
@@ -24,7 +25,7 @@ status_t result_from_lifted_json(const json_t *json, const lifted_t *lifted, cas
                                  error_t *err);
 
 /* The values of a lifted array, which the caller frees; false where it holds anything but plain
- * numbers. */
+ * numbers, or was taken before. */
 bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n);
 
 #endif

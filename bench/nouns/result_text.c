@@ -42,6 +42,9 @@ static const char *plain_number(const char *c, const char *end, double *value) {
 }
 
 bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n) {
+    if (lifted->taken[index])
+        return false;
+    lifted->taken[index] = true;
     const char *c = lifted->arrays[index] + 1, *end = lifted->ends[index];
     size_t commas = 0;
     for (const char *at = c; at < end; at++)
@@ -77,6 +80,18 @@ static const char *value_of_next_key(const char *from, const char *end) {
     return NULL;
 }
 
+/* May a key hide here that value_of_next_key() does not see: spelled with escapes, or with space
+ * behind it? Its value could pass for the number of an array. */
+static bool may_hide_keys(const char *text, size_t length) {
+    if (memmem(text, length, "\\u", 2) != NULL)
+        return true;
+    const char *end = text + length;
+    for (const char *c = text; (c = memchr(c, ':', (size_t)(end - c))) != NULL; c++)
+        if (c > text && strchr(" \t\r\n", c[-1]) != NULL)
+            return true;
+    return false;
+}
+
 /* `line` with each array replaced by its number: so a number that was there before must not be, and
  * such a line is left as it is. */
 static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char *text,
@@ -86,6 +101,8 @@ static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char 
     for (;;) {
         const char *value = value_of_next_key(from, end);
         const char *stop = value != NULL ? value : end;
+        if (may_hide_keys(from, (size_t)(stop - from)))
+            return false;
         memcpy(to, from, (size_t)(stop - from));
         to += stop - from;
         *left = (size_t)(to - text);
@@ -103,6 +120,7 @@ static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char 
         }
         to += sprintf(to, "%zu", lifted->n);
         lifted->arrays[lifted->n] = value;
+        lifted->taken[lifted->n] = false;
         lifted->ends[lifted->n++] = close;
     }
 }
@@ -163,10 +181,19 @@ static status_t from_json_text(const char *text, size_t length, const lifted_t *
     return status;
 }
 
+/* One that nobody asked for stands where no reader looks: what is in it was not read at all. */
+static bool all_taken(const lifted_t *lifted) {
+    for (size_t i = 0; i < lifted->n; i++)
+        if (!lifted->taken[i])
+            return false;
+    return true;
+}
+
 status_t result_from_text(const char *line, size_t length, const text_list_t *phases,
                           case_result_t *result, error_t *err) {
     const char *arrays[MOST_ARRAYS], *ends[MOST_ARRAYS];
-    lifted_t lifted = {.arrays = arrays, .ends = ends};
+    bool taken[MOST_ARRAYS];
+    lifted_t lifted = {.arrays = arrays, .ends = ends, .taken = taken};
     char *some = phases != NULL ? mem_alloc(length + 1) : NULL, *text = mem_alloc(length + 1);
     size_t n_some, left;
     bool dropped = phases != NULL && drop_phases(line, length, phases, some, &n_some);
@@ -174,6 +201,10 @@ status_t result_from_text(const char *line, size_t length, const text_list_t *ph
     error_t ignored = ERROR_INIT;
     if (lift_arrays(dropped ? some : line, dropped ? n_some : length, &lifted, text, &left))
         status = from_json_text(text, left, &lifted, result, &ignored);
+    if (status == STATUS_OK && !all_taken(&lifted)) {
+        result_free(result);
+        status = STATUS_FAILED;
+    }
     free(text);
     free(some);
     /* Rare, or an error: the parser reads it all, so that a message's column is the line's. */

@@ -38,6 +38,8 @@ void contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->result.status = status;
     free(c->result.reason);
     c->result.reason = mem_text(reason);
+    if (reason != NULL)
+        text_make_plain(c->result.reason);
 }
 
 /* Ask about this case; NULL when it failed, and then the contender is not live any more. Where the
@@ -69,14 +71,22 @@ static void read_once(case_result_t *result, const json_t *once) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)once, name, value) {
-        result_add_once(result, name, json_number_value(value));
+        if (text_is_name(name))
+            result_add_once(result, name, json_number_value(value));
     }
 }
 
+/* A name that is none is not a phase: it would stand in every table and chart. */
 static void read_phases(contender_t *c, const json_t *phases) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)phases, name, value) {
+        if (!text_is_name(name)) {
+            char *reason = mem_format("the worker names a phase \"%.100s\"", name);
+            contender_drop(c, CASE_FAILED, reason);
+            free(reason);
+            return;
+        }
         clock_domain_t clock = CLOCK_HOST;
         if (json_is_string(value))
             clock_domain_parse(json_string_value(value), &clock);

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far beyond what any table here has; it keeps the search for names that stand twice instant. */
+enum { COLUMNS_LIMIT = 1000 };
+
 /* Where the reader is. `line` is the line that `at` is on; a quoted field may span several. */
 typedef struct reader {
     const char *name;
@@ -111,6 +114,9 @@ static bool parse_decimal(const char *text, double *value) {
 
 static status_t take_header(const reader_t *reader, size_t line, text_list_t *fields,
                             csv_table_t *table, error_t *err) {
+    if (fields->n > COLUMNS_LIMIT)
+        return error_set(err, STATUS_USAGE, "%s: line %zu: found %zu columns, expected at most %d",
+                         reader->name, line, fields->n, COLUMNS_LIMIT);
     for (size_t i = 0; i < fields->n; i++) {
         if (*fields->items[i] == '\0')
             return error_set(err, STATUS_USAGE, "%s: line %zu: column %zu has no name",

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOURNAL "cases.jsonl"
@@ -215,6 +216,27 @@ status_t run_load(const char *folder, run_record_t *run, error_t *err) {
     return run_load_phases(folder, NULL, run, err);
 }
 
+/* Would run_load() keep this last line? What it drops must not become a whole line. */
+static bool is_result(const char *line, size_t length) {
+    case_result_t result;
+    error_t ignored = ERROR_INIT;
+    if (result_from_text(line, length, NULL, &result, &ignored) != STATUS_OK)
+        return false;
+    result_free(&result);
+    return true;
+}
+
+/* A gzipped file by a plain one's name can be read, but not mended, nor appended to. */
+static status_t refuse_gzip(const char *path, size_t size, error_t *err) {
+    struct stat info;
+    if (stat(path, &info) == 0 && (size_t)info.st_size == size)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_USAGE,
+        "%s: found a gzipped file, expected plain lines to append to: rename it to " JOURNAL_GZIP,
+        path);
+}
+
 /* What a killed run left half-written must not become the start of the next line. A last line that
  * only lacks its newline is whole and gets it. */
 static status_t mend_last_line(const char *path, error_t *err) {
@@ -224,18 +246,17 @@ static status_t mend_last_line(const char *path, error_t *err) {
     size_t start = size;
     while (start > 0 && data[start - 1] != '\n')
         start--;
-    status_t status = STATUS_OK;
-    if (start < size) {
-        json_t *json = json_loadb(data + start, size - start, 0, NULL);
-        FILE *file = json != NULL ? fopen(path, "ab") : NULL;
-        bool mended = json != NULL ? file != NULL && fputc('\n', file) != EOF
-                                   : truncate(path, (off_t)start) == 0;
+    status_t status = refuse_gzip(path, size, err);
+    if (status == STATUS_OK && start < size) {
+        bool whole = is_result(data + start, size - start);
+        FILE *file = whole ? fopen(path, "ab") : NULL;
+        bool mended =
+            whole ? file != NULL && fputc('\n', file) != EOF : truncate(path, (off_t)start) == 0;
         if (file != NULL && fclose(file) != 0)
             mended = false;
         if (!mended)
             status = error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
                                strerror(errno));
-        json_decref(json);
     }
     free(data);
     return status;

@@ -137,12 +137,22 @@ static bool is_integer(const json_t *json) {
     return json_is_integer(json);
 }
 
+/* What lists and charts show of a run. */
+static char *shown_text(const json_t *json) {
+    char *text = mem_text(json_string_value(json));
+    if (text != NULL)
+        text_make_plain(text);
+    return text;
+}
+
 static status_t read_argv(const json_t *list, run_record_t *run, error_t *err) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_string(item))
             return error_set(err, STATUS_USAGE, "argv[%zu]: expected text", i);
-        text_list_add(&run->argv, json_string_value(item));
+        char *text = shown_text(item);
+        text_list_add(&run->argv, text);
+        free(text);
     }
     return STATUS_OK;
 }
@@ -152,12 +162,12 @@ static status_t read_sweeps(const json_t *list, run_record_t *run, error_t *err)
     run->sweeps = mem_zeroed(n + 1, sizeof *run->sweeps);
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(list, i);
-        const char *path = json_string_value(json_object_get(item, "path"));
+        const json_t *path = json_object_get(item, "path");
         const char *text = json_string_value(json_object_get(item, "text"));
-        if (path == NULL || text == NULL)
+        if (!json_is_string(path) || text == NULL)
             return error_set(err, STATUS_USAGE,
                              "sweeps[%zu]: expected an object with the texts 'path' and 'text'", i);
-        run->sweeps[run->n_sweeps++] = (sweep_text_t){mem_text(path), mem_text(text)};
+        run->sweeps[run->n_sweeps++] = (sweep_text_t){shown_text(path), mem_text(text)};
     }
     return STATUS_OK;
 }
@@ -174,8 +184,8 @@ static status_t read_fields(const json_t *json, run_record_t *run, error_t *err)
     TRY(expect(json, "argv", is_array, "a list", false, &argv, err));
     TRY(expect(json, "sweeps", is_array, "a list", false, &sweeps, err));
     TRY(expect(json, "environment", is_object, "an object", true, &environment, err));
-    run->started = mem_text(json_string_value(started));
-    run->finished = mem_text(json_string_value(finished));
+    run->started = shown_text(started);
+    run->finished = shown_text(finished);
     run->seed = (uint64_t)json_integer_value(seed);
     TRY(read_argv(argv, run, err));
     TRY(read_sweeps(sweeps, run, err));

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_COLUMNS = 7 };
+/* A chart has room for some dozens of batches, and the rows are searched once for each. */
+enum { MAX_COLUMNS = 7, BATCHES_LIMIT = 1000 };
 
 static const double NS_PER_MS = 1e6;
 
@@ -150,7 +151,11 @@ status_t study_csv_load(const char *path, study_log_t *log, error_t *err) {
     if (status == STATUS_OK) {
         size_t n;
         double *batches = batches_of(&table, &n);
-        for (size_t i = 0; i < n; i++)
+        if (n > BATCHES_LIMIT)
+            status =
+                error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
+                          path, n, BATCHES_LIMIT);
+        for (size_t i = 0; i < n && status == STATUS_OK; i++)
             add_case(&table, &LAYOUTS[log->kind], batches[i], log);
         free(batches);
     }

@@ -13,6 +13,7 @@ sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, 
                                     variant_path, own_engine_variant_path, key_escaped, syntax_*;
                                     test_plot.py: test_*_names_stay_text, test_names_from_results_*
   each as the program answers it    test_refused_sweep_costs_nothing
+  made to do harm, results too      test_hostile.py; any bytes at all: tests/fuzz
 batch that does not fit
   host's memory                     test_batch_that_does_not_fit_is_skipped_with_both_numbers
   device's memory                   test_driver.py: test_batch_that_does_not_fit_the_device_*,

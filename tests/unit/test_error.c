@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include "ground/error.h"
+#include "ground/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void first_message_wins(void **state) {
@@ -48,6 +50,29 @@ static void long_messages_are_cut(void **state) {
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
+/* A message that is cut inside of a character could not be written as JSON. */
+static void messages_are_plain_text(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    error_set(&err, STATUS_USAGE, "%s",
+              "a\x1b[2J\x07"
+              "b\xff\xc3\xa9\xc2\x9b"
+              "31m\r\n\tc\x7f");
+    assert_string_equal(err.text, "a?[2J?b?\xc3\xa9??31m?\n\tc?");
+    char longer[2 * sizeof err.text];
+    for (size_t shift = 0; shift < 2; shift++) {
+        for (size_t i = 0; i + 1 < sizeof longer; i++)
+            longer[i] = (i + shift) % 2 == 0 ? '\xc3' : '\xa9';
+        longer[sizeof longer - 1] = '\0';
+        error_clear(&err);
+        error_set(&err, STATUS_USAGE, "%s", longer + shift);
+        error_within(&err, "x");
+        char *valid = text_utf8(err.text);
+        assert_string_equal(err.text, valid);
+        free(valid);
+    }
+}
+
 static void cleared_errors_can_be_set_again(void **state) {
     (void)state;
     error_t err = ERROR_INIT;
@@ -85,6 +110,7 @@ int main(void) {
         cmocka_unit_test(null_error_is_fine),
         cmocka_unit_test(context_goes_in_front),
         cmocka_unit_test(long_messages_are_cut),
+        cmocka_unit_test(messages_are_plain_text),
         cmocka_unit_test(cleared_errors_can_be_set_again),
         cmocka_unit_test(try_leaves_with_the_status),
     };

@@ -1,0 +1,344 @@
+"""Sweeps and results made to do harm: they are refused, or what they say stays text.
+
+Nothing is written outside of the folder that was asked for, no command is run, no terminal is
+steered. Readers on their own: tests/fuzz.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import FIXTURES, ROOT, bench, make_root, read_cases, write_sweep
+
+sys.path.insert(0, str(FIXTURES))
+
+from make_pair import Run
+
+needs_gnuplot = pytest.mark.skipif(
+    shutil.which("gnuplot") is None, reason="gnuplot is not installed"
+)
+
+CASE = "mlp_infer/cuda/03_vectorized/batch=4"
+SHELL = """$(touch PWNED)`touch PWNED`;touch PWNED|touch PWNED&'"\\"""
+ESCAPES = "\x1b[2J\x1b]0;PWNED\x07\x9b31m\r\x7f"
+MARKDOWN = "<script>x</script> | [a](javascript:x) ![b](http://x/) `c` **d** # e"
+PATHS = ["../../escaped", "/tmp/escaped", "..", ".", "", "a/b", "a\\b", "-rf", "~", "con\x00"]
+DEEP = 100_000
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def tree(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def sweep_text(**keys: Any) -> str:
+    sweep = {
+        "schema": 1,
+        "name": "s",
+        "workload": "mlp_infer",
+        "axes": {"batch": [1]},
+        "contenders": [{"engine": "cpu", "variants": ["ref"]}],
+    }
+    return json.dumps({**sweep, **keys})
+
+
+def contender(**keys: Any) -> dict[str, Any]:
+    return {"contenders": [{"engine": "cpu", "variants": ["ref"], **keys}]}
+
+
+# ---- sweeps --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [*PATHS, SHELL, ESCAPES, MARKDOWN])
+@pytest.mark.parametrize("place", ["name", "variant", "engine", "chart", "arch", "dtype", "device"])
+def test_a_sweep_with_such_a_name_is_refused(place: str, bad: str, tmp_path: Path) -> None:
+    keys: dict[str, Any] = {
+        "name": {"name": bad},
+        "variant": contender(variants=[bad]),
+        "engine": contender(engine=bad),
+        "chart": {"charts": [bad]},
+        "arch": {"arch": [bad]},
+        "dtype": {"axes": {"batch": [1], "dtype": [bad]}},
+        "device": contender(engine="pytorch", variants=["eager"], device=[bad]),
+    }[place]
+    sweep = tmp_path / "s.json"
+    sweep.write_text(sweep_text(**keys), encoding="utf-8")
+    for command in (["plan", sweep], ["run", sweep, "--out", tmp_path / "run"], ["compile", sweep]):
+        done = bench(*command, cwd=tmp_path, expect=2)
+        assert "s.json:" in done.stderr
+        assert not CONTROL.search(done.stderr)
+    assert tree(tmp_path) == {"s.json"}
+
+
+NUMBERS = ["1e400", "-1e400", "9" * 400, "9223372036854775808", "1e18", "9007199254740993"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("place", ["schema", "batch", "layers", "time_limit_s", "min_samples"])
+def test_a_sweep_with_a_huge_number_is_refused(place: str, number: str, tmp_path: Path) -> None:
+    keys: dict[str, Any] = {
+        "schema": {"schema": "HUGE"},
+        "batch": {"axes": {"batch": ["HUGE"]}},
+        "layers": {"axes": {"batch": [1], "layers": [[4, "HUGE", 1]]}},
+        "time_limit_s": {"measure": {"time_limit_s": "HUGE"}},
+        "min_samples": {"measure": {"min_samples": "HUGE"}},
+    }[place]
+    sweep = tmp_path / "s.json"
+    sweep.write_text(sweep_text(**keys).replace('"HUGE"', number), encoding="utf-8")
+    assert "s.json:" in bench("plan", sweep, expect=2).stderr
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '{"axes":{"batch":[', '[{"contenders":'])
+def test_a_deep_sweep_is_refused(opening: str, tmp_path: Path) -> None:
+    sweep = tmp_path / "s.json"
+    sweep.write_text(opening * DEEP, encoding="utf-8")
+    assert "s.json:1:" in bench("plan", sweep, expect=2).stderr
+
+
+def test_a_sweep_of_too_many_cases_is_refused(tmp_path: Path) -> None:
+    axes = {"batch": list(range(1, 4001)), "layers": [[i, 1] for i in range(1, 4001)]}
+    sweep = tmp_path / "s.json"
+    sweep.write_text(sweep_text(axes=axes), encoding="utf-8")
+    assert "16000000 points" in bench("plan", sweep, expect=2).stderr
+
+
+def test_a_rung_with_a_shell_in_its_name_is_never_run(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project", copy="kernels")
+    ladder = root / "kernels" / "mlp_infer"
+    rung = next(ladder.glob("01_*.cu"))
+    shutil.copy(rung, ladder / "99_$(touch PWNED);`touch PWNED`.cu")
+    shutil.copy(rung, ladder / "98_-o PWNED.cu")
+    sweep = tmp_path / "s.json"
+    sweep.write_text(
+        sweep_text(contenders=[{"engine": "cuda", "variants": ["*"]}]), encoding="utf-8"
+    )
+    bench("plan", sweep, root=root, cwd=tmp_path, expect=None)
+    bench("compile", sweep, "--arch", "sm_90", root=root, cwd=tmp_path, expect=None)
+    assert not [path for path in tmp_path.rglob("PWNED*")]
+
+
+# ---- workers -------------------------------------------------------------------------------------
+
+STEERING = """
+import json, sys
+for line in sys.stdin:
+    print("\\x1b[2J\\x1b]0;PWNED\\x07", file=sys.stderr, flush=True)
+    request = json.loads(line)
+    if request["op"] == "open" and request["case"]["variant"] == "rubbish":
+        print("\\x1b[2J\\x9b31m", flush=True)
+    elif request["op"] == "open":
+        print(json.dumps({"status": "failed", "reason": "\\x1b[2J\\x07"}), flush=True)
+    else:
+        print(json.dumps({"status": "ok"}), flush=True)
+"""
+
+
+def test_a_worker_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project")
+    (root / "reference_odd").mkdir()
+    (root / "reference_odd" / "worker.py").write_text(STEERING, encoding="utf-8")
+    odd = {"engine": "odd", "device": ["cpu"], "variants": ["rubbish", "reason"]}
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [odd], axes={"batch": [1]})
+    run = tmp_path / "run"
+    done = bench("run", sweep, "--out", run, root=root, expect=1, BENCH_PYTHON=sys.executable)
+    assert not CONTROL.search(done.stdout + done.stderr)
+    for case in read_cases(run).values():
+        assert case["status"] == "failed"
+        assert not CONTROL.search(case["reason"])
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run(tmp_path_factory.mktemp("hostile") / "base")
+    run.write()
+    return run
+
+
+def odd_run(base: Run, folder: Path, text: str) -> Path:
+    """Write a run in which every text that is free to choose is `text`."""
+    run = base.copy_to(folder)
+    run.header["argv"] = ["bench", text]
+    run.header["started"] = f"2026-01-01T00:00:00Z{text}"
+    run.header["sweeps"] = [{"path": text, "text": json.dumps({"name": text, "charts": [text]})}]
+    for part in run.environment.values():
+        if isinstance(part, dict):
+            part.update({key: text for key, value in part.items() if isinstance(value, str)})
+    for case in run.cases.values():
+        case["flags"] = [text]
+        case["device"]["name"] = text
+        case["device"]["throttle"] = [text]
+        case["resources"]["arch"] = text
+        if case["status"] != "ok":
+            case["reason"] = text
+    run.cases[CASE].update(status="failed", reason=text, phases={})
+    return run.write()
+
+
+READERS = [
+    ["compare", "RUN", "RUN"],
+    ["compare", "BASE", "RUN"],
+    ["compare", "BASE", "RUN", "--allow", "gpu,cpu,software,build", "--all"],
+    ["history", "RUN", "RUN", "--all"],
+    ["report", "RUN", "--out", "OUT/REPORT.md"],
+    ["merge", "OUT/merged", "RUN"],
+    ["plot", "RUN", "--out", "OUT/charts"],
+]
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=lambda words: "_".join(words[:1]))
+@pytest.mark.parametrize("text", [SHELL, ESCAPES, MARKDOWN, "../../escaped"])
+def test_texts_of_a_run_stay_text(
+    base: Run, arguments: list[str], text: str, tmp_path: Path
+) -> None:
+    run = odd_run(base, tmp_path / "run", text)
+    (tmp_path / "OUT").mkdir()
+    places = {"RUN": run, "BASE": base.folder}
+    done = bench(*[places.get(word, word) for word in arguments], cwd=tmp_path, expect=None)
+    assert done.returncode in range(5), done.stderr  # no signal
+    assert not CONTROL.search(done.stdout + done.stderr)
+    assert {path.split("/")[0] for path in tree(tmp_path)} == {"run", "OUT"}
+    assert not [path for path in tmp_path.rglob("PWNED*")]
+
+
+@pytest.mark.parametrize("key", ["id", "variant", "engine", "workload"])
+def test_a_case_whose_names_steer_a_terminal_is_refused(
+    base: Run, key: str, tmp_path: Path
+) -> None:
+    run = base.copy_to(tmp_path / "run")
+    run.cases[CASE][key] = f"mlp_infer/{ESCAPES}"
+    run.write()
+    done = bench("report", run.folder, "--out", tmp_path / "REPORT.md", expect=2)
+    assert f'cases.jsonl:{list(run.cases).index(CASE) + 1}: "{key}"' in done.stderr
+    assert not CONTROL.search(done.stderr)
+
+
+@pytest.mark.parametrize("name", ["../../escaped", SHELL, "/tmp/escaped"])
+@needs_gnuplot
+def test_names_of_phases_and_runs_do_not_leave_the_folder(
+    base: Run, name: str, tmp_path: Path
+) -> None:
+    runs = []
+    for i in range(2):
+        run = base.copy_to(tmp_path / "runs" / f"{i}; touch PWNED #`x` <|")
+        case = run.cases[CASE]
+        case["phases"] = {name: case["phases"]["host_to_host"], "total": case["phases"]["total"]}
+        runs.append(run.write())
+    out = tmp_path / "deep" / "out"
+    for command in (
+        ["history", *runs, "--case", CASE, "--out", out],
+        ["plot", runs[0], "--case", CASE, "--phase", name, "--out", out],
+        ["plot", runs[0], "--out", out],
+    ):
+        done = bench(*command, cwd=tmp_path, expect=None)
+        assert done.returncode in (0, 2), done.stderr
+    assert {path.split("/")[0] for path in tree(tmp_path)} == {"runs", "deep"}
+    assert [path for path in (tmp_path / "deep").iterdir()] == [out]
+    assert not [path for path in tmp_path.rglob("PWNED*")]
+    assert not [path for path in tmp_path.rglob("escaped*")]
+
+
+def test_markup_of_a_run_is_not_the_reports(base: Run, tmp_path: Path) -> None:
+    run = odd_run(base, tmp_path / "run", MARKDOWN)
+    bench("report", run, "--out", tmp_path / "REPORT.md")
+    bench("compare", base.folder, run, "--markdown", tmp_path / "compare.md", expect=None)
+    for file in tmp_path.glob("*.md"):
+        text = re.sub(r"(?m)^    .*$", "", file.read_text(encoding="utf-8"))  # indented code
+        text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+        assert "<script>" not in text, file
+        assert not re.search(r"(?<!\\)\]\(javascript", text), file
+
+
+@pytest.mark.parametrize("file", ["run.json", "cases.jsonl"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * DEEP,
+        '{"a":' * DEEP,
+        '{"schema":1,"seed":1,"environment":' + '{"a":' * DEEP,
+        '{"schema":1,"id":"x","params":{"a":' + "[" * DEEP,
+        '{"schema":1e400}',
+        '{"schema":' + "9" * 400 + "}",
+        '{"schema":"1"}',
+    ],
+    ids=["arrays", "objects", "environment", "params", "real", "integer", "text"],
+)
+def test_deep_and_huge_results_are_refused(base: Run, file: str, text: str, tmp_path: Path) -> None:
+    run = base.copy_to(tmp_path / "run")
+    run.write()
+    (run.folder / file).write_text(text + "\n", encoding="utf-8")
+    for command in (
+        ["report", run.folder, "--out", tmp_path / "R.md"],
+        ["history", base.folder, run.folder],
+        ["compare", base.folder, run.folder],
+    ):
+        assert file in bench(*command, expect=2).stderr
+    assert not (tmp_path / "R.md").exists()
+
+
+@pytest.mark.parametrize("number", ["1e308", "-1e308", "9223372036854775807", "-1", "0"])
+def test_odd_times_do_no_harm(base: Run, number: str, tmp_path: Path) -> None:
+    run = base.copy_to(tmp_path / "run")
+    for case in run.cases.values():
+        for phase in case["phases"].values():
+            phase["samples"] = ["N"] * len(phase["samples"])
+            phase.update({key: "N" for key in ("median", "min", "max", "q25", "q75", "p95")})
+    run.write()
+    journal = run.folder / "cases.jsonl"
+    journal.write_text(journal.read_text(encoding="utf-8").replace('"N"', number))
+    for command in (
+        ["report", run.folder, "--out", tmp_path / "R.md"],
+        ["compare", base.folder, run.folder],
+        ["history", base.folder, run.folder, "--out", tmp_path / "history"],
+        ["plot", run.folder, "--out", tmp_path / "charts"],
+    ):
+        done = bench(*command, expect=None)
+        assert done.returncode in range(5), (command[0], done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (",".join(f"c{i}" for i in range(100_000)), "line 1: found 100000 columns"),
+        (
+            "Batch,Init,H2D,Forward,D2H,Total\n"
+            + "".join(f"{i},1,1,1,1,4\n" for i in range(1, 40_001)),
+            "found 40000 different batches",
+        ),
+    ],
+    ids=["columns", "batches"],
+)
+@needs_gnuplot
+def test_a_csv_out_of_all_proportion_is_refused(text: str, found: str, tmp_path: Path) -> None:
+    csv = tmp_path / "x.csv"
+    csv.write_text(text + "\n", encoding="utf-8")
+    done = bench("plot", csv, "--out", tmp_path / "charts", expect=2)
+    assert f"{csv}: {found}" in done.stderr
+    assert not (tmp_path / "charts").exists()
+
+
+# ---- no shell, anywhere --------------------------------------------------------------------------
+
+
+def test_no_shell_is_ever_asked() -> None:
+    asks = re.compile(r'\b(system|popen|wordexp|execl|execlp|execvp|execvpe)\s*\(|"/bin/(ba)?sh"')
+    for path in [*ROOT.glob("bench/**/*.[ch]"), *ROOT.glob("reference_pytorch/*.py")]:
+        found = asks.search(re.sub(r"(?m)^\s*(/?\*|//|#).*$", "", path.read_text(encoding="utf-8")))
+        assert not found, path
+        assert "shell=True" not in path.read_text(encoding="utf-8"), path
+
+
+def test_no_chart_asks_a_shell_or_evaluates_its_data() -> None:
+    for path in ROOT.glob("plots/*.gp"):
+        text = re.sub(r"(?m)^\s*#.*$", "", path.read_text(encoding="utf-8"))
+        assert not re.search(r"`|\bsystem\b|\beval(uate)?\b|\bshell\b|'<|\"<", text), path
+        macros = re.findall(r"@(\w+)", text)  # only those that the script itself sets
+        assert all(re.search(rf"(?m)^{name} = [^$]*'$", text) for name in macros), path
