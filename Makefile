@@ -125,6 +125,14 @@ $(BUILD)/gate_truth: tests/tools/gate_truth.c $(LIBRARY)
 gate-truth: $(BUILD)/gate_truth ## the gate's false alarms and finds, on made-up sweeps whose truth is known
 	$(Q)$(BUILD)/gate_truth
 
+.PHONY: perf-check
+perf-check: $(BUILD)/bench ## is this tree slower than the revision before it? BASE=REV chooses another (docs/ci.md)
+	$(Q)tests/tools/perf_check.sh
+
+.PHONY: gate-real
+gate-real: $(BUILD)/bench ## the gate's false alarms and finds on this machine, with a slowdown that is compiled in
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/gate_real.py
+
 .PHONY: faults
 faults: $(BUILD)/bench ## every fault in every phase on a fake GPU, and 200 kills of each kind of process
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/faults.py

@@ -29,6 +29,13 @@ enum { USUAL_TIMEOUT_S = 300, USUAL_SEED = 42 };
 static const cli_option_t RUN_OPTIONS[] = {
     CASE_OPTIONS,
     {"out", "DIR", "the run's folder (results/NAME-TIME)"},
+    {"against", "BUILD", "measure this build and another in turns: its folder or its bench; self"},
+    {"processes", "N", "with --against: fresh processes of each build for each case (8)"},
+    {"recheck-limit", "TIME",
+     "with --against: longest time for what is undecided (5min); 0s: none"},
+    {"threshold", "PERCENT", "with --against: changes up to this are no regression (5%)"},
+    {"floor", "RUN", "with --against: noise floors from this run, made with --against self"},
+    {"strict", NULL, "with --against: exit with 4 where a case is undecided or missing"},
     {"resume", NULL, "go on with the run in --out: finished cases are kept"},
     {"arch", "LIST", "native, or sm_90,… (what the sweep says)"},
     {"compiler", "C", "nvrtc (default) or nvcc"},
@@ -39,6 +46,7 @@ static const cli_option_t RUN_OPTIONS[] = {
     {"seed", "N", "of data and of the order of rounds (42)"},
     {"profile", NULL, "run each case once, with nothing in a profiler's way"},
     {"trace", NULL, "run each case once under a tracer: OUT/trace.json, for Perfetto"},
+    {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer"},
     {"cold", NULL, "time whole processes: a new worker for every sample, from start to exit"},
     {"json", NULL, "print results as JSON"},
     {"quiet", NULL, "no progress on stderr"},
@@ -110,6 +118,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
         .cold = cli_has(args, "cold"),
         .profile = cli_has(args, "profile"),
         .trace = cli_has(args, "trace"),
+        .sanitize = cli_has(args, "sanitize"),
         .quiet = cli_has(args, "quiet"),
         .json = cli_has(args, "json"),
         .argv = args->argv,
@@ -121,7 +130,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
         return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
     if (options->cold && options->profile)
         return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
-    static const char *const NOT_WITH_TRACE[] = {"cold", "profile", "resume", "json"};
+    static const char *const NOT_WITH_TRACE[] = {"cold", "profile", "resume", "sanitize", "json"};
     for (size_t i = 0; options->trace && i < sizeof NOT_WITH_TRACE / sizeof *NOT_WITH_TRACE; i++)
         if (cli_has(args, NOT_WITH_TRACE[i]))
             return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out",
@@ -130,6 +139,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
     TRY(cli_integer(args, "seed", 0, INT64_MAX, USUAL_SEED, &seed, err));
     TRY(read_seconds(args, "timeout", &options->timeout_s, err));
     TRY(read_seconds(args, "time-limit", &options->time_limit_s, err));
+    TRY(read_against_options(args, options, err));
     TRY(read_shard(cli_get(args, "shard"), options, err));
     TRY(read_compiler(args, &options->compiler, err));
     options->device = (int)device;

@@ -3,7 +3,40 @@
 #include "compare.h"
 #include "ground/units.h"
 #include "history.h"
+#include "recheck.h"
+#include "run.h"
 #include "steps/gate.h"
+
+enum { RECHECK_LIMIT_S = 300, USUAL_PROCESSES = 8 };
+
+status_t read_against_options(const cli_args_t *args, run_options_t *options, error_t *err) {
+    static const char *const ONLY_WITH[] = {"processes", "recheck-limit", "threshold", "floor",
+                                            "strict"};
+    static const char *const NEVER_WITH[] = {"cold", "profile", "trace"};
+    const char *limit = cli_get(args, "recheck-limit"), *threshold = cli_get(args, "threshold");
+    options->against = cli_get(args, "against");
+    options->floor = cli_get(args, "floor");
+    options->strict = cli_has(args, "strict");
+    options->threshold_frac = GATE_THRESHOLD;
+    options->recheck_limit_s = RECHECK_LIMIT_S;
+    for (size_t i = 0; i < sizeof ONLY_WITH / sizeof *ONLY_WITH; i++)
+        if (options->against == NULL && cli_has(args, ONLY_WITH[i]))
+            return error_set(err, STATUS_USAGE, "--%s needs --against: what to compare with",
+                             ONLY_WITH[i]);
+    for (size_t i = 0; i < sizeof NEVER_WITH / sizeof *NEVER_WITH; i++)
+        if (options->against != NULL && cli_has(args, NEVER_WITH[i]))
+            return error_set(err, STATUS_USAGE, "--against and --%s exclude each other",
+                             NEVER_WITH[i]);
+    long long n_processes;
+    TRY(cli_integer(args, "processes", 2, RECHECK_MOST_ROUNDS, USUAL_PROCESSES, &n_processes, err));
+    options->n_processes = (unsigned)n_processes;
+    if (limit != NULL && units_parse_duration(limit, &options->recheck_limit_s, err) != STATUS_OK)
+        return error_within(err, "--recheck-limit");
+    if (threshold != NULL &&
+        units_parse_percent(threshold, &options->threshold_frac, err) != STATUS_OK)
+        return error_within(err, "--threshold");
+    return STATUS_OK;
+}
 
 const cli_option_t COMPARE_OPTIONS[] = {
     {"threshold", "PERCENT", "changes up to this are no regression (5%)"},
@@ -11,7 +44,7 @@ const cli_option_t COMPARE_OPTIONS[] = {
     {"save-floor", NULL, "keep what --floor teaches in BASE/floor.json, which is read ever after"},
     {"phase", "P", "compare this phase instead of the usual two (repeatable); all"},
     {"allow", "FIELD", "let it differ: gpu, driver, mig, ecc, cpu, mode, dtype, … (repeatable)"},
-    {"strict", NULL, "exit with 4 where a case is undecided or missing"},
+    {"strict", NULL, "exit with 4 where a case of BASE is undecided, missing or not comparable"},
     {"all", NULL, "show unchanged cases too"},
     {"json", NULL, "print JSON"},
     {"markdown", "FILE", "write a table for a pull request"},

@@ -5,6 +5,7 @@
 #include "ground/memory.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static text_list_t list_of(const char *const *items, size_t n) {
     text_list_t list = {0};
@@ -47,15 +48,49 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
     return status;
 }
 
+static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
+                            error_t *err) {
+    floors_t *floors = floors_of_twins(comparison);
+    if (!options->json)
+        compare_print_floors(comparison, floors, options->print);
+    status_t status = floors_save(floors, options->candidate, err);
+    floors_free(floors);
+    return status;
+}
+
 static status_t tell(const compare_options_t *options, const comparison_t *comparison,
                      error_t *err) {
     if (options->json)
         compare_print_json(comparison, options->print);
     else
         compare_print_table(comparison, options->all, options->print);
+    if (options->learn_floor)
+        TRY(learn_floor(options, comparison, err));
     TRY(write_file(options->markdown, print_markdown, comparison, err));
     TRY(write_file(options->junit, compare_print_junit, comparison, err));
     return comparison_status(comparison, options->strict);
+}
+
+static const char *folder_of(const compare_options_t *options, size_t i) {
+    return i == 0 ? options->base : i == 1 ? options->candidate : options->floors[i - 2];
+}
+
+static bool is_same_folder(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* CANDIDATE among those that teach the floors would excuse itself, whatever it is. */
+static status_t check_floors(const compare_options_t *options, error_t *err) {
+    for (size_t i = 0; i < options->n_floors; i++)
+        for (size_t k = 0; k < i + 2; k++)
+            if (is_same_folder(options->floors[i], folder_of(options, k)))
+                return error_set(err, STATUS_USAGE, "--floor %s: expected another run than %s",
+                                 options->floors[i],
+                                 k == 0   ? "BASE"
+                                 : k == 1 ? "CANDIDATE"
+                                          : "those before it");
+    return STATUS_OK;
 }
 
 /* Runs: BASE, CANDIDATE, then those that teach the floors. */
@@ -86,12 +121,9 @@ status_t compare_runs(const compare_options_t *options, error_t *err) {
     text_list_t phases = list_of(options->phases, options->n_phases), needed = {0};
     /* Floors that are kept are for whatever will be compared. */
     bool only = comparison_phases(&phases, &needed) && !options->save_floor;
-    status_t status = STATUS_OK;
+    status_t status = check_floors(options, err);
     while (loaded < n && status == STATUS_OK) {
-        const char *folder = loaded == 0   ? options->base
-                             : loaded == 1 ? options->candidate
-                                           : options->floors[loaded - 2];
-        status = load(folder, only ? &needed : NULL, &runs[loaded], err);
+        status = load(folder_of(options, loaded), only ? &needed : NULL, &runs[loaded], err);
         loaded += status == STATUS_OK;
     }
     if (status == STATUS_OK)

@@ -13,7 +13,9 @@ typedef struct compare_options {
     const char *base, *candidate; /* run folders */
     const char *const *floors;    /* further runs of BASE's build: they teach the noise floors */
     size_t n_floors;
-    bool save_floor;           /* keep what they teach in BASE/floor.json */
+    bool save_floor;  /* keep what they teach in BASE/floor.json */
+    bool learn_floor; /* both runs are of one build, measured in turns: say how far each cell is
+                         apart, and keep that in CANDIDATE/floor.json */
     const char *const *phases; /* these instead of the usual ones; "all" */
     size_t n_phases;
     const char *const *allow; /* what may differ between the runs, by name */
@@ -22,7 +24,7 @@ typedef struct compare_options {
     const char *markdown, *junit; /* files to write, or NULL */
     bool json;                    /* print JSON instead of a table */
     bool all;                     /* show unchanged cases too */
-    bool strict;                  /* undecided or missing cases fail (exit code 4) */
+    bool strict;                  /* cases of BASE without a verdict fail (exit code 4) */
     FILE *print;
 } compare_options_t;
 

@@ -36,10 +36,17 @@ static bool is_notable(double a, double b) {
     return isfinite(a) && isfinite(b) && fabs(a - b) > NOTABLE_FRAC * fmax(fabs(a), fabs(b));
 }
 
+/* The other build of an --against run does not tell what it was built with. */
+static bool is_untold(const char *key, const char *a, const char *b) {
+    return strcmp(key, "versions.compiler") == 0 && (a == NULL || b == NULL);
+}
+
 void cause_of_runs(const run_record_t *base, const run_record_t *candidate, text_list_t *changes) {
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         const char *a = environment_get(&base->environment, FACTS[i]);
         const char *b = environment_get(&candidate->environment, FACTS[i]);
+        if (is_untold(FACTS[i], a, b))
+            continue;
         if ((a != NULL || b != NULL) && (a == NULL || b == NULL || strcmp(a, b) != 0))
             text_list_add_format(changes, "%s: %s → %s", FACTS[i], a != NULL ? a : "none",
                                  b != NULL ? b : "none");
@@ -76,6 +83,38 @@ static void add_code(text_list_t *list, const resources_t *a, const resources_t 
         text_list_add(list, "other instructions, the same registers, spills and shared memory");
 }
 
+static bool has_change(const comparison_t *comparison, const char *prefix) {
+    for (size_t i = 0; i < comparison->changes.n; i++)
+        if (text_starts(comparison->changes.items[i], prefix))
+            return true;
+    return false;
+}
+
+/* What `flags` have and `others` lack. */
+static void add_flags(text_list_t *list, const text_list_t *flags, const text_list_t *others,
+                      const char *what) {
+    for (size_t i = 0; i < flags->n; i++)
+        if (!text_list_has(others, flags->items[i]))
+            text_list_add_format(list, "%s %s", flags->items[i], what);
+}
+
+/* Compilers and their flags, where both runs tell them; older ones do not. */
+static void add_compiler(text_list_t *parts, const comparison_t *comparison,
+                         const text_list_t *base, const text_list_t *candidate) {
+    text_list_t differ = {0};
+    if (base->n > 0 && candidate->n > 0) {
+        add_flags(&differ, candidate, base, "added");
+        add_flags(&differ, base, candidate, "removed");
+    }
+    char *list = text_list_join(&differ, ", ");
+    if (differ.n > 0)
+        text_list_add_format(parts, "flags differ: %s", list);
+    if (has_change(comparison, "versions.cuda_compiler"))
+        text_list_add(parts, "another CUDA compiler");
+    free(list);
+    text_list_free(&differ);
+}
+
 /* Of "gpu.uuid: a → b" the name, unless it is about code. */
 static void add_names(text_list_t *names, const text_list_t *changes) {
     static const char *const CODE[] = {"git.", "versions.bench", "versions.c", "versions.pytorch"};
@@ -105,13 +144,6 @@ static void add_environment(text_list_t *parts, const comparison_t *comparison,
         text_list_add_format(parts, "the runs differ in %s", list);
     free(list);
     text_list_free(&names);
-}
-
-static bool has_change(const comparison_t *comparison, const char *prefix) {
-    for (size_t i = 0; i < comparison->changes.n; i++)
-        if (text_starts(comparison->changes.items[i], prefix))
-            return true;
-    return false;
 }
 
 /* A case without a GPU program of ours: its code is the worker's. */
@@ -145,6 +177,7 @@ char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
         char *list = text_list_join(&code, ", ");
         text_list_add_format(&parts, "code: %s", list);
         free(list);
+        add_compiler(&parts, comparison, &a->flags, &b->flags);
     }
     for (size_t i = 0; i < around.n; i++)
         text_list_add(&parts, around.items[i]);

@@ -183,6 +183,24 @@ status_t floors_make(const run_record_t *base, const run_record_t *runs, size_t 
     return STATUS_OK;
 }
 
+floors_t *floors_of_twins(const comparison_t *comparison) {
+    json_t *cells = json_object();
+    for (size_t i = 0; i < comparison->n_pairs; i++) {
+        const pair_t *pair = &comparison->pairs[i];
+        json_t *phases = json_object();
+        for (size_t c = 0; c < pair->n_cells; c++) {
+            const gate_cell_t *gate = &pair->cells[c].gate;
+            if (!isnan(gate->low))
+                json_object_set_new(phases, pair->cells[c].base->name,
+                                    json_real(fmax(gate->high, 1 / gate->low) - 1));
+        }
+        if (json_object_size(phases) > 0)
+            json_object_set(cells, pair->id, phases);
+        json_decref(phases);
+    }
+    return floors_new(cells, 2);
+}
+
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
     json_t *json = json_pack("{s:i, s:I, s:O}", "schema", FLOOR_SCHEMA, "runs",
                              (json_int_t)floors->n_runs, "floors", floors->cells);

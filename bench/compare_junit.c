@@ -7,10 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XML 1.0 has no way to write most control characters; they become spaces. */
+/* XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF; they become spaces.
+ */
 static void put_text(FILE *out, const char *text) {
     char *valid = text_utf8(text);
     for (const char *c = valid; *c != '\0'; c++) {
+        if (text_starts(c, "\xEF\xBF\xBE") || text_starts(c, "\xEF\xBF\xBF")) {
+            fputc(' ', out);
+            c += 2;
+            continue;
+        }
         switch (*c) {
         case '<':
             fputs("&lt;", out);

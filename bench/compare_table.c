@@ -7,9 +7,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A pull request's comment holds 65,536 characters (GitHub). */
-enum { MOST_MARKDOWN_ROWS = 200 };
+enum { MOST_MARKDOWN_ROWS = 200, MOST_MARKDOWN_BYTES = 60000 };
 
 /* "+10.2 % (+9.8 – +10.6)" */
 static char *change_text(const gate_cell_t *gate) {
@@ -35,7 +36,9 @@ static void add_owned(table_t *table, char *text) {
 }
 
 static char *plain(const char *text) {
-    return mem_text(text);
+    char *copy = mem_text(text);
+    text_make_plain(copy);
+    return copy;
 }
 
 /* Cells of the case that have its verdict; one that has none of its own shows its reason. */
@@ -140,6 +143,20 @@ static void print_list(const text_list_t *list, const char *title, const char *b
     fputc('\n', out);
 }
 
+/* Floors learnt from short or restless runs can be so wide that they excuse nearly anything. */
+static void print_wide_floors(const comparison_t *comparison, FILE *out) {
+    static const double WIDE_FRAC = 0.2;
+    size_t n = 0;
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++)
+            n += comparison->pairs[i].cells[c].gate.floor_frac > WIDE_FRAC;
+    if (n > 0)
+        fprintf(out,
+                "Noise floors over %.0f %%: %zu of %zu cells; a slowdown below is not seen "
+                "there.\n",
+                WIDE_FRAC * 100, n, comparison->n_cells);
+}
+
 static void print_method(const comparison_t *comparison, FILE *out) {
     char threshold[UNITS_TEXT];
     fprintf(out,
@@ -152,14 +169,20 @@ static void print_method(const comparison_t *comparison, FILE *out) {
                 comparison->n_floor_runs);
     else
         fputs("; no noise floors (--floor).\n", out);
-    fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm).\n",
-            comparison->n_cells, GATE_ALARM_RATE * 100);
+    fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm)%s.\n",
+            comparison->n_cells, GATE_ALARM_RATE * 100,
+            comparison->n_floor_runs > 0 || comparison->paired
+                ? ""
+                : ", as far as rounds tell; what differs from run to run takes noise floors");
+    print_wide_floors(comparison, out);
 }
 
 void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     table_t table;
-    fprintf(out, "BASE       %s\nCANDIDATE  %s\n\n", comparison->base->folder,
-            comparison->candidate->folder);
+    char *base = plain(comparison->base->folder), *candidate = plain(comparison->candidate->folder);
+    fprintf(out, "BASE       %s\nCANDIDATE  %s\n\n", base, candidate);
+    free(base);
+    free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, plain, plain);
     if (table_rows(&table) > 0) {
         char *lines = table_text(&table, TABLE_TERMINAL);
@@ -175,22 +198,61 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     free(headline);
 }
 
-void compare_print_markdown(const comparison_t *comparison, bool all, FILE *out) {
+void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
+    static const char *const HEADINGS[] = {"case",  "phase",  "one side",
+                                           "other", "change", "noise floor"};
     table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "llrrrr");
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
+            const cell_t *cell = &comparison->pairs[i].cells[c];
+            char text[UNITS_TEXT];
+            double floor_frac = floors_of(floors, comparison->pairs[i].id, cell->base->name);
+            table_add(&table, c == 0 ? comparison->pairs[i].id : "");
+            table_add(&table, cell->base->name);
+            table_add(&table, units_time(text, cell->base->summary.median));
+            table_add(&table, units_time(text, cell->candidate->summary.median));
+            add_owned(&table, change_text(&cell->gate));
+            table_add(&table, units_percent(text, floor_frac));
+            table_end_row(&table);
+        }
+    if (table_rows(&table) > 0) {
+        char *lines = table_text(&table, TABLE_TERMINAL);
+        fprintf(out, "\nThe same build on both sides, rounds taken in turns:\n\n%s", lines);
+        free(lines);
+    }
+    table_free(&table);
+}
+
+/* As many cases as have room, and how many have not. NULL without any. */
+static char *markdown_table(const comparison_t *comparison, bool all, size_t *left_out) {
+    char *lines = NULL;
+    for (size_t most = MOST_MARKDOWN_ROWS;; most /= 2) {
+        table_t table;
+        *left_out = fill_table(&table, comparison, all, most, markdown_text, markdown_code);
+        if (table_rows(&table) > 0)
+            lines = table_text(&table, TABLE_MARKDOWN);
+        table_free(&table);
+        if (lines == NULL || strlen(lines) <= MOST_MARKDOWN_BYTES || most == 0)
+            return lines;
+        free(lines);
+        lines = NULL;
+    }
+}
+
+void compare_print_markdown(const comparison_t *comparison, bool all, FILE *out) {
+    size_t left_out;
     char *headline = comparison_headline(comparison);
     char *base = markdown_code(comparison->base->folder);
     char *candidate = markdown_code(comparison->candidate->folder);
     fprintf(out, "### bench compare: %s\n\n%s → %s\n\n", headline, base, candidate);
-    size_t left_out =
-        fill_table(&table, comparison, all, MOST_MARKDOWN_ROWS, markdown_text, markdown_code);
-    if (table_rows(&table) > 0) {
-        char *lines = table_text(&table, TABLE_MARKDOWN);
+    char *lines = markdown_table(comparison, all, &left_out);
+    if (lines != NULL)
         fprintf(out, "%s\n", lines);
-        free(lines);
-    }
+    free(lines);
     if (left_out > 0)
-        fprintf(out, "%zu more cases are not shown.\n\n", left_out);
-    table_free(&table);
+        fprintf(out, "%zu more case%s not shown.\n\n", left_out, left_out == 1 ? " is" : "s are");
     print_list(&comparison->allowed, "Allowed to differ:\n", "- ", markdown_text, out);
     print_list(&comparison->changes, "The runs differ in:\n", "- ", markdown_text, out);
     print_method(comparison, out);

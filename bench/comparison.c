@@ -129,10 +129,14 @@ static void settle_without_times(pair_t *pair) {
                status_text(candidate, "CANDIDATE"));
 }
 
-/* Fill in the cells of a pair, or settle it without. */
+/* Fill in the cells of a pair, or settle it without. What is broken is told whatever else is. */
 static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t *allow) {
     if (pair->base == NULL || pair->candidate == NULL) {
         settle_single(pair);
+        return;
+    }
+    if (is_broken(pair->candidate)) {
+        settle_without_times(pair);
         return;
     }
     char *obstacle = guard_pair(pair->base, pair->candidate, allow);
@@ -182,15 +186,14 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
  */
 
 static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, bool paired) {
-    double base_replicates[STATS_REPLICATES], candidate_replicates[STATS_REPLICATES];
+    stats_pairing_t of_base, of_candidate;
     const stats_rounds_t base = {cell->base->samples, cell->base->round_starts,
                                  cell->base->n_rounds};
     const stats_rounds_t candidate = {cell->candidate->samples, cell->candidate->round_starts,
                                       cell->candidate->n_rounds};
-    stats_location_t a = stats_locate(&base, draws, paired ? base_replicates : NULL);
-    stats_location_t b = stats_locate(&candidate, draws, paired ? candidate_replicates : NULL);
-    return paired ? stats_change_paired(&a, base_replicates, &b, candidate_replicates)
-                  : stats_change(&a, &b);
+    stats_location_t a = stats_locate(&base, draws, paired ? &of_base : NULL);
+    stats_location_t b = stats_locate(&candidate, draws, paired ? &of_candidate : NULL);
+    return paired ? stats_change_paired(&a, &of_base, &b, &of_candidate) : stats_change(&a, &b);
 }
 
 /* All cells of all cases are decided together: Holm's correction is over the sweep. */
@@ -328,10 +331,20 @@ void comparison_free(comparison_t *comparison) {
     *comparison = (comparison_t){0};
 }
 
+/* Was there something to compare with, and is there no verdict on it? */
+static bool is_open(const pair_t *pair) {
+    const case_result_t *base = pair->base;
+    bool timed = base != NULL && (base->status == CASE_OK || base->status == CASE_THROTTLED);
+    return pair->verdict == PAIR_UNDECIDED || pair->verdict == PAIR_MISSING ||
+           (pair->verdict == PAIR_INCOMPARABLE && timed);
+}
+
 status_t comparison_status(const comparison_t *comparison, bool strict) {
     const size_t *counts = comparison->counts;
     if (counts[PAIR_BROKEN] > 0 || counts[PAIR_REGRESSED] > 0)
         return STATUS_FAILED;
-    return strict && (counts[PAIR_UNDECIDED] > 0 || counts[PAIR_MISSING] > 0) ? STATUS_NOISY
-                                                                              : STATUS_OK;
+    for (size_t i = 0; i < comparison->n_pairs && strict; i++)
+        if (is_open(&comparison->pairs[i]))
+            return STATUS_NOISY;
+    return STATUS_OK;
 }

@@ -58,6 +58,9 @@ typedef struct floors floors_t;
  * BASE/floor.json where there is one. NULL in `*floors`: none are known. */
 status_t floors_make(const run_record_t *base, const run_record_t *runs, size_t n_runs,
                      floors_t **floors, error_t *err);
+/* What the two runs of one build, measured in turns, teach: of each cell that was compared, the far
+ * end of its interval. */
+floors_t *floors_of_twins(const comparison_t *comparison);
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err);
 void floors_free(floors_t *floors);
 /* 0 where it is not known. */
@@ -102,10 +105,13 @@ const cell_t *pair_told_cell(const pair_t *pair);
 /* "regressed: 2 of 50 cases", …: the verdict as a whole, in one line without its end; the caller
  * frees it. */
 char *comparison_headline(const comparison_t *comparison);
-/* STATUS_FAILED, STATUS_NOISY or STATUS_OK. */
+/* STATUS_FAILED, STATUS_OK, or with `strict` STATUS_NOISY where a case that BASE has times of is
+ * undecided, missing or not comparable. */
 status_t comparison_status(const comparison_t *comparison, bool strict);
 
 void compare_print_table(const comparison_t *comparison, bool all, FILE *out);
+/* Two runs of one build: what each cell differs by, and the noise floor that this makes. */
+void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out);
 void compare_print_markdown(const comparison_t *comparison, bool all, FILE *out);
 void compare_print_junit(const comparison_t *comparison, FILE *out);
 void compare_print_json(const comparison_t *comparison, FILE *out);

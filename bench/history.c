@@ -24,6 +24,7 @@ static char *steps_text(const history_series_t *series, const run_record_t *runs
                              runs[series->steps[i].run].name);
     char *text = text_list_join(&steps, ", ");
     text_list_free(&steps);
+    text_make_plain(text);
     return text;
 }
 

@@ -116,6 +116,7 @@ static void section_workload(const page_t *page, const part_t *part) {
         plain_tables(page, part->workload);
     section_once(page, part->workload);
     section_checks(page, part->workload);
+    section_sanitize(page, part->workload);
     section_resources(page, part->workload);
     section_charts_of(page, part->workload);
     free(name);

@@ -120,6 +120,8 @@ void section_cases(const page_t *page);
 void section_once(const page_t *page, const char *workload);
 void section_checks(const page_t *page, const char *workload);
 void section_resources(const page_t *page, const char *workload);
+/* report_sanitize.c */
+void section_sanitize(const page_t *page, const char *workload);
 /* report_flags.c, report_warnings.c */
 void section_flags(const page_t *page);
 void section_warnings(const page_t *page);

@@ -23,12 +23,12 @@ static void catch_interrupts(void) {
 static status_t measure_all(run_state_t *run, error_t *err) {
     TRY(run_calibrate(run, &interrupted, err));
     for (size_t s = 0; s < run->n_sweeps; s++) {
-        for (size_t at = 0; at < run->sweeps[s].n_cases && !interrupted;) {
-            group_t group = run_next_group(&run->sweeps[s], &at);
+        group_t group;
+        size_t at = 0, there = 0;
+        while (!interrupted && run_group_at(run, s, &at, &there, &group))
             TRY(run_measure(run, &group, &interrupted, err));
-        }
     }
-    return STATUS_OK;
+    return run->against != NULL ? run_recheck(run, &interrupted, err) : STATUS_OK;
 }
 
 /* A full disk, most likely: nothing that is finished is lost by it. */
@@ -44,16 +44,26 @@ static status_t say_how_to_go_on(const run_state_t *state, error_t *err) {
 static status_t run_steps(run_state_t *state, error_t *err) {
     if (state->options->trace)
         return run_trace(state, &interrupted, err);
+    bool two = state->options->against != NULL;
     TRY(run_load_sweeps(state, err));
+    if (two)
+        TRY(run_against_load(state, err));
     TRY(run_prepare_folder(state, err));
     TRY(run_survey(state, err));
     TRY(run_compile(state, err));
+    if (two)
+        TRY(run_against_prepare(state, err));
+    TRY(run_sanitize(state, &interrupted, err));
     status_t status = measure_all(state, err);
     if (status == STATUS_OK)
         status = run_close(state, err);
+    if (status == STATUS_OK && two)
+        status = run_against_close(state, err);
     if (status != STATUS_OK)
         return say_how_to_go_on(state, err);
-    return run_print(state, err);
+    if (two && interrupted)
+        return STATUS_OK; /* half a run has no verdict */
+    return two ? run_verdict(state, err) : run_print(state, err);
 }
 
 status_t run(const run_options_t *options, error_t *err) {
@@ -71,6 +81,11 @@ status_t run(const run_options_t *options, error_t *err) {
     else if (status == STATUS_OK && state.n_bad > 0)
         status = error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
                            state.n_bad, state.progress.done, state.folder);
+    else if (status == STATUS_OK && state.n_unsound > 0)
+        status = error_set(err, STATUS_FAILED,
+                           "compute-sanitizer found errors in the programs of %zu of %zu cases (in "
+                           "%s/logs)",
+                           state.n_unsound, state.progress.done, state.folder);
     run_free_state(&state);
     return status;
 }

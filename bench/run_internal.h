@@ -1,11 +1,13 @@
 /* The state of one `bench run`, shared by run.c (the sentence), run_setup.c (folder and
- * surroundings), run_group.c (one group of contenders), run_trace.c (tracing instead of measuring)
- * and run_print.c (the answer). */
+ * surroundings), run_calibrate.c (the device itself), run_group.c (groups of cases), run_measure.c
+ * (one of them), run_sanitize.c (compute-sanitizer), run_against.c and run_recheck.c (another build
+ * in turns), run_trace.c (tracing instead of measuring) and run_print.c (the answer). */
 #ifndef BENCH_RUN_INTERNAL_H
 #define BENCH_RUN_INTERNAL_H
 
 #include "progress.h"
 #include "run.h"
+#include "steps/build.h"
 #include "steps/compile.h"
 #include "steps/contender.h"
 #include "steps/judge.h"
@@ -30,9 +32,16 @@ typedef struct run_state {
     contender_settings_t settings;
     device_rates_t rates;
     progress_t progress;
-    size_t n_bad;      /* wrong or failed */
+    size_t n_bad;          /* wrong or failed */
+    sanitize_t *sanitized; /* of each program; NULL: not asked for */
+    size_t n_sanitized;
+    size_t n_unsound;  /* cases in whose program compute-sanitizer found something */
     uint32_t n_groups; /* so far: seeds the order of rounds */
     char *folder;
+    struct run_state *against; /* the other build's side of an --against run; NULL: none */
+    build_t build;             /* of that side: which build; empty in ours */
+    char *pair;                /* what both sides' run.json call the run; NULL without --against */
+    run_record_t *again;       /* in run_recheck(): what was measured before */
 } run_state_t;
 
 /* Cases that run together: they are compared with each other. */
@@ -41,6 +50,12 @@ typedef struct group {
     const case_t *cases;
     size_t n;
     const measure_options_t *measure;
+    const case_t *against; /* the same group in the other build: each takes turns with its twin */
+    size_t n_against;
+    const text_list_t *again; /* more visits for these ids; NULL: all that are not finished */
+    unsigned n_visits;   /* to fresh processes, each of them a round of the results; 0: the workers
+                            stay, and rounds are those of the schedule */
+    int64_t deadline_ns; /* no more visits but a last one from then on; 0: none */
 } group_t;
 
 /* run_setup.c */
@@ -59,14 +74,56 @@ void run_free_state(run_state_t *run);
 /* run_group.c */
 /* The next group of `sweep` from case `*at` on; moves `*at` behind it. */
 group_t run_next_group(const sweep_t *sweep, size_t *at);
-/* Measure the device itself first: copy bandwidth and clock floors. */
-status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
-status_t run_measure(run_state_t *run, const group_t *group,
-                     const volatile sig_atomic_t *interrupted, error_t *err);
+/* The same with the other build's cases, and then the groups that only that build has. `*at` and
+ * `*there` begin at 0. False when there are no more. */
+bool run_group_at(const run_state_t *run, size_t sweep, size_t *at, size_t *there, group_t *group);
 /* A contender for this case, not opened yet; one that cannot run here is not live and says why. */
 status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err);
+/* The case's program, among those that were compiled; NULL in `*program` where it needs none. */
+status_t run_find_program(run_state_t *run, const case_t *spec, const program_t **program,
+                          error_t *err);
+/* What the oracle computes for the group's cases: nothing where it has none. */
+status_t run_ask_oracle(run_state_t *run, const group_t *group, reference_t *reference,
+                        error_t *err);
 /* Why this case cannot run here, or NULL; the caller frees it. */
 char *run_skip_reason(const run_state_t *run, const case_t *spec);
+
+/* run_sanitize.c */
+status_t run_sanitize(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
+/* What was found in its program becomes part of the result. */
+void run_note_sanitized(run_state_t *run, contender_t *contender);
+
+/* run_measure.c */
+status_t run_measure(run_state_t *run, const group_t *group,
+                     const volatile sig_atomic_t *interrupted, error_t *err);
+
+/* run_calibrate.c */
+/* Measure the device itself first: copy bandwidth and clock floors. */
+status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
+
+/* run_against.c */
+/* Find the other build and its cases; nothing is written yet. */
+status_t run_against_load(run_state_t *run, error_t *err);
+/* Its folder, its workers, its programs. */
+status_t run_against_prepare(run_state_t *run, error_t *err);
+/* What run.json says of a side of the run, and whether a run to be resumed is the same. */
+void run_against_describe(run_state_t *run);
+status_t run_against_check(const run_state_t *run, error_t *err);
+/* Give `group` the cases of its twin in the other build, looked for from `*at` on. */
+void run_against_join(const run_state_t *run, size_t sweep, group_t *group, size_t *at);
+/* The next group that only the other build has. */
+bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, group_t *group);
+status_t run_against_close(run_state_t *run, error_t *err);
+void run_against_free(run_state_t *run);
+/* Compare the two sides and print what comes of it. */
+status_t run_verdict(const run_state_t *run, error_t *err);
+
+/* run_recheck.c */
+/* Measure what is undecided again, up to options->recheck_limit_s. */
+status_t run_recheck(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
+/* Journal the case with the rounds that it had before and those of `more`. */
+status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
+                    const device_rates_t *rates, error_t *err);
 
 /* run_trace.c */
 status_t run_trace(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);

@@ -25,6 +25,14 @@ static void print_check(FILE *out, const char *when, const check_t *check) {
                 check->ok ? "ok" : "WRONG", check->rel_l2, check->tolerance, check->max_abs);
 }
 
+static void print_sanitized(FILE *out, const sanitize_t *found) {
+    for (size_t i = 0; i < found->tools.n; i++)
+        fprintf(out, "%s %s %s", i == 0 ? "  sanitizer   " : ",", found->tools.items[i],
+                found->verdicts.items[i]);
+    if (found->tools.n > 0)
+        fputc('\n', out);
+}
+
 static void print_phases(FILE *out, const case_result_t *result) {
     static const char *const HEADINGS[] = {"phase", "clock", "median", "95 % interval",
                                            "p5",    "p95",   "n"};
@@ -59,6 +67,7 @@ static void print_case(FILE *out, const case_result_t *result) {
         fprintf(out, "  on           %s\n", result->device.name);
     print_check(out, "before", &result->before);
     print_check(out, "after ", &result->after);
+    print_sanitized(out, &result->sanitize);
     if (result_has_times(result))
         print_phases(out, result);
     if (isfinite(result->limit.frac))

@@ -111,8 +111,11 @@ static void describe_run(run_state_t *run) {
     environment_set(&record->environment, "versions.bench", BENCH_VERSION);
     environment_set(&record->environment, "git.revision", BENCH_REVISION);
     environment_set_flag(&record->environment, "git.dirty", BENCH_DIRTY);
-    environment_set(&record->environment, "versions.compiler", __VERSION__);
+    if (run->build.bench == NULL || run->build.self)
+        environment_set(&record->environment, "versions.compiler", __VERSION__);
     host_describe(&record->environment);
+    if (run->pair != NULL)
+        run_against_describe(run);
 }
 
 static status_t resume(run_state_t *run, error_t *err) {
@@ -131,6 +134,7 @@ static status_t resume(run_state_t *run, error_t *err) {
                          "%s was measured %s --cold: resume it %s, or choose another --out",
                          run->folder, run->options->cold ? "without" : "with",
                          run->options->cold ? "without it" : "with it");
+    TRY(run_against_check(run, err));
     if (run->record.n_dropped_lines > 0)
         progress_note(&run->progress, "the last line of %s/cases.jsonl was half-written: dropped",
                       run->folder);
@@ -147,6 +151,9 @@ void run_choose_folder(run_state_t *run) {
 
 status_t run_prepare_folder(run_state_t *run, error_t *err) {
     run_choose_folder(run);
+    TRY(fs_make_folders(run->folder, err));
+    TRY(run_lock(run->folder, &run->lock, err));
+    /* Behind the lock: a run that began beside this one may have ended by now. */
     char *header = fs_join(run->folder, "run.json");
     bool there = fs_exists(header);
     free(header);
@@ -155,8 +162,6 @@ status_t run_prepare_folder(run_state_t *run, error_t *err) {
             err, STATUS_USAGE,
             "%s holds a run already: go on with it by --resume, or choose another --out",
             run->folder);
-    TRY(fs_make_folders(run->folder, err));
-    TRY(run_lock(run->folder, &run->lock, err));
     fs_remove_orphans(run->folder);
     if (there)
         TRY(resume(run, err));
@@ -234,7 +239,8 @@ static const case_t *first_cuda_case(const run_state_t *run) {
 
 status_t run_survey(run_state_t *run, error_t *err) {
     const run_options_t *options = run->options;
-    run->workers = (workers_t){.root = options->root, .device = options->device};
+    run->workers =
+        (workers_t){.root = options->root, .bench = run->build.bench, .device = options->device};
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
                                            .max_sm_mhz = NAN,
@@ -258,13 +264,6 @@ status_t run_survey(run_state_t *run, error_t *err) {
 /* ---- programs ---------------------------------------------------------------------------------
  */
 
-static bool is_built_in_variant(const workload_t *workload, const char *variant) {
-    for (size_t i = 0; workload->cuda_builtin != NULL && workload->cuda_builtin[i] != NULL; i++)
-        if (strcmp(workload->cuda_builtin[i], variant) == 0)
-            return true;
-    return false;
-}
-
 static void on_compiled(void *context, size_t done, size_t total) {
     char text[64];
     snprintf(text, sizeof text, "compiling %zu/%zu", done, total);
@@ -287,13 +286,16 @@ static status_t add_calibration(run_state_t *run, const compile_options_t *compi
 
 static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
-    TRY(add_calibration(run, compile, "null", "01_empty", err));
-    TRY(add_calibration(run, compile, "device", "02_barrier", err));
-    status_t status = add_calibration(run, compile, "device", "01_read", err);
+    status_t status = STATUS_OK;
+    if (run->build.bench == NULL) { /* else our side calibrates for both */
+        TRY(add_calibration(run, compile, "null", "01_empty", err));
+        TRY(add_calibration(run, compile, "device", "02_barrier", err));
+        TRY(add_calibration(run, compile, "device", "01_read", err));
+    }
     for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
-            if (!is_built_in_variant(run->sweeps[s].workload, spec->variant))
+            if (!workload_is_cuda_builtin(run->sweeps[s].workload, spec->variant))
                 status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
         }
     return status;
@@ -368,6 +370,10 @@ void run_free_state(run_state_t *run) {
     if (run->lock >= 0)
         close(run->lock);
     workers_free(&run->workers);
+    run_against_free(run);
+    for (size_t i = 0; i < run->n_sanitized; i++)
+        sanitize_free(&run->sanitized[i]);
+    free(run->sanitized);
     program_list_free(&run->programs);
     nvml_close(run->nvml);
     free(run->arch);

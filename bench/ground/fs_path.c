@@ -54,8 +54,7 @@ status_t fs_executable(char **path, error_t *err) {
     return STATUS_OK;
 }
 
-/* The absolute path of `folder` when it holds what a project's folder holds, or NULL. */
-static char *as_project(const char *folder) {
+char *fs_project_at(const char *folder) {
     char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
     char *root = NULL;
     if (fs_is_folder(kernels) && fs_is_folder(sweeps))
@@ -77,7 +76,7 @@ static void cut_two_parts(char *path) {
 status_t fs_project_root(char **root, error_t *err) {
     const char *wanted = getenv("BENCH_ROOT");
     if (wanted != NULL && *wanted != '\0') {
-        *root = as_project(wanted);
+        *root = fs_project_at(wanted);
         return *root != NULL ? STATUS_OK
                              : error_set(err, STATUS_USAGE,
                                          "BENCH_ROOT=%s: not the project's folder: expected "
@@ -87,9 +86,9 @@ status_t fs_project_root(char **root, error_t *err) {
     char *above;
     TRY(fs_executable(&above, err));
     cut_two_parts(above);
-    *root = as_project(above);
+    *root = fs_project_at(above);
     if (*root == NULL)
-        *root = as_project(".");
+        *root = fs_project_at(".");
     status_t status = STATUS_OK;
     if (*root == NULL)
         status = error_set(err, STATUS_USAGE,

@@ -215,19 +215,33 @@ static double redundancy(const double *medians, size_t n) {
 }
 
 /* The smallest step between samples: what the clock can tell apart. A rounding error is spread
- * evenly over it, with a deviation of 1 / sqrt(12). */
+ * evenly over it, with a deviation of 1 / sqrt(12). Only samples that fall on the same ticks again
+ * and again show it: of equal samples and a late one, the distance is no tick. */
 static double resolution_error(const pool_t *pool) {
     double step = INFINITY;
-    for (size_t i = 1; i < pool->n; i++) {
-        double gap = pool->samples[i].value - pool->samples[i - 1].value;
-        if (gap > 0 && gap < step)
-            step = gap;
+    size_t often = pool->n / 10 > 2 ? pool->n / 10 : 2, n_ticks = 0, first = 0;
+    for (size_t i = 1; i <= pool->n; i++) {
+        double gap = i < pool->n ? pool->samples[i].value - pool->samples[first].value : INFINITY;
+        if (!(gap > 0))
+            continue;
+        n_ticks += i - first >= often;
+        first = i;
+        step = fmin(step, gap);
     }
-    return isfinite(step) ? step / sqrt(12) : 0;
+    return n_ticks >= 2 ? step / sqrt(12) : 0;
+}
+
+static void fill_pairing(stats_pairing_t *pairing, const pool_t *pool, const double *medians,
+                         double least) {
+    for (size_t i = 0; i < STATS_REPLICATES; i++)
+        pairing->log_medians[i] = log(medians[i]);
+    for (size_t b = 0; b < pool->n_blocks; b++)
+        pairing->log_rounds[b] = log(pool->medians[b]);
+    pairing->least_se = least;
 }
 
 stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t *draws,
-                              double *replicates) {
+                              stats_pairing_t *pairing) {
     pool_t pool;
     pool_init(&pool, rounds);
     stats_location_t location = {.median = middle_value(pool.samples, pool.n),
@@ -235,15 +249,16 @@ stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t 
                                  .df = NAN,
                                  .n_samples = pool.n,
                                  .n_rounds = pool.n_blocks};
-    double own[STATS_REPLICATES], *medians = replicates != NULL ? replicates : own;
     if (pool.n_blocks >= 2 && location.median > 0) {
-        double n = (double)pool.n_blocks, fewer = redundancy(pool.medians, pool.n_blocks);
+        double medians[STATS_REPLICATES], n = (double)pool.n_blocks,
+                                          least = resolution_error(&pool) / location.median;
         replicate(&pool, draws, medians);
-        double error = deviation(medians, STATS_REPLICATES) * sqrt(n / (n - 1) * fewer);
-        location.se_log = fmax(error, resolution_error(&pool)) / location.median;
+        double error = deviation(medians, STATS_REPLICATES) / location.median *
+                       sqrt(n / (n - 1) * redundancy(pool.medians, pool.n_blocks));
+        location.se_log = fmax(error, least);
         location.df = n - 1;
-        for (size_t i = 0; replicates != NULL && i < STATS_REPLICATES; i++)
-            replicates[i] = log(replicates[i]);
+        if (pairing != NULL)
+            fill_pairing(pairing, &pool, medians, least);
     }
     pool_free(&pool);
     return location;
@@ -264,16 +279,20 @@ stats_change_t stats_change(const stats_location_t *base, const stats_location_t
     return change;
 }
 
-stats_change_t stats_change_paired(const stats_location_t *base, const double *base_replicates,
+stats_change_t stats_change_paired(const stats_location_t *base, const stats_pairing_t *of_base,
                                    const stats_location_t *candidate,
-                                   const double *candidate_replicates) {
+                                   const stats_pairing_t *of_candidate) {
     if (base->n_rounds != candidate->n_rounds || isnan(base->se_log) || isnan(candidate->se_log))
         return stats_change(base, candidate);
-    double differences[STATS_REPLICATES], n = (double)base->n_rounds;
+    double medians[STATS_REPLICATES], rounds[STATS_MOST_BLOCKS], n = (double)base->n_rounds;
     for (size_t i = 0; i < STATS_REPLICATES; i++)
-        differences[i] = candidate_replicates[i] - base_replicates[i];
-    return (stats_change_t){log_ratio_of(base, candidate),
-                            deviation(differences, STATS_REPLICATES) * sqrt(n / (n - 1)), n - 1};
+        medians[i] = of_candidate->log_medians[i] - of_base->log_medians[i];
+    for (size_t b = 0; b < base->n_rounds; b++)
+        rounds[b] = of_candidate->log_rounds[b] - of_base->log_rounds[b];
+    double error = deviation(medians, STATS_REPLICATES) *
+                   sqrt(n / (n - 1) * redundancy(rounds, base->n_rounds));
+    double least = hypot(of_base->least_se, of_candidate->least_se);
+    return (stats_change_t){log_ratio_of(base, candidate), error < least ? least : error, n - 1};
 }
 
 void stats_change_interval(const stats_change_t *change, double *low, double *high) {

@@ -27,14 +27,20 @@ typedef struct stats_location {
     size_t n_samples, n_rounds;
 } stats_location_t;
 
+/* What stats_change_paired() needs of a side. */
+typedef struct stats_pairing {
+    double log_medians[STATS_REPLICATES]; /* of the bootstrap's replicates */
+    double log_rounds[STATS_MOST_BLOCKS]; /* medians of the rounds */
+    double least_se;                      /* what the clock's resolution allows */
+} stats_pairing_t;
+
 /* The standard error is that of a bootstrap whose block is a round (Künsch 1989), with the n-1
  * divisor, and
  * - widened where neighbouring rounds are alike (drift), at most by sqrt(2);
- * - at least what the clock's resolution allows: samples that are all equal are not exact.
- * With `replicates` (STATS_REPLICATES doubles) the logarithms of the bootstrap's medians are left
- * there, for stats_change_paired(). */
+ * - at least what the clock's resolution allows, where samples on a few ticks of it show it.
+ * `pairing` (may be NULL) is filled for stats_change_paired(). */
 stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t *draws,
-                              double *replicates);
+                              stats_pairing_t *pairing);
 
 /* How far two medians are apart, as the logarithm of candidate / base. */
 typedef struct stats_change {
@@ -44,10 +50,10 @@ typedef struct stats_change {
 
 stats_change_t stats_change(const stats_location_t *base, const stats_location_t *candidate);
 /* Rounds of the two sides were taken in turns, as many of each: what both shared (the clock's
- * drift) cancels. The replicates are those of stats_locate(). */
-stats_change_t stats_change_paired(const stats_location_t *base, const double *base_replicates,
+ * drift) cancels, and only what did not cancel widens. With unequal numbers: stats_change(). */
+stats_change_t stats_change_paired(const stats_location_t *base, const stats_pairing_t *of_base,
                                    const stats_location_t *candidate,
-                                   const double *candidate_replicates);
+                                   const stats_pairing_t *of_candidate);
 
 /* 95 % interval of the ratio candidate / base; NaN where there is no standard error. */
 void stats_change_interval(const stats_change_t *change, double *low, double *high);

@@ -58,6 +58,18 @@ bool clock_domain_parse(const char *name, clock_domain_t *clock) {
     return known;
 }
 
+bool sanitize_is_finding(const char *verdict) {
+    return verdict[0] >= '1' && verdict[0] <= '9';
+}
+
+void sanitize_free(sanitize_t *sanitize) {
+    free(sanitize->version);
+    free(sanitize->example);
+    text_list_free(&sanitize->tools);
+    text_list_free(&sanitize->verdicts);
+    *sanitize = (sanitize_t){0};
+}
+
 bool result_has_times(const case_result_t *result) {
     return result->status == CASE_OK || result->status == CASE_THROTTLED;
 }
@@ -134,6 +146,8 @@ void result_free(case_result_t *result) {
     free(result->once);
     free(result->resources.arch);
     free(result->resources.code_hash);
+    text_list_free(&result->resources.flags);
+    sanitize_free(&result->sanitize);
     for (size_t i = 0; i < result->n_phases; i++) {
         free(result->phases[i].name);
         free(result->phases[i].samples);

@@ -25,7 +25,7 @@ typedef enum stop_reason {
     STOP_PRECISE,
     STOP_NOISE_FLOOR,
     STOP_TIME_LIMIT,
-    STOP_FIXED_COUNT, /* --cold: as many samples as were planned, however far apart they lie */
+    STOP_FIXED_COUNT, /* --cold, --against: as many as were planned, however far apart they lie */
     STOP_SINGLE,      /* --profile */
 } stop_reason_t;
 
@@ -64,7 +64,8 @@ typedef struct named_ns {
 typedef struct resources {
     char *arch; /* "sm_90"; NULL for no GPU program */
     int64_t registers, shared_bytes, spill_bytes;
-    char *code_hash; /* XXH3-128 of the machine code, hex; NULL for none */
+    char *code_hash;   /* XXH3-128 of the machine code, hex; NULL for none */
+    text_list_t flags; /* of the compiler: options and -D constants; without paths */
     int64_t peak_device_bytes;
     double occupancy_frac; /* NaN when unknown */
 } resources_t;
@@ -86,6 +87,13 @@ typedef struct device_state {
     text_list_t throttle; /* reasons seen, in NVML's words */
 } device_state_t;
 
+/* What compute-sanitizer found in the case's program; `verdicts` are of `tools`, one each. */
+typedef struct sanitize {
+    char *version; /* NULL: was not there */
+    char *example; /* id of the case that was run under it; its program is this one's */
+    text_list_t tools, verdicts; /* "memcheck"; "clean", "3 errors", "not run: why" */
+} sanitize_t;
+
 typedef struct case_result {
     case_t spec;
     case_status_t status;
@@ -95,6 +103,7 @@ typedef struct case_result {
     named_ns_t *once; /* one-time costs */
     size_t n_once;
     resources_t resources;
+    sanitize_t sanitize; /* no tools: was not asked for */
     phase_t *phases;
     size_t n_phases;
     char *results_json; /* workload's own results as JSON text ("{…}"), or NULL */
@@ -112,6 +121,10 @@ const char *clock_domain_name(clock_domain_t clock);
 bool case_status_parse(const char *name, case_status_t *status);
 bool stop_reason_parse(const char *name, stop_reason_t *stop);
 bool clock_domain_parse(const char *name, clock_domain_t *clock);
+
+/* Does a verdict of sanitize_t tell of errors? */
+bool sanitize_is_finding(const char *verdict);
+void sanitize_free(sanitize_t *sanitize);
 
 /* Does the case have times that may be shown (ok, or throttled and then marked)? */
 bool result_has_times(const case_result_t *result);
@@ -139,6 +152,11 @@ void phase_add_round(phase_t *phase, const double *samples, size_t n);
 /* Recompute phase->summary from its samples. */
 void phase_summarise(phase_t *phase);
 summary_t summary_of(const double *samples, size_t n);
+/* Make one round of all rounds of each phase. */
+void result_join_rounds(case_result_t *result);
+/* Append the rounds of `more`, the same case measured once more; where that went wrong, so did the
+ * whole. What is paid once, limits and results stay those of the first time. */
+void result_extend(case_result_t *whole, const case_result_t *more);
 void result_add_once(case_result_t *result, const char *name, double ns);
 
 #endif

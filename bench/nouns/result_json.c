@@ -67,11 +67,23 @@ static json_t *phase_to_json(const phase_t *phase) {
 }
 
 static json_t *resources_to_json(const resources_t *r) {
-    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:o}", "arch", text_or_null(r->arch),
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "arch", text_or_null(r->arch),
                      "registers", (json_int_t)r->registers, "shared_bytes",
                      (json_int_t)r->shared_bytes, "spill_bytes", (json_int_t)r->spill_bytes,
-                     "code_hash", text_or_null(r->code_hash), "peak_device_bytes",
-                     (json_int_t)r->peak_device_bytes, "occupancy_frac", number(r->occupancy_frac));
+                     "code_hash", text_or_null(r->code_hash), "flags", texts(&r->flags),
+                     "peak_device_bytes", (json_int_t)r->peak_device_bytes, "occupancy_frac",
+                     number(r->occupancy_frac));
+}
+
+static json_t *sanitize_to_json(const sanitize_t *sanitize) {
+    if (sanitize->tools.n == 0)
+        return json_null();
+    json_t *tools = json_object();
+    for (size_t i = 0; i < sanitize->tools.n; i++)
+        json_object_set_new(tools, sanitize->tools.items[i],
+                            text_or_null(sanitize->verdicts.items[i]));
+    return json_pack("{s:o, s:o, s:o}", "version", text_or_null(sanitize->version), "case",
+                     text_or_null(sanitize->example), "tools", tools);
 }
 
 static json_t *limit_to_json(const limit_t *limit) {
@@ -99,15 +111,16 @@ json_t *result_to_json(const case_result_t *result) {
         json_object_set_new(phases, result->phases[i].name, phase_to_json(&result->phases[i]));
     json_t *results =
         result->results_json != NULL ? json_loads(result->results_json, 0, NULL) : NULL;
-    json_t *rest = json_pack(
-        "{s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o}", "status",
-        case_status_name(result->status), "reason", text_or_null(result->reason), "flags",
-        texts(&result->flags), "check", "before", check_to_json(&result->before), "after",
-        check_to_json(&result->after), "once_ns", once, "resources",
-        resources_to_json(&result->resources), "phases", phases, "results",
-        results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit), "device",
-        device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
-        stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
+    json_t *rest =
+        json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o}",
+                  "status", case_status_name(result->status), "reason",
+                  text_or_null(result->reason), "flags", texts(&result->flags), "check", "before",
+                  check_to_json(&result->before), "after", check_to_json(&result->after), "once_ns",
+                  once, "resources", resources_to_json(&result->resources), "sanitize",
+                  sanitize_to_json(&result->sanitize), "phases", phases, "results",
+                  results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit),
+                  "device", device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
+                  stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
     /* "device" of a line is the state; which device the case ran on is "on". */
     json_object_set(json, "on", json_object_get(json, "device"));
     json_object_update(json, rest);
@@ -183,11 +196,15 @@ static bool get_numbers(const json_t *json, const lifted_t *lifted, numbers_t *n
     if (json_is_integer(json) && (uint64_t)json_integer_value(json) < lifted->n)
         return lifted_array(lifted, (size_t)json_integer_value(json), &numbers->values,
                             &numbers->n);
+    bool good = json == NULL || json_is_array(json);
     numbers->n = json_array_size(json);
     numbers->values = mem_zeroed(numbers->n, sizeof *numbers->values);
-    for (size_t i = 0; i < numbers->n; i++)
-        numbers->values[i] = json_number_value(json_array_get(json, i));
-    return true;
+    for (size_t i = 0; i < numbers->n; i++) {
+        const json_t *item = json_array_get(json, i);
+        good = good && json_is_number(item);
+        numbers->values[i] = json_number_value(item);
+    }
+    return good;
 }
 
 static status_t add_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase,
@@ -275,6 +292,21 @@ static status_t get_phases(const json_t *json, const lifted_t *lifted, case_resu
     return STATUS_OK;
 }
 
+static void get_sanitize(const json_t *json, sanitize_t *sanitize) {
+    const char *tool;
+    json_t *verdict;
+    sanitize->version = get_text(json, "version");
+    sanitize->example = get_text(json, "case");
+    json_object_foreach(json_object_get(json, "tools"), tool, verdict) {
+        if (!text_is_name(tool) || !json_is_string(verdict))
+            continue;
+        char *text = plain(json_string_value(verdict));
+        text_list_add(&sanitize->tools, tool);
+        text_list_add(&sanitize->verdicts, text);
+        free(text);
+    }
+}
+
 static void get_details(const json_t *json, case_result_t *result) {
     get_texts(json, "flags", &result->flags);
     get_check(json_object_get(json, "check"), "before", &result->before);
@@ -296,6 +328,8 @@ static void get_details(const json_t *json, case_result_t *result) {
         .peak_device_bytes = get_integer(r, "peak_device_bytes"),
         .occupancy_frac = get_number(r, "occupancy_frac"),
     };
+    get_texts(r, "flags", &result->resources.flags);
+    get_sanitize(json_object_get(json, "sanitize"), &result->sanitize);
     const json_t *l = json_object_get(json, "limit");
     result->limit = (limit_t){
         .bytes = get_number(l, "bytes"),

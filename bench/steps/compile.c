@@ -97,6 +97,7 @@ static void forget_result(program_t *program) {
     free(program->cubin);
     free(program->key);
     free(program->code_hash);
+    text_list_free(&program->flags);
     program->reason = program->cubin = program->key = program->code_hash = NULL;
     program->cached = false;
     program->registers = program->shared_bytes = program->spill_bytes = 0;
@@ -170,6 +171,15 @@ typedef struct crew {
     size_t next, done; /* under the lock */
 } crew_t;
 
+/* Where a header lies says nothing about the code, and is another place on each machine. */
+static void note_flags(program_t *program, const text_list_t *options) {
+    for (size_t i = 0; i < options->n; i++)
+        if (!text_starts(options->items[i], "--include-path="))
+            text_list_add(&program->flags, options->items[i]);
+    for (size_t i = 0; i < program->defines.n; i++)
+        text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
+}
+
 static void make(const crew_t *crew, size_t index) {
     program_t *program = &crew->programs->items[index];
     forget_result(program);
@@ -180,6 +190,7 @@ static void make(const crew_t *crew, size_t index) {
     }
     text_list_t options = {0};
     toolchain_options(crew->tools, crew->sources[index], &options);
+    note_flags(program, &options);
     const cache_inputs_t inputs = {
         .source = crew->sources[index],
         .defines = &program->defines,
@@ -248,7 +259,7 @@ static void run_crew(const compile_options_t *options, crew_t *crew) {
     free(threads);
 }
 
-static char *cache_folder(const compile_options_t *options) {
+char *compile_cache_folder(const compile_options_t *options) {
     const char *environment = getenv("BENCH_CACHE");
     if (options->cache != NULL)
         return mem_text(options->cache);
@@ -262,7 +273,7 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
         return STATUS_OK;
     toolchain_t tools;
     TRY(toolchain_open(options->compiler, options->root, &tools, err));
-    char *cache = cache_folder(options);
+    char *cache = compile_cache_folder(options);
     crew_t crew = {
         .tools = &tools,
         .cache = cache,

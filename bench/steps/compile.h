@@ -37,6 +37,7 @@ typedef struct program {
     bool cached;     /* it was there already */
     char *key;       /* cache key, hex */
     char *code_hash; /* XXH3-128 over the machine code of all kernels, hex */
+    text_list_t flags; /* what the compiler was told: options and -D constants; without paths */
     int64_t registers, shared_bytes,
         spill_bytes; /* largest over the kernels; static shared memory */
     double compile_ns;
@@ -59,6 +60,9 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
  */
 status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err);
 void program_list_free(program_list_t *programs);
+
+/* Where compiled programs are kept; the caller frees it. */
+char *compile_cache_folder(const compile_options_t *options);
 
 /* "NVRTC 13.0 (/usr/local/cuda/lib64/libnvrtc.so.13)", or an error that says what was looked for.
  */

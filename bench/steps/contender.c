@@ -107,18 +107,21 @@ static void read_resources(contender_t *c, const json_t *json) {
     free(r->code_hash);
     r->arch = mem_text(c->program->arch);
     r->code_hash = mem_text(c->program->code_hash);
+    text_list_free(&r->flags);
+    for (size_t i = 0; i < c->program->flags.n; i++)
+        text_list_add(&r->flags, c->program->flags.items[i]);
     r->registers = c->program->registers;
     r->shared_bytes = c->program->shared_bytes;
     r->spill_bytes = c->program->spill_bytes;
 }
 
-static json_t *open_request(const contender_t *c) {
-    json_t *program = json_null();
-    if (c->program != NULL)
-        program = json_pack("{s:s, s:s}", "cubin", c->program->cubin, "arch", c->program->arch);
-    return json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case",
-                     case_to_json(&c->result.spec), "seed", (json_int_t)c->settings->seed,
-                     "program", program, "profile", c->settings->profile);
+json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
+                               bool profile) {
+    json_t *built = json_null();
+    if (program != NULL)
+        built = json_pack("{s:s, s:s}", "cubin", program->cubin, "arch", program->arch);
+    return json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
+                     (json_int_t)seed, "program", built, "profile", profile);
 }
 
 /* A worker that died under another contender took this one's open case with it: open it again. */
@@ -130,7 +133,8 @@ static bool ensure_open(contender_t *c, bool first) {
         contender_drop(c, c->worker->cannot != NULL ? CASE_SKIPPED : CASE_FAILED, err.text);
         return false;
     }
-    json_t *answer = ask(c, open_request(c));
+    json_t *answer = ask(c, contender_open_request(&c->result.spec, c->program, c->settings->seed,
+                                                   c->settings->profile));
     if (answer == NULL)
         return false;
     c->generation = c->worker->generation;
@@ -325,7 +329,9 @@ void contender_round(contender_t *c) {
     if (!good)
         return;
     double round_s = (double)(clock_ns() - start_ns) / 1e9;
-    c->result.stop = stopping_after_round(&c->stopping, &c->result, round_s);
+    stop_reason_t stop = stopping_after_round(&c->stopping, &c->result, round_s);
+    if (c->result.stop == STOP_NONE) /* else it goes on for its twin's sake */
+        c->result.stop = stop;
     if (c->settings->profile)
         c->result.stop = STOP_SINGLE;
     c->result.rounds = c->stopping.rounds;

@@ -27,7 +27,9 @@ typedef struct contender {
     bool live;           /* may still be measured */
     unsigned generation; /* of the worker that it is open in */
     stopping_t stopping;
-    case_result_t apart; /* phases of the rounds that were set apart as throttled */
+    case_result_t apart;    /* phases of the rounds that were set apart as throttled */
+    struct contender *twin; /* the same case in another build: both take rounds until both have
+                               enough, side by side; NULL: none */
 } contender_t;
 
 void contender_init(contender_t *contender, const case_t *spec, worker_link_t *worker,
@@ -38,6 +40,9 @@ void contender_free(contender_t *contender);
 void contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if need be and open the case. On failure the contender is not live any more. */
 void contender_open(contender_t *contender);
+/* What a worker is asked to open a case; the caller owns it. */
+json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
+                               bool profile);
 /* Open the case of an oracle and have its output in `reference`. */
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
 /* Run once on poisoned buffers and compare; a wrong one is not live any more. */

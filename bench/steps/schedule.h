@@ -1,6 +1,7 @@
 /* Rounds: which contender is sampled when. Contenders of a group take turns in a shuffled order
  * that is walked forth and back (A B C, C B A, then a new shuffle), so that drift of the clock hits
- * all alike, until each has stopped. */
+ * all alike, until each has stopped. Twins (the same case in two builds) are next to each other and
+ * take equally many rounds. */
 #ifndef BENCH_SCHEDULE_H
 #define BENCH_SCHEDULE_H
 

@@ -23,20 +23,25 @@ static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
     return STATUS_OK;
 }
 
-static char *find_nvcc(void) {
+char *toolchain_find_program(const char *name) {
     static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
     char *found = NULL;
     for (size_t i = 0; i < sizeof homes / sizeof homes[0] && found == NULL; i++) {
         const char *home = getenv(homes[i]);
         if (home == NULL || home[0] == '\0')
             continue;
-        char *path = mem_format("%s/bin/nvcc", home);
+        char *path = mem_format("%s/bin/%s", home, name);
         found = fs_find_program(path);
         free(path);
     }
     if (found == NULL)
-        found = fs_find_program("nvcc");
-    return found != NULL ? found : fs_find_program("/usr/local/cuda/bin/nvcc");
+        found = fs_find_program(name);
+    if (found != NULL)
+        return found;
+    char *path = mem_format("/usr/local/cuda/bin/%s", name);
+    found = fs_find_program(path);
+    free(path);
+    return found;
 }
 
 static int by_number(const void *a, const void *b) {
@@ -59,7 +64,7 @@ static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, er
 }
 
 static status_t open_nvcc(toolchain_t *tools, error_t *err) {
-    tools->path = find_nvcc();
+    tools->path = toolchain_find_program("nvcc");
     if (tools->path == NULL)
         return error_set(err, STATUS_USAGE,
                          "nvcc not found: looked in $CUDA_HOME, $CUDA_PATH, $PATH and "

@@ -29,6 +29,10 @@ typedef struct toolchain_output {
     size_t cubin_bytes;
 } toolchain_output_t;
 
+/* A program of the CUDA toolkit: in $CUDA_HOME, $CUDA_PATH, on $PATH, in /usr/local/cuda; NULL
+ * where it is not. The caller frees it. */
+char *toolchain_find_program(const char *name);
+
 /* Fails where the compiler is absent; the message says how to get it. */
 status_t toolchain_open(compiler_t kind, const char *root, toolchain_t *tools, error_t *err);
 void toolchain_close(toolchain_t *tools);

@@ -217,6 +217,13 @@ static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
         json_decref(answer);
         return STATUS_FAILED;
     }
+    const json_t *spoken = json_object_get(answer, "protocol");
+    if (json_is_integer(spoken) && json_integer_value(spoken) != PROTOCOL_VERSION) {
+        error_set(err, STATUS_FAILED, "worker %s speaks protocol %lld, expected %d", link->label,
+                  (long long)json_integer_value(spoken), PROTOCOL_VERSION);
+        json_decref(answer);
+        return STATUS_FAILED;
+    }
     link->hello = answer;
     return STATUS_OK;
 }

@@ -2,25 +2,33 @@
 
 #include "ground/fs.h"
 #include "ground/memory.h"
+#include "steps/build.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-char *workers_python(const char *root) {
-    const char *chosen = getenv("BENCH_PYTHON");
+/* `other_root` may be NULL. */
+static char *find_python(const char *root, const char *other_root) {
+    const char *chosen = getenv("BENCH_PYTHON"), *const roots[] = {root, other_root};
     if (chosen != NULL && chosen[0] != '\0')
         return mem_text(chosen);
-    char *own = mem_format("%s/.venv/bin/python3", root);
-    if (fs_exists(own))
-        return own;
-    free(own);
+    for (size_t i = 0; i < 2 && roots[i] != NULL; i++) {
+        char *own = mem_format("%s/.venv/bin/python3", roots[i]);
+        if (fs_exists(own))
+            return own;
+        free(own);
+    }
     return fs_find_program("python3");
+}
+
+char *workers_python(const char *root) {
+    return find_python(root, NULL);
 }
 
 static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                             error_t *err) {
     char *script = mem_format("%s/reference_%s/worker.py", workers->root, spec->engine);
-    char *python = workers_python(workers->root);
+    char *python = find_python(workers->root, workers->own_root);
     status_t status = STATUS_OK;
     if (!fs_exists(script))
         status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s is not there",
@@ -49,13 +57,17 @@ static status_t make_scratch(workers_t *workers, error_t *err) {
 
 static status_t own_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                          error_t *err) {
-    char *self;
-    TRY(fs_executable(&self, err));
-    text_list_add(argv, self);
+    if (workers->bench != NULL) {
+        build_worker_argv(workers->root, workers->bench, argv);
+    } else {
+        char *self;
+        TRY(fs_executable(&self, err));
+        text_list_add(argv, self);
+        free(self);
+    }
     text_list_add(argv, "worker");
     text_list_add_format(argv, "--engine=%s", spec->engine);
     text_list_add_format(argv, "--device=%d", workers->device);
-    free(self);
     return STATUS_OK;
 }
 

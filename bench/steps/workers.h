@@ -11,8 +11,10 @@
 
 typedef struct workers {
     const char *root;
-    int device;    /* index of the CUDA device */
-    char *scratch; /* folder for the workers' own files, removed with them; NULL before */
+    const char *bench;    /* the program of another build, whose folder is root; NULL: this one */
+    const char *own_root; /* with `bench`: whose Python is taken where root has none */
+    int device;           /* index of the CUDA device */
+    char *scratch;        /* folder for the workers' own files, removed with them; NULL before */
     worker_link_t **items;
     size_t n;
 } workers_t;

@@ -61,6 +61,8 @@ typedef struct workload {
 } workload_t;
 
 const workload_t *workload_find(const char *name); /* NULL when unknown */
+/* Does this variant of the cuda engine need no .cu file? */
+bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
 /* The table; `*n` gets its length. */
 const workload_t *const *workload_all(size_t *n);
 

@@ -181,6 +181,13 @@ static void add_all(text_list_t *list, const char *const *names) {
         text_list_add(list, *names);
 }
 
+bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
+    for (const char *const *name = workload->cuda_builtin; name != NULL && *name != NULL; name++)
+        if (strcmp(*name, variant) == 0)
+            return true;
+    return false;
+}
+
 status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
                            text_list_t *variants, error_t *err) {
     if (strcmp(engine, "cuda") == 0) {

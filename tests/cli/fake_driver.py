@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,23 @@ def cuda_sweep(folder: Path, batches: list[int]) -> Path:
     )
 
 
-def compile_fake(library: Path, sources: list[str], *flags: str) -> None:
+@functools.cache
+def compiled(sources: tuple[str, ...], flags: tuple[str, ...]) -> bytes:
+    """Return a shared library, compiled once for all tests of a session."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler is here")
     paths = [str(FIXTURES / "fakes" / f"{source}.c") for source in sources]
     language = ["-std=gnu11", "-D_GNU_SOURCE"]
-    command = [compiler, *language, "-shared", "-fPIC", *flags, "-o", str(library), *paths]
-    subprocess.run(command, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "fake.so"
+        command = [compiler, *language, "-shared", "-fPIC", *flags, "-o", str(library), *paths]
+        subprocess.run(command, check=True)
+        return library.read_bytes()
+
+
+def compile_fake(library: Path, sources: list[str], *flags: str) -> None:
+    library.write_bytes(compiled(tuple(sources), flags))
 
 
 def build_driver(folder: Path, *flags: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,10 +119,33 @@ def wait_for_a_moment(sweep: Sweep, process: subprocess.Popen[str], chance: rand
         pass
 
 
-def kill_supervisor(folder: Path, gpu: dict[str, str], kills: int, seed: int) -> int:
-    """Kill bench at that many moments, going on each time; return how many runs that took."""
+def wait_for_the_beginning(
+    sweep: Sweep, process: subprocess.Popen[str], chance: random.Random
+) -> None:
+    """Wait until the folder, or the header, is there, and a little longer: no case is, yet."""
+    first = chance.choice([sweep.run, sweep.run / "run.json"])
+    while not first.exists() and process.poll() is None:
+        pass
+    time.sleep(chance.uniform(0, 0.004))
+
+
+def place_of(sweep: Sweep, lines: list[bytes], ids: set[str]) -> str:
+    """Tell how far a killed run had come."""
+    if not (sweep.run / "run.json").exists():
+        return "before the header"
+    if not lines:
+        return "before the first case"
+    left = ids - {json.loads(line)["id"] for line in lines}
+    return "between cases" if left else "after the last case"
+
+
+def kill_supervisor(
+    folder: Path, gpu: dict[str, str], kills: int, seed: int
+) -> tuple[int, Counter[str]]:
+    """Kill bench at that many moments, going on each time; return how many runs, and where."""
     chance = random.Random(seed)
     done = runs = 0
+    places: Counter[str] = Counter()
     while done < kills:
         sweep, lines = Sweep(folder / str(runs), gpu), []
         runs += 1
@@ -129,17 +153,21 @@ def kill_supervisor(folder: Path, gpu: dict[str, str], kills: int, seed: int) ->
         while True:
             with sweep.start() as process:
                 if done < kills:
-                    wait_for_a_moment(sweep, process, chance)
+                    if sweep.run.exists():
+                        wait_for_a_moment(sweep, process, chance)
+                    else:
+                        wait_for_the_beginning(sweep, process, chance)
                     process.kill()
                 _, said = process.communicate(timeout=TIMEOUT_S)
             if process.returncode != -signal.SIGKILL:
                 break
             done += 1
             lines = check_left_over(sweep, lines)
+            places[place_of(sweep, lines, ids)] += 1
         assert process.returncode == 0, said
         check_finished(sweep, lines, ids)
         assert {case["status"] for case in read_cases(sweep.run).values()} <= {"ok", "skipped"}
-    return runs
+    return runs, places
 
 
 def kill_a_worker(sweep: Sweep, process: subprocess.Popen[str], chance: random.Random) -> bool:

@@ -16,8 +16,8 @@ from test_resume import processes_with
 PHASES = ["cold_start", "cold_open", "cold_first_answer", "cold_total"]
 N_SAMPLES = 5
 FLAG = "cold: every sample is a new process"
-# Of tests/fixtures/workers/logged.py.
-START_NS, EXIT_NS = 200e6, 300e6
+# Of workers of tests/fixtures/workers/logged.py that are slow.
+START_NS, EXIT_NS = 300e6, 200e6
 
 
 def check_times(case: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ def test_real_work_on_the_cpu(tmp_path: Path) -> None:
 class Logged:
     """A run of the workers of logged.py, and what they noted."""
 
-    def __init__(self, folder: Path, variants: list[str], expect: int) -> None:
+    def __init__(self, folder: Path, variants: list[str], expect: int, start_ns: float = 0) -> None:
         root = make_root(folder / "project")
         (root / "reference_logged").mkdir()
         workers = FIXTURES / "workers"
@@ -129,7 +129,8 @@ class Logged:
         )
         log, run = folder / "log", folder / "run"
         environment = {"BENCH_PYTHON": sys.executable, "WORKER_LOG": str(log)}
-        options = ["--cold", "--out", run, "--timeout", "5s"]
+        environment["WORKER_START_S"] = str(start_ns / 1e9)
+        options = ["--cold", "--out", run, "--timeout", "3s"]
         bench("run", sweep, *options, root=root, expect=expect, **environment)
         assert not processes_with(f"WORKER_LOG={log}")
         self.cases = {case["variant"]: case for case in read_cases(run).values()}
@@ -169,7 +170,7 @@ def test_contenders_take_turns_forth_and_back(logged: Logged) -> None:
 
 
 def test_start_and_end_of_the_process_are_in_the_times(tmp_path: Path) -> None:
-    case = Logged(tmp_path, ["slow"], expect=0).cases["slow"]
+    case = Logged(tmp_path, ["slow"], expect=0, start_ns=START_NS).cases["slow"]
     check_times(case)
     phases = {name: case["phases"][name]["samples"] for name in PHASES}
     assert min(phases["cold_start"]) > START_NS

@@ -45,6 +45,24 @@ def test_slower_code_is_told_by_its_registers(base: Run) -> None:
         assert cell["p_slower"] <= 0.01
 
 
+def test_other_code_is_told_by_its_compiler_and_flags(base: Run) -> None:
+    for case in (CUDA, OTHER):
+        base.cases[case]["resources"]["flags"] = ["-std=c++17", "-DBATCH=4"]
+    base.write()
+    candidate = twin(base)
+    candidate.environment["versions"]["cuda_compiler"] = "NVRTC 14.0 (libnvrtc.so)"
+    resources = candidate.scale(CUDA, 1.2)["resources"]
+    resources.update(code_hash="00ff", flags=["-std=c++17", "-use_fast_math", "-DBATCH=8"])
+    # Runs of older versions tell no flags.
+    candidate.scale(OTHER, 1.2)["resources"].update(code_hash="00ff", flags=[])
+    answer = compare(base, candidate, expect=1)
+    assert case_of(answer, CUDA)["cause"] == (
+        "code: other instructions, the same registers, spills and shared memory; flags differ: "
+        "-use_fast_math added, -DBATCH=8 added, -DBATCH=4 removed; another CUDA compiler"
+    )
+    assert "flags" not in case_of(answer, OTHER)["cause"]
+
+
 def test_same_code_slower_points_at_the_environment(base: Run) -> None:
     candidate = twin(base)
     candidate.scale(CUDA, 1.2)["device"]["sm_mhz"] = [1500, 1510]
@@ -91,7 +109,13 @@ def test_improvement_alone_is_fine(base: Run) -> None:
     assert verdicts(compare(base, candidate))["improved"] == 1
 
 
+def without_throttled(base: Run) -> None:
+    base.cases = {key: case for key, case in base.cases.items() if case["status"] != "throttled"}
+    base.write()
+
+
 def test_strict_asks_for_a_decision(base: Run) -> None:
+    without_throttled(base)
     candidate = twin(base)
     candidate.noise(3, noise=0.2)
     assert verdicts(compare(base, candidate))["undecided"] > 0
@@ -101,6 +125,35 @@ def test_strict_asks_for_a_decision(base: Run) -> None:
     del complete.cases[CUDA]
     assert verdicts(compare(base, complete))["missing"] == 1
     compare(base, complete, "--strict", expect=4)
+
+
+def test_what_cannot_be_compared_is_not_decided(base: Run) -> None:
+    without_throttled(base)
+    candidate = twin(base)
+    candidate.cases[CUDA]["status"] = "throttled"
+    compare(base, candidate)
+    compare(base, candidate, "--strict", expect=4)
+    skipped = twin(base, "skipped")
+    for run in (base, skipped):
+        run.cases[CUDA].update(status="skipped", reason="no such GPU", phases={})
+    base.write()
+    compare(base, skipped, "--strict")
+
+
+def test_broken_is_told_whatever_else_differs(base: Run) -> None:
+    candidate = twin(base)
+    candidate.cases[CUDA].update(status="failed", reason="crashed", dtype="f16", phases={})
+    answer = compare(base, candidate, expect=1)
+    assert case_of(answer, CUDA)["verdict"] == "broken"
+
+
+def test_one_late_sample_hides_no_slowdown(base: Run) -> None:
+    candidate = twin(base)
+    for run, time_ns in ((base, 2048), (candidate, 2048 * 1.1)):
+        samples = run.cases[CUDA]["phases"]["kernel_graph"]["samples"]
+        samples[:] = [time_ns] * (len(samples) - 1) + [2 * time_ns]
+    base.write()
+    assert case_of(compare(base, candidate, expect=1), CUDA)["verdict"] == "regressed"
 
 
 def test_single_rounds_decide_nothing(base: Run) -> None:
@@ -178,6 +231,10 @@ def test_floors_come_from_the_same_build(base: Run) -> None:
     message = refused(base, twin(base), "--floor", other.folder)
     assert "noise floors come from runs of one build" in message
     assert "--save-floor needs --floor" in refused(base, twin(base, "c"), "--save-floor", expect=2)
+    candidate = twin(base, "d")
+    for folder, name in ((base.folder, "BASE"), (candidate.folder / "." / "", "CANDIDATE")):
+        message = refused(base, candidate, "--floor", folder, expect=2)
+        assert f"expected another run than {name}" in message
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from compare_runs import CPU, CUDA, OTHER, TORCH, Run, compare, refused, twin
@@ -21,12 +22,19 @@ def base(tmp_path: Path) -> Run:
     return run
 
 
+def slower(phases: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {**phase, "samples": [1.3 * value for value in phase["samples"]]}
+        for name, phase in phases.items()
+    }
+
+
 def hostile(base: Run) -> Run:
     """Texts from files that XML, markdown and a terminal would take for something else."""
     candidate = twin(base)
     candidate.scale(CUDA, 1.2)
     candidate.cases[CPU].update(
-        status="failed", reason='<b>&"x" | `rm -rf` \x1b[31m ]]> \x01', phases={}
+        status="failed", reason='<b>&"x" | `rm -rf` \x1b[31m ]]> \x01\ufffe', phases={}
     )
     odd = dict(candidate.cases[OTHER], id='mlp_infer/<&">|`/é')
     candidate.cases[odd["id"]] = odd
@@ -54,6 +62,27 @@ def test_markdown_keeps_its_table_whatever_the_texts(base: Run, tmp_path: Path) 
     assert {len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in rows} == {9}
     assert "<b>" not in text
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
+
+
+def test_markdown_fits_a_comment_and_says_what_is_left_out(base: Run, tmp_path: Path) -> None:
+    candidate = twin(base)
+    case = base.cases[CUDA]
+    for i in range(300):
+        key = f"{CUDA}/{'techniques=' * 20}{i}"
+        base.cases[key] = dict(case, id=key)
+        candidate.cases[key] = dict(candidate.cases[CUDA], id=key)
+        candidate.cases[key]["phases"] = slower(case["phases"])
+    base.write()
+    compare(base, candidate, "--markdown", tmp_path / "x.md", expect=1)
+    text = (tmp_path / "x.md").read_text(encoding="utf-8")
+    assert len(text) < 65_536
+    told = set(re.findall(rf"`({CUDA}/\S*)`", text))
+    left_out = re.search(r"(\d+) more cases are not shown\.", text)
+    assert left_out
+    assert told
+    shown = [line for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    not_unchanged = len(candidate.cases) - compare(base, candidate, expect=1)["counts"]["unchanged"]
+    assert len(shown) + int(left_out[1]) == not_unchanged
 
 
 def test_nothing_is_written_when_refused(base: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from project import BENCH, ROOT
 
-SWEEPS = 60
+SWEEPS = 30
 
 
 @pytest.fixture(scope="module")

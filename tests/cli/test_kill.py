@@ -18,7 +18,7 @@ from fake_driver import build_gpu
 from kill_anywhere import Sweep, check_finished, kill_supervisor, kill_workers, wait_until
 from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, read_lines
 
-KILLS = 12
+KILLS = 8
 SEED = 20260
 
 
@@ -29,11 +29,15 @@ def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_supervisor_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
-    kill_supervisor(tmp_path, gpu, KILLS, SEED)
+    _, places = kill_supervisor(tmp_path, gpu, KILLS, SEED)
+    assert places.total() == KILLS
+    assert len(places) > 1, places
+    assert places["between cases"] > 0, places
 
 
 def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
-    kill_workers(tmp_path, gpu, KILLS, SEED)
+    _, failed = kill_workers(tmp_path, gpu, KILLS, SEED)
+    assert failed > 0, "no kill hit a worker that was asked anything"
 
 
 def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
@@ -47,10 +51,13 @@ def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
         try:
             assert wait_until((run / "run.json").exists)
             before = (run / "run.json").read_bytes()
-            done = bench("run", sweep, "--out", run, "--resume", expect=2)
+            said = {
+                bench("run", sweep, "--out", run, *options, expect=2).stderr
+                for options in ([], ["--resume"])
+            }
         finally:
             process.kill()
-    assert done.stderr == f"bench: {run}: another bench run is writing to this folder\n"
+    assert said == {f"bench: {run}: another bench run is writing to this folder\n"}
     assert (run / "run.json").read_bytes() == before
 
 
@@ -75,7 +82,7 @@ def small_files(limit_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
 
 
-@pytest.mark.parametrize("limit_bytes", [0, 1500, 4096, 9000, 20000])
+@pytest.mark.parametrize("limit_bytes", [0, 4096, 20000])
 def test_files_of_limited_size(limit_bytes: int, gpu: dict[str, str], tmp_path: Path) -> None:
     """The limit is for workers too: their outputs are files."""
     sweep = Sweep(tmp_path / "sweep", gpu)
@@ -123,7 +130,7 @@ def can_mount() -> bool:
 
 
 @pytest.mark.skipif(not can_mount(), reason="no file system can be mounted here")
-@pytest.mark.parametrize("size", ["4k", "8k", "12k", "16k"])
+@pytest.mark.parametrize("size", ["4k", "12k"])
 def test_small_disk(size: str, tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1000, 2000, 3000])
     disk, kept, said = tmp_path / "disk", tmp_path / "kept", tmp_path / "said"

@@ -81,6 +81,12 @@ if command -v compute-sanitizer >/dev/null; then
     done
     # What matters here is that every block is memory, and that nothing is left behind.
     sanitize memcheck allocators --workload allocate --set live=1,100
+    # The same by the program itself, which keeps the verdicts.
+    BENCH_CACHE=$out/cache check sanitized mlp_infer --engine cuda --variant 03_vectorized --set batch=1,1000 --sanitize
+    grep -q '"tools":{"memcheck":"clean","racecheck":"clean","synccheck":"clean"}' "$out/sanitized/cases.jsonl" || {
+        grep -o '"sanitize":{[^}]*}' "$out/sanitized/cases.jsonl"
+        exit 1
+    }
 else
     echo "compute-sanitizer is not here: not run"
 fi

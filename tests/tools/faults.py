@@ -135,8 +135,9 @@ def main() -> int:
         note(f"{arguments.kills} kills of the supervisor, then of workers")
         for kind in ("supervisor", "workers"):
             (folder / kind).mkdir()
-        runs = kill_supervisor(folder / "supervisor", gpu, arguments.kills, arguments.seed)
-        print(f"supervisor killed {arguments.kills} times over {runs} runs: nothing lost")
+        runs, places = kill_supervisor(folder / "supervisor", gpu, arguments.kills, arguments.seed)
+        where = ", ".join(f"{count} {place}" for place, count in places.most_common())
+        print(f"supervisor killed {arguments.kills} times over {runs} runs ({where}): nothing lost")
         runs, failed = kill_workers(folder / "workers", gpu, arguments.kills, arguments.seed)
         print(
             f"workers killed {arguments.kills} times over {runs} runs: {failed} cases failed for "

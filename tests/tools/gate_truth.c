@@ -6,7 +6,7 @@
  *     Mann-Whitney     two-sided p < 0.05 over all samples, and slower; no correction for many
  * cells
  *
- *     gate_truth [--sweeps N] [--rounds N] [--seed N] [--json]
+ *     gate_truth [--sweeps N] [--rounds N] [--floor-runs N] [--seed N] [--json]
  *
  * Each sweep has 50 cells, of which one may be slowed down. Noise of x % has that standard
  * deviation over all samples of a run (heavy tails: that interquartile range of a normal one); how
@@ -20,7 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELLS = 50, SAMPLES_A_ROUND = 16, FLOOR_RUNS = 8, SWEEPS_A_MACHINE = 10, MOST_ROUNDS = 64 };
+enum {
+    CELLS = 50,
+    SAMPLES_A_ROUND = 16,
+    MOST_FLOOR_RUNS = 64,
+    SWEEPS_A_MACHINE = 10,
+    MOST_ROUNDS = 64
+};
 
 static const double PI = 3.14159265358979323846;
 
@@ -167,7 +173,7 @@ static bool mann_whitney_slower(const double *base, const double *candidate, siz
 typedef struct setting {
     fill_t fill;
     double noise;
-    size_t n_rounds;
+    size_t n_rounds, n_floor_runs;
     const stats_draws_t *draws;
 } setting_t;
 
@@ -187,12 +193,12 @@ static void measure(const setting_t *setting, source_t *source, side_t *side) {
 
 static double learn_floor(const setting_t *setting, source_t *source) {
     side_t side;
-    stats_location_t runs[FLOOR_RUNS];
-    for (size_t i = 0; i < FLOOR_RUNS; i++) {
+    stats_location_t runs[MOST_FLOOR_RUNS];
+    for (size_t i = 0; i < setting->n_floor_runs; i++) {
         measure(setting, source, &side);
         runs[i] = side.location;
     }
-    return gate_floor_of_runs(runs, FLOOR_RUNS);
+    return gate_floor_of_runs(runs, setting->n_floor_runs);
 }
 
 /* Does the gate raise an alarm (nothing planted), or find the cell that was slowed down? */
@@ -275,11 +281,11 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
 /* ---- output ----------------------------------------------------------------------------------
  */
 
-static void print_heading(size_t n_sweeps, size_t n_rounds) {
-    printf("%zu sweeps of %d cells each, %zu rounds of %d samples a side; floors from %d runs of "
+static void print_heading(size_t n_sweeps, size_t n_rounds, size_t n_floor_runs) {
+    printf("%zu sweeps of %d cells each, %zu rounds of %d samples a side; floors from %zu runs of "
            "one build.\nIn each column: sweeps with a false alarm / 10 %% found / 5 %% found, "
            "in %%.\n\n| noise |",
-           n_sweeps, CELLS, n_rounds, SAMPLES_A_ROUND, FLOOR_RUNS);
+           n_sweeps, CELLS, n_rounds, SAMPLES_A_ROUND, n_floor_runs);
     for (int rule = 0; rule < N_RULES; rule++)
         printf(" %s |", RULES[rule]);
     fputs("\n|---|", stdout);
@@ -308,41 +314,45 @@ static void print_json(const char *kind, double noise, const tally_t *tally, siz
                tally->counts[rule][FINDS_10], tally->counts[rule][FINDS_5]);
 }
 
-static bool read_count(const char *text, size_t most, size_t *value) {
+static bool read_number(const char *text, size_t least, size_t most, size_t *value) {
     char *end;
     unsigned long number = strtoul(text, &end, 10);
     *value = number;
-    return *text != '\0' && *end == '\0' && number >= 1 && number <= most;
+    return *text != '\0' && *end == '\0' && number >= least && number <= most;
 }
 
 int main(int argc, char **argv) {
     /* The gate's constants were chosen while looking at seed 0: another one tells how good they
      * are. */
-    enum { USUAL_SWEEPS = 2000, USUAL_ROUNDS = 32, USUAL_SEED = 2 };
-    size_t n_sweeps = USUAL_SWEEPS, n_rounds = USUAL_ROUNDS, seed = USUAL_SEED;
+    enum { USUAL_SWEEPS = 2000, USUAL_ROUNDS = 32, USUAL_FLOOR_RUNS = 8, USUAL_SEED = 2 };
+    size_t n_sweeps = USUAL_SWEEPS, n_rounds = USUAL_ROUNDS, n_floor_runs = USUAL_FLOOR_RUNS,
+           seed = USUAL_SEED;
     bool json = false, understood = true;
     for (int i = 1; i < argc && understood; i++) {
         if (strcmp(argv[i], "--json") == 0)
             json = true;
         else if (strcmp(argv[i], "--sweeps") == 0 && i + 1 < argc)
-            understood = read_count(argv[++i], 1000000, &n_sweeps);
+            understood = read_number(argv[++i], 1, 1000000, &n_sweeps);
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
-            understood = read_count(argv[++i], MOST_ROUNDS, &n_rounds);
+            understood = read_number(argv[++i], 1, MOST_ROUNDS, &n_rounds);
+        else if (strcmp(argv[i], "--floor-runs") == 0 && i + 1 < argc)
+            understood = read_number(argv[++i], 2, MOST_FLOOR_RUNS, &n_floor_runs);
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
-            understood = read_count(argv[++i], 1000000, &seed);
+            understood = read_number(argv[++i], 0, 1000000, &seed);
         else
             understood = false;
     }
     if (!understood) {
-        fputs("usage: gate_truth [--sweeps N] [--rounds N] [--seed N] [--json]\n", stderr);
+        fputs("usage: gate_truth [--sweeps N] [--rounds N] [--floor-runs N] [--seed N] [--json]\n",
+              stderr);
         return 2;
     }
     stats_draws_t *draws = stats_draws_new(GATE_SEED);
     if (!json)
-        print_heading(n_sweeps, n_rounds);
+        print_heading(n_sweeps, n_rounds, n_floor_runs);
     for (size_t k = 0; k < N_KINDS; k++)
         for (size_t i = 0; i < N_NOISES; i++) {
-            const setting_t setting = {KINDS[k].fill, NOISES[i], n_rounds, draws};
+            const setting_t setting = {KINDS[k].fill, NOISES[i], n_rounds, n_floor_runs, draws};
             tally_t tally = run_scenario(&setting, n_sweeps, seed * 1000 + k * N_NOISES + i);
             (json ? print_json : print_row)(KINDS[k].name, NOISES[i], &tally, n_sweeps);
         }

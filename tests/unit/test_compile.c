@@ -167,6 +167,10 @@ static void check_outcomes(const char *cache, compiler_t compiler) {
     assert_int_equal(program->shared_bytes, 64);
     assert_int_equal(program->spill_bytes, 0);
     assert_true(program->compile_ns > 0);
+    assert_true(text_list_has(&program->flags, "-std=c++17"));
+    assert_true(text_list_has(&program->flags, "-DBATCH=8"));
+    for (size_t i = 0; i < program->flags.n; i++)
+        assert_null(strchr(program->flags.items[i], '/'));
     assert_int_equal(programs.items[runtime].status, PROGRAM_OK);
     assert_int_equal(programs.items[picky_2].status, PROGRAM_OK);
     assert_string_not_equal(programs.items[runtime].key, programs.items[runtime_80].key);
@@ -200,6 +204,7 @@ static void check_outcomes(const char *cache, compiler_t compiler) {
         assert_string_equal(again.items[i].key, programs.items[i].key);
     }
     assert_string_equal(again.items[constant].code_hash, programs.items[constant].code_hash);
+    assert_int_equal(again.items[constant].flags.n, programs.items[constant].flags.n);
     program_list_free(&again);
     program_list_free(&programs);
 }

@@ -31,7 +31,20 @@ static case_result_t full_result(void) {
     r.after = (check_t){true, false, NAN, NAN, 1e-5};
     result_add_once(&r, "context", 3.1e8);
     result_add_once(&r, "first_run", 1234.5);
-    r.resources = (resources_t){mem_text("sm_90"), 40, 1024, 16, mem_text("00ff"), 1 << 20, 0.75};
+    r.resources = (resources_t){.arch = mem_text("sm_90"),
+                                .registers = 40,
+                                .shared_bytes = 1024,
+                                .spill_bytes = 16,
+                                .code_hash = mem_text("00ff"),
+                                .peak_device_bytes = 1 << 20,
+                                .occupancy_frac = 0.75};
+    text_list_add(&r.resources.flags, "-DBATCH=64");
+    r.sanitize.version = mem_text("2025.3.0");
+    r.sanitize.example = mem_text("mlp_infer/cuda/03_vectorized/batch=1");
+    text_list_add(&r.sanitize.tools, "memcheck");
+    text_list_add(&r.sanitize.verdicts, "3 errors");
+    text_list_add(&r.sanitize.tools, "racecheck");
+    text_list_add(&r.sanitize.verdicts, "not run: over 120 s");
     phase_t *kernel = result_add_phase(&r, "kernel", CLOCK_DEVICE);
     phase_add_round(kernel, (double[]){1000, 1001.25, 999}, 3);
     phase_add_round(kernel, (double[]){1002, 998, 1000, 1003}, 4);
@@ -96,6 +109,11 @@ static void test_round_trip(void **state) {
     assert_true(isnan(again.device.temperature_c[0]));
     assert_int_equal(again.stop, STOP_TIME_LIMIT);
     assert_string_equal(again.results_json, result.results_json);
+    assert_string_equal(again.resources.flags.items[0], "-DBATCH=64");
+    assert_string_equal(again.sanitize.version, "2025.3.0");
+    assert_int_equal(again.sanitize.tools.n, 2);
+    assert_true(sanitize_is_finding(again.sanitize.verdicts.items[0]));
+    assert_false(sanitize_is_finding(again.sanitize.verdicts.items[1]));
     json_decref(first);
     json_decref(second);
     result_free(&again);
@@ -106,9 +124,9 @@ static void test_round_trip(void **state) {
 static void test_keys_are_the_contract(void **state) {
     (void)state;
     static const char *const KEYS[] = {
-        "schema",  "id",     "workload", "engine", "on",    "variant",  "params",    "techniques",
-        "dtype",   "status", "reason",   "flags",  "check", "once_ns",  "resources", "phases",
-        "results", "limit",  "device",   "rounds", "stop",  "warmup_ns"};
+        "schema", "id",      "workload", "engine", "on",     "variant", "params",    "techniques",
+        "dtype",  "status",  "reason",   "flags",  "check",  "once_ns", "resources", "sanitize",
+        "phases", "results", "limit",    "device", "rounds", "stop",    "warmup_ns"};
     static const char *const PHASE_KEYS[] = {"clock", "unit", "n",   "median", "ci95",
                                              "q25",   "q75",  "p5",  "p95",    "p99",
                                              "min",   "max",  "mad", "samples"};

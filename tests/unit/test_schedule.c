@@ -145,6 +145,51 @@ static void test_who_is_done_rests(void **state) {
     free(order);
 }
 
+/* Twins are sampled one right behind the other, and equally often: one that has enough goes on for
+ * the other's sake, and keeps its reason to stop. */
+static void test_twins(void **state) {
+    bench_t *b = *state;
+    contender_t *c = b->contenders;
+    contender_settings_t patient = b->settings;
+    patient.measure.min_rounds = 2 * N_ROUNDS;
+    c[2].settings = &patient;
+    stopping_init(&c[2].stopping, &patient.measure);
+    c[0].twin = &c[2];
+    c[2].twin = &c[0];
+    char *order = measured_order(b, 0);
+    assert_int_equal(strlen(order), 2 * 2 * N_ROUNDS + N_ROUNDS);
+    int first_a = 0, first_c = 0;
+    for (const char *at = order; *at != '\0'; at++) {
+        if (*at == 'B')
+            continue;
+        assert_true(at[1] == (*at == 'A' ? 'C' : 'A'));
+        first_a += *at == 'A';
+        first_c += *at == 'C';
+        at++;
+    }
+    assert_int_equal(first_a, N_ROUNDS); /* there and back */
+    assert_int_equal(first_c, N_ROUNDS);
+    assert_int_equal(c[0].result.rounds, 2 * N_ROUNDS);
+    assert_int_equal(c[2].result.rounds, 2 * N_ROUNDS);
+    assert_int_equal(c[0].result.stop, STOP_PRECISE);
+    free(order);
+}
+
+static void test_twin_of_one_that_was_dropped(void **state) {
+    bench_t *b = *state;
+    contender_t *c = b->contenders;
+    c[0].twin = &c[1];
+    c[1].twin = &c[0];
+    contender_drop(&c[1], CASE_FAILED, "crashed");
+    contender_open(&c[0]);
+    contender_open(&c[2]);
+    static const volatile sig_atomic_t never;
+    schedule_rounds(c, N, SEED, 0, &never);
+    assert_int_equal(c[0].result.rounds, N_ROUNDS);
+    assert_int_equal(c[1].result.rounds, 0);
+    assert_int_equal(c[2].result.rounds, N_ROUNDS);
+}
+
 static void test_interrupted(void **state) {
     bench_t *b = *state;
     volatile sig_atomic_t interrupted = 1;
@@ -177,9 +222,13 @@ static void test_finished(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        with_bench(test_forth_and_back),    with_bench(test_order_is_shuffled),
-        with_bench(test_who_is_done_rests), with_bench(test_interrupted),
+        with_bench(test_forth_and_back),
+        with_bench(test_order_is_shuffled),
+        with_bench(test_who_is_done_rests),
+        with_bench(test_interrupted),
         with_bench(test_finished),
+        with_bench(test_twins),
+        with_bench(test_twin_of_one_that_was_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,27 @@ static void edges(void **state) {
     assert_true(isnan(nothing.log_ratio) && stats_change_above(&nothing, 1) == 1);
 }
 
+/* Of a clock's ticks an error is known; of equal samples and a late one it is not: nothing hides a
+ * slowdown without noise. */
+static void ticks(void **state) {
+    (void)state;
+    enum { ROUNDS = 8, A_ROUND = 4, N = ROUNDS * A_ROUND };
+    double base[N], candidate[N], ticking[N];
+    for (size_t i = 0; i < N; i++) {
+        base[i] = i == 9 ? 4096 : 2048;
+        candidate[i] = i == 20 ? 9000 : 2048 * 1.1;
+        ticking[i] = i % A_ROUND == 0 ? 2080 : 2048;
+    }
+    stats_location_t late = locate(base, ROUNDS, A_ROUND),
+                     slower = locate(candidate, ROUNDS, A_ROUND),
+                     rounded = locate(ticking, ROUNDS, A_ROUND);
+    gate_cell_t cell = {.change = stats_change(&late, &slower)};
+    const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
+    gate_decide(&cell, 1, &options);
+    assert_int_equal(cell.verdict, GATE_REGRESSED);
+    assert_true(near(rounded.se_log, 32 / sqrt(12) / 2048, 1e-9));
+}
+
 /* Empty rounds are none; very many are joined. */
 static void odd_rounds(void **state) {
     (void)state;
@@ -170,7 +191,8 @@ static void coverage(void **state) {
 static void paired(void **state) {
     (void)state;
     enum { ROUNDS = 12, A_ROUND = 6 };
-    double values[2][ROUNDS * A_ROUND], replicates[2][STATS_REPLICATES];
+    double values[2][ROUNDS * A_ROUND];
+    stats_pairing_t pairings[2];
     size_t starts[ROUNDS + 1];
     stats_location_t at[2];
     uint64_t position = 0;
@@ -181,13 +203,40 @@ static void paired(void **state) {
             values[side][i] =
                 (side == 1 ? 1.03 : 1) * (100 + (double)(i / A_ROUND) + 0.1 * normal(3, &position));
         at[side] =
-            stats_locate(&(stats_rounds_t){values[side], starts, ROUNDS}, draws, replicates[side]);
+            stats_locate(&(stats_rounds_t){values[side], starts, ROUNDS}, draws, &pairings[side]);
     }
     stats_change_t apart = stats_change(&at[0], &at[1]);
-    stats_change_t together = stats_change_paired(&at[0], replicates[0], &at[1], replicates[1]);
+    stats_change_t together = stats_change_paired(&at[0], &pairings[0], &at[1], &pairings[1]);
     assert_true(near(together.log_ratio, log(1.03), 0.1));
     assert_true(together.se < apart.se / 5);
     assert_true(together.df == ROUNDS - 1);
+}
+
+/* What only one side drifted by widens the interval, as it does apart. Samples on two ticks of the
+ * clock are no surer in turns than apart. */
+static void paired_apart(void **state) {
+    (void)state;
+    enum { ROUNDS = 16, A_ROUND = 4, N = ROUNDS * A_ROUND };
+    double still[N], drifting[N], restless[N], ticking[N];
+    size_t starts[ROUNDS + 1];
+    for (size_t r = 0; r <= ROUNDS; r++)
+        starts[r] = r * A_ROUND;
+    for (size_t i = 0; i < N; i++) {
+        size_t r = i / A_ROUND;
+        still[i] = 100 + 0.01 * (double)(i % A_ROUND);
+        drifting[i] = still[i] + (double)r;
+        restless[i] = still[i] + (double)(r * 5 % ROUNDS); /* as far apart, in no order */
+        ticking[i] = i % A_ROUND == 0 ? 101 : 100;
+    }
+    const double *const sides[] = {still, drifting, restless, ticking};
+    stats_pairing_t pairings[4];
+    stats_location_t at[4];
+    for (size_t k = 0; k < 4; k++)
+        at[k] = stats_locate(&(stats_rounds_t){sides[k], starts, ROUNDS}, draws, &pairings[k]);
+    double drift = stats_change_paired(&at[0], &pairings[0], &at[1], &pairings[1]).se;
+    double noise = stats_change_paired(&at[0], &pairings[0], &at[2], &pairings[2]).se;
+    assert_true(drift > 1.2 * noise);
+    assert_true(stats_change_paired(&at[3], &pairings[3], &at[3], &pairings[3]).se > 0.002);
 }
 
 static gate_cell_t cell_of(double ratio, double se, double floor_frac) {
@@ -244,7 +293,7 @@ int main(void) {
         cmocka_unit_test(student), cmocka_unit_test(holm),       cmocka_unit_test(locations),
         cmocka_unit_test(edges),   cmocka_unit_test(odd_rounds), cmocka_unit_test(coverage),
         cmocka_unit_test(paired),  cmocka_unit_test(verdicts),   cmocka_unit_test(many_cells),
-        cmocka_unit_test(floors),
+        cmocka_unit_test(floors),  cmocka_unit_test(ticks),      cmocka_unit_test(paired_apart),
     };
     return cmocka_run_group_tests(tests, make_draws, free_draws);
 }

@@ -1,0 +1,340 @@
+"""`bench run --against`: two builds in one run, in turns. What comes of it; no time is asserted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_driver import build_gpu
+from kill_anywhere import wait_until
+from project import (
+    BENCH,
+    FIXTURES,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    make_root,
+    null_sweep,
+    read_header,
+    read_lines,
+    write_sweep,
+)
+
+PROCESSES = ("--processes", "3")
+AT_ONCE = ("--recheck-limit", "0s")
+MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
+# Without the ReLU, whatever the variant.
+WRONG = MINE.replace('self.variant != "wrong"', "False")
+# Times that differ from process to process by a factor of four, the same ones in every test.
+RESTLESS = MINE.replace(
+    '        return {"forward": times, "total": times, "host_to_host": times}',
+    """        with Path(__file__).with_name("starts").open("r+", encoding="utf-8") as file:
+            n = int(file.read() or 0)
+            file.seek(0)
+            file.write(str(n + 1))
+        times = [1000 * (1 + n * 7 % 4)] * 8
+        return {"forward": times, "total": times, "host_to_host": times}""",
+)
+assert MINE not in (WRONG, RESTLESS)
+
+
+def last_lines(run: Path) -> dict[str, dict[str, Any]]:
+    """Return the cases of a run by id: a case may be there twice, and the later line counts."""
+    return {line["id"]: line for line in read_lines(run)}
+
+
+def pair_of(run: Path) -> str:
+    """Return what both headers call the run."""
+    headers = [read_header(run), read_header(run / "against")]
+    facts = [header["environment"]["measure"] for header in headers]
+    assert [fact["side"] for fact in facts] == ["candidate", "base"]
+    assert facts[0]["pair"] == facts[1]["pair"]
+    assert all(header["finished"] for header in headers)
+    return facts[0]["pair"]
+
+
+def check_twins(run: Path, n_rounds: int) -> None:
+    """Both sides hold the same cases, each with that many rounds in every phase."""
+    sides = [last_lines(run), last_lines(run / "against")]
+    assert sides[0].keys() == sides[1].keys()
+    for case in [*sides[0].values(), *sides[1].values()]:
+        assert (case["status"], case["stop"], case["rounds"]) == ("ok", "fixed_count", n_rounds)
+        for phase in case["phases"].values():
+            assert len(phase["round_starts"]) == n_rounds + 1
+            assert phase["round_starts"][-1] == len(phase["samples"]) == phase["n"] > 0
+
+
+def verdicts(run: Path, *options: str, expect: int = 0) -> dict[str, str]:
+    done = bench("compare", run / "against", run, "--json", *options, expect=expect)
+    answer = json.loads(done.stdout)
+    assert answer["paired"]
+    return {case["id"]: case["verdict"] for case in answer["cases"]}
+
+
+def sweep_of(folder: Path) -> Path:
+    return null_sweep(folder / "s.json", ["steady", "noisy"], [1000, 2000])
+
+
+# ---- one build, twice ----------------------------------------------------------------------------
+
+
+def test_against_self(tmp_path: Path) -> None:
+    cpu = write_sweep(
+        tmp_path / "cpu.json", "mlp_infer", [{"engine": "cpu", "variants": ["ref", "omp"]}]
+    )
+    run, sweep = tmp_path / "run", sweep_of(tmp_path)
+    done = bench(
+        *("run", sweep, cpu, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE), expect=None
+    )
+    assert done.returncode in (0, 1), done.stderr  # 1: the machine itself was restless
+    pair_of(run)
+    check_twins(run, 3)
+    assert len(last_lines(run)) == 6
+    assert "The same build on both sides" in done.stdout
+    floors = json.loads((run / "floor.json").read_text(encoding="utf-8"))
+    assert floors["runs"] == 2
+    assert set(floors["floors"]) <= set(last_lines(run))
+    assert not (run / "against" / "floor.json").exists()
+    # The null engine makes its times up.
+    told = verdicts(run, expect=done.returncode)
+    assert {told[case] for case in told if "/steady/" in case} == {"unchanged"}
+    for folder in (run, run / "against"):
+        bench("report", folder, "--out", tmp_path / "report.md")
+
+
+def test_floor_of_one_run_is_the_threshold_of_the_next(tmp_path: Path) -> None:
+    learnt, run, sweep = tmp_path / "learnt", tmp_path / "run", sweep_of(tmp_path)
+    bench("run", sweep, "--against", "self", "--out", learnt, *PROCESSES, *AT_ONCE)
+    floors = json.loads((learnt / "floor.json").read_text(encoding="utf-8"))
+    case = next(iter(last_lines(learnt)))
+    floors["floors"].setdefault(case, {})["total"] = 0.5
+    (learnt / "floor.json").write_text(json.dumps(floors), encoding="utf-8")
+    bench("run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE, "--floor", learnt)
+    answer = json.loads(bench("compare", run / "against", run, "--json").stdout)
+    assert answer["n_floor_runs"] == 2
+    (found,) = [found for found in answer["cases"] if found["id"] == case]
+    assert {cell["phase"]: cell["threshold_frac"] for cell in found["cells"]}["total"] == 0.5
+    without = bench(
+        *("run", sweep, "--against", "self", "--out", tmp_path / "x", "--floor", tmp_path), expect=2
+    )
+    assert "no floor.json there" in without.stderr
+
+
+# ---- two builds ----------------------------------------------------------------------------------
+
+
+def build_with(folder: Path, worker: str) -> Path:
+    """Make another build: the same program, and a contender of its own."""
+    root = make_root(folder)
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(worker, encoding="utf-8")
+    (root / "reference_mine" / "starts").touch()
+    (root / "build").mkdir()
+    (root / "build" / "bench").symlink_to(BENCH)
+    return root
+
+
+def own_sweep(folder: Path) -> Path:
+    return write_sweep(
+        folder / "own.json",
+        "mlp_infer",
+        [{"engine": "mine", "variants": ["plain"], "device": ["cpu"]}],
+        axes={"batch": [4]},
+    )
+
+
+def run_builds(
+    folder: Path, base: str, candidate: str, *options: str, expect: int = 0
+) -> subprocess.CompletedProcess[str]:
+    own, other = build_with(folder / "own", candidate), build_with(folder / "other", base)
+    command = ("run", own_sweep(folder), "--against", other, "--out", folder / "run")
+    return bench(
+        *command, *PROCESSES, *options, root=own, expect=expect, BENCH_PYTHON=sys.executable
+    )
+
+
+CASE = "mlp_infer/mine-cpu/plain/batch=4"
+
+
+def test_candidate_that_is_wrong_is_broken(tmp_path: Path) -> None:
+    done = run_builds(tmp_path, MINE, WRONG, expect=1)
+    assert "BROKEN (1 case: 1 broken)" in done.stdout
+    pair_of(tmp_path / "run")
+    assert last_lines(tmp_path / "run")[CASE]["status"] == "wrong"
+    assert last_lines(tmp_path / "run" / "against")[CASE]["status"] == "ok"
+
+
+def test_base_that_was_wrong_has_nothing_to_compare(tmp_path: Path) -> None:
+    done = run_builds(tmp_path, WRONG, MINE, *AT_ONCE, expect=3)
+    assert f"no case has times in both ({CASE}: wrong in BASE: " in done.stderr
+    assert last_lines(tmp_path / "run")[CASE]["status"] == "ok"
+
+
+def test_contender_that_only_one_build_has(tmp_path: Path) -> None:
+    own = build_with(tmp_path / "own", MINE)
+    other = make_root(tmp_path / "other")
+    (other / "build").mkdir()
+    (other / "build" / "bench").symlink_to(BENCH)
+    both = [
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "mine", "variants": ["plain"], "device": ["cpu"]},
+    ]
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", both, axes={"batch": [4]})
+    bench(
+        *("run", sweep, "--against", other, "--out", tmp_path / "run", *PROCESSES, *AT_ONCE),
+        root=own,
+        expect=None,
+        BENCH_PYTHON=sys.executable,
+    )
+    assert last_lines(tmp_path / "run")[CASE]["status"] == "ok"
+    told = verdicts(tmp_path / "run", "--threshold", "100%")
+    assert told[CASE] == "new"
+    assert told["mlp_infer/cpu/omp/batch=4"] not in ("new", "missing", "broken")
+
+
+def test_what_is_undecided_gets_more_rounds(tmp_path: Path) -> None:
+    done = run_builds(tmp_path, RESTLESS, RESTLESS, "--recheck-limit", "1ms", "--strict", expect=4)
+    assert "undecided: 1 cases are measured in 3 more processes" in done.stderr
+    first, again = read_lines(tmp_path / "run")
+    assert first["rounds"] == 3
+    # Time is up as soon as it has begun: one process, and a last one, whose output is checked.
+    check_twins(tmp_path / "run", 5)
+    samples = [line["phases"]["total"]["samples"] for line in (first, again)]
+    assert samples[1][: len(samples[0])] == samples[0]
+    assert again["check"]["after"]["ok"]
+
+
+def test_undecided_is_left_alone_without_time(tmp_path: Path) -> None:
+    done = run_builds(tmp_path, RESTLESS, RESTLESS, *AT_ONCE)
+    assert "no regression found, some undecided" in done.stdout
+    check_twins(tmp_path / "run", 3)
+    assert len(read_lines(tmp_path / "run")) == 1
+
+
+def test_path_of_the_program_is_a_build(tmp_path: Path) -> None:
+    """It lies somewhere below its folder."""
+    other = make_root(tmp_path / "other")
+    (other / "build" / "deep").mkdir(parents=True)
+    shutil.copy(BENCH, other / "build" / "deep" / "bench")
+    sweep, run = sweep_of(tmp_path), tmp_path / "run"
+    program = other / "build" / "deep" / "bench"
+    done = bench("run", sweep, "--against", program, "--out", run, *PROCESSES, *AT_ONCE)
+    assert "The same build on both sides" not in done.stdout
+    pair_of(run)
+    check_twins(run, 3)
+
+
+# ---- kernels of both folders ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment in which bench finds the fake GPU."""
+    return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
+
+
+def test_rungs_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
+    own = make_root(tmp_path / "own", copy="kernels")
+    other = make_root(tmp_path / "other", copy="kernels")
+    (other / "build").mkdir()
+    (other / "build" / "bench").symlink_to(BENCH)
+    for root, name in ((own, "91_new"), (other, "92_gone")):
+        ladder = root / "kernels" / "mlp_infer"
+        shutil.copy(ladder / "02_thread_per_sample.cu", ladder / f"{name}.cu")
+        for rung in ladder.glob("0*.cu"):
+            if not rung.name.startswith("02_"):
+                rung.unlink()
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_infer",
+        [{"engine": "cuda", "variants": ["*"]}],
+        axes={"batch": [64]},
+    )
+    run = tmp_path / "run"
+    command = ("run", sweep, "--against", other, "--out", run, *PROCESSES, *AT_ONCE)
+    bench(*command, root=own, expect=None, **gpu)
+    pair_of(run)
+    told = verdicts(run, "--threshold", "100%")
+    assert told["mlp_infer/cuda/91_new/batch=64"] == "new"
+    assert told["mlp_infer/cuda/92_gone/batch=64"] == "missing"
+    assert len(told) == 3
+    # A rung by its name, which the other folder does not have.
+    sweep = write_sweep(
+        tmp_path / "named.json",
+        "mlp_infer",
+        [{"engine": "cuda", "variants": ["91_new", "02_thread_per_sample"]}],
+        axes={"batch": [64]},
+    )
+    command = ("run", sweep, "--against", other, "--out", tmp_path / "named", *PROCESSES, *AT_ONCE)
+    bench(*command, root=own, expect=None, **gpu)
+    told = verdicts(tmp_path / "named", "--threshold", "100%")
+    assert told["mlp_infer/cuda/91_new/batch=64"] == "new"
+    assert len(told) == 2
+
+
+# ---- interrupted, and gone on with ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_lines", [0, 1, 3])
+def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
+    sweep, run = sweep_of(tmp_path), tmp_path / "run"
+    command = ["run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE]
+    journal = run / "cases.jsonl"
+    with subprocess.Popen(
+        [str(part) for part in (BENCH, *command)],
+        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= n_lines)
+        process.send_signal(signal.SIGKILL)
+        process.wait(TIMEOUT_S)
+    pair = read_header(run)["environment"]["measure"]["pair"]
+    before = read_lines(run) if journal.stat().st_size else []
+    bench(*command, "--resume")
+    assert pair_of(run) == pair
+    check_twins(run, 3)
+    assert len(last_lines(run)) == 4
+    assert read_lines(run)[: len(before)] == before
+
+
+def test_case_of_one_side_only_is_measured_on_both(tmp_path: Path) -> None:
+    sweep, run = sweep_of(tmp_path), tmp_path / "run"
+    command = ["run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE]
+    bench(*command)
+    whole = (run / "against" / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "against" / "cases.jsonl").write_text("".join(whole[:-1]), encoding="utf-8")
+    own = read_lines(run)
+    bench(*command, "--resume")
+    assert read_lines(run)[:4] == own
+    assert [line["id"] for line in read_lines(run)[4:]] == [json.loads(whole[-1])["id"]]
+    pair_of(run)
+    check_twins(run, 3)
+
+
+def test_resumed_as_another_kind_of_run(tmp_path: Path) -> None:
+    sweep, alone, turns = sweep_of(tmp_path), tmp_path / "alone", tmp_path / "turns"
+    against = ("--against", "self", *PROCESSES, *AT_ONCE)
+    bench("run", sweep, "--out", alone)
+    bench("run", sweep, "--out", turns, *against)
+    done = bench("run", sweep, "--out", alone, "--resume", *against, expect=2)
+    assert f"{alone} was measured without --against: resume it without it" in done.stderr
+    assert not (alone / "against").exists()
+    done = bench("run", sweep, "--out", turns, "--resume", expect=2)
+    assert f"{turns} was measured with --against: resume it with it" in done.stderr
+    header = read_header(turns / "against")
+    header["environment"]["git"]["revision"] = "0123456789ab"
+    (turns / "against" / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    done = bench("run", sweep, "--out", turns, "--resume", *against, expect=2)
+    assert "was measured with revision 0123456789ab, and --against is revision " in done.stderr
+    header["environment"]["measure"]["pair"] = "another"
+    (turns / "against" / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    done = bench("run", sweep, "--out", turns, "--resume", *against, expect=2)
+    assert "is not of the same run as the folder above it" in done.stderr

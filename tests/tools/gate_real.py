@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Print how often the gate is wrong on this machine, where the truth is known.
+
+usage: gate_real.py [--runs N] [--sweeps FILE…] [--threshold 5%] [--recheck 1min] [build/bench]
+
+N times (20) this build is measured against itself: whatever is reported as slower is a false alarm. N
+times a build of the same sources in which one C contender does a tenth more work is measured against
+this one, with the noise floors of the run before, as perf_check.sh does it: that case is slower, and
+no other. The patch is below; it is applied to a copy, which goes again. One thread a worker, as in
+perf_check.sh: OMP_NUM_THREADS chooses otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOWER = "mlp_infer/cpu/omp/batch=65536"
+FOLDERS = ("bench", "kernels", "sweeps", "tests/tools")
+# Of the tiles of a batch the first tenth is computed twice.
+PLANTED = """\
+--- a/bench/workloads/mlp_infer_cpu.c
++++ b/bench/workloads/mlp_infer_cpu.c
+@@ -93,5 +93,6 @@
+     /* Under a few tiles the threads' start costs more than the work. */
+ #pragma omp parallel for schedule(static) if (batch > 16 * TILE)
+-    for (size_t first = 0; first < batch; first += TILE)
+-        forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
++    for (size_t first = 0; first < batch + batch / TILE * PLANTED_PERCENT / 100 * TILE; first += TILE)
++        forward_tile(s, first < batch ? first : first - batch,
++                     s->scratch32 + (size_t)omp_get_thread_num() * each);
+ }
+"""
+PERCENT = 10
+
+
+def build_slower(folder: Path) -> Path:
+    """Build a copy of this tree with the patch; return its program."""
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "Makefile", folder)
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=PLANTED, text=True, check=True)
+    flags = f"CFLAGS=-O2 -g -DPLANTED_PERCENT={PERCENT}"
+    command = ["make", f"-j{os.cpu_count()}", flags, "build/bench"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    return folder / "build" / "bench"
+
+
+def measure(program: Path, against: str, out: Path, options: list[str]) -> dict[str, Any]:
+    """Measure both in turns; return what `bench compare` says of them."""
+    root = program.parents[1]
+    command = [program, "run", *options, "--against", against, "--out", out, "--json", "--quiet"]
+    done = subprocess.run(
+        [str(part) for part in command],
+        env={**os.environ, "BENCH_ROOT": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"gate_real.py: bench run ended with exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+class Tally:
+    """Runs of one kind, and what was said of their cases."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.runs, self.cases = kind, 0, 0
+        self.alarms = self.found = self.undecided = 0
+        self.alarmed: Counter[str] = Counter()
+        self.seconds = 0.0
+
+    def add(self, answer: dict[str, Any], slower: str | None, start: float) -> None:
+        verdicts = {case["id"]: case["verdict"] for case in answer["cases"]}
+        if slower is not None and slower not in verdicts:
+            raise SystemExit(f"gate_real.py: {slower} is not in the sweeps")
+        false = [case for case, told in verdicts.items() if told == "regressed" and case != slower]
+        self.runs += 1
+        self.seconds += time.monotonic() - start
+        self.cases += len(verdicts)
+        self.alarms += bool(false)
+        self.alarmed.update(false)
+        self.found += slower is not None and verdicts[slower] == "regressed"
+        self.undecided += sum(told == "undecided" for told in verdicts.values())
+
+    def row(self, *, plants: bool) -> str:
+        found = f"{self.found} of {self.runs}" if plants else "–"
+        cells = [
+            self.kind,
+            str(self.runs),
+            str(self.alarms),
+            found,
+            f"{self.undecided} of {self.cases}",
+            f"{self.seconds / self.runs:.0f} s",
+        ]
+        return "| " + " | ".join(cells) + " |"
+
+
+def use_one_data_set() -> None:
+    """Both builds read the same images, wherever they lie."""
+    for folder in (ROOT / "data" / "mnist", ROOT.parent / "shared" / "data" / "mnist"):
+        if folder.is_dir():
+            os.environ.setdefault("MNIST_DIR", str(folder))
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("bench", nargs="?", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--sweeps", nargs="+", type=Path)
+    parser.add_argument("--threshold", default="5%")
+    parser.add_argument("--recheck", default="1min")
+    arguments = parser.parse_args()
+    if arguments.runs < 1:
+        parser.error("--runs: expected at least 1")
+    arguments.sweeps = arguments.sweeps or sorted((ROOT / "sweeps" / "perf_check").glob("*.json"))
+    return arguments
+
+
+def main() -> None:
+    arguments = read_arguments()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    use_one_data_set()
+    options = [str(path.resolve()) for path in arguments.sweeps]
+    options += ["--threshold", arguments.threshold, "--recheck-limit", arguments.recheck]
+    same, planted = Tally("the same build"), Tally(f"{PERCENT} % more work in one case")
+    with tempfile.TemporaryDirectory() as name:
+        slower = build_slower(Path(name) / "slower")
+        for run in range(arguments.runs):
+            floor, out = Path(name) / "floor", Path(name) / "out"
+            start = time.monotonic()
+            same.add(measure(arguments.bench.resolve(), "self", floor, options), None, start)
+            with_floor = [*options, "--floor", str(floor)]
+            start = time.monotonic()
+            planted.add(measure(slower, str(ROOT), out, with_floor), SLOWER, start)
+            shutil.rmtree(floor)
+            shutil.rmtree(out)
+            print(f"{run + 1} of {arguments.runs}", file=sys.stderr)
+    print("| | runs | with a false alarm | slowdown found | cases undecided | time of a run |")
+    print("|---|---:|---:|---:|---:|---:|")
+    print(same.row(plants=False))
+    print(planted.row(plants=True))
+    for case, n in (same.alarmed + planted.alarmed).most_common():
+        print(f"\nfalse alarm, {n} times: {case}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+/* Which cases of a pair of runs are measured again, and how often. */
+#include "recheck.h"
+
+#include "ground/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 8 };
+
+/* A comparison of cases with one cell each; `base` and `candidate` have so many rounds. */
+typedef struct fixture {
+    comparison_t comparison;
+    pair_t pairs[MOST];
+    cell_t cells[MOST];
+    phase_t phases[MOST][2];
+} fixture_t;
+
+static void add(fixture_t *f, const char *id, pair_verdict_t verdict, size_t base,
+                size_t candidate) {
+    size_t i = f->comparison.n_pairs++;
+    f->comparison.pairs = f->pairs;
+    f->phases[i][0].n_rounds = base;
+    f->phases[i][1].n_rounds = candidate;
+    f->cells[i] = (cell_t){.base = &f->phases[i][0], .candidate = &f->phases[i][1]};
+    f->pairs[i] = (pair_t){.id = id, .verdict = verdict, .cells = &f->cells[i], .n_cells = 1};
+}
+
+static void check(const fixture_t *f, unsigned expected, const char *ids) {
+    text_list_t chosen = {0};
+    unsigned more_rounds = recheck_choose(&f->comparison, &chosen);
+    char *joined = text_list_join(&chosen, " ");
+    assert_string_equal(joined, ids);
+    assert_int_equal(more_rounds, expected);
+    free(joined);
+    text_list_free(&chosen);
+}
+
+static void test_only_what_is_undecided(void **state) {
+    (void)state;
+    fixture_t f = {0};
+    static const char *const IDS[PAIR_VERDICTS] = {
+        "broken", "regressed", "undecided", "missing", "nothing", "improved", "new", "unchanged"};
+    check(&f, 0, "");
+    for (int verdict = 0; verdict < PAIR_VERDICTS; verdict++)
+        add(&f, IDS[verdict], (pair_verdict_t)verdict, 8, 8);
+    check(&f, 8, "undecided");
+}
+
+/* What is looked at again has doubled, so that there are few looks. */
+static void test_as_many_as_the_longest_has(void **state) {
+    (void)state;
+    fixture_t f = {0};
+    add(&f, "a", PAIR_UNDECIDED, 8, 8);
+    check(&f, 8, "a");
+    add(&f, "b", PAIR_UNDECIDED, 16, 15);
+    check(&f, 16, "a b");
+    add(&f, "long", PAIR_UNCHANGED, 32, 32); /* decided: nobody waits for it */
+    check(&f, 16, "a b");
+}
+
+static void test_enough_is_enough(void **state) {
+    (void)state;
+    fixture_t f = {0};
+    add(&f, "a", PAIR_UNDECIDED, RECHECK_MOST_ROUNDS, RECHECK_MOST_ROUNDS);
+    check(&f, 0, "");
+    add(&f, "b", PAIR_UNDECIDED, 3, RECHECK_MOST_ROUNDS);
+    check(&f, 0, "");
+    add(&f, "c", PAIR_UNDECIDED, RECHECK_MOST_ROUNDS - 14, RECHECK_MOST_ROUNDS - 14);
+    check(&f, 14, "c");
+    f.pairs[0].verdict = f.pairs[1].verdict = PAIR_UNCHANGED;
+    check(&f, 14, "c");
+}
+
+/* From any start the looks come to an end. */
+static void test_looks_end(void **state) {
+    (void)state;
+    for (size_t start = 2; start <= RECHECK_MOST_ROUNDS; start++) {
+        size_t rounds = start;
+        int looks = 0;
+        for (;;) {
+            fixture_t f = {0};
+            text_list_t chosen = {0};
+            add(&f, "a", PAIR_UNDECIDED, rounds, rounds);
+            unsigned more_rounds = recheck_choose(&f.comparison, &chosen);
+            text_list_free(&chosen);
+            if (more_rounds == 0)
+                break;
+            rounds += more_rounds;
+            looks++;
+        }
+        assert_int_equal(rounds, RECHECK_MOST_ROUNDS);
+        assert_true(looks <= (start < 8 ? 5 : 3));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_what_is_undecided),
+        cmocka_unit_test(test_as_many_as_the_longest_has),
+        cmocka_unit_test(test_enough_is_enough),
+        cmocka_unit_test(test_looks_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
