@@ -60,6 +60,7 @@ status_t run(const run_options_t *options, error_t *err) {
     run_state_t state = {.options = options, .rates = DEVICE_RATES_UNKNOWN};
     catch_interrupts();
     status_t status = run_steps(&state, err);
+    run_free_clocks(&state);
     if (status == STATUS_OK && interrupted && options->trace)
         status = error_set(err, STATUS_FAILED, "interrupted; what was traced is in %s/trace.json",
                            state.folder);

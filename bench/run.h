@@ -21,6 +21,7 @@ typedef struct run_options {
     uint64_t seed;
     double timeout_s;    /* longest wait for one answer of a worker */
     double time_limit_s; /* a contender; 0: what the sweep says */
+    unsigned lock_mhz;   /* the GPU's SM clock; 0: it is left as it is */
     bool resume, quick, no_pytorch, cold, profile, trace, quiet, json;
     const char *const *argv; /* for the record */
     size_t n_argv;

@@ -1,6 +1,6 @@
 /* The state of one `bench run`, shared by run.c (the sentence), run_setup.c (folder and
  * surroundings), run_group.c (one group of contenders), run_trace.c (tracing instead of measuring)
- * and run_print.c (the answer). */
+ * run_clocks.c (the clock's lock) and run_print.c (the answer). */
 #ifndef BENCH_RUN_INTERNAL_H
 #define BENCH_RUN_INTERNAL_H
 
@@ -9,6 +9,7 @@
 #include "steps/compile.h"
 #include "steps/contender.h"
 #include "steps/judge.h"
+#include "steps/lock_clocks.h"
 #include "steps/results.h"
 #include "steps/workers.h"
 
@@ -25,6 +26,7 @@ typedef struct run_state {
     const char *no_gpu; /* why there is none; owned by the worker link */
     char *no_compiler;  /* why nothing can be compiled; NULL when it can */
     program_list_t programs;
+    clock_lock_t lock;
     nvml_t *nvml;
     contender_settings_t settings;
     device_rates_t rates;
@@ -66,6 +68,12 @@ status_t run_measure(run_state_t *run, const group_t *group,
 status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err);
 /* Why this case cannot run here, or NULL; the caller frees it. */
 char *run_skip_reason(const run_state_t *run, const case_t *spec);
+
+/* run_clocks.c */
+/* Lock the clock if --lock-clocks asks for it. Fails where the GPU has no such clock, and where a
+ * run would be gone on with at another clock than before. NVML must not be open yet. */
+status_t run_lock_clocks(run_state_t *run, error_t *err);
+void run_free_clocks(run_state_t *run);
 
 /* run_trace.c */
 status_t run_trace(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);

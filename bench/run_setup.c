@@ -212,7 +212,8 @@ static void note_gpu(run_state_t *run, const worker_link_t *link) {
     if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
         nvml_describe(run->nvml, env);
         run->settings.nvml = run->nvml;
-        run->settings.max_sm_mhz = nvml_max_sm_mhz(run->nvml);
+        run->settings.max_sm_mhz = run->lock.mhz > 0 ? run->lock.mhz : nvml_max_sm_mhz(run->nvml);
+        run->settings.clock_is_locked = run->lock.mhz > 0;
     } else {
         progress_note(&run->progress, "%s", why.text);
         environment_set(env, "gpu.clocks", "not read: no NVML");
@@ -238,17 +239,18 @@ status_t run_survey(run_state_t *run, error_t *err) {
                                            .profile = options->profile || options->trace,
                                            .cold = options->cold};
     const case_t *spec = first_cuda_case(run);
-    if (spec == NULL)
-        return STATUS_OK;
-    worker_link_t *link;
-    TRY(workers_find(&run->workers, spec, "", &link, err));
+    worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
-    if (worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
+    if (spec != NULL)
+        TRY(workers_find(&run->workers, spec, "", &link, err));
+    if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
         run->no_gpu = link->cannot;
         progress_note(&run->progress, "CUDA cases are skipped: %s", why.text);
-        return STATUS_OK;
+        link = NULL;
     }
-    note_gpu(run, link);
+    TRY(run_lock_clocks(run, err));
+    if (link != NULL)
+        note_gpu(run, link);
     return STATUS_OK;
 }
 
