@@ -301,10 +301,11 @@ static size_t largest_of(const double *z) {
 }
 
 static double loss_of_row(const double *z, uint8_t label) {
+    const double largest = z[largest_of(z)];
     double total = 0;
     for (size_t c = 0; c < DATASET_CLASSES; c++)
-        total += exp(z[c] - z[label]);
-    return log(total);
+        total += exp(z[c] - largest);
+    return log(total) - (z[label] - largest);
 }
 
 double mnist_net_validate(mnist_net_t *net, double *accuracy) {
