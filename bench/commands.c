@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { USUAL_TIMEOUT_S = 300, USUAL_SEED = 42 };
+enum { USUAL_TIMEOUT_S = 300, USUAL_SEED = 42, MOST_MHZ = 100000 };
 
 /* ---- run and plan
  * -------------------------------------------------------------------------------- */
@@ -44,6 +44,7 @@ static const cli_option_t RUN_OPTIONS[] = {
     {"timeout", "TIME", "longest wait for one answer of a worker (300s)"},
     {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)"},
     {"seed", "N", "of data and of the order of rounds (42)"},
+    {"lock-clocks", "MHZ", "hold the GPU's SM clock there until the run ends (takes root)"},
     {"profile", NULL, "run each case once, with nothing in a profiler's way"},
     {"trace", NULL, "run each case once under a tracer: OUT/trace.json, for Perfetto"},
     {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer"},
@@ -100,7 +101,7 @@ static status_t read_arch(const cli_args_t *args, text_list_t *arch, error_t *er
 
 static status_t read_run_options(const cli_args_t *args, run_options_t *options, error_t *err) {
     const text_list_t *sets = cli_all(args, "set");
-    long long device, seed;
+    long long device, seed, lock_mhz;
     *options = (run_options_t){
         .root = args->root,
         .sweeps = (const char *const *)args->operands.items,
@@ -130,13 +131,15 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
         return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
     if (options->cold && options->profile)
         return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
-    static const char *const NOT_WITH_TRACE[] = {"cold", "profile", "resume", "sanitize", "json"};
+    static const char *const NOT_WITH_TRACE[] = {"cold",     "profile", "resume",
+                                                 "sanitize", "json",    "lock-clocks"};
     for (size_t i = 0; options->trace && i < sizeof NOT_WITH_TRACE / sizeof *NOT_WITH_TRACE; i++)
         if (cli_has(args, NOT_WITH_TRACE[i]))
             return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out",
                              NOT_WITH_TRACE[i]);
     TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
     TRY(cli_integer(args, "seed", 0, INT64_MAX, USUAL_SEED, &seed, err));
+    TRY(cli_integer(args, "lock-clocks", 1, MOST_MHZ, 0, &lock_mhz, err));
     TRY(read_seconds(args, "timeout", &options->timeout_s, err));
     TRY(read_seconds(args, "time-limit", &options->time_limit_s, err));
     TRY(read_against_options(args, options, err));
@@ -144,6 +147,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
     TRY(read_compiler(args, &options->compiler, err));
     options->device = (int)device;
     options->seed = (uint64_t)seed;
+    options->lock_mhz = (unsigned)lock_mhz;
     return read_arch(args, &options->arch, err);
 }
 

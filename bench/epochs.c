@@ -56,10 +56,12 @@ void epoch_list_free(epoch_list_t *epochs) {
 }
 
 double later_driver_calls(const epoch_list_t *epochs) {
-    double sum = epochs->n > 1 ? 0 : NAN;
-    for (size_t i = 1; i < epochs->n; i++)
-        sum += epochs->items[i].driver_calls;
-    return sum;
+    double most = epochs->n > 1 ? 0 : NAN;
+    for (size_t i = 1; i < epochs->n && isfinite(most); i++) {
+        const double calls = epochs->items[i].driver_calls;
+        most = calls > most || !isfinite(calls) ? calls : most;
+    }
+    return most;
 }
 
 bool time_split_of(const case_result_t *result, time_split_t *split) {

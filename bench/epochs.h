@@ -25,7 +25,8 @@ typedef struct epoch_list {
 epoch_list_t epochs_of(const case_result_t *result);
 void epoch_list_free(epoch_list_t *epochs);
 
-/* Driver calls of all epochs but the first; NaN where there is none, or one does not tell. */
+/* The most driver calls of any epoch but the first; NaN where there is none, or one does not tell.
+ */
 double later_driver_calls(const epoch_list_t *epochs);
 
 /* Of one epoch: some kernel ran; none did, and the host was in the driver's allocator; neither. */

@@ -106,6 +106,7 @@ static bool applies(const struct chart_entry *entry, const workload_part_t *part
         return false;
     const bool study_csv = part->n > 0 && part->shapes[0].study_csv;
     const bool by_epochs = has_allocators(part->workload);
+    const bool by_blocks = strcmp(part->workload->size_param, "live") == 0;
     switch (entry->applies) {
     case TO_RUNS:
         return !study_csv;
@@ -116,13 +117,13 @@ static bool applies(const struct chart_entry *entry, const workload_part_t *part
     case TO_EPOCHS:
         return by_epochs;
     case TO_BLOCKS:
-        return strcmp(part->workload->size_param, "live") == 0;
+        return by_blocks;
     case TO_RUNS_WITHOUT_CUDA:
         return !study_csv && !by_epochs && !has_cuda_total(part);
     case ALWAYS:
         break;
     }
-    return !by_epochs; /* its samples are more than their phases */
+    return !by_epochs && !by_blocks; /* their samples are no sums of phases one after another */
 }
 
 /* The families that a run's sweeps ask for together, of a workload's own sweeps; none when one of

@@ -59,14 +59,17 @@ void block_findings(const page_t *page, const family_list_t *families) {
 static void add_case(table_t *table, const family_t *family, const size_row_t *row,
                      const case_result_t *result) {
     char size[UNITS_TEXT], label[32], text[2 * UNITS_TEXT];
+    const bool algorithmic = result_is_algorithmic(result);
     const case_result_t *pytorch = case_at(family, row->size, PARTY_PYTORCH, "caching");
     char *name = shown_name(result);
     table_add(table, size_text(size, family, row->size));
-    table_add_format(table, "%s %s", case_engine_label(&result->spec, label), name);
+    table_add_format(table, "%s %s%s", case_engine_label(&result->spec, label), name,
+                     algorithmic ? " *(algorithmic)*" : "");
     add_time(table, result, "allocate");
     add_time(table, result, "free");
     add_time(table, result, PHASE);
-    const duel_t duel = duel_make(result != pytorch ? result : NULL, PHASE, pytorch, PHASE);
+    const bool competes = result != pytorch && !algorithmic;
+    const duel_t duel = duel_make(competes ? result : NULL, PHASE, pytorch, PHASE);
     table_add(table, ratio_text(text, sizeof text, &duel));
     free(name);
 }
@@ -90,8 +93,10 @@ void block_tables(const page_t *page, const family_list_t *families) {
     fputs("*Live*: blocks in use. Medians of giving back one of them, chosen at random, and taking "
           "another; the device is idle. *vs PyTorch's*: PyTorch's time over it, with a bootstrap "
           "95 % "
-          "interval. Cases of the CPU have a driver that only counts addresses: their bookkeeping "
-          "alone.\n\n",
+          "interval. *(algorithmic)*: planned from a first pass, it knows what will be asked for, "
+          "and "
+          "is in no comparison. Cases of the CPU have a driver that only counts addresses: their "
+          "bookkeeping alone.\n\n",
           page->out);
     page_table(page, &table);
 }

@@ -44,7 +44,7 @@ typedef enum party { PARTY_OURS, PARTY_PYTORCH, PARTY_OTHERS } party_t;
 typedef struct batch_row {
     int64_t size;
     const case_result_t *best;    /* our fastest */
-    const case_result_t *study;   /* rung 01 in the study's set-up */
+    const case_result_t *study;   /* rung 01 in the study's set-up; of mlp_infer */
     const case_result_t *eager;   /* PyTorch eager */
     const case_result_t *fastest; /* PyTorch's fastest mode */
     const case_result_t *other;   /* the fastest of the others */

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A training that recognises fewer of the test images after its last epoch is not what the study
+/* A training that recognises fewer of the test images after so many epochs is not what the study
  * trains, however fast it is. */
 static const double LEAST_ACCURACY = 0.96;
+enum { LEARNT_AFTER = 3 };
 
 static const char VALIDATED[] = "total";
 
@@ -102,10 +103,17 @@ static void print_enough(const page_t *page, const training_pair_t *pair,
     if (worst == NULL)
         return;
     const long long epochs = (long long)case_param_int(&worst->result->spec, "epochs", 0);
+    if (epochs < LEARNT_AFTER) {
+        fprintf(page->out, "- **Validation accuracy** after %lld epoch%s: the least is ", epochs,
+                epochs == 1 ? "" : "s");
+        print_learner(page->out, pair, worst);
+        fputs(".\n", page->out);
+        return;
+    }
     fprintf(page->out,
-            "- **Validation accuracy** after %lld epoch%s: %s%zu of %zu trainings reach %g %%%s",
-            epochs, epochs == 1 ? "" : "s", n_few > 0 ? "⚠ only " : "", learners->n - n_few,
-            learners->n, 100 * LEAST_ACCURACY, n_few > 0 ? "; below it: " : "; the least is ");
+            "- **Validation accuracy** after %lld epochs: %s%zu of %zu trainings reach %g %%%s",
+            epochs, n_few > 0 ? "⚠ only " : "", learners->n - n_few, learners->n,
+            100 * LEAST_ACCURACY, n_few > 0 ? "; below it: " : "; the least is ");
     size_t n = 0;
     for (size_t i = 0; i < learners->n; i++) {
         const learner_t *learner = &learners->items[i];
@@ -115,6 +123,62 @@ static void print_enough(const page_t *page, const training_pair_t *pair,
         print_learner(page->out, pair, learner);
     }
     fputs(".\n", page->out);
+}
+
+/* Two trainings by one mode of PyTorch that differ in nothing but the seed. */
+typedef struct seed_pair {
+    const learner_t *one, *other; /* NULL: no such two */
+    double distance;              /* of their losses */
+} seed_pair_t;
+
+static bool only_the_seed_differs(const learner_t *a, const learner_t *b) {
+    return a->pytorch && a->plain && a->place == b->place &&
+           same_but_seed(&a->result->spec, &b->result->spec);
+}
+
+static double distance_of(const learner_t *a, const learner_t *b) {
+    curve_t one = smooth_loss(a->result), other = smooth_loss(b->result);
+    const double distance = curve_distance(&one, &other);
+    curve_free(&one);
+    curve_free(&other);
+    return distance;
+}
+
+/* Of all such pairs the two that are closest to each other. */
+static seed_pair_t closest_seeds(const learners_t *learners) {
+    seed_pair_t closest = {.distance = INFINITY};
+    for (size_t i = 0; i < learners->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const learner_t *a = &learners->items[k], *b = &learners->items[i];
+            const double distance = only_the_seed_differs(a, b) ? distance_of(a, b) : NAN;
+            if (distance < closest.distance)
+                closest = (seed_pair_t){.one = a, .other = b, .distance = distance};
+        }
+    return closest;
+}
+
+/* Rounding makes trainings differ, and so does the seed; who differs by less than two seeds do
+ * trains the same. */
+static void print_seed_noise(const page_t *page, const training_pair_t *pair,
+                             const learners_t *learners) {
+    const seed_pair_t seeds = closest_seeds(learners);
+    double ours = NAN;
+    for (size_t i = 0; i < learners->n; i++)
+        if (!learners->items[i].pytorch)
+            ours = fmax(ours, learners->items[i].distance); /* of a number and NaN: the number */
+    if (seeds.one == NULL || !isfinite(ours))
+        return;
+    char size[UNITS_TEXT];
+    char *name = learner_name(seeds.one);
+    const case_t *spec = &seeds.one->result->spec;
+    fprintf(page->out,
+            "- **Against the noise of the seed:** of the same running mean, trainings by %s from "
+            "two seeds differ by at least **%.2g** (%s, seeds %lld and %lld), ours from PyTorch's "
+            "of the same seed by up to **%.2g**: %s what the seed does.\n",
+            name, seeds.distance, named_size(size, pair->either, size_of_case(pair->either, spec)),
+            (long long)seed_of(spec), (long long)seed_of(&seeds.other->result->spec), ours,
+            ours < seeds.distance ? "within" : "⚠ **not within**");
+    free(name);
 }
 
 /* Before timing; the tolerance is of the same dtype for all. */
@@ -139,6 +203,7 @@ static void print_first_steps(const page_t *page, const learners_t *learners) {
 void finding_epochs(const page_t *page, const training_pair_t *pair) {
     learners_t learners = learners_of(pair);
     finding_learning(page, pair);
+    print_seed_noise(page, pair, &learners);
     print_enough(page, pair, &learners);
     print_first_steps(page, &learners);
     free(learners.items);

@@ -3,8 +3,10 @@
 
 #include "ground/fs.h"
 #include "ground/memory.h"
+#include "steps/lock_clocks.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +143,22 @@ void section_reproduce(const page_t *page) {
     fputc('\n', out);
 }
 
+/* Times at a locked clock are not those that a GPU reaches by itself. */
+static void print_clocks(const page_t *page) {
+    const environment_t *env = &page->run->environment;
+    char *sentence = lock_clocks_sentence(env);
+    if (sentence == NULL)
+        return;
+    char *safe = markdown_text(sentence);
+    fprintf(page->out, "- Clocks: %s. %s\n", safe,
+            isfinite(lock_clocks_recorded_mhz(env))
+                ? "Times are those at this clock, not those that the GPU reaches when its clock is "
+                  "free; `throttled` is judged against it."
+                : "The clock was free, as without `--lock-clocks`.");
+    free(safe);
+    free(sentence);
+}
+
 void section_method(const page_t *page) {
     char *path = fs_join(page->root, "docs/measuring.md");
     char *link = page_link(page, path);
@@ -161,6 +179,7 @@ void section_method(const page_t *page) {
           "- A contender that reaches the same result by another algorithm is marked "
           "*algorithmic* and takes no part in comparisons.\n",
           page->out);
+    print_clocks(page);
     if (fs_exists(path))
         fprintf(page->out, "\nThe reasons: [docs/measuring.md](%s).\n", link);
     free(link);

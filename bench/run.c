@@ -67,9 +67,10 @@ static status_t run_steps(run_state_t *state, error_t *err) {
 }
 
 status_t run(const run_options_t *options, error_t *err) {
-    run_state_t state = {.options = options, .lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run_state_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
     catch_interrupts();
     status_t status = run_steps(&state, err);
+    run_free_clocks(&state);
     if (status == STATUS_OK && interrupted && options->trace)
         status = error_set(err, STATUS_FAILED, "interrupted; what was traced is in %s/trace.json",
                            state.folder);
@@ -107,7 +108,7 @@ static void print_plan(run_state_t *state) {
 }
 
 status_t plan(const run_options_t *options, error_t *err) {
-    run_state_t state = {.options = options, .lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run_state_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
     status_t status = run_load_sweeps(&state, err);
     if (status == STATUS_OK)
         status = run_survey(&state, err);

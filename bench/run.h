@@ -21,6 +21,7 @@ typedef struct run_options {
     uint64_t seed;
     double timeout_s;     /* longest wait for one answer of a worker */
     double time_limit_s;  /* a contender; 0: what the sweep says */
+    unsigned lock_mhz;    /* the GPU's SM clock; 0: it is left as it is */
     const char *against;  /* another build, measured in turns with this one (steps/build.h); NULL */
     const char *floor;    /* a run whose floor.json tells the noise floors of that; NULL: none */
     unsigned n_processes; /* of each build that its rounds are spread over */

@@ -66,7 +66,7 @@ status_t run_against_load(run_state_t *run, error_t *err) {
     options->against = NULL;
     options->out = NULL;
     options->quiet = true; /* one side tells of the progress of both */
-    *other = (run_state_t){.options = options, .lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    *other = (run_state_t){.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
     run->against = other;
     run->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
     TRY(build_find(run->options->against, run->options->root, &other->build, err));
@@ -150,6 +150,7 @@ status_t run_against_prepare(run_state_t *run, error_t *err) {
     other->pair = mem_text(environment_get(&run->record.environment, "measure.pair"));
     TRY(run_prepare_folder(other, err));
     TRY(take_floors(run, err));
+    TRY(run_share_clocks(run, other, err));
     TRY(run_survey(other, err));
     other->workers.own_root = run->options->root;
     return run_compile(other, err);

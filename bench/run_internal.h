@@ -1,7 +1,8 @@
 /* The state of one `bench run`, shared by run.c (the sentence), run_setup.c (folder and
  * surroundings), run_calibrate.c (the device itself), run_group.c (groups of cases), run_measure.c
  * (one of them), run_sanitize.c (compute-sanitizer), run_against.c and run_recheck.c (another build
- * in turns), run_trace.c (tracing instead of measuring) and run_print.c (the answer). */
+ * in turns), run_clocks.c (the clock's lock), run_trace.c (tracing instead of measuring) and
+ * run_print.c (the answer). */
 #ifndef BENCH_RUN_INTERNAL_H
 #define BENCH_RUN_INTERNAL_H
 
@@ -11,6 +12,7 @@
 #include "steps/compile.h"
 #include "steps/contender.h"
 #include "steps/judge.h"
+#include "steps/lock_clocks.h"
 #include "steps/results.h"
 #include "steps/workers.h"
 
@@ -21,13 +23,14 @@ typedef struct run_state {
     sweep_t *sweeps;
     size_t n_sweeps;
     run_record_t record; /* of run.json; with --resume its cases are those finished before */
-    int lock;            /* of the folder; -1: not held */
+    int folder_lock;     /* -1: not held */
     journal_t journal;
     workers_t workers;
     char *arch;         /* of the GPU here, "sm_90"; NULL without one */
     const char *no_gpu; /* why there is none; owned by the worker link */
     char *no_compiler;  /* why nothing can be compiled; NULL when it can */
     program_list_t programs;
+    clock_lock_t clock_lock;
     nvml_t *nvml;
     contender_settings_t settings;
     device_rates_t rates;
@@ -124,6 +127,14 @@ status_t run_recheck(run_state_t *run, const volatile sig_atomic_t *interrupted,
 /* Journal the case with the rounds that it had before and those of `more`. */
 status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
                     const device_rates_t *rates, error_t *err);
+
+/* run_clocks.c */
+/* Lock the clock if --lock-clocks asks for it. Fails where the GPU has no such clock, and where a
+ * run would be gone on with at another clock than before. NVML must not be open yet. */
+status_t run_lock_clocks(run_state_t *run, error_t *err);
+/* Both sides of an --against run use one GPU, locked by ours: the other one takes note of it. */
+status_t run_share_clocks(const run_state_t *run, run_state_t *other, error_t *err);
+void run_free_clocks(run_state_t *run);
 
 /* run_trace.c */
 status_t run_trace(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);

@@ -146,6 +146,14 @@ static status_t print_record(FILE *out, const run_record_t *record, bool cold, e
     return STATUS_OK;
 }
 
+/* That it was not locked is said even when quiet: every time means something else then. */
+static void print_lock(const run_state_t *run) {
+    char *sentence = lock_clocks_sentence(&run->record.environment);
+    if (sentence != NULL && (run->clock_lock.mhz == 0 || !run->options->quiet))
+        fprintf(stderr, "clocks: %s\n", sentence);
+    free(sentence);
+}
+
 status_t run_print(const run_state_t *run, error_t *err) {
     FILE *out = run->options->print;
     run_record_t record;
@@ -156,6 +164,7 @@ status_t run_print(const run_state_t *run, error_t *err) {
     else
         status = print_record(out, &record, run->options->cold, err);
     run_free(&record);
+    print_lock(run);
     if (!run->options->quiet)
         fprintf(stderr, "results: %s\n", run->folder);
     return status;

@@ -152,7 +152,7 @@ void run_choose_folder(run_state_t *run) {
 status_t run_prepare_folder(run_state_t *run, error_t *err) {
     run_choose_folder(run);
     TRY(fs_make_folders(run->folder, err));
-    TRY(run_lock(run->folder, &run->lock, err));
+    TRY(run_lock(run->folder, &run->folder_lock, err));
     /* Behind the lock: a run that began beside this one may have ended by now. */
     char *header = fs_join(run->folder, "run.json");
     bool there = fs_exists(header);
@@ -220,7 +220,9 @@ static void note_gpu(run_state_t *run, const worker_link_t *link) {
     if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
         nvml_describe(run->nvml, env);
         run->settings.nvml = run->nvml;
-        run->settings.max_sm_mhz = nvml_max_sm_mhz(run->nvml);
+        run->settings.max_sm_mhz =
+            run->clock_lock.mhz > 0 ? run->clock_lock.mhz : nvml_max_sm_mhz(run->nvml);
+        run->settings.clock_is_locked = run->clock_lock.mhz > 0;
     } else {
         progress_note(&run->progress, "%s", why.text);
         environment_set(env, "gpu.clocks", "not read: no NVML");
@@ -247,17 +249,19 @@ status_t run_survey(run_state_t *run, error_t *err) {
                                            .profile = options->profile || options->trace,
                                            .cold = options->cold};
     const case_t *spec = first_cuda_case(run);
-    if (spec == NULL)
-        return STATUS_OK;
-    worker_link_t *link;
-    TRY(workers_find(&run->workers, spec, "", &link, err));
+    worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
-    if (worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
+    if (spec != NULL)
+        TRY(workers_find(&run->workers, spec, "", &link, err));
+    if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
         run->no_gpu = link->cannot;
         progress_note(&run->progress, "CUDA cases are skipped: %s", why.text);
-        return STATUS_OK;
+        link = NULL;
     }
-    note_gpu(run, link);
+    if (run->build.bench == NULL)
+        TRY(run_lock_clocks(run, err));
+    if (link != NULL)
+        note_gpu(run, link);
     return STATUS_OK;
 }
 
@@ -367,8 +371,8 @@ void run_free_state(run_state_t *run) {
     free(run->sweeps);
     run_free(&run->record);
     journal_close(&run->journal);
-    if (run->lock >= 0)
-        close(run->lock);
+    if (run->folder_lock >= 0)
+        close(run->folder_lock);
     workers_free(&run->workers);
     run_against_free(run);
     for (size_t i = 0; i < run->n_sanitized; i++)

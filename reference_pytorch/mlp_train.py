@@ -208,7 +208,7 @@ class Eager:
                 self.once_ns["training"] += now_ns() - start_ns
                 statistics = self._device.memory_statistics()
                 of_epoch = self._task.losses.tolist()
-                _expect_finite([*of_epoch, validation_loss], first_step=len(losses))
+                _expect_finite(of_epoch, len(losses), validation_loss, epoch=len(epochs) + 1)
                 losses += of_epoch
                 about = {"validation_loss": validation_loss, "accuracy": accuracy, **statistics}
                 epochs.append({"epoch": len(epochs) + 1, **about})
@@ -321,8 +321,12 @@ def _data_bytes(params: Params) -> int:
     return (1 + _FLOAT_BYTES) * images + 2 * _FLOAT_BYTES * params.epochs * MNIST.n_train
 
 
-def _expect_finite(losses: list[float], first_step: int) -> None:
-    """Fail a training that came apart; the last loss may be that of a validation."""
+def _expect_finite(
+    losses: list[float], first_step: int, validation_loss: float, epoch: int
+) -> None:
+    """Fail a training that came apart in an epoch."""
     for step, loss in enumerate(losses, first_step):
         if not math.isfinite(loss):
             raise CaseError(f"loss is not finite from step {step} on")
+    if not math.isfinite(validation_loss):
+        raise CaseError(f"validation loss is not finite after epoch {epoch}")

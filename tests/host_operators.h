@@ -32,9 +32,11 @@ static inline void host_gather(const mlpt_op_t *op) {
 static inline void host_linear(const mlpt_op_t *op, bool relu) {
     for (size_t r = 0; r < op->rows; r++)
         for (size_t o = 0; o < op->n_out; o++) {
+            const float *x = host_row(op, r), *w = floats(op->w) + o * op->n_in;
             double z = floats(op->b)[o];
+#pragma omp simd reduction(+ : z)
             for (size_t i = 0; i < op->n_in; i++)
-                z += (double)host_row(op, r)[i] * (double)floats(op->w)[o * op->n_in + i];
+                z += (double)x[i] * (double)w[i];
             floats(op->y)[r * op->n_out + o] = (float)(relu && z < 0 ? 0 : z);
         }
 }
@@ -107,13 +109,20 @@ static inline void host_linear_loss(const mlpt_op_t *op) {
 }
 
 static inline void host_weight_gradient(const mlpt_op_t *op, float *dw) {
-    for (size_t o = 0; o < op->n_out; o++)
-        for (size_t i = 0; i < op->n_in; i++) {
-            double sum = 0;
-            for (size_t r = 0; r < op->rows; r++)
-                sum += (double)floats(op->dy)[r * op->n_out + o] * (double)host_row(op, r)[i];
-            dw[o * op->n_in + i] = (float)sum;
+    double *sums = mem_alloc(op->n_in * sizeof *sums);
+    for (size_t o = 0; o < op->n_out; o++) {
+        memset(sums, 0, op->n_in * sizeof *sums);
+        for (size_t r = 0; r < op->rows; r++) {
+            const double dy = (double)floats(op->dy)[r * op->n_out + o];
+            const float *x = host_row(op, r);
+#pragma omp simd
+            for (size_t i = 0; i < op->n_in; i++)
+                sums[i] += dy * (double)x[i];
         }
+        for (size_t i = 0; i < op->n_in; i++)
+            dw[o * op->n_in + i] = (float)sums[i];
+    }
+    free(sums);
 }
 
 static inline void host_bias_gradient(const mlpt_op_t *op, float *db) {

@@ -8,7 +8,8 @@
 
 typedef struct nvmlDevice_st *nvml_device_t;
 
-enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0, BIT_IDLE = 1, TEXT_BYTES = 96 };
+enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0, BIT_IDLE = 1, TEXT_BYTES = 96, MEMORY_CLOCKS = 64 };
+enum { NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT_SIZE = 7 }; /* nvmlReturn_t */
 
 typedef struct nvml_api {
     int (*init)(void);
@@ -24,6 +25,11 @@ typedef struct nvml_api {
     int (*ecc)(nvml_device_t, int *current, int *pending);
     int (*mig)(nvml_device_t, unsigned *current, unsigned *pending);
     int (*persistence)(nvml_device_t, int *mode);
+    int (*memory_clocks)(nvml_device_t, unsigned *n, unsigned *mhz);
+    int (*sm_clocks)(nvml_device_t, unsigned memory_mhz, unsigned *n, unsigned *mhz);
+    int (*lock_clocks)(nvml_device_t, unsigned least_mhz, unsigned most_mhz);
+    int (*free_clocks)(nvml_device_t);
+    const char *(*error_text)(int result);
 } nvml_api_t;
 
 struct nvml {
@@ -45,6 +51,11 @@ static const library_symbol_t SYMBOLS[] = {
     {"nvmlDeviceGetEccMode", offsetof(nvml_api_t, ecc), true},
     {"nvmlDeviceGetMigMode", offsetof(nvml_api_t, mig), true},
     {"nvmlDeviceGetPersistenceMode", offsetof(nvml_api_t, persistence), true},
+    {"nvmlDeviceGetSupportedMemoryClocks", offsetof(nvml_api_t, memory_clocks), true},
+    {"nvmlDeviceGetSupportedGraphicsClocks", offsetof(nvml_api_t, sm_clocks), true},
+    {"nvmlDeviceSetGpuLockedClocks", offsetof(nvml_api_t, lock_clocks), true},
+    {"nvmlDeviceResetGpuLockedClocks", offsetof(nvml_api_t, free_clocks), true},
+    {"nvmlErrorString", offsetof(nvml_api_t, error_text), true},
 };
 
 /* nvmlClocksThrottleReason… in NVML's own words. "Application clocks setting" is a setting, not a
@@ -136,4 +147,59 @@ void nvml_describe(nvml_t *nvml, environment_t *env) {
         environment_set_number(env, "gpu.power_limit_w", value / 1e3);
     if (api->max_clock(nvml->device, CLOCK_SM, &value) == 0)
         environment_set_number(env, "gpu.clock_max_mhz", value);
+}
+
+/* ---- the lock of the SM clock ------------------------------------------------------------------
+ */
+
+static unsigned highest_memory_clock(nvml_t *nvml) {
+    unsigned mhz[MEMORY_CLOCKS], n = MEMORY_CLOCKS, highest = 0;
+    if (nvml->api.memory_clocks == NULL || nvml->api.memory_clocks(nvml->device, &n, mhz) != 0)
+        return 0;
+    for (unsigned i = 0; i < n; i++)
+        highest = mhz[i] > highest ? mhz[i] : highest;
+    return highest;
+}
+
+void nvml_sm_clocks(nvml_t *nvml, unsigned **mhz, size_t *n) {
+    unsigned memory_mhz = highest_memory_clock(nvml), found = 0;
+    *mhz = NULL;
+    *n = 0;
+    if (memory_mhz == 0 || nvml->api.sm_clocks == NULL ||
+        nvml->api.sm_clocks(nvml->device, memory_mhz, &found, NULL) != INSUFFICIENT_SIZE)
+        return;
+    *mhz = mem_zeroed(found, sizeof **mhz);
+    if (nvml->api.sm_clocks(nvml->device, memory_mhz, &found, *mhz) == 0)
+        *n = found;
+    if (*n > 0)
+        return;
+    free(*mhz);
+    *mhz = NULL;
+}
+
+static status_t refused(const nvml_t *nvml, int result, error_t *err) {
+    if (result == NO_PERMISSION)
+        return error_set(err, STATUS_FAILED, "the driver does not permit it: it takes root");
+    if (result == NOT_SUPPORTED)
+        return error_set(err, STATUS_FAILED, "this GPU or its driver does not support it");
+    return error_set(err, STATUS_FAILED, "NVML says \"%s\" (error %d)",
+                     nvml->api.error_text != NULL ? nvml->api.error_text(result) : "no", result);
+}
+
+status_t nvml_lock_sm_clock(nvml_t *nvml, unsigned mhz, error_t *err) {
+    const nvml_api_t *api = &nvml->api;
+    unsigned mig = 0, pending;
+    if (api->lock_clocks == NULL || api->free_clocks == NULL)
+        return error_set(err, STATUS_FAILED,
+                         "libnvidia-ml.so.1 has no nvmlDeviceSetGpuLockedClocks: it is older than "
+                         "this needs; update NVIDIA's driver");
+    if (api->mig != NULL && api->mig(nvml->device, &mig, &pending) == 0 && mig != 0)
+        return error_set(err, STATUS_FAILED, "MIG is on, and all instances share the clock");
+    int result = api->lock_clocks(nvml->device, mhz, mhz);
+    return result == 0 ? STATUS_OK : refused(nvml, result, err);
+}
+
+status_t nvml_free_sm_clock(nvml_t *nvml, error_t *err) {
+    int result = nvml->api.free_clocks(nvml->device);
+    return result == 0 ? STATUS_OK : refused(nvml, result, err);
 }

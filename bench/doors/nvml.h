@@ -1,6 +1,6 @@
 /* NVML, opened at run time: what the device's clocks, power and temperature are, and whether
- * something holds the clocks down. Read only. The supervisor reads it around each round, for every
- * contender alike. Source: NVML API reference. */
+ * something holds the clocks down. The supervisor reads it around each round, for every contender
+ * alike. It sets nothing but the lock of the SM clock. Source: NVML API reference. */
 #ifndef BENCH_NVML_H
 #define BENCH_NVML_H
 
@@ -30,5 +30,17 @@ void nvml_throttle_names(unsigned long long throttle, text_list_t *reasons);
 
 /* gpu.driver, gpu.ecc, gpu.mig, gpu.power_limit_w, gpu.clock_max_mhz, gpu.persistence. */
 void nvml_describe(nvml_t *nvml, environment_t *env);
+
+/* ---- the lock of the SM clock, which outlives the process that sets it -------------------------
+ */
+
+/* The SM clocks that there are with the memory's highest clock, in no order; the caller frees
+ * `*mhz`. NULL and 0 where the driver does not list them. */
+void nvml_sm_clocks(nvml_t *nvml, unsigned **mhz, size_t *n);
+/* The driver takes the nearest clock that there is. STATUS_FAILED where the clock cannot be locked,
+ * with the reason; nothing has changed then. */
+status_t nvml_lock_sm_clock(nvml_t *nvml, unsigned mhz, error_t *err);
+/* Set it free, whoever locked it. */
+status_t nvml_free_sm_clock(nvml_t *nvml, error_t *err);
 
 #endif

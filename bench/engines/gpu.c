@@ -179,7 +179,7 @@ static status_t load_function(gpu_t *gpu, const char *image, const char *entry,
     if (cuda_check(&gpu->api, gpu->api.module_function(&kernel->function, kernel->module, entry),
                    "module_function", err) != STATUS_OK)
         return error_within(err, "kernel \"%s\"", entry);
-    if (kernel->launch.dynamic_shared > 48 * 1024)
+    if (kernel->launch.dynamic_shared > 0)
         CUDA(function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
                           (int)kernel->launch.dynamic_shared));
     int blocks = 0;

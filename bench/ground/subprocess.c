@@ -31,9 +31,7 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-/* A close-on-exec pipe without the numbers 0 to 2. Those come up when our own standard streams are
- * closed, and the child's dup2() onto them would then overwrite one pipe with another. */
-static bool make_pipe(int ends[2]) {
+bool subprocess_pipe(int ends[2]) {
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     for (int i = 0; i < 2; i++) {
@@ -101,8 +99,8 @@ status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t 
     signal(SIGPIPE, SIG_IGN);
     pipes_t pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     pid_t parent = getpid(), pid = -1;
-    if (make_pipe(pipes.in) && make_pipe(pipes.out) && make_pipe(pipes.err) &&
-        make_pipe(pipes.exec))
+    if (subprocess_pipe(pipes.in) && subprocess_pipe(pipes.out) && subprocess_pipe(pipes.err) &&
+        subprocess_pipe(pipes.exec))
         pid = fork();
     if (pid == 0)
         become(program, argv, &pipes, parent);

@@ -41,4 +41,8 @@ bool subprocess_has_ended(const subprocess_t *child);
  * fault)", "still running, killed") into `how[64]`. Safe to call twice. */
 void subprocess_stop(subprocess_t *child, char how[64]);
 
+/* A close-on-exec pipe without the numbers 0 to 2. Those come up when our own standard streams are
+ * closed, and a child's dup2() onto them would then overwrite one pipe with another. */
+bool subprocess_pipe(int ends[2]);
+
 #endif

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples taken with the clock under this share of its maximum are set apart. */
+/* Samples taken with the clock under this share of what it should be are set apart. */
 static const double FULL_CLOCK_FRAC = 0.75;
 
 /* Not a disturbance: what a contender that draws all that the board may draw runs at, each time
  * (nvmlClocksEventReasonSwPowerCap). It is flagged, and set apart if the clock falls far. */
 static const unsigned long long POWER_CAP = 0x04;
+/* nvmlClocksEventReasonApplicationsClocksSetting */
+static const unsigned long long SETTING = 0x02;
 
 void clocks_note(const nvml_reading_t *reading, device_state_t *device) {
     const double values[] = {reading->sm_mhz, reading->power_w, reading->temperature_c};
@@ -39,9 +41,10 @@ void clocks_forget(device_state_t *device) {
     text_list_free(&device->throttle);
 }
 
-bool clocks_are_low(const nvml_reading_t *reading, double max_sm_mhz) {
-    return (reading->throttle & ~POWER_CAP) != 0 ||
-           reading->sm_mhz < FULL_CLOCK_FRAC * max_sm_mhz; /* false for NaN */
+bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool locked) {
+    const unsigned long long expected = POWER_CAP | (locked ? SETTING : 0);
+    return (reading->throttle & ~expected) != 0 ||
+           reading->sm_mhz < FULL_CLOCK_FRAC * full_sm_mhz; /* false for NaN */
 }
 
 static void join_rounds(phase_t *phase, const phase_t *apart) {
@@ -73,8 +76,9 @@ void clocks_settle(case_result_t *result, const case_result_t *apart, size_t min
     for (size_t i = 0; i < result->n_phases; i++)
         join_rounds(&result->phases[i], &apart->phases[i]);
     char *reasons = text_list_join(&result->device.throttle, ", ");
-    char *reason = mem_format("only %zu samples at full clocks (%s)", kept,
-                              reasons[0] != '\0' ? reasons : "SM clock under 75 % of its maximum");
+    char *reason =
+        mem_format("only %zu samples at full clocks (%s)", kept,
+                   reasons[0] != '\0' ? reasons : "SM clock under 75 % of its full rate");
     result->status = CASE_THROTTLED;
     free(result->reason);
     result->reason = reason;

@@ -17,9 +17,10 @@ void clocks_note(const nvml_reading_t *reading, device_state_t *device);
 /* Forget what was noted so far: it belongs to the warm-up. */
 void clocks_forget(device_state_t *device);
 
-/* Held down by something other than the board's power limit, or under 75 % of `max_sm_mhz`. A clock
- * that is not known is not low. */
-bool clocks_are_low(const nvml_reading_t *reading, double max_sm_mhz);
+/* Held down by something other than the board's power limit, or under 75 % of `full_sm_mhz`: of the
+ * highest clock, or of the one that it is locked to. A clock that is not known is not low. That a
+ * setting holds a locked clock is what was asked for. */
+bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool locked);
 
 /* `apart` holds the phases of rounds at low clocks. They are counted in `result`, and where fewer
  * than `min_samples` others are left they join them, and the case is throttled. A case that met the

@@ -323,7 +323,7 @@ void contender_round(contender_t *c) {
     if (answer == NULL)
         return;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
-    bool low = clocks_are_low(&after, c->settings->max_sm_mhz);
+    bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
     bool good = add_samples(c, low ? &c->apart : &c->result, answer);
     json_decref(answer);
     if (!good)

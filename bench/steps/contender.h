@@ -14,9 +14,10 @@ typedef struct contender_settings {
     uint64_t seed;
     double timeout_s;  /* longest wait for one answer */
     nvml_t *nvml;      /* NULL: clocks are not read */
-    double max_sm_mhz; /* NaN when unknown */
-    bool profile;      /* one run, nothing else */
-    bool cold;         /* phases are those of steps/cold.h, not the worker's */
+    double max_sm_mhz; /* the highest, or what it is locked to; NaN when unknown */
+    bool clock_is_locked;
+    bool profile; /* one run, nothing else */
+    bool cold;    /* phases are those of steps/cold.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender {

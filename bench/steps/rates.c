@@ -1,5 +1,7 @@
 #include "steps/rates.h"
 
+#include "steps/lock_clocks.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,10 @@ static int lanes_of(const environment_t *env) {
 
 void rates_from_facts(const environment_t *env, device_rates_t *rates) {
     const double multiprocessors = fact(env, "gpu.multiprocessors");
-    const double clock_mhz = fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
+    const double locked_mhz = lock_clocks_recorded_mhz(env);
+    const double clock_mhz = isfinite(locked_mhz)
+                                 ? locked_mhz
+                                 : fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
     rates->l2_bytes = fact(env, "gpu.l2_bytes");
     rates->on_chip_bytes = rates->l2_bytes + multiprocessors * KEPT_BY_MULTIPROCESSOR_BYTES;
     /* A multiply-add counts as two. */

@@ -17,6 +17,8 @@ static const char *const SAME_MACHINE[] = {
     "gpu.name", "gpu.driver", "gpu.ecc", "gpu.mig", "gpu.power_limit_w",
     "host.cpu", "versions.",  "git.",    "measure."};
 
+static const char LOCKED_MHZ[] = "measure.lock_clocks.locked_mhz";
+
 static bool must_match(const char *key) {
     for (size_t i = 0; i < sizeof SAME_MACHINE / sizeof *SAME_MACHINE; i++)
         if (text_ends(SAME_MACHINE[i], ".") ? text_starts(key, SAME_MACHINE[i])
@@ -35,6 +37,15 @@ static status_t check_machine(const run_record_t *first, const run_record_t *sha
                              "same kind of machine and software",
                              shard->folder, fact->key, other, fact->value, first->folder);
     }
+    /* Unlike those above: that only one was locked is a difference. */
+    const char *ours = environment_get(&first->environment, LOCKED_MHZ);
+    const char *theirs = environment_get(&shard->environment, LOCKED_MHZ);
+    if ((ours == NULL) != (theirs == NULL))
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s: its GPU's clock was %s, but %s in %s: times at a locked clock and at "
+                         "a free one are not of one run",
+                         shard->folder, theirs != NULL ? "locked" : "free",
+                         ours != NULL ? "locked" : "free", first->folder);
     if (first->seed != shard->seed)
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s: its seed is %llu, but %llu in %s: they measured different data",

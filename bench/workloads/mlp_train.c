@@ -53,22 +53,25 @@ static bool is_tf32(const case_t *spec) {
     return strcmp(spec->dtype, "tf32") == 0;
 }
 
-/* Of a sample's training; the validation behind it is a forward pass of a sixth of the images.
+/* Of a sample's training; the validation behind it is a forward pass of a sixth of the images. A
+ * multiplication and an addition each: forward, for the gradient of the weights, and for that of
+ * what went into a layer, which the first layer does not need.
  * Weights stay in the L2, which the host tells from the working set: a step reads them forward,
  * reads them backward, and writes them. */
 static workload_cost_t cost(const case_t *spec) {
     const mlpt_shape_t shape = mlpt_shape(spec);
     const double weights = mlpt_matrix_elements(&shape), bytes = sizeof(float) * weights;
+    const double first = (double)shape.sizes[0] * (double)shape.sizes[1];
     const double images_bytes =
         (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (double)(sizeof(float) * MNIST_PIXELS + 1);
     return (workload_cost_t){.bytes = (double)shape.steps * 3 * bytes,
-                             .flops = 6.0 * MNIST_IMAGES * weights,
+                             .flops = MNIST_IMAGES * (6 * weights - 2 * first),
                              .working_set_bytes = bytes,
                              .device_bytes = images_bytes + 2 * bytes};
 }
 
 static double tolerance(const case_t *spec) {
-    return is_tf32(spec) ? 1e-2 : 1e-4;
+    return is_tf32(spec) ? 5e-2 : 1e-4;
 }
 
 static void constants(const case_t *spec, text_list_t *defines) {

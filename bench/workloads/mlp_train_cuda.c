@@ -89,7 +89,8 @@ static status_t first_training(session_t *session, error_t *err) {
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-/* Whatever is loaded or allocated on first use, a capture would refuse. */
+/* Whatever is loaded or allocated on first use, a capture would refuse. The last step's blocks are
+ * smaller where its batch is, and may be of segments that whole batches have no need of. */
 static status_t capture(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     if (!s->program.plan.graph)
@@ -99,6 +100,7 @@ static status_t capture(session_t *session, error_t *err) {
     TRY(mlpt_cuda_restore(s, err));
     TRY(mlpt_cuda_upload_order(s, err));
     TRY(mlpt_cuda_first_step(s, err));
+    TRY(mlpt_cuda_last_step(s, err));
     TRY(mlpt_cuda_validate(s, err));
     TRY(gpu_sync(s->gpu, err));
     TRY(mlpt_cuda_capture(s, err));

@@ -64,11 +64,13 @@ status_t mlpt_cuda_upload_order(mlpt_cuda_t *s, error_t *err);
 status_t mlpt_cuda_epoch(mlpt_cuda_t *s, size_t steps, error_t *err);
 /* Sums come back to the host. */
 status_t mlpt_cuda_validate(mlpt_cuda_t *s, error_t *err);
-/* The first step of the order that is there, by the loop itself. */
+/* One step of the order that is there, by the loop itself. */
 status_t mlpt_cuda_first_step(mlpt_cuda_t *s, error_t *err);
+status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err);
 
-/* Capture the epoch's steps where the plan asks for it. Every kind of pass has been run before, so
- * that the allocator has what they need and asks the driver for nothing. */
+/* Capture the epoch's steps where the plan asks for it. Every kind of pass has been run before, and
+ * both sizes of a batch, so that the allocator has what they need and asks the driver for nothing.
+ */
 status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err);
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s);
 

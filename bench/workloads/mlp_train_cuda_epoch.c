@@ -99,6 +99,11 @@ status_t mlpt_cuda_first_step(mlpt_cuda_t *s, error_t *err) {
     return run_steps(s, 0, 1, s->order, s->losses, err);
 }
 
+status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err) {
+    const size_t last = s->shape.steps - 1;
+    return run_steps(s, last, 1, order_of(s, s->order, last), s->losses, err);
+}
+
 static status_t replay(mlpt_cuda_t *s, error_t *err) {
     const cu_stream_t stream = s->gpu->stream;
     const size_t loss_bytes = s->whole.steps * sizeof(float);

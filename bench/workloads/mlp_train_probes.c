@@ -33,8 +33,8 @@ static status_t run_epoch(mlpt_cuda_t *s, times_t *times, error_t *err) {
     TRY(gpu_sync(gpu, err));
     allocator_epoch(s->allocator);
     times->start_ns = clock_ns();
-    TRY(mlpt_cuda_upload_order(s, err));
     TRY(gpu_record(gpu, TRAIN_BEGINS, err));
+    TRY(mlpt_cuda_upload_order(s, err));
     TRY(mlpt_cuda_epoch(s, s->shape.steps, err));
     TRY(gpu_record(gpu, TRAIN_ENDS, err));
     TRY(gpu_sync(gpu, err));

@@ -90,11 +90,28 @@ static void store(const mnist_net_t *net, double *values, size_t n) {
         half_round_doubles(values, n);
 }
 
-static void gather(mnist_net_t *net, const uint8_t *image, uint8_t label, size_t r) {
-    double *input = net->a[0] + r * net->row[0];
+/* As many images as a cache line has room for: each line of `transposed` is written once. */
+static void gather_tile(mnist_net_t *net, const uint8_t *const *image, size_t first, size_t n) {
+    double *input = net->a[0] + first * net->row[0], *column = net->transposed[0] + first;
     for (size_t i = 0; i < MNIST_PIXELS; i++)
-        net->transposed[0][i * net->images + r] = input[i] = net->data->x[image[i]];
-    net->labels[r] = label;
+        for (size_t r = 0; r < n; r++)
+            column[i * net->images + r] = input[r * net->row[0] + i] = net->data->x[image[r][i]];
+}
+
+/* The batch: images of these numbers, or, where `numbers` is NULL, the first ones. */
+static void gather(mnist_net_t *net, const uint8_t *images, const uint8_t *labels,
+                   const uint32_t *numbers) {
+#pragma omp parallel for schedule(static) if (net->batch * MNIST_PIXELS > MIN_PARALLEL)
+    for (size_t first = 0; first < net->batch; first += MNIST_TILE_COLUMNS) {
+        const size_t n = smaller(MNIST_TILE_COLUMNS, net->batch - first);
+        const uint8_t *image[MNIST_TILE_COLUMNS];
+        for (size_t r = 0; r < n; r++) {
+            const size_t number = numbers == NULL ? first + r : numbers[first + r];
+            image[r] = images + number * MNIST_PIXELS;
+            net->labels[first + r] = labels[number];
+        }
+        gather_tile(net, image, first, n);
+    }
 }
 
 /* ---- forward -------------------------------------------------------------------------------- */
@@ -261,11 +278,8 @@ static void update_layer(mnist_net_t *net, size_t l, double rate, float *gradien
 double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients) {
     const mnist_data_t *data = net->data;
     net->batch = mnist_step_images(data, step);
-    for (size_t r = 0; r < net->batch; r++) {
-        const uint32_t image = data->order[step * data->batch + r];
-        gather(net, data->images->train_images + (size_t)image * MNIST_PIXELS,
-               data->images->train_labels[image], r);
-    }
+    gather(net, data->images->train_images, data->images->train_labels,
+           data->order + step * data->batch);
     forward(net);
     const double loss = loss_and_delta(net);
     for (size_t l = net->data->layers; l-- > 0;) {
@@ -287,22 +301,21 @@ static size_t largest_of(const double *z) {
 }
 
 static double loss_of_row(const double *z, uint8_t label) {
+    const double largest = z[largest_of(z)];
     double total = 0;
     for (size_t c = 0; c < DATASET_CLASSES; c++)
-        total += exp(z[c] - z[label]);
-    return log(total);
+        total += exp(z[c] - largest);
+    return log(total) - (z[label] - largest);
 }
 
 double mnist_net_validate(mnist_net_t *net, double *accuracy) {
     const dataset_t *images = net->data->images;
     size_t n_right = 0;
     double total_loss = 0;
-    net->batch = net->data->batch;
-    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->batch) {
-        const size_t rows = smaller(MNIST_TEST_IMAGES - first, net->batch);
-        for (size_t r = 0; r < rows; r++)
-            gather(net, images->test_images + (first + r) * MNIST_PIXELS,
-                   images->test_labels[first + r], r);
+    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->data->batch) {
+        const size_t rows = smaller(MNIST_TEST_IMAGES - first, net->data->batch);
+        net->batch = rows;
+        gather(net, images->test_images + first * MNIST_PIXELS, images->test_labels + first, NULL);
         forward(net);
         for (size_t r = 0; r < rows; r++)
             total_loss += loss_of_row(net->a[net->data->layers] + r * net->row[net->data->layers],

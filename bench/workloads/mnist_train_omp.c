@@ -287,10 +287,11 @@ static size_t largest_of(const float *z) {
 }
 
 static double loss_of_row(const float *z, uint8_t label) {
+    const double largest = (double)z[largest_of(z)];
     double total = 0;
     for (size_t c = 0; c < DATASET_CLASSES; c++)
-        total += exp((double)z[c] - (double)z[label]);
-    return log(total);
+        total += exp((double)z[c] - largest);
+    return log(total) - ((double)z[label] - largest);
 }
 
 double mnist_omp_validate(mnist_omp_t *net, double *accuracy) {

@@ -1,26 +1,31 @@
-// Idea    An epoch is one launch. Blocks stay where they are, each with its part of every layer, and meet only where one
-//         needs what all others made.
+// Idea    An epoch is one launch. Blocks stay where they are, each with its part of every layer, and meet only where
+//         one needs what all others made. And products of float32 by tensor cores, three of tf32 for one.
 // Change  A cluster of four blocks (sm_90) owns up to 28 neurons of each hidden layer, a block a quarter of their
-//         weights: it multiplies by them, makes their gradients and updates them (persistent_product.cuh, _layers.cuh).
-//         So a step's first product needs no meeting, nor does the first layer's gradient: 2 DEPTH - 3 meetings a step,
-//         5 where rung 04 has 7 kernels. Weights of the next product are on their way while one runs; images of the
-//         next step too; gradients and updates that nobody waits for are made while others are waited for.
-// Buys    Predicted, not measured: width 784, five products of 39 M multiply-adds on 112 multiprocessors, 1.4 us each at
-//         full rate, 2.0 at 70 %, with first words and sums over warps and blocks 2.7; the last layer 1.2; three
-//         gradients of 2.0, one of them hidden; meetings 4 * 0.9 and a hidden one: 23 us a step, 21 ms an epoch. The
-//         chain of dependent stages alone, 6 * 1.7 us, is 10 of them. Width 256: 11 us a step.
-// Limits  At most 64 images a batch (fewer are padded), widths of whole fours up to 784, 160 KB of shared memory. At
-//         width 784 20 of 132 multiprocessors idle, so that 28 clusters fit whatever the GPU's groups are.
+//         weights: it multiplies by them, makes their gradients and updates them (persistent_product.cuh, _copies.cuh,
+//         _layers.cuh). So a step's first product needs no meeting, nor does the first layer's gradient: 2 DEPTH - 3
+//         meetings a step, 5 where rung 04 has 7 kernels. Weights of the next product are on their way while one runs;
+//         gradients and updates that nobody waits for are made while others are waited for. A factor is the sum of two
+//         that tensor cores take; a gradient is 1e-6 off float64's, where 32-bit lanes are 1e-7 off.
+// Buys    Predicted for 32-bit lanes: 23 us a step of width 784; measured 64 (H200). Their products ask shared memory
+//         for 15 words for 56 multiply-adds where 14 would be balance. And it was 10,600 instructions, 166 KB, most of
+//         them run once a step: as one loop over the stages, with 4,000, and the same products it took 56 us.
+//         With tensor cores, and sums that blocks send each other (no barrier of the cluster, which waits for all
+//         stores), 51 us; that was before a block added up its sums in front of sending them, which took 8 us off
+//         rung 07. Width 256: 31.5, then 29.4, then 27.3 us.
+// Limits  Latency: with a third of the products (rung 07) a step takes 37 us, and at width 256, where products are
+//         next to nothing, 24: a stage is 2 to 3.5 us of copies, barriers and meetings (0.9 us at least). At most 64
+//         images a batch (fewer are padded), widths of whole eights up to 784, 180 KB of shared memory. At width 784 20 of
+//         132 multiprocessors idle, so that 28 clusters fit whatever the GPU's groups are.
 #include "mlp_train.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error SKIP: needs clusters of blocks (sm_90)
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
-#error SKIP: needs 160 KB of shared memory a block
+#error SKIP: needs 180 KB of shared memory a block
 #elif BATCH > 64
 #error SKIP: batches of at most 64 images
-#elif WIDTH % 4 != 0 || WIDTH < 16 || WIDTH > 784
-#error SKIP: widths of whole fours from 16 to 784
+#elif WIDTH % 8 != 0 || WIDTH < 16 || WIDTH > 784
+#error SKIP: widths of whole eights from 16 to 784
 #endif
 
 #include "wide_forward.cuh"
@@ -38,86 +43,78 @@ STAGES = {
 #include "persistent_layers.cuh"
 
 struct trainer_t : layers_of_block_t {
-    __device__ __forceinline__ trainer_t(const steps_t &problem, block_t &memory) : layers_of_block_t(problem, memory) {}
+    __device__ __forceinline__ trainer_t(const steps_t &problem, block_t &memory)
+        : layers_of_block_t(problem, memory) {}
 
     // x of layer l + 1. What the next product needs of weights is on its way meanwhile.
     __device__ __forceinline__ void forward(unsigned l) {
         sums_of_thread_t sums = {};
-        if (l == 0) {
-            fetch_next_weights(l);
-            multiply<true, PIXEL_PART>(block.w[turn], sums);
-        } else {
-            fetch_factor<HIDDEN_PART>(hidden(l), nullptr);
-            fetch_next_weights(l);
-            multiply<true, HIDDEN_PART>(block.w[turn], sums);
-        }
+        fetch_next_weights(l);
+        multiply<true>(own_part(inputs_of(l), part_of_layer(l)), sums);
         const float *bias = block.bias[l];
         float *to = activations(l + 1);
-        finish(sums, [&](unsigned, unsigned column) { return as_float4(bias + column - first_column); },
-               [&](unsigned row, unsigned column, float4 y, float4 b) {
-                   *(float4 *)(to + row * WIDTH + column) = make_float4(
-                       fmaxf(y.x + b.x, 0), fmaxf(y.y + b.y, 0), fmaxf(y.z + b.z, 0), fmaxf(y.w + b.w, 0));
-               });
-        turn ^= 1;
-        arrive();
-        leave_product();
+        finish(
+            sums, [&](unsigned, unsigned column) { return as_float4(bias + column - first_column); },
+            [&](unsigned row, unsigned column, float4 y, float4 b) {
+                *(float4 *)(to + row * WIDTH + column) =
+                    make_float4(fmaxf(y.x + b.x, 0), fmaxf(y.y + b.y, 0), fmaxf(y.z + b.z, 0), fmaxf(y.w + b.w, 0));
+            });
     }
 
     // dy of layer l - 1.
     __device__ __forceinline__ void backward(unsigned l) {
         sums_of_thread_t sums = {};
-        fetch_factor<HIDDEN_PART>(deltas(l), nullptr);
-        if (l > 1)
-            fetch_weights_across(l - 1);
-        end_copy_group();
-        multiply<false, HIDDEN_PART>(block.w[turn], sums);
+        const unsigned stage = 2 * DEPTH - 3 - l;
+        fetch_next_weights(stage);
+        multiply<false>(own_part(WIDTH, HIDDEN_PART), sums);
         const float *x = activations(l);
         float *to = deltas(l - 1);
-        finish(sums, [&](unsigned row, unsigned column) { return load_four(x + row * WIDTH + column); },
-               [&](unsigned row, unsigned column, float4 dx, float4 x) {
-                   *(float4 *)(to + row * WIDTH + column) = make_float4(x.x > 0 ? dx.x : 0, x.y > 0 ? dx.y : 0,
-                                                                        x.z > 0 ? dx.z : 0, x.w > 0 ? dx.w : 0);
-               });
-        turn ^= 1;
-        if (l > 1)
-            arrive();
-        leave_product();
+        finish(
+            sums, [&](unsigned row, unsigned column) { return load_four(x + row * WIDTH + column); },
+            [&](unsigned row, unsigned column, float4 dx, float4 x) {
+                *(float4 *)(to + row * WIDTH + column) =
+                    make_float4(x.x > 0 ? dx.x : 0, x.y > 0 ? dx.y : 0, x.z > 0 ? dx.z : 0, x.w > 0 ? dx.w : 0);
+            });
     }
 
-    // Behind a meeting and in front of the next: what nobody waits for.
-    __device__ __forceinline__ void descend_hidden(unsigned l) {
-        descend<HIDDEN_PART>(l, nullptr);
-        __syncthreads();
-        fetch_inputs(l - 1);
-    }
-
+    // The stages of a step, in one loop, so that the code of each is there once: all of it has to stay in the
+    // multiprocessor's instruction cache. Forward through layers 0 … DEPTH - 2, then back to 0, which has no product.
     __device__ __forceinline__ void step(unsigned s) {
         begin_step(s);
-        for (unsigned l = 0; l + 1 < DEPTH; l++) {
-            forward(l);
-            if (l + 2 == DEPTH)
-                fetch_inputs(l);
-            wait();
-        }
-        last_layer();
-        arrive();
-        wait();
-        for (unsigned l = DEPTH - 2; l > 0; l--) {
-            backward(l);
-            if (l == 1)
-                fetch_images(s + 1);
-            if (l == DEPTH - 2)
-                descend_last();
-            descend_hidden(l);
-            if (l > 1)
+#pragma unroll 1
+        for (unsigned stage = 0; stage < 2 * DEPTH - 2; stage++) {
+            const bool back = stage >= DEPTH - 1;
+            const unsigned l = back ? 2 * DEPTH - 3 - stage : stage;
+            if (!back)
+                forward(l);
+            else if (l > 0)
+                backward(l);
+            const bool meets = !back || l > 1, last_descends = stage == 0 && s > 0;
+            if (last_descends && !LAST_IS_FAR)
+                descend_last(parity ^ 1, loss - 1, BATCH);
+            if (meets)
+                arrive();
+            else if (l == 1)
+                cluster_barrier(); // it made the deltas of its own neurons
+            if (last_descends && LAST_IS_FAR)
+                descend_last(parity ^ 1, loss - 1, BATCH);
+            if (back) {
+                descend(l, l == 0 ? block.w[turn] : nullptr);
+                __syncthreads();
+            }
+            if (back ? l > 0 : l == DEPTH - 2)
+                fetch_inputs(back ? l - 1 : l);
+            if (stage == DEPTH - 2) {
+                last_layer();
+                arrive();
+            }
+            if (meets)
                 wait();
+            if (back ? l > 0 : l == DEPTH - 2)
+                fetch_deltas(back ? l - 1 : l);
+            if (!back || l > 0)
+                fetch_factor(s, stage + 1);
         }
-        if (DEPTH == 2) {
-            fetch_images(s + 1);
-            descend_last();
-        }
-        descend<PIXEL_PART>(0, block.w[turn]);
-        __syncthreads();
     }
 };
 
@@ -127,5 +124,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     trainer.begin();
     for (unsigned s = 0; s < p.steps; s++)
         trainer.step(s);
+    trainer.descend_last(trainer.parity, trainer.loss, trainer.rows);
     trainer.end();
 }

@@ -1,231 +1,88 @@
-// Rung 05's step in pieces: what a block fetches, the meeting of the grid, the last layer, gradients with the update.
-//
-// What is read is never what somebody still writes, and the other way round:
-//   activations  lie in two places, by turns of steps: a slow block may still read the last step's.
-//   deltas       are written behind a meeting that a block comes to when it is done with those of the step before.
-//   weights      of layer l that other blocks have are copied before the meeting in front of the product with them, and
-//                changed behind that meeting. All others are read by the block that changes them.
-// Copies and loads of all this pass by the L1 cache.
+// Rung 05's step in pieces: products, the last layer, gradients with the update.
 #pragma once
+#include "persistent_copies.cuh"
 
-// Of `memory`: activations of hidden layers 1 … DEPTH - 1, twice; deltas of layers 0 … DEPTH - 2; then, of the last
-// one, CLASSES a row in a row of 12, and each row's loss.
-constexpr unsigned HIDDEN_LAYERS = DEPTH - 1, MATRIX = ROWS * WIDTH, LAST_DELTA_ROW = 12;
-constexpr unsigned MEMORY_ROW = 3 * HIDDEN_LAYERS * WIDTH + 16;  // the host allocates as much
+// The last layer's weights change while the next step's first meeting takes place: one more meeting must come before
+// anybody reads them. With fewer layers they change in front of the first one.
+constexpr bool LAST_IS_FAR = DEPTH > 3;
 
-__device__ unsigned arrivals;  // of all launches; only grows, and begins again at 0 behind 2^32 - 1
-__device__ unsigned meetings;  // before this launch
-
-struct layers_of_block_t {
-    const steps_t &p;
-    block_t &block;
-    const unsigned rank, first_column, warp, lane;
-    unsigned rows, parity, turn, met;  // of this step; place of the product's weights; meetings that are behind us
-    const unsigned *order;
-    float *loss;
-
+struct layers_of_block_t : copies_of_block_t {
     __device__ __forceinline__ layers_of_block_t(const steps_t &problem, block_t &memory)
-        : p(problem), block(memory), rank(block_of_cluster()), first_column(blockIdx.x / CLUSTER * COLUMNS),
-          warp(threadIdx.x / 32), lane(threadIdx.x % 32), rows(0), parity(0), turn(0), met(__ldcg(&meetings)),
-          order(problem.layer[0].order), loss(problem.losses) {}
-
-    __device__ __forceinline__ unsigned rows_of(unsigned s) const {
-        return s < p.steps ? min(BATCH, p.rows - s * BATCH) : 0;
-    }
-
-    __device__ __forceinline__ void begin_step(unsigned s) {
-        rows = rows_of(s);
-        parity = s % 2;
-        order = p.layer[0].order + s * BATCH;
-        loss = p.losses + s;
-    }
-
-    __device__ __forceinline__ float *activations(unsigned l) const {
-        return p.memory + (parity * HIDDEN_LAYERS + l - 1) * MATRIX;
-    }
-    __device__ __forceinline__ float *deltas(unsigned l) const { return p.memory + (2 * HIDDEN_LAYERS + l) * MATRIX; }
-    __device__ __forceinline__ float *last_deltas() const { return p.memory + 3 * HIDDEN_LAYERS * MATRIX; }
-    __device__ __forceinline__ float *row_losses() const { return last_deltas() + ROWS * LAST_DELTA_ROW; }
-
-    // ---- meetings: what any block wrote before it arrives, all may read behind their wait ----------------------
-
-    __device__ __forceinline__ void arrive() {
-        __syncthreads();
-        met++;
-        if (threadIdx.x == 0)
-            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&arrivals) : "memory");
-    }
-
-    __device__ __forceinline__ void wait() const {
-        if (threadIdx.x == 0) {
-            unsigned seen;
-            do
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&arrivals) : "memory");
-            while ((int)(seen - met * BLOCKS) < 0);
-        }
-        __syncthreads();
-    }
-
-    __device__ __forceinline__ void end() {
-        wait_for_copies<0>();
-        arrive();
-        wait();
-        if (blockIdx.x == 0 && threadIdx.x == 0)
-            meetings = met;
-        cluster_barrier();
-    }
-
-    // ---- copies ------------------------------------------------------------------------------------------------
-
-    // This warp's fours of the block's part of a matrix (ROWS, n), in two groups. With an order: of its rows order[0] ….
-    template <unsigned PART>
-    __device__ __forceinline__ void fetch_factor(const float *matrix, const unsigned *numbers, unsigned n = WIDTH,
-                                                 unsigned n_rows = ROWS) {
-        const unsigned first = first_four<PART>(warp), fours = first_four<PART>(warp + 1) - first;
-        const float *source[ROWS / 8];
-#pragma unroll
-        for (unsigned i = 0; i < ROWS / 8; i++) {
-            const unsigned row = lane / 4 + 8 * i;
-            source[i] = matrix + (numbers != nullptr && row < n_rows ? numbers[row] : row < n_rows ? row : 0) * (size_t)n;
-        }
-#pragma unroll
-        for (unsigned half = 0; half < 2; half++) {
-            const unsigned four = 4 * half + lane % 4;
-#pragma unroll
-            for (unsigned i = 0; i < ROWS / 8; i++) {
-                const unsigned row = lane / 4 + 8 * i, at = 4 * (first + four);
-                if (four < fours)
-                    copy_four(block.factor + row * PITCH + at, source[i], rank * PART + at, n, row < n_rows);
-            }
-            end_copy_group();
-        }
-    }
-
-    __device__ __forceinline__ void fetch_images(unsigned s) {
-        if (s < p.steps)
-            fetch_factor<PIXEL_PART>(p.layer[0].x, p.layer[0].order + s * BATCH, PIXELS, rows_of(s));
-    }
-
-    __device__ __forceinline__ const float *hidden(unsigned l) const { return activations(l); }
-
-    // Rows of W: the cluster's neurons; of them this warp's fours of the block's part.
-    template <unsigned PART> __device__ __forceinline__ void fetch_weights_along(unsigned l, float *to, unsigned n) {
-        const unsigned first = first_four<PART>(warp), fours = first_four<PART>(warp + 1) - first;
-        for (unsigned i = lane; i < COLUMNS * 8; i += 32) {
-            const unsigned column = i / 8, at = 4 * (first + i % 8), out = first_column + column;
-            if (i % 8 < fours)
-                copy_four(to + column * PITCH + at, p.layer[l].w + (size_t)(out < WIDTH ? out : 0) * n, rank * PART + at,
-                          n, out < WIDTH);
-        }
-    }
-
-    // Columns of W: inputs whose deltas the cluster makes; of them this warp's terms, which are rows.
-    __device__ __forceinline__ void fetch_weights_across(unsigned l) {
-        const unsigned first = 4 * first_four<HIDDEN_PART>(warp), terms = 4 * first_four<HIDDEN_PART>(warp + 1) - first;
-        float *to = block.w[turn ^ 1];
-        for (unsigned i = lane; i < terms * EACH; i += 32) {
-            const unsigned term = first + i / EACH, column = i % EACH * 4, out = rank * HIDDEN_PART + term;
-            copy_four(to + term * COLUMNS + column, p.layer[l].w + (size_t)(out < WIDTH ? out : 0) * WIDTH,
-                      first_column + column, WIDTH, out < WIDTH);
-        }
-    }
-
-    // For the first step.
-    __device__ __forceinline__ void begin() {
-        for (unsigned i = threadIdx.x; i < HIDDEN_LAYERS * COLUMNS; i += THREADS) {
-            const unsigned out = first_column + i % COLUMNS;
-            block.bias[i / COLUMNS][i % COLUMNS] = out < WIDTH ? __ldcg(p.layer[i / COLUMNS].b + out) : 0.0f;
-        }
-        fetch_weights_along<PIXEL_PART>(0, block.w[turn], PIXELS);
-        end_copy_group();
-        fetch_images(0);
-        __syncthreads();
-    }
-
-    // Of the product behind forward(l). Those of the next step's first one its update leaves there.
-    __device__ __forceinline__ void fetch_next_weights(unsigned l) {
-        if (l + 2 < DEPTH)
-            fetch_weights_along<HIDDEN_PART>(l + 1, block.w[turn ^ 1], WIDTH);
-        else if (DEPTH > 2)
-            fetch_weights_across(l);
-        end_copy_group();
-    }
-
-    // The block's part of what goes into layer l, by all threads.
-    template <unsigned PART>
-    __device__ __forceinline__ void fetch_part(const float *matrix, const unsigned *numbers, unsigned n,
-                                               unsigned n_rows) {
-        for (unsigned i = threadIdx.x; i < ROWS * (PART / 4); i += THREADS) {
-            const unsigned row = i / (PART / 4), at = i % (PART / 4) * 4;
-            const unsigned source = row >= n_rows ? 0 : numbers != nullptr ? numbers[row] : row;
-            copy_four(block.inputs + row * PITCH + at, matrix + (size_t)source * n, rank * PART + at, n, row < n_rows);
-        }
-        end_copy_group();
-    }
-
-    __device__ __forceinline__ void fetch_inputs(unsigned l) {
-        if (l == 0)
-            fetch_part<PIXEL_PART>(p.layer[0].x, order, PIXELS, rows);
-        else
-            fetch_part<HIDDEN_PART>(activations(l), nullptr, WIDTH, ROWS);
-    }
+        : copies_of_block_t(problem, memory) {}
 
     // ---- products ----------------------------------------------------------------------------------------------
 
     // Of the factor, whose groups of copies are the last but one, and of weights from before.
-    template <bool ALONG, unsigned PART>
-    __device__ __forceinline__ void multiply(const float *w, sums_of_thread_t &sums) {
-        const unsigned first = first_four<PART>(warp), fours = first_four<PART>(warp + 1) - first;
+    template <bool ALONG> __device__ __forceinline__ void multiply(unsigned part, sums_of_thread_t &sums) {
+        const unsigned half = first_half(part);
+        const float *w = block.w[turn];
+        unsigned term = warp / WARPS_OF_GROUP * 8;
         wait_for_copies<2>();
-        __syncwarp();
-#pragma unroll 2
-        for (unsigned four = 0; four < min(fours, 4u); four++)
-            add_terms<ALONG>(block.factor, w, first + four, sums);
-        wait_for_copies<1>();
-        __syncwarp();
-#pragma unroll 2
-        for (unsigned four = 4; four < fours; four++)
-            add_terms<ALONG>(block.factor, w, first + four, sums);
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned end = half;; end = part) {
+#pragma unroll 1
+            for (; term < end; term += 8 * GROUPS_OF_TERMS)
+                add_terms<ALONG>(block.factor, w, term, sums);
+            if (end == part)
+                break;
+            wait_for_copies<1>();
+            __syncthreads();
+        }
     }
 
     // Adds all sums up; the block stores its quarter of the rows: store(row, column, four of the result, load(…)).
     template <class Load, class Store>
     __device__ __forceinline__ void finish(const sums_of_thread_t &sums, Load load, Store store) {
         static_assert(SHARE <= THREADS, "a thread has one four at most");
-        const unsigned four = rank * SHARE + threadIdx.x;
-        const unsigned row = four / EACH, column = first_column + four % EACH * 4;
+        const unsigned row = rank * 16 + threadIdx.x / EACH, column = first_column + threadIdx.x % EACH * 4;
         const bool stores = threadIdx.x < SHARE && column < WIDTH;
         float4 other = make_float4(0, 0, 0, 0);
         if (stores)
             other = load(row, column);
-        add_warps(block.factor, sums);
-        cluster_barrier();
+        send_sums(block, rank, turn, sums);
+        if (threadIdx.x == 0)
+            mbarrier_expect(&block.arrived[turn], sizeof block.sums[turn]);
+        mbarrier_wait(&block.arrived[turn], phases >> turn & 1);
+        phases ^= 1 << turn;
         if (stores)
-            store(row, column, add_blocks(block.factor, four), other);
-        wait_for_copies<0>();  // the next weights: others may change theirs behind the meeting
+            store(row, column, add_blocks(block, turn, threadIdx.x), other);
+        wait_for_copies<0>(); // the next weights: others may change theirs behind the meeting
+        turn ^= 1;
     }
-
-    // The others have read this block's sums, and stored what the cluster makes.
-    __device__ __forceinline__ void leave_product() const { cluster_barrier(); }
 
     // ---- the last layer ----------------------------------------------------------------------------------------
 
     // Rows are dealt out to the blocks: logits, loss, deltas of the last layer and of the one in front.
+    // Its weights and the label of the first of them come before the meeting that the activations need.
     __device__ __forceinline__ void last_layer() {
-        for (unsigned row = blockIdx.x; row < ROWS; row += BLOCKS)
-            last_layer(row);
-    }
-
-    __device__ __forceinline__ void last_layer(unsigned row) {
+        const op_t &layer = p.layer[DEPTH - 1];
         const bool has = threadIdx.x < WIDTH / 4;
-        const float *w = p.layer[DEPTH - 1].w;
-        float4 x = make_float4(0, 0, 0, 0), of_class[CLASSES] = {};
-        if (has) {
-            x = load_four(activations(DEPTH - 1) + row * WIDTH + 4 * threadIdx.x);
+        float4 of_class[CLASSES] = {};
+        if (!LAST_IS_FAR)
+            wait();
+        if (has)
 #pragma unroll
             for (unsigned k = 0; k < CLASSES; k++)
-                of_class[k] = load_four(w + k * WIDTH + 4 * threadIdx.x);
+                of_class[k] = load_four(layer.w + k * WIDTH + 4 * threadIdx.x);
+        unsigned label = blockIdx.x < rows ? __ldg(layer.labels + __ldg(order + blockIdx.x)) : 0;
+        const float bias = lane < CLASSES ? __ldcg(layer.b + lane) : 0.0f;
+        if (LAST_IS_FAR)
+            wait();
+#pragma unroll 1
+        for (unsigned row = blockIdx.x; row < ROWS; row += BLOCKS) {
+            last_layer(row, of_class, label, bias);
+            if (row + BLOCKS < rows)
+                label = __ldg(layer.labels + __ldg(order + row + BLOCKS));
         }
+    }
+
+    __device__ __forceinline__ void last_layer(unsigned row, const float4 (&of_class)[CLASSES], unsigned label,
+                                               float bias) {
+        const bool has = threadIdx.x < WIDTH / 4, real = row < rows;
+        float4 x = make_float4(0, 0, 0, 0);
+        if (has)
+            x = load_four(activations(DEPTH - 1) + row * WIDTH + 4 * threadIdx.x);
 #pragma unroll
         for (unsigned k = 0; k < CLASSES; k++) {
             const float4 v = of_class[k];
@@ -237,43 +94,57 @@ struct layers_of_block_t {
                 block.logits[k][warp] = sum;
         }
         __syncthreads();
-        float logit[CLASSES], delta[CLASSES], dx[4] = {};
+        const float delta = loss_of_row(row, real, label, bias);
+        float dx[4] = {};
 #pragma unroll
         for (unsigned k = 0; k < CLASSES; k++) {
-            logit[k] = __ldcg(p.layer[DEPTH - 1].b + k);
-#pragma unroll
-            for (unsigned i = 0; i < WARPS; i++)
-                logit[k] += block.logits[k][i];
-        }
-        const bool real = row < rows;
-        const float of_row = cross_entropy(logit, real ? p.layer[DEPTH - 1].labels[order[row]] : 0, delta);
-#pragma unroll
-        for (unsigned k = 0; k < CLASSES; k++) {
-            delta[k] = real ? delta[k] / rows : 0.0f;
-            if (threadIdx.x == k)
-                last_deltas()[row * LAST_DELTA_ROW + k] = delta[k];
+            const float d = __shfl_sync(EVERY_LANE, delta, k);
 #pragma unroll
             for (unsigned c = 0; c < 4; c++)
-                dx[c] = fmaf(delta[k], component(of_class[k], c), dx[c]);
+                dx[c] = fmaf(d, component(of_class[k], c), dx[c]);
         }
-        if (threadIdx.x == 0)
-            row_losses()[row] = real ? of_row : 0.0f;
         if (has)
             *(float4 *)(deltas(DEPTH - 2) + row * WIDTH + 4 * threadIdx.x) =
                 make_float4(x.x > 0 ? dx[0] : 0, x.y > 0 ? dx[1] : 0, x.z > 0 ? dx[2] : 0, x.w > 0 ? dx[3] : 0);
         __syncthreads();
     }
 
+    // Each warp for itself, a lane for each class: its delta.
+    __device__ __forceinline__ float loss_of_row(unsigned row, bool real, unsigned label, float bias) {
+        float logit = bias;
+#pragma unroll
+        for (unsigned i = 0; i < WARPS; i++)
+            logit += block.logits[lane < CLASSES ? lane : 0][i];
+        float largest = lane < CLASSES ? logit : __int_as_float((int)0xFF800000);
+#pragma unroll
+        for (unsigned lanes = 8; lanes > 0; lanes /= 2)
+            largest = fmaxf(largest, __shfl_xor_sync(EVERY_LANE, largest, lanes));
+        largest = __shfl_sync(EVERY_LANE, largest, 0);
+        const float power = lane < CLASSES ? expf(logit - largest) : 0.0f;
+        float sum = power;
+#pragma unroll
+        for (unsigned lanes = 8; lanes > 0; lanes /= 2)
+            sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
+        sum = __shfl_sync(EVERY_LANE, sum, 0);
+        const float of_label = __shfl_sync(EVERY_LANE, logit, label);
+        const float delta = real ? (power / sum - (lane == label ? 1.0f : 0.0f)) / rows : 0.0f;
+        if (warp == 0 && lane < CLASSES)
+            last_deltas()[row * LAST_DELTA_ROW + lane] = delta;
+        if (threadIdx.x == 0)
+            row_losses()[row] = real ? logf(sum) + largest - of_label : 0.0f;
+        return delta;
+    }
+
     // The last layer's weights, columns dealt out to the blocks: two lanes for each, half of the rows each.
-    __device__ __forceinline__ void descend_last() {
+    __device__ __forceinline__ void descend_last(unsigned of_parity, float *of_step, unsigned of_rows) {
         constexpr unsigned OWN = (WIDTH + BLOCKS - 1) / BLOCKS;
         static_assert(2 * CLASSES * OWN <= THREADS, "two lanes a weight");
         const op_t &layer = p.layer[DEPTH - 1];
         const unsigned k = threadIdx.x / 2 / OWN, column = blockIdx.x * OWN + threadIdx.x / 2 % OWN;
         const bool weight = k < CLASSES && column < WIDTH;
-        const float *dy = last_deltas() + k, *x = activations(DEPTH - 1) + column;
+        const float *dy = last_deltas() + k, *x = activations(DEPTH - 1, of_parity) + column;
         float sum = 0, alone = 0;
-#pragma unroll 16
+#pragma unroll 32
         for (unsigned i = 0; i < ROWS / 2 && weight; i++) {
             const unsigned row = threadIdx.x % 2 * (ROWS / 2) + i;
             const float d = __ldcg(dy + row * LAST_DELTA_ROW);
@@ -287,16 +158,16 @@ struct layers_of_block_t {
         if (weight && threadIdx.x % 2 == 0 && column == 0)
             update(layer.b, layer.db, k, alone);
         if (blockIdx.x == BLOCKS - 1 && warp == WARPS - 1)
-            mean_of_losses();
+            mean_of_losses(of_step, of_rows);
     }
 
-    __device__ __forceinline__ void mean_of_losses() const {
+    __device__ __forceinline__ void mean_of_losses(float *of_step, unsigned of_rows) const {
         float sum = __ldcg(row_losses() + lane) + __ldcg(row_losses() + 32 + lane);
 #pragma unroll
         for (unsigned lanes = 16; lanes > 0; lanes /= 2)
             sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
         if (lane == 0)
-            *loss = sum / rows;
+            *of_step = sum / of_rows;
     }
 
     __device__ __forceinline__ void update(float *values, float *gradients, unsigned i, float gradient) const {
@@ -307,71 +178,61 @@ struct layers_of_block_t {
 
     // ---- hidden layers' gradients ------------------------------------------------------------------------------
 
-    // Deltas of the cluster's neurons, in four groups for the threads that use them.
-    __device__ __forceinline__ void load_deltas(unsigned l) {
-        for (unsigned i = threadIdx.x; i < ROWS * EACH; i += THREADS) {
-            const unsigned row = i / EACH, column = i % EACH * 4;
-            float4 v = make_float4(0, 0, 0, 0);
-            if (first_column + column < WIDTH)
-                v = load_four(deltas(l) + row * WIDTH + first_column + column);
+    // The block's weights of layer l: each warp has those of all the neurons to each eighth eight of the inputs. A
+    // place in shared memory gets the new ones too. The inputs' copies come before the last two groups.
+    __device__ __forceinline__ void descend(unsigned l, float *place) {
+        constexpr unsigned TILES = (LONGEST_PART / 8 + WARPS - 1) / WARPS, NEXT_TILE = 8 * WARPS;
+        const unsigned n = inputs_of(l), own = own_part(n, part_of_layer(l)),
+                       neurons = min(COLUMNS, WIDTH - first_column);
+        const unsigned g = lane / 4, in = warp * 8 + lane % 4 * 2;
+        const size_t first = (size_t)(first_column + g) * n + rank * part_of_layer(l) + in;
+        const bool keeps = p.layer[l].dw != nullptr;
+        float *w = p.layer[l].w + first, *dw = p.layer[l].dw + first;
+        float gradient[SIXTEENS][TILES][4] = {};
+        float2 old[2 * SIXTEENS][TILES];
 #pragma unroll
-            for (unsigned k = 0; k < 4; k++) {
-                const unsigned out = column + k;
-                block.deltas[row * DELTA_ROW + out / EACH * DELTA_GROUP + out % EACH] = component(v, k);
-            }
-        }
-    }
-
-    // The block's weights of layer l: a thread has those of EACH neurons to four inputs. A place in shared memory gets
-    // the new ones too.
-    template <unsigned PART> __device__ __forceinline__ void descend(unsigned l, float *place) {
-        constexpr unsigned FOURS = PART / 4;
-        const unsigned n = l == 0 ? PIXELS : WIDTH;
-        const unsigned group = threadIdx.x / FOURS, at = threadIdx.x % FOURS * 4, input = rank * PART + at;
-        const unsigned out = first_column + group * EACH;
-        const bool own = group < 4, inside = own && input < n;
-        static_assert(4 * FOURS <= THREADS, "a thread has one four of inputs at most");
-        float4 w[EACH], gradient[EACH];
+        for (unsigned i = 0; i < 2 * SIXTEENS; i++)
 #pragma unroll
-        for (unsigned j = 0; j < EACH; j++) {
-            w[j] = gradient[j] = make_float4(0, 0, 0, 0);
-            if (inside && out + j < WIDTH)
-                w[j] = load_four(p.layer[l].w + (size_t)(out + j) * n + input);
-        }
-        load_deltas(l);
-        wait_for_copies<0>();
+            for (unsigned j = 0; j < TILES; j++)
+                if (g + 8 * i < neurons && in + j * NEXT_TILE < own)
+                    old[i][j] = __ldcg((const float2 *)(w + 8 * i * n + j * NEXT_TILE));
+        wait_for_copies<2>();
         __syncthreads();
-        if (own)
-            add_gradients(block.inputs + at, block.deltas + group * DELTA_GROUP, gradient);
+#pragma unroll 1
+        for (unsigned row = 0; row < ROWS; row += 8)
+            add_gradients(row, own, gradient);
 #pragma unroll
-        for (unsigned j = 0; j < EACH; j++) {
-            const float4 g = gradient[j];
-            const float4 updated = make_float4(fmaf(-p.layer[0].rate, g.x, w[j].x), fmaf(-p.layer[0].rate, g.y, w[j].y),
-                                               fmaf(-p.layer[0].rate, g.z, w[j].z), fmaf(-p.layer[0].rate, g.w, w[j].w));
-            const size_t i = (size_t)(out + j) * n + input;
-            if (inside && out + j < WIDTH) {
-                *(float4 *)(p.layer[l].w + i) = updated;
-                if (p.layer[l].dw != nullptr)
-                    *(float4 *)(p.layer[l].dw + i) = g;
+        for (unsigned i = 0; i < 2 * SIXTEENS; i++)
+#pragma unroll
+            for (unsigned j = 0; j < TILES; j++) {
+                const float *d = &gradient[i / 2][j][i % 2 * 2];
+                if (g + 8 * i < neurons && in + j * NEXT_TILE < own) {
+                    const float2 updated = make_float2(fmaf(-p.layer[0].rate, d[0], old[i][j].x),
+                                                       fmaf(-p.layer[0].rate, d[1], old[i][j].y));
+                    *(float2 *)(w + 8 * i * n + j * NEXT_TILE) = updated;
+                    if (place != nullptr)
+                        *(float2 *)(place + (g + 8 * i) * ALONG_PITCH + in + j * NEXT_TILE) = updated;
+                    if (keeps)
+                        *(float2 *)(dw + 8 * i * n + j * NEXT_TILE) = make_float2(d[0], d[1]);
+                }
             }
-            if (own && place != nullptr)
-                *(float4 *)(place + (group * EACH + j) * PITCH + at) = updated;
-        }
         descend_biases(l);
     }
 
-    __device__ __forceinline__ static void add_gradients(const float *inputs, const float *deltas,
-                                                         float4 (&gradient)[EACH]) {
-#pragma unroll 4
-        for (unsigned row = 0; row < ROWS; row++) {
-            const float4 x = as_float4(inputs + row * PITCH);
+    // Of eight rows of the batch.
+    template <unsigned TILES>
+    __device__ __forceinline__ void add_gradients(unsigned row, unsigned own, float (&gradient)[SIXTEENS][TILES][4]) {
+        factors_t<4> a[SIXTEENS];
+        factors_t<2> b[TILES];
 #pragma unroll
-            for (unsigned j = 0; j < EACH; j++) {
-                const float d = deltas[row * DELTA_ROW + j];
-                gradient[j] = make_float4(fmaf(d, x.x, gradient[j].x), fmaf(d, x.y, gradient[j].y),
-                                          fmaf(d, x.z, gradient[j].z), fmaf(d, x.w, gradient[j].w));
-            }
+        for (unsigned i = 0; i < SIXTEENS; i++)
+            load_left(a[i], block.deltas + row * COLUMN_PITCH + 16 * i, 1, COLUMN_PITCH);
+#pragma unroll
+        for (unsigned j = 0; j < TILES; j++) {
+            const unsigned in = (j * WARPS + warp) * 8;
+            load_right(b[j], block.inputs + row * INPUT_PITCH + (in < own ? in : 0), INPUT_PITCH, 1);
         }
+        add_products(gradient, a, b);
     }
 
     // Every block of the cluster has them, and one tells.
@@ -382,7 +243,7 @@ struct layers_of_block_t {
         float sum = 0;
 #pragma unroll 8
         for (unsigned row = 0; row < ROWS; row++)
-            sum += block.deltas[row * DELTA_ROW + i / EACH * DELTA_GROUP + i % EACH];
+            sum += block.deltas[row * COLUMN_PITCH + i];
         block.bias[l][i] = fmaf(-p.layer[0].rate, sum, block.bias[l][i]);
         if (rank == 0)
             p.layer[l].b[out] = block.bias[l][i];

@@ -1,116 +1,160 @@
-// Rung 05's products: ROWS rows times the weights of a cluster's COLUMNS neurons, or, on the way back, inputs. Each of
-// the cluster's blocks has a quarter of the sum, each of its warps an eighth of that, for which it copies both factors
-// itself: no thread waits for another warp's copies. A thread has 8 x COLUMNS_EACH_LANE sums. Partial sums are added in
-// a fixed order, the block's first, then the cluster's.
+// Rung 05's products, by tensor cores: ROWS rows times the weights of a cluster's COLUMNS neurons, or, on the way back,
+// inputs. Each of the cluster's blocks has a quarter of the sum. Of its warps two have 32 rows each, for a quarter
+// of that, by turns of eight terms. The block adds up theirs and sends each of the cluster's blocks 16 rows, which adds
+// up the blocks': all of it in a fixed order.
+// A float32 is the sum of two numbers that tensor cores take, but for a part in 2^21; of the four products of two such
+// sums three count. So are float32's products made here. For dtype tf32 the first number alone is the factor.
 #pragma once
+#include "tf32.cuh"
 #include "tiles.cuh"
 
-constexpr unsigned ROWS = 64, WARPS = 8, THREADS = WARPS * 32, CLUSTER = 4;
+constexpr unsigned ROWS = 64, WARPS = 8, THREADS = WARPS * 32, CLUSTER = 4, GROUPS_OF_TERMS = 4, DOWN = 2;
+constexpr unsigned WARPS_OF_GROUP = WARPS / GROUPS_OF_TERMS;
+static_assert(ROWS == 16 * CLUSTER && ROWS == 16 * DOWN * WARPS_OF_GROUP, "sixteen rows are one block's");
 // 28 clusters of four fit any GPU of a hundred and some multiprocessors, whichever of them it lacks.
 constexpr unsigned MOST_CLUSTERS = 28;
 constexpr unsigned EACH = (WIDTH + 4 * MOST_CLUSTERS - 1) / (4 * MOST_CLUSTERS), COLUMNS = 4 * EACH;
 constexpr unsigned CLUSTERS = (WIDTH + COLUMNS - 1) / COLUMNS, BLOCKS = CLUSTERS * CLUSTER;
+constexpr unsigned COLUMN_EIGHTS = (COLUMNS + 7) / 8, SIXTEENS = (COLUMNS + 15) / 16; // tiles of products
 
-// A block's part of a sum over n, in whole fours; and how far apart rows of it lie: eight begin in different banks.
+// A block's part of a sum over n, in whole eights.
 __host__ __device__ constexpr unsigned part_of(unsigned n) {
-    return (n / 4 + CLUSTER - 1) / CLUSTER * 4;
-}
-__host__ __device__ constexpr unsigned pitch_of(unsigned part) {
-    return part % 8 == 4 ? part : part + 4;
+    return (n / 8 + CLUSTER - 1) / CLUSTER * 8;
 }
 constexpr unsigned PIXEL_PART = part_of(PIXELS), HIDDEN_PART = part_of(WIDTH);
 constexpr unsigned LONGEST_PART = PIXEL_PART > HIDDEN_PART ? PIXEL_PART : HIDDEN_PART;
-constexpr unsigned PITCH = pitch_of(LONGEST_PART);
-static_assert(LONGEST_PART / 4 <= 8 * WARPS, "a warp copies eight fours of a row, in two halves");
+static_assert(LONGEST_PART <= 256, "a warp copies a row in two halves of up to 32 fours");
 
-constexpr unsigned TILE = ROWS * COLUMNS, SHARE = TILE / 4 / CLUSTER;  // of a block, in fours
-constexpr unsigned FACTOR = ROWS * PITCH > WARPS * TILE ? ROWS * PITCH : WARPS * TILE;
-constexpr unsigned DELTA_GROUP = (EACH + 3) / 4 * 4, DELTA_ROW = 4 * DELTA_GROUP;
+// How far apart rows lie: neighbouring lanes have neighbouring columns of eight rows, or eight columns of four rows,
+// and all in different banks.
+constexpr unsigned ALONG_PITCH = LONGEST_PART + 4;
+__host__ __device__ constexpr unsigned across_pitch(unsigned columns) {
+    return columns % 32 == 8 || columns % 32 == 24 ? columns : across_pitch(columns + 1);
+}
+constexpr unsigned INPUT_PITCH = across_pitch(LONGEST_PART), COLUMN_PITCH = across_pitch(16 * SIXTEENS);
+
+constexpr unsigned SHARE = ROWS * COLUMNS / 4 / CLUSTER; // of a block, in fours
+constexpr unsigned ALONG_FLOATS = 8 * COLUMN_EIGHTS * ALONG_PITCH, ACROSS_FLOATS = HIDDEN_PART * COLUMNS + 8;
 
 // A block's shared memory.
 struct block_t {
-    float factor[FACTOR];           // of a product, rows PITCH apart; behind it, all warps' sums
-    float inputs[ROWS * PITCH];     // of a layer, for its gradients
-    float w[2][COLUMNS * PITCH];    // of a product and of the next one
-    float deltas[ROWS * DELTA_ROW]; // of a layer's neurons, for its gradients
+    float factor[ROWS * ALONG_PITCH];                                        // of a product
+    float inputs[ROWS * INPUT_PITCH];                                        // of a layer, for its gradients
+    float w[2][ALONG_FLOATS > ACROSS_FLOATS ? ALONG_FLOATS : ACROSS_FLOATS]; // of a product and of the next one
+    float4 sums[2][CLUSTER][SHARE];    // of this block's rows, from all blocks of the cluster, by turns
+    float deltas[ROWS * COLUMN_PITCH]; // of a layer's neurons, for its gradients
     float logits[CLASSES][WARPS];
     float bias[DEPTH - 1][COLUMNS];
+    mbarrier_t arrived[2]; // the sums of either turn
 };
-
-typedef float sums_of_thread_t[8][EACH];
 
 __device__ __forceinline__ float4 load_four(const float *from) {
     return __ldcg((const float4 *)from);
 }
 
-// The warp's fours of a part.
-template <unsigned PART> __device__ __forceinline__ unsigned first_four(unsigned warp) {
-    return PART / 4 * warp / WARPS;
+// ---- numbers for tensor cores, which do not look at the last 13 bits -----------------------------------------------
+
+constexpr unsigned HALF_TF32 = 0x1000, TF32_BITS = 0xFFFFE000;
+
+template <unsigned N> struct factors_t { unsigned first[N], second[DTYPE_TF32 ? 1 : N]; };
+
+template <unsigned N> __device__ __forceinline__ void set_factor(factors_t<N> &factors, unsigned i, float value) {
+    const unsigned rounded = __float_as_uint(value) + HALF_TF32;
+    factors.first[i] = rounded;
+    if (!DTYPE_TF32)
+        factors.second[i] = __float_as_uint(value - __uint_as_float(rounded & TF32_BITS)) + HALF_TF32;
 }
 
-// Four numbers of (…, n) at column `column`: zeros beyond n, or where the row is none.
-__device__ __forceinline__ void copy_four(float *to, const float *row, unsigned column, unsigned n, bool is_row) {
-    const bool inside = is_row && column < n;
-    copy_async<16>(to, inside ? row + column : row, inside);
-}
-
-// The next terms of the sums. ALONG: W has its rows along the result's columns, PITCH apart; else COLUMNS of them side
-// by side for each term.
-template <bool ALONG>
-__device__ __forceinline__ void add_terms(const float *factor, const float *w, unsigned four, sums_of_thread_t &sums) {
-    const unsigned row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
-    float4 a[8];
-    float b[4][EACH];
-#pragma unroll
-    for (unsigned i = 0; i < 8; i++)
-        a[i] = as_float4(factor + (row + 8 * i) * PITCH + 4 * four);
-#pragma unroll
-    for (unsigned j = 0; j < EACH; j++) {
-        const unsigned at = column + 4 * j;
-        const float4 v = ALONG ? as_float4(w + at * PITCH + 4 * four) : make_float4(0, 0, 0, 0);
-#pragma unroll
-        for (unsigned k = 0; k < 4; k++)
-            b[k][j] = ALONG ? component(v, k) : w[(4 * four + k) * COLUMNS + at];
-    }
+// (16, 8) of a matrix, or (8, 8): see tf32.cuh.
+__device__ __forceinline__ void load_left(factors_t<4> &a, const float *matrix, unsigned down, unsigned across) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
-#pragma unroll
-        for (unsigned i = 0; i < 8; i++)
-#pragma unroll
-            for (unsigned j = 0; j < EACH; j++)
-                sums[i][j] = fmaf(component(a[i], k), b[k][j], sums[i][j]);
+        set_factor(a, k, matrix[(g + k % 2 * 8) * down + (t + k / 2 * 4) * across]);
 }
 
-// Adds the sums of all warps in the place of the factor, and leaves them at its beginning. All threads come.
-__device__ __forceinline__ void add_warps(float *factor, const sums_of_thread_t &sums) {
-    const unsigned row = threadIdx.x % 32 / 4, column = threadIdx.x % 4;
-    float *own = factor + threadIdx.x / 32 * TILE;
+__device__ __forceinline__ void load_right(factors_t<2> &b, const float *matrix, unsigned down, unsigned across) {
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (unsigned k = 0; k < 2; k++)
+        set_factor(b, k, matrix[(t + k * 4) * down + g * across]);
+}
+
+// sums[i][j] += a[i] b[j], the small products first.
+template <unsigned LEFT, unsigned RIGHT>
+__device__ __forceinline__ void add_products(float (&sums)[LEFT][RIGHT][4], const factors_t<4> (&a)[LEFT],
+                                             const factors_t<2> (&b)[RIGHT]) {
+#pragma unroll
+    for (unsigned term = DTYPE_TF32 ? 2 : 0; term < 3; term++)
+#pragma unroll
+        for (unsigned i = 0; i < LEFT; i++)
+#pragma unroll
+            for (unsigned j = 0; j < RIGHT; j++) {
+                if constexpr (DTYPE_TF32)
+                    multiply_add(sums[i][j], a[i].first, b[j].first);
+                else
+                    multiply_add(sums[i][j], term == 0 ? a[i].second : a[i].first,
+                                 term == 1 ? b[j].second : b[j].first);
+            }
+}
+
+// ---- a product -----------------------------------------------------------------------------------------------------
+
+typedef float sums_of_thread_t[DOWN][COLUMN_EIGHTS][4];
+
+// The next eight terms. ALONG: W has its rows along the result's columns; else it has a row for each term.
+template <bool ALONG>
+__device__ __forceinline__ void add_terms(const float *factor, const float *w, unsigned term, sums_of_thread_t &sums) {
+    const unsigned first_row = threadIdx.x / 32 % WARPS_OF_GROUP * DOWN * 16;
+    factors_t<4> a[DOWN];
+    factors_t<2> b[COLUMN_EIGHTS];
+#pragma unroll
+    for (unsigned i = 0; i < DOWN; i++)
+        load_left(a[i], factor + (first_row + 16 * i) * ALONG_PITCH + term, ALONG_PITCH, 1);
+#pragma unroll
+    for (unsigned j = 0; j < COLUMN_EIGHTS; j++)
+        if (ALONG)
+            load_right(b[j], w + 8 * j * ALONG_PITCH + term, 1, ALONG_PITCH);
+        else
+            load_right(b[j], w + term * COLUMNS + 8 * j, COLUMNS, 1);
+    add_products(sums, a, b);
+}
+
+// Adds the sums of all groups, in the place of the factor, and sends each block of the cluster its rows'. All threads
+// come.
+__device__ __forceinline__ void send_sums(block_t &block, unsigned rank, unsigned turn, const sums_of_thread_t &sums) {
+    static_assert(GROUPS_OF_TERMS * ROWS * COLUMNS <= ROWS * ALONG_PITCH, "sums in the place of the factor");
+    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, warp = threadIdx.x / 32;
+    const unsigned first_row = warp / WARPS_OF_GROUP * ROWS + warp % WARPS_OF_GROUP * DOWN * 16 + g;
+    float *own = block.factor + first_row * COLUMNS + 2 * t;
     __syncthreads();
 #pragma unroll
-    for (unsigned i = 0; i < 8; i++)
+    for (unsigned i = 0; i < 2 * DOWN; i++)
 #pragma unroll
-        for (unsigned j = 0; j < EACH; j++)
-            own[(row + 8 * i) * COLUMNS + column + 4 * j] = sums[i][j];
+        for (unsigned j = 0; j < COLUMN_EIGHTS; j++)
+            if (8 * j + 2 * t < COLUMNS)
+                *(float2 *)(own + 8 * i * COLUMNS + 8 * j) =
+                    make_float2(sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]);
     __syncthreads();
-    float4 *all = (float4 *)factor;
-    for (unsigned four = threadIdx.x; four < TILE / 4; four += THREADS) {
+    const float4 *all = (const float4 *)block.factor;
+#pragma unroll 1
+    for (unsigned four = threadIdx.x; four < CLUSTER * SHARE; four += THREADS) {
         float4 sum = all[four];
 #pragma unroll
-        for (unsigned warp = 1; warp < WARPS; warp++) {
-            const float4 more = all[warp * (TILE / 4) + four];
+        for (unsigned group = 1; group < GROUPS_OF_TERMS; group++) {
+            const float4 more = all[group * CLUSTER * SHARE + four];
             sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
         }
-        all[four] = sum;
+        store_to_block(&block.sums[turn][rank][four % SHARE], &block.arrived[turn], four / SHARE, sum);
     }
 }
 
-// A four of the cluster's sums.
-__device__ __forceinline__ float4 add_blocks(const float *factor, unsigned four) {
-    const float4 *all = (const float4 *)factor + four;
-    float4 sum = load_from_block(all, 0);
+// A four of this block's share.
+__device__ __forceinline__ float4 add_blocks(const block_t &block, unsigned turn, unsigned four) {
+    float4 sum = block.sums[turn][0][four];
 #pragma unroll
-    for (unsigned rank = 1; rank < CLUSTER; rank++) {
-        const float4 more = load_from_block(all, rank);
+    for (unsigned i = 1; i < CLUSTER; i++) {
+        const float4 more = block.sums[turn][i][four];
         sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
     }
     return sum;

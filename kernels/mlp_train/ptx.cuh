@@ -65,3 +65,50 @@ __device__ __forceinline__ float4 load_from_block(const float4 *own, unsigned bl
     return v;
 }
 #endif
+
+#if __CUDA_ARCH__ >= 900
+// ---- stores to other blocks of the cluster, and barriers that count the bytes ------------------------------------
+
+typedef unsigned long long mbarrier_t;
+
+__device__ __forceinline__ unsigned shared_address(const void *at) {
+    return (unsigned)__cvta_generic_to_shared(at);
+}
+
+// The same place in the shared memory of another block of the cluster.
+__device__ __forceinline__ unsigned address_in_block(const void *own, unsigned block) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(own)), "r"(block));
+    return there;
+}
+
+// One thread's arrival ends a phase, when all bytes that it announced are there.
+__device__ __forceinline__ void mbarrier_init(mbarrier_t *barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+}
+
+__device__ __forceinline__ void mbarrier_expect(mbarrier_t *barrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void mbarrier_wait(mbarrier_t *barrier, unsigned parity) {
+    unsigned done;
+    do
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"(shared_address(barrier)), "r"(parity)
+                     : "memory");
+    while (!done);
+}
+
+// To another block of the cluster, whose barrier counts the 16 bytes.
+__device__ __forceinline__ void store_to_block(const float4 *own, mbarrier_t *barrier, unsigned block, float4 v) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                     address_in_block(own, block)),
+                 "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(address_in_block(barrier, block))
+                 : "memory");
+}
+#endif

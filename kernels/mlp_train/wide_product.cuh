@@ -13,7 +13,9 @@ constexpr unsigned TILE_ROWS = ROW_THREADS * ROWS_EACH;
 constexpr unsigned COLUMNS_EACH = !TENSOR_CORES && WIDTH % 28 == 0 && WIDTH < 1024 ? 7 : 8;
 constexpr unsigned COLUMN_THREADS = WIDTH >= 1024 && HAS_ASYNC_COPIES ? 8 : 4;
 constexpr unsigned TILE_COLUMNS = COLUMN_THREADS * COLUMNS_EACH;
-constexpr unsigned GROUP = ROW_THREADS * COLUMN_THREADS, GROUPS = 4, WIDE_THREADS = GROUPS * GROUP;
+// Two warps a scheduler where a thread has work enough between the sums.
+constexpr unsigned WIDE_GROUPS = HAS_ASYNC_COPIES && !TENSOR_CORES && WIDTH >= 512 && COLUMN_THREADS == 4 ? 8 : 4;
+constexpr unsigned GROUP = ROW_THREADS * COLUMN_THREADS, GROUPS = WIDE_GROUPS, WIDE_THREADS = GROUPS * GROUP;
 static_assert(GROUP % 32 == 0, "the threads of a group are warps: they go different ways");
 
 // As many blocks as an H200 has multiprocessors, or fewer. 8 is the largest cluster that every GPU with them takes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -24,6 +25,10 @@ QUICK_MEASURE = {
     "min_rounds": 2,
     "min_samples": 6,
 }
+# Where a sample is an epoch: the least that there is.
+EPOCH_MEASURE = {**QUICK_MEASURE, "time_limit_s": 0.01, "min_rounds": 1, "min_samples": 1}
+# Small batches have little for several threads, which spin where they meet on a busy machine.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
 def bench(
@@ -97,9 +102,10 @@ def read_header(run: Path) -> dict[str, Any]:
     return json.loads((run / "run.json").read_text(encoding="utf-8"))
 
 
+@functools.cache
 def compiler_options() -> list[str]:
     """Return the options that choose a compiler which is here."""
-    done = bench("doctor", "--json", expect=None)
+    done = bench("doctor", "--json", expect=None, BENCH_PYTHON="none")
     found = {item["what"]: item["found"] for item in json.loads(done.stdout)}
     for what, name in (("NVRTC", "nvrtc"), ("nvcc", "nvcc")):
         if found[what]:

@@ -31,6 +31,7 @@ def test_allocators_on_the_cpu(tmp_path: Path) -> None:
             assert results["calls"] >= 2 * results["changes"]
             assert results["hits"] <= results["calls"]
             assert results["reserved_bytes"] >= results["peak_bytes"] > 0
+            assert results.get("algorithmic", False) == (variant == "arena")
             if variant == "arena":
                 assert results["driver_calls"] == 0
         skipped = cases[f"allocate/pytorch-cpu/caching/live={live}"]

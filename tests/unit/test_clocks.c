@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
-enum { SW_POWER_CAP = 0x4, HW_SLOWDOWN = 0x8, MOST_MHZ = 2000 }; /* nvmlClocksEventReason… */
+/* nvmlClocksEventReason… */
+enum { CLOCK_SETTING = 0x2, SW_POWER_CAP = 0x4, HW_SLOWDOWN = 0x8 };
+enum { MOST_MHZ = 2000, LOCKED_MHZ = 900 };
 
 static case_result_t make_result(const char *device) {
     case_result_t result;
@@ -66,7 +68,7 @@ static void test_nothing_is_read_without_nvml(void **state) {
     case_result_t result = make_result("cuda");
     nvml_reading_t reading = clocks_read(NULL, &result);
     assert_true(isnan(reading.sm_mhz) && reading.throttle == 0);
-    assert_false(clocks_are_low(&reading, MOST_MHZ));
+    assert_false(clocks_are_low(&reading, MOST_MHZ, false));
     assert_true(isnan(result.device.sm_mhz[0]));
     result_free(&result);
 }
@@ -75,21 +77,27 @@ static void test_what_is_low(void **state) {
     (void)state;
     const struct {
         nvml_reading_t reading;
-        double max_mhz;
-        bool low;
+        double full_mhz;
+        bool locked, low;
     } CASES[] = {
-        {{.sm_mhz = 2000}, MOST_MHZ, false},
-        {{.sm_mhz = 1500}, MOST_MHZ, false},
-        {{.sm_mhz = 1499}, MOST_MHZ, true},
-        {{.sm_mhz = 1600, .throttle = SW_POWER_CAP}, MOST_MHZ, false},
-        {{.sm_mhz = 1400, .throttle = SW_POWER_CAP}, MOST_MHZ, true},
-        {{.sm_mhz = 2000, .throttle = HW_SLOWDOWN}, MOST_MHZ, true},
-        {{.sm_mhz = 2000, .throttle = HW_SLOWDOWN | SW_POWER_CAP}, MOST_MHZ, true},
-        {{.sm_mhz = 100}, NAN, false},
-        {{.sm_mhz = NAN}, MOST_MHZ, false},
+        {{.sm_mhz = 2000}, MOST_MHZ, false, false},
+        {{.sm_mhz = 1500}, MOST_MHZ, false, false},
+        {{.sm_mhz = 1499}, MOST_MHZ, false, true},
+        {{.sm_mhz = 1600, .throttle = SW_POWER_CAP}, MOST_MHZ, false, false},
+        {{.sm_mhz = 1400, .throttle = SW_POWER_CAP}, MOST_MHZ, false, true},
+        {{.sm_mhz = 2000, .throttle = HW_SLOWDOWN}, MOST_MHZ, false, true},
+        {{.sm_mhz = 2000, .throttle = HW_SLOWDOWN | SW_POWER_CAP}, MOST_MHZ, false, true},
+        {{.sm_mhz = 100}, NAN, false, false},
+        {{.sm_mhz = NAN}, MOST_MHZ, false, false},
+        {{.sm_mhz = 2000, .throttle = CLOCK_SETTING}, MOST_MHZ, false, true},
+        {{.sm_mhz = 900, .throttle = CLOCK_SETTING}, LOCKED_MHZ, true, false},
+        {{.sm_mhz = 675}, LOCKED_MHZ, true, false},
+        {{.sm_mhz = 674}, LOCKED_MHZ, true, true},
+        {{.sm_mhz = 900, .throttle = CLOCK_SETTING | HW_SLOWDOWN}, LOCKED_MHZ, true, true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
-        assert_int_equal(clocks_are_low(&CASES[i].reading, CASES[i].max_mhz), CASES[i].low);
+        assert_int_equal(clocks_are_low(&CASES[i].reading, CASES[i].full_mhz, CASES[i].locked),
+                         CASES[i].low);
 }
 
 static void test_low_rounds_stay_out_of_the_numbers(void **state) {
@@ -127,7 +135,7 @@ static void test_too_few_samples_at_full_clocks(void **state) {
     const struct {
         unsigned long long throttle;
         const char *reason;
-    } CASES[] = {{0, "only 20 samples at full clocks (SM clock under 75 % of its maximum)"},
+    } CASES[] = {{0, "only 20 samples at full clocks (SM clock under 75 % of its full rate)"},
                  {SW_POWER_CAP, "only 20 samples at full clocks (sw_power_cap)"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         case_result_t result = make_result("cuda"), apart = make_result("cuda");

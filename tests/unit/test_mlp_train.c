@@ -13,23 +13,18 @@
 #include <jansson.h>
 
 static json_t *fixture;
-static mnist_world_t world;
 
-static int open_all(void **state) {
-    (void)state;
+static int open_with_fixture(void **state) {
     json_error_t wrong;
     fixture = json_load_file("tests/fixtures/mlp_known.json", JSON_REJECT_DUPLICATES, &wrong);
     if (fixture == NULL)
         fail_msg("%s:%d: %s", wrong.source, wrong.line, wrong.text);
-    world = open_world();
-    return 0;
+    return open_all(state);
 }
 
-static int close_all(void **state) {
-    (void)state;
+static int close_with_fixture(void **state) {
     json_decref(fixture);
-    close_world(&world);
-    return 0;
+    return close_all(state);
 }
 
 typedef struct mlp {
@@ -96,7 +91,8 @@ static void test_cost_and_constants(void **state) {
     const double elements = 3 * 784 * 784 + 7840;
     workload_cost_t cost = workload->cost(&spec);
     assert_near(cost.bytes, 938 * 3 * 4 * elements, 0);
-    assert_near(cost.flops, 6 * 60000 * elements, 0);
+    /* No gradient by the images: of the first layer's three products one is not needed. */
+    assert_near(cost.flops, 60000 * (6 * elements - 2 * 784 * 784), 0);
     assert_near(cost.working_set_bytes, 4 * elements, 0);
     assert_near(workload->tolerance(&spec), 1e-4, 0);
     text_list_t defines = {0};
@@ -107,7 +103,7 @@ static void test_cost_and_constants(void **state) {
     text_list_free(&defines);
     case_free(&spec);
     spec = mlp_case("ref", &TINY, "tf32");
-    assert_near(workload->tolerance(&spec), 1e-2, 0);
+    assert_near(workload->tolerance(&spec), 5e-2, 0);
     workload->constants(&spec, &defines);
     text = text_list_join(&defines, " ");
     assert_string_equal(text, "WIDTH=8 DEPTH=3 BATCH=20000 DTYPE_TF32=1");
@@ -253,10 +249,12 @@ static void check_gradient(const json_t *known, size_t l, double tolerance) {
 
 /* Where the training ends with the steps that are known, its results are known, too. */
 static void check_training(const json_t *known, const char *variant, double tolerance) {
+    const int64_t batch = json_integer_value(json_object_get(known, "batch"));
+    const int64_t images = batch * json_integer_value(json_object_get(known, "steps"));
     const mlp_t mlp = {json_integer_value(json_object_get(known, "width")),
                        json_integer_value(json_object_get(known, "depth")),
-                       json_integer_value(json_object_get(known, "batch")),
-                       2,
+                       batch,
+                       images > MNIST_IMAGES ? 2 : 1,
                        json_number_value(json_object_get(known, "rate")),
                        1};
     session_t session;
@@ -303,7 +301,7 @@ static void test_one_run_fills_every_phase(void **state) {
     static const char *const PHASES[] = {"train", "validate", "total", "residual", "step"};
     session_t session;
     error_t err = ERROR_INIT;
-    open_session(&session, "omp", &TINY);
+    open_session(&session, "omp", &(mlp_t){2, 2, 20000, 1, 0.1, 1});
     assert_int_equal(session.probes[0].run(&session, &session.recorder, &err), STATUS_OK);
     assert_int_equal(session.recorder.n_phases, 5);
     for (size_t i = 0; i < 5; i++) {
@@ -348,5 +346,5 @@ int main(void) {
         cmocka_unit_test(test_one_run_fills_every_phase),
         cmocka_unit_test(test_what_is_not_run),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, open_with_fixture, close_with_fixture);
 }

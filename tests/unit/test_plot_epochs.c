@@ -81,6 +81,13 @@ static void epochs_are_read_as_far_as_they_go(void **state) {
     assert_epochs(EPOCHS(7, 0), CASE_OK, 2, 0);
     assert_epochs(EPOCHS(7, 3), CASE_OK, 2, 3);
     assert_epochs(EPOCHS(7, null), CASE_OK, 2, NAN); /* not told is not zero */
+    /* The most of a later one, not their sum. */
+    assert_epochs("{\"epochs\":[{\"epoch\":1,\"driver_calls\":9},{\"epoch\":2,\"driver_calls\":5},"
+                  "{\"epoch\":3,\"driver_calls\":4}]}",
+                  CASE_OK, 3, 5);
+    assert_epochs("{\"epochs\":[{\"epoch\":1,\"driver_calls\":9},{\"epoch\":2},"
+                  "{\"epoch\":3,\"driver_calls\":4}]}",
+                  CASE_OK, 3, NAN);
     assert_epochs(EPOCHS(7, 0), CASE_WRONG, 0, NAN);
     assert_epochs("{\"epochs\":[{\"epoch\":1,\"driver_calls\":7}]}", CASE_OK, 1, NAN);
     assert_epochs("{\"epochs\":[{\"epoch\":2},{\"epoch\":1}]}", CASE_OK, 1, NAN);

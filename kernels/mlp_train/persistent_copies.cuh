@@ -1,0 +1,205 @@
+// Rung 05: what a block knows, the meeting of the grid, and what it copies to its shared memory.
+//
+// What is read is never what somebody still writes, and the other way round:
+//   activations  lie in two places, by turns of steps: a slow block may still read the last step's.
+//   deltas       are written behind a meeting that a block comes to when it is done with those of the step before.
+//   weights      of layer l that other blocks have are copied before the meeting in front of the product with them, and
+//                changed behind that meeting. All others are read by the block that changes them.
+// Copies and loads of all this pass by the L1 cache.
+#pragma once
+
+// Of `memory`: activations of hidden layers 1 … DEPTH - 1, twice; deltas of layers 0 … DEPTH - 2; then, of the last
+// one, CLASSES a row in a row of 12, and each row's loss.
+constexpr unsigned HIDDEN_LAYERS = DEPTH - 1, MATRIX = ROWS * WIDTH, LAST_DELTA_ROW = 12;
+constexpr unsigned MEMORY_ROW = 3 * HIDDEN_LAYERS * WIDTH + 16; // the host allocates as much
+
+__device__ unsigned arrivals; // of all launches; only grows, and begins again at 0 behind 2^32 - 1
+__device__ unsigned meetings; // before this launch
+
+struct copies_of_block_t {
+    const steps_t &p;
+    block_t &block;
+    const unsigned rank, first_column, warp, lane;
+    unsigned rows, parity, turn, met; // of this step; place of the product's weights; meetings that are behind us
+    unsigned phases;                  // of the sums of either turn: a bit for each
+    const unsigned *order;
+    float *loss;
+
+    __device__ __forceinline__ copies_of_block_t(const steps_t &problem, block_t &memory)
+        : p(problem), block(memory), rank(block_of_cluster()), first_column(blockIdx.x / CLUSTER * COLUMNS),
+          warp(threadIdx.x / 32), lane(threadIdx.x % 32), rows(0), parity(0), turn(0), met(__ldcg(&meetings)),
+          phases(0), order(problem.layer[0].order), loss(problem.losses) {}
+
+    __device__ __forceinline__ unsigned rows_of(unsigned s) const {
+        return s < p.steps ? min(BATCH, p.rows - s * BATCH) : 0;
+    }
+
+    __device__ __forceinline__ void begin_step(unsigned s) {
+        rows = rows_of(s);
+        parity = s % 2;
+        order = p.layer[0].order + s * BATCH;
+        loss = p.losses + s;
+    }
+
+    __device__ __forceinline__ float *activations(unsigned l, unsigned of_parity) const {
+        return p.memory + (of_parity * HIDDEN_LAYERS + l - 1) * MATRIX;
+    }
+    __device__ __forceinline__ float *activations(unsigned l) const {
+        return activations(l, parity);
+    }
+    __device__ __forceinline__ float *deltas(unsigned l) const {
+        return p.memory + (2 * HIDDEN_LAYERS + l) * MATRIX;
+    }
+    __device__ __forceinline__ float *last_deltas() const {
+        return p.memory + 3 * HIDDEN_LAYERS * MATRIX;
+    }
+    __device__ __forceinline__ float *row_losses() const {
+        return last_deltas() + ROWS * LAST_DELTA_ROW;
+    }
+
+    // ---- meetings: what any block wrote before it arrives, all may read behind their wait ----------------------
+
+    __device__ __forceinline__ void arrive() {
+        __syncthreads();
+        met++;
+        if (threadIdx.x == 0)
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&arrivals) : "memory");
+    }
+
+    __device__ __forceinline__ void wait() const {
+        if (threadIdx.x == 0) {
+            unsigned seen;
+            do
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&arrivals) : "memory");
+            while ((int)(seen - met * BLOCKS) < 0);
+        }
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void end() {
+        arrive();
+        wait();
+        if (blockIdx.x == 0 && threadIdx.x == 0)
+            meetings = met;
+        cluster_barrier();
+    }
+
+    // ---- copies ------------------------------------------------------------------------------------------------
+
+    __device__ __forceinline__ static unsigned inputs_of(unsigned l) {
+        return l == 0 ? PIXELS : WIDTH;
+    }
+    __device__ __forceinline__ static unsigned part_of_layer(unsigned l) {
+        return l == 0 ? PIXEL_PART : HIDDEN_PART;
+    }
+
+    // Of a sum over n, the length of this block's part, and of the first of its halves.
+    __device__ __forceinline__ unsigned own_part(unsigned n, unsigned part) const {
+        return min(part, n - min(n, rank * part));
+    }
+    __device__ __forceinline__ static unsigned first_half(unsigned part) {
+        return part / 16 * 8;
+    }
+
+    // This block's part of ROWS rows of what goes into a product with layer l, in two groups, one for each half.
+    // With numbers: rows numbers[0] …. What a batch lacks of ROWS are copies of its first row: their deltas are 0.
+    __device__ __forceinline__ void fetch_rows(float *to, unsigned pitch, unsigned l, const float *matrix,
+                                               const unsigned *numbers, unsigned n_rows) {
+        const unsigned part = own_part(inputs_of(l), part_of_layer(l)), half = first_half(part);
+        const float *source[ROWS / WARPS];
+#pragma unroll
+        for (unsigned i = 0; i < ROWS / WARPS; i++) {
+            const unsigned row = warp + WARPS * i, known = row < n_rows ? row : 0;
+            const unsigned number = numbers != nullptr ? __ldg(numbers + known) : known;
+            source[i] = matrix + (size_t)number * inputs_of(l) + rank * part_of_layer(l);
+        }
+#pragma unroll 1
+        for (unsigned first = 0, end = half;; first = half, end = part) {
+            const unsigned at = first + 4 * lane;
+            if (at < end) {
+#pragma unroll
+                for (unsigned i = 0; i < ROWS / WARPS; i++)
+                    copy_async<16>(to + (warp + WARPS * i) * pitch + at, source[i] + at, true);
+            }
+            end_copy_group();
+            if (first == half && end == part)
+                break;
+        }
+    }
+
+    // The factor of the product in `stage` of step s; behind the last one, of the next step's first.
+    __device__ __forceinline__ void fetch_factor(unsigned s, unsigned stage) {
+        const bool images = stage == 0 || stage >= 2 * DEPTH - 3;
+        s = min(s + (stage != 0 && images), p.steps - 1);
+        const float *matrix = images              ? p.layer[0].x
+                              : stage < DEPTH - 1 ? activations(stage)
+                                                  : deltas(2 * DEPTH - 3 - stage);
+        fetch_rows(block.factor, ALONG_PITCH, images ? 0 : 1, matrix, images ? p.layer[0].order + s * BATCH : nullptr,
+                   images ? rows_of(s) : ROWS);
+    }
+
+    // The block's part of what goes into layer l, for its gradient.
+    __device__ __forceinline__ void fetch_inputs(unsigned l) {
+        fetch_rows(block.inputs, INPUT_PITCH, l, l == 0 ? p.layer[0].x : activations(l), l == 0 ? order : nullptr,
+                   l == 0 ? rows : ROWS);
+    }
+
+    // Deltas of the cluster's neurons, for the gradients of layer l.
+    __device__ __forceinline__ void fetch_deltas(unsigned l) {
+        const float *from = deltas(l) + first_column;
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < ROWS * EACH; i += THREADS) {
+            const unsigned row = i / EACH, column = i % EACH * 4;
+            if (first_column + column < WIDTH)
+                copy_async<16>(block.deltas + row * COLUMN_PITCH + column, from + row * WIDTH + column, true);
+        }
+        end_copy_group();
+    }
+
+    // Rows of W: the cluster's neurons, of each the block's part.
+    __device__ __forceinline__ void fetch_weights_along(unsigned l, float *to) {
+        const unsigned n = inputs_of(l), at = threadIdx.x % 64 * 4;
+        const float *w = p.layer[l].w + (size_t)first_column * n + rank * part_of_layer(l) + at;
+        if (at < own_part(n, part_of_layer(l)))
+#pragma unroll 2
+            for (unsigned column = threadIdx.x / 64; column < COLUMNS; column += THREADS / 64)
+                if (first_column + column < WIDTH)
+                    copy_async<16>(to + column * ALONG_PITCH + at, w + (size_t)column * n, true);
+    }
+
+    // Columns of W: inputs whose deltas the cluster makes; of them the block's terms, which are rows.
+    __device__ __forceinline__ void fetch_weights_across(unsigned l, float *to) {
+        const unsigned all = own_part(WIDTH, HIDDEN_PART) * EACH;
+        const float *w = p.layer[l].w + (size_t)rank * HIDDEN_PART * WIDTH + first_column;
+#pragma unroll 2
+        for (unsigned i = threadIdx.x; i < all; i += THREADS) {
+            const unsigned term = i / EACH, column = i % EACH * 4;
+            if (first_column + column < WIDTH)
+                copy_async<16>(to + term * COLUMNS + column, w + (size_t)term * WIDTH + column, true);
+        }
+    }
+
+    // Of the product behind the one in `stage`. Those of the next step's first one its update leaves there.
+    __device__ __forceinline__ void fetch_next_weights(unsigned stage) {
+        if (stage + 2 < DEPTH)
+            fetch_weights_along(stage + 1, block.w[turn ^ 1]);
+        else if (stage + 4 < 2 * DEPTH)
+            fetch_weights_across(2 * DEPTH - 4 - stage, block.w[turn ^ 1]);
+        end_copy_group();
+    }
+
+    // For the first step.
+    __device__ __forceinline__ void begin() {
+        if (threadIdx.x < 2)
+            mbarrier_init(&block.arrived[threadIdx.x]);
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < HIDDEN_LAYERS * COLUMNS; i += THREADS) {
+            const unsigned out = first_column + i % COLUMNS;
+            block.bias[i / COLUMNS][i % COLUMNS] = out < WIDTH ? __ldcg(p.layer[i / COLUMNS].b + out) : 0.0f;
+        }
+        fetch_weights_along(0, block.w[turn]);
+        end_copy_group();
+        fetch_factor(0, 0);
+        cluster_barrier();
+    }
+};
