@@ -27,7 +27,12 @@ def train(
     driver = build_driver(folder / "lib", "-DMEMORY_MIB=1024", *flags)
     sweep = write_sweep(folder / "s.json", "mlp_train", [contender], axes=axes)
     # Poison would make the losses no finite numbers.
-    keys = {**driver, "FAKE_CUDA": "cuMemsetD8Async always zeros", "MNIST_DIR": "", "BENCH_CUPTI": "none"}
+    keys = {
+        **driver,
+        "FAKE_CUDA": "cuMemsetD8Async always zeros",
+        "MNIST_DIR": "",
+        "BENCH_CUPTI": "none",
+    }
     bench("run", sweep, "--out", folder / "run", expect=1, root=root, **keys)
     cases = read_cases(folder / "run").items()
     return [case for name, case in cases if name.startswith("mlp_train/")]
