@@ -43,7 +43,7 @@ bench=build/bench
 
 step "MNIST"
 reference_pytorch/get_mnist.sh ||
-    echo "run_all.sh: going on without it: where no file of it is, mnist_train takes synthetic images and says so" >&2
+    echo "run_all.sh: going on without it: where it is nowhere, trainings take synthetic images and say so" >&2
 
 gpu=no
 "$bench" list devices 2>/dev/null | grep -q '^cuda  0' && gpu=yes
@@ -51,11 +51,11 @@ if [ -z "$mode" ]; then
     [ "$gpu" = yes ] && mode=full || mode=quick
 fi
 sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
-    sweeps/mnist_train.json sweeps/mnist_train_stages.json)
+    sweeps/mnist_train.json sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
 flags=()
 if [ "$mode" = quick ]; then
     sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/linreg_train_operations.json
-        sweeps/mnist_train_quick.json)
+        sweeps/mnist_train_quick.json sweeps/mlp_train_quick.json sweeps/allocate.json)
     flags=(--quick)
 fi
 [ -n "$out" ] || out=results/$(hostname)-$(date +%Y%m%d-%H%M%S)
@@ -64,7 +64,7 @@ name=$(basename "$out")
 if [ "$gpu" = no ]; then
     step "no GPU here: every CUDA program is compiled for every architecture, none is run"
     "$bench" compile sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json \
-        sweeps/mnist_train_quick.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
+        sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
         echo "run_all.sh: going on without compiled CUDA programs" >&2
 fi
 
@@ -76,7 +76,7 @@ status=0
 step "charts and report"
 "$bench" plot "$out" --out "plots/$name" --format svg,png
 saved=()
-for run in results/h200 results/h200_mnist_train; do
+for run in results/h200*; do
     [ -f "$run/run.json" ] && [ "$out" != "$run" ] && saved+=("$run")
 done
 "$bench" report "$out" "${saved[@]}" --out "$out/REPORT.md"

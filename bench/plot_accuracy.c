@@ -151,8 +151,8 @@ static legend_t write_legend(accuracy_chart_t *chart, drawing_t *drawing) {
 
 static void write_numbers(const accuracy_chart_t *chart, size_t n_drawn, drawing_t *drawing) {
     const range_t *accuracy = &chart->accuracy, *loss = &chart->loss;
-    const double air = fmax(0.08 * (accuracy->high - accuracy->low), 0.05);
-    const double loss_air = fmax(0.08 * (loss->high - loss->low), 1e-3);
+    const double air = fmax(0.08 * (accuracy->high - accuracy->low), 0.5);
+    const double loss_air = fmax(0.08 * (loss->high - loss->low), 0.01);
     drawing_integers(drawing, "panels", chart->panels, chart->n_blocks);
     drawing_integers(drawing, "styles", chart->styles, chart->n_blocks);
     drawing_integers(drawing, "means", chart->means, chart->n_blocks);

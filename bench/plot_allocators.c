@@ -143,7 +143,7 @@ char *chart_allocators(const plot_data_t *data, drawing_t *drawing) {
     drawing_init(drawing, "rows");
     drawing->title = mem_text("Where the time of an epoch goes, by allocator");
     drawing->note = mem_format("%s  ·  one more epoch, watched by CUPTI, which costs time of its "
-                               "own  ·  GPU busy: kernels over the whole epoch",
+                               "own  ·  GPU busy: kernels, of the epoch",
                                data->shape);
     rows_start(&rows, drawing);
     size_t *places = split_rows(data, &rows);

@@ -68,6 +68,8 @@ static void add_rungs(const plot_data_t *data, const char *label, lines_t *lines
 char *chart_ladder(const plot_data_t *data, drawing_t *drawing) {
     const char *label = "cuda", *phase = NULL;
     lines_t lines = {0};
+    if (data->n_sizes < 2)
+        return mem_format("the cases are all of one %s", data->workload->size_noun);
     add_rungs(data, label, &lines, &phase);
     if (lines.n == 0) {
         label = "cpu";

@@ -35,7 +35,7 @@ do for [p = 0:n_panels - 1] {
     set format x ''
     set format y p == 0 ? '%g' : ''
     unset xlabel
-    if (p == 0) { set ylabel 'recognised, %' offset -1.5,0 } else { unset ylabel }
+    if (p == 0) { set ylabel 'recognised, %' offset 0.5,0 } else { unset ylabel }
     plot for [i = 0:n_drawn - 1] data index i + 1 using 1:(single(i, p, 2)) with points \
              linetype style_of(i) pointsize 0.4 notitle, \
          for [i = 0:n_drawn - 1] data index i + 1 using 1:(whole(i, p, 2)) with linespoints \
@@ -50,7 +50,7 @@ do for [p = 0:n_panels - 1] {
     set yrange [loss_low:loss_high]
     set format x '%g'
     set xlabel 'epoch' offset 0,0.3
-    if (p == 0) { set ylabel 'loss' offset -1.5,0 }
+    if (p == 0) { set ylabel 'loss' offset 0.5,0 }
     plot for [i = 0:n_drawn - 1] data index i + 1 using 1:(single(i, p, 3)) with points \
              linetype style_of(i) pointsize 0.4 notitle, \
          for [i = 0:n_drawn - 1] data index i + 1 using 1:(whole(i, p, 3)) with linespoints \

@@ -57,7 +57,8 @@ class Device(Protocol):
     def memory_statistics(self) -> dict[str, int]:
         """Return what the allocator did since it was last asked, {} where there is none.
 
-        Bytes are those above what was there when the watch of the memory began.
+        Bytes are those above what was allocated when the watch of the memory began: what was
+        reserved then, and unused, is the case's.
         """
         ...
 
@@ -154,7 +155,6 @@ class CudaDevice:
     def watch_memory(self) -> None:
         # Other open cases hold memory of their own.
         self._allocated_before = torch.cuda.memory_allocated()
-        self._reserved_before = torch.cuda.memory_reserved()
         self._peak = 0
         self._counted = torch.cuda.memory_stats()
         torch.cuda.reset_peak_memory_stats()
@@ -178,11 +178,11 @@ class CudaDevice:
             "calls": calls,
             "hits": calls - from_driver,
             **{
-                name: max(0, now.get(key, 0) - above)
-                for name, key, above in (
-                    ("reserved_bytes", "reserved_bytes.all.current", self._reserved_before),
-                    ("allocated_bytes", "allocated_bytes.all.current", self._allocated_before),
-                    ("peak_bytes", "allocated_bytes.all.peak", self._allocated_before),
+                name: max(0, now.get(key, 0) - self._allocated_before)
+                for name, key in (
+                    ("reserved_bytes", "reserved_bytes.all.current"),
+                    ("allocated_bytes", "allocated_bytes.all.current"),
+                    ("peak_bytes", "allocated_bytes.all.peak"),
                 )
             },
         }

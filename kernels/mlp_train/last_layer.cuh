@@ -1,6 +1,7 @@
-// The last layer with all that hangs on it, a block for each row of the batch: its ten logits, the row's loss, dy, and
-// with it dx, masked, which is the hidden layer's dy. W is read once where a thread's part of it fits its registers,
-// and before the kernel waits for x: nobody changes it before the step's end.
+// The last layer with all that hangs on it, a block for each row of the batch: its ten logits, the
+// row's loss, dy, and with it dx, masked, which is the hidden layer's dy. W is read once where a
+// thread's part of it fits its registers, and before the kernel waits for x: nobody changes it
+// before the step's end.
 #pragma once
 #include "tiles.cuh"
 
@@ -31,30 +32,49 @@ __device__ __forceinline__ void load_classes(const op_t &p, unsigned i, words_t 
         w[k] = load_words(p.w + (size_t)k * WIDTH + i * WORDS);
 }
 
+// Of COUNT sums over a warp's lanes each step leaves half of them to half of the lanes: 12
+// exchanges for ten sums, where each sum by itself takes five. Behind it sum[0] is the sum number
+// class_of_lane().
+template <unsigned COUNT, unsigned LANES> __device__ __forceinline__ void share_sums(float *sum) {
+    constexpr unsigned HALF = (COUNT + 1) / 2;
+    const bool upper = threadIdx.x & LANES;
+#pragma unroll
+    for (unsigned k = 0; k < HALF; k++) {
+        const float low = sum[k], high = k + HALF < COUNT ? sum[k + HALF] : 0.0f;
+        sum[k] = (upper ? high : low) + __shfl_xor_sync(EVERY_LANE, upper ? low : high, LANES);
+    }
+    if constexpr (LANES > 2)
+        share_sums<HALF, LANES / 2>(sum);
+    else
+        sum[0] += __shfl_xor_sync(EVERY_LANE, sum[0], 1);
+}
+
+// The class whose sum share_sums() leaves in this lane; CLASSES: none.
+__device__ __forceinline__ unsigned class_of_lane() {
+    const unsigned lane = threadIdx.x % 32, of_three = lane / 4 % 2 * 2 + lane / 2 % 2,
+                   of_five = lane / 8 % 2 * 3 + of_three;
+    return lane % 2 == 0 && of_three < 3 && of_five < 5 ? lane / 16 * 5 + of_five : CLASSES;
+}
+
 // Each logit in all threads.
-__device__ __forceinline__ void sum_logits(const op_t &p, const float (&own)[CLASSES], float (&logit)[CLASSES]) {
-    __shared__ float of_warp[CLASSES][LAST_THREADS / 32], all[CLASSES];
-#pragma unroll
-    for (unsigned k = 0; k < CLASSES; k++) {
-        float sum = own[k];
-#pragma unroll
-        for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-            sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
-        if (threadIdx.x % 32 == 0)
-            of_warp[k][threadIdx.x / 32] = sum;
-    }
+__device__ __forceinline__ void sum_logits(float bias, float (&own)[CLASSES],
+                                           float (&logit)[CLASSES]) {
+    constexpr unsigned WARPS = LAST_THREADS / 32;
+    __shared__ float4 of_warp[CLASSES][WARPS / 4];
+    share_sums<CLASSES, 16>(own);
+    const unsigned of_lane = class_of_lane(), lane = threadIdx.x % 32;
+    if (of_lane < CLASSES)
+        ((float *)of_warp[of_lane])[threadIdx.x / 32] = own[0];
     __syncthreads();
-    if (threadIdx.x < CLASSES) {
-        float sum = __ldcg(p.b + threadIdx.x);
+    float sum = bias;
 #pragma unroll
-        for (unsigned warp = 0; warp < LAST_THREADS / 32; warp++)
-            sum += of_warp[threadIdx.x][warp];
-        all[threadIdx.x] = sum;
+    for (unsigned four = 0; four < WARPS / 4; four++) {
+        const float4 v = of_warp[min(lane, CLASSES - 1)][four];
+        sum += (v.x + v.y) + (v.z + v.w);
     }
-    __syncthreads();
 #pragma unroll
     for (unsigned k = 0; k < CLASSES; k++)
-        logit[k] = all[k];
+        logit[k] = __shfl_sync(EVERY_LANE, sum, k);
 }
 
 OPERATOR(linear_loss, LAST_THREADS) {
@@ -65,6 +85,7 @@ OPERATOR(linear_loss, LAST_THREADS) {
     const unsigned label = p.labels[source_row(p, row)];
     if (KEEPS_W && threadIdx.x < LAST_ROW)
         load_classes(p, threadIdx.x, w);
+    const float bias = __ldcg(p.b + min(threadIdx.x % 32, CLASSES - 1)), share = 1.0f / p.rows;
     wait_for_earlier_kernels();
     for (unsigned i = threadIdx.x; i < LAST_ROW; i += LAST_THREADS) {
         x = load_words(x_row + i * WORDS);
@@ -76,16 +97,26 @@ OPERATOR(linear_loss, LAST_THREADS) {
             for (unsigned c = 0; c < WORDS; c++)
                 own[k] = fmaf(x.word[c], w[k].word[c], own[k]);
     }
-    sum_logits(p, own, logit);
-    const float loss = cross_entropy(logit, label, delta);
-    if (threadIdx.x == 0)
-        p.loss[row] = loss;
+    sum_logits(bias, own, logit);
+    float largest = logit[0], sum = 0, of_label = 0;
+#pragma unroll
+    for (unsigned k = 1; k < CLASSES; k++)
+        largest = fmaxf(largest, logit[k]);
 #pragma unroll
     for (unsigned k = 0; k < CLASSES; k++) {
-        delta[k] /= p.rows;
+        delta[k] = expf(logit[k] - largest);
+        sum += delta[k];
+    }
+    const float scale = share / sum;
+#pragma unroll
+    for (unsigned k = 0; k < CLASSES; k++) {
+        delta[k] = fmaf(delta[k], scale, k == label ? -share : 0.0f);
+        of_label = k == label ? logit[k] : of_label;
         if (threadIdx.x == k)
             p.dy[(size_t)row * CLASSES + k] = delta[k];
     }
+    if (threadIdx.x == 0)
+        p.loss[row] = logf(sum) + largest - of_label;
     for (unsigned i = threadIdx.x; i < LAST_ROW; i += LAST_THREADS) {
         if (!KEEPS_W) {
             x = load_words(x_row + i * WORDS);

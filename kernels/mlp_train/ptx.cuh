@@ -48,6 +48,14 @@ __device__ __forceinline__ unsigned block_of_cluster() {
     return rank;
 }
 
+// Half of a barrier each, for blocks that have written nothing yet: behind the second all have come to the first.
+__device__ __forceinline__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
 // What one block wrote to its shared memory before, the others may read behind it.
 __device__ __forceinline__ void cluster_barrier() {
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
@@ -87,6 +95,11 @@ __device__ __forceinline__ void mbarrier_init(mbarrier_t *barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
 }
 
+// To the other blocks of the cluster.
+__device__ __forceinline__ void show_barriers() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 __device__ __forceinline__ void mbarrier_expect(mbarrier_t *barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
@@ -102,6 +115,14 @@ __device__ __forceinline__ void mbarrier_wait(mbarrier_t *barrier, unsigned pari
                      : "r"(shared_address(barrier)), "r"(parity)
                      : "memory");
     while (!done);
+}
+
+// Multiples of 16 bytes from device memory, which the barrier counts.
+__device__ __forceinline__ void copy_bulk(float *to_shared, const float *from, unsigned bytes, mbarrier_t *barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to_shared)),
+                 "l"(from), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
 }
 
 // To another block of the cluster, whose barrier counts the 16 bytes.

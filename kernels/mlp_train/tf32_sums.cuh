@@ -1,53 +1,60 @@
-// For wide_product.cuh: the sums of a group by tensor cores. A warp has TILE_ROWS x 32 of the tile, as accumulators of
-// products of 16 x 8 x 8 (tf32.cuh).
+// For wide_product.cuh: a group's sums by tensor cores. A warp has WIDE_WARP_ROWS x WIDE_WARP_COLUMNS of the tile, as
+// accumulators of products of 16 x 8 x 8 (tf32.cuh): sums_t, row by row of them.
 #pragma once
 #include "tf32.cuh"
 
-constexpr unsigned WARP_COLUMNS = 32, EIGHTS = CHUNK / 8;
-static_assert(TILE_ROWS % 16 == 0 && TILE_COLUMNS % WARP_COLUMNS == 0, "whole products");
+constexpr unsigned GROUP_WARPS = GROUP / 32;
+constexpr unsigned WIDE_WARP_ROWS = HALF_ROWS ? TILE_ROWS / 2 : TILE_ROWS;
+constexpr unsigned WIDE_WARP_COLUMNS = HALF_ROWS ? TILE_COLUMNS : TILE_COLUMNS / GROUP_WARPS;
+constexpr unsigned WIDE_DOWN = WIDE_WARP_ROWS / 16, WIDE_ACROSS = WIDE_WARP_COLUMNS / 8;
+static_assert(WIDE_WARP_ROWS % 16 == 0 && WIDE_WARP_COLUMNS % 8 == 0, "whole products");
+static_assert(WIDE_DOWN * WIDE_ACROSS * 4 == ROWS_EACH * COLUMNS_EACH, "sums_t");
+
+__device__ __forceinline__ unsigned first_row() {
+    return HALF_ROWS ? threadIdx.x % GROUP / 32 * WIDE_WARP_ROWS : 0;
+}
+__device__ __forceinline__ unsigned first_column() {
+    return HALF_ROWS ? 0 : threadIdx.x % GROUP / 32 * WIDE_WARP_COLUMNS;
+}
+__device__ __forceinline__ float *product_of(sums_t &sums, unsigned i, unsigned j) {
+    return &sums[0][0] + 4 * (i * WIDE_ACROSS + j);
+}
 
 // The sums' next eight terms. ALONG: rows of B are the result's columns.
 template <bool ALONG> __device__ __forceinline__ void add_eight(const float *slot, unsigned eight, sums_t &sums) {
-    const unsigned first_column = threadIdx.x % GROUP / 32 * WARP_COLUMNS, k = 8 * eight;
-    const float *b_tile = slot + A_FLOATS;
-    unsigned a[TILE_ROWS / 16][4];
+    const unsigned k = 8 * eight;
+    const float *a_tile = slot + first_row() * A_ROW + k, *b_tile = slot + A_FLOATS;
+    unsigned a[WIDE_DOWN][4];
 #pragma unroll
-    for (unsigned i = 0; i < TILE_ROWS / 16; i++)
-        load_a(a[i], slot + 16 * i * (CHUNK + PAD) + k, CHUNK + PAD, 1);
+    for (unsigned i = 0; i < WIDE_DOWN; i++)
+        load_a(a[i], a_tile + 16 * i * A_ROW, A_ROW, 1);
 #pragma unroll
-    for (unsigned j = 0; j < WARP_COLUMNS / 8; j++) {
-        const unsigned column = first_column + 8 * j;
+    for (unsigned j = 0; j < WIDE_ACROSS; j++) {
+        const unsigned column = first_column() + 8 * j;
         unsigned b[2];
         if (ALONG)
-            load_b(b, b_tile + column * (CHUNK + PAD) + k, 1, CHUNK + PAD);
+            load_b(b, b_tile + column * A_ROW + k, 1, A_ROW);
         else
             load_b(b, b_tile + k * ACROSS_ROW + column, ACROSS_ROW, 1);
 #pragma unroll
-        for (unsigned i = 0; i < TILE_ROWS / 16; i++)
-            multiply_add(&sums[2 * i + j / 2][4 * (j % 2)], a[i], b);
+        for (unsigned i = 0; i < WIDE_DOWN; i++)
+            multiply_add(product_of(sums, i, j), a[i], b);
     }
 }
 
-// The chunk's end is filled with zeros.
-template <bool ALONG> __device__ __forceinline__ void add_chunk(const float *slot, unsigned fours, sums_t &sums) {
-    const unsigned group = threadIdx.x / GROUP;
-    if (fours >= FOURS) {
-#pragma unroll
-        for (unsigned eight = 0; eight < EIGHTS; eight += GROUPS)
-            add_eight<ALONG>(slot, eight + group, sums);
-    } else {
-#pragma unroll 1
-        for (unsigned eight = group; 2 * eight < fours; eight += GROUPS)
-            add_eight<ALONG>(slot, eight, sums);
-    }
+template <bool ALONG>
+__device__ __forceinline__ void add_units(const float *slot, unsigned from, unsigned to, sums_t &sums) {
+#pragma unroll 2
+    for (unsigned eight = from; eight < to; eight++)
+        add_eight<ALONG>(slot, eight, sums);
 }
 
 // This warp's sums, to where they belong in the tile.
-__device__ __forceinline__ void put_sums(float *tile, const sums_t &sums) {
-    const unsigned first_column = threadIdx.x % GROUP / 32 * WARP_COLUMNS;
+template <bool> __device__ __forceinline__ void put_sums(float *tile, sums_t &sums) {
 #pragma unroll
-    for (unsigned i = 0; i < TILE_ROWS / 16; i++)
+    for (unsigned i = 0; i < WIDE_DOWN; i++)
 #pragma unroll
-        for (unsigned j = 0; j < WARP_COLUMNS / 8; j++)
-            store_d(tile + 16 * i * TILE_COLUMNS + first_column + 8 * j, TILE_COLUMNS, &sums[2 * i + j / 2][4 * (j % 2)]);
+        for (unsigned j = 0; j < WIDE_ACROSS; j++)
+            store_d(tile + (first_row() + 16 * i) * SUMS_ROW + first_column() + 8 * j, SUMS_ROW,
+                    product_of(sums, i, j));
 }

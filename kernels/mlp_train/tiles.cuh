@@ -48,6 +48,18 @@ __device__ __forceinline__ float component(const float4 &v, unsigned k) {
     return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
 }
 
+// Four neighbours of a row, as far as they lie in it, else zeros. `columns` are all of its row.
+__device__ __forceinline__ float4 load_four(const float *row, unsigned column, unsigned columns) {
+    if (columns % 4 == 0 && column < columns)
+        return __ldcg((const float4 *)(row + column));
+    float values[4] = {};
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++)
+        if (column + k < columns)
+            values[k] = __ldcg(row + column + k);
+    return make_float4(values[0], values[1], values[2], values[3]);
+}
+
 // A result's four neighbours, as far as they lie in it. `columns` are all of its row.
 __device__ __forceinline__ void store_four(float *row, unsigned column, unsigned columns, float4 v) {
     if (columns % 4 == 0 && column < columns)

@@ -64,6 +64,13 @@ def make_root(folder: Path, *, copy: str = "") -> Path:
     return folder
 
 
+def make_root_without_images(factory: pytest.TempPathFactory) -> Path:
+    """Make a project's folder in which only the synthetic set is found."""
+    top = factory.mktemp("without") / "inside"
+    top.mkdir()
+    return make_root(top / "project")
+
+
 def write_sweep(path: Path, workload: str, contenders: list[dict[str, Any]], **keys: Any) -> Path:
     sweep = {
         "schema": 1,

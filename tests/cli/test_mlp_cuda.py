@@ -20,6 +20,7 @@ from project import (
     ROOT,
     bench,
     compiler_options,
+    make_root_without_images,
     read_cases,
     write_sweep,
 )
@@ -86,6 +87,11 @@ def train(
         for name, case in read_cases(folder / "run").items()
         if name.startswith("mlp_train/")
     }
+
+
+@pytest.fixture(scope="module")
+def project_without_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_root_without_images(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

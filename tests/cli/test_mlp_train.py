@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import EPOCH_MEASURE, ONE_THREAD, ROOT, bench, read_cases, write_sweep
+from project import (
+    EPOCH_MEASURE,
+    ONE_THREAD,
+    ROOT,
+    bench,
+    make_root_without_images,
+    read_cases,
+    write_sweep,
+)
 
 OMP = {"engine": "cpu", "variants": ["omp"]}
 ORACLE = {"engine": "cpu", "variants": ["ref"]}
@@ -18,9 +26,7 @@ STEPS = 531
 
 
 @pytest.fixture(scope="module")
-def cases(
-    tmp_path_factory: pytest.TempPathFactory, project_without_images: Path
-) -> dict[str, dict[str, Any]]:
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Return the cases of one run: three that are right, and what is not done or comes apart."""
     usual = {"width": [4], "depth": [3], "batch": [BATCH], "rate": [0.1], "dtype": ["f32"]}
     apart = {**usual, "width": [64], "depth": [4], "batch": [600], "rate": [1000]}
@@ -43,8 +49,9 @@ def cases(
         measure=EPOCH_MEASURE,
     )
     options = ["--out", folder / "run"]
+    root = make_root_without_images(tmp_path_factory)
     keys = {"MNIST_DIR": "", **ONE_THREAD}
-    bench("run", sweep, *options, expect=1, root=project_without_images, **keys)
+    bench("run", sweep, *options, expect=1, root=root, **keys)
     return read_cases(folder / "run")
 
 
@@ -153,8 +160,20 @@ def test_sweep_is_what_is_planned() -> None:
     for width in (256, 784):
         for rung in ("01_naive", "02_tiles", "03_registers", "04_graph"):
             assert f"mlp_train/cuda/{rung}/width={width}" in ids
-        for mode in ("dataloader", "eager", "compile", "graph"):
+        for mode in ("eager", "graph", "compile_graph"):
             assert f"mlp_train/pytorch-cuda/{mode}/width={width}" in ids
         for allocator in ("malloc", "async", "arena"):
             name = rf"mlp_train/cuda/\w+/width={width}/allocator={allocator}"
             assert any(re.fullmatch(name, planned) for planned in ids)
+    for mode in ("dataloader", "compile"):
+        assert f"mlp_train/pytorch-cuda/{mode}/width=784" in ids
+
+
+def test_sweep_of_allocators_has_all_of_them() -> None:
+    done = bench("plan", "sweeps/allocate.json", cwd=ROOT)
+    ids = {line.split()[1] for line in done.stdout.splitlines()[:-1]}
+    for live in (1, 100, 10000):
+        for allocator in ("caching", "malloc", "async", "arena"):
+            assert f"allocate/cuda/{allocator}/live={live}" in ids
+        for other in ("cpu/caching", "cpu/arena", "pytorch-cuda/caching"):
+            assert f"allocate/{other}/live={live}" in ids

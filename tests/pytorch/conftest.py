@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,15 @@ import pytest
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
 # Far beyond what anything here needs: it only keeps a hanging worker from hanging the tests.
 ANSWER_TIMEOUT_S = 240
+# For PyTorch here and in workers: what tests compute is little, and several threads spin where they
+# meet, for seconds on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 class WorkerProcess:
-    def __init__(self, device: str = "cpu", *python_options: str) -> None:
+    def __init__(self, device: str = "cpu", *python_options: str, program: Path = WORKER) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, *python_options, str(WORKER), "--device", device],
+            [sys.executable, *python_options, str(program), "--device", device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -127,10 +132,23 @@ def _devices() -> list[Any]:
 @pytest.fixture(scope="session", params=_devices())
 def worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
     """Return a worker that has said hello, one for every device here, shared by all tests."""
-    started = WorkerProcess(request.param)
-    assert started.hello()["status"] == "ok"
-    yield started
-    _stop([started])
+    with _running(WorkerProcess(request.param)) as started:
+        yield started
+
+
+@pytest.fixture(scope="session", params=_devices())
+def few_images_worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
+    """Return the same on few images."""
+    program = Path(__file__).with_name("few_images.py")
+    with _running(WorkerProcess(request.param, program=program)) as started:
+        yield started
+
+
+@contextmanager
+def _running(worker: WorkerProcess) -> Iterator[WorkerProcess]:
+    assert worker.hello()["status"] == "ok"
+    yield worker
+    _stop([worker])
 
 
 def _stop(workers: list[WorkerProcess]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import WorkerProcess
 
 pytest.importorskip("torch")
 
@@ -96,9 +97,9 @@ def test_overlap_is_found() -> None:
         case.output()
 
 
-def test_there_is_none_on_the_cpu(start_worker: Callable) -> None:
-    worker = start_worker("cpu")
-    worker.hello()
+def test_there_is_none_on_the_cpu(worker: WorkerProcess) -> None:
+    if worker.device == "cuda":
+        pytest.skip("this is a GPU")
     answer = worker.open("caching", workload="allocate", params={"live": 3})
     assert answer["status"] == "skipped"
     assert "needs a GPU" in answer["reason"]

@@ -125,11 +125,9 @@ def test_large_batches_are_captured_by_fewer_steps(monkeypatch, batch, images_at
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    ("batch", "depth"), [(16, 4), (150, 2), (50, 16)], ids=["rest", "whole", "small gradients"]
-)
-def test_compiled(batch, depth):
-    inputs = inputs_of(batch=batch, depth=depth, width=16)
+def test_compiled():
+    """A smaller last batch, and layers enough for small gradients."""
+    inputs = inputs_of(batch=40, depth=8, width=16)
     task = task_of(inputs)
     trainer = CompiledTrainer(task, "default")
     trainer.start(inputs.weights)
@@ -297,9 +295,6 @@ class FakeMemory(SimpleNamespace):
     def memory_allocated(self):
         return self.allocated
 
-    def memory_reserved(self):
-        return self.reserved
-
     def max_memory_allocated(self):
         return self.peak
 
@@ -316,7 +311,7 @@ def test_statistics_are_those_since_they_were_last_taken(monkeypatch):
     memory.take(10, from_driver=False)
     memory.allocated -= 1000
     names = ["driver_calls", "calls", "hits", "reserved_bytes", "allocated_bytes", "peak_bytes"]
-    for expected in ([1, 2, 1, 1000, 10, 1010], [0, 0, 0, 1000, 10, 10]):
+    for expected in ([1, 2, 1, 1100, 10, 1010], [0, 0, 0, 1100, 10, 10]):
         found = device.memory_statistics()
         assert [found[name] for name in names] == expected
     # The peak of the whole time, whoever asked in between.

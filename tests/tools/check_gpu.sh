@@ -37,17 +37,22 @@ check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set bat
 check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=1,2,60
 check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=1,4999 --set epochs=1,25
-check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 --set steps=60
+check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 \
+    --set steps=60
 check allocators allocate --engine cuda --set live=1,100,3000
 check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1,100
 
-# Odd widths, batches with a rest, an epoch of more steps than one graph holds; every allocator.
+# Odd widths, batches with a rest, an epoch of more steps than one graph holds; every allocator. The rungs that are one
+# launch take whole eights and at most 64 images; in tf32 there are two more.
 check mlp mlp_train --engine cuda --set width=1,30,100 --set depth=2,5 --set batch=1000,59999 --set epochs=1
+check mlp-small mlp_train --engine cuda --set width=16,104,784 --set depth=2,4 --set batch=7,64 --set epochs=1
+check mlp-tf32 mlp_train --engine cuda --set width=30,104,784 --set batch=33,64 --set epochs=1 --set dtype=tf32
 check mlp-allocators mlp_train --engine cuda --set width=256 --set batch=100 --set epochs=2 \
     --set allocator=caching,malloc,async,arena
 check mlp-wide mlp_train --engine cuda --set width=1100 --set depth=3 --set batch=7,33 --set epochs=1 \
     --variant 04_graph
-check pytorch-mlp mlp_train --engine pytorch --set device=cuda --set width=30 --set batch=1000 --set epochs=1
+check pytorch-mlp mlp_train --engine pytorch --set device=cuda --set width=30 --set batch=1000 --set epochs=1 \
+    --set dtype=f32,tf32
 
 sanitize() { # tool, name, options
     tool=$1
@@ -78,6 +83,14 @@ if command -v compute-sanitizer >/dev/null; then
     done
     for tool in memcheck racecheck synccheck; do
         sanitize "$tool" mlp --workload mlp_train --set width=30,100 --set batch=20000 --set epochs=1
+        sanitize "$tool" mlp-steps --workload mlp_train --variant 03_registers --set width=104 --set depth=3 \
+            --set batch=1999 --set epochs=1
+        sanitize "$tool" mlp-launch --workload mlp_train --variant 05_persistent --set width=16,104 --set depth=3 \
+            --set batch=64 --set epochs=1
+        for rung in 06_tf32 07_persistent_tf32; do
+            sanitize "$tool" "$rung" --workload mlp_train --variant "$rung" --set dtype=tf32 --set width=104 \
+                --set depth=3 --set batch=64 --set epochs=1
+        done
     done
     # What matters here is that every block is memory, and that nothing is left behind.
     sanitize memcheck allocators --workload allocate --set live=1,100
