@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Print how often the gate is wrong on this machine, where the truth is known.
 
-usage: gate_real.py [--runs N] [--sweeps FILE…] [--threshold 5%] [--recheck 1min] [build/bench]
+usage: gate_real.py [--cuda] [--runs N] [--sweeps FILE…] [--threshold 5%] [--recheck 1min] [build/bench]
 
 N times (20) this build is measured against itself: whatever is reported as slower is a false alarm. N
-times a build of the same sources in which one C contender does a tenth more work is measured against
-this one, with the noise floors of the run before, as perf_check.sh does it: that case is slower, and
-no other. The patch is below; it is applied to a copy, which goes again. One thread a worker, as in
-perf_check.sh: OMP_NUM_THREADS chooses otherwise.
+times a build of the same sources in which one C contender, or with --cuda one kernel, does a tenth more
+work is measured against this one, with the noise floors of the run before, as perf_check.sh does it:
+that case is slower, and no other. The patches are below; they are applied to a copy, which goes again.
+One thread a worker, as in perf_check.sh: OMP_NUM_THREADS chooses otherwise.
 """
 
 from __future__ import annotations
@@ -22,13 +22,29 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOWER = "mlp_infer/cpu/omp/batch=65536"
-FOLDERS = ("bench", "kernels", "sweeps", "tests/tools")
+FOLDERS = ("bench", "kernels", "reference_pytorch", "sweeps", "tests/tools")
+PERCENT = 10
+
+
+class Plant(NamedTuple):
+    """A change that makes one case slower, and the sweeps that have it."""
+
+    slower: str
+    sweeps: str
+    patch: str
+    compiled: bool
+    """Into the program; kernels are compiled when it runs."""
+
+
 # Of the tiles of a batch the first tenth is computed twice.
-PLANTED = """\
+IN_C = Plant(
+    slower="mlp_infer/cpu/omp/batch=65536",
+    sweeps="perf_check/*.json",
+    compiled=True,
+    patch="""\
 --- a/bench/workloads/mlp_infer_cpu.c
 +++ b/bench/workloads/mlp_infer_cpu.c
 @@ -93,5 +93,6 @@
@@ -40,21 +56,46 @@ PLANTED = """\
 +        forward_tile(s, first < batch ? first : first - batch,
 +                     s->scratch32 + (size_t)omp_get_thread_num() * each);
  }
-"""
-PERCENT = 10
+""",
+)
+# A block goes on 232 samples behind the one before: a tenth of them is computed twice.
+IN_CUDA = Plant(
+    slower="mlp_infer/cuda/02_thread_per_sample/batch=1048576",
+    sweeps="perf_check_gpu/mlp_infer.json",
+    compiled=False,
+    patch="""\
+--- a/kernels/mlp_infer/02_thread_per_sample.cu
++++ b/kernels/mlp_infer/02_thread_per_sample.cu
+@@ -10,3 +10,3 @@
+ constexpr unsigned THREADS = 256;
+-LAUNCH = {THREADS, THREADS, 0, 0, WEIGHTS_IN_BUFFERS};
++LAUNCH = {THREADS, 232, 0, 0, WEIGHTS_IN_BUFFERS};
+ 
+@@ -22,3 +22,3 @@
+ MLP_INFER {
+-    const unsigned sample = blockIdx.x * THREADS + threadIdx.x;
++    const unsigned sample = blockIdx.x * 232 + threadIdx.x;
+     if (sample >= batch)
+""",
+)
 
 
-def build_slower(folder: Path) -> Path:
-    """Build a copy of this tree with the patch; return its program."""
+def build_slower(plant: Plant, program: Path, folder: Path) -> Path:
+    """Make a copy of this tree with the patch; return its program."""
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "Makefile", folder)
-    subprocess.run(["git", "apply", "-"], cwd=folder, input=PLANTED, text=True, check=True)
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=plant.patch, text=True, check=True)
+    slower = folder / "build" / "bench"
+    if not plant.compiled:
+        slower.parent.mkdir()
+        shutil.copy(program, slower)
+        return slower
     flags = f"CFLAGS=-O2 -g -DPLANTED_PERCENT={PERCENT}"
     command = ["make", f"-j{os.cpu_count()}", flags, "build/bench"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-    return folder / "build" / "bench"
+    return slower
 
 
 def measure(program: Path, against: str, out: Path, options: list[str]) -> dict[str, Any]:
@@ -118,6 +159,7 @@ def use_one_data_set() -> None:
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("bench", nargs="?", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--cuda", action="store_true", help="plant it in a kernel; needs a GPU")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--sweeps", nargs="+", type=Path)
     parser.add_argument("--threshold", default="5%")
@@ -125,7 +167,8 @@ def read_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.runs < 1:
         parser.error("--runs: expected at least 1")
-    arguments.sweeps = arguments.sweeps or sorted((ROOT / "sweeps" / "perf_check").glob("*.json"))
+    arguments.plant = IN_CUDA if arguments.cuda else IN_C
+    arguments.sweeps = arguments.sweeps or sorted((ROOT / "sweeps").glob(arguments.plant.sweeps))
     return arguments
 
 
@@ -137,14 +180,15 @@ def main() -> None:
     options += ["--threshold", arguments.threshold, "--recheck-limit", arguments.recheck]
     same, planted = Tally("the same build"), Tally(f"{PERCENT} % more work in one case")
     with tempfile.TemporaryDirectory() as name:
-        slower = build_slower(Path(name) / "slower")
+        plant, program = arguments.plant, arguments.bench.resolve()
+        slower = build_slower(plant, program, Path(name) / "slower")
         for run in range(arguments.runs):
             floor, out = Path(name) / "floor", Path(name) / "out"
             start = time.monotonic()
-            same.add(measure(arguments.bench.resolve(), "self", floor, options), None, start)
+            same.add(measure(program, "self", floor, options), None, start)
             with_floor = [*options, "--floor", str(floor)]
             start = time.monotonic()
-            planted.add(measure(slower, str(ROOT), out, with_floor), SLOWER, start)
+            planted.add(measure(slower, str(ROOT), out, with_floor), plant.slower, start)
             shutil.rmtree(floor)
             shutil.rmtree(out)
             print(f"{run + 1} of {arguments.runs}", file=sys.stderr)

@@ -1,0 +1,35 @@
+"""The slowdowns that gate_real.py plants: each still fits the source that it changes."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from project import ROOT
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gate_real", ROOT / "tests/tools/gate_real.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["IN_C", "IN_CUDA"])
+def test_patch_fits(tmp_path: Path, name: str) -> None:
+    plant = getattr(load(), name)
+    (source,) = [
+        line.removeprefix("--- a/") for line in plant.patch.splitlines() if line.startswith("--- ")
+    ]
+    before = (ROOT / source).read_text(encoding="utf-8")
+    copy = tmp_path / source
+    copy.parent.mkdir(parents=True)
+    copy.write_text(before, encoding="utf-8")
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=plant.patch, text=True, check=True)
+    assert copy.read_text(encoding="utf-8") != before
+    assert list((ROOT / "sweeps").glob(plant.sweeps))
