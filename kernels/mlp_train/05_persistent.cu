@@ -10,7 +10,8 @@
 //         for 15 words for 56 multiply-adds where 14 would be balance. And it was 10,600 instructions, 166 KB, most of
 //         them run once a step: as one loop over the stages, with 4,000, and the same products it took 56 us.
 //         With tensor cores, and sums that blocks send each other (no barrier of the cluster, which waits for all
-//         stores) and that are added up in a block first: 45.4 us. Width 256: 31.5, then 28.2 us.
+//         stores) and that are added up in a block first: 45.4 us. Width 256: 31.5, then 28.2 us. (Earlier forms
+//         by a driver that is not in the project, the last by this one.)
 // Limits  Latency: with a third of the products (rung 07) a step takes 37 us, and at width 256, where products are
 //         next to nothing, 24: a stage is 2 to 3.5 us of copies, barriers and meetings (0.9 us at least). At most 64
 //         images a batch (fewer are padded), widths of whole eights up to 784, 180 KB of shared memory. At width 784 20 of
