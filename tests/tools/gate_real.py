@@ -42,7 +42,7 @@ class Plant(NamedTuple):
 # Of the tiles of a batch the first tenth is computed twice.
 IN_C = Plant(
     slower="mlp_infer/cpu/omp/batch=65536",
-    sweeps="perf_check/*.json",
+    sweeps="sweeps/perf_check/*.json",
     compiled=True,
     patch="""\
 --- a/bench/workloads/mlp_infer_cpu.c
@@ -61,7 +61,7 @@ IN_C = Plant(
 # A block goes on 232 samples behind the one before: a tenth of them is computed twice.
 IN_CUDA = Plant(
     slower="mlp_infer/cuda/02_thread_per_sample/batch=1048576",
-    sweeps="perf_check_gpu/mlp_infer.json",
+    sweeps="tests/tools/gate_real_cuda.json",
     compiled=False,
     patch="""\
 --- a/kernels/mlp_infer/02_thread_per_sample.cu
@@ -114,6 +114,12 @@ def measure(program: Path, against: str, out: Path, options: list[str]) -> dict[
     return json.loads(done.stdout)
 
 
+def ratios_of(answer: dict[str, Any], case: str) -> str:
+    """Say how much longer each phase of a case took: "kernel_graph +9.1 %"."""
+    cells = next(told["cells"] for told in answer["cases"] if told["id"] == case)
+    return ", ".join(f"{cell['phase']} {(cell['ratio'] - 1) * 100:+.1f} %" for cell in cells)
+
+
 class Tally:
     """Runs of one kind, and what was said of their cases."""
 
@@ -135,6 +141,9 @@ class Tally:
         self.alarmed.update(false)
         self.found += slower is not None and verdicts[slower] == "regressed"
         self.undecided += sum(told == "undecided" for told in verdicts.values())
+
+    def so_far(self) -> str:
+        return f"{self.found} found, {self.alarms} alarms, {self.seconds:.0f} s"
 
     def row(self, *, plants: bool) -> str:
         found = f"{self.found} of {self.runs}" if plants else "–"
@@ -168,7 +177,7 @@ def read_arguments() -> argparse.Namespace:
     if arguments.runs < 1:
         parser.error("--runs: expected at least 1")
     arguments.plant = IN_CUDA if arguments.cuda else IN_C
-    arguments.sweeps = arguments.sweeps or sorted((ROOT / "sweeps").glob(arguments.plant.sweeps))
+    arguments.sweeps = arguments.sweeps or sorted(ROOT.glob(arguments.plant.sweeps))
     return arguments
 
 
@@ -188,10 +197,13 @@ def main() -> None:
             same.add(measure(program, "self", floor, options), None, start)
             with_floor = [*options, "--floor", str(floor)]
             start = time.monotonic()
-            planted.add(measure(slower, str(ROOT), out, with_floor), plant.slower, start)
+            answer = measure(slower, str(ROOT), out, with_floor)
+            planted.add(answer, plant.slower, start)
             shutil.rmtree(floor)
             shutil.rmtree(out)
-            print(f"{run + 1} of {arguments.runs}", file=sys.stderr)
+            told = f"same build: {same.so_far()}; slower: {planted.so_far()}"
+            ratios = ratios_of(answer, plant.slower)
+            print(f"{run + 1} of {arguments.runs}: {told}; {ratios}", file=sys.stderr, flush=True)
     print("| | runs | with a false alarm | slowdown found | cases undecided | time of a run |")
     print("|---|---:|---:|---:|---:|---:|")
     print(same.row(plants=False))
