@@ -113,16 +113,26 @@ static status_t write_down(run_state_t *run, const group_t *group, lineup_t *lin
     return STATUS_OK;
 }
 
+/* In every second visit from the last to the first. On a GPU the process that was there first can
+ * be some percent slower than the second (docs/compare.md); that must not fall to one build alone.
+ */
+static void open_in_turn(contender_t *contenders, size_t n, unsigned visit,
+                         const volatile sig_atomic_t *interrupted) {
+    for (size_t i = 0; i < n && !*interrupted; i++) {
+        contender_t *contender = &contenders[visit % 2 == 0 ? i : n - 1 - i];
+        if (contender->live)
+            contender_open(contender);
+    }
+}
+
 /* Open every contender and ask the oracle; without its word nothing can be checked, so nothing is
  * timed. True when there is something to measure. */
 static bool open_all(run_state_t *run, const group_t *group, contender_t *contenders, size_t n,
                      reference_t *reference, const volatile sig_atomic_t *interrupted) {
     bool any = false;
-    for (size_t i = 0; i < n && !*interrupted; i++) {
-        if (contenders[i].live)
-            contender_open(&contenders[i]);
+    open_in_turn(contenders, n, 0, interrupted);
+    for (size_t i = 0; i < n; i++)
         any = any || contenders[i].live;
-    }
     *reference = (reference_t){0};
     error_t why = ERROR_INIT;
     if (!any || run_ask_oracle(run, group, reference, &why) == STATUS_OK)
@@ -179,17 +189,15 @@ static void finish_all(lineup_t *lineup) {
 
 /* Both builds once more, in fresh processes; `whole` gets what comes of it. */
 static status_t visit_again(run_state_t *run, const group_t *group, lineup_t *whole,
-                            const reference_t *reference, bool last,
+                            const reference_t *reference, unsigned n_before, bool last,
                             const volatile sig_atomic_t *interrupted, error_t *err) {
     lineup_t visit;
     end_processes(run);
     status_t status = line_up(run, group, &visit, err);
-    for (size_t i = 0; i < visit.n && status == STATUS_OK && !*interrupted; i++) {
+    for (size_t i = 0; i < visit.n && status == STATUS_OK; i++)
         visit.contenders[i].live = visit.contenders[i].live && whole->contenders[i].live;
-        if (visit.contenders[i].live)
-            contender_open(&visit.contenders[i]);
-    }
     if (status == STATUS_OK) {
+        open_in_turn(visit.contenders, visit.n, n_before, interrupted);
         measure_open(run, group, &visit, reference, false, last, interrupted);
         finish_all(&visit);
     }
@@ -222,7 +230,7 @@ static status_t measure_lineup(run_state_t *run, const group_t *group, lineup_t 
     for (unsigned v = 1; any && v < n_visits && !last && !*interrupted && status == STATUS_OK;
          v++) {
         last = v + 1 == n_visits || (group->deadline_ns > 0 && clock_ns() > group->deadline_ns);
-        status = visit_again(run, group, lineup, &reference, last, interrupted, err);
+        status = visit_again(run, group, lineup, &reference, v, last, interrupted, err);
     }
     reference_free(&reference);
     run_note_workers(run);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Print how often the gate is wrong on this machine, where the truth is known.
 
-usage: gate_real.py [--cuda] [--runs N] [--sweeps FILE…] [--threshold 5%] [--recheck 1min] [build/bench]
+usage: gate_real.py [--cuda] [--runs N] [--sweeps FILE…] [--threshold 5%] [--recheck 1min]
+                    [--keep FOLDER] [build/bench]
 
 N times (20) this build is measured against itself: whatever is reported as slower is a false alarm. N
 times a build of the same sources in which one C contender, or with --cuda one kernel, does a tenth more
 work is measured against this one, with the noise floors of the run before, as perf_check.sh does it:
 that case is slower, and no other. The patches are below; they are applied to a copy, which goes again.
+--keep keeps the runs, to look into what was said of them. Ctrl-C ends with the table so far.
 One thread a worker, as in perf_check.sh: OMP_NUM_THREADS chooses otherwise.
 """
 
@@ -139,6 +141,8 @@ class Tally:
         self.cases += len(verdicts)
         self.alarms += bool(false)
         self.alarmed.update(false)
+        for case in false:
+            print(f"false alarm: {case}: {ratios_of(answer, case)}", file=sys.stderr)
         self.found += slower is not None and verdicts[slower] == "regressed"
         self.undecided += sum(told == "undecided" for told in verdicts.values())
 
@@ -153,7 +157,7 @@ class Tally:
             str(self.alarms),
             found,
             f"{self.undecided} of {self.cases}",
-            f"{self.seconds / self.runs:.0f} s",
+            f"{self.seconds / max(self.runs, 1):.0f} s",
         ]
         return "| " + " | ".join(cells) + " |"
 
@@ -173,6 +177,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--sweeps", nargs="+", type=Path)
     parser.add_argument("--threshold", default="5%")
     parser.add_argument("--recheck", default="1min")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder for all runs")
     arguments = parser.parse_args()
     if arguments.runs < 1:
         parser.error("--runs: expected at least 1")
@@ -181,29 +186,38 @@ def read_arguments() -> argparse.Namespace:
     return arguments
 
 
-def main() -> None:
-    arguments = read_arguments()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    use_one_data_set()
+def measure_pairs(arguments: argparse.Namespace, runs: Path, slower: Path) -> list[Tally]:
+    """Measure the build against itself and the slower one against it, N times or until Ctrl-C."""
+    plant, program = arguments.plant, arguments.bench.resolve()
     options = [str(path.resolve()) for path in arguments.sweeps]
     options += ["--threshold", arguments.threshold, "--recheck-limit", arguments.recheck]
     same, planted = Tally("the same build"), Tally(f"{PERCENT} % more work in one case")
-    with tempfile.TemporaryDirectory() as name:
-        plant, program = arguments.plant, arguments.bench.resolve()
-        slower = build_slower(plant, program, Path(name) / "slower")
-        for run in range(arguments.runs):
-            floor, out = Path(name) / "floor", Path(name) / "out"
+    try:
+        for run in range(1, arguments.runs + 1):
+            floor, out = runs / f"{run}-same", runs / f"{run}-slower"
             start = time.monotonic()
             same.add(measure(program, "self", floor, options), None, start)
             with_floor = [*options, "--floor", str(floor)]
             start = time.monotonic()
             answer = measure(slower, str(ROOT), out, with_floor)
             planted.add(answer, plant.slower, start)
-            shutil.rmtree(floor)
-            shutil.rmtree(out)
             told = f"same build: {same.so_far()}; slower: {planted.so_far()}"
             ratios = ratios_of(answer, plant.slower)
-            print(f"{run + 1} of {arguments.runs}: {told}; {ratios}", file=sys.stderr, flush=True)
+            print(f"{run} of {arguments.runs}: {told}; {ratios}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    return [same, planted]
+
+
+def main() -> None:
+    arguments = read_arguments()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    use_one_data_set()
+    with tempfile.TemporaryDirectory() as name:
+        runs = arguments.keep.resolve() if arguments.keep else Path(name) / "runs"
+        runs.mkdir(parents=True)
+        slower = build_slower(arguments.plant, arguments.bench.resolve(), Path(name) / "slower")
+        same, planted = measure_pairs(arguments, runs, slower)
     print("| | runs | with a false alarm | slowdown found | cases undecided | time of a run |")
     print("|---|---:|---:|---:|---:|---:|")
     print(same.row(plants=False))
