@@ -32,4 +32,4 @@ def test_patch_fits(tmp_path: Path, name: str) -> None:
     copy.write_text(before, encoding="utf-8")
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=plant.patch, text=True, check=True)
     assert copy.read_text(encoding="utf-8") != before
-    assert list((ROOT / "sweeps").glob(plant.sweeps))
+    assert list(ROOT.glob(plant.sweeps))
