@@ -70,14 +70,27 @@ static status_t line_up(run_state_t *run, const group_t *group, lineup_t *lineup
     return STATUS_OK;
 }
 
-/* Cases that were finished before are done. */
-static void count_finished(run_state_t *run, const group_t *group, const lineup_t *lineup) {
-    size_t n_own = 0;
+static bool lines_up(const lineup_t *lineup, const run_state_t *side, const char *id) {
     for (size_t i = 0; i < lineup->n; i++)
-        n_own += lineup->sides[i] == run;
-    run->progress.done += group->n - n_own;
-    if (run->against != NULL)
-        run->against->progress.done += group->n_against - (lineup->n - n_own);
+        if (lineup->sides[i] == side && strcmp(lineup->contenders[i].result.spec.id, id) == 0)
+            return true;
+    return false;
+}
+
+static bool is_bad(const case_result_t *result) {
+    return result->status == CASE_WRONG || result->status == CASE_FAILED;
+}
+
+/* Cases that were finished before are done, and as bad as they were then. */
+static void count_finished(run_state_t *side, const case_t *cases, size_t n,
+                           const lineup_t *lineup) {
+    for (size_t i = 0; i < n; i++) {
+        if (lines_up(lineup, side, cases[i].id))
+            continue;
+        const case_result_t *before = run_find(&side->record, cases[i].id);
+        side->n_bad += before != NULL && is_bad(before);
+        side->progress.done++;
+    }
 }
 
 static void lineup_free(lineup_t *lineup) {
@@ -90,7 +103,7 @@ static void lineup_free(lineup_t *lineup) {
 static status_t write_one(run_state_t *run, const group_t *group, run_state_t *side,
                           contender_t *contender, error_t *err) {
     case_result_t *result = &contender->result;
-    side->n_bad += result->status == CASE_WRONG || result->status == CASE_FAILED;
+    side->n_bad += is_bad(result);
     if (group->again != NULL)
         return run_extend(side, group->workload, result, &run->rates, err);
     judge_limit(result, group->workload, &run->rates);
@@ -260,8 +273,11 @@ status_t run_measure(run_state_t *run, const group_t *group,
     if (run->against != NULL)
         run->against->settings.measure = run->settings.measure;
     status_t status = line_up(run, group, &lineup, err);
-    if (status == STATUS_OK && group->again == NULL)
-        count_finished(run, group, &lineup);
+    if (status == STATUS_OK && group->again == NULL) {
+        count_finished(run, group->cases, group->n, &lineup);
+        if (run->against != NULL)
+            count_finished(run->against, group->against, group->n_against, &lineup);
+    }
     if (status == STATUS_OK && lineup.n > 0)
         status = measure_lineup(run, group, &lineup, interrupted, err);
     nvtx_pop();
