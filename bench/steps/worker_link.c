@@ -69,6 +69,7 @@ static status_t give_up(worker_link_t *link, const char *what, error_t *err) {
     char how[64] = "";
     keep_stderr(link);
     subprocess_stop(&link->child, how);
+    link->struck = text_starts(how, "signal ");
     link->running = false;
     json_decref(link->hello);
     link->hello = NULL;
@@ -228,31 +229,42 @@ static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) {
+    const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
+    for (size_t i = 0; i < link->argv.n; i++)
+        argv[i] = link->argv.items[i];
+    link->struck = false;
+    link->kept_bytes = 0;
+    link->kept[0] = '\0';
+    status_t status = subprocess_start(argv, &link->child, err);
+    free(argv);
+    TRY(status);
+    link->running = true;
+    link->generation++;
+    status = say_hello(link, timeout_s, err);
+    if (status != STATUS_OK)
+        worker_link_stop(link);
+    return status;
+}
+
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) {
     if (link->cannot != NULL)
         return error_set(err, STATUS_FAILED, "%s", link->cannot);
     if (link->running)
         return STATUS_OK;
-    const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
-    for (size_t i = 0; i < link->argv.n; i++)
-        argv[i] = link->argv.items[i];
     error_t why = ERROR_INIT;
-    status_t status = subprocess_start(argv, &link->child, &why);
-    free(argv);
-    link->kept_bytes = 0;
-    link->kept[0] = '\0';
-    if (status == STATUS_OK) {
-        link->running = true;
-        link->generation++;
-        status = say_hello(link, timeout_s, &why);
+    status_t status = start_once(link, timeout_s, &why);
+    if (status != STATUS_OK && link->struck && !link->has_run) {
+        error_clear(&why);
+        status = start_once(link, timeout_s, &why);
     }
+    link->has_run = link->has_run || status == STATUS_OK;
     if (status == STATUS_OK)
         return STATUS_OK;
     /* A worker that ran before and does not come back may do so later; one that never ran will not.
      */
-    if (link->generation <= 1)
+    if (!link->has_run)
         link->cannot = mem_text(why.text);
-    worker_link_stop(link);
     return error_set(err, STATUS_FAILED, "%s", why.text);
 }
 

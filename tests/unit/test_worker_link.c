@@ -174,6 +174,38 @@ static void test_workers_that_cannot_be_had(void **state) {
     check_cannot("mute", HASTE_S, "did not answer in time");
 }
 
+/* Before its first hello `kills` processes are killed from outside. */
+static worker_link_t make_killed(unsigned kills, char **folder) {
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(folder, &err), STATUS_OK);
+    char *path = fs_join(*folder, "kills");
+    assert_int_equal(fs_write_atomic(path, "x\nx\nx\n", 2 * kills, &err), STATUS_OK);
+    worker_link_t link = make_link(path);
+    free(path);
+    return link;
+}
+
+static void test_killed_at_its_first_start(void **state) {
+    (void)state;
+    char *folder;
+    error_t err = ERROR_INIT;
+    worker_link_t link = make_killed(1, &folder);
+    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK);
+    assert_int_equal(link.generation, 2);
+    assert_null(link.cannot);
+    worker_link_free(&link);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+
+    link = make_killed(2, &folder);
+    assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "worker fake died (signal 9 (Killed))");
+    assert_string_equal(link.cannot, err.text);
+    worker_link_free(&link);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+}
+
 static void test_no_such_program(void **state) {
     (void)state;
     text_list_t argv = {0};
@@ -234,10 +266,15 @@ static void test_message_is_short(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fates),           cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_leave),           cmocka_unit_test(test_workers_that_cannot_be_had),
-        cmocka_unit_test(test_no_such_program), cmocka_unit_test(test_deaf_worker),
-        cmocka_unit_test(test_long_request),    cmocka_unit_test(test_message_is_short),
+        cmocka_unit_test(test_fates),
+        cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_leave),
+        cmocka_unit_test(test_workers_that_cannot_be_had),
+        cmocka_unit_test(test_killed_at_its_first_start),
+        cmocka_unit_test(test_no_such_program),
+        cmocka_unit_test(test_deaf_worker),
+        cmocka_unit_test(test_long_request),
+        cmocka_unit_test(test_message_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
