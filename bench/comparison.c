@@ -86,10 +86,6 @@ static void add_cells(pair_t *pair, const text_list_t *asked) {
 /* ---- pairs ------------------------------------------------------------------------------------
  */
 
-static bool is_broken(const case_result_t *result) {
-    return result->status == CASE_WRONG || result->status == CASE_FAILED;
-}
-
 static void settle(pair_t *pair, pair_verdict_t verdict, char *reason) {
     pair->verdict = verdict;
     pair->reason = reason;
@@ -105,7 +101,7 @@ static char *status_text(const case_result_t *result, const char *run) {
 static void settle_single(pair_t *pair) {
     const case_result_t *only = pair->base != NULL ? pair->base : pair->candidate;
     const char *run = pair->base != NULL ? "BASE" : "CANDIDATE";
-    if (pair->candidate != NULL && is_broken(pair->candidate))
+    if (pair->candidate != NULL && result_is_broken(pair->candidate))
         settle(pair, PAIR_BROKEN, status_text(pair->candidate, "CANDIDATE"));
     else if (only->status != CASE_OK)
         settle(pair, PAIR_INCOMPARABLE, status_text(only, run));
@@ -115,10 +111,10 @@ static void settle_single(pair_t *pair) {
 
 static void settle_without_times(pair_t *pair) {
     const case_result_t *base = pair->base, *candidate = pair->candidate;
-    if (is_broken(candidate))
-        settle(pair, is_broken(base) ? PAIR_INCOMPARABLE : PAIR_BROKEN,
+    if (result_is_broken(candidate))
+        settle(pair, result_is_broken(base) ? PAIR_INCOMPARABLE : PAIR_BROKEN,
                status_text(candidate,
-                           is_broken(base) ? "CANDIDATE, and broken in BASE" : "CANDIDATE"));
+                           result_is_broken(base) ? "CANDIDATE, and broken in BASE" : "CANDIDATE"));
     else if (base->status != CASE_OK && candidate->status == CASE_OK)
         settle(pair, base->status == CASE_THROTTLED ? PAIR_INCOMPARABLE : PAIR_NEW,
                status_text(base, "BASE"));
@@ -135,7 +131,7 @@ static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t
         settle_single(pair);
         return;
     }
-    if (is_broken(pair->candidate)) {
+    if (result_is_broken(pair->candidate)) {
         settle_without_times(pair);
         return;
     }

@@ -2,6 +2,7 @@
 
 #include "comparison.h"
 #include "ground/fs.h"
+#include "ground/json_text.h"
 #include "ground/memory.h"
 #include "ground/units.h"
 #include "history_chart.h"
@@ -79,38 +80,27 @@ static void print_table(const history_options_t *options, const history_list_t *
             options->n_runs, list->n, n_steps);
 }
 
-static json_t *number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *numbers(const double *values, size_t n) {
     json_t *array = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, number(values[i]));
+        json_array_append_new(array, json_finite(values[i]));
     return array;
-}
-
-static json_t *text_json(const char *text) {
-    char *valid = text_utf8(text);
-    json_t *json = json_string_nocheck(valid);
-    free(valid);
-    return json;
 }
 
 static void print_json(const history_options_t *options, const history_list_t *list) {
     json_t *all = json_array(), *runs = json_array();
     for (size_t r = 0; r < options->n_runs; r++)
-        json_array_append_new(runs, text_json(options->runs[r]));
+        json_array_append_new(runs, json_text(options->runs[r]));
     for (size_t i = 0; i < list->n; i++) {
         const history_series_t *series = &list->items[i];
         json_t *steps = json_array();
         for (size_t s = 0; s < series->n_steps; s++)
             json_array_append_new(steps,
                                   json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
-                                            "ratio", number(series->steps[s].ratio)));
+                                            "ratio", json_finite(series->steps[s].ratio)));
         json_array_append_new(all,
-                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", text_json(series->id),
-                                        "phase", text_json(series->phase), "median_ns",
+                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id),
+                                        "phase", json_text(series->phase), "median_ns",
                                         numbers(series->medians, series->n_runs), "level_ns",
                                         numbers(series->levels, series->n_runs), "steps", steps));
     }

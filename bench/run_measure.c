@@ -77,10 +77,6 @@ static bool lines_up(const lineup_t *lineup, const run_state_t *side, const char
     return false;
 }
 
-static bool is_bad(const case_result_t *result) {
-    return result->status == CASE_WRONG || result->status == CASE_FAILED;
-}
-
 /* Cases that were finished before are done, and as bad as they were then. */
 static void count_finished(run_state_t *side, const case_t *cases, size_t n,
                            const lineup_t *lineup) {
@@ -88,7 +84,7 @@ static void count_finished(run_state_t *side, const case_t *cases, size_t n,
         if (lines_up(lineup, side, cases[i].id))
             continue;
         const case_result_t *before = run_find(&side->record, cases[i].id);
-        side->n_bad += before != NULL && is_bad(before);
+        side->n_bad += before != NULL && result_is_broken(before);
         side->progress.done++;
     }
 }
@@ -103,7 +99,7 @@ static void lineup_free(lineup_t *lineup) {
 static status_t write_one(run_state_t *run, const group_t *group, run_state_t *side,
                           contender_t *contender, error_t *err) {
     case_result_t *result = &contender->result;
-    side->n_bad += is_bad(result);
+    side->n_bad += result_is_broken(result);
     if (group->again != NULL)
         return run_extend(side, group->workload, result, &run->rates, err);
     judge_limit(result, group->workload, &run->rates);

@@ -1,18 +1,9 @@
 #include "nouns/case_json.h"
 
+#include "ground/json_text.h"
 #include "ground/memory.h"
-#include "ground/text.h"
 
 #include <string.h>
-
-static json_t *text_or_null(const char *text) {
-    if (text == NULL)
-        return json_null();
-    char *valid = text_utf8(text);
-    json_t *json = json_string_nocheck(valid);
-    free(valid);
-    return json;
-}
 
 json_t *value_to_json(const value_t *value) {
     switch (value->kind) {
@@ -40,7 +31,7 @@ static json_t *named_values(const named_value_t *items, size_t n) {
 
 json_t *case_to_json(const case_t *spec) {
     return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o}", "id", spec->id, "workload",
-                     spec->workload, "engine", spec->engine, "device", text_or_null(spec->device),
+                     spec->workload, "engine", spec->engine, "device", json_text(spec->device),
                      "variant", spec->variant, "dtype", spec->dtype, "params",
                      named_values(spec->params, spec->n_params), "techniques",
                      named_values(spec->techniques, spec->n_techniques));

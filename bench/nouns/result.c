@@ -74,6 +74,10 @@ bool result_has_times(const case_result_t *result) {
     return result->status == CASE_OK || result->status == CASE_THROTTLED;
 }
 
+bool result_is_broken(const case_result_t *result) {
+    return result->status == CASE_WRONG || result->status == CASE_FAILED;
+}
+
 const phase_t *result_phase(const case_result_t *result, const char *name) {
     for (size_t i = 0; i < result->n_phases; i++)
         if (strcmp(result->phases[i].name, name) == 0)

@@ -128,6 +128,8 @@ void sanitize_free(sanitize_t *sanitize);
 
 /* Does the case have times that may be shown (ok, or throttled and then marked)? */
 bool result_has_times(const case_result_t *result);
+/* Is it wrong or failed? */
+bool result_is_broken(const case_result_t *result);
 const phase_t *result_phase(const case_result_t *result, const char *name); /* or NULL */
 /* Median of a phase in ns; NaN when the case has no times or no such phase. */
 double result_median(const case_result_t *result, const char *phase);

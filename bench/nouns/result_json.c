@@ -1,5 +1,6 @@
 #include "nouns/result_json.h"
 
+#include "ground/json_text.h"
 #include "ground/memory.h"
 
 #include <math.h>
@@ -18,25 +19,8 @@ static json_t *number(double value) {
     return json_real(value);
 }
 
-/* Reasons and flags quote what workers print: any bytes. */
-static json_t *text_or_null(const char *text) {
-    if (text == NULL)
-        return json_null();
-    char *valid = text_utf8(text);
-    json_t *json = json_string_nocheck(valid);
-    free(valid);
-    return json;
-}
-
 static json_t *pair(const double values[2]) {
     return json_pack("[o, o]", number(values[0]), number(values[1]));
-}
-
-static json_t *texts(const text_list_t *list) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->n; i++)
-        json_array_append_new(array, text_or_null(list->items[i]));
-    return array;
 }
 
 static json_t *check_to_json(const check_t *check) {
@@ -67,10 +51,10 @@ static json_t *phase_to_json(const phase_t *phase) {
 }
 
 static json_t *resources_to_json(const resources_t *r) {
-    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "arch", text_or_null(r->arch),
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "arch", json_text(r->arch),
                      "registers", (json_int_t)r->registers, "shared_bytes",
                      (json_int_t)r->shared_bytes, "spill_bytes", (json_int_t)r->spill_bytes,
-                     "code_hash", text_or_null(r->code_hash), "flags", texts(&r->flags),
+                     "code_hash", json_text(r->code_hash), "flags", json_texts(&r->flags),
                      "peak_device_bytes", (json_int_t)r->peak_device_bytes, "occupancy_frac",
                      number(r->occupancy_frac));
 }
@@ -81,22 +65,22 @@ static json_t *sanitize_to_json(const sanitize_t *sanitize) {
     json_t *tools = json_object();
     for (size_t i = 0; i < sanitize->tools.n; i++)
         json_object_set_new(tools, sanitize->tools.items[i],
-                            text_or_null(sanitize->verdicts.items[i]));
-    return json_pack("{s:o, s:o, s:o}", "version", text_or_null(sanitize->version), "case",
-                     text_or_null(sanitize->example), "tools", tools);
+                            json_text(sanitize->verdicts.items[i]));
+    return json_pack("{s:o, s:o, s:o}", "version", json_text(sanitize->version), "case",
+                     json_text(sanitize->example), "tools", tools);
 }
 
 static json_t *limit_to_json(const limit_t *limit) {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", number(limit->bytes), "flops",
-                     number(limit->flops), "bound", text_or_null(limit->bound), "limit_ns",
+                     number(limit->flops), "bound", json_text(limit->bound), "limit_ns",
                      number(limit->limit_ns), "frac", number(limit->frac), "phase",
-                     text_or_null(limit->phase));
+                     json_text(limit->phase));
 }
 
 static json_t *device_to_json(const device_state_t *device) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", text_or_null(device->name), "sm_mhz",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", json_text(device->name), "sm_mhz",
                      pair(device->sm_mhz), "power_w", pair(device->power_w), "temperature_c",
-                     pair(device->temperature_c), "throttle", texts(&device->throttle));
+                     pair(device->temperature_c), "throttle", json_texts(&device->throttle));
 }
 
 json_t *result_to_json(const case_result_t *result) {
@@ -113,8 +97,8 @@ json_t *result_to_json(const case_result_t *result) {
         result->results_json != NULL ? json_loads(result->results_json, 0, NULL) : NULL;
     json_t *rest =
         json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o}",
-                  "status", case_status_name(result->status), "reason",
-                  text_or_null(result->reason), "flags", texts(&result->flags), "check", "before",
+                  "status", case_status_name(result->status), "reason", json_text(result->reason),
+                  "flags", json_texts(&result->flags), "check", "before",
                   check_to_json(&result->before), "after", check_to_json(&result->after), "once_ns",
                   once, "resources", resources_to_json(&result->resources), "sanitize",
                   sanitize_to_json(&result->sanitize), "phases", phases, "results",

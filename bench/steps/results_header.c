@@ -2,6 +2,7 @@
 #include "steps/results_internal.h"
 
 #include "ground/fs.h"
+#include "ground/json_text.h"
 #include "ground/memory.h"
 
 #include <jansson.h>
@@ -10,14 +11,6 @@
 #include <string.h>
 
 #define HEADER "run.json"
-
-/* Arguments and paths can be any bytes. */
-static json_t *json_text(const char *text) {
-    char *valid = text_utf8(text);
-    json_t *json = json_string_nocheck(valid);
-    free(valid);
-    return json;
-}
 
 static json_t *fact_to_json(const fact_t *fact) {
     if (fact->kind == FACT_FLAG)
