@@ -17,8 +17,11 @@
 typedef void section_t(const page_t *page);
 typedef void families_section_t(const page_t *page, const family_list_t *families);
 
-static inline char *printed_either(section_t *section, families_section_t *of_families,
-                                   const run_record_t *run, const char *workload) {
+/* Not inlined: gcc 12 would take what strstr() finds in the text for a pointer to `text` itself. */
+__attribute__((noinline, unused)) static char *printed_either(section_t *section,
+                                                              families_section_t *of_families,
+                                                              const run_record_t *run,
+                                                              const char *workload) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
