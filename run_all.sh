@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch on it;
-# without one it measures the CPU contenders and PyTorch on the CPU, compiles every CUDA program for every
-# architecture, and shows the saved H200 runs beside them.
+# without one it shows the saved H200 results, measures C and PyTorch on the CPU, and compiles every CUDA program for
+# every architecture.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -35,15 +35,12 @@ while [ $# -gt 0 ]; do
 done
 
 step() { printf '\n== %s\n' "$*" >&2; }
+tell() { printf 'run_all.sh: %s\n' "$*" >&2; }
 
-step "set-up"
+step "set-up: what is missing is installed (packages and PyTorch: minutes), then bench is built (1 min)"
 tests/tools/setup.sh run "${pytorch[@]}"
 make --no-print-directory -j"$(nproc)" all
 bench=build/bench
-
-step "MNIST"
-reference_pytorch/get_mnist.sh ||
-    echo "run_all.sh: going on without it: where it is nowhere, trainings take synthetic images and say so" >&2
 
 gpu=no
 "$bench" list devices 2>/dev/null | grep -q '^cuda  0' && gpu=yes
@@ -53,33 +50,47 @@ fi
 sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
     sweeps/mnist_train.json sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
 flags=()
+takes="half an hour on an H200"
 if [ "$mode" = quick ]; then
     sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/linreg_train_operations.json
         sweeps/mnist_train_quick.json sweeps/mlp_train_quick.json sweeps/allocate.json)
     flags=(--quick)
+    takes="2 min without a GPU"
 fi
 [ -n "$out" ] || out=results/$(hostname)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")
-
-if [ "$gpu" = no ]; then
-    step "no GPU here: every CUDA program is compiled for every architecture, none is run"
-    "$bench" compile sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json \
-        sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 ||
-        echo "run_all.sh: going on without compiled CUDA programs" >&2
-fi
-
-step "measuring: ${sweeps[*]} into $out"
-status=0
-"$bench" run "${sweeps[@]}" "${flags[@]}" "${pytorch[@]}" --out "$out" --resume || status=$?
-[ -s "$out/cases.jsonl" ] || exit "$status"
-
-step "charts and report"
-"$bench" plot "$out" --out "plots/$name" --format svg,png
 saved=()
 for run in results/h200*; do
     [ -f "$run/run.json" ] && [ "$out" != "$run" ] && saved+=("$run")
 done
-"$bench" report "$out" "${saved[@]}" --out "$out/REPORT.md"
 
+if [ "$gpu" = no ] && [ ${#saved[@]} -gt 0 ]; then
+    step "saved results, not of this machine (there is no GPU here): REPORT.md has all of them"
+    "$bench" report "${saved[@]}" --print headline
+fi
+
+step "MNIST (11 MB, unless it is here)"
+reference_pytorch/get_mnist.sh || tell "MNIST not found: using synthetic images"
+
+step "measuring into $out: ${#sweeps[@]} sweeps, about $takes"
+status=0
+"$bench" run "${sweeps[@]}" "${flags[@]}" "${pytorch[@]}" --out "$out" --resume || status=$?
+[ -s "$out/cases.jsonl" ] || exit "$status"
+
+if [ "$gpu" = no ]; then
+    step "compiling every CUDA program for every architecture, about 90 s; none is run, there is no GPU here"
+    "$bench" compile sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json \
+        sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 \
+        >"$out/compile.txt" || status=$?
+    tail -n 2 "$out/compile.txt"
+fi
+
+step "charts and report, a few seconds"
+"$bench" plot "$out" --out "plots/$name" --format svg,png >/dev/null ||
+    tell "no charts; draw them later with: $bench plot $out --out plots/$name"
+"$bench" report "$out" "${saved[@]}" --out "$out/REPORT.md" >/dev/null
+
+step "results of this machine"
+"$bench" report "$out" --print workloads
 printf '\nresults  %s\ncharts   plots/%s\nreport   %s/REPORT.md\n' "$out" "$name" "$out"
 exit "$status"

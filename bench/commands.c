@@ -240,6 +240,7 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
 
 static const cli_option_t REPORT_OPTIONS[] = {
     {"out", "FILE", "the report (REPORT.md)"},
+    {"print", "WHAT", "write no report, print: headline (one table over all runs), or workloads"},
     {NULL, NULL, NULL},
 };
 
@@ -252,6 +253,13 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
     };
     if (options.n_runs == 0)
         return error_set(err, STATUS_USAGE, "bench report: which run folders?");
+    const char *view = cli_get(args, "print");
+    if (view != NULL && strcmp(view, "headline") != 0 && strcmp(view, "workloads") != 0)
+        return error_set(err, STATUS_USAGE, "--print %s: expected headline or workloads", view);
+    if (view != NULL)
+        return report_print(options.runs, options.n_runs,
+                            strcmp(view, "headline") == 0 ? REPORT_HEADLINE : REPORT_WORKLOADS,
+                            stdout, err);
     TRY(report_write(&options, err));
     printf("%s\n", options.out);
     return STATUS_OK;

@@ -1,11 +1,14 @@
 #include "progress.h"
 
 #include "ground/clock.h"
+#include "ground/memory.h"
 #include "ground/units.h"
+#include "workloads/workload.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,7 +28,7 @@ static int columns(void) {
                                                                             : USUAL_COLUMNS;
 }
 
-static void erase(const progress_t *p) {
+void progress_clear(const progress_t *p) {
     if (p->terminal)
         fputs("\r\033[K", stderr);
 }
@@ -44,31 +47,54 @@ void progress_now(progress_t *p, const char *what) {
     fflush(stderr);
 }
 
+static void count_skipped(progress_t *p, const char *reason) {
+    size_t at = 0;
+    while (at < p->reasons.n && strcmp(p->reasons.items[at], reason) != 0)
+        at++;
+    if (at == p->reasons.n) {
+        text_list_add(&p->reasons, reason);
+        p->n_skipped = mem_resize(p->n_skipped, p->reasons.n, sizeof *p->n_skipped);
+        p->n_skipped[at] = 0;
+    }
+    p->n_skipped[at]++;
+}
+
+/* The median that the case is compared by, with the phase's name behind it: "4.56 µs step". */
+static void print_compared(const case_result_t *result) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    const char *const phases[] = {workload != NULL ? workload->compared_by : NULL, "host_to_host",
+                                  "total", "cold_first_answer"};
+    char time[UNITS_TEXT];
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+        double ns = phases[i] != NULL ? result_median(result, phases[i]) : NAN;
+        if (isnan(ns))
+            continue;
+        fprintf(stderr, "  %s %s", units_time(time, ns), phases[i]);
+        return;
+    }
+}
+
 void progress_case(progress_t *p, const case_result_t *result) {
     p->done++;
+    if (result->status == CASE_SKIPPED)
+        count_skipped(p, result->reason != NULL ? result->reason : "no reason given");
     if (p->quiet)
         return;
-    bool fine = result->status == CASE_OK;
-    if (p->terminal && (fine || result->status == CASE_SKIPPED))
+    if (result->status == CASE_SKIPPED || (p->terminal && result->status == CASE_OK))
         return progress_now(p, result->spec.id);
-    erase(p);
-    char time[UNITS_TEXT] = "";
-    double ns = result_median(result, "host_to_host");
-    if (isnan(ns))
-        ns = result_median(result, "total");
-    if (isnan(ns))
-        ns = result_median(result, "cold_first_answer");
-    if (result_has_times(result) && !isnan(ns))
-        units_time(time, ns);
-    fprintf(stderr, "[%zu/%zu] %-9s %s  %s%s%s\n", p->done, p->total,
-            case_status_name(result->status), result->spec.id, time,
-            result->reason != NULL ? ": " : "", result->reason != NULL ? result->reason : "");
+    progress_clear(p);
+    fprintf(stderr, "[%zu/%zu] %-9s %s", p->done, p->total, case_status_name(result->status),
+            result->spec.id);
+    if (result_has_times(result))
+        print_compared(result);
+    fprintf(stderr, "%s%s\n", result->reason != NULL ? ": " : "",
+            result->reason != NULL ? result->reason : "");
 }
 
 void progress_note(progress_t *p, const char *format, ...) {
     if (p->quiet)
         return;
-    erase(p);
+    progress_clear(p);
     va_list args;
     va_start(args, format);
     vfprintf(stderr, format, args);
@@ -77,5 +103,11 @@ void progress_note(progress_t *p, const char *format, ...) {
 }
 
 void progress_end(progress_t *p) {
-    erase(p);
+    progress_clear(p);
+    for (size_t i = 0; i < p->reasons.n && !p->quiet; i++)
+        fprintf(stderr, "skipped %zu of %zu cases: %s\n", p->n_skipped[i], p->total,
+                p->reasons.items[i]);
+    text_list_free(&p->reasons);
+    free(p->n_skipped);
+    p->n_skipped = NULL;
 }

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include "headline.h"
 #include "report_page.h"
 
 #include "ground/fs.h"
@@ -42,11 +43,12 @@ typedef struct part_list {
     size_t n, capacity;
 } part_list_t;
 
-static part_list_t parts_of_run(const run_record_t *run) {
+/* Of one workload, or of all where that is NULL. */
+static part_list_t parts_of_run(const run_record_t *run, const char *only) {
     part_list_t list = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *workload = run->cases[i].spec.workload;
-        if (is_calibration(&run->cases[i].spec))
+        if (is_calibration(&run->cases[i].spec) || (only != NULL && strcmp(only, workload) != 0))
             continue;
         size_t known = 0;
         while (known < list.n && strcmp(list.items[known].workload, workload) != 0)
@@ -134,23 +136,64 @@ static run_record_t steady_part(const run_record_t *run) {
     return steady;
 }
 
-static void write_run(page_t *page, const run_record_t *run) {
-    run_record_t steady = steady_part(run);
-    page->run = &steady;
+/* The workloads of several runs; each run is without its cold starts. */
+typedef struct overview {
+    run_record_t *steady; /* one a run */
+    part_list_t *parts;   /* likewise */
+    char **saved;         /* NULL for a run that was not saved */
+    headline_part_t *headline_parts;
+    size_t n_runs, n;
+} overview_t;
+
+static overview_t overview_of(const run_record_t *runs, size_t n_runs, size_t first_saved) {
+    overview_t all = {.steady = mem_zeroed(n_runs + 1, sizeof *all.steady),
+                      .parts = mem_zeroed(n_runs + 1, sizeof *all.parts),
+                      .saved = mem_zeroed(n_runs + 1, sizeof *all.saved),
+                      .n_runs = n_runs};
+    size_t capacity = 0;
+    for (size_t r = 0; r < n_runs; r++) {
+        all.steady[r] = steady_part(&runs[r]);
+        all.parts[r] = parts_of_run(&all.steady[r], NULL);
+        if (r >= first_saved) {
+            char *date = page_date(&runs[r]);
+            all.saved[r] = mem_format("saved %s", date);
+            free(date);
+        }
+        for (size_t p = 0; p < all.parts[r].n; p++) {
+            mem_grow(&all.headline_parts, all.n, &capacity, sizeof *all.headline_parts);
+            all.headline_parts[all.n++] =
+                (headline_part_t){&all.steady[r], &all.parts[r].items[p].families, all.saved[r]};
+        }
+    }
+    return all;
+}
+
+static void overview_free(overview_t *all) {
+    for (size_t r = 0; r < all->n_runs; r++) {
+        part_list_free(&all->parts[r]);
+        free(all->steady[r].cases);
+        free(all->saved[r]);
+    }
+    free(all->parts);
+    free(all->steady);
+    free(all->saved);
+    free(all->headline_parts);
+}
+
+static void write_run(page_t *page, const run_record_t *run, const overview_t *all, size_t r) {
+    const part_list_t *parts = &all->parts[r];
+    page->run = &all->steady[r];
     page->whole = run;
-    part_list_t parts = parts_of_run(&steady);
-    section_findings(page, &parts);
+    section_findings(page, parts);
     section_environment(page);
     section_cases(page);
     section_device(page);
-    for (size_t i = 0; i < parts.n; i++)
-        section_workload(page, &parts.items[i]);
+    for (size_t i = 0; i < parts->n; i++)
+        section_workload(page, &parts->items[i]);
     section_cold(page);
     section_charts(page);
     section_warnings(page);
     section_reproduce(page);
-    part_list_free(&parts);
-    free(steady.cases);
     page->run = run;
 }
 
@@ -189,6 +232,19 @@ static void write_top(FILE *out, const run_record_t *runs, size_t n_runs) {
     free(folder);
 }
 
+static void write_headline(FILE *out, const overview_t *all) {
+    headline_t headline = headline_select(all->headline_parts, all->n, HEADLINE_ROWS);
+    char *table = headline_text(&headline, TABLE_MARKDOWN);
+    if (headline.n > 0)
+        fprintf(out,
+                "%s\nMedians; the interval is that of the ratio of two medians. A rival is "
+                "whatever is not ours, "
+                "PyTorch in its fastest mode or another worker.\n\n",
+                table);
+    free(table);
+    headline_free(&headline);
+}
+
 static char *folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
@@ -199,8 +255,10 @@ static char *folder_of(const char *path) {
 static void write_report(FILE *out, const report_options_t *options, const run_record_t *runs) {
     char *folder = folder_of(options->out);
     page_t page = {.out = out, .root = options->root, .folder = folder};
+    overview_t all = overview_of(runs, options->n_runs, 1);
     write_top(out, runs, options->n_runs);
-    write_run(&page, &runs[0]);
+    write_headline(out, &all);
+    write_run(&page, &runs[0], &all, 0);
     section_method(&page);
     for (size_t i = 1; i < options->n_runs; i++) {
         page.saved = true;
@@ -209,78 +267,107 @@ static void write_report(FILE *out, const report_options_t *options, const run_r
         fputs("\n\nMade at another time or on another machine, and kept with the project. It is "
               "shown by itself.\n\n",
               out);
-        write_run(&page, &runs[i]);
+        write_run(&page, &runs[i], &all, i);
     }
+    overview_free(&all);
     free(folder);
 }
 
-status_t report_write(const report_options_t *options, error_t *err) {
-    if (options->n_runs == 0)
-        return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
-    run_record_t *runs = mem_zeroed(options->n_runs, sizeof *runs);
-    size_t loaded = 0;
-    status_t status = STATUS_OK;
-    while (loaded < options->n_runs && status == STATUS_OK) {
-        status = run_load(options->runs[loaded], &runs[loaded], err);
-        if (status == STATUS_OK)
-            rates_judge_again(&runs[loaded++]);
-    }
-    if (status == STATUS_OK) {
-        char *text;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
-        write_report(out, options, runs);
-        fclose(out);
-        status = fs_write_atomic(options->out, text, size, err);
-        free(text);
-    }
-    for (size_t i = 0; i < loaded; i++)
+static void free_runs(run_record_t *runs, size_t n) {
+    for (size_t i = 0; i < n; i++)
         run_free(&runs[i]);
     free(runs);
+}
+
+static status_t load_runs(const char *const *folders, size_t n, run_record_t **runs, error_t *err) {
+    if (n == 0)
+        return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
+    *runs = mem_zeroed(n, sizeof **runs);
+    for (size_t i = 0; i < n; i++) {
+        if (run_load(folders[i], &(*runs)[i], err) != STATUS_OK) {
+            free_runs(*runs, i);
+            return err->status;
+        }
+        rates_judge_again(&(*runs)[i]);
+    }
+    return STATUS_OK;
+}
+
+status_t report_write(const report_options_t *options, error_t *err) {
+    run_record_t *runs = NULL;
+    TRY(load_runs(options->runs, options->n_runs, &runs, err));
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    write_report(out, options, runs);
+    fclose(out);
+    status_t status = fs_write_atomic(options->out, text, size, err);
+    free(text);
+    free_runs(runs, options->n_runs);
     return status;
 }
 
-/* "no case has a time (29 skipped)". */
-static void print_without_times(FILE *out, const family_count_t *size) {
+/* ---- for a terminal -----------------------------------------------------------------------------
+ */
+
+/* "mlp_train: no case has a time (29 skipped)". */
+static void print_without_times(FILE *out, const part_t *part, const run_record_t *run) {
+    size_t statuses[CASE_THROTTLED + 1] = {0};
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
+            statuses[run->cases[i].status]++;
     text_list_t counts = {0};
     for (size_t s = 0; s <= CASE_THROTTLED; s++)
-        if (size->statuses[s] > 0)
-            text_list_add_format(&counts, "%zu %s", size->statuses[s],
+        if (statuses[s] > 0)
+            text_list_add_format(&counts, "%zu %s", statuses[s],
                                  case_status_name((case_status_t)s));
     char *list = text_list_join(&counts, ", ");
-    fprintf(out, ": no case has a time (%s)\n", list);
+    fprintf(out, "%s: no case has a time (%s)\n", part->workload, list);
     free(list);
     text_list_free(&counts);
 }
 
-static void print_headline(FILE *out, const family_t *family) {
-    family_count_t size = family_count(family);
-    fprintf(out, "%s%s %s, %s", ftell(out) > 0 ? "\n" : "", family->workload, family->key,
-            family->side->place);
-    if (size.timed == 0) {
-        print_without_times(out, &size);
-        return;
-    }
-    table_t table;
-    headline_table(family, &table, false);
-    char *lines = table_text(&table, TABLE_TERMINAL);
-    fprintf(out, ": median %s\n\n%s", family->phase, lines);
-    free(lines);
-    table_free(&table);
-}
-
-status_t report_headline(const run_record_t *run, char **text, error_t *err) {
+char *report_workload_tables(const run_record_t *run, const char *workload) {
+    char *text;
     size_t size;
-    FILE *out = open_memstream(text, &size);
-    if (out == NULL)
-        return error_set(err, STATUS_FAILED, "%s: no memory for its headline", run->folder);
+    FILE *out = open_memstream(&text, &size);
     run_record_t steady = steady_part(run);
-    part_list_t parts = parts_of_run(&steady);
-    for (size_t p = 0; p < parts.n; p++)
-        for (size_t i = 0; i < parts.items[p].families.n; i++)
-            print_headline(out, &parts.items[p].families.items[i]);
+    part_list_t parts = parts_of_run(&steady, workload);
+    for (size_t p = 0; p < parts.n; p++) {
+        const headline_part_t part = {&steady, &parts.items[p].families, NULL};
+        headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
+        fputs(p > 0 ? "\n" : "", out);
+        if (headline.n == 0)
+            print_without_times(out, &parts.items[p], &steady);
+        char *table = headline_text(&headline, TABLE_TERMINAL);
+        fputs(table, out);
+        free(table);
+        headline_free(&headline);
+    }
     part_list_free(&parts);
     free(steady.cases);
     fclose(out);
+    return text;
+}
+
+status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
+                      error_t *err) {
+    run_record_t *runs = NULL;
+    TRY(load_runs(folders, n, &runs, err));
+    for (size_t i = 0; i < n && view == REPORT_WORKLOADS; i++) {
+        char *tables = report_workload_tables(&runs[i], NULL);
+        fputs(tables, out);
+        free(tables);
+    }
+    if (view == REPORT_HEADLINE) {
+        overview_t all = overview_of(runs, n, 0);
+        headline_t headline = headline_select(all.headline_parts, all.n, HEADLINE_ROWS);
+        char *table = headline_text(&headline, TABLE_TERMINAL);
+        fputs(table, out);
+        free(table);
+        headline_free(&headline);
+        overview_free(&all);
+    }
+    free_runs(runs, n);
     return STATUS_OK;
 }

@@ -93,7 +93,6 @@ void training_tables(const page_t *page, const family_list_t *families);
 /* report_blocks.c: allocators by themselves. */
 void block_findings(const page_t *page, const family_list_t *families);
 void block_tables(const page_t *page, const family_list_t *families);
-void headline_table(const family_t *family, table_t *table, bool markdown);
 void section_compute(const page_t *page, const family_t *family);
 bool family_has_limit(const family_t *family); /* of ours or PyTorch's */
 /* report_techniques.c: what host techniques, polling and a constant batch buy. */

@@ -25,23 +25,21 @@ static bool any_other(const family_t *family) {
 }
 
 /* An engine of somebody's own is named with its variant. */
-static void add_key(table_t *table, const case_result_t *result, bool markdown) {
+static void add_key(table_t *table, const case_result_t *result) {
     char *key = result != NULL ? contender_key(&result->spec) : mem_text("–");
-    char *safe = markdown ? markdown_text(key) : mem_text(key);
+    char *safe = markdown_text(key);
     table_add(table, safe);
     free(key);
     free(safe);
 }
 
-static void add_name(table_t *table, const case_result_t *result, bool markdown) {
-    char *name = result == NULL ? mem_text("–")
-                 : markdown     ? shown_name(result)
-                                : contender_name(&result->spec);
+static void add_name(table_t *table, const case_result_t *result) {
+    char *name = result != NULL ? shown_name(result) : mem_text("–");
     table_add(table, name);
     free(name);
 }
 
-void headline_table(const family_t *family, table_t *table, bool markdown) {
+static void table_of_sizes(const family_t *family, table_t *table) {
     bool study = any_study(family);
     bool others = any_other(family), polls = family_polls(family);
     char *best = mem_format("Best %s", family->side->name);
@@ -76,10 +74,10 @@ void headline_table(const family_t *family, table_t *table, bool markdown) {
         const size_row_t *row = &family->rows[i];
         table_add(table, size_text(text, family, row->size));
         add_time(table, row->best, family->phase);
-        add_name(table, row->best, markdown);
+        add_name(table, row->best);
         add_time(table, row->eager, family->phase);
         add_time(table, row->fastest, family->phase);
-        add_name(table, row->fastest, markdown);
+        add_name(table, row->fastest);
         table_add(table, ratio_text(text, sizeof text, &row->against_eager));
         table_add(table, ratio_text(text, sizeof text, &row->headline));
         if (polls) {
@@ -90,7 +88,7 @@ void headline_table(const family_t *family, table_t *table, bool markdown) {
             add_time(table, row->study, family->phase);
         if (others) {
             add_time(table, row->other, family->phase);
-            add_key(table, row->other, markdown);
+            add_key(table, row->other);
             table_add(table, ratio_text(text, sizeof text, &row->against_other));
         }
     }
@@ -175,7 +173,7 @@ static void section_headline(const page_t *page, const family_t *family) {
     print_spread(page, family);
     print_unequal_choice(page, family);
     table_t table;
-    headline_table(family, &table, true);
+    table_of_sizes(family, &table);
     page_table(page, &table);
 }
 
@@ -195,7 +193,7 @@ static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_
                           const case_result_t *result) {
     char text[UNITS_TEXT];
     table_add(table, units_count(text, batch));
-    add_name(table, result, true);
+    add_name(table, result);
     for (size_t i = 0; columns->phases[i] != NULL; i++)
         add_time(table, result, columns->phases[i]);
     double share = 1 - result_median(result, columns->compute) / result_median(result, "total");

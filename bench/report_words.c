@@ -15,7 +15,7 @@ static const struct size_words {
     {"points", "data-set size", "data-set sizes", "", " points"},
     {"hidden", "width", "widths", "width ", ""},
     {"width", "width", "widths", "width ", ""},
-    {"live", "number of blocks", "numbers of blocks", "", " blocks"},
+    {"live", "number of blocks", "numbers of blocks", "", " in use"},
 };
 static const struct size_words OTHERS = {NULL, "size", "sizes", "size ", ""};
 

@@ -20,6 +20,13 @@ static void catch_interrupts(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+static bool is_last_of_workload(const run_state_t *run, size_t sweep) {
+    for (size_t s = sweep + 1; s < run->n_sweeps; s++)
+        if (run->sweeps[s].workload == run->sweeps[sweep].workload)
+            return false;
+    return true;
+}
+
 static status_t measure_all(run_state_t *run, error_t *err) {
     TRY(run_calibrate(run, &interrupted, err));
     for (size_t s = 0; s < run->n_sweeps; s++) {
@@ -27,6 +34,8 @@ static status_t measure_all(run_state_t *run, error_t *err) {
         size_t at = 0, there = 0;
         while (!interrupted && run_group_at(run, s, &at, &there, &group))
             TRY(run_measure(run, &group, &interrupted, err));
+        if (is_last_of_workload(run, s))
+            TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
     }
     return run->against != NULL ? run_recheck(run, &interrupted, err) : STATUS_OK;
 }

@@ -140,6 +140,8 @@ void run_free_clocks(run_state_t *run);
 status_t run_trace(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
 
 /* run_print.c */
+/* The table of a workload that is measured; nothing where run_print() says it all. */
+status_t run_print_workload(const run_state_t *run, const char *workload, error_t *err);
 status_t run_print(const run_state_t *run, error_t *err);
 
 #endif

@@ -1,11 +1,12 @@
-/* What `bench run` says at its end: one screen per case for a few cases, the headline table for
- * many. */
+/* What `bench run` says: one screen a case for a few cases; for many, a table of each workload as
+ * soon as that is measured. */
 #include "run_internal.h"
 
 #include "ground/memory.h"
 #include "ground/units.h"
 #include "nouns/result_json.h"
 #include "report.h"
+#include "report_page.h"
 #include "steps/table.h"
 
 #include <math.h>
@@ -13,11 +14,6 @@
 #include <string.h>
 
 enum { FEW_CASES = 4 };
-
-static bool is_calibration(const case_result_t *result) {
-    return strcmp(result->spec.workload, "device") == 0 ||
-           (strcmp(result->spec.workload, "null") == 0 && strcmp(result->spec.engine, "cuda") == 0);
-}
 
 static void print_check(FILE *out, const char *when, const check_t *check) {
     if (check->done)
@@ -125,24 +121,36 @@ static void print_cold(FILE *out, const run_record_t *record) {
     table_free(&table);
 }
 
-static status_t print_record(FILE *out, const run_record_t *record, bool cold, error_t *err) {
-    size_t n = 0;
-    for (size_t i = 0; i < record->n_cases; i++)
-        n += !is_calibration(&record->cases[i]);
-    if (n <= FEW_CASES) {
+/* One screen a case, and not a table of them. */
+static bool prints_cases(const run_state_t *run) {
+    return run->progress.total <= FEW_CASES;
+}
+
+static void print_record(const run_state_t *run, const run_record_t *record) {
+    FILE *out = run->options->print;
+    if (run->options->json) {
+        print_json(out, record);
+    } else if (prints_cases(run)) {
         for (size_t i = 0; i < record->n_cases; i++)
-            if (!is_calibration(&record->cases[i]))
+            if (!is_calibration(&record->cases[i].spec))
                 print_case(out, &record->cases[i]);
-        return STATUS_OK;
-    }
-    if (cold) {
+    } else if (run->options->cold) {
         print_cold(out, record);
-        return STATUS_OK;
     }
-    char *headline;
-    TRY(report_headline(record, &headline, err));
-    fputs(headline, out);
-    free(headline);
+}
+
+status_t run_print_workload(const run_state_t *run, const char *workload, error_t *err) {
+    const run_options_t *options = run->options;
+    if (options->json || options->cold || options->against != NULL || prints_cases(run))
+        return STATUS_OK;
+    run_record_t record;
+    TRY(run_load(run->folder, &record, err));
+    char *tables = report_workload_tables(&record, workload);
+    progress_clear(&run->progress);
+    fprintf(options->print, "%s\n", tables);
+    fflush(options->print);
+    free(tables);
+    run_free(&record);
     return STATUS_OK;
 }
 
@@ -155,17 +163,12 @@ static void print_lock(const run_state_t *run) {
 }
 
 status_t run_print(const run_state_t *run, error_t *err) {
-    FILE *out = run->options->print;
     run_record_t record;
     TRY(run_load(run->folder, &record, err));
-    status_t status = STATUS_OK;
-    if (run->options->json)
-        print_json(out, &record);
-    else
-        status = print_record(out, &record, run->options->cold, err);
+    print_record(run, &record);
     run_free(&record);
     print_lock(run);
     if (!run->options->quiet)
         fprintf(stderr, "results: %s\n", run->folder);
-    return status;
+    return STATUS_OK;
 }

@@ -67,6 +67,7 @@ const workload_t workload_allocate = {
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof PARAMS[0],
     .compared_by = "total",
+    .caveat = "ours is called from C, PyTorch's from Python",
     .size_param = "live",
     .size_noun = "blocks in use",
     .size_title = "blocks in use",

@@ -43,6 +43,7 @@ typedef struct workload {
      * …"), and an axis's title. All NULL for a workload that is not drawn. */
     const char *size_param, *size_noun, *size_title;
     const char *compared_by; /* phase; NULL: host_to_host, or total where a side lacks that */
+    const char *caveat;      /* why its ratios are in no headline; or NULL */
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
     const char *const *dtypes;        /* NULL-terminated; the first is the default */

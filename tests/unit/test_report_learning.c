@@ -164,20 +164,6 @@ static void losses_are_held_against_pytorchs_spread(void **state) {
     run_free(&run);
 }
 
-/* No other workload's first rung is the study's code. */
-static void no_training_has_the_study_s_set_up(void **state) {
-    (void)state;
-    run_record_t run = planted();
-    error_t err = ERROR_INIT;
-    char *text;
-    plant_learnt(&run, (learnt_t){"cuda", "01_library", 128, 1, 9e5, 0.9, "1.5", NULL});
-    assert_int_equal(report_headline(&run, &text, &err), STATUS_OK);
-    assert_has(text, "PyTorch best");
-    assert_has_not(text, "Study's CUDA");
-    free(text);
-    run_free(&run);
-}
-
 static void repeated_checks_are_counted(void **state) {
     (void)state;
     run_record_t run = planted();
@@ -233,7 +219,6 @@ int main(void) {
         cmocka_unit_test(accuracies_are_compared_among_equal_weights),
         cmocka_unit_test(weights_that_are_not_told_are_not_compared),
         cmocka_unit_test(losses_are_held_against_pytorchs_spread),
-        cmocka_unit_test(no_training_has_the_study_s_set_up),
         cmocka_unit_test(repeated_checks_are_counted),
         cmocka_unit_test(made_up_images_are_named),
         cmocka_unit_test(the_floor_is_told_with_and_without_the_l2),

@@ -1,0 +1,147 @@
+/* Which comparisons a reader sees first, and how: on runs whose truth is planted. */
+#include "headline.h"
+#include "planted_run.h"
+#include "report_text.h"
+
+#include <stdlib.h>
+
+typedef struct shown {
+    family_list_t families;
+    headline_t headline;
+    char *text;
+} shown_t;
+
+static shown_t show(const run_record_t *run, size_t most) {
+    shown_t shown = {.families = families_of(run, "mlp_infer")};
+    const headline_part_t part = {run, &shown.families, NULL};
+    shown.headline = headline_select(&part, 1, most);
+    shown.text = headline_text(&shown.headline, TABLE_TERMINAL);
+    return shown;
+}
+
+static void shown_free(shown_t *shown) {
+    free(shown->text);
+    headline_free(&shown->headline);
+    family_list_free(&shown->families);
+}
+
+static void plant_pair(run_record_t *run, const char *device, int64_t batch, double ratio) {
+    const bool gpu = strcmp(device, "cuda") == 0;
+    plant(run,
+          (planted_t){gpu ? "cuda" : "cpu", device, gpu ? "01_study" : "omp", batch, 1000, CASE_OK,
+                      NULL},
+          (uint64_t)batch);
+    plant(run, (planted_t){"pytorch", device, "eager", batch, 1000 * ratio, CASE_OK, NULL},
+          (uint64_t)batch + 1);
+}
+
+static void assert_sizes(const headline_t *headline, const int64_t *sizes, size_t n) {
+    assert_int_equal(headline->n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(headline->rows[i].row->size, sizes[i]);
+}
+
+/* Sizes 1, 2, 4 … 1024; the study's is 64; the lead changes between 256 and 512. */
+static void test_sizes_that_matter_come_first(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2, 2, 2, 2, 2, 2, 2, 2, 2, 0.5, 0.5}, 11);
+    static const int64_t MOST[][6] = {{64}, {64, 1024}, {1, 64, 1024}, {1, 64, 256, 512, 1024}};
+    static const size_t N[] = {1, 2, 3, 5};
+    for (size_t i = 0; i < sizeof N / sizeof *N; i++) {
+        shown_t shown = show(&run, N[i]);
+        assert_sizes(&shown.headline, MOST[i], N[i]);
+        shown_free(&shown);
+    }
+    shown_t all = show(&run, 100);
+    assert_int_equal(all.headline.n, 11);
+    assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\n\nsize ");
+    assert_has(all.text, "batch 1 ");
+    assert_has(all.text, "CUDA 01_study ");
+    assert_has(all.text, "PyTorch eager ");
+    assert_has(all.text, "CUDA 2.0");
+    assert_has(all.text, "PyTorch 2.0");
+    shown_free(&all);
+    run_free(&run);
+}
+
+static void test_no_difference_is_no_win(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){1}, 1);
+    shown_t shown = show(&run, 10);
+    assert_has(shown.text, "no difference, 1.0");
+    shown_free(&shown);
+    run_free(&run);
+}
+
+/* A worker of somebody's own that is faster than PyTorch is the one to beat. */
+static void test_best_rival_is_whoever_is_fastest(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){4}, 1);
+    plant(&run, (planted_t){"mine", "cuda", "jit", 1, 500, CASE_OK, NULL}, 9);
+    shown_t shown = show(&run, 10);
+    assert_has(shown.text, "mine-cuda jit ");
+    assert_int_equal(shown.headline.rows[0].row->against_other.verdict, VERDICT_THEIRS);
+    assert_has_not(shown.text, "PyTorch");
+    shown_free(&shown);
+    run_free(&run);
+}
+
+static void test_sizes_without_a_rival_are_left_out(void **state) {
+    (void)state;
+    run_record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
+    plant(&run, (planted_t){"pytorch", "cuda", "eager", 64, 10, CASE_WRONG, "off"}, 4);
+    shown_t shown = show(&run, 10);
+    assert_sizes(&shown.headline, (int64_t[]){1}, 1);
+    shown_free(&shown);
+    run_free(&run);
+}
+
+static void test_alone_there_is_no_rival(void **state) {
+    (void)state;
+    run_record_t run = {.name = mem_text("planted")};
+    plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
+    shown_t shown = show(&run, 10);
+    assert_sizes(&shown.headline, (int64_t[]){64}, 1);
+    assert_has(shown.text, "–");
+    shown_free(&shown);
+    run_free(&run);
+}
+
+/* One part shows the CPU beside the GPU; of several, each shows its GPU. */
+static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
+    (void)state;
+    run_record_t gpu = {.name = mem_text("gpu")}, cpu = {.name = mem_text("cpu")};
+    plant_pair(&gpu, "cuda", 1, 2);
+    plant_pair(&gpu, "cpu", 1, 3);
+    plant_pair(&cpu, "cpu", 1, 3);
+    family_list_t of_gpu = families_of(&gpu, "mlp_infer"), of_cpu = families_of(&cpu, "mlp_infer");
+    const headline_part_t parts[] = {{&cpu, &of_cpu, NULL}, {&gpu, &of_gpu, "saved 2026-11-21"}};
+    headline_t alone = headline_select(&parts[1], 1, 10), both = headline_select(parts, 2, 10);
+    assert_int_equal(alone.n, 2);
+    assert_int_equal(both.n, 2);
+    char *text = headline_text(&both, TABLE_MARKDOWN);
+    assert_tables_are_whole(text);
+    assert_has(text, "mlp_infer f32, median host_to_host\n\n| on");
+    assert_has(text, "| CPU | this run ");
+    assert_has(text, "| GPU | saved 2026-11-21 ");
+    free(text);
+    headline_free(&alone);
+    headline_free(&both);
+    family_list_free(&of_gpu);
+    family_list_free(&of_cpu);
+    run_free(&gpu);
+    run_free(&cpu);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes_that_matter_come_first),
+        cmocka_unit_test(test_no_difference_is_no_win),
+        cmocka_unit_test(test_best_rival_is_whoever_is_fastest),
+        cmocka_unit_test(test_sizes_without_a_rival_are_left_out),
+        cmocka_unit_test(test_alone_there_is_no_rival),
+        cmocka_unit_test(test_cpu_is_no_headline_where_a_gpu_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
