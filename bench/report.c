@@ -310,8 +310,8 @@ status_t report_write(const report_options_t *options, error_t *err) {
 /* ---- for a terminal -----------------------------------------------------------------------------
  */
 
-/* "mlp_train: no case has a time (29 skipped)". */
-static void print_without_times(FILE *out, const part_t *part, const run_record_t *run) {
+/* "mlp_train: nothing to compare (29 skipped)". */
+static void print_counts(FILE *out, const part_t *part, const run_record_t *run) {
     size_t statuses[CASE_THROTTLED + 1] = {0};
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
@@ -322,7 +322,7 @@ static void print_without_times(FILE *out, const part_t *part, const run_record_
             text_list_add_format(&counts, "%zu %s", statuses[s],
                                  case_status_name((case_status_t)s));
     char *list = text_list_join(&counts, ", ");
-    fprintf(out, "%s: no case has a time (%s)\n", part->workload, list);
+    fprintf(out, "%s: nothing to compare (%s)\n", part->workload, list);
     free(list);
     text_list_free(&counts);
 }
@@ -338,7 +338,7 @@ char *report_workload_tables(const run_record_t *run, const char *workload) {
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
         fputs(p > 0 ? "\n" : "", out);
         if (headline.n == 0)
-            print_without_times(out, &parts.items[p], &steady);
+            print_counts(out, &parts.items[p], &steady);
         char *table = headline_text(&headline, TABLE_TERMINAL);
         fputs(table, out);
         free(table);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -306,3 +307,20 @@ def test_no_python_skips_pytorch_and_nothing_else(tmp_path: Path) -> None:
     pytorch = cases["mlp_infer/pytorch-cpu/eager/batch=64"]
     assert pytorch["status"] == "skipped"
     assert "/no/such/python" in pytorch["reason"]
+
+
+def test_skips_are_folded_and_tables_follow_their_workload(tmp_path: Path) -> None:
+    sweep = write_sweep(
+        tmp_path / "five.json",
+        "null",
+        [{"engine": "null", "variants": ["steady"]}, {"engine": "cuda", "variants": ["*"]}],
+        axes={"work_ns": [1, 2, 3, 4, 5]},
+    )
+    said = bench("run", sweep, "--out", tmp_path / "run", CUDA_VISIBLE_DEVICES="")
+    lines = said.stderr.splitlines()
+    folded = [line for line in lines if line.startswith("skipped ")]
+    assert len(folded) == 1, said.stderr
+    assert re.match(r"skipped 5 of 10 cases: no CUDA d", folded[0]), folded
+    assert sum(" ok " in line and "ns total" in line for line in lines) == 5, said.stderr
+    assert not [line for line in lines if "] skipped" in line]
+    assert said.stdout == "null: nothing to compare (5 ok, 5 skipped)\n\n"
