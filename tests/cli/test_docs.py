@@ -77,18 +77,42 @@ def test_commands_and_options_exist(page: Path, options: dict[str, set[str]]) ->
                 assert word.split("=")[0] in options[words[0]], f"bench {' '.join(words)}: {word}"
 
 
-def test_readme_has_commands_of_every_kind() -> None:
-    """The test above would pass over a README without commands."""
-    called = {words[0] for words in command_lines(text_of(ROOT / "README.md"))}
+def test_pages_for_users_have_commands_of_every_kind() -> None:
+    """The test above would pass over pages without commands."""
+    pages = text_of(ROOT / "README.md") + text_of(ROOT / "docs" / "using.md")
+    called = {words[0] for words in command_lines(pages)}
     assert {"run", "plan", "plot", "report", "compile", "list", "doctor", "help"} <= called
 
 
-def test_readme_table_of_run_options(options: dict[str, set[str]]) -> None:
-    _, _, rest = text_of(ROOT / "README.md").partition("| option of `bench run` |")
+def test_table_of_run_options(options: dict[str, set[str]]) -> None:
+    _, _, rest = text_of(ROOT / "docs" / "using.md").partition("| option of `bench run` |")
     table = rest.partition("\n\n")[0]
     named = set(re.findall(r"`(--[a-z-]+)", table))
     assert len(named) > 10
     assert named <= options["run"]
+
+
+def test_readme_shows_the_headline_of_the_saved_runs() -> None:
+    saved = ["results/h200", "results/h200_mnist_train", "results/h200_mlp_train"]
+    table = ok("report", *saved, "--print", "headline")
+    assert f"```text\n{table}```" in text_of(ROOT / "README.md")
+
+
+def test_readme_shows_the_screen_of_a_single_variant(tmp_path: Path) -> None:
+    text = text_of(ROOT / "README.md")
+    command, screen = re.findall(r"```text\n\$ build/bench (run [^\n]*)\n(.*?)```", text, re.DOTALL)[0]
+    now = ok(*command.split(), "--quiet", "--time-limit", "100ms", "--out", tmp_path / "run")
+    shape = re.compile(r"[\d.,]+([e-]+\d+)?|[µnm]?s\b|[─\s]+")
+    ignored = ("  on ", "  stopped ", "  warning ", "────")
+    lines = [
+        [shape.sub(" ", line) for line in one.splitlines() if not line.startswith(ignored)]
+        for one in (screen.strip(), now.strip())
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_readme_is_short() -> None:
+    assert len(text_of(ROOT / "README.md").splitlines()) < 150
 
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
