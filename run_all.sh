@@ -50,12 +50,12 @@ fi
 sweeps=(sweeps/mlp_infer.json sweeps/mlp_infer_f16.json sweeps/linreg_train.json sweeps/linreg_train_operations.json
     sweeps/mnist_train.json sweeps/mnist_train_stages.json sweeps/mlp_train.json sweeps/allocate.json)
 flags=()
-takes="half an hour on an H200"
+takes="half an hour"
 if [ "$mode" = quick ]; then
     sweeps=(sweeps/mlp_infer_quick.json sweeps/linreg_train_quick.json sweeps/linreg_train_operations.json
         sweeps/mnist_train_quick.json sweeps/mlp_train_quick.json sweeps/allocate.json)
     flags=(--quick)
-    takes="2 min without a GPU"
+    [ "$gpu" = yes ] && takes="10 min" || takes="2 min"
 fi
 [ -n "$out" ] || out=results/$(hostname)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")

@@ -60,6 +60,8 @@ static status_t run_steps(run_state_t *state, error_t *err) {
     TRY(run_prepare_folder(state, err));
     TRY(run_survey(state, err));
     TRY(run_compile(state, err));
+    TRY(run_write_header(&state->record,
+                         err)); /* tables that are printed on the way name the GPU */
     if (two)
         TRY(run_against_prepare(state, err));
     TRY(run_sanitize(state, &interrupted, err));
