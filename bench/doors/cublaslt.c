@@ -70,17 +70,16 @@ status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error
         if (library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, &why) ==
             STATUS_OK)
             *path = mem_text(paths.items[i]);
-        else
+        else if (paths.n == 1 || !text_ends(why.text, " not found"))
             text_list_add(&looked, why.text);
     }
     status_t status = STATUS_OK;
     if (*path == NULL) {
         char *reasons = text_list_join(&looked, "; ");
         status = error_set(err, STATUS_USAGE,
-                           "cuBLASLt not found: install it with `.venv/bin/pip install "
-                           "nvidia-cublas` (PyTorch for CUDA brings it), or name the library in "
-                           "$BENCH_CUBLASLT; tried: %.1000s",
-                           reasons);
+                           "cuBLASLt not found%s%.1000s%s: .venv/bin/pip install nvidia-cublas, or "
+                           "name the library in $BENCH_CUBLASLT",
+                           looked.n > 0 ? " (" : "", reasons, looked.n > 0 ? ")" : "");
         free(reasons);
     }
     text_list_free(&paths);

@@ -3,6 +3,17 @@
 #include <dlfcn.h>
 #include <string.h>
 
+/* In place of glibc's many words for the usual cause; a library that another one needs is named by
+ * those. */
+static void note_failure(const char *name, const char *said, error_t *err) {
+    static const char MISSING[] = ": cannot open shared object file: No such file or directory";
+    size_t length = strlen(name);
+    if (strncmp(said, name, length) == 0 && strcmp(said + length, MISSING) == 0)
+        error_set(err, STATUS_USAGE, "%s not found", name);
+    else
+        error_set(err, STATUS_USAGE, "%s", said);
+}
+
 status_t library_open(const char *const *names, const library_symbol_t *symbols, size_t n_symbols,
                       void *api, void **handle, error_t *err) {
     error_t first = ERROR_INIT;
@@ -10,7 +21,7 @@ status_t library_open(const char *const *names, const library_symbol_t *symbols,
     for (size_t i = 0; names[i] != NULL && *handle == NULL; i++) {
         *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         if (*handle == NULL)
-            error_set(&first, STATUS_USAGE, "%s", dlerror());
+            note_failure(names[i], dlerror(), &first);
     }
     if (*handle == NULL)
         return error_set(err, STATUS_USAGE, "%s", first.text);

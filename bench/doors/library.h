@@ -14,8 +14,9 @@ typedef struct library_symbol {
     bool optional;    /* a missing one stays NULL */
 } library_symbol_t;
 
-/* Try `names` (NULL-terminated) in order; the first that opens wins. Fails with what dlopen said of
- * the first one, or with the name of the symbol that is missing. `*handle` stays open for good. */
+/* Try `names` (NULL-terminated) in order; the first that opens wins. Fails with "NAME not found" or
+ * what else dlopen said of the first one, or with the name of the symbol that is missing. `*handle`
+ * stays open for good. */
 status_t library_open(const char *const *names, const library_symbol_t *symbols, size_t n_symbols,
                       void *api, void **handle, error_t *err);
 

@@ -74,16 +74,28 @@ static const struct {
     {0x100, "display_clock_setting"},
 };
 
-status_t nvml_open(const char *uuid, nvml_t **nvml, error_t *err) {
+static status_t open_api(nvml_api_t *api, error_t *err) {
     static const char *const NAMES[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
+    void *handle;
+    error_t why = ERROR_INIT;
+    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, &why) !=
+        STATUS_OK)
+        return error_set(err, STATUS_USAGE, "no NVML here (%s)", why.text);
+    return STATUS_OK;
+}
+
+status_t nvml_find(error_t *err) {
+    nvml_api_t api;
+    return open_api(&api, err);
+}
+
+status_t nvml_open(const char *uuid, nvml_t **nvml, error_t *err) {
     nvml_t *opened = mem_zeroed(1, sizeof *opened);
     *nvml = NULL;
-    void *handle;
-    status_t status =
-        library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, &opened->api, &handle, err);
+    status_t status = open_api(&opened->api, err);
     if (status != STATUS_OK) {
         free(opened);
-        return error_within(err, "no NVML (clocks and throttling are not recorded)");
+        return status;
     }
     int result = opened->api.init();
     if (result == 0)

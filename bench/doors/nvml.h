@@ -12,6 +12,8 @@
 
 typedef struct nvml nvml_t;
 
+/* Is NVML here at all? Else why not. */
+status_t nvml_find(error_t *err);
 /* Find the device by its CUDA UUID ("GPU-…"). The caller closes it. */
 status_t nvml_open(const char *uuid, nvml_t **nvml, error_t *err);
 void nvml_close(nvml_t *nvml); /* NULL is fine */

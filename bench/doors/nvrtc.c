@@ -57,8 +57,7 @@ static const char *const SONAMES[] = {"libnvrtc.so.14", "libnvrtc.so.13", "libnv
                                       "libnvrtc.so.11.2", "libnvrtc.so"};
 
 static const char INSTALL_HINT[] =
-    "install it with `.venv/bin/pip install nvidia-cuda-nvrtc` (./run_all.sh does), or name the "
-    "library in $BENCH_NVRTC";
+    ".venv/bin/pip install nvidia-cuda-nvrtc, or name the library in $BENCH_NVRTC";
 
 /* NVRTC opens libnvrtc-builtins by its bare name when it compiles. Outside the loader's path that
  * works only when the library of the same folder is loaded, under that name, already. */
@@ -151,7 +150,7 @@ status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err) {
     void *library = load_any(root, opened->functions, &looked);
     if (library == NULL) {
         char *places = text_list_join(&looked, ", ");
-        status = error_set(err, STATUS_USAGE, "NVRTC not found: %s; looked in: %.1400s",
+        status = error_set(err, STATUS_USAGE, "NVRTC not found: %s\nlooked in: %.1400s",
                            INSTALL_HINT, places);
         free(places);
     } else {

@@ -19,7 +19,10 @@ typedef struct nvrtc {
     struct nvrtc_functions *functions;
 } nvrtc_t;
 
-/* Look in this order: $BENCH_NVRTC (a path; then nowhere else), the loader's own path, $CUDA_HOME
+/* A failure's first line says what is missing and how to get it, the second where it was looked
+ * for.
+ *
+ * Look in this order: $BENCH_NVRTC (a path; then nowhere else), the loader's own path, $CUDA_HOME
  * and $CUDA_PATH, /usr/local/cuda*, and the Python environments <root>/.venv, $VIRTUAL_ENV and that
  * of python3 on $PATH, where `pip install nvidia-cuda-nvrtc` puts it. */
 status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err);

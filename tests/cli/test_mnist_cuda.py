@@ -77,8 +77,8 @@ def test_without_cublaslt_its_rungs_are_skipped(tmp_path: Path) -> None:
     nothing = {"BENCH_CUBLASLT": "/no/such/libcublasLt.so"}
     for case in train(tmp_path, ["01_library", "02_library_graph"], 3, **nothing):
         assert case["status"] == "skipped"
-        assert "cuBLASLt not found: install it with" in case["reason"]
-        assert "/no/such/libcublasLt.so: cannot open" in case["reason"]
+        assert "cuBLASLt not found (" in case["reason"]
+        assert "/no/such/libcublasLt.so not found" in case["reason"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_images_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
 
 def test_doctor_tells_of_cublaslt(tmp_path: Path) -> None:
     found = bench("doctor", **build_library(tmp_path)).stdout
-    assert f"✓ cuBLASLt     cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
+    assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
     missing = bench("doctor", BENCH_CUBLASLT="/no/such/library").stdout
-    assert "✗ cuBLASLt     cuBLASLt not found" in missing
+    assert "✗ cuBLASLt      cuBLASLt not found" in missing
     assert "rungs that have it multiply matrices are skipped" in missing

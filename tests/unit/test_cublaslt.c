@@ -44,7 +44,7 @@ static void check_refusal(const char *library, const char *reason) {
     setenv("BENCH_CUBLASLT", library, 1);
     assert_int_equal(cublaslt_open(".", &api, &path, &err), STATUS_USAGE);
     assert_null(path);
-    assert_non_null(strstr(err.text, "cuBLASLt not found: install it with"));
+    assert_non_null(strstr(err.text, "cuBLASLt not found ("));
     assert_non_null(strstr(err.text, "$BENCH_CUBLASLT"));
     if (strstr(err.text, reason) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, reason);
@@ -53,7 +53,7 @@ static void check_refusal(const char *library, const char *reason) {
 
 static void test_door(void **state) {
     (void)state;
-    check_refusal("/no/such/libcublasLt.so", "/no/such/libcublasLt.so: cannot open");
+    check_refusal("/no/such/libcublasLt.so", "/no/such/libcublasLt.so not found");
     check_refusal("libm.so.6", "libm.so.6 has no cublasLtGetVersion");
 }
 
