@@ -108,9 +108,11 @@ static void print_plan(run_state_t *state) {
     for (size_t s = 0; s < state->n_sweeps; s++) {
         const sweep_t *sweep = &state->sweeps[s];
         for (size_t i = 0; i < sweep->n_cases; i++, n++) {
-            char *reason = run_skip_reason(state, &sweep->cases[i]);
-            fprintf(out, "%-8s %s%s%s\n", reason != NULL ? "skip" : "run", sweep->cases[i].id,
-                    reason != NULL ? "  — " : "", reason != NULL ? reason : "");
+            case_status_t fate;
+            char *reason = run_drop_reason(state, &sweep->cases[i], &fate);
+            const char *what = reason == NULL ? "run" : fate == CASE_FAILED ? "fail" : "skip";
+            fprintf(out, "%-8s %s%s%s\n", what, sweep->cases[i].id, reason != NULL ? "  — " : "",
+                    reason != NULL ? reason : "");
             skipped += reason != NULL;
             free(reason);
         }

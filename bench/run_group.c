@@ -39,12 +39,15 @@ bool run_group_at(const run_state_t *run, size_t sweep, size_t *at, size_t *ther
     return true;
 }
 
-char *run_skip_reason(const run_state_t *run, const case_t *spec) {
+char *run_drop_reason(const run_state_t *run, const case_t *spec, case_status_t *status) {
+    *status = CASE_SKIPPED;
     if (strcmp(spec->engine, "cuda") != 0)
         return NULL;
-    if (run->no_gpu != NULL)
-        return mem_text(run->no_gpu);
-    return mem_text(run->no_compiler);
+    if (run->no_gpu == NULL)
+        return mem_text(run->no_compiler);
+    if (run->gpu_broken)
+        *status = CASE_FAILED;
+    return mem_text(run->no_gpu);
 }
 
 status_t run_find_program(run_state_t *run, const case_t *spec, const program_t **program,
@@ -124,18 +127,19 @@ status_t run_ask_oracle(run_state_t *run, const group_t *group, reference_t *ref
 status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
-    char *skip = run_skip_reason(run, spec);
+    case_status_t fate;
+    char *reason = run_drop_reason(run, spec, &fate);
     error_t why = ERROR_INIT;
     status_t status = STATUS_OK;
-    if (skip == NULL)
+    if (reason == NULL)
         status = workers_find(&run->workers, spec, "", &worker, &why);
-    if (skip == NULL && status == STATUS_OK)
+    if (reason == NULL && status == STATUS_OK)
         TRY(run_find_program(run, spec, &program, err));
     contender_init(contender, spec, worker, program, &run->settings);
     if (status != STATUS_OK)
-        skip = mem_text(why.text);
-    if (skip != NULL)
-        contender_drop(contender, CASE_SKIPPED, skip);
-    free(skip);
+        reason = mem_text(why.text);
+    if (reason != NULL)
+        contender_drop(contender, fate, reason);
+    free(reason);
     return STATUS_OK;
 }

@@ -28,7 +28,8 @@ typedef struct run_state {
     workers_t workers;
     char *arch;         /* of the GPU here, "sm_90"; NULL without one */
     const char *no_gpu; /* why there is none; owned by the worker link */
-    char *no_compiler;  /* why nothing can be compiled; NULL when it can */
+    bool gpu_broken;   /* … because its worker broke, and did not say that something is missing */
+    char *no_compiler; /* why nothing can be compiled; NULL when it can */
     program_list_t programs;
     clock_lock_t clock_lock;
     nvml_t *nvml;
@@ -88,8 +89,9 @@ status_t run_find_program(run_state_t *run, const case_t *spec, const program_t 
 /* What the oracle computes for the group's cases: nothing where it has none. */
 status_t run_ask_oracle(run_state_t *run, const group_t *group, reference_t *reference,
                         error_t *err);
-/* Why this case cannot run here, or NULL; the caller frees it. */
-char *run_skip_reason(const run_state_t *run, const case_t *spec);
+/* Why this case cannot run here, and what becomes of it: skipped, or failed. NULL where it can; the
+ * caller frees it. */
+char *run_drop_reason(const run_state_t *run, const case_t *spec, case_status_t *status);
 
 /* run_sanitize.c */
 status_t run_sanitize(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);

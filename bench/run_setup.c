@@ -224,7 +224,7 @@ static void note_gpu(run_state_t *run, const worker_link_t *link) {
             run->clock_lock.mhz > 0 ? run->clock_lock.mhz : nvml_max_sm_mhz(run->nvml);
         run->settings.clock_is_locked = run->clock_lock.mhz > 0;
     } else {
-        progress_note(&run->progress, "%s", why.text);
+        progress_note(&run->progress, "clocks and throttling are not recorded: %s", why.text);
         environment_set(env, "gpu.clocks", "not read: no NVML");
     }
     run->arch = mem_text(arch != NULL ? arch : "");
@@ -255,7 +255,9 @@ status_t run_survey(run_state_t *run, error_t *err) {
         TRY(workers_find(&run->workers, spec, "", &link, err));
     if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
         run->no_gpu = link->cannot;
-        progress_note(&run->progress, "CUDA cases are skipped: %s", why.text);
+        run->gpu_broken = !link->declined;
+        progress_note(&run->progress, "CUDA cases %s: %s", run->gpu_broken ? "fail" : "are skipped",
+                      why.text);
         link = NULL;
     }
     if (run->build.bench == NULL)
@@ -322,8 +324,8 @@ status_t run_compile(run_state_t *run, error_t *err) {
         compile_describe(&compile, &described, &ignored);
     }
     if (described == NULL) {
-        run->no_compiler = mem_text(why.text);
-        progress_note(&run->progress, "CUDA cases are skipped: %s", why.text);
+        run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
+        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
         return STATUS_OK;
     }
     environment_set(&run->record.environment, "versions.cuda_compiler", described);

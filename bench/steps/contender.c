@@ -130,7 +130,7 @@ static bool ensure_open(contender_t *c, bool first) {
     if (!first && c->worker->running && c->generation == c->worker->generation)
         return true;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK) {
-        contender_drop(c, c->worker->cannot != NULL ? CASE_SKIPPED : CASE_FAILED, err.text);
+        contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
         return false;
     }
     json_t *answer = ask(c, contender_open_request(&c->result.spec, c->program, c->settings->seed,

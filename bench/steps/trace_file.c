@@ -157,7 +157,7 @@ static json_t *ask(contender_t *c, json_t *request, char **reason) {
 static bool start(contender_t *c, char **reason) {
     error_t err = ERROR_INIT;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK) {
-        contender_drop(c, c->worker->cannot != NULL ? CASE_SKIPPED : CASE_FAILED, err.text);
+        contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
         *reason = mem_text(err.text);
         return false;
     }

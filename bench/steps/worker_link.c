@@ -214,6 +214,7 @@ static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
     const char *status = json_string_value(json_object_get(answer, "status"));
     if (strcmp(status, "ok") != 0) {
         const char *reason = json_string_value(json_object_get(answer, "reason"));
+        link->declined = true;
         error_set(err, STATUS_FAILED, "%s", reason != NULL ? reason : "no reason given");
         json_decref(answer);
         return STATUS_FAILED;
@@ -233,7 +234,7 @@ static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) 
     const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
     for (size_t i = 0; i < link->argv.n; i++)
         argv[i] = link->argv.items[i];
-    link->struck = false;
+    link->struck = link->declined = false;
     link->kept_bytes = 0;
     link->kept[0] = '\0';
     status_t status = subprocess_start(argv, &link->child, err);
@@ -265,6 +266,8 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
      */
     if (!link->has_run)
         link->cannot = mem_text(why.text);
+    else
+        link->declined = false; /* it had what it needed */
     return error_set(err, STATUS_FAILED, "%s", why.text);
 }
 

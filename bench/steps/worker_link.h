@@ -20,6 +20,7 @@ typedef struct worker_link {
     unsigned generation; /* grows with every start: cases opened in an older one are gone */
     json_t *hello;       /* the answer to hello of the running process; NULL before */
     char *cannot;        /* why no worker of this kind can be had here; NULL: not known to be so */
+    bool declined;       /* the worker itself says so: it lacks something. Else it is broken */
     subprocess_t child;
     char *line; /* what was read of the answer so far */
     size_t line_bytes, line_capacity;
@@ -31,9 +32,10 @@ typedef struct worker_link {
 void worker_link_init(worker_link_t *link, const char *label, text_list_t argv);
 void worker_link_free(worker_link_t *link); /* stops it first */
 
-/* Start it if it is not running, and say hello. A worker that answers its first hello with a
- * failure, or dies on it, cannot be had: link->cannot says why, now and on later calls. One that a
- * signal ended there, from the kernel when memory is short or from anyone, is started once more. */
+/* Start it if it is not running, and say hello. A worker that answers its first hello with another
+ * status than ok, or does not answer it, cannot be had: link->cannot says why, now and on later
+ * calls, and link->declined tells the two apart. One that a signal ended there, from the kernel
+ * when memory is short or from anyone, is started once more. */
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err);
 
 /* Send `request` (a new reference, taken over) and wait for its answer. When the worker dies, says

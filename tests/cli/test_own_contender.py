@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from project import FIXTURES, bench, make_root, read_cases, read_header, write_sweep
 
+OMP = {"engine": "cpu", "variants": ["omp"]}
+
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -64,6 +66,33 @@ def test_own_contender_that_is_wrong_or_breaks(own: Path) -> None:
             "skipped",
             "plain Python runs on the CPU only",
         )
+
+
+# ---- one that does not get as far as hello -----------------------------------------------------
+
+DECLINES = 'import sys; input(); print(\'{"status":"skipped","reason":"needs a licence"}\')'
+STARTS = {
+    "declines": (DECLINES, "skipped", "needs a licence"),
+    "dies": ("import no_such_module", "failed", "No module named 'no_such_module'"),
+    "leaves": ("", "failed", "worker mine-cpu died (exit code 0)"),
+    "babbles": ("print('Loading: 100 %', flush=True); input()", "failed", "Loading: 100 %"),
+}
+
+
+@pytest.mark.parametrize("how", STARTS)
+def test_own_contender_that_does_not_start(how: str, tmp_path: Path) -> None:
+    """Who says that something is missing is skipped; who just breaks is not."""
+    script, status, reason = STARTS[how]
+    root = make_root(tmp_path / "project")
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [mine, OMP], axes={"batch": [1, 2]})
+    run, code = tmp_path / "run", int(status == "failed")
+    bench("run", sweep, "--out", run, root=root, expect=code, BENCH_PYTHON=sys.executable)
+    for case in read_cases(run).values():
+        assert case["status"] == (status if case["engine"] == "mine" else "ok")
+        assert case["engine"] != "mine" or reason in case["reason"]
 
 
 # ---- readers of results -----------------------------------------------------------------------

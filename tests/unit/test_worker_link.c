@@ -153,7 +153,9 @@ static void test_leave(void **state) {
     check_leave("stays", HASTE_S, "worker fake did not end after bye (still running, killed)");
 }
 
-static void check_cannot(const char *behaviour, double timeout_s, const char *message) {
+/* One that says what is missing has declined; one that says nothing of the kind is broken. */
+static void check_cannot(const char *behaviour, bool declined, double timeout_s,
+                         const char *message) {
     worker_link_t link = make_link(behaviour);
     for (int turn = 0; turn < 2; turn++) { /* the second time from memory */
         error_t err = ERROR_INIT;
@@ -161,6 +163,7 @@ static void check_cannot(const char *behaviour, double timeout_s, const char *me
         if (strstr(err.text, message) == NULL)
             fail_msg("%s: \"%s\" does not say \"%s\"", behaviour, err.text, message);
         assert_string_equal(link.cannot, err.text);
+        assert_int_equal(link.declined, declined);
         assert_int_equal(link.generation, 1);
         assert_false(link.running);
     }
@@ -169,9 +172,12 @@ static void check_cannot(const char *behaviour, double timeout_s, const char *me
 
 static void test_workers_that_cannot_be_had(void **state) {
     (void)state;
-    check_cannot("refuses", PATIENCE_S, "no CUDA device");
-    check_cannot("stillborn", PATIENCE_S, "No module named 'torch'");
-    check_cannot("mute", HASTE_S, "did not answer in time");
+    check_cannot("refuses", true, PATIENCE_S, "no CUDA device");
+    check_cannot("passes", true, PATIENCE_S, "no CUDA device");
+    check_cannot("stillborn", false, PATIENCE_S, "No module named 'torch'");
+    check_cannot("babbles", false, PATIENCE_S, "printed \"Hello!\" instead of an answer");
+    check_cannot("foreign", false, PATIENCE_S, "worker fake speaks protocol 7, expected 1");
+    check_cannot("mute", false, HASTE_S, "did not answer in time");
 }
 
 /* Before its first hello `kills` processes are killed from outside. */
@@ -201,6 +207,7 @@ static void test_killed_at_its_first_start(void **state) {
     assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED);
     assert_string_equal(err.text, "worker fake died (signal 9 (Killed))");
     assert_string_equal(link.cannot, err.text);
+    assert_false(link.declined);
     worker_link_free(&link);
     fs_remove_tree(folder, NULL);
     free(folder);
