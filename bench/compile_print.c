@@ -19,6 +19,7 @@ typedef struct group {
 } group_t;
 
 static void count(const program_t *program, compile_counts_t *counts) {
+    counts->lacking += program->lacking;
     if (program->status == PROGRAM_FAILED)
         counts->failed++;
     else if (program->status == PROGRAM_SKIPPED)
@@ -105,13 +106,20 @@ static void print_groups(const program_list_t *programs, FILE *out) {
     free(groups);
 }
 
+/* What the machine lacks, all variants lack alike. */
 static bool same_outcome(const program_t *a, const program_t *b) {
+    if (a->lacking && b->lacking)
+        return strcmp(a->reason, b->reason) == 0;
     return a->status == b->status && strcmp(a->workload, b->workload) == 0 &&
            strcmp(a->variant, b->variant) == 0 && strcmp(a->reason, b->reason) == 0;
 }
 
 /* One line for a reason of skipping, a block for what the compiler said. */
 static void print_outcome(const program_t *program, size_t n, FILE *out) {
+    if (program->lacking) {
+        fprintf(out, "\nskipped: %zu programs: %s\n", n, program->reason);
+        return;
+    }
     fprintf(out, "\n%s: %s/%s", STATUS_NAMES[program->status], program->workload, program->variant);
     if (program->status == PROGRAM_SKIPPED) {
         fprintf(out, " (%zu): %s\n", n, program->reason);
@@ -158,6 +166,11 @@ void compile_print_tables(const compile_answer_t *answer, FILE *out) {
             programs->n, counts.compiled, counts.cached, counts.skipped, counts.failed,
             units_duration(duration, answer->seconds), (double)programs->n / answer->seconds,
             answer->compiler);
+    if (counts.lacking > 0)
+        fprintf(out,
+                "%zu of those skipped say nothing of their kernels: what they need is missing on "
+                "this machine\n",
+                counts.lacking);
 }
 
 static json_t *program_json(const program_t *program) {
@@ -165,13 +178,13 @@ static json_t *program_json(const program_t *program) {
     for (size_t i = 0; i < program->defines.n; i++)
         json_array_append_new(defines, json_string(program->defines.items[i]));
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:s, s:s?, s:b, s:s?, s:s?, s:s?, s:I, s:I, s:I, s:f}",
+        "{s:s, s:s, s:s, s:s, s:o, s:s, s:s?, s:b, s:b, s:s?, s:s?, s:s?, s:I, s:I, s:I, s:f}",
         "workload", program->workload, "variant", program->variant, "arch", program->arch, "source",
         program->source, "defines", defines, "status", STATUS_NAMES[program->status], "reason",
-        program->reason, "cached", (int)program->cached, "cubin", program->cubin, "key",
-        program->key, "code_hash", program->code_hash, "registers", (json_int_t)program->registers,
-        "shared_bytes", (json_int_t)program->shared_bytes, "spill_bytes",
-        (json_int_t)program->spill_bytes, "compile_ns", program->compile_ns);
+        program->reason, "lacking", (int)program->lacking, "cached", (int)program->cached, "cubin",
+        program->cubin, "key", program->key, "code_hash", program->code_hash, "registers",
+        (json_int_t)program->registers, "shared_bytes", (json_int_t)program->shared_bytes,
+        "spill_bytes", (json_int_t)program->spill_bytes, "compile_ns", program->compile_ns);
 }
 
 void compile_print_json(const compile_answer_t *answer, FILE *out) {
@@ -179,11 +192,11 @@ void compile_print_json(const compile_answer_t *answer, FILE *out) {
     json_t *list = json_array();
     for (size_t i = 0; i < answer->programs->n; i++)
         json_array_append_new(list, program_json(&answer->programs->items[i]));
-    json_t *json = json_pack("{s:i, s:s, s:f, s:I, s:I, s:I, s:I, s:o}", "schema", 1, "compiler",
-                             answer->compiler, "seconds", answer->seconds, "compiled",
-                             (json_int_t)counts.compiled, "cached", (json_int_t)counts.cached,
-                             "skipped", (json_int_t)counts.skipped, "failed",
-                             (json_int_t)counts.failed, "programs", list);
+    json_t *json = json_pack(
+        "{s:i, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:o}", "schema", 1, "compiler", answer->compiler,
+        "seconds", answer->seconds, "compiled", (json_int_t)counts.compiled, "cached",
+        (json_int_t)counts.cached, "skipped", (json_int_t)counts.skipped, "failed",
+        (json_int_t)counts.failed, "lacking", (json_int_t)counts.lacking, "programs", list);
     json_dumpf(json, out, JSON_INDENT(2));
     fputc('\n', out);
     json_decref(json);

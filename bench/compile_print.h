@@ -14,6 +14,7 @@ typedef struct compile_answer {
 
 typedef struct compile_counts {
     size_t compiled, cached, skipped, failed; /* a cached skip is a skip */
+    size_t lacking; /* of those skipped: because something is missing on this machine */
 } compile_counts_t;
 
 compile_counts_t compile_count(const program_list_t *programs);

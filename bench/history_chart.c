@@ -25,13 +25,10 @@ status_t history_charts_open(history_charts_t *charts, const char *root, const c
                              const char *formats, error_t *err) {
     *charts = (history_charts_t){.folder = mem_text(folder),
                                  .scripts = fs_join(root, "plots"),
-                                 .gnuplot = fs_find_program("gnuplot"),
                                  .formats = text_split(formats != NULL ? formats : "svg", ',')};
     status_t status = check_formats(&charts->formats, err);
-    if (status == STATUS_OK && charts->gnuplot == NULL)
-        status =
-            error_set(err, STATUS_USAGE,
-                      "gnuplot is not installed and draws the charts: apt-get install gnuplot-nox");
+    if (status == STATUS_OK)
+        status = drawing_find_gnuplot(&charts->gnuplot, err);
     if (status == STATUS_OK)
         status = fs_make_folders(folder, err);
     if (status != STATUS_OK)

@@ -356,15 +356,6 @@ static status_t check_formats(const text_list_t *formats, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t find_gnuplot(plotter_t *plotter, error_t *err) {
-    plotter->gnuplot = fs_find_program("gnuplot");
-    if (plotter->gnuplot == NULL)
-        return error_set(
-            err, STATUS_USAGE,
-            "gnuplot is not installed and draws the charts: apt-get install gnuplot-nox");
-    return STATUS_OK;
-}
-
 status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_t *err) {
     *charts = (chart_list_t){0};
     if (options->n_inputs == 0)
@@ -378,7 +369,7 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
     };
     status_t status = check_formats(&plotter.formats, err);
     if (status == STATUS_OK)
-        status = find_gnuplot(&plotter, err);
+        status = drawing_find_gnuplot(&plotter.gnuplot, err);
     if (status == STATUS_OK)
         status = draw_inputs(&plotter, charts, err);
     text_list_free(&plotter.formats);

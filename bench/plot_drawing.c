@@ -12,6 +12,18 @@
 
 static const double TIMEOUT_S = 60;
 
+const package_t DRAWING_GNUPLOT = {"gnuplot-nox", "gnuplot", "gnuplot"};
+
+status_t drawing_find_gnuplot(char **path, error_t *err) {
+    *path = fs_find_program("gnuplot");
+    if (*path != NULL)
+        return STATUS_OK;
+    char *install = package_install(&DRAWING_GNUPLOT);
+    error_set(err, STATUS_USAGE, "gnuplot is not installed and draws the charts: %s", install);
+    free(install);
+    return STATUS_USAGE;
+}
+
 void drawing_init(drawing_t *drawing, const char *script) {
     *drawing = (drawing_t){.script = mem_text(script)};
     drawing->table = open_memstream(&drawing->data, &drawing->size);

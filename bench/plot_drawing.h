@@ -6,9 +6,15 @@
 #define BENCH_PLOT_DRAWING_H
 
 #include "ground/error.h"
+#include "ground/package.h"
 #include "ground/text.h"
 
 #include <stdio.h>
+
+extern const package_t DRAWING_GNUPLOT;
+
+/* The program's path, owned by the caller; fails with how to get it. */
+status_t drawing_find_gnuplot(char **path, error_t *err);
 
 typedef struct drawing {
     char *script;        /* plots/<script>.gp */

@@ -100,6 +100,7 @@ static void forget_result(program_t *program) {
     text_list_free(&program->flags);
     program->reason = program->cubin = program->key = program->code_hash = NULL;
     program->cached = false;
+    program->lacking = false;
     program->registers = program->shared_bytes = program->spill_bytes = 0;
     program->compile_ns = 0;
 }
@@ -107,6 +108,19 @@ static void forget_result(program_t *program) {
 static void set_failed(program_t *program, char *reason) {
     program->status = PROGRAM_FAILED;
     program->reason = reason;
+}
+
+/* It does not compile. What the machine lacks is not kept in the cache: it may be here next time.
+ */
+static void set_broken(const toolchain_t *tools, program_t *program, const char *log) {
+    char *lacks = toolchain_lacks(tools, log);
+    if (lacks == NULL) {
+        set_failed(program, compile_log_reason(log));
+        return;
+    }
+    program->status = PROGRAM_SKIPPED;
+    program->lacking = true;
+    program->reason = lacks;
 }
 
 static void take_entry(program_t *program, const cache_entry_t *entry) {
@@ -146,7 +160,7 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
         entry.skip = compile_log_skip(output.log);
     }
     if (!output.ok && entry.skip == NULL) {
-        set_failed(program, compile_log_reason(output.log));
+        set_broken(tools, program, output.log);
     } else {
         if (status == STATUS_OK)
             status = compile_cache_store(cache, program->key, inputs, output.cubin,
@@ -314,6 +328,16 @@ status_t compile_describe(const compile_options_t *options, char **text, error_t
     *text = NULL;
     TRY(toolchain_open(options->compiler, options->root, &tools, err));
     *text = mem_format("%s (%s)", tools.label, tools.path);
+    toolchain_close(&tools);
+    return STATUS_OK;
+}
+
+status_t compile_find_headers(const char *root, char **folder, char **install, error_t *err) {
+    toolchain_t tools;
+    *folder = *install = NULL;
+    TRY(toolchain_open(COMPILER_NVRTC, root, &tools, err));
+    *folder = mem_text(tools.include);
+    *install = toolchain_headers_install(&tools, "nvidia-cuda-runtime");
     toolchain_close(&tools);
     return STATUS_OK;
 }

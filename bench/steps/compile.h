@@ -31,12 +31,15 @@ typedef struct program {
     text_list_t defines; /* "BATCH=64", …: only those that the source mentions, sorted */
     /* Filled in by compile_all(): */
     program_status_t status;
-    char *reason;    /* why skipped (the compiler does not know the architecture, or the source says
-                        `#error SKIP: why`), or the compiler's first lines with file and line */
-    char *cubin;     /* path in the cache */
-    bool cached;     /* it was there already */
-    char *key;       /* cache key, hex */
-    char *code_hash; /* XXH3-128 over the machine code of all kernels, hex */
+    char *reason; /* why skipped (the compiler does not know the architecture, the source says
+                     `#error SKIP: why`, or something is missing here), or the compiler's first
+                     lines with file and line */
+    bool lacking; /* skipped because something that it needs is missing here: nobody knows whether
+                     it compiles */
+    char *cubin;  /* path in the cache */
+    bool cached;  /* it was there already */
+    char *key;    /* cache key, hex */
+    char *code_hash;   /* XXH3-128 over the machine code of all kernels, hex */
     text_list_t flags; /* what the compiler was told: options and -D constants; without paths */
     int64_t registers, shared_bytes,
         spill_bytes; /* largest over the kernels; static shared memory */
@@ -63,6 +66,10 @@ void program_list_free(program_list_t *programs);
 
 /* Where compiled programs are kept; the caller frees it. */
 char *compile_cache_folder(const compile_options_t *options);
+
+/* The folder of CUDA's own headers, in `*folder`, NULL where they are not; and what installs them,
+ * in `*install`. Fails where there is no NVRTC; nvcc has its own. The caller frees both. */
+status_t compile_find_headers(const char *root, char **folder, char **install, error_t *err);
 
 /* "NVRTC 13.0 (/usr/local/cuda/lib64/libnvrtc.so.13)", or an error that says what was looked for.
  */

@@ -87,6 +87,33 @@ char *compile_log_skip(const char *log) {
     return reason;
 }
 
+/* What stands between `before` and `after` in a line, or NULL. */
+static char *between(const char *line, const char *before, const char *after) {
+    const char *from = strstr(line, before);
+    const char *to = from != NULL ? strstr(from + strlen(before), after) : NULL;
+    if (to == NULL)
+        return NULL;
+    from += strlen(before);
+    return mem_text_n(from, (size_t)(to - from));
+}
+
+char *compile_log_missing_header(const char *log) {
+    char *header = NULL;
+    text_list_t lines = text_split(log, '\n');
+    for (size_t i = 0; i < lines.n && header == NULL; i++) {
+        const char *line = lines.items[i];
+        if (strstr(line, "error") == NULL)
+            continue;
+        header = between(line, "open source file \"", "\""); /* NVRTC and nvcc's own front end */
+        if (header == NULL)
+            header = between(line, "fatal error: ", ": No such file or directory"); /* nvcc's gcc */
+        if (header == NULL)
+            break;
+    }
+    text_list_free(&lines);
+    return header;
+}
+
 char *compile_log_reason(const char *log) {
     text_list_t lines = text_split(log, '\n'), kept = {0};
     size_t first = 0, bytes = 0;

@@ -18,6 +18,10 @@ ptxas_usage_t compile_log_usage(const char *log);
  * caller frees it. */
 char *compile_log_skip(const char *log);
 
+/* "cuda_fp16.h" where the first thing that went wrong is an #include of it that finds no file, else
+ * NULL. The caller frees it. */
+char *compile_log_missing_header(const char *log);
+
 /* The first lines from the first error on, without ptxas's notes; the caller frees it. */
 char *compile_log_reason(const char *log);
 

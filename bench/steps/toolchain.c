@@ -15,6 +15,8 @@ static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
     TRY(nvrtc_open(tools->root, &tools->nvrtc, err));
     const nvrtc_t *nvrtc = tools->nvrtc;
     tools->path = mem_text(nvrtc->path);
+    tools->major = nvrtc->major;
+    tools->minor = nvrtc->minor;
     tools->label = mem_format("NVRTC %d.%d", nvrtc->major, nvrtc->minor);
     tools->fingerprint = mem_format("%s (%zu bytes)", tools->label, nvrtc->library_bytes);
     tools->include = mem_text(nvrtc->include);

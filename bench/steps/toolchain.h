@@ -19,6 +19,7 @@ typedef struct toolchain {
     char *fingerprint; /* for cache keys: kind and version as exactly as it tells them */
     text_list_t archs; /* "sm_75", …, ascending */
     char *include;     /* CUDA's own headers for NVRTC, or NULL; nvcc knows its own */
+    int major, minor;  /* of NVRTC */
     struct nvrtc *nvrtc;
 } toolchain_t;
 
@@ -39,6 +40,14 @@ void toolchain_close(toolchain_t *tools);
 
 /* NULL when it compiles for `arch`, else why not; the caller frees it. */
 char *toolchain_refuses(const toolchain_t *tools, const char *arch);
+
+/* NULL, or what `log`, of a program that did not compile, says is missing on this machine and is no
+ * fault of the program: a header of CUDA's own, the host compiler of nvcc; and how to get it. The
+ * caller frees it. */
+char *toolchain_lacks(const toolchain_t *tools, const char *log);
+/* What installs the headers of CUDA's that are in one of NVIDIA's wheels ("nvidia-cuda-runtime"),
+ * in NVRTC's version; the caller frees it. */
+char *toolchain_headers_install(const toolchain_t *tools, const char *wheel);
 
 /* Options other than the architecture and -D, in a fixed order: part of the cache key. */
 void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options);

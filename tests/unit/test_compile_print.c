@@ -31,6 +31,8 @@ static char *print(void (*how)(const compile_answer_t *, FILE *)) {
         PROGRAM("03_c", "sm_90", PROGRAM_FAILED, .reason = (char[]){"k.cu(1): error: x\n  x"},
                 .defines = {batch_1, 1, 1}),
         PROGRAM("03_c", "sm_100", PROGRAM_FAILED, .reason = (char[]){"k.cu(1): error: x\n  x"}),
+        PROGRAM("04_d", "sm_90", PROGRAM_SKIPPED, .reason = (char[]){"no header"}, .lacking = true),
+        PROGRAM("05_e", "sm_90", PROGRAM_SKIPPED, .reason = (char[]){"no header"}, .lacking = true),
     };
     const program_list_t programs = {.items = items, .n = sizeof items / sizeof items[0]};
     char compiler[] = "NVRTC 13.0 (x.so)", *text;
@@ -54,15 +56,21 @@ static void test_tables(void **state) {
               "mlp_infer  02_b     sm_90          1       0        0       0         18     8 B\n"
               "mlp_infer  03_c     sm_90          0       0        0       1          –       –\n"
               "mlp_infer  03_c     sm_100         0       0        0       1          –       –\n"
+              "mlp_infer  04_d     sm_90          0       0        1       0          –       –\n"
+              "mlp_infer  05_e     sm_90          0       0        1       0          –       –\n"
               "\n"
               "skipped: mlp_infer/01_a (2): too wide\n"
+              "\n"
+              "skipped: 2 programs: no header\n"
               "\n"
               "failed: mlp_infer/03_c (2), first for sm_90 BATCH=1\n"
               "  k.cu(1): error: x\n"
               "    x\n"
               "\n"
-              "8 programs: 3 compiled, 1 cached, 2 skipped, 2 failed in 500 ms (16 programs/s)\n"
-              "NVRTC 13.0 (x.so)\n");
+              "10 programs: 3 compiled, 1 cached, 4 skipped, 2 failed in 500 ms (20 programs/s)\n"
+              "NVRTC 13.0 (x.so)\n"
+              "2 of those skipped say nothing of their kernels: what they need is missing on this "
+              "machine\n");
     free(text);
 }
 
@@ -74,11 +82,11 @@ static void test_json(void **state) {
     static const struct {
         const char *key;
         json_int_t count;
-    } counts[] = {{"compiled", 3}, {"cached", 1}, {"skipped", 2}, {"failed", 2}};
+    } counts[] = {{"compiled", 3}, {"cached", 1}, {"skipped", 4}, {"failed", 2}, {"lacking", 2}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         assert_int_equal(json_integer_value(json_object_get(json, counts[i].key)), counts[i].count);
     json_t *programs = json_object_get(json, "programs");
-    assert_int_equal(json_array_size(programs), 8);
+    assert_int_equal(json_array_size(programs), 10);
     json_t *failed = json_array_get(programs, 6);
     assert_string_equal(json_string_value(json_object_get(failed, "status")), "failed");
     assert_string_equal(json_string_value(json_object_get(failed, "reason")),
@@ -86,6 +94,8 @@ static void test_json(void **state) {
     assert_true(json_is_null(json_object_get(failed, "cubin")));
     assert_string_equal(json_string_value(json_array_get(json_object_get(failed, "defines"), 0)),
                         "BATCH=1");
+    assert_true(json_is_false(json_object_get(json_array_get(programs, 4), "lacking")));
+    assert_true(json_is_true(json_object_get(json_array_get(programs, 8), "lacking")));
     json_decref(json);
     free(text);
 }

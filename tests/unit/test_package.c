@@ -1,0 +1,51 @@
+/* Which command installs a package is told by the package manager that is here. */
+#include "ground/package.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+/* The manager NULL: none. */
+static void check(const char *manager, const char *command) {
+    static const package_t package = {"g++", "gcc-c++", "gcc"};
+    error_t err = ERROR_INIT;
+    char *folder, *path = mem_text(getenv("PATH"));
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    if (manager != NULL) {
+        char *program = fs_join(folder, manager);
+        assert_int_equal(fs_write_atomic(program, "", 0, &err), STATUS_OK);
+        assert_int_equal(chmod(program, 0755), 0);
+        free(program);
+    }
+    setenv("PATH", folder, 1);
+    char *found = package_install(&package);
+    setenv("PATH", path, 1);
+    assert_string_equal(found, command);
+    free(found);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+    free(path);
+}
+
+static void test_managers(void **state) {
+    (void)state;
+    check("apt-get", "apt-get install g++");
+    check("dnf", "dnf install gcc-c++");
+    check("pacman", "pacman -S gcc");
+    check(NULL, "apt-get install g++");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_managers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

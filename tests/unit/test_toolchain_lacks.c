@@ -1,0 +1,82 @@
+/* A program that does not compile for want of something on this machine, and one that is wrong. */
+#include "steps/toolchain.h"
+
+#include "ground/fs.h"
+#include "ground/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NVRTC_LOG(header)                                                                          \
+    "kernels/f16.cuh(3): catastrophic error: could not open source file \"" header                 \
+    "\" (no directories in search list)\n  #include <" header ">\n"
+
+/* The reason begins with `reason`; NULL: nothing is missing. */
+static void check(const toolchain_t *tools, const char *log, const char *reason) {
+    char *lacks = toolchain_lacks(tools, log);
+    if (reason == NULL && lacks != NULL)
+        fail_msg("\"%s\" for: %s", lacks, log);
+    if (reason != NULL && (lacks == NULL || strstr(lacks, reason) != lacks))
+        fail_msg("\"%s\" does not begin with \"%s\"", lacks != NULL ? lacks : "(null)", reason);
+    free(lacks);
+}
+
+static void test_no_headers(void **state) {
+    (void)state;
+    const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0};
+    const toolchain_t older = {.kind = COMPILER_NVRTC, .major = 12, .minor = 8};
+    check(&nvrtc, NVRTC_LOG("cuda_fp16.h"),
+          "CUDA's header cuda_fp16.h is not here: .venv/bin/pip install "
+          "'nvidia-cuda-runtime==13.0.*', or install the CUDA toolkit");
+    check(&older, NVRTC_LOG("cuda_fp16.h"),
+          "CUDA's header cuda_fp16.h is not here: .venv/bin/pip install "
+          "'nvidia-cuda-runtime-cu12==12.8.*', or install the CUDA toolkit");
+    check(&nvrtc, "k.cu(1): catastrophic error: cannot open source file \"mma.h\"\n",
+          "CUDA's header mma.h is not here: ");
+    check(&nvrtc, NVRTC_LOG("my_helpers.cuh"), NULL);
+    check(&nvrtc, "k.cu(1): error: identifier \"x\" is undefined\n" NVRTC_LOG("cuda_fp16.h"), NULL);
+    check(&nvrtc, "", NULL);
+}
+
+/* Some are here: what is not beside them is a slip of the pen, but for a part that lacks whole. */
+static void test_some_headers(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    char *folder, *part;
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0, .include = folder};
+    check(&nvrtc, NVRTC_LOG("cuda_fp61.h"), NULL);
+    check(&nvrtc, NVRTC_LOG("nv/target"),
+          "CUDA's header nv/target is not here: .venv/bin/pip install 'nvidia-cuda-cccl==13.0.*'");
+    part = fs_join(folder, "nv");
+    assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
+    check(&nvrtc, NVRTC_LOG("nv/tagret"), NULL);
+    free(part);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+}
+
+static void test_nvcc(void **state) {
+    (void)state;
+    const toolchain_t nvcc = {.kind = COMPILER_NVCC};
+    check(&nvcc,
+          "gcc: No such file or directory\n"
+          "nvcc fatal   : Failed to preprocess host compiler properties.\n",
+          "nvcc needs a C++ compiler: ");
+    check(&nvcc, "a.cu:1:10: fatal error: cuda_fp61.h: No such file or directory\n", NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_headers),
+        cmocka_unit_test(test_some_headers),
+        cmocka_unit_test(test_nvcc),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
