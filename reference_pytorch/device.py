@@ -12,12 +12,9 @@ from typing import Any, Protocol
 
 import torch
 
+from needs import Unavailable
 from protocol import DeviceLost
 from timing import no_mark, now_ns
-
-
-class Unavailable(Exception):
-    """There is no such device here."""
 
 
 class Device(Protocol):
@@ -116,12 +113,14 @@ class CudaDevice:
 
     def __init__(self) -> None:
         if not torch.cuda.is_available():
-            build = torch.version.cuda or "none"
-            raise Unavailable(f"no CUDA device (PyTorch {torch.__version__}, CUDA build {build})")
+            raise Unavailable(f"no CUDA device ({_why_no_cuda()})")
         self.torch_device = torch.device("cuda", 0)
         start_ns = now_ns()
-        torch.zeros(1, device=self.torch_device)
-        torch.cuda.synchronize()
+        try:
+            torch.zeros(1, device=self.torch_device)
+            torch.cuda.synchronize()
+        except RuntimeError as error:
+            raise Unavailable(f"the CUDA device cannot be used: {_first_line(error)}") from error
         self.once_ns = {"context": now_ns() - start_ns}
         native = torch.cuda.get_allocator_backend() == "native"
         self.allocator = "caching" if native else "async"
@@ -192,8 +191,7 @@ class CudaDevice:
         try:
             torch.cuda.synchronize()
         except RuntimeError:
-            first_line = (str(error).strip().splitlines() or ["no message"])[0]
-            what = f"{type(error).__name__}: {first_line}"
+            what = f"{type(error).__name__}: {_first_line(error)}"
             raise DeviceLost(f"the device is beyond use: {what}") from error
 
     def release_unused(self) -> None:
@@ -217,6 +215,27 @@ def out_of_memory_reason(error: BaseException) -> str | None:
         if isinstance(cause, MemoryError) or "DefaultCPUAllocator: " in line:
             return f"does not fit into host memory: {line}"
     return None
+
+
+def _why_no_cuda() -> str:
+    name = f"PyTorch {torch.__version__}"
+    if torch.version.cuda is None:
+        return f"{name} is a CPU build"
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        # It goes on about where drivers are to be had.
+        said = _first_line(error)
+        if "driver on your system is too old" in said:
+            return f"NVIDIA's driver is too old for {name}, which needs CUDA {torch.version.cuda}"
+        if "no NVIDIA driver" in said:
+            return f"{name} finds no NVIDIA driver"
+        return f"{name}: {said}"
+    return f"{name} finds none"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no message"])[0]
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import needs
 import protocol
 import tracing
 from allocate import Allocate
@@ -23,7 +24,7 @@ from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from protocol import Answer, CaseRequest, CaseSpec
 from timing import Mark, no_mark, now_ns, take_round
-from workload import CaseError, OpenCase, Skip, Workload
+from workload import COMPILING, CaseError, OpenCase, Skip, Workload
 
 ENGINE = "pytorch"
 
@@ -44,6 +45,8 @@ class Session:
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.set_float32_matmul_precision("highest")
         self._device = DEVICES[device_kind]()
+        # What torch.compile lacks here; "" for nothing, None before anyone has asked.
+        self._compile_lacks: str | None = None
         self._cases: dict[str, tuple[OpenCase, Mark]] = {}
         # Cases with equal inputs share them; with the last such case they go.
         self._inputs: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -89,6 +92,8 @@ class Session:
             no_memory = out_of_memory_reason(error)
             if no_memory and isinstance(request, protocol.OpenRequest):
                 return protocol.skipped(no_memory, request.id)
+            if self._compiles(request) and self._note_compile_failure(error):
+                return protocol.skipped(self._compile_lacks or "", request.id)
             traceback.print_exc(file=sys.stderr)
             self._device.expect_alive(error)
             first_line = (str(error).strip().splitlines() or ["no message"])[0]
@@ -107,13 +112,38 @@ class Session:
             case protocol.CloseRequest():
                 return self._close(request)
 
+    def _compiles(self, request: CaseRequest) -> bool:
+        kind = self._device.kind
+        return isinstance(request, protocol.OpenRequest) and request.case.variant in COMPILING[kind]
+
+    def _expect_compiler(self) -> None:
+        """Skip a case that cannot be compiled here, before any time is spent on it."""
+        if self._compile_lacks is None:
+            kind = self._device.kind
+            # What Triton itself lacks depends on what it has built before: only a failure shows it.
+            look = needs.triton_lacks() if kind == "cuda" else needs.compile_lacks(kind)
+            self._compile_lacks = look or ""
+        if self._compile_lacks:
+            raise Skip(self._compile_lacks)
+
+    def _note_compile_failure(self, error: Exception) -> bool:
+        """Whether a case could not be compiled because something is missing here."""
+        lacks = needs.compile_cause(error, self._device.kind)
+        if lacks:
+            traceback.print_exc(file=sys.stderr)
+            self._compile_lacks = lacks
+        return lacks is not None
+
     def _open(self, request: protocol.OpenRequest) -> dict[str, Any]:
         spec = request.case
         workload = self._workload_for(request)
         mark = tracing.marks(self._device) if request.profile else no_mark
         self._device.watch_memory()
         with mark(f"{spec.id} open"):
-            case = workload.open(spec, self._inputs_for(workload, request), self._device, mark)
+            inputs = self._inputs_for(workload, request)
+            if self._compiles(request):
+                self._expect_compiler()
+            case = workload.open(spec, inputs, self._device, mark)
             start_ns = now_ns()
             for probe in case.probes:
                 probe()

@@ -15,6 +15,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
+import needs
+
+if __name__ == "__main__" and (reason := needs.python_lacks()):
+    # What is imported from here on is too new for this Python.
+    sys.exit(needs.decline(reason))
+
 import protocol
 from protocol import Answer, DeviceLost, ProtocolError
 from timing import now_ns
@@ -56,16 +62,23 @@ class Worker:
         try:
             if self._session is None:
                 self._start()
-        except Exception as error:
-            # No PyTorch, no GPU, a driver too old: all of it ends here, with the reason.
-            return protocol.failed(str(error) or type(error).__name__)
+        except needs.Unavailable as error:
+            # No PyTorch, no GPU, a driver too old. Anything else is a fault, and ends the worker.
+            return protocol.failed(str(error))
         return self._introduction
 
     def _start(self) -> None:
+        if lacks := needs.packages_lack():
+            raise needs.Unavailable(lacks)
         start_ns = now_ns()
-        import torch  # noqa: F401 -- timed by itself: it is what every PyTorch program pays
-
+        # Timed by itself: it is what every PyTorch program pays.
+        needs.expect_module("torch")
         import_ns = now_ns() - start_ns
+        needs.expect_module("numpy")
+        import torch
+
+        if lacks := needs.torch_lacks(torch.__version__):
+            raise needs.Unavailable(lacks)
         from session import Session
 
         session = Session(self._device_kind)

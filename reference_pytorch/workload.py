@@ -14,6 +14,10 @@ from device import Device
 from protocol import CaseSpec
 from timing import Mark, Probe
 
+# The modes of all workloads that go through `torch.compile`, by kind of device. On the CPU there
+# are no graphs to capture: `compile_graph` never gets that far.
+COMPILING = {"cpu": ("compile",), "cuda": ("compile", "compile_graph")}
+
 ClockDomain = Literal["host", "device"]
 Inputs = TypeVar("Inputs")
 

@@ -1,0 +1,247 @@
+"""What the worker needs of this machine, and how to get what is missing: one rule for all.
+
+The worker asks before it begins and before it compiles; `bench doctor` asks by running this file,
+which prints what it finds as JSON. Nothing but the standard library is imported at the top, and no
+syntax is newer than Python 3.8: this is what has to work where the rest does not.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+OLDEST_PYTHON = (3, 10)
+OLDEST_TORCH = (2, 4)
+
+PREPROCESS_TIMEOUT_S = 60
+
+
+class Unavailable(Exception):
+    """Something is missing on this machine: the message says what, and how to get it."""
+
+
+def install(apt: str, dnf: str, pacman: str) -> str:
+    """Return the command that installs a package of the system, as `bench/ground/package.h`."""
+    names = {"apt-get install": apt, "dnf install": dnf, "pacman -S": pacman}
+    here = [command for command in names if shutil.which(command.split()[0])]
+    command = (here or ["apt-get install"])[0]
+    return f"{command} {names[command]}"
+
+
+def pip_install(package: str) -> str:
+    """Return what puts a package where this Python, or the project's own one, finds it."""
+    chosen = os.environ.get("BENCH_PYTHON") or sys.prefix != sys.base_prefix
+    return (
+        f"{sys.executable} -m pip install {package}"
+        if chosen
+        else "./run_all.sh sets up .venv with it"
+    )
+
+
+# ---- Python and its packages ---------------------------------------------------------------------
+
+
+def python_lacks() -> str | None:
+    """Say why this Python cannot run the worker; None where it can."""
+    if sys.version_info >= OLDEST_PYTHON:
+        return None
+    oldest, found = (
+        ".".join(map(str, version[:2])) for version in (OLDEST_PYTHON, sys.version_info)
+    )
+    return f"PyTorch cases need Python {oldest} or newer, found {found}: name one in $BENCH_PYTHON"
+
+
+def decline(reason: str) -> int:
+    """Answer every request with the reason, in place of the worker; return the exit code."""
+    for line in sys.stdin.buffer:
+        try:
+            op = json.loads(line.decode("utf-8"))["op"]
+        except (ValueError, KeyError, TypeError):
+            op = None
+        answer = {"status": "ok"} if op == "bye" else {"status": "failed", "reason": reason}
+        print(json.dumps(answer), flush=True)
+        if op == "bye":
+            break
+    return 0
+
+
+def packages_lack() -> str | None:
+    """Say which package is not installed, without importing any: importing is timed."""
+    for module, name in (("torch", "PyTorch"), ("numpy", "NumPy")):
+        if importlib.util.find_spec(module) is None:
+            return f"{name} is not installed for this Python: {pip_install(module)}"
+    return None
+
+
+def torch_lacks(version: str) -> str | None:
+    """Say so if this version of PyTorch is too old."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers is None or tuple(map(int, numbers.groups())) >= OLDEST_TORCH:
+        return None
+    oldest = ".".join(map(str, OLDEST_TORCH))
+    return f"PyTorch {version} is older than {oldest}: {pip_install(f'torch>={oldest}')}"
+
+
+def expect_module(name: str) -> None:
+    """Import a module, or raise `Unavailable` with the first line of what it says."""
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise Unavailable(f"{name} cannot be imported ({said}): install it again") from error
+
+
+# ---- torch.compile -------------------------------------------------------------------------------
+
+
+def compile_lacks(device_kind: str) -> str | None:
+    """Say what `torch.compile` lacks for code of this device; None where it seems to have it all."""
+    if device_kind == "cuda":
+        return triton_lacks() or _c_lacks()
+    return _cpp_lacks()
+
+
+def triton_lacks() -> str | None:
+    """Say so if Triton, by which `torch.compile` writes code for a GPU, is not installed."""
+    if importlib.util.find_spec("triton") is None:
+        return f"torch.compile needs Triton for a GPU: {pip_install('triton')}"
+    return None
+
+
+def compile_cause(error: BaseException, device_kind: str) -> str | None:
+    """Say what a compilation that failed lacks; None where it failed for another reason."""
+    cause: BaseException | None = error
+    while cause is not None:
+        text = str(cause)
+        if "GPUTooOldForTriton" in {kind.__name__ for kind in type(cause).__mro__}:
+            return "torch.compile needs a GPU of compute capability 7.0 or newer"
+        if re.search(r"not (yet )?supported (on|for) Python", text):
+            line = text.strip().splitlines()[0]
+            return f"{line}: name an older Python in $BENCH_PYTHON, or install a newer PyTorch"
+        header = re.search(r"fatal error: '?([\w./+-]+)'?(: No such file| file not found)", text)
+        if header and header[1] != "Python.h":
+            return f"torch.compile needs {header[1]}: install the package that has it"
+        cause = cause.__cause__ or cause.__context__
+    return compile_lacks(device_kind)
+
+
+def _cpp_lacks() -> str | None:
+    # Which one it is, torch._inductor.config says in these words.
+    compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if os.environ.get("TORCH_INDUCTOR_INSTALL_GXX"):
+        return None  # PyTorch gets one itself
+    if shutil.which(compiler):
+        return _header_lacks(compiler, "c++")
+    if "CXX" in os.environ:
+        return f"torch.compile needs a C++ compiler, and $CXX names none ({compiler}): unset it"
+    return f"torch.compile needs a C++ compiler: {install('g++', 'gcc-c++', 'gcc')}"
+
+
+def _c_lacks() -> str | None:
+    # Triton's choice, for the code that starts its kernels.
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    if compiler and shutil.which(compiler):
+        return _header_lacks(compiler, "c")
+    if compiler:
+        return f"torch.compile needs a C compiler, and $CC names none ({compiler}): unset it"
+    return f"torch.compile needs a C compiler: {install('gcc', 'gcc', 'gcc')}"
+
+
+def _header_lacks(compiler: str, language: str) -> str | None:
+    folders = [sysconfig.get_path("include"), sysconfig.get_path("include", "posix_prefix")]
+    if any(os.path.exists(os.path.join(folder, "Python.h")) for folder in folders):
+        return None
+    # Not where Python says; but $CPATH and the like may name other folders: the compiler knows.
+    command = [compiler, "-x", language, *(f"-I{folder}" for folder in folders), "-E", "-"]
+    try:
+        done = subprocess.run(
+            command,
+            input=b"#include <Python.h>\n",
+            capture_output=True,
+            timeout=PREPROCESS_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"torch.compile needs Python.h: {_install_headers()}" if done.returncode else None
+
+
+def _install_headers() -> str:
+    if sys.base_prefix != "/usr":
+        return f"reinstall the Python in {sys.base_prefix} with its headers"
+    # The system's usual Python, or another version beside it?
+    own = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    usual = os.path.basename(os.path.realpath("/usr/bin/python3")) == own
+    name = "python3" if usual else own
+    return install(f"{name}-dev", f"{name}-devel", "python")
+
+
+# ---- for bench doctor ----------------------------------------------------------------------------
+
+
+def findings() -> list[dict]:
+    """Return what is here and what is not, as `bench doctor` shows it."""
+    return [_find_numpy(), _find_torch(), _find_compile()]
+
+
+def _finding(what: str, lacks: str | None, detail: str, costs: str) -> dict:
+    reason, _, cure = (lacks or "").partition(": ")
+    return {
+        "what": what,
+        "found": lacks is None,
+        "detail": detail if lacks is None else reason,
+        "costs": costs,
+        "install": cure,
+    }
+
+
+def _module_version(name: str) -> str:
+    try:
+        return str(importlib.import_module(name).__version__)
+    except Exception as error:  # whatever it is, it keeps the worker from starting
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise Unavailable(f"{said}: {pip_install(name)}") from error
+
+
+def _find_numpy() -> dict:
+    lacks, detail = None, ""
+    try:
+        detail = f"NumPy {_module_version('numpy')}"
+    except Unavailable as error:
+        lacks = str(error)
+    return _finding("NumPy", lacks, detail, "PyTorch cases are skipped")
+
+
+def _find_torch() -> dict:
+    lacks, detail = python_lacks(), ""
+    try:
+        version = _module_version("torch")
+        lacks = lacks or torch_lacks(version)
+        detail = f"PyTorch {version} {sys.executable}"
+    except Unavailable as error:
+        lacks = lacks or str(error)
+    costs = "nothing to compare CUDA with: PyTorch cases are skipped"
+    return _finding("PyTorch", lacks, detail, costs)
+
+
+def _find_compile() -> dict:
+    kinds = ["cpu"]
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        kinds.append("cuda")
+    lacks = next(filter(None, map(compile_lacks, kinds)), None)
+    if torch is None:
+        lacks = f"PyTorch is not here: {pip_install('torch')}"
+    where = " and ".join({"cpu": "CPU", "cuda": "GPU"}[kind] for kind in kinds)
+    detail = f"has a compiler and Python.h for the {where}"
+    return _finding("torch.compile", lacks, detail, "PyTorch's compile modes are skipped")
+
+
+if __name__ == "__main__":
+    print(json.dumps(findings()))

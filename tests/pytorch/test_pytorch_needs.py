@@ -1,0 +1,253 @@
+"""What the worker needs of a machine: a missing thing is named with what installs it, once each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import WORKER, WorkerProcess
+
+import needs
+
+HERE = {"CXX", "CC", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "TORCH_INDUCTOR_INSTALL_GXX"}
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Return a folder that is all of $PATH; no variable names a compiler or a header."""
+    for name in HERE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    return tmp_path
+
+
+def put(folder: Path, name: str, says: str = "exit 0") -> None:
+    program = folder / "bin" / name
+    program.write_text(f"#!/bin/sh\n{says}\n", encoding="utf-8")
+    program.chmod(0o755)
+
+
+def put_header(folder: Path, monkeypatch, *, there: bool) -> None:
+    """Let Python say that its headers are in a folder."""
+    include = folder / "include"
+    include.mkdir()
+    if there:
+        (include / "Python.h").touch()
+    monkeypatch.setattr(needs.sysconfig, "get_path", lambda *_: str(include))
+
+
+# ---- torch.compile -------------------------------------------------------------------------------
+
+
+def test_compile_lacks_a_compiler(machine):
+    assert needs.compile_lacks("cpu") == ("torch.compile needs a C++ compiler: apt-get install g++")
+    put(machine, "dnf")
+    assert needs.compile_lacks("cpu") == "torch.compile needs a C++ compiler: dnf install gcc-c++"
+
+
+def test_compile_takes_the_compiler_that_is_named(machine, monkeypatch):
+    put_header(machine, monkeypatch, there=True)
+    put(machine, "clang++-99")
+    monkeypatch.setenv("CXX", "clang++-99")
+    assert needs.compile_lacks("cpu") is None
+    monkeypatch.setenv("CXX", "icpx")
+    assert needs.compile_lacks("cpu") == (
+        "torch.compile needs a C++ compiler, and $CXX names none (icpx): unset it"
+    )
+    monkeypatch.setenv("TORCH_INDUCTOR_INSTALL_GXX", "1")
+    assert needs.compile_lacks("cpu") is None
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_headers_where_only_the_compiler_finds_them(machine, monkeypatch, compiles):
+    put_header(machine, monkeypatch, there=False)
+    put(machine, "g++", "exit 0" if compiles else "exit 1")
+    lacks = needs.compile_lacks("cpu")
+    if compiles:
+        assert lacks is None
+    else:
+        assert lacks.startswith("torch.compile needs Python.h: ")
+
+
+@pytest.mark.parametrize(
+    ("usual", "package"), [(True, "python3-dev"), (False, f"python3.{sys.version_info[1]}-dev")]
+)
+def test_headers_of_the_systems_python(machine, monkeypatch, usual, package):
+    put_header(machine, monkeypatch, there=False)
+    put(machine, "g++", "exit 1")
+    own = f"/usr/bin/python3.{sys.version_info[1]}"
+    monkeypatch.setattr(needs.sys, "base_prefix", "/usr")
+    monkeypatch.setattr(needs.os.path, "realpath", lambda _: own if usual else "/usr/bin/python3.0")
+    assert needs.compile_lacks("cpu") == f"torch.compile needs Python.h: apt-get install {package}"
+
+
+def test_a_header_that_is_there_costs_no_process(machine, monkeypatch):
+    put_header(machine, monkeypatch, there=True)
+    put(machine, "g++")
+    monkeypatch.setattr(needs.subprocess, "run", lambda *_, **__: pytest.fail("it asks"))
+    assert needs.compile_lacks("cpu") is None
+
+
+def test_compile_for_a_gpu(machine, monkeypatch):
+    put_header(machine, monkeypatch, there=True)
+    monkeypatch.setattr(needs.importlib.util, "find_spec", lambda _: None)
+    assert needs.compile_lacks("cuda").startswith("torch.compile needs Triton for a GPU: ")
+    monkeypatch.setattr(needs.importlib.util, "find_spec", lambda name: name)
+    assert needs.compile_lacks("cuda") == "torch.compile needs a C compiler: apt-get install gcc"
+    put(machine, "clang")
+    assert needs.compile_lacks("cuda") is None
+
+
+def test_cause_of_a_compilation_that_failed(machine, monkeypatch):
+    put_header(machine, monkeypatch, there=True)
+    put(machine, "g++")
+    inner = RuntimeError("C++ compile error\n\na.cpp:1:10: fatal error: omp.h: No such file")
+    outer = ValueError("BackendCompilerFailed")
+    outer.__cause__ = inner
+    assert needs.compile_cause(outer, "cpu") == (
+        "torch.compile needs omp.h: install the package that has it"
+    )
+    assert needs.compile_cause(ValueError("a graph break"), "cpu") is None
+    too_new = RuntimeError("torch.compile is not supported on Python 3.99+")
+    assert "name an older Python" in needs.compile_cause(too_new, "cpu")
+
+
+def test_compile_mode_alone_is_skipped_without_headers(tmp_path, monkeypatch):
+    """A Python whose headers are not where it says, as Debian's without python3-dev."""
+    patch = """
+import sysconfig
+real = sysconfig.get_path
+sysconfig.get_path = lambda name, *rest, **more: (
+    "/no/such/include" if name == "include" else real(name, *rest, **more))
+"""
+    (tmp_path / "sitecustomize.py").write_text(patch, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in HERE:
+        monkeypatch.delenv(name, raising=False)
+    worker = WorkerProcess("cpu")
+    try:
+        assert worker.hello()["status"] == "ok"
+        for workload, params in (
+            ("mlp_infer", {"batch": 4, "layers": [4, 5, 1]}),
+            ("linreg_train", {"points": 50, "epochs": 2, "rate": 0.001}),
+        ):
+            answer = worker.open("compile", workload=workload, params=params)
+            assert answer["status"] == "skipped"
+            assert answer["reason"].startswith("torch.compile needs Python.h: ")
+            assert worker.open("eager", workload=workload, params=params)["status"] == "ok"
+        # What keeps it from running anywhere comes first.
+        f16 = worker.open("compile", dtype="f16")
+        assert "f16" in f16["reason"] or f16["status"] == "skipped"
+    finally:
+        worker.process.kill()
+        worker.process.wait()
+        worker.process.stdin.close()
+        worker.process.stdout.close()
+
+
+def test_compile_modes_are_those_that_the_session_asks_for():
+    pytest.importorskip("torch")
+    from session import WORKLOADS
+    from workload import COMPILING
+
+    named = {mode for workload in WORKLOADS.values() for mode in workload.modes if "comp" in mode}
+    assert named == set(COMPILING["cuda"])
+
+
+# ---- the worker's own Python ---------------------------------------------------------------------
+
+
+def test_version_of_pytorch():
+    assert needs.torch_lacks("2.4.0") is None
+    assert needs.torch_lacks("2.13.0+cpu") is None
+    assert needs.torch_lacks("source") is None
+    assert needs.torch_lacks("2.3.1").startswith("PyTorch 2.3.1 is older than 2.4: ")
+
+
+def test_version_of_python(monkeypatch):
+    assert needs.python_lacks() is None
+    monkeypatch.setattr(needs.sys, "version_info", (3, 9, 2))
+    assert needs.python_lacks() == (
+        "PyTorch cases need Python 3.10 or newer, found 3.9: name one in $BENCH_PYTHON"
+    )
+
+
+def test_declining_answers_every_request():
+    program = "import needs; needs.decline('too old')"
+    requests = b'{"op":"hello","protocol":1}\nwhat?\n{"op":"bye"}\n'
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=WORKER.parent,
+        input=requests,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    refusal = {"status": "failed", "reason": "too old"}
+    assert answers == [refusal, refusal, {"status": "ok"}]
+
+
+@pytest.mark.parametrize(
+    ("torch", "numpy", "reason"),
+    [
+        (None, None, "PyTorch is not installed for this Python: "),
+        ("__version__ = '2.13.0'", None, "NumPy is not installed for this Python: "),
+        ("__version__ = '2.3.0'", "", "PyTorch 2.3.0 is older than 2.4: "),
+        ("raise ImportError('libcudart.so.13: gone')", "", "torch cannot be imported (libcudart"),
+        ("__version__ = '2.13.0'", "raise ImportError('built for another')", "numpy cannot be"),
+    ],
+)
+def test_packages_that_are_missing_are_answered(tmp_path, torch, numpy, reason):
+    for name, text in (("torch", torch), ("numpy", numpy)):
+        if text is not None:
+            (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    # -S: without site-packages there are these alone.
+    done = subprocess.run(
+        [sys.executable, "-S", str(WORKER), "--device", "cpu"],
+        env={"PYTHONPATH": str(tmp_path)},
+        input=b'{"op":"hello","protocol":1}\n',
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["status"] == "failed"
+    assert answer["reason"].startswith(reason)
+    assert "\n" not in answer["reason"]
+
+
+def test_a_fault_of_the_worker_is_not_answered(tmp_path):
+    """A torch that lacks what the worker calls is no missing package."""
+    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'", encoding="utf-8")
+    (tmp_path / "numpy.py").write_text("", encoding="utf-8")
+    (tmp_path / "session.py").write_text("raise KeyError('a bug')", encoding="utf-8")
+    program = f"import sys; sys.path.append({str(WORKER.parent)!r}); import worker; worker.main()"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, "--device", "cpu"],
+        env={"PYTHONPATH": str(tmp_path)},
+        input=b'{"op":"hello","protocol":1}\n',
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"KeyError: 'a bug'" in done.stderr
+
+
+def test_findings_for_the_doctor():
+    done = subprocess.run(
+        [sys.executable, str(WORKER.with_name("needs.py"))],
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert [item["what"] for item in found] == ["NumPy", "PyTorch", "torch.compile"]
+    for item in found:
+        assert item["detail"]
+        assert item["found"] or item["install"]
