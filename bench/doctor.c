@@ -1,26 +1,46 @@
 /* `bench doctor`: what is here, what is missing, what that costs, and the command that installs it.
  */
+#include "doctor.h"
+
 #include "commands.h"
 #include "doors/cublaslt.h"
 #include "doors/nvml.h"
 #include "doors/nvtx.h"
-#include "ground/fs.h"
+#include "ground/dataset.h"
 #include "ground/memory.h"
+#include "plot_drawing.h"
 #include "steps/compile.h"
 #include "steps/workers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct finding {
-    const char *what;
-    bool found;
-    char *detail;        /* version and place, or why not; owned */
-    const char *costs;   /* what is not possible without it */
-    const char *install; /* a command, or what else to do */
-} finding_t;
+void findings_add(finding_list_t *findings, const finding_t *finding) {
+    mem_grow(&findings->items, findings->n, &findings->capacity, sizeof *findings->items);
+    findings->items[findings->n++] = (finding_t){.what = mem_text(finding->what),
+                                                 .found = finding->found,
+                                                 .detail = finding->detail,
+                                                 .costs = mem_text(finding->costs),
+                                                 .install = mem_text(finding->install)};
+}
 
-static finding_t find_driver(const cli_args_t *args) {
+void findings_free(finding_list_t *findings) {
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        free((char *)f->what);
+        free(f->detail);
+        free((char *)f->costs);
+        free((char *)f->install);
+    }
+    free(findings->items);
+}
+
+/* The first line of a message: what it is, without where it was looked for. */
+static char *first_line(const char *text) {
+    return mem_text_n(text, strcspn(text, "\n"));
+}
+
+static void find_driver(finding_list_t *findings, const cli_args_t *args) {
     workers_t workers = {.root = args->root};
     case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
     worker_link_t *link = NULL;
@@ -39,39 +59,59 @@ static finding_t find_driver(const cli_args_t *args) {
     }
     case_free(&spec);
     workers_free(&workers);
-    return finding;
+    findings_add(findings, &finding);
 }
 
-static finding_t find_compiler(const cli_args_t *args, compiler_t compiler, const char *what,
-                               const char *install) {
+static void find_compiler(finding_list_t *findings, const cli_args_t *args, compiler_t compiler) {
     const compile_options_t options = {.root = args->root, .compiler = compiler};
     error_t why = ERROR_INIT;
-    char *text = NULL;
-    bool found = compile_describe(&options, &text, &why) == STATUS_OK;
-    return (finding_t){.what = what,
-                       .found = found,
-                       .detail = found ? text : mem_text(why.text),
-                       .costs = compiler == COMPILER_NVRTC
-                                    ? "programs are compiled by nvcc, ten times slower; without "
-                                      "both, CUDA cases are skipped"
-                                    : "bench compile --compiler nvcc is not possible",
-                       .install = install};
+    finding_t finding =
+        compiler == COMPILER_NVRTC
+            ? (finding_t){.what = "NVRTC",
+                          .costs = "programs are compiled by nvcc, ten times slower; without both, "
+                                   "CUDA cases are skipped",
+                          .install = "./run_all.sh puts it into .venv, as does .venv/bin/pip "
+                                     "install nvidia-cuda-nvrtc"}
+            : (finding_t){.what = "nvcc",
+                          .costs = "bench compile --compiler nvcc is not possible",
+                          .install = "install NVIDIA's CUDA toolkit"};
+    finding.found = compile_describe(&options, &finding.detail, &why) == STATUS_OK;
+    if (!finding.found)
+        finding.detail = first_line(why.text);
+    findings_add(findings, &finding);
 }
 
-static finding_t find_nvml(void) {
-    nvml_t *nvml = NULL;
+/* NVRTC comes without them. */
+static void find_headers(finding_list_t *findings, const cli_args_t *args) {
     error_t why = ERROR_INIT;
-    nvml_open("GPU-00000000-0000-0000-0000-000000000000", &nvml, &why);
-    bool there = strstr(why.text, "no NVML") == NULL;
-    nvml_close(nvml);
-    return (finding_t){.what = "NVML",
-                       .found = there,
-                       .detail = mem_text(there ? "libnvidia-ml.so.1" : why.text),
-                       .costs = "clocks and throttling are not recorded",
-                       .install = "comes with NVIDIA's driver"};
+    char *folder = NULL, *install = NULL;
+    compile_find_headers(args->root, &folder, &install, &why);
+    finding_t finding = {
+        .what = "CUDA headers",
+        .found = folder != NULL,
+        .detail = folder,
+        .costs = "with NVRTC, kernels that include them, all of mnist_train, are skipped",
+        .install = install};
+    if (folder == NULL)
+        finding.detail = mem_text(install != NULL ? "no cuda_fp16.h beside NVRTC or in a toolkit"
+                                                  : "there is no NVRTC to use them");
+    if (install == NULL)
+        finding.install = "comes after NVRTC";
+    findings_add(findings, &finding);
+    free(install);
 }
 
-static finding_t find_cublaslt(const cli_args_t *args) {
+static void find_nvml(finding_list_t *findings) {
+    error_t why = ERROR_INIT;
+    bool there = nvml_find(&why) == STATUS_OK;
+    findings_add(findings, &(finding_t){.what = "NVML",
+                                        .found = there,
+                                        .detail = mem_text(there ? "libnvidia-ml.so.1" : why.text),
+                                        .costs = "clocks and throttling are not recorded",
+                                        .install = "comes with NVIDIA's driver"});
+}
+
+static void find_cublaslt(finding_list_t *findings, const cli_args_t *args) {
     cublaslt_api_t api;
     error_t why = ERROR_INIT;
     char *path = NULL, *detail;
@@ -84,73 +124,91 @@ static finding_t find_cublaslt(const cli_args_t *args) {
         detail = mem_text(why.text);
     }
     free(path);
-    return (finding_t){.what = "cuBLASLt",
-                       .found = found,
-                       .detail = detail,
-                       .costs = "rungs that have it multiply matrices are skipped",
-                       .install = "pip install nvidia-cublas (PyTorch for CUDA brings it)"};
+    findings_add(findings,
+                 &(finding_t){.what = "cuBLASLt",
+                              .found = found,
+                              .detail = detail,
+                              .costs = "rungs that have it multiply matrices are skipped",
+                              .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA "
+                                         "brings it)"});
 }
 
-static char *first_line(const char *const *argv) {
+static void find_nvtx(finding_list_t *findings) {
+    bool there = nvtx_available();
+    findings_add(findings,
+                 &(finding_t){.what = "NVTX",
+                              .found = there,
+                              .detail = mem_text(there ? "ranges of cases, phases and rounds"
+                                                       : "the toolkit's header was not there at "
+                                                         "build time"),
+                              .costs = "external profilers show no ranges",
+                              .install = "install the CUDA toolkit's nvtx3 headers, then make "
+                                         "clean && make"});
+}
+
+static char *ask_version(const char *program) {
     subprocess_result_t result;
     error_t ignored = ERROR_INIT;
+    const char *const argv[] = {program, "--version", NULL};
     if (subprocess_run(argv, NULL, 120, &result, &ignored) != STATUS_OK)
         return NULL;
-    char *line = NULL;
-    if (result.exit_code == 0)
-        line = mem_text_n(result.out, strcspn(result.out, "\n"));
+    char *line = result.exit_code == 0 ? first_line(result.out) : NULL;
     subprocess_result_free(&result);
     return line;
 }
 
-static finding_t find_gnuplot(void) {
-    char *line = first_line((const char *const[]){"gnuplot", "--version", NULL});
-    return (finding_t){.what = "gnuplot",
-                       .found = line != NULL,
-                       .detail = line != NULL ? line : mem_text("not on $PATH"),
-                       .costs = "no charts; data files for them are not written either",
-                       .install = "apt-get install gnuplot-nox"};
+static void find_gnuplot(finding_list_t *findings) {
+    char *line = ask_version("gnuplot"), *install = package_install(&DRAWING_GNUPLOT);
+    findings_add(findings,
+                 &(finding_t){.what = "gnuplot",
+                              .found = line != NULL,
+                              .detail = line != NULL ? line : mem_text("not on $PATH"),
+                              .costs = "no charts; data files for them are not written either",
+                              .install = install});
+    free(install);
 }
 
-static finding_t find_pytorch(const cli_args_t *args) {
-    char *python = workers_python(args->root), *line = NULL;
-    if (python != NULL)
-        line = first_line((const char *const[]){
-            python, "-c", "import sys, torch; print('PyTorch', torch.__version__, sys.executable)",
-            NULL});
-    free(python);
-    return (finding_t){.what = "PyTorch",
-                       .found = line != NULL,
-                       .detail = line != NULL ? line : mem_text("not importable by python3"),
-                       .costs = "nothing to compare CUDA with: PyTorch cases are skipped",
-                       .install = "./run_all.sh sets up .venv with it"};
+static void find_mnist(finding_list_t *findings, const cli_args_t *args) {
+    error_t why = ERROR_INIT;
+    char *folder = NULL;
+    finding_t finding = {.what = "MNIST",
+                         .costs = "mnist_train and mlp_train take synthetic images, and say so",
+                         .install = "reference_pytorch/get_mnist.sh"};
+    if (dataset_find(args->root, &folder, &why) != STATUS_OK) {
+        finding.detail = mem_text(why.text);
+        finding.costs = "cases of mnist_train and mlp_train fail";
+        finding.install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
+    } else {
+        finding.found = folder != NULL;
+        finding.detail = folder != NULL ? folder : mem_text("neither data/mnist nor $MNIST_DIR");
+    }
+    findings_add(findings, &finding);
 }
 
-static void print_text(const finding_t *findings, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        printf("%s %-12s %s\n", findings[i].found ? "✓" : "✗", findings[i].what,
-               findings[i].detail);
-        if (!findings[i].found)
-            printf("  without it:  %s\n  to get it:   %s\n", findings[i].costs,
-                   findings[i].install);
+static void print_text(const finding_list_t *findings) {
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        printf("%s %-13s %s\n", f->found ? "✓" : "✗", f->what, f->detail);
+        if (!f->found)
+            printf("  without it:   %s\n  to get it:    %s\n", f->costs, f->install);
     }
 }
 
-static void print_short(const finding_t *findings, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (findings[i].found)
-            printf("  ✓ %-12s %s\n", findings[i].what, findings[i].detail);
-        else
-            printf("  ✗ %-12s %s\n", findings[i].what, findings[i].costs);
+static void print_short(const finding_list_t *findings) {
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        printf("  %s %-13s %s\n", f->found ? "✓" : "✗", f->what, f->found ? f->detail : f->costs);
+    }
 }
 
-static void print_findings_json(const finding_t *findings, size_t n) {
+static void print_findings_json(const finding_list_t *findings) {
     json_t *array = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, json_pack("{s:s, s:b, s:s, s:s, s:s}", "what",
-                                               findings[i].what, "found", findings[i].found,
-                                               "detail", findings[i].detail, "costs",
-                                               findings[i].costs, "install", findings[i].install));
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        json_array_append_new(array, json_pack("{s:s, s:b, s:s, s:s, s:s}", "what", f->what,
+                                               "found", f->found, "detail", f->detail, "costs",
+                                               f->costs, "install", f->install));
+    }
     json_dumpf(array, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(array);
@@ -158,30 +216,23 @@ static void print_findings_json(const finding_t *findings, size_t n) {
 
 status_t doctor_command(const cli_args_t *args, error_t *err) {
     (void)err;
-    finding_t findings[] = {
-        find_driver(args),
-        find_nvml(),
-        find_compiler(args, COMPILER_NVRTC, "NVRTC",
-                      "pip install nvidia-cuda-nvrtc (./run_all.sh puts it into .venv)"),
-        find_compiler(args, COMPILER_NVCC, "nvcc", "install NVIDIA's CUDA toolkit"),
-        find_cublaslt(args),
-        {.what = "NVTX",
-         .found = nvtx_available(),
-         .detail = mem_text(nvtx_available() ? "ranges of cases, phases and rounds"
-                                             : "the toolkit's header was not there at build time"),
-         .costs = "external profilers show no ranges",
-         .install = "install the CUDA toolkit's nvtx3 headers, then make clean && make"},
-        find_gnuplot(),
-        find_pytorch(args),
-    };
-    size_t n = sizeof findings / sizeof *findings;
+    finding_list_t findings = {0};
+    find_driver(&findings, args);
+    find_nvml(&findings);
+    find_compiler(&findings, args, COMPILER_NVRTC);
+    find_headers(&findings, args);
+    find_compiler(&findings, args, COMPILER_NVCC);
+    find_cublaslt(&findings, args);
+    find_nvtx(&findings);
+    find_gnuplot(&findings);
+    find_mnist(&findings, args);
+    doctor_ask_python(&findings, args->root);
     if (cli_has(args, "json"))
-        print_findings_json(findings, n);
+        print_findings_json(&findings);
     else if (cli_has(args, "short"))
-        print_short(findings, n);
+        print_short(&findings);
     else
-        print_text(findings, n);
-    for (size_t i = 0; i < n; i++)
-        free(findings[i].detail);
+        print_text(&findings);
+    findings_free(&findings);
     return STATUS_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "ground/fs.h"
 #include "ground/memory.h"
+#include "ground/package.h"
 #include "steps/build.h"
 
 #include <stdlib.h>
@@ -21,20 +22,38 @@ static char *find_python(const char *root, const char *other_root) {
     return fs_find_program("python3");
 }
 
-char *workers_python(const char *root) {
-    return find_python(root, NULL);
+status_t workers_find_python(const char *root, const char *other_root, char **python,
+                             error_t *err) {
+    static const package_t package = {"python3", "python3", "python"};
+    *python = find_python(root, other_root);
+    if (*python == NULL) {
+        char *install = package_install(&package);
+        error_set(err, STATUS_USAGE, "no python3 on $PATH: %s", install);
+        free(install);
+        return STATUS_USAGE;
+    }
+    char *program = fs_find_program(*python); /* $BENCH_PYTHON may be a name */
+    bool there = program != NULL;
+    free(program);
+    if (there)
+        return STATUS_OK;
+    error_set(err, STATUS_USAGE, "$BENCH_PYTHON names no program (%s): unset it, or name a Python",
+              *python);
+    free(*python);
+    *python = NULL;
+    return STATUS_USAGE;
 }
 
 static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
                             error_t *err) {
     char *script = mem_format("%s/reference_%s/worker.py", workers->root, spec->engine);
-    char *python = find_python(workers->root, workers->own_root);
+    char *python = NULL;
     status_t status = STATUS_OK;
     if (!fs_exists(script))
         status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s is not there",
                            spec->engine, script);
-    else if (python == NULL)
-        status = error_set(err, STATUS_USAGE, "no python3 on $PATH to run %s", script);
+    else
+        status = workers_find_python(workers->root, workers->own_root, &python, err);
     if (status == STATUS_OK) {
         text_list_add(argv, python);
         text_list_add(argv, script);

@@ -25,8 +25,9 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err);
 void workers_free(workers_t *workers);
 
-/* The Python that runs reference_NAME/worker.py: $BENCH_PYTHON, <root>/.venv/bin/python3, or
- * python3 on $PATH; NULL when there is none. The caller frees it. */
-char *workers_python(const char *root);
+/* The Python that runs reference_NAME/worker.py: $BENCH_PYTHON, <root>/.venv/bin/python3, that of
+ * `other_root` (may be NULL), or python3 on $PATH. Fails with how to get one. The caller frees
+ * `*python`. */
+status_t workers_find_python(const char *root, const char *other_root, char **python, error_t *err);
 
 #endif

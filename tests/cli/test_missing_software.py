@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
-from project import bench, null_sweep, read_cases, write_sweep
+import pytest
+from project import bench, compiler_options, make_root, null_sweep, read_cases, write_sweep
+
+EAGER = {"engine": "pytorch", "device": ["cpu", "cuda"], "variants": ["eager"]}
+OMP = {"engine": "cpu", "variants": ["omp"]}
+
+
+def check_without_pytorch(folder: Path, reason: str, **environment: str) -> None:
+    """Both of PyTorch's cases are skipped with this reason, in one line; the others run."""
+    sweep = write_sweep(folder / "s.json", "mlp_infer", [EAGER, OMP], axes={"batch": [1, 2]})
+    bench("run", sweep, "--out", folder / "run", **environment)
+    reasons = set()
+    for case in read_cases(folder / "run").values():
+        assert case["status"] == ("skipped" if case["engine"] == "pytorch" else "ok")
+        reasons |= {case["reason"]} - {None}
+    (found,) = reasons  # the same for all of them
+    assert found.startswith(reason)
+    assert "\n" not in found
+
+
+def make_python(folder: Path, options: str) -> str:
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" {options} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    return str(python)
+
+
+def ask_doctor(**environment: str) -> dict[str, dict[str, object]]:
+    done = bench("doctor", "--json", **environment)
+    return {item["what"]: item for item in json.loads(done.stdout)}
 
 
 def test_no_gnuplot_says_how_to_get_it(tmp_path: Path) -> None:
@@ -21,22 +52,96 @@ def test_no_gnuplot_says_how_to_get_it(tmp_path: Path) -> None:
 
 
 def test_no_pytorch_skips_its_cases(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "$@"\n', encoding="utf-8")
-    python.chmod(0o755)
-    sweep = write_sweep(
-        tmp_path / "s.json",
-        "mlp_infer",
-        [
-            {"engine": "pytorch", "device": ["cpu", "cuda"], "variants": ["eager"]},
-            {"engine": "cpu", "variants": ["omp"]},
-        ],
-        axes={"batch": [1, 2]},
-    )
-    bench("run", sweep, "--out", tmp_path / "run", BENCH_PYTHON=str(python))
+    python = make_python(tmp_path, "-S -E")
+    reason = "PyTorch is not installed for this Python: "
+    check_without_pytorch(tmp_path, reason, BENCH_PYTHON=python)
+
+
+def test_no_python_skips_the_cases_of_pytorch(tmp_path: Path) -> None:
+    reason = "$BENCH_PYTHON names no program (/no/such/python): unset it, or name a Python"
+    check_without_pytorch(tmp_path, reason, BENCH_PYTHON="/no/such/python")
+
+
+def test_no_python_on_the_path(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project")
+    if (root / ".venv").is_symlink():
+        (root / ".venv").unlink()
+    (tmp_path / "bin").mkdir()
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [EAGER], axes={"batch": [1]})
+    nothing = {"PATH": str(tmp_path / "bin"), "BENCH_PYTHON": ""}
+    bench("run", sweep, "--out", tmp_path / "run", root=root, **nothing)
     for case in read_cases(tmp_path / "run").values():
-        if case["engine"] == "pytorch":
-            assert case["status"] == "skipped"
-            assert "No module named 'torch'" in case["reason"]
-        else:
-            assert case["status"] == "ok"
+        assert case["status"] == "skipped"
+        assert case["reason"] == "no python3 on $PATH: apt-get install python3"
+
+
+# ---- CUDA's headers ------------------------------------------------------------------------------
+
+
+def test_a_part_of_the_headers_is_missing(tmp_path: Path) -> None:
+    """As with NVIDIA's wheel of one part and without that of another: skipped, and nothing kept."""
+    if compiler_options() != ["--compiler", "nvrtc"]:
+        pytest.skip("NVRTC is not here")
+    library = Path(str(ask_doctor(BENCH_PYTHON="none")["NVRTC"]["detail"]).split("(")[1][:-1])
+    (tmp_path / "lib").mkdir()
+    for file in library.parent.glob("libnvrtc*"):
+        (tmp_path / "lib" / file.name).symlink_to(file)
+    (tmp_path / "include").mkdir()
+    header = tmp_path / "include" / "cuda_fp16.h"
+    header.write_text("#include <nv/target>\n", encoding="utf-8")
+    root = make_root(tmp_path / "project", copy="kernels")
+    rung = root / "kernels" / "mlp_infer" / "01_study.cu"
+    rung.write_text("#include <cuda_fp16.h>\n" + rung.read_text(encoding="utf-8"))
+    cuda = {"engine": "cuda", "variants": ["01_study", "02_thread_per_sample"]}
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [cuda], axes={"batch": [1]})
+    command = ("compile", sweep, "--arch", "sm_80,sm_90", "--compiler", "nvrtc")
+    here = {
+        "BENCH_NVRTC": str(tmp_path / "lib" / library.name),
+        "BENCH_CACHE": str(tmp_path / "cache"),
+    }
+    done = bench(*command, root=root, **here)
+    assert "skipped: 2 programs: CUDA's header nv/target is not here: .venv/bin/pip" in done.stdout
+    assert "2 of those skipped say nothing of their kernels" in done.stdout
+    assert json.loads(bench(*command, "--json", root=root, **here).stdout)["lacking"] == 2
+    header.write_text("", encoding="utf-8")
+    assert "0 skipped, 0 failed" in bench(*command, root=root, **here).stdout
+
+
+def test_nvcc_without_a_host_compiler(tmp_path: Path) -> None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("nvcc is not here")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvcc").symlink_to(nvcc)
+    cuda = {"engine": "cuda", "variants": ["01_study"]}
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [cuda], axes={"batch": [1]})
+    command = ("compile", sweep, "--arch", "sm_90", "--compiler", "nvcc")
+    here = {"PATH": str(tmp_path / "bin"), "BENCH_CACHE": str(tmp_path / "cache")}
+    done = bench(*command, **here)
+    assert "skipped: 1 programs: nvcc needs a C++ compiler: apt-get install g++" in done.stdout
+
+
+# ---- the doctor ----------------------------------------------------------------------------------
+
+
+def test_doctor_names_what_is_missing_and_its_cure(tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    python = make_python(tmp_path, "-S -E")
+    found = ask_doctor(BENCH_PYTHON=python, MNIST_DIR=str(images))
+    for what in ("NumPy", "PyTorch", "torch.compile", "MNIST"):
+        assert not found[what]["found"]
+        assert found[what]["detail"] and found[what]["costs"] and found[what]["install"]
+    assert "-m pip install numpy" in str(found["NumPy"]["install"])
+    (images / "train-images-idx3-ubyte").touch()
+    nowhere = ask_doctor(BENCH_PYTHON="/no/such/python", MNIST_DIR=str(images))
+    assert nowhere["MNIST"]["detail"] == str(images)
+    assert "names no program" in str(nowhere["torch.compile"]["detail"])
+
+
+def test_doctor_without_nvrtc_and_gnuplot(tmp_path: Path) -> None:
+    (tmp_path / "dnf").symlink_to("/bin/true")
+    found = ask_doctor(PATH=str(tmp_path), BENCH_NVRTC="/no/such/library", BENCH_PYTHON="none")
+    assert not found["NVRTC"]["found"] and not found["CUDA headers"]["found"]
+    assert "\n" not in str(found["NVRTC"]["detail"])
+    assert found["gnuplot"]["install"] == "dnf install gnuplot"
