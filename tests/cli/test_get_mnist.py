@@ -6,8 +6,8 @@ import gzip
 import hashlib
 import os
 import re
-import shutil
 import subprocess
+import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from project import ROOT, TIMEOUT_S
 
-SCRIPT = ROOT / "reference_pytorch" / "get_mnist.sh"
+SCRIPT = ROOT / "reference_pytorch" / "get_mnist.py"
 NAMES = [
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -24,9 +24,6 @@ NAMES = [
     "t10k-labels-idx1-ubyte",
 ]
 CONTENTS = {name: f"what {name} holds, {number}".encode() for number, name in enumerate(NAMES)}
-TOOLS = [path for path in map(shutil.which, ("curl", "wget")) if path]
-
-pytestmark = pytest.mark.skipif(not TOOLS, reason="neither curl nor wget is here")
 
 
 def sha256(data: bytes) -> str:
@@ -51,7 +48,7 @@ def mirror_at(folder: Path, **instead: bytes) -> str:
     """Make a mirror; `instead` gives files (with _ for -) other bytes, none of them: no file."""
     folder.mkdir()
     for name, content in CONTENTS.items():
-        data = instead.get(name.replace("-", "_"), gzip.compress(content))
+        data = instead.get(name.replace("-", "_"), gzip.compress(content, mtime=0))
         if data:
             (folder / f"{name}.gz").write_bytes(data)
     return folder.as_uri()
@@ -59,10 +56,10 @@ def mirror_at(folder: Path, **instead: bytes) -> str:
 
 def get(project: Path, mirrors: str, expect: int, **environment: str) -> str:
     """Run the script and return what it says."""
-    named = {"MNIST_MIRRORS": mirrors, **environment}
+    named = {"MNIST_MIRRORS": mirrors, "no_proxy": "127.0.0.1", **environment}
     kept = {name: value for name, value in os.environ.items() if name != "MNIST_DIR"}
     done = subprocess.run(
-        [str(project / "reference_pytorch" / SCRIPT.name)],
+        [sys.executable, str(project / "reference_pytorch" / SCRIPT.name)],
         env={**kept, **named},
         text=True,
         capture_output=True,
@@ -86,26 +83,19 @@ def parts_of(project: Path) -> list[str]:
     return sorted(path.name for path in (project / "data" / "mnist").iterdir())
 
 
-def file_test(function):
-    """Skip a test without curl: wget reads no file:// addresses."""
-    return pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")(function)
-
-
-@file_test
 def test_files_are_downloaded_once(project, tmp_path):
     mirror = mirror_at(tmp_path / "mirror")
     said = get(project, mirror, 0)
     for name in NAMES:
-        assert f"get_mnist.sh: downloading {mirror}/{name}.gz\n" in said
+        assert f"get_mnist.py: downloading {mirror}/{name}.gz\n" in said
     assert said.endswith("MNIST is in data/mnist/, the files that were published\n")
     check_whole(project)
     assert (
         get(project, "file:///nowhere", 0)
-        == "get_mnist.sh: MNIST is in data/mnist/: nothing to do\n"
+        == "get_mnist.py: MNIST is in data/mnist/: nothing to do\n"
     )
 
 
-@file_test
 def test_another_file_is_removed_and_both_digests_are_named(project, tmp_path):
     other = gzip.compress(b"something else")
     mirror = mirror_at(tmp_path / "mirror", train_labels_idx1_ubyte=other)
@@ -120,7 +110,6 @@ def test_another_file_is_removed_and_both_digests_are_named(project, tmp_path):
     assert parts_of(project) == ["train-images-idx3-ubyte.gz.part"]
 
 
-@file_test
 def test_what_is_no_gzip_file_is_another_file(project, tmp_path):
     page = b"<html>log in first</html>"
     said = get(project, mirror_at(tmp_path / "mirror", train_images_idx3_ubyte=page), 3)
@@ -128,7 +117,6 @@ def test_what_is_no_gzip_file_is_another_file(project, tmp_path):
     assert parts_of(project) == []
 
 
-@file_test
 def test_the_next_mirror_serves_what_the_first_does_not(project, tmp_path):
     first = mirror_at(
         tmp_path / "first",
@@ -143,7 +131,6 @@ def test_the_next_mirror_serves_what_the_first_does_not(project, tmp_path):
     check_whole(project)
 
 
-@file_test
 def test_without_a_mirror_nothing_is_left_that_a_reader_would_take(project):
     said = get(project, "file:///nowhere file:///nowhere/else", 1)
     assert said.endswith(
@@ -152,7 +139,6 @@ def test_without_a_mirror_nothing_is_left_that_a_reader_would_take(project):
     assert parts_of(project) == []
 
 
-@file_test
 def test_a_call_goes_on_where_the_last_one_stopped(project, tmp_path):
     whole = mirror_at(tmp_path / "whole")
     get(project, mirror_at(tmp_path / "half", t10k_images_idx3_ubyte=b""), 1)
@@ -168,33 +154,54 @@ def test_a_call_goes_on_where_the_last_one_stopped(project, tmp_path):
     check_whole(project)
 
 
-@file_test
-def test_a_beginning_of_another_file_does_not_spoil_it(project, tmp_path):
-    whole = mirror_at(tmp_path / "whole")
-    part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
-    part.parent.mkdir(parents=True)
-    part.write_bytes(b"x" * 20)
-    said = get(project, whole, 0)
-    assert f"downloading {whole}/train-images-idx3-ubyte.gz anew\n" in said
-    check_whole(project)
-
-
 # ---- over HTTP -------------------------------------------------------------------------------------
 
 
-class Quiet(SimpleHTTPRequestHandler):
+class Plain(SimpleHTTPRequestHandler):
     """Python's own server; it sends no file from its middle."""
+
+    protocol_version = "HTTP/1.1"
 
     def log_message(self, *_arguments) -> None:
         pass
 
 
+class GoesOn(Plain):
+    """One that does, as the real mirrors do, and breaks off in the middle of what it sends."""
+
+    most_bytes = 1 << 20
+
+    def do_GET(self) -> None:  # noqa: N802
+        whole = Path(self.translate_path(self.path)).read_bytes()
+        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        begin = int(asked[1]) if asked else 0
+        if begin >= len(whole):
+            self.send_error(416)
+            return
+        self.send_response(206 if asked else 200)
+        if asked:
+            self.send_header("Content-Range", f"bytes {begin}-{len(whole) - 1}/{len(whole)}")
+        self.send_header("Content-Length", str(len(whole) - begin))
+        self.end_headers()
+        self.wfile.write(whole[begin:][: self.most_bytes])
+        self.close_connection = True
+
+
+class BreaksOff(GoesOn):
+    most_bytes = 25
+
+
+class Silent(GoesOn):
+    most_bytes = 0
+
+
 @pytest.fixture
-def serve():
+def serve(tmp_path):
     servers = []
 
-    def start(folder: Path) -> str:
-        handler = partial(Quiet, directory=str(folder))
+    def start(handler: type[Plain], **instead: bytes) -> str:
+        mirror_at(tmp_path / "mirror", **instead)
+        handler = partial(handler, directory=str(tmp_path / "mirror"))
         servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{servers[-1].server_address[1]}"
@@ -205,44 +212,59 @@ def serve():
         server.server_close()
 
 
-@pytest.fixture(params=TOOLS, ids=[Path(tool).name for tool in TOOLS])
-def only(request, tmp_path) -> dict[str, str]:
-    """Return an environment in which one of the tools is the only one."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    needed = ["bash", "env", "dirname", "cat", "awk", "gzip", "sha256sum", "cut", "wc", "mv", "rm"]
-    for program in [*map(shutil.which, [*needed, "mkdir"]), request.param]:
-        (folder / Path(program).name).symlink_to(program)
-    return {"PATH": str(folder), "no_proxy": "127.0.0.1"}
-
-
-def test_each_tool_downloads(project, tmp_path, serve, only):
-    mirror_at(tmp_path / "mirror")
-    get(project, serve(tmp_path / "mirror"), 0, **only)
-    check_whole(project)
-
-
-def test_each_tool_starts_anew_where_a_mirror_cannot_go_on(project, tmp_path, serve, only):
-    mirror_at(tmp_path / "mirror")
+def begin_a_part(project: Path) -> None:
     part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
     part.parent.mkdir(parents=True)
-    part.write_bytes(gzip.compress(CONTENTS["train-images-idx3-ubyte"])[:20])
-    get(project, serve(tmp_path / "mirror"), 0, **only)
+    part.write_bytes(gzip.compress(CONTENTS["train-images-idx3-ubyte"], mtime=0)[:20])
+
+
+@pytest.mark.parametrize("handler", [Plain, GoesOn])
+def test_mirror_over_http(project, serve, handler):
+    get(project, serve(handler), 0)
     check_whole(project)
 
 
-def test_each_tool_says_what_a_mirror_has_not(project, tmp_path, serve, only):
-    mirror_at(tmp_path / "mirror", train_images_idx3_ubyte=b"")
-    said = get(project, serve(tmp_path / "mirror"), 1, **only)
+@pytest.mark.parametrize("handler", [Plain, GoesOn])
+def test_a_part_is_gone_on_with_where_the_mirror_can(project, serve, handler):
+    begin_a_part(project)
+    said = get(project, serve(handler), 0)
+    assert "ubyte.gz, from byte 20 on\n" in said
+    assert "anew" not in said
+    check_whole(project)
+
+
+def test_a_beginning_of_another_file_does_not_spoil_it(project, serve):
+    part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"x" * 20)
+    mirror = serve(GoesOn)
+    assert f"downloading {mirror}/train-images-idx3-ubyte.gz anew\n" in get(project, mirror, 0)
+    check_whole(project)
+
+
+def test_what_breaks_off_is_gone_on_with_at_once(project, serve):
+    said = get(project, serve(BreaksOff), 0)
+    assert "broke off after 25 of " in said
+    check_whole(project)
+
+
+def test_what_has_no_rest_is_begun_anew(project, serve):
+    part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"x" * 1000)
+    assert "416" in get(project, serve(GoesOn), 0)
+    check_whole(project)
+
+
+def test_mirror_that_sends_nothing_is_given_up(project, serve):
+    said = get(project, serve(Silent), 1)
+    assert said.count("broke off after 0 of ") == 1
+
+
+def test_what_a_mirror_has_not_is_said(project, serve):
+    said = get(project, serve(Plain, train_images_idx3_ubyte=b""), 1)
     assert "404" in said
     assert parts_of(project) == []
-
-
-def test_without_a_tool_the_missing_one_is_named(project, tmp_path, only):
-    for tool in TOOLS:
-        (tmp_path / "bin" / Path(tool).name).unlink(missing_ok=True)
-    said = get(project, "file:///nowhere", 2, **only)
-    assert said == "get_mnist.sh: neither curl nor wget is here: install one of them\n"
 
 
 # ---- what is here already --------------------------------------------------------------------------
@@ -253,7 +275,7 @@ def test_a_set_beside_the_project_is_enough(project, tmp_path):
     folder.mkdir(parents=True)
     (folder / "train-images-idx3-ubyte").write_bytes(b"")
     said = get(project, "file:///nowhere", 0)
-    assert said == "get_mnist.sh: MNIST is in ../shared/data/mnist/: nothing to do\n"
+    assert said == "get_mnist.py: MNIST is in ../shared/data/mnist/: nothing to do\n"
     assert not (project / "data").exists()
 
 
@@ -263,13 +285,12 @@ def test_a_named_folder_is_the_only_one_that_counts(project, tmp_path):
     named = {"MNIST_DIR": str(folder)}
     said = get(project, "file:///nowhere", 2, **named)
     reason = f"{folder} has no MNIST; unset it to have it downloaded into data/mnist/"
-    assert said == f"get_mnist.sh: $MNIST_DIR: {reason}\n"
+    assert said == f"get_mnist.py: $MNIST_DIR: {reason}\n"
     (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(b"")
     said = get(project, "file:///nowhere", 0, **named)
-    assert said == f"get_mnist.sh: MNIST is in {folder}: nothing to do\n"
+    assert said == f"get_mnist.py: MNIST is in {folder}: nothing to do\n"
 
 
-@file_test
 def test_only_what_is_missing_is_downloaded(project, tmp_path):
     folder = project / "data/mnist"
     folder.mkdir(parents=True)
@@ -285,7 +306,7 @@ def test_a_file_that_the_script_did_not_bring_is_named_and_kept(project):
     path.write_bytes(b"mine")
     said = get(project, "file:///nowhere", 3)
     assert said == (
-        f"get_mnist.sh: data/mnist/{path.name}: found SHA-256 {sha256(b'mine')} of the contents, "
+        f"get_mnist.py: data/mnist/{path.name}: found SHA-256 {sha256(b'mine')} of the contents, "
         f"expected {sha256(CONTENTS[path.name])}; remove the file\n"
     )
     assert path.read_bytes() == b"mine"
@@ -294,19 +315,29 @@ def test_a_file_that_the_script_did_not_bring_is_named_and_kept(project):
 @pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--force", 2)])
 def test_usage(option, code):
     done = subprocess.run(
-        [str(SCRIPT), option], text=True, capture_output=True, timeout=TIMEOUT_S, check=False
+        [sys.executable, str(SCRIPT), option],
+        text=True,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
     )
     assert done.returncode == code
-    assert "usage: reference_pytorch/get_mnist.sh" in (done.stderr if code else done.stdout)
+    assert "usage: reference_pytorch/get_mnist.py" in (done.stderr if code else done.stdout)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_digests_are_those_of_a_copy_that_is_here(name):
-    folder = ROOT.parent / "shared" / "data" / "mnist"
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.exists():
-            data = path.read_bytes()
-            content = gzip.decompress(data) if path.suffix == ".gz" else data
-            assert f"{sha256(content)}  {name}\n" in SCRIPT.read_text()
-            return
-    pytest.skip("no copy is here")
+def test_digests_are_those_of_a_copy_that_is_here():
+    folders = [ROOT / "data" / "mnist", ROOT.parent / "shared" / "data" / "mnist"]
+    script = SCRIPT.read_text()
+    copies = [
+        (name, path)
+        for folder in folders
+        for name in NAMES
+        for path in (folder / name, folder / f"{name}.gz")
+        if path.exists()
+    ]
+    if not copies:
+        pytest.skip("no MNIST here: reference_pytorch/get_mnist.py brings it")
+    for name, path in copies:
+        data = path.read_bytes()
+        content = gzip.decompress(data) if path.suffix == ".gz" else data
+        assert f"{sha256(content)}  {name}\n" in script
