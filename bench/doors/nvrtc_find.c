@@ -9,8 +9,9 @@
 #include <string.h>
 
 /* Below site-packages, or dist-packages in Debian. Both layouts of NVIDIA's wheels: nvidia/cu13
- * from CUDA 13 on, nvidia/cuda_nvrtc before. */
-static const char *const WHEEL_FOLDERS[] = {"nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib"};
+ * from CUDA 13 on, a folder a package before (the runtime's has the headers). */
+static const char *const WHEEL_FOLDERS[] = {"nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib",
+                                            "nvidia/cuda_runtime/lib"};
 
 static char *folder_of(const char *path) {
     char *copy = mem_text(path);
@@ -91,8 +92,7 @@ char *nvrtc_find_include(const char *root, const char *path) {
     nvrtc_find_folders(root, &patterns);
     char *include = NULL;
     for (size_t i = 0; i < patterns.n && include == NULL; i++) {
-        /* A toolkit and the CUDA 13 wheels have include/ beside lib/; older wheels spread over one
-         * folder a package, and the runtime's has the headers. */
+        /* A toolkit and wheels have include/ beside lib/; NVRTC's own of CUDA 12 has none. */
         static const char *const beside[] = {"../include", "../../cuda_runtime/include"};
         for (size_t k = 0; k < sizeof beside / sizeof beside[0] && include == NULL; k++) {
             char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i], beside[k]);

@@ -205,12 +205,13 @@ static void make(const crew_t *crew, size_t index) {
     text_list_t options = {0};
     toolchain_options(crew->tools, crew->sources[index], &options);
     note_flags(program, &options);
+    char *compiler = toolchain_identity(crew->tools, crew->sources[index]);
     const cache_inputs_t inputs = {
         .source = crew->sources[index],
         .defines = &program->defines,
         .options = &options,
         .arch = program->arch,
-        .compiler = crew->tools->fingerprint,
+        .compiler = compiler,
     };
     cache_entry_t entry;
     program->key = mem_alloc(HASH_TEXT);
@@ -222,6 +223,7 @@ static void make(const crew_t *crew, size_t index) {
         build(crew->tools, crew->cache, &inputs, program);
     }
     cache_entry_free(&entry);
+    free(compiler);
     text_list_free(&options);
 }
 

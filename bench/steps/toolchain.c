@@ -2,6 +2,7 @@
 
 #include "doors/nvrtc.h"
 #include "ground/fs.h"
+#include "ground/hash.h"
 #include "ground/memory.h"
 #include "ground/subprocess.h"
 
@@ -10,6 +11,25 @@
 #include <string.h>
 
 static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this only ends a hang */
+
+/* The folder's name may stay when a wheel is renewed, so what is in its headers counts. */
+static char *headers_digest(const char *include) {
+    static const char *const names[] = {"cuda_fp16.h", "cuda_fp16.hpp"};
+    hash_t *hash = hash_new();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = fs_join(include, names[i]), *text;
+        size_t bytes;
+        error_t ignored = ERROR_INIT;
+        if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
+            hash_add(hash, text, bytes);
+            free(text);
+        }
+        free(path);
+    }
+    char *digest = mem_alloc(HASH_TEXT);
+    hash_finish(hash, digest);
+    return digest;
+}
 
 static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
     TRY(nvrtc_open(tools->root, &tools->nvrtc, err));
@@ -20,6 +40,8 @@ static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
     tools->label = mem_format("NVRTC %d.%d", nvrtc->major, nvrtc->minor);
     tools->fingerprint = mem_format("%s (%zu bytes)", tools->label, nvrtc->library_bytes);
     tools->include = mem_text(nvrtc->include);
+    if (tools->include != NULL)
+        tools->headers = headers_digest(tools->include);
     for (size_t i = 0; i < nvrtc->n_archs; i++)
         text_list_add_format(&tools->archs, "sm_%d", nvrtc->archs[i]);
     return STATUS_OK;
@@ -109,6 +131,7 @@ void toolchain_close(toolchain_t *tools) {
     free(tools->path);
     free(tools->fingerprint);
     free(tools->include);
+    free(tools->headers);
     text_list_free(&tools->archs);
     *tools = (toolchain_t){0};
 }
@@ -125,6 +148,12 @@ char *toolchain_refuses(const toolchain_t *tools, const char *arch) {
                             tools->archs.items[0], tools->archs.items[tools->archs.n - 1]);
     free(base);
     return reason;
+}
+
+char *toolchain_identity(const toolchain_t *tools, const source_t *source) {
+    if (tools->headers == NULL || !source->system_includes)
+        return mem_text(tools->fingerprint);
+    return mem_format("%s, headers %s", tools->fingerprint, tools->headers);
 }
 
 void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options) {

@@ -16,10 +16,11 @@ typedef struct toolchain {
     char *root;        /* the project's folder */
     char *label;       /* "NVRTC 13.0", for people */
     char *path;        /* of the library or program */
-    char *fingerprint; /* for cache keys: kind and version as exactly as it tells them */
+    char *fingerprint; /* kind and version as exactly as it tells them */
     text_list_t archs; /* "sm_75", …, ascending */
     char *include;     /* CUDA's own headers for NVRTC, or NULL; nvcc knows its own */
     int major, minor;  /* of NVRTC */
+    char *headers;     /* hash of those, or NULL */
     struct nvrtc *nvrtc;
 } toolchain_t;
 
@@ -48,6 +49,8 @@ char *toolchain_lacks(const toolchain_t *tools, const char *log);
 /* What installs the headers of CUDA's that are in one of NVIDIA's wheels ("nvidia-cuda-runtime"),
  * in NVRTC's version; the caller frees it. */
 char *toolchain_headers_install(const toolchain_t *tools, const char *wheel);
+/* For cache keys: the compiler, and CUDA's headers where the source includes any. */
+char *toolchain_identity(const toolchain_t *tools, const source_t *source);
 
 /* Options other than the architecture and -D, in a fixed order: part of the cache key. */
 void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options);
