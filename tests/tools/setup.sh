@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Install what is missing, or name the exact command. Used by run_all.sh and by `make check`.
 #   setup.sh build     compiler and libraries, to build bench
-#   setup.sh run       build + gnuplot, PyTorch and NVRTC, to do the main job
+#   setup.sh run       build + gnuplot, Python with headers, PyTorch, NVRTC and CUDA's headers, to do the main job
 #   setup.sh check     run + test tools, to pass the tests
-# --no-pytorch leaves PyTorch out. Prints one line for each thing that it installs, nothing otherwise.
+# --no-pytorch leaves PyTorch out. Prints one line for each thing that it installs, nothing otherwise. Exit code 2:
+# something is missing that it may not install; nothing was created then.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -11,89 +12,122 @@ level=${1:?build, run or check}
 with_pytorch=yes
 [ "${2:-}" = --no-pytorch ] && with_pytorch=no
 torch_version=2.13.0
-nvrtc_version=13.0.88
+cuda_version=13.0.88
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
 die() {
     say "$*"
     exit 2
 }
+python() { tests/tools/python.sh; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 
 # ---- system packages -------------------------------------------------------------------------------
 
-has_header() { echo "#include <$1>" | ${CC:-cc} -E - >/dev/null 2>&1; }
+has_header() { echo "#include <$1>" | ${CC:-cc} -E -; }
+has_cmocka() { printf '#include <%s.h>\n' stdarg stddef stdint setjmp cmocka | ${CC:-cc} -E -; }
+links() { echo 'int main(void) { return 0; }' | ${CC:-cc} -x c "$@" -o "$scratch/a.out" -; }
 
-# What is missing, as package names of apt, dnf and pacman.
+has_certificates() {
+    local file
+    for file in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
+        [ -s "$file" ] && return
+    done
+    return 1
+}
+
+# Of the Python that workers run in, which may be another one than the system's.
+ask_python() { "$(python)" -c "import sys, sysconfig; print($1)" 2>/dev/null; }
+has_python_header() { [ -e "$(ask_python 'sysconfig.get_path("include")')/Python.h" ]; }
+# No package of the system has headers for a Python that did not come from it.
+has_python_header_or_could_not() { has_python_header || [ "$(ask_python sys.base_prefix || echo /usr)" != /usr ]; }
+
+# What is missing, one a line: as packages of the manager, or in words where there is none.
 missing_packages() {
-    local manager=$1
-    need() { # present? apt dnf pacman
-        if ! eval "$1" >/dev/null 2>&1; then
-            case $manager in apt-get) echo "$2" ;; dnf) echo "$3" ;; pacman) echo "$4" ;; esac
-        fi
+    local manager=$1 version
+    need() { # present? apt dnf pacman words
+        eval "$1" >/dev/null 2>&1 && return
+        case $manager in apt-get) echo "$2" ;; dnf) echo "$3" ;; pacman) echo "$4" ;; *) echo "$5" ;; esac
     }
-    need 'command -v make && command -v ${CC:-cc}' build-essential "gcc make" base-devel
-    need 'has_header jansson.h' libjansson-dev jansson-devel jansson
-    need 'has_header zlib.h' zlib1g-dev zlib-devel zlib
-    need 'has_header xxhash.h' libxxhash-dev xxhash-devel xxhash
+    need 'command -v make && links -fopenmp' build-essential "gcc make" base-devel "gcc with OpenMP, make"
+    need 'has_header jansson.h' libjansson-dev jansson-devel jansson "jansson with headers"
+    need 'has_header zlib.h' zlib1g-dev zlib-devel zlib "zlib with headers"
+    need 'has_header xxhash.h' libxxhash-dev xxhash-devel xxhash "xxhash with headers"
     [ "$level" = build ] && return
-    need 'command -v gnuplot' gnuplot-nox gnuplot gnuplot
-    need 'command -v python3' python3 python3 python
+    need 'command -v gnuplot' gnuplot-nox gnuplot gnuplot gnuplot
+    need 'command -v python3' python3 python3 python "Python 3.10 or later"
     # Debian keeps venv's pip apart.
-    [ "$manager" = apt-get ] && need 'python3 -c "import ensurepip, venv"' python3-venv "" ""
-    # torch.compile builds C++ on the CPU.
-    need 'command -v g++' g++ gcc-c++ gcc
+    need '[ -x .venv/bin/python3 ] || python3 -c "import ensurepip, venv"' python3-venv python3 python "Python's venv"
+    need has_certificates ca-certificates ca-certificates ca-certificates "certificates of authorities (ca-certificates)"
+    # torch.compile builds C++ on the CPU, with Python's headers.
+    if [ "$with_pytorch" = yes ]; then
+        version=$(ask_python '"%d.%d" % sys.version_info[:2]' || echo 3)
+        need 'command -v g++' g++ gcc-c++ gcc g++
+        need has_python_header_or_could_not "python$version-dev" python3-devel python "Python's headers (Python.h)"
+    fi
     [ "$level" = run ] && return
-    need 'has_header cmocka.h || echo "#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>" | ${CC:-cc} -E -' libcmocka-dev libcmocka-devel cmocka
-    need 'command -v clang-format' clang-format clang-tools-extra clang
-    need 'command -v cppcheck' cppcheck cppcheck cppcheck
-    need 'command -v git' git git git
+    # Fedora keeps the sanitizers apart.
+    need 'links -fsanitize=address,undefined' build-essential "libasan libubsan" gcc "gcc's sanitizers"
+    need has_cmocka libcmocka-dev libcmocka-devel cmocka "cmocka with headers"
+    need 'command -v clang-format' clang-format clang-tools-extra clang clang-format
+    need 'command -v cppcheck' cppcheck cppcheck cppcheck cppcheck
+    need 'command -v git' git git git git
+}
+
+name_command() { # what installs, before that, packages: and stop
+    local command=$1 refresh=$2
+    shift 2
+    if command -v sudo >/dev/null 2>&1; then
+        command="${refresh:+sudo $refresh && }sudo $command $*"
+    else
+        command="su -c \"${refresh:+$refresh && }$command $*\""
+    fi
+    die "missing: $* — run: $command"
 }
 
 install_packages() {
-    local manager missing as_root=()
+    local manager missing command refresh="" as_root=()
     for manager in apt-get dnf pacman none; do
         command -v "$manager" >/dev/null 2>&1 && break
     done
-    missing=$(missing_packages "$manager" | tr '\n' ' ')
-    if [ "$manager" = none ]; then
-        command -v make >/dev/null && has_header jansson.h && has_header zlib.h && has_header xxhash.h && return
-        die "install gcc, make, jansson, zlib, xxhash (with headers) and gnuplot, then run this again"
-    fi
-    [ -z "${missing// /}" ] && return
-    local command="$manager install -y"
-    [ "$manager" = pacman ] && command="pacman -S --needed --noconfirm"
+    missing=$(missing_packages "$manager" | sort -u)
+    [ -z "$missing" ] && return
+    [ "$manager" = none ] && die "install ${missing//$'\n'/, }, then run this again"
+    # shellcheck disable=SC2206 # a line may name two packages
+    missing=($missing)
+    command="$manager install -y"
+    # A fresh machine has no lists of packages.
+    [ "$manager" = apt-get ] && refresh="apt-get update"
+    [ "$manager" = pacman ] && command="pacman -S$([ -e /var/lib/pacman/sync/core.db ] || echo y) --needed --noconfirm"
     if [ "$(id -u)" -ne 0 ]; then
-        if ! sudo -n true 2>/dev/null; then
-            die "missing: $missing— run: sudo $command $missing"
-        fi
+        sudo -n true 2>/dev/null || name_command "$command" "$refresh" "${missing[@]}"
         as_root=(sudo -n)
     fi
-    say "$command $missing"
-    if [ "$manager" = apt-get ]; then
-        "${as_root[@]}" apt-get update -q >/dev/null || say "apt-get update failed; trying with the lists that are here"
+    say "$command ${missing[*]}"
+    mkdir -p build
+    if [ -n "$refresh" ]; then
+        "${as_root[@]}" $refresh >build/setup.log 2>&1 || say "$refresh failed; trying with the lists that are here"
         as_root+=(env DEBIAN_FRONTEND=noninteractive)
     fi
-    # shellcheck disable=SC2086
-    "${as_root[@]}" $command $missing >build/setup.log 2>&1 || {
+    "${as_root[@]}" $command "${missing[@]}" >>build/setup.log 2>&1 || {
         tail -n 20 build/setup.log >&2
-        die "could not install: $missing"
+        die "could not install: ${missing[*]} (all of it: build/setup.log)"
     }
 }
 
 # ---- Python ------------------------------------------------------------------------------------------
 
-python() { tests/tools/python.sh; }
 can_import() { "$(python)" -c "import $1" >/dev/null 2>&1; }
 
 make_venv() {
     [ -x .venv/bin/python3 ] && return
     say "python3 -m venv .venv"
-    # One that sees the system's packages keeps a PyTorch that is there already.
-    python3 -m venv --system-site-packages .venv || die "python3 -m venv failed: install python3-venv"
+    # One that sees the system's packages keeps a PyTorch that is there already. Half of one would be taken for whole.
+    python3 -m venv --system-site-packages .venv || {
+        rm -rf .venv
+        die "python3 -m venv failed"
+    }
 }
 
 pip_install() {
@@ -115,15 +149,23 @@ install_pytorch() {
     say "PyTorch could not be installed: its cases will be skipped"
 }
 
+# NVRTC's wheel has no headers; the runtime's has them, in the same folder.
 install_nvrtc() {
-    build/bench doctor --json 2>/dev/null | tr -d '\n' | grep -q '"NVRTC", *"found": true' && return
+    local found packages=()
+    found=$(build/bench doctor --json 2>/dev/null | tr -d '\n')
+    has() { grep -q "\"$1\", *\"found\": true" <<<"$found"; }
+    has NVRTC || packages+=("nvidia-cuda-nvrtc==$cuda_version")
+    has "CUDA headers" || packages+=("nvidia-cuda-runtime==$cuda_version")
+    [ ${#packages[@]} -eq 0 ] && return
     make_venv
-    pip_install "nvidia-cuda-nvrtc==$nvrtc_version" ||
+    pip_install "${packages[@]}" || {
+        tail -n 5 build/pip.log >&2
         say "NVRTC could not be installed: CUDA programs need nvcc then, or are skipped"
+    }
 }
 
 install_test_tools() {
-    can_import pytest && can_import ruff && return
+    can_import pytest && can_import ruff && can_import numpy && return
     make_venv
     pip_install pytest "ruff==0.17.*" numpy || {
         tail -n 5 build/pip.log >&2
@@ -131,10 +173,13 @@ install_test_tools() {
     }
 }
 
-mkdir -p build
 install_packages
+mkdir -p build
 [ "$level" = build ] && exit 0
-[ "$with_pytorch" = yes ] && install_pytorch
+if [ "$with_pytorch" = yes ]; then
+    has_python_header || say "$(python) has no headers (Python.h): torch.compile's cases will fail on the CPU"
+    install_pytorch
+fi
 [ "$level" = check ] && install_test_tools
 make --no-print-directory -j"$(nproc)" build/bench
 install_nvrtc
