@@ -71,6 +71,10 @@ check: ## every test that needs no GPU; installs or names what the tests need
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh tests
 
+.PHONY: check-fresh
+check-fresh: ## ./run_all.sh and make check on a bare Debian, which is made and removed; needs root and debootstrap
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/check_fresh.py
+
 .PHONY: unit
 unit: $(UNIT_TESTS) ## the C unit tests
 	$(Q)tests/tools/unit.sh $(UNIT_TESTS)
