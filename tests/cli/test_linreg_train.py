@@ -72,7 +72,9 @@ def host_available_bytes() -> int:
 
 def test_points_that_do_not_fit_the_host_are_skipped(tmp_path: Path) -> None:
     if host_available_bytes() > 8 * LARGEST * 0.9:
-        pytest.skip("as many points as there may be fit here; unit/test_linreg_train.c has it")
+        pytest.skip(
+            f"takes a machine with less than {8 * LARGEST * 0.9 / 1e9:.0f} GB of free memory"
+        )
     cases = train(tmp_path, [CPU, EAGER], points=[LARGEST, 5])
     for case in cases.values():
         if case["params"]["points"] == LARGEST:

@@ -22,7 +22,7 @@ def no_gpu() -> str | None:
 
 
 REASON = no_gpu()
-pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+pytestmark = pytest.mark.gpu(REASON)
 
 BATCHES = [64, 1000]
 RIGHT = "02_thread_per_sample"

@@ -10,7 +10,7 @@ import pytest
 from project import ROOT, bench
 from test_gpu_faults import REASON
 
-pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
+pytestmark = pytest.mark.gpu(REASON)
 
 LADDER = ROOT / "kernels" / "linreg_train"
 RUNGS = sorted(path.stem for path in LADDER.glob("[0-9]*.cu"))

@@ -24,6 +24,30 @@ ANSWER_TIMEOUT_S = 240
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+try:
+    import torch
+except ImportError:
+    torch = None
+NO_GPU = None if torch is not None and torch.cuda.is_available() else "PyTorch sees no CUDA device"
+needs_gpu = pytest.mark.gpu(NO_GPU)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Drop the pairs of a test and a device that there are not, on any machine."""
+    items[:] = [item for item in items if _exists(item)]
+
+
+def _exists(item: pytest.Item) -> bool:
+    params = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    device = params.get("worker") or params.get("few_images_worker")
+    only_on = item.get_closest_marker("only_on")
+    if device is None or only_on is not None:
+        return device is None or device == only_on.args[0]
+    # A module's takes_gpu() says which parameters are for a GPU alone.
+    takes_gpu = getattr(item.module, "takes_gpu", None)
+    return device != "cpu" or takes_gpu is None or not takes_gpu(**params)
+
+
 class WorkerProcess:
     def __init__(self, device: str = "cpu", *python_options: str, program: Path = WORKER) -> None:
         self.process = subprocess.Popen(
@@ -120,13 +144,10 @@ def start_worker() -> Iterator[Callable[..., WorkerProcess]]:
 
 
 def _devices() -> list[Any]:
-    try:
-        import torch
-    except ImportError:
+    if torch is None:
         no_torch = pytest.mark.skip(reason="PyTorch is not installed")
         return [pytest.param("cpu", marks=no_torch)]
-    no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-    return ["cpu", pytest.param("cuda", marks=no_gpu)]
+    return ["cpu", pytest.param("cuda", marks=needs_gpu)]
 
 
 @pytest.fixture(scope="session", params=_devices())

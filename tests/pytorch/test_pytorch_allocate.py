@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import WorkerProcess
+from conftest import WorkerProcess, needs_gpu
 
 pytest.importorskip("torch")
 
@@ -97,9 +97,8 @@ def test_overlap_is_found() -> None:
         case.output()
 
 
+@pytest.mark.only_on("cpu")
 def test_there_is_none_on_the_cpu(worker: WorkerProcess) -> None:
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = worker.open("caching", workload="allocate", params={"live": 3})
     assert answer["status"] == "skipped"
     assert "needs a GPU" in answer["reason"]
@@ -113,9 +112,7 @@ def test_there_is_none_on_the_cpu(worker: WorkerProcess) -> None:
     assert answer["reason"] == "params.bytes: unknown; known: live"
 
 
-@pytest.mark.skipif(
-    not __import__("torch").cuda.is_available(), reason="PyTorch's allocator needs a GPU"
-)
+@needs_gpu
 def test_on_a_gpu(start_worker: Callable) -> None:
     worker = start_worker("cuda")
     worker.hello()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import needs_gpu
 
 torch = pytest.importorskip("torch")
 
@@ -86,7 +87,7 @@ def test_error_that_the_device_survives_costs_its_own_case():
     assert json.loads(done.stdout.splitlines()[2])["reason"] == f"RuntimeError: {WORDS}"
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@needs_gpu
 def test_fault_on_a_gpu_ends_the_worker_with_its_words_last():
     done = ask_to_open(REAL, "cuda")
     assert done.returncode == 1

@@ -43,9 +43,11 @@ def open_case(worker, variant, points=4999, epochs=200, rate=0.01, **keys):
     return worker.open(variant, workload="linreg_train", **{"params": params, **keys})
 
 
-def open_or_skip(worker, variant, *training, **keys):
-    if "graph" in variant and worker.device == "cpu":
-        pytest.skip("CUDA graphs need a GPU")
+def takes_gpu(variant="", **_):
+    return "graph" in variant
+
+
+def open_right(worker, variant, *training, **keys):
     answer = open_case(worker, variant, *training, **keys)
     assert answer["status"] == "ok", answer
     return answer
@@ -87,7 +89,7 @@ def check_samples(opened, sampled):
 )
 def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
     training = known["points"], known["epochs"], known["rate"]
-    opened = open_or_skip(worker, variant, *training, seed=KNOWN["seed"])
+    opened = open_right(worker, variant, *training, seed=KNOWN["seed"])
     check_output(worker, opened["id"], tmp_path, known)
     check_samples(opened, worker.sample(opened["id"], max_samples=2, warmup_samples=1))
     check_output(worker, opened["id"], tmp_path, known)
@@ -99,7 +101,7 @@ def test_known_training_before_and_after_sampling(worker, tmp_path, variant, kno
 
 
 def test_phases_are_those_of_the_mode_and_device(worker):
-    opened = open_or_skip(worker, "eager", 50, 2)
+    opened = open_right(worker, "eager", 50, 2)
     phases = ["init", "train", "total", "residual", "host_to_host"]
     expected = dict.fromkeys(phases, "host")
     if worker.device == "cuda":
@@ -120,7 +122,7 @@ OPERATIONS = [
 
 @pytest.mark.parametrize(("variant", "names"), OPERATIONS)
 def test_one_epoch_has_operations(worker, tmp_path, variant, names):
-    opened = open_or_skip(worker, variant, 4999, 1)
+    opened = open_right(worker, variant, 4999, 1)
     clock = "device" if worker.device == "cuda" else "host"
     found = {name: opened["phases"].get(name) for name in [*PARTS, "fused"]}
     assert {name: found[name] for name in found if found[name]} == dict.fromkeys(names, clock)
@@ -139,7 +141,7 @@ def test_one_epoch_has_operations(worker, tmp_path, variant, names):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_more_epochs_have_no_operations(worker, variant):
-    opened = open_or_skip(worker, variant, 4999, 2)
+    opened = open_right(worker, variant, 4999, 2)
     assert not {*PARTS, "fused"} & set(opened["phases"])
     worker.ask("close", id=opened["id"])
 
@@ -193,7 +195,7 @@ def test_room_is_told_like_the_supervisor(monkeypatch):
 def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker):
     ids = []
     for points in range(10, 20):
-        opened = open_or_skip(worker, "compile", points, 2)
+        opened = open_right(worker, "compile", points, 2)
         assert opened["once_ns"]["compile"] > 0
         assert "init" not in opened["phases"]
         ids.append(opened["id"])
@@ -203,17 +205,14 @@ def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_a_rate_that_diverges_fails_with_the_epoch(worker, variant):
-    if "graph" in variant and worker.device == "cpu":
-        pytest.skip("CUDA graphs need a GPU")
     answer = open_case(worker, variant, 5000, 200, 0.05, id="c")
     reason = "loss is not finite from epoch 50 on"
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
 @pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.only_on("cpu")
 def test_graphs_are_skipped_without_a_gpu(worker, variant):
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = open_case(worker, variant)
     assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
 

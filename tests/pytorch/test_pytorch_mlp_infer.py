@@ -38,9 +38,11 @@ def expected_output(
     return y
 
 
-def open_or_skip(worker, variant, *shape, **keys):
-    if variant == "graph" and worker.device == "cpu":
-        pytest.skip("CUDA graphs need a GPU")
+def takes_gpu(variant="", **_):
+    return variant == "graph"
+
+
+def open_right(worker, variant, *shape, **keys):
     answer = worker.open(variant, *shape, **keys)
     assert answer["status"] == "ok", answer
     return answer
@@ -74,7 +76,7 @@ def check_samples(opened, sampled, max_samples):
 @pytest.mark.parametrize("variant", FAST_MODES)
 @pytest.mark.parametrize(("batch", "layers"), SHAPES, ids=str)
 def test_output_is_right_before_and_after_sampling(worker, tmp_path, variant, batch, layers):
-    opened = open_or_skip(worker, variant, batch, layers)
+    opened = open_right(worker, variant, batch, layers)
     expected = expected_output(batch, layers, 42)
     check_output(worker, opened["id"], tmp_path, expected)
     sampled = worker.sample(opened["id"])
@@ -91,7 +93,7 @@ def test_output_is_right_before_and_after_sampling(worker, tmp_path, variant, ba
 @pytest.mark.slow
 def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker, tmp_path):
     sizes = range(1, 10)
-    opened = [open_or_skip(worker, "compile", batch) for batch in sizes]
+    opened = [open_right(worker, "compile", batch) for batch in sizes]
     for answer, batch in zip(opened, sizes, strict=True):
         assert answer["once_ns"]["compile"] > answer["once_ns"]["first_run"]
         check_output(worker, answer["id"], tmp_path, expected_output(batch, [4, 5, 1], 42))
@@ -102,7 +104,7 @@ def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker, tm
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_phases_are_those_of_the_mode_and_device(worker, variant):
-    opened = open_or_skip(worker, variant)
+    opened = open_right(worker, variant)
     expected = {"init"} if variant == "eager" else set()
     expected |= {"forward", "total", "residual", "host_to_host"}
     if worker.device == "cuda":
@@ -121,7 +123,7 @@ def test_phases_are_those_of_the_mode_and_device(worker, variant):
 
 
 def test_limits_of_a_round_are_kept(worker):
-    case_id = open_or_skip(worker, "inference")["id"]
+    case_id = open_right(worker, "inference")["id"]
     long = {"budget_ns": 60_000_000_000, "warmup_samples": 7}
     sampled = worker.sample(case_id, max_samples=11, **long)
     assert {len(samples) for samples in sampled["phases"].values()} == {11}
@@ -140,7 +142,7 @@ def test_cases_open_at_once_keep_apart(worker, tmp_path):
         ("eager", 64, [4, 6, 1], 42),
         ("inference", 65, [4, 5, 1], 42),
     ]
-    ids = [open_or_skip(worker, *shape, seed=seed)["id"] for *shape, seed in wanted]
+    ids = [open_right(worker, *shape, seed=seed)["id"] for *shape, seed in wanted]
     while ids:
         for case_id, (_, *shape, seed) in zip(ids, wanted, strict=True):
             assert worker.sample(case_id)["status"] == "ok"
@@ -152,7 +154,7 @@ def test_cases_open_at_once_keep_apart(worker, tmp_path):
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_float16_rounds_inputs_and_weights(worker, tmp_path, variant):
     """The float16 output is near what the rounded data give, and not the float32 output."""
-    opened = open_or_skip(worker, variant, 257, [4, 5, 1], dtype="f16")
+    opened = open_right(worker, variant, 257, [4, 5, 1], dtype="f16")
     expected = expected_output(257, [4, 5, 1], 42, np.float16)
     check_output(worker, opened["id"], tmp_path, expected, tolerance=2e-3)
     y = np.load(tmp_path / "y.npy")
@@ -162,7 +164,7 @@ def test_float16_rounds_inputs_and_weights(worker, tmp_path, variant):
 
 def test_an_id_can_be_used_again_after_close(worker, tmp_path):
     for batch in (2, 9):
-        open_or_skip(worker, "eager", batch, id="again")
+        open_right(worker, "eager", batch, id="again")
         check_output(worker, "again", tmp_path, expected_output(batch, [4, 5, 1], 42))
         assert worker.ask("close", id="again")["status"] == "ok"
 
@@ -190,9 +192,8 @@ def test_what_cannot_apply_is_skipped(worker, case, reason):
     worker.ask("close", id="c")
 
 
+@pytest.mark.only_on("cpu")
 def test_graph_is_skipped_without_a_gpu(worker):
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = worker.open("graph")
     assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
 
@@ -240,7 +241,7 @@ def test_requests_for_cases_that_are_not_open_fail(worker, tmp_path):
 
 
 def test_opening_twice_fails_and_keeps_the_first(worker, tmp_path):
-    open_or_skip(worker, "eager", 2, id="c")
+    open_right(worker, "eager", 2, id="c")
     answer = worker.open("eager", 3, id="c")
     assert answer == {"status": "failed", "id": "c", "reason": "the case c is open already"}
     check_output(worker, "c", tmp_path, expected_output(2, [4, 5, 1], 42))
@@ -254,7 +255,7 @@ def test_program_is_refused(worker):
 
 
 def test_output_needs_an_existing_folder(worker, tmp_path):
-    open_or_skip(worker, "eager", id="c")
+    open_right(worker, "eager", id="c")
     missing = str(tmp_path / "missing")
     answer = worker.ask("output", id="c", path=missing)
     assert answer == {"status": "failed", "id": "c", "reason": f"path: {missing} is not a folder"}

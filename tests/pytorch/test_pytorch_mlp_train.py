@@ -49,9 +49,12 @@ def open_case(worker, variant, params, **keys):
     return worker.open(variant, workload="mlp_train", params={**USUAL, **params}, **keys)
 
 
-def open_or_skip(worker, variant, dtype="f32", **params):
-    if worker.device == "cpu" and ("graph" in variant or dtype == "tf32"):
-        pytest.skip("needs a GPU")
+def takes_gpu(variant="", dtype="f32", run=None, **_):
+    variant, dtype = run or (variant, dtype)
+    return "graph" in variant or dtype == "tf32"
+
+
+def open_right(worker, variant, dtype="f32", **params):
     answer = open_case(worker, variant, params, dtype=dtype)
     assert answer["status"] == "ok", answer
     return answer
@@ -102,7 +105,7 @@ def run(request, worker, tmp_path_factory):
     """Return a run of the usual case."""
     variant, dtype = request.param
     folder = tmp_path_factory.mktemp(variant)
-    opened = open_or_skip(worker, variant, dtype)
+    opened = open_right(worker, variant, dtype)
     before = outputs(worker, opened, folder, USUAL["depth"])
     phases = worker.sample(opened["id"], max_samples=2, warmup_samples=1)["phases"]
     after = outputs(worker, opened, folder, USUAL["depth"])
@@ -131,7 +134,7 @@ def test_both_epochs_are_those_of_float64(run):
 )
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_first_steps_are_those_of_float64(worker, tmp_path, variant, params, checked, dtype):
-    opened = open_or_skip(worker, variant, dtype, **params)
+    opened = open_right(worker, variant, dtype, **params)
     trained = mlp_float64.train(Inputs(Params(**{**USUAL, **params})), checked)
     check_outputs(outputs(worker, opened, tmp_path, params["depth"]), dtype, trained)
     close(worker, opened)
@@ -173,7 +176,7 @@ def test_samples_have_every_phase(run):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_a_training_learns_and_leaves_its_results(worker, variant):
-    opened = open_or_skip(worker, variant, width=32, batch=64)
+    opened = open_right(worker, variant, width=32, batch=64)
     results = close(worker, opened)
     everywhere = {"loss", "epochs", "accuracy", "dataset"}
     of_epoch = {"epoch", "validation_loss", "accuracy"}
@@ -193,7 +196,7 @@ def test_a_training_learns_and_leaves_its_results(worker, variant):
 
 
 def test_a_start_leaves_the_accuracy_at_chance(worker):
-    opened = open_or_skip(worker, "eager", batch=6000, rate=1e-9)
+    opened = open_right(worker, "eager", batch=6000, rate=1e-9)
     results = close(worker, opened)
     assert 0.02 < results["accuracy"] < 0.3
 
@@ -203,8 +206,6 @@ def test_a_start_leaves_the_accuracy_at_chance(worker):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_a_training_that_comes_apart_fails_with_the_step(worker, variant):
-    if worker.device == "cpu" and variant == "graph":
-        pytest.skip("needs a GPU")
     answer = open_case(worker, variant, {"rate": 1e30, "epochs": 1}, id="c")
     reason = "loss is not finite from step 1 on"
     assert answer == {"status": "failed", "id": "c", "reason": reason}
@@ -222,16 +223,14 @@ def test_a_bad_file_fails_with_its_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.only_on("cpu")
 def test_graphs_are_skipped_without_a_gpu(worker, variant):
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = open_case(worker, variant, {})
     assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
 
 
+@pytest.mark.only_on("cpu")
 def test_tf32_is_skipped_without_a_gpu(worker):
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = open_case(worker, "eager", {}, dtype="tf32")
     reason = "dtype tf32: only f32 is written for PyTorch on the CPU"
     assert (answer["status"], answer["reason"]) == ("skipped", reason)

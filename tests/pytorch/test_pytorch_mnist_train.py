@@ -32,9 +32,11 @@ def open_case(worker, variant, params, **keys):
     return worker.open(variant, workload="mnist_train", **{"params": every, **keys})
 
 
-def open_or_skip(worker, variant, dtype="f32", **params):
-    if worker.device == "cpu" and ("graph" in variant or dtype == "f16"):
-        pytest.skip("needs a GPU")
+def takes_gpu(variant="", dtype="f32", known=None, **_):
+    return "graph" in variant or "f16" in (dtype, known and known["dtype"])
+
+
+def open_right(worker, variant, dtype="f32", **params):
     answer = open_case(worker, variant, params, dtype=dtype)
     assert answer["status"] == "ok", answer
     return answer
@@ -88,7 +90,7 @@ def loss_and_gradients(params, dtype):
     "variant", [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
 )
 def test_gradients_are_those_of_float64(worker, tmp_path, variant, dtype):
-    opened = open_or_skip(worker, variant, dtype, hidden=16, batch=60, steps=3, seed=5)
+    opened = open_right(worker, variant, dtype, hidden=16, batch=60, steps=3, seed=5)
     answer = worker.ask("output", id=opened["id"], path=str(tmp_path))
     assert answer["arrays"] == [*(f"gradient_{layer}" for layer in range(4)), "losses", "descent"]
     params = Params(hidden=16, batch=60, steps=3, rate=0.003, seed=5)
@@ -138,7 +140,7 @@ def check_samples(opened, sampled, steps):
 )
 def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
     params = {name: known[name] for name in ("hidden", "batch", "steps", "rate")}
-    opened = open_or_skip(worker, variant, known["dtype"], seed=KNOWN["seed"], **params)
+    opened = open_right(worker, variant, known["dtype"], seed=KNOWN["seed"], **params)
     check_output(worker, opened["id"], tmp_path, known)
     sampled = worker.sample(opened["id"], max_samples=2, warmup_samples=1)
     check_samples(opened, sampled, known["steps"])
@@ -152,7 +154,7 @@ def test_known_training_before_and_after_sampling(worker, tmp_path, variant, kno
 
 
 def test_phases_are_those_of_the_mode_and_device(worker):
-    opened = open_or_skip(worker, "eager")
+    opened = open_right(worker, "eager")
     expected = dict.fromkeys(["train", "step", "total", "residual"], "host")
     if worker.device == "cuda":
         expected |= dict.fromkeys(["init", "h2d", "d2h"], "host")
@@ -164,7 +166,7 @@ def test_phases_are_those_of_the_mode_and_device(worker):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_a_training_over_the_samples_end_learns(worker, variant):
-    opened = open_or_skip(worker, variant, hidden=32, batch=32, steps=305, rate=0.5)
+    opened = open_right(worker, variant, hidden=32, batch=32, steps=305, rate=0.5)
     assert worker.sample(opened["id"], max_samples=1)["status"] == "ok"
     results = worker.ask("close", id=opened["id"])["results"]
     assert set(results) == {"loss", "accuracy", "dataset", "accumulate", "weights"}
@@ -176,7 +178,7 @@ def test_a_training_over_the_samples_end_learns(worker, variant):
 
 
 def test_a_start_leaves_the_accuracy_at_chance(worker):
-    opened = open_or_skip(worker, "eager", steps=1, rate=1e-9)
+    opened = open_right(worker, "eager", steps=1, rate=1e-9)
     results = worker.ask("close", id=opened["id"])["results"]
     assert 0.02 < results["accuracy"] < 0.3
 
@@ -330,16 +332,14 @@ def test_weights_beyond_the_host_memory_are_skipped(monkeypatch, device, dtype, 
 
 
 @pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.only_on("cpu")
 def test_graphs_are_skipped_without_a_gpu(worker, variant):
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = open_case(worker, variant, {})
     assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
 
 
+@pytest.mark.only_on("cpu")
 def test_float16_is_skipped_without_a_gpu(worker):
-    if worker.device == "cuda":
-        pytest.skip("this is a GPU")
     answer = open_case(worker, "eager", {}, dtype="f16")
     reason = "dtype f16: only f32 is written for PyTorch on the CPU"
     assert (answer["status"], answer["reason"]) == ("skipped", reason)

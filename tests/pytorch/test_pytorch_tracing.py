@@ -110,9 +110,8 @@ def test_a_case_is_traced(worker, tmp_path: Path) -> None:
     worker.ask("close", id=case_id)
 
 
+@pytest.mark.only_on("cuda")
 def test_kernels_of_a_captured_graph_are_seen(worker, tmp_path: Path) -> None:
-    if worker.device != "cuda":
-        pytest.skip("CUDA graphs need a GPU")
     worker.ask("trace_start")
     case_id = worker.open("graph", profile=True)["id"]
     path = tmp_path / "trace.json"
