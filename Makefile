@@ -149,13 +149,13 @@ C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/tools/*
 
 .PHONY: format
 format: ## clang-format and ruff, in place
-	$(Q)clang-format -i $(C_FILES)
+	$(Q)tests/tools/clang_format.sh -i $(C_FILES)
 	$(Q)tests/tools/ruff.sh format
 	$(Q)tests/tools/ruff.sh check --fix
 
 .PHONY: format-check
 format-check: ## is everything formatted?
-	$(Q)clang-format --dry-run --Werror $(C_FILES)
+	$(Q)tests/tools/clang_format.sh --dry-run --Werror $(C_FILES)
 	$(Q)tests/tools/ruff.sh format --check
 	@echo "format: $(words $(C_FILES)) C files and the Python files are formatted"
 

@@ -34,9 +34,9 @@ PACKAGES = {
     "pacman": {"base-devel", "jansson", "zlib", "xxhash", "gnuplot", "python", "gcc"},
 }
 TEST_PACKAGES = {
-    "apt-get": {"libcmocka-dev", "clang-format", "cppcheck", "git"},
-    "dnf": {"libcmocka-devel", "clang-tools-extra", "cppcheck", "git", "libasan", "libubsan"},
-    "pacman": {"cmocka", "clang", "cppcheck", "git"},
+    "apt-get": {"libcmocka-dev", "cppcheck", "git"},
+    "dnf": {"libcmocka-devel", "cppcheck", "git", "libasan", "libubsan"},
+    "pacman": {"cmocka", "cppcheck", "git"},
 }
 
 

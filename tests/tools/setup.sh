@@ -70,7 +70,6 @@ missing_packages() {
     # Fedora keeps the sanitizers apart.
     need 'links -fsanitize=address,undefined' build-essential "libasan libubsan" gcc "gcc's sanitizers"
     need has_cmocka libcmocka-dev libcmocka-devel cmocka "cmocka with headers"
-    need 'command -v clang-format' clang-format clang-tools-extra clang clang-format
     need 'command -v cppcheck' cppcheck cppcheck cppcheck cppcheck
     need 'command -v git' git git git git
 }
@@ -165,11 +164,11 @@ install_nvrtc() {
 }
 
 install_test_tools() {
-    can_import pytest && can_import ruff && can_import numpy && return
+    can_import pytest && can_import ruff && can_import clang_format && can_import numpy && return
     make_venv
-    pip_install pytest "ruff==0.17.*" numpy || {
+    pip_install pytest "ruff==0.17.*" "clang-format==14.0.6" numpy || {
         tail -n 5 build/pip.log >&2
-        die "pytest and ruff could not be installed into .venv"
+        die "pytest, ruff and clang-format could not be installed into .venv"
     }
 }
 
