@@ -161,8 +161,7 @@ format-check: ## is everything formatted?
 
 .PHONY: lint
 lint: ## cppcheck and ruff
-	$(Q)cppcheck --quiet --std=c11 --language=c -Ibench --enable=warning,performance,portability \
-	  --suppressions-list=tests/tools/cppcheck.txt --inline-suppr --error-exitcode=1 -j 2 bench
+	$(Q)tests/tools/cppcheck.sh
 	$(Q)tests/tools/ruff.sh check
 	@echo "lint: clean"
 
