@@ -39,7 +39,7 @@ tell() { printf 'run_all.sh: %s\n' "$*" >&2; }
 
 step "set-up: what is missing is installed (packages and PyTorch: minutes), then bench is built (1 min)"
 tests/tools/setup.sh run "${pytorch[@]}"
-make --no-print-directory -j"$(nproc)" all
+make --no-print-directory features
 bench=build/bench
 
 gpu=no
@@ -57,7 +57,7 @@ if [ "$mode" = quick ]; then
     flags=(--quick)
     [ "$gpu" = yes ] && takes="10 min" || takes="2 min"
 fi
-[ -n "$out" ] || out=results/$(hostname)-$(date +%Y%m%d-%H%M%S)
+[ -n "$out" ] || out=results/$(uname -n)-$(date +%Y%m%d-%H%M%S)
 name=$(basename "$out")
 saved=()
 for run in results/h200*; do
@@ -86,8 +86,8 @@ if [ "$gpu" = no ]; then
 fi
 
 step "charts and report, a few seconds"
-"$bench" plot "$out" --out "plots/$name" --format svg,png >/dev/null ||
-    tell "no charts; draw them later with: $bench plot $out --out plots/$name"
+"$bench" plot "$out" --out "plots/$name" --format svg,png >"$out/plot.txt" 2>&1 ||
+    tell "no charts: $(tail -n 1 "$out/plot.txt")"
 "$bench" report "$out" "${saved[@]}" --out "$out/REPORT.md" >/dev/null
 
 step "results of this machine"

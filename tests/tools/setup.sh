@@ -180,5 +180,8 @@ if [ "$with_pytorch" = yes ]; then
     install_pytorch
 fi
 [ "$level" = check ] && install_test_tools
-make --no-print-directory -j"$(nproc)" build/bench
+make --no-print-directory -j"$(nproc)" build/bench >build/make.log 2>&1 || {
+    tail -n 20 build/make.log >&2
+    die "bench does not build (all of it: build/make.log)"
+}
 install_nvrtc
