@@ -18,6 +18,8 @@ enum {
     WARMUP_NS = 50000000,
     WARMUP_STEP_NS = 25000000,
     WARMUP_MOST_S = 3,
+    LONG_SAMPLE_NS = 100000000, /* warms itself up: three of them before each round take longer than
+                                   the round */
 };
 
 void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
@@ -269,11 +271,13 @@ void contender_warm_up(contender_t *c) {
         /* Hardly any samples come back: only the running matters, and a short kernel would fill
          * megabytes of answer. */
         json_t *answer =
-            ask_sample(c, (sample_limits_t){.warmup_s = WARMUP_STEP_NS / 1e9, .max_samples = 1});
+            ask_sample(c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_STEP_NS / 1e9,
+                                            .max_samples = 1});
         if (answer == NULL)
             return;
         samples += count_runs(answer);
         json_decref(answer);
+        c->is_long = (double)(clock_ns() - start_ns) >= (double)samples * LONG_SAMPLE_NS;
         clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz;
         /* Two readings alike; where there is no clock to read, time and count decide. */
         settled = isnan(clock_mhz) || clock_mhz <= before_mhz * 1.01;
@@ -314,12 +318,14 @@ static bool add_samples(contender_t *c, case_result_t *into, const json_t *answe
 void contender_round(contender_t *c) {
     const measure_options_t *measure = &c->settings->measure;
     int64_t start_ns = clock_ns();
-    json_t *answer = c->settings->profile
-                         ? ask_sample(c, (sample_limits_t){.max_samples = 1})
-                         : ask_sample(c, (sample_limits_t){.budget_s = measure->round_s,
-                                                           .max_samples = ROUND_MOST_SAMPLES,
-                                                           .warmup_samples = ROUND_WARMUP_SAMPLES,
-                                                           .warmup_s = ROUND_WARMUP_NS / 1e9});
+    json_t *answer =
+        c->settings->profile
+            ? ask_sample(c, (sample_limits_t){.max_samples = 1})
+            : ask_sample(c,
+                         (sample_limits_t){.budget_s = measure->round_s,
+                                           .max_samples = ROUND_MOST_SAMPLES,
+                                           .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
+                                           .warmup_s = ROUND_WARMUP_NS / 1e9});
     if (answer == NULL)
         return;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);

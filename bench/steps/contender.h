@@ -26,6 +26,7 @@ typedef struct contender {
     const program_t *program; /* NULL: needs none */
     const contender_settings_t *settings;
     bool live;           /* may still be measured */
+    bool is_long;        /* a sample takes so long that one is warm-up enough */
     unsigned generation; /* of the worker that it is open in */
     stopping_t stopping;
     case_result_t apart;    /* phases of the rounds that were set apart as throttled */
