@@ -18,7 +18,7 @@ LIBS := -ljansson -lz -lxxhash $(SYSTEM_LIBS)
 # --as-needed keeps the dynamic libgomp out that -fopenmp would add behind the static one.
 PORTABLE_LIBS := -Wl,--as-needed -Wl,-Bstatic -ljansson -lz -lxxhash -lgomp -Wl,-Bdynamic $(SYSTEM_LIBS)
 
-SOURCES := $(sort $(wildcard bench/*.c bench/*/*.c))
+SOURCES := $(sort $(shell find bench -name '*.c'))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libbench.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -26,7 +26,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests
 .PHONY: all
 all: $(BUILD)/bench features ## build build/bench and say what of the optional things is here
 
-$(BUILD)/bench: $(BUILD)/obj/bench/bench.o $(LIBRARY)
+$(BUILD)/bench: $(BUILD)/obj/bench/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -37,11 +37,11 @@ features: $(BUILD)/bench
 .PHONY: portable
 portable: $(BUILD)/bench-portable ## one binary that needs no -dev package where it runs
 
-$(BUILD)/bench-portable: $(BUILD)/obj/bench/bench.o $(LIBRARY)
+$(BUILD)/bench-portable: $(BUILD)/obj/bench/main.o $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -fopenmp $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PORTABLE_LIBS)
 
-$(LIBRARY): $(filter-out $(BUILD)/obj/bench/bench.o,$(OBJECTS))
+$(LIBRARY): $(filter-out $(BUILD)/obj/bench/main.o,$(OBJECTS))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -145,7 +145,7 @@ faults: $(BUILD)/bench ## every fault in every phase on a fake GPU, and 200 kill
 layers: ## includes inside bench/ point downward only
 	$(Q)tests/tools/layers.sh
 
-C_FILES = $(wildcard bench/*.[ch] bench/*/*.[ch] tests/unit/*.[ch] tests/tools/*.c tests/fuzz/*.[ch] tests/*.h)
+C_FILES = $(shell find bench -name '*.[ch]') $(wildcard tests/unit/*.[ch] tests/tools/*.c tests/fuzz/*.[ch] tests/*.h)
 
 .PHONY: format
 format: ## clang-format and ruff, in place

@@ -33,7 +33,7 @@ set grid ytics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
 set key noenhanced autotitle columnheader
 
 # ---- line types: Okabe and Ito's palette, safe for the colour-blind (its yellow darkened, and one
-# indigo added, for lines on white). bench/plot_series.c says which contender has which; dashes and
+# indigo added, for lines on white). bench/plot/series.c says which contender has which; dashes and
 # points keep apart those that share a colour.
 # CUDA rungs 01, 02, …; 8: any other variant.
 set linetype 1 linecolor rgb '#D55E00' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1

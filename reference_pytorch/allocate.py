@@ -2,7 +2,7 @@
 
 A change gives one block in use, chosen at random, back and takes one of another size. The sizes are
 what the operators of one step of training write, and blocks and sizes are chosen by the same random
-numbers as on the other side (`bench/workloads/allocate.c`).
+numbers as on the other side (`bench/workloads/allocate/descriptor.c`).
 
 caching  PyTorch's caching allocator of device memory, by the functions behind
          `torch.cuda.caching_allocator_alloc` and `caching_allocator_delete`: without those two

@@ -1,4 +1,4 @@
-"""The MNIST data set, or a synthetic one of its shape: the bytes that `bench/ground/dataset.h` has.
+"""The MNIST data set, or a synthetic one of its shape: the bytes of `bench/workloads/mnist/idx.h`.
 
 Four files of the IDX format, gzipped or plain, in the first of these folders that has one of them:
 `$MNIST_DIR` (nothing else is looked at when it is set), `data/mnist` and `../shared/data/mnist` of

@@ -27,7 +27,7 @@ class Unavailable(Exception):
 
 
 def install(apt: str, dnf: str, pacman: str) -> str:
-    """Return the command that installs a package of the system, as `bench/ground/package.h`."""
+    """Return the command that installs a package of the system, as `bench/io/package.h`."""
     names = {"apt-get install": apt, "dnf install": dnf, "pacman -S": pacman}
     here = [command for command in names if shutil.which(command.split()[0])]
     command = (here or ["apt-get install"])[0]

@@ -1,4 +1,4 @@
-"""Philox4x32-10 in NumPy, bit for bit what `bench/ground/rng.h` makes.
+"""Philox4x32-10 in NumPy, bit for bit what `bench/base/rng.h` makes.
 
 Counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): every position
 of a stream can be computed without the ones before it, so C, CUDA and Python start from the same

@@ -32,7 +32,7 @@ class DeviceLost(Exception):
 
 @dataclass(frozen=True)
 class CaseSpec:
-    """The identity of a case, as the supervisor's `bench/nouns/case.h` has it."""
+    """The identity of a case, as the supervisor's `bench/model/case.h` has it."""
 
     id: str
     workload: str

@@ -2,7 +2,7 @@
 #ifndef TESTS_DICE_H
 #define TESTS_DICE_H
 
-#include "ground/rng.h"
+#include "base/rng.h"
 
 #include <inttypes.h>
 #include <stddef.h>

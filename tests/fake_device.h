@@ -4,8 +4,8 @@
 #ifndef TESTS_FAKE_DEVICE_H
 #define TESTS_FAKE_DEVICE_H
 
-#include "doors/cuda_api.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "cuda/driver.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -3,10 +3,10 @@
 #ifndef TESTS_HOST_CUBLASLT_H
 #define TESTS_HOST_CUBLASLT_H
 
-#include "doors/cublaslt.h"
-#include "ground/half.h"
-#include "ground/memory.h"
-#include "workloads/mnist_train_library.h"
+#include "base/half.h"
+#include "base/memory.h"
+#include "cuda/cublaslt.h"
+#include "workloads/mnist_train/cublaslt.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

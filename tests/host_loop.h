@@ -3,7 +3,7 @@
 #ifndef TESTS_HOST_LOOP_H
 #define TESTS_HOST_LOOP_H
 
-#include "engines/allocator.h"
+#include "allocators/allocator.h"
 #include "host_operators.h"
 
 #include <setjmp.h>

@@ -3,8 +3,8 @@
 #ifndef TESTS_HOST_OPERATORS_H
 #define TESTS_HOST_OPERATORS_H
 
-#include "ground/memory.h"
-#include "workloads/mlp_train_loop.h"
+#include "base/memory.h"
+#include "workloads/mlp_train/loop.h"
 
 #include <math.h>
 #include <stdlib.h>

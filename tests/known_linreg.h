@@ -3,8 +3,8 @@
 #ifndef TESTS_KNOWN_LINREG_H
 #define TESTS_KNOWN_LINREG_H
 
-#include "ground/memory.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "workloads/common/workload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

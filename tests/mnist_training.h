@@ -3,10 +3,10 @@
 #ifndef TESTS_MNIST_TRAINING_H
 #define TESTS_MNIST_TRAINING_H
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "workloads/mnist_train_data.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/common/workload.h"
+#include "workloads/mnist/data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

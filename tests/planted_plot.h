@@ -3,10 +3,10 @@
 #ifndef TESTS_PLANTED_PLOT_H
 #define TESTS_PLANTED_PLOT_H
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "plot_charts.h"
-#include "plot_data.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "plot/axes.h"
+#include "plot/source.h"
 
 #include <math.h>
 #include <setjmp.h>

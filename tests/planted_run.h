@@ -2,9 +2,9 @@
 #ifndef TESTS_PLANTED_RUN_H
 #define TESTS_PLANTED_RUN_H
 
-#include "ground/memory.h"
-#include "ground/rng.h"
-#include "steps/results.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "results/record.h"
 
 #include <string.h>
 

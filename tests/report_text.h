@@ -2,7 +2,7 @@
 #ifndef TESTS_REPORT_TEXT_H
 #define TESTS_REPORT_TEXT_H
 
-#include "ground/error.h"
+#include "base/error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

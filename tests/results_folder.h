@@ -2,9 +2,9 @@
 #ifndef TESTS_RESULTS_FOLDER_H
 #define TESTS_RESULTS_FOLDER_H
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "steps/results.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "results/record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // How the host launches a kernel. Each rung defines one object `launch` of this type, and the host reads it
 // back from the compiled cubin: that is why a new rung is one new .cu file and no C.
-// bench/engines/launch.h mirrors this layout; a test compares the two.
+// bench/engine/launch.h mirrors this layout; a test compares the two.
 //
 // A rung that cannot serve a case says so to the compiler: `#error SKIP: needs exactly one hidden layer`.
 // The case is then skipped with that reason.

@@ -1,4 +1,4 @@
-// Philox4x32-10 (Salmon et al., SC'11) with the counter and key of bench/ground/rng.h: the same bits as there, which a
+// Philox4x32-10 (Salmon et al., SC'11) with the counter and key of bench/base/rng.h: the same bits as there, which a
 // test checks by compiling this file for the host. So it keeps to what C and CUDA C++ have in common.
 #pragma once
 

@@ -1,7 +1,7 @@
 // What every rung of mlp_train shares: the argument of its operators, and the small ones that no rung changes.
 //   784 - WIDTH - … - WIDTH - 10, DEPTH matrices, y = W x + b, ReLU behind all but the last, cross-entropy over the
 //   softmax, mean over the rows of the batch; w -= rate * dw. All of it float32.
-// A rung defines STAGES: kernels with the names of operators (bench/workloads/mlp_train_operators.h says which there
+// A rung defines STAGES: kernels with the names of operators (bench/workloads/mlp_train/operators.h says which there
 // are and what may be left out), each with its tile: grid = tiles of the result x split. The host calls them in
 // PyTorch's order and gives each the memory of its results from an allocator.
 // WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's descriptor. The last batch of an epoch may be smaller,
@@ -54,7 +54,7 @@ struct steps_t {
     op_t layer[DEPTH];     // the first one has also the images and, for all steps, their order; the last one the labels
 };
 
-// bench/workloads/mlp_train_operators.h mirrors them, and asserts the same.
+// bench/workloads/mlp_train/operators.h mirrors them, and asserts the same.
 static_assert(sizeof(op_t) == 112 && sizeof(layers_t) == 24 + DEPTH * sizeof(op_t), "the host's layout");
 static_assert(sizeof(steps_t) == sizeof(layers_t), "the host's layout");
 

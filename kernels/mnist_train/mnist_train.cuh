@@ -36,7 +36,7 @@ struct mnist_t {
     unsigned images_n;
 };
 
-// bench/workloads/mnist_train_problem.h mirrors it, and asserts the same.
+// bench/workloads/mnist_train/kernel_args.h mirrors it, and asserts the same.
 static_assert(sizeof(mnist_t) == 240, "the host's layout");
 
 // Words from 16 on, but for COUNTER_CORRECT, are free for barriers and tickets of a rung.

@@ -100,7 +100,9 @@ def test_readme_shows_the_headline_of_the_saved_runs() -> None:
 
 def test_readme_shows_the_screen_of_a_single_variant(tmp_path: Path) -> None:
     text = text_of(ROOT / "README.md")
-    command, screen = re.findall(r"```text\n\$ build/bench (run [^\n]*)\n(.*?)```", text, re.DOTALL)[0]
+    command, screen = re.findall(
+        r"```text\n\$ build/bench (run [^\n]*)\n(.*?)```", text, re.DOTALL
+    )[0]
     now = ok(*command.split(), "--quiet", "--time-limit", "100ms", "--out", tmp_path / "run")
     shape = re.compile(r"[\d.,]+([e-]+\d+)?|[µnm]?s\b|[─\s]+")
     ignored = ("  on ", "  stopped ", "  warning ", "────")

@@ -42,7 +42,7 @@ WITH_OPERATORS = ["-O3", "-march=native", "-fopenmp-simd", "-DWITH_OPERATORS"]
 WITH_OPERATORS += [f"-I{ROOT}/bench", f"-I{ROOT}/tests", f"{FIXTURES}/fakes/operators.c"]
 WITH_OPERATORS += [
     f"{ROOT}/bench/{part}.c"
-    for part in ("ground/error", "ground/memory", "ground/text", "workloads/mlp_train_operators")
+    for part in ("base/error", "base/memory", "base/text", "workloads/mlp_train/operators")
 ]
 
 

@@ -2,10 +2,10 @@
  * is not ok, a reason; and the journal's line of it can be read back. */
 #include "fuzz.h"
 
-#include "ground/memory.h"
-#include "nouns/result_json.h"
-#include "nouns/result_text.h"
-#include "steps/contender.h"
+#include "base/memory.h"
+#include "measure/contender.h"
+#include "model/result_json.h"
+#include "model/result_text.h"
 
 #include <fcntl.h>
 #include <math.h>

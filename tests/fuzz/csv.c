@@ -1,8 +1,8 @@
 /* The study's CSVs: refused with a message, or read into cases in ascending order. */
 #include "fuzz.h"
 
-#include "steps/csv.h"
-#include "steps/study_csv.h"
+#include "io/csv.h"
+#include "results/study_csv.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <fcntl.h>
 #include <stdio.h>

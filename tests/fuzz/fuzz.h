@@ -3,7 +3,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
-#include "ground/error.h"
+#include "base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* run.json: refused with a message, or read; and what was read can be written and read again. */
 #include "fuzz.h"
 
-#include "steps/results_internal.h"
+#include "results/record_internal.h"
 
 #include <string.h>
 

@@ -2,11 +2,11 @@
  * and one that was read can be appended to and read again without a case lost. */
 #include "fuzz.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "nouns/result_json.h"
-#include "nouns/result_text.h"
-#include "steps/results.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "model/result_json.h"
+#include "model/result_text.h"
+#include "results/record.h"
 
 #include <stdlib.h>
 #include <string.h>

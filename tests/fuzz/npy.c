@@ -1,5 +1,5 @@
 /* .npy: refused with a message, or an array with as many values as its shape says. */
-#include "ground/npy.h"
+#include "io/npy.h"
 
 #include "fuzz.h"
 

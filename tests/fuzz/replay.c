@@ -2,7 +2,7 @@
  * inputs are tested where there is no libFuzzer. */
 #include "fuzz.h"
 
-#include "ground/fs.h"
+#include "io/fs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * ("crash"): then only the parser reads them. */
 #include "fuzz.h"
 
-#include "ground/memory.h"
-#include "steps/protocol.h"
-#include "steps/worker.h"
+#include "base/memory.h"
+#include "worker/protocol.h"
+#include "worker/server.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  * safe in a path, and that come back the same from their JSON. */
 #include "fuzz.h"
 
-#include "ground/memory.h"
-#include "nouns/case_json.h"
-#include "steps/sweep.h"
+#include "base/memory.h"
+#include "model/case_json.h"
+#include "sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -53,7 +53,7 @@ def test_trace_is_any_part_of_one_list() -> None:
 
 
 def test_sizes_are_those_of_the_other_side() -> None:
-    source = (ROOT / "bench" / "workloads" / "allocate.c").read_text()
+    source = (ROOT / "bench" / "workloads" / "allocate" / "descriptor.c").read_text()
     table = source[source.index("OUTPUTS[] = {") : source.index("};\nenum { N_OUTPUTS")]
     lines = [line.split("/*")[0] for line in table.splitlines()[1:]]
     sizes = [int(word) for line in lines for word in line.split(",") if word.strip()]

@@ -47,8 +47,8 @@ IN_C = Plant(
     sweeps="sweeps/perf_check/*.json",
     compiled=True,
     patch="""\
---- a/bench/workloads/mlp_infer_cpu.c
-+++ b/bench/workloads/mlp_infer_cpu.c
+--- a/bench/workloads/mlp_infer/cpu.c
++++ b/bench/workloads/mlp_infer/cpu.c
 @@ -93,5 +93,6 @@
      /* Under a few tiles the threads' start costs more than the work. */
  #pragma omp parallel for schedule(static) if (batch > 16 * TILE)

@@ -11,8 +11,8 @@
  * Each sweep has 50 cells, of which one may be slowed down. Noise of x % has that standard
  * deviation over all samples of a run (heavy tails: that interquartile range of a normal one); how
  * it is made up is said beside each kind below. */
-#include "ground/memory.h"
-#include "steps/gate.h"
+#include "base/memory.h"
+#include "compare/decision.h"
 
 #include <math.h>
 #include <omp.h>

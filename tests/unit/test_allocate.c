@@ -1,12 +1,12 @@
 /* The allocate workload on a fake GPU: every allocator through a whole case, and blocks that are
  * none are found. */
-#include "engines/engine.h"
+#include "engine/session.h"
 
-#include "engines/gpu.h"
+#include "engine/gpu.h"
 #include "fake_device.h"
-#include "workloads/allocate.h"
-#include "workloads/sessions.h"
-#include "workloads/workload.h"
+#include "workloads/allocate/descriptor.h"
+#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
 
 #define GIB ((size_t)1 << 30)
 

@@ -1,8 +1,8 @@
 /* The planned allocator: the plan by itself, and passes on a fake device. */
-#include "engines/allocator.h"
+#include "allocators/allocator.h"
 
+#include "allocators/arena_plan.h"
 #include "dice.h"
-#include "engines/arena_plan.h"
 #include "fake_device.h"
 
 #define MIB ((size_t)1 << 20)

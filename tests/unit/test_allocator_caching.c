@@ -1,6 +1,6 @@
 /* The caching allocator step by step, on a fake device. Long random traces: test_allocator_traces.
  */
-#include "engines/allocator.h"
+#include "allocators/allocator.h"
 
 #include "fake_device.h"
 

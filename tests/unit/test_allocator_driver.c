@@ -1,9 +1,9 @@
 /* The driver's own allocators on a fake device, what is common to all four, and the map of
  * addresses. */
-#include "engines/allocator.h"
+#include "allocators/allocator.h"
 
+#include "allocators/block_map.h"
 #include "dice.h"
-#include "engines/address_map.h"
 #include "fake_device.h"
 
 #define MIB ((size_t)1 << 20)

@@ -1,6 +1,6 @@
 /* The caching allocator against a model: the same allocator once more, as simple as can be (arrays
  * and linear searches, one stream). Addresses and statistics must be the same. */
-#include "engines/allocator.h"
+#include "allocators/allocator.h"
 
 #include "dice.h"
 #include "fake_device.h"

@@ -3,7 +3,7 @@
  * The shadow knows of every 512 bytes of the device who has them, and who was the last to have them
  * until when: no two blocks overlap, no block lies outside of what the driver gave, and what a
  * stream gets is not in use any more by the work of another. */
-#include "engines/allocator.h"
+#include "allocators/allocator.h"
 
 #include "dice.h"
 #include "fake_device.h"

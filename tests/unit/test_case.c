@@ -1,8 +1,8 @@
 /* Ids and groups: what names a case, and which cases are measured together. */
-#include "nouns/case.h"
+#include "model/case.h"
 
-#include "ground/memory.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "workloads/common/workload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* ground/changepoints: known steps are found where they are, noise has none, and the pruned search
+/* stats/changepoints: known steps are found where they are, noise has none, and the pruned search
  * gives what trying every partition gives. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "ground/changepoints.h"
-#include "ground/rng.h"
+#include "base/rng.h"
+#include "stats/changepoints.h"
 
 #include <math.h>
 

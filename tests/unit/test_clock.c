@@ -1,4 +1,4 @@
-/* ground/clock: it never runs backwards, can be replaced, and writes ISO 8601. */
+/* base/clock: it never runs backwards, can be replaced, and writes ISO 8601. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ground/clock.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

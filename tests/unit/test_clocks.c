@@ -1,7 +1,7 @@
 /* Readings of a GPU's clocks, and what becomes of rounds that were taken under low ones. */
-#include "steps/clocks.h"
+#include "measure/throttling.h"
 
-#include "ground/memory.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <setjmp.h>

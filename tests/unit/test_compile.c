@@ -1,10 +1,10 @@
 /* Programs from cases, and what the compilers and the cache make of them. Tests that need a
  * compiler are skipped with a line that says so where there is none. */
-#include "steps/compile.h"
+#include "compile/compile.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/common/workload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

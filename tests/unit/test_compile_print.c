@@ -1,4 +1,4 @@
-#include "compile_print.h"
+#include "cli/compile_print.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Scanning sources and reading the compiler's log: what needs no compiler. */
-#include "steps/compile_source.h"
+#include "compile/source.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "steps/compile_log.h"
+#include "base/memory.h"
+#include "compile/compiler_log.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* The CSV reader, and the study's logs read through it. tests/fixtures/plot/invalid holds files
  * that must be refused, each with the message expected beside it. */
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "steps/csv.h"
-#include "steps/study_csv.h"
+#include "base/memory.h"
+#include "io/csv.h"
+#include "io/fs.h"
+#include "results/study_csv.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-#include "ground/cubin.h"
+#include "cuda/cubin.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

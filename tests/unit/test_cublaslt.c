@@ -1,6 +1,6 @@
 /* The door to cuBLASLt: its declarations, where it is looked for, what becomes of one that is not
  * there. */
-#include "doors/cublaslt.h"
+#include "cuda/cublaslt.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* What doors/cublaslt.h declares, against the toolkit's own where it is installed. */
+/* What cuda/cublaslt.h declares, against the toolkit's own where it is installed. */
 #if __has_include(<cublasLt.h>) && __has_include(<cuda_runtime_api.h>)
 #include <cublasLt.h>
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)

@@ -1,8 +1,8 @@
 /* The reader of MNIST's files, on small files of the same format made here, good and bad. */
-#include "ground/dataset.h"
+#include "workloads/mnist/idx.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* The synthetic set against tests/fixtures/mnist_known.json, which the PyTorch side is tested
  * against too. */
-#include "ground/dataset.h"
+#include "workloads/mnist/idx.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* ground/error: the first message wins, and context goes in front of it. */
+/* base/error: the first message wins, and context goes in front of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "ground/error.h"
-#include "ground/text.h"
+#include "base/error.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* ground/fs: reading, writing, folders and paths; every refusal names its path. */
+/* io/fs: reading, writing, folders and paths; every refusal names its path. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <limits.h>
 #include <stdio.h>

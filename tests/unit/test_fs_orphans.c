@@ -1,4 +1,4 @@
-/* ground/fs: what killed processes left half-written is cleared away, and nothing else. */
+/* io/fs: what killed processes left half-written is cleared away, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

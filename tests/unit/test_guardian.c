@@ -1,4 +1,4 @@
-/* ground/guardian: what it took is given back, however the process ends that wanted it. Here it
+/* io/watchdog: what it took is given back, however the process ends that wanted it. Here it
  * takes a file: "taken" in it, and "given back" in the end. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "ground/fs.h"
-#include "ground/guardian.h"
-#include "ground/memory.h"
-#include "ground/subprocess.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/subprocess.h"
+#include "io/watchdog.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* f16 against what IEEE 754 says: every half survives the way to float and back, and halfway cases
  * go to the even neighbour. */
-#include "ground/half.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <setjmp.h>

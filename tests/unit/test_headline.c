@@ -1,6 +1,6 @@
 /* Which comparisons a reader sees first, and how: on runs whose truth is planted. */
-#include "headline.h"
 #include "planted_run.h"
+#include "report/headline.h"
 #include "report_text.h"
 
 #include <stdlib.h>

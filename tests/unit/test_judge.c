@@ -1,7 +1,7 @@
 /* Limits and plausibility on times that are chosen for it. */
-#include "steps/judge.h"
+#include "limits/limits.h"
 
-#include "ground/memory.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* Host and device share struct launch by layout alone: the text of both headers must declare the
  * same fields in the same order, and the same values for its constants; so with stages and plan. */
-#include "engines/launch.h"
+#include "engine/launch.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "ground/text.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void strip_type(text_list_t *fields, const char *type) {
 
 static void test_fields(void **state) {
     (void)state;
-    char *host = read_text("bench/engines/launch.h");
+    char *host = read_text("bench/engine/launch.h");
     char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_fields = block(host, "typedef struct launch", ';');
     text_list_t device_fields = block(device, "struct launch_t", ';');
@@ -111,7 +111,7 @@ static void test_tables(void **state) {
     assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
     assert_int_equal(sizeof(plan_t), 5 * sizeof(uint32_t));
     for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0]; i++) {
-        char *host = read_text("bench/engines/launch.h");
+        char *host = read_text("bench/engine/launch.h");
         char *device = read_text("kernels/common/launch.cuh");
         text_list_t host_fields = block(host, TABLES[i].host, TABLES[i].separator);
         text_list_t device_fields = block(device, TABLES[i].device, TABLES[i].separator);
@@ -125,7 +125,7 @@ static void test_tables(void **state) {
 
 static void test_weights(void **state) {
     (void)state;
-    char *host = read_text("bench/engines/launch.h");
+    char *host = read_text("bench/engine/launch.h");
     char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_names = block(host, "enum {", ',');
     text_list_t device_names = block(device, "enum weights_as", ',');

@@ -1,8 +1,8 @@
 /* The points of linreg_train on the CPU against the known ones, and who shares them. */
 #include "known_linreg.h"
 
-#include "ground/text.h"
-#include "workloads/linreg_train_data.h"
+#include "base/text.h"
+#include "workloads/linreg_train/data.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* The parts of kernels/linreg_train that a host can run: Philox and the points of its .cuh files
  * against the C that every other engine is tested against, bit for bit. */
-#include "ground/memory.h"
-#include "ground/rng.h"
-#include "workloads/linreg_train_data.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "workloads/common/workload.h"
+#include "workloads/linreg_train/data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

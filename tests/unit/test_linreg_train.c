@@ -1,10 +1,10 @@
 /* Trainings of linreg_train on the CPU: against the known ones, and `omp` against the oracle. */
 #include "known_linreg.h"
 
-#include "engines/engine.h"
-#include "ground/fs.h"
-#include "ground/npy.h"
-#include "workloads/sessions.h"
+#include "engine/session.h"
+#include "io/fs.h"
+#include "io/npy.h"
+#include "workloads/common/sessions.h"
 
 #include <math.h>
 #include <omp.h>

@@ -1,10 +1,10 @@
 /* Which clock a GPU is locked to, and what is written down of it. No NVML is called here:
  * tests/cli/test_lock_clocks.py has a false one. */
-#include "steps/lock_clocks.h"
+#include "measure/clock_lock.h"
 
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "limits/device_rates.h"
 #include "report_text.h"
-#include "steps/rates.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* ground/memory: copies, growth, and the end of the process where allocation is impossible. */
+/* base/memory: copies, growth, and the end of the process where allocation is impossible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ground/memory.h"
+#include "base/memory.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* mlp_infer on the CPU through the engine's own table: `omp` against the oracle on odd shapes, and
  * the oracle against sums worked out here from the same data. */
-#include "engines/engine.h"
+#include "engine/session.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "ground/npy.h"
-#include "workloads/mlp_infer_data.h"
-#include "workloads/sessions.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
+#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
+#include "workloads/mlp_infer/data.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* The training loop of mlp_train with operators on the host: what it computes, against the oracle's
  * arithmetic, for rungs that have an operator as one kernel and for those that fuse; and what it
  * takes from its allocator, and when it gives it back. */
-#include "ground/fs.h"
-#include "ground/text.h"
+#include "base/text.h"
 #include "host_loop.h"
-#include "workloads/mnist_train_math.h"
+#include "io/fs.h"
+#include "workloads/mnist/oracle.h"
 
 #include <ctype.h>
 
@@ -266,7 +266,7 @@ static char *names_of(const char *path, const char *opening) {
 
 static void test_arguments_are_the_device_s(void **state) {
     (void)state;
-    const char *const HOST = "bench/workloads/mlp_train_operators.h";
+    const char *const HOST = "bench/workloads/mlp_train/operators.h";
     const char *const DEVICE = "kernels/mlp_train/mlp_train.cuh";
     static const char *const STRUCTS[][2] = {{"typedef struct mlpt_op ", "struct op_t "},
                                              {"typedef struct mlpt_layers ", "struct layers_t "},

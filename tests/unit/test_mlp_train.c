@@ -1,11 +1,11 @@
 /* mlp_train: its row, what trainings start from, and its CPU sessions against
  * tests/fixtures/mlp_known.json, which NumPy made. All on the synthetic set. */
-#include "engines/engine.h"
+#include "engine/session.h"
 
-#include "ground/npy.h"
+#include "io/npy.h"
 #include "mnist_training.h"
-#include "workloads/mlp_train_data.h"
-#include "workloads/sessions.h"
+#include "workloads/common/sessions.h"
+#include "workloads/mlp_train/data.h"
 
 #include <math.h>
 #include <string.h>

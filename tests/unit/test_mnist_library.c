@@ -1,9 +1,9 @@
-/* One step's products as mnist_train_library.c asks a cuBLASLt for them that computes on the host:
- * operands, leading dimensions and epilogues, against plain loops. And how the block of device
- * memory is laid out. */
-#include "workloads/mnist_train_library.h"
+/* One step's products as workloads/mnist_train/cublaslt.c asks a cuBLASLt for them that computes on
+ * the host: operands, leading dimensions and epilogues, against plain loops. And how the block of
+ * device memory is laid out. */
+#include "workloads/mnist_train/cublaslt.h"
 
-#include "ground/rng.h"
+#include "base/rng.h"
 #include "host_cublaslt.h"
 
 #include <math.h>

@@ -1,13 +1,13 @@
 /* Sessions of mnist_train on the CPU: `omp` against the oracle, phases, results, and what is not
  * run. All on the synthetic set. */
-#include "engines/engine.h"
+#include "engine/session.h"
 
-#include "ground/npy.h"
+#include "io/npy.h"
 #include "mnist_training.h"
-#include "workloads/mnist_train_fit.h"
-#include "workloads/mnist_train_math.h"
-#include "workloads/mnist_train_omp.h"
-#include "workloads/sessions.h"
+#include "workloads/common/sessions.h"
+#include "workloads/mnist/fit.h"
+#include "workloads/mnist/omp.h"
+#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <omp.h>

@@ -1,9 +1,9 @@
 /* mnist_train on the CPU: what trainings start from and how they go, against
  * tests/fixtures/mnist_known.json, which the PyTorch side is tested against too; the oracle's
  * gradients against central differences. All on the synthetic set. */
-#include "ground/half.h"
+#include "base/half.h"
 #include "mnist_training.h"
-#include "workloads/mnist_train_math.h"
+#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <string.h>

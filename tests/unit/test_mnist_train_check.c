@@ -1,10 +1,10 @@
 /* What the check of mnist_train finds: trainings with a fault in their update, as a contender would
  * hand them out, against the oracle's. The fault shows in `descent`; gradients and, at a small
  * rate, losses are right. */
+#include "measure/verify.h"
 #include "mnist_training.h"
-#include "steps/verify.h"
-#include "workloads/mnist_train_fit.h"
-#include "workloads/mnist_train_math.h"
+#include "workloads/mnist/fit.h"
+#include "workloads/mnist/oracle.h"
 
 #include <string.h>
 

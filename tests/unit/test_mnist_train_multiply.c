@@ -1,7 +1,7 @@
 /* The oracle's products of matrices against sums written out, at sizes that are no multiple of a
  * tile's or of a block's. */
-#include "ground/memory.h"
-#include "workloads/mnist_train_multiply.h"
+#include "base/memory.h"
+#include "workloads/mnist/matmul.h"
 
 #include <math.h>
 #include <setjmp.h>

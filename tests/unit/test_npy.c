@@ -1,4 +1,4 @@
-/* ground/npy against files that numpy saved (tests/fixtures/make_npy.py), good and hostile. */
+/* io/npy against files that numpy saved (tests/fixtures/make_npy.py), good and hostile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "ground/npy.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
 
 #include <math.h>
 #include <stdlib.h>

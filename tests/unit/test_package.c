@@ -1,8 +1,8 @@
 /* Which command installs a package is told by the package manager that is here. */
-#include "ground/package.h"
+#include "io/package.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Tables of the charts, and that nothing in a results file reaches gnuplot as more than text.
  * tests/cli/test_plot.py draws for real. */
-#include "plot.h"
+#include "plot/plot.h"
 
 #include "planted_plot.h"
 

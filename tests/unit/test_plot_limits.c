@@ -2,7 +2,7 @@
  * ladder show it. */
 #include "planted_training.h"
 
-#include "plot_limits.h"
+#include "plot/limit_lines.h"
 
 /* Round figures near those of a data-centre GPU. */
 static const device_rates_t RATES = {

@@ -2,7 +2,7 @@
  * about how far they are from it. */
 #include "planted_training.h"
 
-#include "plot_curve.h"
+#include "analysis/curve.h"
 
 #define TRAIN                                                                                      \
     {                                                                                              \

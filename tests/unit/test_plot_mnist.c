@@ -1,9 +1,9 @@
 /* Charts of a training from several seeds, whose steps move all of its weights. */
-#include "contender_name.h"
+#include "analysis/labels.h"
 #include "planted_mnist.h"
 
-#include "plot_curve.h"
-#include "plot_limits.h"
+#include "analysis/curve.h"
+#include "plot/limit_lines.h"
 
 #define STEP(us)                                                                                   \
     {                                                                                              \

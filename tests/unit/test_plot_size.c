@@ -1,7 +1,7 @@
 /* Charts against size: what stands on their axes, and how fast who is against PyTorch's best. */
 #include "planted_plot.h"
 
-#include "ground/units.h"
+#include "base/units.h"
 
 #define TRAINING .workload = "linreg_train", .epochs = 200
 

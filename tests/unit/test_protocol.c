@@ -1,7 +1,7 @@
 /* Requests of the worker protocol, as data: what is taken, and what is said about the rest. */
-#include "steps/protocol.h"
+#include "worker/protocol.h"
 
-#include "ground/memory.h"
+#include "base/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

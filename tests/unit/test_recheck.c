@@ -1,7 +1,7 @@
 /* Which cases of a pair of runs are measured again, and how often. */
-#include "recheck.h"
+#include "run/recheck.h"
 
-#include "ground/memory.h"
+#include "base/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* The report against runs whose truth is planted. */
 #include "planted_run.h"
-#include "report.h"
+#include "report/report.h"
 #include "report_text.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

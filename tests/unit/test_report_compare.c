@@ -1,6 +1,6 @@
 /* What the report decides, against runs whose truth is planted. */
+#include "analysis/speedup.h"
 #include "planted_run.h"
-#include "report_compare.h"
 
 #include <math.h>
 #include <setjmp.h>

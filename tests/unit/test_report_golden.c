@@ -1,11 +1,11 @@
 /* The report against golden files. UPDATE_GOLDEN=1 in the environment writes them anew instead of
  * comparing (read the difference before it is committed). */
-#include "report.h"
+#include "report/report.h"
 #include "report_text.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "steps/results.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "results/record.h"
 
 #include <stdlib.h>
 

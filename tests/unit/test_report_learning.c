@@ -2,11 +2,11 @@
  * to move, and whether all learn the same. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report.h"
-#include "report_page.h"
+#include "report/page.h"
+#include "report/report.h"
 #include "report_text.h"
 
-#include "ground/memory.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

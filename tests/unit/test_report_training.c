@@ -1,9 +1,9 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report_page.h"
+#include "report/page.h"
 
-#include "ground/fs.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Rounds of a case that was measured once more. */
-#include "ground/memory.h"
-#include "nouns/result.h"
+#include "base/memory.h"
+#include "model/result.h"
 
 #include <math.h>
 #include <setjmp.h>

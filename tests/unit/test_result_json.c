@@ -1,9 +1,9 @@
 /* Results as lines of cases.jsonl: nothing is lost on the way there and back, and a line that is
  * not what it should be is refused with its reason. */
-#include "nouns/result_json.h"
+#include "model/result_json.h"
 
-#include "ground/memory.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* nouns/result_text: the fast reader gives what the plain one gives, whatever the line looks like.
+/* model/result_text: the fast reader gives what the plain one gives, whatever the line looks like.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "ground/memory.h"
-#include "nouns/result_json.h"
-#include "nouns/result_text.h"
+#include "base/memory.h"
+#include "model/result_json.h"
+#include "model/result_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* ground/rng against tests/fixtures/philox.json, the file that the Python side is tested against
+/* base/rng against tests/fixtures/philox.json, the file that the Python side is tested against
  * too. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "ground/memory.h"
-#include "ground/rng.h"
+#include "base/memory.h"
+#include "base/rng.h"
 
 #include <jansson.h>
 #include <stdlib.h>

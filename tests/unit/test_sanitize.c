@@ -1,5 +1,5 @@
 /* What compute-sanitizer's output says of a program. */
-#include "steps/sanitize.h"
+#include "measure/sanitizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Who is sampled when, as a worker sees it that writes down whom it was asked for
  * (tests/fixtures/workers/steady.py). */
-#include "steps/schedule.h"
+#include "measure/schedule.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <math.h>
 #include <setjmp.h>

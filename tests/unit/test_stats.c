@@ -1,4 +1,4 @@
-/* ground/stats: known values, and whether 95 % intervals hold the truth 95 % of the time.
+/* stats/summary: known values, and whether 95 % intervals hold the truth 95 % of the time.
  * Simulations are seeded, so they give the same counts on every run. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "ground/memory.h"
-#include "ground/rng.h"
-#include "ground/stats.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

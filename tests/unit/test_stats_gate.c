@@ -1,4 +1,4 @@
-/* ground/stats_gate and steps/gate: known values, edge cases, and error rates of seeded
+/* stats/two_sample and compare/decision: known values, edge cases, and error rates of seeded
  * simulations. (The rates of the whole gate over thousands of sweeps: `make gate-truth`.) */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "ground/rng.h"
-#include "ground/stats_gate.h"
-#include "steps/gate.h"
+#include "base/rng.h"
+#include "compare/decision.h"
+#include "stats/two_sample.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* The stopping rule on made-up samples, whose precision is known. */
-#include "steps/stopping.h"
+#include "measure/stopping.h"
 
-#include "ground/memory.h"
-#include "ground/rng.h"
+#include "base/memory.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

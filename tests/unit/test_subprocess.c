@@ -1,4 +1,4 @@
-/* ground/subprocess with /bin/sh as the child: exits, signals, time-outs, and much output. */
+/* io/subprocess with /bin/sh as the child: exits, signals, time-outs, and much output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "ground/subprocess.h"
-#include "ground/text.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/fs.h"
+#include "io/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>

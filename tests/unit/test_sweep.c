@@ -1,10 +1,10 @@
 /* Sweeps as data: tests/fixtures/sweeps_invalid/NAME.json must be refused with the message in
  * NAME.expected, sweeps_valid/NAME.json must expand to the ids in NAME.expected. Both run against
  * the small ladder in tests/fixtures/sweep_root. */
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "steps/sweep.h"
-#include "steps/sweep_json.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "sweep/json_node.h"
+#include "sweep/sweep.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

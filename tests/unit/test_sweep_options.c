@@ -1,5 +1,5 @@
-#include "ground/memory.h"
-#include "steps/sweep.h"
+#include "base/memory.h"
+#include "sweep/sweep.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* sweeps/schema.json says for editors what the tables in C say for the program: the two must agree.
  */
-#include "ground/memory.h"
-#include "steps/sweep.h"
+#include "base/memory.h"
+#include "sweep/sweep.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

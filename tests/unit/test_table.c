@@ -1,4 +1,4 @@
-#include "steps/table.h"
+#include "io/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

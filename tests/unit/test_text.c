@@ -1,4 +1,4 @@
-/* ground/text: lists, splitting, names, and "did you mean". */
+/* base/text: lists, splitting, names, and "did you mean". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "ground/memory.h"
-#include "ground/text.h"
+#include "base/memory.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

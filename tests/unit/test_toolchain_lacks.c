@@ -1,8 +1,8 @@
 /* A program that does not compile for want of something on this machine, and one that is wrong. */
-#include "steps/toolchain.h"
+#include "compile/toolchain.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

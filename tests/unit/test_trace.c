@@ -1,8 +1,8 @@
 /* What becomes of CUPTI's records, ranges and phases: hand-made ones in, Chrome Trace JSON out. */
-#include "engines/trace_cupti.h"
+#include "engine/trace_cupti.h"
 
-#include "doors/nvtx.h"
-#include "ground/clock.h"
+#include "base/clock.h"
+#include "cuda/nvtx.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* The layouts that doors/cupti.h declares, against the toolkit's own where it is installed. */
+/* The layouts that cuda/cupti.h declares, against the toolkit's own where it is installed. */
 #if __has_include(<cupti_activity.h>)
 #include <cupti.h>
 

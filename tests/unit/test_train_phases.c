@@ -1,6 +1,6 @@
 /* The phases of a training's sample, over a driver that computes nothing and says 3 ms for every
  * span between two events. */
-#include "workloads/train_phases.h"
+#include "workloads/common/train_phases.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* ground/units: tables of what is printed and parsed. */
+/* base/units: tables of what is printed and parsed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ground/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What counts as wrong: outputs of known error against a reference. */
-#include "steps/verify.h"
+#include "measure/verify.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* Workers that misbehave (tests/fixtures/workers/fake.py): whatever one does, the supervisor gets
  * an answer or an error that says what happened, in bounded time, and can start the next one. */
-#include "steps/worker_link.h"
+#include "worker/client.h"
 
-#include "ground/fs.h"
-#include "ground/memory.h"
+#include "base/memory.h"
+#include "io/fs.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
-#include "ground/fs.h"
-#include "ground/memory.h"
-#include "workloads/device.h"
-#include "workloads/workload.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/common/workload.h"
+#include "workloads/device/descriptor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

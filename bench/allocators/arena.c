@@ -1,0 +1,231 @@
+/* Planned once. In the first pass of a number every block comes from the driver and goes back to
+ * it, and the calls are recorded; at its end the blocks get offsets (arena_plan.c) in one piece of
+ * memory that all passes share, since only one of them is open at a time. From then on a call is a
+ * comparison with the recorded one and an addition.
+ *
+ * A block keeps its memory from pass to pass, and blocks of different streams share none: so
+ * whatever uses a place is of one stream, and ordered. */
+#include "allocators/allocator_internal.h"
+#include "allocators/arena_plan.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct call {
+    size_t block;
+    bool frees;
+} call_t;
+
+typedef struct pass {
+    call_t *calls;
+    size_t n_calls, calls_capacity;
+    arena_block_t *blocks;
+    size_t *asked_bytes; /* of each block, in the pass that runs */
+    size_t n_blocks, blocks_capacity;
+    bool planned;
+} pass_t;
+
+typedef struct arena {
+    pass_t passes[ALLOCATOR_MAX_PASSES];
+    pass_t *open; /* NULL between passes */
+    size_t next;  /* call of the open pass, when it is planned */
+    cu_pointer_t memory;
+    size_t memory_bytes;
+} arena_t;
+
+static unsigned number_of(const arena_t *s, const pass_t *pass) {
+    return (unsigned)(pass - s->passes);
+}
+
+static status_t arena_open(allocator_t *a, error_t *err) {
+    (void)err;
+    a->state = mem_zeroed(1, sizeof(arena_t));
+    return STATUS_OK;
+}
+
+static status_t arena_begin(allocator_t *a, unsigned number, error_t *err) {
+    arena_t *s = a->state;
+    if (number >= ALLOCATOR_MAX_PASSES)
+        return error_set(err, STATUS_FAILED, "arena: pass %u; passes are numbered 0 to %d", number,
+                         ALLOCATOR_MAX_PASSES - 1);
+    if (s->open != NULL)
+        return error_set(err, STATUS_FAILED, "arena: pass %u begins while pass %u is open", number,
+                         number_of(s, s->open));
+    s->open = &s->passes[number];
+    s->next = 0;
+    return STATUS_OK;
+}
+
+/* ---- the first pass ----------------------------------------------------------------------------
+ */
+
+static void record(pass_t *pass, size_t block, bool frees) {
+    mem_grow(&pass->calls, pass->n_calls, &pass->calls_capacity, sizeof *pass->calls);
+    pass->calls[pass->n_calls++] = (call_t){.block = block, .frees = frees};
+}
+
+static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
+                                cu_pointer_t *address, error_t *err) {
+    arena_t *s = a->state;
+    pass_t *pass = s->open;
+    cu_result_t result = allocator_reserve(a, bytes, address);
+    if (result != CU_SUCCESS)
+        return allocator_refused(a, result, bytes, bytes, "cuMemAlloc", err);
+    address_map_add(&a->live, *address, pass->n_blocks);
+    mem_grow(&pass->blocks, pass->n_blocks, &pass->blocks_capacity, sizeof *pass->blocks);
+    pass->blocks[pass->n_blocks] =
+        (arena_block_t){.bytes = bytes, .from = pass->n_calls, .stream = stream};
+    record(pass, pass->n_blocks++, false);
+    return STATUS_OK;
+}
+
+static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
+                               size_t *bytes, error_t *err) {
+    arena_t *s = a->state;
+    pass_t *pass = s->open;
+    uint64_t block;
+    if (!address_map_get(&a->live, address, &block))
+        return allocator_not_live(address, err);
+    if (pass->blocks[block].stream != stream)
+        return error_set(err, STATUS_FAILED,
+                         "arena: block %" PRIu64 " of pass %u was given back on another stream "
+                         "than it was asked for on",
+                         block, number_of(s, pass));
+    address_map_take(&a->live, address, &block);
+    *bytes = pass->blocks[block].bytes;
+    pass->blocks[block].to = pass->n_calls;
+    record(pass, block, true);
+    return allocator_unreserve(a, address, *bytes, err);
+}
+
+static status_t make_plan(allocator_t *a, error_t *err) {
+    arena_t *s = a->state;
+    pass_t *pass = s->open;
+    if (a->live.n > 0)
+        return error_set(err, STATUS_FAILED,
+                         "arena: %zu blocks are still in use where pass %u ends", a->live.n,
+                         number_of(s, pass));
+    size_t whole_bytes = arena_plan(pass->blocks, pass->n_blocks);
+    if (whole_bytes > s->memory_bytes) {
+        if (s->memory != 0)
+            TRY(allocator_unreserve(a, s->memory, s->memory_bytes, err));
+        s->memory_bytes = 0;
+        cu_result_t result = allocator_reserve(a, whole_bytes, &s->memory);
+        if (result != CU_SUCCESS) {
+            s->memory = 0;
+            return allocator_refused(a, result, whole_bytes, whole_bytes, "cuMemAlloc", err);
+        }
+        s->memory_bytes = whole_bytes;
+    }
+    pass->asked_bytes = mem_zeroed(pass->n_blocks + 1, sizeof *pass->asked_bytes);
+    pass->planned = true;
+    return STATUS_OK;
+}
+
+/* ---- later passes ------------------------------------------------------------------------------
+ */
+
+/* What came, in words, and what was planned. */
+static status_t deviation(const arena_t *s, const char *came, error_t *err) {
+    const pass_t *pass = s->open;
+    char *planned;
+    if (s->next >= pass->n_calls) {
+        planned = mem_text("the end of the pass");
+    } else {
+        const call_t *call = &pass->calls[s->next];
+        const arena_block_t *block = &pass->blocks[call->block];
+        planned = mem_format("%s block %zu (%zu bytes, stream %p)",
+                             call->frees ? "the return of" : "the allocation of", call->block,
+                             block->bytes, (void *)block->stream);
+    }
+    error_set(err, STATUS_FAILED, "arena: call %zu of pass %u is %s; planned is %s", s->next,
+              number_of(s, pass), came, planned);
+    free(planned);
+    return err != NULL ? err->status : STATUS_FAILED;
+}
+
+static status_t outside(const char *what, error_t *err) {
+    return error_set(err, STATUS_FAILED, "arena: %s between two passes", what);
+}
+
+static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
+                               cu_pointer_t *address, error_t *err) {
+    arena_t *s = a->state;
+    pass_t *pass = s->open;
+    if (pass == NULL)
+        return outside("an allocation", err);
+    if (!pass->planned)
+        return record_allocate(a, bytes, stream, address, err);
+    const call_t *call = &pass->calls[s->next];
+    const arena_block_t *block = s->next < pass->n_calls ? &pass->blocks[call->block] : NULL;
+    if (block == NULL || call->frees || bytes > block->bytes || stream != block->stream) {
+        char *came = mem_format("an allocation (%zu bytes, stream %p)", bytes, (void *)stream);
+        status_t status = deviation(s, came, err);
+        free(came);
+        return status;
+    }
+    s->next++;
+    pass->asked_bytes[call->block] = bytes;
+    *address = s->memory + block->offset;
+    return STATUS_OK;
+}
+
+static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
+                              size_t *bytes, error_t *err) {
+    arena_t *s = a->state;
+    pass_t *pass = s->open;
+    if (pass == NULL)
+        return outside("a block is given back", err);
+    if (!pass->planned)
+        return record_release(a, address, stream, bytes, err);
+    const call_t *call = &pass->calls[s->next];
+    const arena_block_t *block = s->next < pass->n_calls ? &pass->blocks[call->block] : NULL;
+    if (block == NULL || !call->frees || address != s->memory + block->offset ||
+        stream != block->stream) {
+        char *came = mem_format("the return of 0x%" PRIx64 " (stream %p)", address, (void *)stream);
+        status_t status = deviation(s, came, err);
+        free(came);
+        return status;
+    }
+    s->next++;
+    *bytes = pass->asked_bytes[call->block];
+    return STATUS_OK;
+}
+
+static status_t arena_end(allocator_t *a, error_t *err) {
+    arena_t *s = a->state;
+    if (s->open == NULL)
+        return outside("an end", err);
+    if (!s->open->planned)
+        TRY(make_plan(a, err));
+    else if (s->next < s->open->n_calls)
+        return deviation(s, "the end of the pass", err);
+    s->open = NULL;
+    return STATUS_OK;
+}
+
+static void arena_close(allocator_t *a) {
+    arena_t *s = a->state;
+    error_t ignored = ERROR_INIT;
+    a->api->context_sync();
+    for (size_t i = 0; a->live.n > 0 && i < (size_t)1 << a->live.bits; i++)
+        if (a->live.entries[i].address != 0) /* of a first pass that did not end */
+            allocator_unreserve(a, a->live.entries[i].address,
+                                s->open->blocks[a->live.entries[i].value].bytes, &ignored);
+    if (s->memory != 0)
+        allocator_unreserve(a, s->memory, s->memory_bytes, &ignored);
+    for (size_t i = 0; i < ALLOCATOR_MAX_PASSES; i++) {
+        free(s->passes[i].calls);
+        free(s->passes[i].blocks);
+        free(s->passes[i].asked_bytes);
+    }
+    free(s);
+}
+
+const allocator_ops_t ALLOCATOR_OPS_ARENA = {.open = arena_open,
+                                             .allocate = arena_allocate,
+                                             .release = arena_release,
+                                             .begin = arena_begin,
+                                             .end = arena_end,
+                                             .close = arena_close};

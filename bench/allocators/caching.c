@@ -1,0 +1,322 @@
+/* The caching allocator. Sizes, segments and the rule for splitting are those of PyTorch's (the
+ * head of c10/cuda/CUDACachingAllocator.cpp; "Memory management" in PyTorch's notes on CUDA), so
+ * that a comparison with it compares how the work is done and not how well constants suit a model:
+ *
+ *   block          taken from a segment of        split when more is left than
+ *   up to 1 MiB    2 MiB                          nothing
+ *   under 10 MiB   20 MiB                         1 MiB
+ *   from there     its size, rounded up to 2 MiB  1 MiB
+ *
+ * The best fit is the smallest free block that is large enough, the oldest of equal ones. A block
+ * that comes back unites with its free neighbours at once.
+ *
+ * Streams. A segment belongs to the stream that it was made for, and its free blocks are for that
+ * stream: its own work is ordered, so what it gives back it may have again at once. What another
+ * stream gives back waits for an event recorded on that one at that moment. A segment that is free
+ * as a whole may change its owner, once an event recorded on the old one when it became free has
+ * completed. With one stream no event is ever made.
+ *
+ * When memory runs out (the driver says so, or the limit does) the whole free segments go back to
+ * the driver, behind a synchronisation that also ends all waiting, and the attempt is repeated. */
+#include "allocators/allocator_internal.h"
+#include "allocators/free_list.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+#define MIB ((size_t)1 << 20)
+#define SMALL_BLOCK MIB          /* largest block of a small segment */
+#define SMALL_SEGMENT (2 * MIB)  /* also what large segments are rounded up to */
+#define LARGE_SEGMENT (20 * MIB) /* of blocks below OWN_SEGMENT */
+#define OWN_SEGMENT (10 * MIB)   /* from here on a block has a segment of its size */
+#define LARGE_REST MIB           /* what is not worth a block of its own */
+
+typedef struct owner {
+    cu_stream_t stream;
+    block_tree_t free[2];                  /* of large and of small segments */
+    block_t *waiting_first, *waiting_last; /* given back on this stream, oldest first */
+} owner_t;
+
+typedef struct caching {
+    block_store_t store;
+    owner_t *owners;
+    size_t n_owners, owners_capacity;
+    block_segment_t **segments; /* by number */
+    size_t n_segments, segments_capacity;
+    size_t n_waiting;
+    cu_event_t *events; /* not in use now */
+    size_t n_events, events_capacity;
+} caching_t;
+
+static status_t caching_open(allocator_t *a, error_t *err) {
+    (void)err;
+    a->state = mem_zeroed(1, sizeof(caching_t));
+    return STATUS_OK;
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+static void event_put_by(caching_t *c, cu_event_t event) {
+    if (event == NULL)
+        return;
+    mem_grow(&c->events, c->n_events, &c->events_capacity, sizeof *c->events);
+    c->events[c->n_events++] = event;
+}
+
+static status_t event_after(allocator_t *a, cu_stream_t stream, cu_event_t *event, error_t *err) {
+    caching_t *c = a->state;
+    if (c->n_events > 0)
+        *event = c->events[--c->n_events];
+    else
+        TRY(cuda_check(a->api, a->api->event_create(event, CU_EVENT_NO_TIMING), "event_create",
+                       err));
+    status_t status = cuda_check(a->api, a->api->event_record(*event, stream), "event_record", err);
+    if (status != STATUS_OK) {
+        event_put_by(c, *event);
+        *event = NULL;
+    }
+    return status;
+}
+
+static status_t event_is_over(const allocator_t *a, cu_event_t event, bool *over, error_t *err) {
+    cu_result_t result = a->api->event_query(event);
+    *over = result == CU_SUCCESS;
+    return result == CU_ERROR_NOT_READY ? STATUS_OK
+                                        : cuda_check(a->api, result, "event_query", err);
+}
+
+/* ---- blocks come back --------------------------------------------------------------------------
+ */
+
+static status_t mark_if_free(allocator_t *a, block_segment_t *segment, error_t *err) {
+    caching_t *c = a->state;
+    if (c->n_owners < 2 || segment->event != NULL || !block_segment_is_free(segment))
+        return STATUS_OK;
+    return event_after(a, c->owners[segment->owner].stream, &segment->event, err);
+}
+
+static status_t come_home(allocator_t *a, block_t *block, error_t *err) {
+    caching_t *c = a->state;
+    block_segment_t *segment = block->segment;
+    block_tree_t *tree = &c->owners[segment->owner].free[segment->small];
+    block_tree_add(tree, block_coalesce(&c->store, tree, block));
+    return mark_if_free(a, segment, err);
+}
+
+/* Blocks whose events have completed come home; all of them if the device is known to be idle. */
+static status_t end_waiting(allocator_t *a, bool idle, error_t *err) {
+    caching_t *c = a->state;
+    for (size_t i = 0; i < c->n_owners && c->n_waiting > 0; i++) {
+        owner_t *owner = &c->owners[i];
+        while (owner->waiting_first != NULL) {
+            block_t *block = owner->waiting_first;
+            bool over = idle;
+            if (!idle)
+                TRY(event_is_over(a, block->event, &over, err));
+            if (!over)
+                break; /* events of one stream complete in their order */
+            owner->waiting_first = block->larger;
+            c->n_waiting--;
+            event_put_by(c, block->event);
+            block->event = NULL;
+            TRY(come_home(a, block, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static status_t owner_of(allocator_t *a, cu_stream_t stream, size_t *index, error_t *err) {
+    caching_t *c = a->state;
+    for (*index = 0; *index < c->n_owners; ++*index)
+        if (c->owners[*index].stream == stream)
+            return STATUS_OK;
+    mem_grow(&c->owners, c->n_owners, &c->owners_capacity, sizeof *c->owners);
+    c->owners[c->n_owners++] = (owner_t){.stream = stream};
+    for (size_t i = 0; c->n_owners == 2 && i < c->n_segments; i++) /* free before there were two */
+        TRY(mark_if_free(a, c->segments[i], err));
+    return STATUS_OK;
+}
+
+static status_t caching_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
+                                size_t *bytes, error_t *err) {
+    caching_t *c = a->state;
+    uint64_t value;
+    size_t index;
+    TRY(owner_of(a, stream, &index, err));
+    if (!address_map_get(&a->live, address, &value))
+        return allocator_not_live(address, err);
+    block_t *block = (block_t *)(uintptr_t)value;
+    if (block->segment->owner != index)
+        TRY(event_after(a, stream, &block->event, err));
+    address_map_take(&a->live, address, &value);
+    *bytes = block->asked_bytes;
+    if (block->segment->owner == index)
+        return come_home(a, block, err);
+    owner_t *owner = &c->owners[index];
+    block->use = BLOCK_WAITING;
+    block->larger = NULL;
+    *(owner->waiting_first == NULL ? &owner->waiting_first : &owner->waiting_last->larger) = block;
+    owner->waiting_last = block;
+    c->n_waiting++;
+    return STATUS_OK;
+}
+
+/* ---- blocks go out -----------------------------------------------------------------------------
+ */
+
+static size_t segment_bytes(size_t bytes) {
+    if (bytes <= SMALL_BLOCK)
+        return SMALL_SEGMENT;
+    if (bytes < OWN_SEGMENT)
+        return LARGE_SEGMENT;
+    return (bytes + SMALL_SEGMENT - 1) / SMALL_SEGMENT * SMALL_SEGMENT;
+}
+
+/* A whole free segment of another stream that has done with it: the smallest that fits. */
+static status_t adopt(allocator_t *a, size_t index, size_t bytes, error_t *err) {
+    caching_t *c = a->state;
+    const bool small = bytes <= SMALL_BLOCK;
+    block_segment_t *best = NULL;
+    for (size_t i = 0; c->n_owners > 1 && i < c->n_segments; i++) {
+        block_segment_t *segment = c->segments[i];
+        bool over;
+        if (segment->owner == index || segment->small != small || segment->bytes < bytes ||
+            segment->event == NULL || !block_segment_is_free(segment) ||
+            (best != NULL && best->bytes <= segment->bytes))
+            continue;
+        TRY(event_is_over(a, segment->event, &over, err));
+        if (over)
+            best = segment;
+    }
+    if (best == NULL)
+        return STATUS_OK;
+    block_tree_remove(&c->owners[best->owner].free[small], best->first);
+    best->owner = (unsigned)index;
+    block_tree_add(&c->owners[index].free[small], best->first);
+    return STATUS_OK;
+}
+
+static status_t caching_trim(allocator_t *a, error_t *err) {
+    caching_t *c = a->state;
+    TRY(cuda_check(a->api, a->api->context_sync(), "context_sync", err));
+    TRY(end_waiting(a, true, err));
+    size_t n_kept = 0;
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < c->n_segments; i++) {
+        block_segment_t *segment = c->segments[i];
+        if (status == STATUS_OK && block_segment_is_free(segment))
+            status = allocator_unreserve(a, segment->address, segment->bytes, err);
+        if (status != STATUS_OK || !block_segment_is_free(segment)) {
+            c->segments[n_kept++] = segment;
+            continue;
+        }
+        block_tree_remove(&c->owners[segment->owner].free[segment->small], segment->first);
+        event_put_by(c, segment->event);
+        block_segment_free(&c->store, segment);
+    }
+    c->n_segments = n_kept;
+    return status;
+}
+
+static status_t new_segment(allocator_t *a, size_t index, size_t bytes, error_t *err) {
+    caching_t *c = a->state;
+    const size_t taken_bytes = segment_bytes(bytes);
+    cu_pointer_t address;
+    block_tree_t *tree = &c->owners[index].free[bytes <= SMALL_BLOCK];
+    cu_result_t result = allocator_reserve(a, taken_bytes, &address);
+    if (result == CU_ERROR_OUT_OF_MEMORY) {
+        a->stats.retries++;
+        TRY(caching_trim(a, err));
+        if (block_tree_best(tree, bytes) != NULL) /* the end of waiting has set one free */
+            return STATUS_OK;
+        result = allocator_reserve(a, taken_bytes, &address);
+    }
+    if (result != CU_SUCCESS)
+        return allocator_refused(a, result, bytes, taken_bytes, "cuMemAlloc", err);
+    block_segment_t *segment = block_segment_new(&c->store, address, taken_bytes);
+    segment->owner = (unsigned)index;
+    segment->small = bytes <= SMALL_BLOCK;
+    mem_grow(&c->segments, c->n_segments, &c->segments_capacity, sizeof(block_segment_t *));
+    c->segments[c->n_segments++] = segment;
+    block_tree_add(tree, segment->first);
+    return STATUS_OK;
+}
+
+static cu_pointer_t hand_out(allocator_t *a, block_tree_t *tree, block_t *block, size_t bytes) {
+    caching_t *c = a->state;
+    block_segment_t *segment = block->segment;
+    block_tree_remove(tree, block);
+    event_put_by(c, segment->event);
+    segment->event = NULL;
+    if (block->bytes - bytes > (segment->small ? 0 : LARGE_REST))
+        block_tree_add(tree, block_split(&c->store, block, bytes));
+    block->use = BLOCK_LIVE;
+    block->asked_bytes = bytes;
+    address_map_add(&a->live, block_address(block), (uintptr_t)block);
+    return block_address(block);
+}
+
+static status_t caching_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
+                                 cu_pointer_t *address, error_t *err) {
+    caching_t *c = a->state;
+    size_t index;
+    TRY(owner_of(a, stream, &index, err));
+    if (c->n_waiting > 0)
+        TRY(end_waiting(a, false, err));
+    block_tree_t *tree = &c->owners[index].free[bytes <= SMALL_BLOCK];
+    block_t *block = block_tree_best(tree, bytes);
+    if (block == NULL) {
+        TRY(adopt(a, index, bytes, err));
+        block = block_tree_best(tree, bytes);
+    }
+    if (block == NULL) {
+        TRY(new_segment(a, index, bytes, err));
+        block = block_tree_best(tree, bytes);
+    }
+    *address = hand_out(a, tree, block, bytes);
+    return STATUS_OK;
+}
+
+/* ---- the rest ----------------------------------------------------------------------------------
+ */
+
+static void caching_measure(allocator_t *a, allocator_stats_t *stats) {
+    const caching_t *c = a->state;
+    for (size_t i = 0; i < 2 * c->n_owners; i++) {
+        size_t largest_bytes = block_tree_largest(&c->owners[i / 2].free[i % 2]);
+        if (largest_bytes > stats->largest_free_bytes)
+            stats->largest_free_bytes = largest_bytes;
+    }
+}
+
+static void caching_close(allocator_t *a) {
+    caching_t *c = a->state;
+    error_t ignored = ERROR_INIT;
+    a->api->context_sync();
+    for (size_t i = 0; i < c->n_segments; i++) {
+        block_segment_t *segment = c->segments[i];
+        allocator_unreserve(a, segment->address, segment->bytes, &ignored);
+        event_put_by(c, segment->event);
+        for (block_t *block = segment->first, *next; block != NULL; block = next) {
+            next = block->behind;
+            event_put_by(c, block->event);
+            free(block);
+        }
+        free(segment);
+    }
+    for (size_t i = 0; i < c->n_events; i++)
+        a->api->event_destroy(c->events[i]);
+    block_store_free(&c->store);
+    free(c->events);
+    free(c->segments);
+    free(c->owners);
+    free(c);
+}
+
+const allocator_ops_t ALLOCATOR_OPS_CACHING = {.open = caching_open,
+                                               .allocate = caching_allocate,
+                                               .release = caching_release,
+                                               .trim = caching_trim,
+                                               .measure = caching_measure,
+                                               .close = caching_close};

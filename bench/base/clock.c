@@ -1,0 +1,44 @@
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000 };
+
+static int64_t (*injected_now)(void *context);
+static void *injected_context;
+
+void clock_inject(int64_t (*now)(void *context), void *context) {
+    injected_now = now;
+    injected_context = context;
+}
+
+int64_t clock_ns(void) {
+    if (injected_now != NULL)
+        return injected_now(injected_context);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void clock_sleep_ns(int64_t duration_ns) {
+    if (injected_now != NULL || duration_ns <= 0)
+        return;
+    struct timespec left = {.tv_sec = duration_ns / NS_PER_S, .tv_nsec = duration_ns % NS_PER_S};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+const char *clock_timestamp(char text[32]) {
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%S%z", &local);
+    /* strftime gives +0000, ISO 8601's extended format wants +00:00. */
+    size_t length = strlen(text);
+    memmove(text + length - 1, text + length - 2, 3);
+    text[length - 2] = ':';
+    return text;
+}

@@ -1,0 +1,83 @@
+#include "base/half.h"
+
+#include "base/target_clones.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MANTISSA_BITS = 10,
+    FLOAT_MANTISSA_BITS = 23,
+    DROPPED = FLOAT_MANTISSA_BITS - MANTISSA_BITS
+};
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+uint16_t half_from_float(float value) {
+    uint32_t bits = bits_of(value);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    uint32_t magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude > 0x7F800000u)
+        return sign | 0x7E00u; /* NaN */
+    if (magnitude >= bits_of(65520.0f))
+        return sign | 0x7C00u; /* rounds to beyond 65504: infinity */
+    if (magnitude < bits_of(6.103515625e-05f)) {
+        /* Subnormal: a multiple of 2^-24. Rounding to nearest even is lrintf's usual mode. */
+        return sign | (uint16_t)lrintf(fabsf(value) * 16777216.0f);
+    }
+    /* Rebias the exponent from 127 to 15, add half of what is dropped, ties to even; a carry moves
+     * into the exponent, as it should. */
+    uint32_t half = magnitude - ((uint32_t)(127 - 15) << FLOAT_MANTISSA_BITS);
+    half += (1u << (DROPPED - 1)) - 1 + (half >> DROPPED & 1);
+    return sign | (uint16_t)(half >> DROPPED);
+}
+
+float half_to_float(uint16_t half) {
+    float sign = half & 0x8000u ? -1.0f : 1.0f;
+    int exponent = half >> MANTISSA_BITS & 0x1F;
+    int mantissa = half & 0x3FF;
+    if (exponent == 0x1F)
+        return mantissa != 0 ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexpf((float)mantissa, -24);
+    return sign * ldexpf((float)(mantissa | 0x400), exponent - 25);
+}
+
+/* Adding one and a half of the power of two whose last bit is the f16's last one leaves no digits
+ * behind that; the sum's rounding, which is the machine's, to nearest and ties to even, does it. Of
+ * subnormal ones that bit is 2^-24. */
+WIDEST_VECTORS void half_round(float *values, size_t n) {
+    const uint32_t least = (uint32_t)(127 - 14) << FLOAT_MANTISSA_BITS;
+    const uint32_t up = ((uint32_t)DROPPED << FLOAT_MANTISSA_BITS) + (1u << 22);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        uint32_t exponent;
+        float added;
+        memcpy(&exponent, &values[i], sizeof exponent);
+        exponent &= 0x7F800000u;
+        exponent = (exponent > least ? exponent : least) + up;
+        memcpy(&added, &exponent, sizeof added);
+        const float rounded = copysignf(values[i] + added - added, values[i]);
+        values[i] = fabsf(values[i]) < 65520.0f ? rounded : values[i] * INFINITY;
+    }
+}
+
+WIDEST_VECTORS void half_round_doubles(double *values, size_t n) {
+    const uint64_t least = (uint64_t)(1023 - 14) << 52;
+    const uint64_t up = ((uint64_t)(52 - MANTISSA_BITS) << 52) + (1ull << 51);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        uint64_t exponent;
+        double added;
+        memcpy(&exponent, &values[i], sizeof exponent);
+        exponent &= 0x7FF0000000000000u;
+        exponent = (exponent > least ? exponent : least) + up;
+        memcpy(&added, &exponent, sizeof added);
+        const double rounded = copysign(values[i] + added - added, values[i]);
+        values[i] = fabs(values[i]) < 65520 ? rounded : values[i] * INFINITY;
+    }
+}

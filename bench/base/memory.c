@@ -1,0 +1,83 @@
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void out_of_memory(size_t count, size_t bytes) {
+    fprintf(stderr, "bench: out of memory (asked for %zu x %zu bytes)\n", count, bytes);
+    abort();
+}
+
+/* malloc(0), calloc(0) and realloc(p, 0) may each return NULL without having failed. */
+static size_t at_least_one(size_t n) {
+    return n == 0 ? 1 : n;
+}
+
+void *mem_alloc(size_t bytes) {
+    void *block = malloc(at_least_one(bytes));
+    if (block == NULL)
+        out_of_memory(1, bytes);
+    return block;
+}
+
+void *mem_zeroed(size_t count, size_t bytes) {
+    void *block = calloc(at_least_one(count), at_least_one(bytes));
+    if (block == NULL)
+        out_of_memory(count, bytes);
+    return block;
+}
+
+void *mem_resize(void *block, size_t count, size_t bytes) {
+    if (bytes != 0 && count > SIZE_MAX / bytes)
+        out_of_memory(count, bytes);
+    void *resized = realloc(block, at_least_one(count * bytes));
+    if (resized == NULL)
+        out_of_memory(count, bytes);
+    return resized;
+}
+
+char *mem_text(const char *text) {
+    return text == NULL ? NULL : mem_text_n(text, strlen(text));
+}
+
+char *mem_text_n(const char *text, size_t length) {
+    char *copy = mem_alloc(length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+char *mem_format(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = mem_format_args(format, args);
+    va_end(args);
+    return text;
+}
+
+char *mem_format_args(const char *format, va_list args) {
+    char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        out_of_memory(1, strlen(format));
+    return text;
+}
+
+void mem_grow(void *items, size_t count, size_t *capacity, size_t item_bytes) {
+    if (count < *capacity)
+        return;
+    size_t wanted = *capacity == 0 ? 8 : *capacity;
+    while (wanted <= count) {
+        if (wanted > SIZE_MAX / 2)
+            out_of_memory(count, item_bytes);
+        wanted *= 2;
+    }
+    /* `items` is the address of a T * for some T; memcpy reads it without breaking aliasing rules.
+     */
+    void *block;
+    memcpy(&block, items, sizeof block);
+    block = mem_resize(block, wanted, item_bytes);
+    memcpy(items, &block, sizeof block);
+    *capacity = wanted;
+}

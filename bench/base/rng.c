@@ -1,0 +1,69 @@
+#include "base/rng.h"
+
+/* Contracting x * y + z to one fused operation rounds once instead of twice and changes the bits.
+ * gcc does not contract under -std=c11 and does not know the pragma. */
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+enum { WORDS_PER_BLOCK = 4 };
+
+/* Multipliers and Weyl constants of Philox4x32: Salmon et al., SC'11, table 2 and section 4.3. */
+static const uint32_t MULTIPLIER_0 = 0xD2511F53, MULTIPLIER_1 = 0xCD9E8D57;
+static const uint32_t WEYL_0 = 0x9E3779B9, WEYL_1 = 0xBB67AE85;
+
+void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t wide_0 = (uint64_t)MULTIPLIER_0 * c0;
+        uint64_t wide_1 = (uint64_t)MULTIPLIER_1 * c2;
+        c0 = (uint32_t)(wide_1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)wide_1;
+        c2 = (uint32_t)(wide_0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)wide_0;
+        k0 += WEYL_0;
+        k1 += WEYL_1;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+static void stream_block(uint64_t seed, uint32_t stream, uint64_t block, uint32_t out[4]) {
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), stream, 0};
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    philox4x32_10(counter, key, out);
+}
+
+uint32_t rng_word(uint64_t seed, uint32_t stream, uint64_t index) {
+    uint32_t block[WORDS_PER_BLOCK];
+    stream_block(seed, stream, index / WORDS_PER_BLOCK, block);
+    return block[index % WORDS_PER_BLOCK];
+}
+
+void rng_fill_uniform(float *values, size_t n, uint64_t seed, uint32_t stream, uint64_t first,
+                      float low, float high) {
+    const float width = high - low;
+    uint64_t position = first;
+    for (size_t done = 0; done < n;) {
+        uint32_t block[WORDS_PER_BLOCK];
+        stream_block(seed, stream, position / WORDS_PER_BLOCK, block);
+        for (size_t w = position % WORDS_PER_BLOCK; w < WORDS_PER_BLOCK && done < n; w++) {
+            values[done++] = (float)(block[w] >> 8) * 0x1p-24f * width + low;
+            position++;
+        }
+    }
+}
+
+void rng_permutation(uint32_t *order, size_t n, uint64_t seed, uint32_t stream) {
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    for (size_t i = n; i-- > 1;) {
+        size_t j = rng_word(seed, stream, i) % (i + 1);
+        uint32_t moved = order[i];
+        order[i] = order[j];
+        order[j] = moved;
+    }
+}

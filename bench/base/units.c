@@ -1,0 +1,188 @@
+#include "base/units.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct unit {
+    const char *name;
+    double size; /* in the base unit */
+} unit_t;
+
+static const unit_t TIMES[] = {{"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+static const unit_t SIZES[] = {{"B", 1},    {"kB", 1e3},  {"MB", 1e6},
+                               {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}};
+enum { N_TIMES = sizeof TIMES / sizeof *TIMES, N_SIZES = sizeof SIZES / sizeof *SIZES };
+
+static const char *dash(char *text) {
+    snprintf(text, UNITS_TEXT, "–");
+    return text;
+}
+
+/* The largest unit in which `value` does not print as less than 1: 999.6 ns is "1.00 µs". */
+static const unit_t *fitting_unit(const unit_t *units, size_t n, double value) {
+    size_t i = 0;
+    while (i + 1 < n && fabs(value) / units[i].size >= 999.5)
+        i++;
+    return &units[i];
+}
+
+/* Decimals that give three significant digits after rounding. */
+static int decimals_of_three_digits(double value) {
+    double magnitude = fabs(value);
+    if (magnitude == 0 || magnitude >= 99.95)
+        return 0;
+    if (magnitude >= 9.995)
+        return 1;
+    return magnitude >= 0.9995 ? 2 : 3;
+}
+
+const char *units_time(char *text, double ns) {
+    if (isnan(ns))
+        return dash(text);
+    const unit_t *unit = fitting_unit(TIMES, N_TIMES, ns);
+    double value = ns / unit->size;
+    snprintf(text, UNITS_TEXT, "%.*f %s", decimals_of_three_digits(value), value, unit->name);
+    return text;
+}
+
+const char *units_time_ci(char *text, double median_ns, double low_ns, double high_ns) {
+    if (isnan(median_ns) || isnan(low_ns) || isnan(high_ns))
+        return units_time(text, median_ns);
+    const unit_t *unit = fitting_unit(TIMES, N_TIMES, median_ns);
+    double value = median_ns / unit->size;
+    int decimals = decimals_of_three_digits(value);
+    snprintf(text, UNITS_TEXT, "%.*f %s (%.*f–%.*f)", decimals, value, unit->name, decimals,
+             low_ns / unit->size, decimals, high_ns / unit->size);
+    return text;
+}
+
+static const char *print_size(char *text, double bytes, const char *per) {
+    if (isnan(bytes))
+        return dash(text);
+    const unit_t *unit = fitting_unit(SIZES, N_SIZES, bytes);
+    double value = bytes / unit->size;
+    /* Single bytes are counted, not measured: "64 B", not "64.0 B". */
+    int decimals = unit->size == 1 && value == floor(value) ? 0 : decimals_of_three_digits(value);
+    snprintf(text, UNITS_TEXT, "%.*f %s%s", decimals, value, unit->name, per);
+    return text;
+}
+
+const char *units_bytes(char *text, double bytes) {
+    return print_size(text, bytes, "");
+}
+
+const char *units_rate(char *text, double bytes_per_s) {
+    return print_size(text, bytes_per_s, "/s");
+}
+
+const char *units_count(char *text, int64_t count) {
+    if (count >= 1024 && (count & (count - 1)) == 0)
+        snprintf(text, UNITS_TEXT, "2^%d", __builtin_ctzll((unsigned long long)count));
+    else
+        snprintf(text, UNITS_TEXT, "%lld", (long long)count);
+    return text;
+}
+
+const char *units_percent(char *text, double frac) {
+    if (isnan(frac))
+        return dash(text);
+    double percent = frac * 100, tenths = round(percent * 10);
+    if (tenths == 0 && percent != 0)
+        snprintf(text, UNITS_TEXT, percent > 0 ? "< 0.1 %%" : "> -0.1 %%");
+    else if (fabs(tenths) >= 100 || fmod(tenths, 10) == 0)
+        snprintf(text, UNITS_TEXT, "%.0f %%", percent);
+    else
+        snprintf(text, UNITS_TEXT, "%.1f %%", percent);
+    return text;
+}
+
+/* Two significant digits, three from 10 on, two decimals near 1 (where the second decides what is
+ * faster), and more
+ * until the ends of the interval differ from each other and, where it excludes 1, from 1. */
+static int ratio_decimals(double ratio, double low, double high) {
+    int decimals = ratio >= 99.95 ? 0 : ratio >= 1.25 ? 1 : 2;
+    if (isnan(low) || isnan(high))
+        return decimals;
+    for (; decimals < 4; decimals++) {
+        double scale = pow(10, decimals), printed_low = round(low * scale),
+               printed_high = round(high * scale);
+        bool merged = printed_low == printed_high && low < high;
+        bool touches = (low > 1 && printed_low == scale) || (high < 1 && printed_high == scale);
+        if (!merged && !touches)
+            break;
+    }
+    return decimals;
+}
+
+const char *units_ratio(char *text, double ratio, double low, double high) {
+    if (isnan(ratio))
+        return dash(text);
+    int decimals = ratio_decimals(ratio, low, high);
+    int used = snprintf(text, UNITS_TEXT, "%.*f×", decimals, ratio);
+    if (!isnan(low) && !isnan(high) && used > 0 && used < UNITS_TEXT)
+        snprintf(text + used, (size_t)(UNITS_TEXT - used), " (%.*f–%.*f)", decimals, low, decimals,
+                 high);
+    return text;
+}
+
+const char *units_duration(char *text, double seconds) {
+    if (isnan(seconds))
+        return dash(text);
+    if (seconds < 0.95)
+        return units_time(text, seconds * 1e9);
+    double whole = round(seconds); /* first, so that 59.7 s is "1 min 00 s" and never "60 s" */
+    double minutes = floor(whole / 60);
+    if (seconds < 9.95)
+        snprintf(text, UNITS_TEXT, "%.1f s", seconds);
+    else if (whole < 60)
+        snprintf(text, UNITS_TEXT, "%.0f s", whole);
+    else if (whole < 3600)
+        snprintf(text, UNITS_TEXT, "%.0f min %02.0f s", minutes, whole - minutes * 60);
+    else
+        snprintf(text, UNITS_TEXT, "%.0f h %02.0f min", floor(minutes / 60), fmod(minutes, 60));
+    return text;
+}
+
+/* A plain decimal number at the start of `text`: no sign, exponent, "inf", "nan" or hex, which
+ * strtod takes. NULL when there is none, else the first character after it and the spaces that
+ * follow. */
+static const char *parse_number(const char *text, double *value) {
+    size_t length = strspn(text, "0123456789.");
+    char *end;
+    *value = strtod(text, &end);
+    if (length == 0 || end != text + length || !isfinite(*value))
+        return NULL;
+    return end + strspn(end, " ");
+}
+
+status_t units_parse_duration(const char *text, double *seconds, error_t *err) {
+    static const unit_t units[] = {{"", 1},      {"s", 1},     {"ms", 1e-3}, {"us", 1e-6},
+                                   {"µs", 1e-6}, {"ns", 1e-9}, {"min", 60},  {"h", 3600}};
+    double value;
+    const char *name = parse_number(text, &value);
+    if (name == NULL)
+        return error_set(err, STATUS_USAGE, "\"%s\": expected a duration such as 15, 200ms or 2min",
+                         text);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(name, units[i].name) == 0) {
+            *seconds = value * units[i].size;
+            return STATUS_OK;
+        }
+    return error_set(err, STATUS_USAGE,
+                     "\"%s\": unknown unit \"%s\", expected ns, us, ms, s, min or h", text, name);
+}
+
+status_t units_parse_percent(const char *text, double *frac, error_t *err) {
+    double value;
+    const char *rest = parse_number(text, &value);
+    if (rest == NULL || (*rest != '\0' && strcmp(rest, "%") != 0))
+        return error_set(err, STATUS_USAGE, "\"%s\": expected a share such as 5%% or 0.05", text);
+    if (*rest == '\0' && value > 1)
+        return error_set(err, STATUS_USAGE, "\"%s\": more than the whole; write %s%% for percent",
+                         text, text);
+    *frac = *rest == '%' ? value / 100 : value;
+    return STATUS_OK;
+}

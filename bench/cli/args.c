@@ -1,0 +1,136 @@
+#include "cli/args.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_COLUMN = 28 };
+
+static size_t count_options(const cli_command_t *command) {
+    size_t n = 0;
+    while (command->options[n].name != NULL)
+        n++;
+    return n;
+}
+
+static status_t bad_option(const cli_command_t *command, const char *given, error_t *err) {
+    const char *word = given + strspn(given, "-");
+    char *name = mem_text_n(word, strcspn(word, "="));
+    size_t n = count_options(command);
+    const char **names = mem_zeroed(n + 1, sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = command->options[i].name;
+    const char *nearest = text_nearest(name, names, n);
+    if (nearest != NULL)
+        error_set(err, STATUS_USAGE, "bench %s: unknown option %s; did you mean --%s?",
+                  command->name, given, nearest);
+    else
+        error_set(err, STATUS_USAGE, "bench %s: unknown option %s (see bench help %s)",
+                  command->name, given, command->name);
+    free(names);
+    free(name);
+    return STATUS_USAGE;
+}
+
+static status_t read_options(const cli_command_t *command, int argc, char **argv,
+                             const struct option *long_options, cli_args_t *args, error_t *err) {
+    opterr = 0;
+    optind = 0; /* glibc: start over, also with another argv */
+    int index = 0, found;
+    while ((found = getopt_long(argc, argv, ":", long_options, &index)) != -1) {
+        if (found == ':')
+            return error_set(err, STATUS_USAGE, "bench %s: %s needs a value", command->name,
+                             argv[optind - 1]);
+        if (found == '?')
+            return bad_option(command, argv[optind - 1], err);
+        text_list_add(&args->values[index], optarg != NULL ? optarg : "");
+    }
+    for (int i = optind; i < argc; i++)
+        text_list_add(&args->operands, argv[i]);
+    return STATUS_OK;
+}
+
+status_t cli_parse(const cli_command_t *command, int argc, char **argv, int first, cli_args_t *args,
+                   error_t *err) {
+    size_t n = count_options(command);
+    *args = (cli_args_t){
+        .options = command->options, .n_options = n, .values = mem_zeroed(n, sizeof *args->values)};
+    struct option *long_options = mem_zeroed(n + 1, sizeof *long_options);
+    for (size_t i = 0; i < n; i++)
+        long_options[i] = (struct option){
+            command->options[i].name,
+            command->options[i].argument != NULL ? required_argument : no_argument, NULL, 0};
+    /* getopt_long takes element 0 for the program's name, and moves operands to the end: of a copy,
+     * so that the command line is recorded as it was given. */
+    int n_words = argc - first + 1;
+    char **words = mem_zeroed((size_t)n_words + 1, sizeof *words);
+    memcpy(words, argv + first - 1, (size_t)n_words * sizeof *words);
+    status_t status = read_options(command, n_words, words, long_options, args, err);
+    free(words);
+    free(long_options);
+    if (status != STATUS_OK)
+        cli_args_free(args);
+    return status;
+}
+
+void cli_args_free(cli_args_t *args) {
+    for (size_t i = 0; i < args->n_options; i++)
+        text_list_free(&args->values[i]);
+    free(args->values);
+    text_list_free(&args->operands);
+    *args = (cli_args_t){0};
+}
+
+const text_list_t *cli_all(const cli_args_t *args, const char *option) {
+    static const text_list_t NONE;
+    for (size_t i = 0; i < args->n_options; i++)
+        if (strcmp(args->options[i].name, option) == 0)
+            return &args->values[i];
+    return &NONE;
+}
+
+bool cli_has(const cli_args_t *args, const char *option) {
+    return cli_all(args, option)->n > 0;
+}
+
+const char *cli_get(const cli_args_t *args, const char *option) {
+    const text_list_t *values = cli_all(args, option);
+    return values->n > 0 ? values->items[values->n - 1] : NULL;
+}
+
+status_t cli_integer(const cli_args_t *args, const char *option, long long low, long long high,
+                     long long otherwise, long long *value, error_t *err) {
+    const char *text = cli_get(args, option);
+    *value = otherwise;
+    if (text == NULL)
+        return STATUS_OK;
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || *value < low || *value > high)
+        return error_set(err, STATUS_USAGE, "--%s %s: expected a whole number from %lld to %lld",
+                         option, text, low, high);
+    return STATUS_OK;
+}
+
+void cli_print_help(const cli_command_t *command, FILE *out) {
+    fprintf(out, "usage: bench %s%s%s%s\n\n%s\n", command->name,
+            command->operands[0] != '\0' ? " " : "", command->operands,
+            count_options(command) > 0 ? " [options]" : "", command->summary);
+    if (count_options(command) > 0)
+        fputs("\noptions:\n", out);
+    for (const cli_option_t *option = command->options; option->name != NULL; option++) {
+        int used = fprintf(out, "  --%s%s%s", option->name, option->argument != NULL ? " " : "",
+                           option->argument != NULL ? option->argument : "");
+        if (used >= OPTION_COLUMN) {
+            fputc('\n', out);
+            used = 0;
+        }
+        fprintf(out, "%*s%s\n", OPTION_COLUMN - used, "", option->summary);
+    }
+    if (command->details != NULL)
+        fprintf(out, "\n%s\n", command->details);
+}

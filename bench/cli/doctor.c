@@ -1,0 +1,238 @@
+/* `bench doctor`: what is here, what is missing, what that costs, and the command that installs it.
+ */
+#include "cli/doctor.h"
+
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "compile/compile.h"
+#include "cuda/cublaslt.h"
+#include "cuda/nvml.h"
+#include "cuda/nvtx.h"
+#include "plot/gnuplot.h"
+#include "worker/pool.h"
+#include "workloads/mnist/idx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void findings_add(finding_list_t *findings, const finding_t *finding) {
+    mem_grow(&findings->items, findings->n, &findings->capacity, sizeof *findings->items);
+    findings->items[findings->n++] = (finding_t){.what = mem_text(finding->what),
+                                                 .found = finding->found,
+                                                 .detail = finding->detail,
+                                                 .costs = mem_text(finding->costs),
+                                                 .install = mem_text(finding->install)};
+}
+
+void findings_free(finding_list_t *findings) {
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        free((char *)f->what);
+        free(f->detail);
+        free((char *)f->costs);
+        free((char *)f->install);
+    }
+    free(findings->items);
+}
+
+/* The first line of a message: what it is, without where it was looked for. */
+static char *first_line(const char *text) {
+    return mem_text_n(text, strcspn(text, "\n"));
+}
+
+static void find_driver(finding_list_t *findings, const cli_args_t *args) {
+    workers_t workers = {.root = args->root};
+    case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
+    worker_link_t *link = NULL;
+    error_t why = ERROR_INIT;
+    finding_t finding = {.what = "CUDA device",
+                         .costs = "CUDA cases are skipped; CPU cases, charts and reports work",
+                         .install = "install NVIDIA's driver"};
+    if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
+        worker_link_start(link, 60, &why) == STATUS_OK) {
+        const json_t *device = json_object_get(link->hello, "device");
+        finding.found = true;
+        finding.detail = mem_format("%s, %s", json_string_value(json_object_get(device, "name")),
+                                    json_string_value(json_object_get(device, "arch")));
+    } else {
+        finding.detail = mem_text(why.text);
+    }
+    case_free(&spec);
+    workers_free(&workers);
+    findings_add(findings, &finding);
+}
+
+static void find_compiler(finding_list_t *findings, const cli_args_t *args, compiler_t compiler) {
+    const compile_options_t options = {.root = args->root, .compiler = compiler};
+    error_t why = ERROR_INIT;
+    finding_t finding =
+        compiler == COMPILER_NVRTC
+            ? (finding_t){.what = "NVRTC",
+                          .costs = "programs are compiled by nvcc, ten times slower; without both, "
+                                   "CUDA cases are skipped",
+                          .install = "./run_all.sh puts it into .venv, as does .venv/bin/pip "
+                                     "install nvidia-cuda-nvrtc"}
+            : (finding_t){.what = "nvcc",
+                          .costs = "bench compile --compiler nvcc is not possible",
+                          .install = "install NVIDIA's CUDA toolkit"};
+    finding.found = compile_describe(&options, &finding.detail, &why) == STATUS_OK;
+    if (!finding.found)
+        finding.detail = first_line(why.text);
+    findings_add(findings, &finding);
+}
+
+/* NVRTC comes without them. */
+static void find_headers(finding_list_t *findings, const cli_args_t *args) {
+    error_t why = ERROR_INIT;
+    char *folder = NULL, *install = NULL;
+    compile_find_headers(args->root, &folder, &install, &why);
+    finding_t finding = {
+        .what = "CUDA headers",
+        .found = folder != NULL,
+        .detail = folder,
+        .costs = "with NVRTC, kernels that include them, all of mnist_train, are skipped",
+        .install = install};
+    if (folder == NULL)
+        finding.detail = mem_text(install != NULL ? "no cuda_fp16.h beside NVRTC or in a toolkit"
+                                                  : "there is no NVRTC to use them");
+    if (install == NULL)
+        finding.install = "comes after NVRTC";
+    findings_add(findings, &finding);
+    free(install);
+}
+
+static void find_nvml(finding_list_t *findings) {
+    error_t why = ERROR_INIT;
+    bool there = nvml_find(&why) == STATUS_OK;
+    findings_add(findings, &(finding_t){.what = "NVML",
+                                        .found = there,
+                                        .detail = mem_text(there ? "libnvidia-ml.so.1" : why.text),
+                                        .costs = "clocks and throttling are not recorded",
+                                        .install = "comes with NVIDIA's driver"});
+}
+
+static void find_cublaslt(finding_list_t *findings, const cli_args_t *args) {
+    cublaslt_api_t api;
+    error_t why = ERROR_INIT;
+    char *path = NULL, *detail;
+    bool found = cublaslt_open(args->root, &api, &path, &why) == STATUS_OK;
+    if (found) {
+        const size_t version = api.version();
+        detail = mem_format("cuBLASLt %zu.%zu.%zu, %s", version / 10000, version / 100 % 100,
+                            version % 100, path);
+    } else {
+        detail = mem_text(why.text);
+    }
+    free(path);
+    findings_add(findings,
+                 &(finding_t){.what = "cuBLASLt",
+                              .found = found,
+                              .detail = detail,
+                              .costs = "rungs that have it multiply matrices are skipped",
+                              .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA "
+                                         "brings it)"});
+}
+
+static void find_nvtx(finding_list_t *findings) {
+    bool there = nvtx_available();
+    findings_add(findings,
+                 &(finding_t){.what = "NVTX",
+                              .found = there,
+                              .detail = mem_text(there ? "ranges of cases, phases and rounds"
+                                                       : "the toolkit's header was not there at "
+                                                         "build time"),
+                              .costs = "external profilers show no ranges",
+                              .install = "install the CUDA toolkit's nvtx3 headers, then make "
+                                         "clean && make"});
+}
+
+static char *ask_version(const char *program) {
+    subprocess_result_t result;
+    error_t ignored = ERROR_INIT;
+    const char *const argv[] = {program, "--version", NULL};
+    if (subprocess_run(argv, NULL, 120, &result, &ignored) != STATUS_OK)
+        return NULL;
+    char *line = result.exit_code == 0 ? first_line(result.out) : NULL;
+    subprocess_result_free(&result);
+    return line;
+}
+
+static void find_gnuplot(finding_list_t *findings) {
+    char *line = ask_version("gnuplot"), *install = package_install(&DRAWING_GNUPLOT);
+    findings_add(findings,
+                 &(finding_t){.what = "gnuplot",
+                              .found = line != NULL,
+                              .detail = line != NULL ? line : mem_text("not on $PATH"),
+                              .costs = "no charts; data files for them are not written either",
+                              .install = install});
+    free(install);
+}
+
+static void find_mnist(finding_list_t *findings, const cli_args_t *args) {
+    error_t why = ERROR_INIT;
+    char *folder = NULL;
+    finding_t finding = {.what = "MNIST",
+                         .costs = "mnist_train and mlp_train take synthetic images, and say so",
+                         .install = "reference_pytorch/get_mnist.sh"};
+    if (dataset_find(args->root, &folder, &why) != STATUS_OK) {
+        finding.detail = mem_text(why.text);
+        finding.costs = "cases of mnist_train and mlp_train fail";
+        finding.install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
+    } else {
+        finding.found = folder != NULL;
+        finding.detail = folder != NULL ? folder : mem_text("neither data/mnist nor $MNIST_DIR");
+    }
+    findings_add(findings, &finding);
+}
+
+static void print_text(const finding_list_t *findings) {
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        printf("%s %-13s %s\n", f->found ? "✓" : "✗", f->what, f->detail);
+        if (!f->found)
+            printf("  without it:   %s\n  to get it:    %s\n", f->costs, f->install);
+    }
+}
+
+static void print_short(const finding_list_t *findings) {
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        printf("  %s %-13s %s\n", f->found ? "✓" : "✗", f->what, f->found ? f->detail : f->costs);
+    }
+}
+
+static void print_findings_json(const finding_list_t *findings) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < findings->n; i++) {
+        const finding_t *f = &findings->items[i];
+        json_array_append_new(array, json_pack("{s:s, s:b, s:s, s:s, s:s}", "what", f->what,
+                                               "found", f->found, "detail", f->detail, "costs",
+                                               f->costs, "install", f->install));
+    }
+    json_dumpf(array, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(array);
+}
+
+status_t doctor_command(const cli_args_t *args, error_t *err) {
+    (void)err;
+    finding_list_t findings = {0};
+    find_driver(&findings, args);
+    find_nvml(&findings);
+    find_compiler(&findings, args, COMPILER_NVRTC);
+    find_headers(&findings, args);
+    find_compiler(&findings, args, COMPILER_NVCC);
+    find_cublaslt(&findings, args);
+    find_nvtx(&findings);
+    find_gnuplot(&findings);
+    find_mnist(&findings, args);
+    doctor_ask_python(&findings, args->root);
+    if (cli_has(args, "json"))
+        print_findings_json(&findings);
+    else if (cli_has(args, "short"))
+        print_short(&findings);
+    else
+        print_text(&findings);
+    findings_free(&findings);
+    return STATUS_OK;
+}

@@ -1,0 +1,135 @@
+/* `bench list`: workloads, variants, sweeps and devices, from the tables and folders that the rest
+ * of the program uses. */
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "io/fs.h"
+#include "sweep/sweep.h"
+#include "worker/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static status_t list_workloads(const cli_args_t *args, error_t *err) {
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    (void)args;
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        printf("%-12s %s\n", all[i]->name, all[i]->summary);
+        for (size_t p = 0; p < all[i]->n_params; p++)
+            printf("  %-10s %s (default %s)\n", all[i]->params[p].name, all[i]->params[p].summary,
+                   all[i]->params[p].standard);
+        for (size_t t = 0; t < all[i]->n_techniques; t++) {
+            printf("  %-10s %s:", all[i]->techniques[t].name, all[i]->techniques[t].summary);
+            for (const char *const *c = all[i]->techniques[t].choices; *c != NULL; c++)
+                printf(" %s", *c);
+            putchar('\n');
+        }
+    }
+    return STATUS_OK;
+}
+
+static status_t list_variants(const cli_args_t *args, error_t *err) {
+    size_t n, n_engines;
+    const workload_t *const *all = workload_all(&n);
+    const char *const *engines = workload_engines(&n_engines);
+    for (size_t i = 0; i < n; i++)
+        for (size_t e = 0; e < n_engines; e++) {
+            text_list_t variants = {0};
+            TRY(workload_variants(all[i], engines[e], args->root, &variants, err));
+            for (size_t v = 0; v < variants.n; v++)
+                printf("%-12s %-8s %s\n", all[i]->name, engines[e], variants.items[v]);
+            text_list_free(&variants);
+        }
+    return STATUS_OK;
+}
+
+static status_t list_sweeps(const cli_args_t *args, error_t *err) {
+    text_list_t names = {0};
+    char *folder = fs_join(args->root, "sweeps");
+    status_t status = fs_list(folder, ".json", &names, err);
+    for (size_t i = 0; i < names.n && status == STATUS_OK; i++) {
+        if (strcmp(names.items[i], "schema.json") == 0)
+            continue;
+        char *path = fs_join(folder, names.items[i]);
+        sweep_t sweep;
+        status = sweep_load(path, args->root, &sweep, err);
+        if (status == STATUS_OK) {
+            printf("sweeps/%-28s %s, %zu cases\n", names.items[i], sweep.workload->name,
+                   sweep.n_cases);
+            sweep_free(&sweep);
+        }
+        free(path);
+    }
+    free(folder);
+    text_list_free(&names);
+    return status;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static status_t list_devices(const cli_args_t *args, error_t *err) {
+    static const char *const ENGINES[] = {"cpu", "cuda"};
+    for (int e = 0; e < 2; e++)
+        for (int index = 0;; index++) {
+            workers_t workers = {.root = args->root, .device = index};
+            case_t spec = {.engine = mem_text(ENGINES[e]), .device = mem_text(ENGINES[e])};
+            worker_link_t *link;
+            error_t why = ERROR_INIT;
+            status_t status = workers_find(&workers, &spec, "", &link, err);
+            case_free(&spec);
+            bool there = status == STATUS_OK && worker_link_start(link, 60, &why) == STATUS_OK;
+            if (there) {
+                const json_t *device = json_object_get(link->hello, "device");
+                printf("%-5s %d  %s %s\n", ENGINES[e], index, text_of(device, "name"),
+                       text_of(device, "arch"));
+            } else if (index == 0) {
+                printf("%-5s –  %s\n", ENGINES[e], why.text);
+            }
+            workers_free(&workers);
+            TRY(status);
+            if (!there || e == 0)
+                break;
+        }
+    return STATUS_OK;
+}
+
+static const struct {
+    const char *name;
+    status_t (*list)(const cli_args_t *args, error_t *err);
+} LISTS[] = {
+    {"workloads", list_workloads},
+    {"variants", list_variants},
+    {"sweeps", list_sweeps},
+    {"devices", list_devices},
+};
+
+enum { N_LISTS = sizeof LISTS / sizeof *LISTS };
+
+status_t list_command(const cli_args_t *args, error_t *err) {
+    const char *names[N_LISTS];
+    for (size_t i = 0; i < N_LISTS; i++)
+        names[i] = LISTS[i].name;
+    for (size_t w = 0; w < args->operands.n; w++) {
+        const char *what = args->operands.items[w];
+        size_t i = 0;
+        while (i < N_LISTS && strcmp(names[i], what) != 0)
+            i++;
+        if (i == N_LISTS) {
+            const char *nearest = text_nearest(what, names, N_LISTS);
+            return error_set(err, STATUS_USAGE,
+                             "bench list: no \"%s\" (workloads, variants, sweeps, devices)%s%s%s",
+                             what, nearest != NULL ? "; did you mean \"" : "",
+                             nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+        }
+        TRY(LISTS[i].list(args, err));
+    }
+    for (size_t i = 0; args->operands.n == 0 && i < N_LISTS; i++) {
+        printf("%s%s:\n", i > 0 ? "\n" : "", names[i]);
+        TRY(LISTS[i].list(args, err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,189 @@
+/* Code or environment: what the runs know of a change's cause. See comparison.h. */
+#include "compare/comparison.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Facts that may differ and still tell why. Rates of calibration and the load are in another
+ * function: they never repeat exactly. */
+static const char *const FACTS[] = {"git.revision",
+                                    "git.dirty",
+                                    "versions.bench",
+                                    "versions.compiler",
+                                    "versions.cuda_driver",
+                                    "versions.cuda_compiler",
+                                    "versions.pytorch",
+                                    "host.name",
+                                    "host.os",
+                                    "host.cores",
+                                    "host.governor",
+                                    "gpu.uuid",
+                                    "gpu.power_limit_w",
+                                    "gpu.clock_max_mhz",
+                                    "gpu.persistence",
+                                    "gpu.clocks"};
+static const char *const MEASURED[] = {
+    "measured.copy_bytes_per_s", "measured.l2_read_bytes_per_s", "measured.empty_graph_node_ns",
+    "measured.event_pair_ns",    "measured.grid_barrier_ns",     "host.load"};
+
+/* Calibrations and clocks that differ by less than this explain no regression. */
+static const double NOTABLE_FRAC = 0.03;
+
+static bool is_notable(double a, double b) {
+    return isfinite(a) && isfinite(b) && fabs(a - b) > NOTABLE_FRAC * fmax(fabs(a), fabs(b));
+}
+
+/* The other build of an --against run does not tell what it was built with. */
+static bool is_untold(const char *key, const char *a, const char *b) {
+    return strcmp(key, "versions.compiler") == 0 && (a == NULL || b == NULL);
+}
+
+void cause_of_runs(const run_record_t *base, const run_record_t *candidate, text_list_t *changes) {
+    for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
+        const char *a = environment_get(&base->environment, FACTS[i]);
+        const char *b = environment_get(&candidate->environment, FACTS[i]);
+        if (is_untold(FACTS[i], a, b))
+            continue;
+        if ((a != NULL || b != NULL) && (a == NULL || b == NULL || strcmp(a, b) != 0))
+            text_list_add_format(changes, "%s: %s → %s", FACTS[i], a != NULL ? a : "none",
+                                 b != NULL ? b : "none");
+    }
+    for (size_t i = 0; i < sizeof MEASURED / sizeof *MEASURED; i++) {
+        const char *a = environment_get(&base->environment, MEASURED[i]);
+        const char *b = environment_get(&candidate->environment, MEASURED[i]);
+        if (a != NULL && b != NULL && is_notable(strtod(a, NULL), strtod(b, NULL)))
+            text_list_add_format(changes, "%s: %.4g → %.4g", MEASURED[i], strtod(a, NULL),
+                                 strtod(b, NULL));
+    }
+}
+
+static void add_count(text_list_t *list, const char *what, const char *unit, int64_t a, int64_t b) {
+    if (a != b)
+        text_list_add_format(list, "%s %lld → %lld%s", what, (long long)a, (long long)b, unit);
+}
+
+static void add_reading(text_list_t *list, const char *what, const char *unit, const double a[2],
+                        const double b[2]) {
+    double before = (a[0] + a[1]) / 2, after = (b[0] + b[1]) / 2;
+    if (is_notable(before, after))
+        text_list_add_format(list, "%s %.0f → %.0f %s", what, before, after, unit);
+}
+
+static void add_code(text_list_t *list, const resources_t *a, const resources_t *b) {
+    add_count(list, "registers", "", a->registers, b->registers);
+    add_count(list, "spills", " B", a->spill_bytes, b->spill_bytes);
+    add_count(list, "shared memory", " B", a->shared_bytes, b->shared_bytes);
+    if (fabs(a->occupancy_frac - b->occupancy_frac) > 0.005)
+        text_list_add_format(list, "occupancy %.0f → %.0f %%", a->occupancy_frac * 100,
+                             b->occupancy_frac * 100);
+    if (list->n == 0)
+        text_list_add(list, "other instructions, the same registers, spills and shared memory");
+}
+
+static bool has_change(const comparison_t *comparison, const char *prefix) {
+    for (size_t i = 0; i < comparison->changes.n; i++)
+        if (text_starts(comparison->changes.items[i], prefix))
+            return true;
+    return false;
+}
+
+/* What `flags` have and `others` lack. */
+static void add_flags(text_list_t *list, const text_list_t *flags, const text_list_t *others,
+                      const char *what) {
+    for (size_t i = 0; i < flags->n; i++)
+        if (!text_list_has(others, flags->items[i]))
+            text_list_add_format(list, "%s %s", flags->items[i], what);
+}
+
+/* Compilers and their flags, where both runs tell them; older ones do not. */
+static void add_compiler(text_list_t *parts, const comparison_t *comparison,
+                         const text_list_t *base, const text_list_t *candidate) {
+    text_list_t differ = {0};
+    if (base->n > 0 && candidate->n > 0) {
+        add_flags(&differ, candidate, base, "added");
+        add_flags(&differ, base, candidate, "removed");
+    }
+    char *list = text_list_join(&differ, ", ");
+    if (differ.n > 0)
+        text_list_add_format(parts, "flags differ: %s", list);
+    if (has_change(comparison, "versions.cuda_compiler"))
+        text_list_add(parts, "another CUDA compiler");
+    free(list);
+    text_list_free(&differ);
+}
+
+/* Of "gpu.uuid: a → b" the name, unless it is about code. */
+static void add_names(text_list_t *names, const text_list_t *changes) {
+    static const char *const CODE[] = {"git.", "versions.bench", "versions.c", "versions.pytorch"};
+    for (size_t i = 0; i < changes->n; i++) {
+        bool code = false;
+        for (size_t c = 0; c < sizeof CODE / sizeof *CODE; c++)
+            code = code || text_starts(changes->items[i], CODE[c]);
+        if (!code)
+            text_list_add_format(names, "%.*s", (int)strcspn(changes->items[i], ":"),
+                                 changes->items[i]);
+    }
+}
+
+/* Readings while the case ran, and what is different about the runs. */
+static void add_environment(text_list_t *parts, const comparison_t *comparison,
+                            const device_state_t *a, const device_state_t *b) {
+    add_reading(parts, "SM clock", "MHz", a->sm_mhz, b->sm_mhz);
+    add_reading(parts, "power", "W", a->power_w, b->power_w);
+    for (size_t i = 0; i < b->throttle.n; i++)
+        if (!text_list_has(&a->throttle, b->throttle.items[i]))
+            text_list_add_format(parts, "throttled now: %s", b->throttle.items[i]);
+    text_list_t names = {0};
+    add_names(&names, &comparison->allowed);
+    add_names(&names, &comparison->changes);
+    char *list = text_list_join(&names, ", ");
+    if (names.n > 0)
+        text_list_add_format(parts, "the runs differ in %s", list);
+    free(list);
+    text_list_free(&names);
+}
+
+/* A case without a GPU program of ours: its code is the worker's. */
+static const char *worker_code(const comparison_t *comparison, const char *engine) {
+    bool pytorch = strcmp(engine, "pytorch") == 0;
+    if (pytorch && has_change(comparison, "versions.pytorch"))
+        return "code: another PyTorch";
+    if (!pytorch && has_change(comparison, "versions.compiler"))
+        return "code: built by another C compiler";
+    if (has_change(comparison, "git.revision"))
+        return "code may have changed: another revision";
+    const char *dirty = environment_get(&comparison->candidate->environment, "git.dirty");
+    if (dirty != NULL && strcmp(dirty, "true") == 0)
+        return "code may have changed: uncommitted changes";
+    return "same revision";
+}
+
+char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
+                    const case_result_t *candidate) {
+    const resources_t *a = &base->resources, *b = &candidate->resources;
+    text_list_t code = {0}, parts = {0}, around = {0};
+    add_environment(&around, comparison, &base->device, &candidate->device);
+    if (a->code_hash == NULL || b->code_hash == NULL) {
+        text_list_add(&parts, worker_code(comparison, base->spec.engine));
+    } else if (strcmp(a->code_hash, b->code_hash) == 0) {
+        text_list_add(&parts, "same machine code");
+        if (around.n == 0)
+            text_list_add(&around, "environment: nothing that is recorded differs");
+    } else {
+        add_code(&code, a, b);
+        char *list = text_list_join(&code, ", ");
+        text_list_add_format(&parts, "code: %s", list);
+        free(list);
+        add_compiler(&parts, comparison, &a->flags, &b->flags);
+    }
+    for (size_t i = 0; i < around.n; i++)
+        text_list_add(&parts, around.items[i]);
+    char *text = text_list_join(&parts, "; ");
+    text_list_free(&code);
+    text_list_free(&parts);
+    text_list_free(&around);
+    return text;
+}

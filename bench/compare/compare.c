@@ -1,0 +1,137 @@
+#include "compare/compare.h"
+
+#include "base/memory.h"
+#include "compare/comparison.h"
+#include "io/fs.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static text_list_t list_of(const char *const *items, size_t n) {
+    text_list_t list = {0};
+    for (size_t i = 0; i < n; i++)
+        text_list_add(&list, items[i]);
+    return list;
+}
+
+/* Another schema is no broken file: it is a run that cannot be compared. */
+static status_t load(const char *folder, const text_list_t *phases, run_record_t *run,
+                     error_t *err) {
+    long long schema;
+    TRY(run_read_schema(folder, &schema, err));
+    if (schema != RESULT_SCHEMA)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s/run.json: schema %lld, expected %d: made by another version", folder,
+                         schema, RESULT_SCHEMA);
+    return run_load_phases(folder, phases, run, err);
+}
+
+typedef void (*print_t)(const comparison_t *comparison, FILE *out);
+
+static void print_markdown(const comparison_t *comparison, FILE *out) {
+    compare_print_markdown(comparison, false, out);
+}
+
+static status_t write_file(const char *path, print_t print, const comparison_t *comparison,
+                           error_t *err) {
+    if (path == NULL)
+        return STATUS_OK;
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return error_set(err, STATUS_USAGE, "%s: no memory for it", path);
+    print(comparison, out);
+    fclose(out);
+    status_t status = fs_write_atomic(path, text, size, err);
+    free(text);
+    return status;
+}
+
+static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
+                            error_t *err) {
+    floors_t *floors = floors_of_twins(comparison);
+    if (!options->json)
+        compare_print_floors(comparison, floors, options->print);
+    status_t status = floors_save(floors, options->candidate, err);
+    floors_free(floors);
+    return status;
+}
+
+static status_t tell(const compare_options_t *options, const comparison_t *comparison,
+                     error_t *err) {
+    if (options->json)
+        compare_print_json(comparison, options->print);
+    else
+        compare_print_table(comparison, options->all, options->print);
+    if (options->learn_floor)
+        TRY(learn_floor(options, comparison, err));
+    TRY(write_file(options->markdown, print_markdown, comparison, err));
+    TRY(write_file(options->junit, compare_print_junit, comparison, err));
+    return comparison_status(comparison, options->strict);
+}
+
+static const char *folder_of(const compare_options_t *options, size_t i) {
+    return i == 0 ? options->base : i == 1 ? options->candidate : options->floors[i - 2];
+}
+
+static bool is_same_folder(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* CANDIDATE among those that teach the floors would excuse itself, whatever it is. */
+static status_t check_floors(const compare_options_t *options, error_t *err) {
+    for (size_t i = 0; i < options->n_floors; i++)
+        for (size_t k = 0; k < i + 2; k++)
+            if (is_same_folder(options->floors[i], folder_of(options, k)))
+                return error_set(err, STATUS_USAGE, "--floor %s: expected another run than %s",
+                                 options->floors[i],
+                                 k == 0   ? "BASE"
+                                 : k == 1 ? "CANDIDATE"
+                                          : "those before it");
+    return STATUS_OK;
+}
+
+/* Runs: BASE, CANDIDATE, then those that teach the floors. */
+static status_t compare_loaded(const compare_options_t *options, const run_record_t *runs,
+                               error_t *err) {
+    text_list_t allow = list_of(options->allow, options->n_allow);
+    text_list_t phases = list_of(options->phases, options->n_phases);
+    comparison_t comparison = {0};
+    floors_t *floors = NULL;
+    status_t status = floors_make(&runs[0], runs + 2, options->n_floors, &floors, err);
+    if (status == STATUS_OK && options->save_floor)
+        status = floors_save(floors, options->base, err);
+    if (status == STATUS_OK)
+        status = comparison_make(&runs[0], &runs[1], floors, &phases, &allow,
+                                 options->threshold_frac, &comparison, err);
+    if (status == STATUS_OK)
+        status = tell(options, &comparison, err);
+    comparison_free(&comparison);
+    floors_free(floors);
+    text_list_free(&phases);
+    text_list_free(&allow);
+    return status;
+}
+
+status_t compare_runs(const compare_options_t *options, error_t *err) {
+    size_t n = 2 + options->n_floors, loaded = 0;
+    run_record_t *runs = mem_zeroed(n, sizeof *runs);
+    text_list_t phases = list_of(options->phases, options->n_phases), needed = {0};
+    /* Floors that are kept are for whatever will be compared. */
+    bool only = comparison_phases(&phases, &needed) && !options->save_floor;
+    status_t status = check_floors(options, err);
+    while (loaded < n && status == STATUS_OK) {
+        status = load(folder_of(options, loaded), only ? &needed : NULL, &runs[loaded], err);
+        loaded += status == STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = compare_loaded(options, runs, err);
+    for (size_t i = 0; i < loaded; i++)
+        run_free(&runs[i]);
+    free(runs);
+    text_list_free(&needed);
+    text_list_free(&phases);
+    return status;
+}

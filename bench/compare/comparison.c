@@ -1,0 +1,346 @@
+#include "compare/comparison.h"
+
+#include "base/memory.h"
+#include "report/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pair_verdict_name(pair_verdict_t verdict) {
+    static const char *const NAMES[PAIR_VERDICTS] = {"broken",  "regressed",      "undecided",
+                                                     "missing", "not comparable", "improved",
+                                                     "new",     "unchanged"};
+    return NAMES[verdict];
+}
+
+/* ---- which phases -------------------------------------------------------------------------------
+ */
+
+static bool is_timed(const phase_t *phase) {
+    return phase != NULL && phase->summary.n > 0;
+}
+
+/* What the stopping rule watches: the whole from host to host, and the compute phase, each measured
+ * until it is precise. Of a cold run, the first answer and the end. */
+static const struct usual {
+    const char *names[4]; /* the first that is there; NULL: no more */
+} USUAL[] = {{{"host_to_host", "total"}},
+             {{"kernel_graph", "kernel", "train", "forward"}},
+             {{"cold_first_answer"}},
+             {{"cold_total"}}};
+enum { N_USUAL = sizeof USUAL / sizeof *USUAL, N_NAMES = 4 };
+
+bool comparison_phases(const text_list_t *asked, text_list_t *needed) {
+    for (size_t i = 0; i < N_USUAL && asked->n == 0; i++)
+        for (size_t k = 0; k < N_NAMES && USUAL[i].names[k] != NULL; k++)
+            text_list_add(needed, USUAL[i].names[k]);
+    for (size_t i = 0; i < asked->n; i++)
+        text_list_add(needed, asked->items[i]);
+    return !text_list_has(asked, "all");
+}
+
+/* Is the phase among those of `result`, and of `other` where there is one? */
+static bool has_phase(const case_result_t *result, const case_result_t *other, const char *name) {
+    return is_timed(result_phase(result, name)) &&
+           (other == NULL || is_timed(result_phase(other, name)));
+}
+
+static void add_phase(text_list_t *names, const case_result_t *result, const case_result_t *other,
+                      const char *name) {
+    if (has_phase(result, other, name) && !text_list_has(names, name))
+        text_list_add(names, name);
+}
+
+static text_list_t phases_of(const case_result_t *result, const case_result_t *other,
+                             const text_list_t *asked) {
+    text_list_t names = {0};
+    for (size_t i = 0; i < N_USUAL && asked->n == 0; i++)
+        for (size_t k = 0; k < N_NAMES && USUAL[i].names[k] != NULL; k++)
+            if (has_phase(result, other, USUAL[i].names[k])) {
+                add_phase(&names, result, other, USUAL[i].names[k]);
+                break;
+            }
+    for (size_t i = 0; i < asked->n; i++)
+        if (strcmp(asked->items[i], "all") != 0)
+            add_phase(&names, result, other, asked->items[i]);
+    for (size_t p = 0; p < result->n_phases && text_list_has(asked, "all"); p++)
+        add_phase(&names, result, other, result->phases[p].name);
+    return names;
+}
+
+text_list_t comparison_usual_phases(const case_result_t *result, const text_list_t *asked) {
+    return phases_of(result, NULL, asked);
+}
+
+static void add_cells(pair_t *pair, const text_list_t *asked) {
+    text_list_t names = phases_of(pair->base, pair->candidate, asked);
+    pair->cells = mem_zeroed(names.n, sizeof *pair->cells);
+    for (size_t i = 0; i < names.n; i++)
+        pair->cells[pair->n_cells++] =
+            (cell_t){.base = result_phase(pair->base, names.items[i]),
+                     .candidate = result_phase(pair->candidate, names.items[i])};
+    text_list_free(&names);
+}
+
+/* ---- pairs ------------------------------------------------------------------------------------
+ */
+
+static void settle(pair_t *pair, pair_verdict_t verdict, char *reason) {
+    pair->verdict = verdict;
+    pair->reason = reason;
+}
+
+static char *status_text(const case_result_t *result, const char *run) {
+    return mem_format("%s in %s%s%s", case_status_name(result->status), run,
+                      result->reason != NULL ? ": " : "",
+                      result->reason != NULL ? result->reason : "");
+}
+
+/* A case that only one run has. */
+static void settle_single(pair_t *pair) {
+    const case_result_t *only = pair->base != NULL ? pair->base : pair->candidate;
+    const char *run = pair->base != NULL ? "BASE" : "CANDIDATE";
+    if (pair->candidate != NULL && result_is_broken(pair->candidate))
+        settle(pair, PAIR_BROKEN, status_text(pair->candidate, "CANDIDATE"));
+    else if (only->status != CASE_OK)
+        settle(pair, PAIR_INCOMPARABLE, status_text(only, run));
+    else
+        settle(pair, pair->base != NULL ? PAIR_MISSING : PAIR_NEW, mem_format("only in %s", run));
+}
+
+static void settle_without_times(pair_t *pair) {
+    const case_result_t *base = pair->base, *candidate = pair->candidate;
+    if (result_is_broken(candidate))
+        settle(pair, result_is_broken(base) ? PAIR_INCOMPARABLE : PAIR_BROKEN,
+               status_text(candidate,
+                           result_is_broken(base) ? "CANDIDATE, and broken in BASE" : "CANDIDATE"));
+    else if (base->status != CASE_OK && candidate->status == CASE_OK)
+        settle(pair, base->status == CASE_THROTTLED ? PAIR_INCOMPARABLE : PAIR_NEW,
+               status_text(base, "BASE"));
+    else
+        settle(pair,
+               candidate->status == CASE_SKIPPED && base->status == CASE_OK ? PAIR_MISSING
+                                                                            : PAIR_INCOMPARABLE,
+               status_text(candidate, "CANDIDATE"));
+}
+
+/* Fill in the cells of a pair, or settle it without. What is broken is told whatever else is. */
+static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t *allow) {
+    if (pair->base == NULL || pair->candidate == NULL) {
+        settle_single(pair);
+        return;
+    }
+    if (result_is_broken(pair->candidate)) {
+        settle_without_times(pair);
+        return;
+    }
+    char *obstacle = guard_pair(pair->base, pair->candidate, allow);
+    if (obstacle != NULL) {
+        settle(pair, PAIR_INCOMPARABLE, obstacle);
+        return;
+    }
+    if (pair->base->status != CASE_OK || pair->candidate->status != CASE_OK) {
+        settle_without_times(pair);
+        return;
+    }
+    add_cells(pair, phases);
+    if (pair->n_cells == 0)
+        settle(pair, PAIR_INCOMPARABLE, mem_text("no phase has times on both sides"));
+}
+
+static pair_t *add_pair(comparison_t *comparison, const case_result_t *base,
+                        const case_result_t *candidate) {
+    pair_t *pair = &comparison->pairs[comparison->n_pairs++];
+    *pair = (pair_t){
+        .id = (base != NULL ? base : candidate)->spec.id, .base = base, .candidate = candidate};
+    return pair;
+}
+
+/* In BASE's order, then what only CANDIDATE has. Calibrations tell of the device, not of the code:
+ * attribution.c names them where they differ. */
+static void make_pairs(comparison_t *comparison, const text_list_t *phases,
+                       const text_list_t *allow) {
+    const run_record_t *base = comparison->base, *candidate = comparison->candidate;
+    run_index_t in_base = run_index_make(base), in_candidate = run_index_make(candidate);
+    comparison->pairs =
+        mem_zeroed(base->n_cases + candidate->n_cases + 1, sizeof *comparison->pairs);
+    for (size_t i = 0; i < base->n_cases; i++)
+        if (!is_calibration(&base->cases[i].spec))
+            pair_open(add_pair(comparison, &base->cases[i],
+                               run_index_find(&in_candidate, base->cases[i].spec.id)),
+                      phases, allow);
+    for (size_t i = 0; i < candidate->n_cases; i++)
+        if (!is_calibration(&candidate->cases[i].spec) &&
+            run_index_find(&in_base, candidate->cases[i].spec.id) == NULL)
+            pair_open(add_pair(comparison, NULL, &candidate->cases[i]), phases, allow);
+    run_index_free(&in_base);
+    run_index_free(&in_candidate);
+}
+
+/* ---- deciding ---------------------------------------------------------------------------------
+ */
+
+static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, bool paired) {
+    stats_pairing_t of_base, of_candidate;
+    const stats_rounds_t base = {cell->base->samples, cell->base->round_starts,
+                                 cell->base->n_rounds};
+    const stats_rounds_t candidate = {cell->candidate->samples, cell->candidate->round_starts,
+                                      cell->candidate->n_rounds};
+    stats_location_t a = stats_locate(&base, draws, paired ? &of_base : NULL);
+    stats_location_t b = stats_locate(&candidate, draws, paired ? &of_candidate : NULL);
+    return paired ? stats_change_paired(&a, &of_base, &b, &of_candidate) : stats_change(&a, &b);
+}
+
+/* All cells of all cases are decided together: Holm's correction is over the sweep. */
+static void decide_cells(comparison_t *comparison, const floors_t *floors) {
+    stats_draws_t *draws = stats_draws_new(GATE_SEED);
+    cell_t **cells = NULL;
+    size_t n = 0, capacity = 0;
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
+            cell_t *cell = &comparison->pairs[i].cells[c];
+            cell->gate.floor_frac = floors_of(floors, comparison->pairs[i].id, cell->base->name);
+            mem_grow(&cells, n, &capacity, sizeof *cells);
+            cells[n++] = cell;
+        }
+    gate_cell_t *gates = mem_zeroed(n + 1, sizeof *gates);
+#pragma omp parallel for schedule(dynamic, 64)
+    for (size_t i = 0; i < n; i++) {
+        gates[i] = cells[i]->gate;
+        gates[i].change = change_of(cells[i], draws, comparison->paired);
+    }
+    const gate_options_t options = {comparison->threshold_frac, GATE_ALARM_RATE};
+    gate_decide(gates, n, &options);
+    for (size_t i = 0; i < n; i++)
+        cells[i]->gate = gates[i];
+    comparison->n_cells = n;
+    free(gates);
+    free(cells);
+    stats_draws_free(draws);
+}
+
+static bool has_verdict(const pair_t *pair, gate_verdict_t verdict) {
+    for (size_t i = 0; i < pair->n_cells; i++)
+        if (pair->cells[i].gate.verdict == verdict)
+            return true;
+    return false;
+}
+
+static pair_verdict_t verdict_of(const pair_t *pair) {
+    return has_verdict(pair, GATE_REGRESSED)   ? PAIR_REGRESSED
+           : has_verdict(pair, GATE_UNDECIDED) ? PAIR_UNDECIDED
+           : has_verdict(pair, GATE_IMPROVED)  ? PAIR_IMPROVED
+                                               : PAIR_UNCHANGED;
+}
+
+static double size_of_change(const cell_t *cell) {
+    double change = fabs(cell->gate.change.log_ratio);
+    return isnan(change) ? 0 : change;
+}
+
+const cell_t *pair_told_cell(const pair_t *pair) {
+    const cell_t *told = NULL;
+    gate_verdict_t wanted = pair->verdict == PAIR_REGRESSED   ? GATE_REGRESSED
+                            : pair->verdict == PAIR_UNDECIDED ? GATE_UNDECIDED
+                            : pair->verdict == PAIR_IMPROVED  ? GATE_IMPROVED
+                                                              : GATE_UNCHANGED;
+    for (size_t i = 0; i < pair->n_cells; i++)
+        if (pair->cells[i].gate.verdict == wanted &&
+            (told == NULL || size_of_change(&pair->cells[i]) > size_of_change(told)))
+            told = &pair->cells[i];
+    return told;
+}
+
+static int worst_first(const void *a, const void *b) {
+    const pair_t *x = a, *y = b;
+    if (x->verdict != y->verdict)
+        return (x->verdict > y->verdict) - (x->verdict < y->verdict);
+    const cell_t *p = pair_told_cell(x), *q = pair_told_cell(y);
+    double larger = (q != NULL ? size_of_change(q) : 0) - (p != NULL ? size_of_change(p) : 0);
+    return larger != 0 ? (larger > 0) - (larger < 0) : strcmp(x->id, y->id);
+}
+
+/* What `bench run --against` writes into both of its runs. */
+static bool is_interleaved(const run_record_t *base, const run_record_t *candidate) {
+    const char *a = environment_get(&base->environment, "measure.pair");
+    const char *b = environment_get(&candidate->environment, "measure.pair");
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+static void finish_pairs(comparison_t *comparison) {
+    for (size_t i = 0; i < comparison->n_pairs; i++) {
+        pair_t *pair = &comparison->pairs[i];
+        if (pair->n_cells > 0)
+            pair->verdict = verdict_of(pair);
+        if (pair->n_cells > 0 && pair->verdict != PAIR_UNCHANGED)
+            pair->cause = cause_of_pair(comparison, pair->base, pair->candidate);
+        comparison->counts[pair->verdict]++;
+    }
+    if (comparison->n_pairs > 0)
+        qsort(comparison->pairs, comparison->n_pairs, sizeof *comparison->pairs, worst_first);
+}
+
+static status_t check_phases(const comparison_t *comparison, const text_list_t *phases,
+                             error_t *err) {
+    if (comparison->n_cells > 0 || comparison->counts[PAIR_BROKEN] > 0)
+        return STATUS_OK;
+    char *names = text_list_join(phases, ", ");
+    const pair_t *first = comparison->n_pairs > 0 ? &comparison->pairs[0] : NULL;
+    status_t status = error_set(
+        err, STATUS_INCOMPARABLE,
+        "%s and %s have nothing to compare%s%s: no case has times in both%s%s%s%s%s",
+        comparison->base->folder, comparison->candidate->folder, phases->n > 0 ? " in " : "", names,
+        first != NULL ? " (" : "", first != NULL ? first->id : "", first != NULL ? ": " : "",
+        first != NULL ? first->reason : "", first != NULL ? ")" : "");
+    free(names);
+    return status;
+}
+
+status_t comparison_make(const run_record_t *base, const run_record_t *candidate,
+                         const floors_t *floors, const text_list_t *phases,
+                         const text_list_t *allow, double threshold_frac, comparison_t *comparison,
+                         error_t *err) {
+    *comparison = (comparison_t){.base = base,
+                                 .candidate = candidate,
+                                 .threshold_frac = threshold_frac,
+                                 .paired = is_interleaved(base, candidate),
+                                 .n_floor_runs = floors_runs(floors)};
+    TRY(guard_check_allow(allow, err));
+    TRY(guard_runs(base, candidate, allow, &comparison->allowed, err));
+    cause_of_runs(base, candidate, &comparison->changes);
+    make_pairs(comparison, phases, allow);
+    decide_cells(comparison, floors);
+    finish_pairs(comparison);
+    return check_phases(comparison, phases, err);
+}
+
+void comparison_free(comparison_t *comparison) {
+    for (size_t i = 0; i < comparison->n_pairs; i++) {
+        free(comparison->pairs[i].reason);
+        free(comparison->pairs[i].cause);
+        free(comparison->pairs[i].cells);
+    }
+    free(comparison->pairs);
+    text_list_free(&comparison->allowed);
+    text_list_free(&comparison->changes);
+    *comparison = (comparison_t){0};
+}
+
+/* Was there something to compare with, and is there no verdict on it? */
+static bool is_open(const pair_t *pair) {
+    const case_result_t *base = pair->base;
+    bool timed = base != NULL && (base->status == CASE_OK || base->status == CASE_THROTTLED);
+    return pair->verdict == PAIR_UNDECIDED || pair->verdict == PAIR_MISSING ||
+           (pair->verdict == PAIR_INCOMPARABLE && timed);
+}
+
+status_t comparison_status(const comparison_t *comparison, bool strict) {
+    const size_t *counts = comparison->counts;
+    if (counts[PAIR_BROKEN] > 0 || counts[PAIR_REGRESSED] > 0)
+        return STATUS_FAILED;
+    for (size_t i = 0; i < comparison->n_pairs && strict; i++)
+        if (is_open(&comparison->pairs[i]))
+            return STATUS_NOISY;
+    return STATUS_OK;
+}

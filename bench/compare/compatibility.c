@@ -1,0 +1,140 @@
+/* What may be compared with what: see comparison.h. */
+#include "compare/comparison.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What makes times of two runs another thing altogether, and the name that --allow knows it by. */
+static const struct fact_guard {
+    const char *name, *key;
+} RUN_GUARDS[] = {
+    {"gpu", "gpu.name"}, {"driver", "gpu.driver"}, {"mig", "gpu.mig"},
+    {"ecc", "gpu.ecc"},  {"cpu", "host.cpu"},      {"mode", "measure.mode"},
+};
+enum { N_RUN_GUARDS = sizeof RUN_GUARDS / sizeof *RUN_GUARDS };
+
+/* The same of two cases with one id: defaults may have changed between the builds. */
+static const char *const CASE_GUARDS[] = {"engine", "dtype", "params", "techniques"};
+enum { N_CASE_GUARDS = sizeof CASE_GUARDS / sizeof *CASE_GUARDS };
+
+static const char *name_of(size_t i) {
+    return i < N_RUN_GUARDS ? RUN_GUARDS[i].name : CASE_GUARDS[i - N_RUN_GUARDS];
+}
+
+status_t guard_check_allow(const text_list_t *allow, error_t *err) {
+    const char *names[N_RUN_GUARDS + N_CASE_GUARDS];
+    text_list_t all = {0};
+    for (size_t i = 0; i < N_RUN_GUARDS + N_CASE_GUARDS; i++) {
+        names[i] = name_of(i);
+        text_list_add(&all, names[i]);
+    }
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < allow->n && status == STATUS_OK; i++) {
+        if (text_list_has(&all, allow->items[i]))
+            continue;
+        const char *nearest = text_nearest(allow->items[i], names, all.n);
+        char *list = text_list_join(&all, ", ");
+        status = error_set(err, STATUS_USAGE, "--allow %s: expected one of %s%s%s%s",
+                           allow->items[i], list, nearest != NULL ? "; did you mean \"" : "",
+                           nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+        free(list);
+    }
+    text_list_free(&all);
+    return status;
+}
+
+static const char *or_none(const char *value) {
+    return value != NULL ? value : "none";
+}
+
+/* Runs from before `measure.mode` was recorded were all steady. */
+static const char *fact_of(const run_record_t *run, const char *key) {
+    const char *value = environment_get(&run->environment, key);
+    return value == NULL && strcmp(key, "measure.mode") == 0 ? "steady" : value;
+}
+
+static bool has_engine(const run_record_t *run, const char *engine) {
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (strcmp(run->cases[i].spec.engine, engine) == 0)
+            return true;
+    return false;
+}
+
+/* An engine that only one of the runs has is no obstacle, unless they share none. */
+static bool share_engine(const run_record_t *base, const run_record_t *candidate) {
+    const char *last = "";
+    for (size_t i = 0; i < base->n_cases; i++) {
+        const char *engine = base->cases[i].spec.engine;
+        if (strcmp(engine, last) != 0 && has_engine(candidate, engine))
+            return true;
+        last = engine;
+    }
+    return base->n_cases == 0 || candidate->n_cases == 0;
+}
+
+status_t guard_runs(const run_record_t *base, const run_record_t *candidate,
+                    const text_list_t *allow, text_list_t *allowed, error_t *err) {
+    text_list_t refused = {0}, names = {0};
+    for (size_t i = 0; i < N_RUN_GUARDS; i++) {
+        const char *a = or_none(fact_of(base, RUN_GUARDS[i].key));
+        const char *b = or_none(fact_of(candidate, RUN_GUARDS[i].key));
+        if (strcmp(a, b) == 0)
+            continue;
+        bool may = text_list_has(allow, RUN_GUARDS[i].name);
+        text_list_add_format(may ? allowed : &refused, "%s: %s in BASE, %s in CANDIDATE",
+                             RUN_GUARDS[i].name, a, b);
+        if (!may)
+            text_list_add_format(&names, "--allow %s", RUN_GUARDS[i].name);
+    }
+    status_t status = STATUS_OK;
+    if (refused.n > 0) {
+        char *list = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
+        status = error_set(err, STATUS_INCOMPARABLE,
+                           "%s and %s cannot be compared: %s. %s compares them all the same",
+                           base->folder, candidate->folder, list, options);
+        free(list);
+        free(options);
+    } else if (!share_engine(base, candidate)) {
+        status = error_set(err, STATUS_INCOMPARABLE,
+                           "%s and %s cannot be compared: no engine is in both (%s in BASE, %s in "
+                           "CANDIDATE)",
+                           base->folder, candidate->folder, base->cases[0].spec.engine,
+                           candidate->cases[0].spec.engine);
+    }
+    text_list_free(&refused);
+    text_list_free(&names);
+    return status;
+}
+
+static bool same_values(const named_value_t *a, size_t n_a, const named_value_t *b, size_t n_b) {
+    if (n_a != n_b)
+        return false;
+    for (size_t i = 0; i < n_a; i++) {
+        size_t k = 0;
+        while (k < n_b && strcmp(a[i].name, b[k].name) != 0)
+            k++;
+        if (k == n_b || !value_equal(&a[i].value, &b[k].value))
+            return false;
+    }
+    return true;
+}
+
+char *guard_pair(const case_result_t *base, const case_result_t *candidate,
+                 const text_list_t *allow) {
+    const case_t *a = &base->spec, *b = &candidate->spec;
+    const bool same[N_CASE_GUARDS] = {
+        strcmp(a->engine, b->engine) == 0 && strcmp(a->device, b->device) == 0,
+        strcmp(a->dtype, b->dtype) == 0,
+        same_values(a->params, a->n_params, b->params, b->n_params),
+        same_values(a->techniques, a->n_techniques, b->techniques, b->n_techniques)};
+    for (size_t i = 0; i < N_CASE_GUARDS; i++)
+        if (!same[i] && !text_list_has(allow, CASE_GUARDS[i]))
+            return mem_format("another %s by the same id (--allow %s)",
+                              i < 2    ? CASE_GUARDS[i]
+                              : i == 2 ? "set of params"
+                                       : "set of techniques",
+                              CASE_GUARDS[i]);
+    return NULL;
+}

@@ -1,0 +1,183 @@
+#include "compare/history.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "compare/comparison.h"
+#include "compare/history_chart.h"
+#include "compare/history_series.h"
+#include "io/fs.h"
+#include "io/json_text.h"
+#include "io/table.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- output -----------------------------------------------------------------------------------
+ */
+
+/* "from 2026-03-05_b on: +8.1 %; from … on: …" */
+static char *steps_text(const history_series_t *series, const run_record_t *runs) {
+    text_list_t steps = {0};
+    for (size_t i = 0; i < series->n_steps; i++)
+        text_list_add_format(&steps, "%+.1f %% from %s on", (series->steps[i].ratio - 1) * 100,
+                             runs[series->steps[i].run].name);
+    char *text = text_list_join(&steps, ", ");
+    text_list_free(&steps);
+    text_make_plain(text);
+    return text;
+}
+
+static double last_level(const history_series_t *series, bool first) {
+    double found = NAN;
+    for (size_t r = 0; r < series->n_runs; r++)
+        if (!isnan(series->levels[r]) && (!first || isnan(found)))
+            found = series->levels[r];
+    return found;
+}
+
+static bool is_told(const history_series_t *series, bool all) {
+    return all || series->n_steps > 0;
+}
+
+static void print_table(const history_options_t *options, const history_list_t *list,
+                        const run_record_t *runs) {
+    static const char *const HEADINGS[] = {"case",       "phase",  "runs", "first level",
+                                           "last level", "change", "steps"};
+    table_t table;
+    size_t n_told = 0;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "llrrrrl");
+    for (size_t i = 0; i < list->n; i++) {
+        const history_series_t *series = &list->items[i];
+        char text[UNITS_TEXT];
+        if (!is_told(series, options->all))
+            continue;
+        n_told++;
+        char *steps = steps_text(series, runs);
+        table_add(&table, series->id);
+        table_add(&table, series->phase);
+        table_add_format(&table, "%zu", series->n_times);
+        table_add(&table, units_time(text, last_level(series, true)));
+        table_add(&table, units_time(text, last_level(series, false)));
+        table_add_format(&table, "%+.1f %%", (history_change(series) - 1) * 100);
+        table_add(&table, steps);
+        table_end_row(&table);
+        free(steps);
+    }
+    if (n_told > 0) {
+        char *lines = table_text(&table, TABLE_TERMINAL);
+        fprintf(options->print, "%s\n", lines);
+        free(lines);
+    }
+    table_free(&table);
+    size_t n_steps = 0;
+    for (size_t i = 0; i < list->n; i++)
+        n_steps += list->items[i].n_steps > 0;
+    fprintf(options->print,
+            "%zu runs, %zu series (a phase of a case); %zu of them step to another level.\n",
+            options->n_runs, list->n, n_steps);
+}
+
+static json_t *numbers(const double *values, size_t n) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(array, json_finite(values[i]));
+    return array;
+}
+
+static void print_json(const history_options_t *options, const history_list_t *list) {
+    json_t *all = json_array(), *runs = json_array();
+    for (size_t r = 0; r < options->n_runs; r++)
+        json_array_append_new(runs, json_text(options->runs[r]));
+    for (size_t i = 0; i < list->n; i++) {
+        const history_series_t *series = &list->items[i];
+        json_t *steps = json_array();
+        for (size_t s = 0; s < series->n_steps; s++)
+            json_array_append_new(steps,
+                                  json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
+                                            "ratio", json_finite(series->steps[s].ratio)));
+        json_array_append_new(all,
+                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id),
+                                        "phase", json_text(series->phase), "median_ns",
+                                        numbers(series->medians, series->n_runs), "level_ns",
+                                        numbers(series->levels, series->n_runs), "steps", steps));
+    }
+    json_t *json = json_pack("{s:i, s:o, s:o}", "schema", 1, "runs", runs, "series", all);
+    json_dumpf(json, options->print, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    fputc('\n', options->print);
+    json_decref(json);
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------
+ */
+
+static status_t tell(const history_options_t *options, history_list_t *list,
+                     const run_record_t *runs, error_t *err) {
+    if (list->n == 0 && options->case_id != NULL)
+        return error_set(err, STATUS_USAGE, "--case %s: no run has that case", options->case_id);
+    for (size_t i = 0; i < list->n; i++)
+        history_fit(&list->items[i], options->least_frac);
+    if (options->json)
+        print_json(options, list);
+    else
+        print_table(options, list, runs);
+    if (options->out == NULL)
+        return STATUS_OK;
+    history_charts_t charts;
+    TRY(history_charts_open(&charts, options->root, options->out, options->format, err));
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
+        if (is_told(&list->items[i], options->all))
+            status = history_chart(&charts, &list->items[i], runs, err);
+    for (size_t i = 0; i < charts.files.n && !options->json; i++)
+        fprintf(options->print, "%s\n", charts.files.items[i]);
+    history_charts_close(&charts);
+    return status;
+}
+
+/* Each run is held against the one before. */
+static status_t check_runs(const run_record_t *runs, size_t n_runs, const text_list_t *allow,
+                           error_t *err) {
+    text_list_t allowed = {0};
+    status_t status = guard_check_allow(allow, err);
+    for (size_t r = 1; r < n_runs && status == STATUS_OK; r++)
+        status = guard_runs(&runs[r - 1], &runs[r], allow, &allowed, err);
+    text_list_free(&allowed);
+    return status;
+}
+
+static text_list_t list_of(const char *const *items, size_t n) {
+    text_list_t list = {0};
+    for (size_t i = 0; i < n; i++)
+        text_list_add(&list, items[i]);
+    return list;
+}
+
+status_t history_runs(const history_options_t *options, error_t *err) {
+    run_record_t *runs = mem_zeroed(options->n_runs, sizeof *runs);
+    text_list_t phases = list_of(options->phases, options->n_phases),
+                allow = list_of(options->allow, options->n_allow), needed = {0};
+    bool only = comparison_phases(&phases, &needed);
+    size_t loaded = 0;
+    status_t status = STATUS_OK;
+    while (loaded < options->n_runs && status == STATUS_OK) {
+        status = run_load_phases(options->runs[loaded], only ? &needed : NULL, &runs[loaded], err);
+        loaded += status == STATUS_OK;
+    }
+    if (status == STATUS_OK)
+        status = check_runs(runs, loaded, &allow, err);
+    if (status == STATUS_OK) {
+        history_list_t list = history_collect(runs, loaded, &phases, options->case_id);
+        status = tell(options, &list, runs, err);
+        history_list_free(&list);
+    }
+    text_list_free(&phases);
+    text_list_free(&needed);
+    text_list_free(&allow);
+    for (size_t i = 0; i < loaded; i++)
+        run_free(&runs[i]);
+    free(runs);
+    return status;
+}

@@ -1,0 +1,144 @@
+#include "compare/history_chart.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "plot/axes.h"
+#include "plot/gnuplot.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LABELS = 40, LONGEST_LABEL = 20, LONGEST_NAME = 120 };
+
+static status_t check_formats(const text_list_t *formats, error_t *err) {
+    for (size_t i = 0; i < formats->n; i++)
+        if (strcmp(formats->items[i], "svg") != 0 && strcmp(formats->items[i], "png") != 0)
+            return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png",
+                             formats->items[i]);
+    return STATUS_OK;
+}
+
+status_t history_charts_open(history_charts_t *charts, const char *root, const char *folder,
+                             const char *formats, error_t *err) {
+    *charts = (history_charts_t){.folder = mem_text(folder),
+                                 .scripts = fs_join(root, "plots"),
+                                 .formats = text_split(formats != NULL ? formats : "svg", ',')};
+    status_t status = check_formats(&charts->formats, err);
+    if (status == STATUS_OK)
+        status = drawing_find_gnuplot(&charts->gnuplot, err);
+    if (status == STATUS_OK)
+        status = fs_make_folders(folder, err);
+    if (status != STATUS_OK)
+        history_charts_close(charts);
+    return status;
+}
+
+void history_charts_close(history_charts_t *charts) {
+    free(charts->folder);
+    free(charts->scripts);
+    free(charts->gnuplot);
+    text_list_free(&charts->formats);
+    text_list_free(&charts->files);
+    *charts = (history_charts_t){0};
+}
+
+/* A name of letters that are safe in a file's; where that loses anything, some digits of the hash
+ * keep names apart. */
+static char *file_name(const history_series_t *series) {
+    char *name = mem_format("%s_%s", series->id, series->phase), digits[HASH_TEXT];
+    hash_t *hash = hash_new();
+    hash_add_text(hash, name);
+    hash_finish(hash, digits);
+    bool lost = strlen(name) > LONGEST_NAME || name[0] == '.';
+    for (char *c = name; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("_.=-", *c) == NULL) {
+            lost = lost || *c != '/';
+            *c = '_';
+        }
+    char *safe = lost ? mem_format("case_%.*s_%.8s", LONGEST_NAME, name, digits) : mem_text(name);
+    free(name);
+    return safe;
+}
+
+static void write_runs(const history_series_t *series, const run_record_t *runs,
+                       drawing_t *drawing) {
+    size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
+    fputs("# run, median, ends of its 95 % interval, level of the fit (µs)\n"
+          "run median low high level label\n",
+          drawing->table);
+    for (size_t r = 0; r < series->n_runs; r++) {
+        fprintf(drawing->table, "%zu", r + 1);
+        drawing_us(drawing, series->medians[r]);
+        drawing_us(drawing, series->lows[r]);
+        drawing_us(drawing, series->highs[r]);
+        drawing_us(drawing, series->levels[r]);
+        char *label = mem_format("%.*s", LONGEST_LABEL, runs[r].name);
+        char *valid = text_utf8(label);
+        drawing_text(drawing, r % stride == 0 ? valid : "");
+        free(valid);
+        free(label);
+        fputc('\n', drawing->table);
+    }
+    fputs("\n\n# steps: first run of the new level, the level (µs), change\nrun level change\n",
+          drawing->table);
+    for (size_t s = 0; s < series->n_steps; s++) {
+        char *change = mem_format("%+.1f %%", (series->steps[s].ratio - 1) * 100);
+        fprintf(drawing->table, "%zu", series->steps[s].run + 1);
+        drawing_us(drawing, series->levels[series->steps[s].run]);
+        drawing_text(drawing, change);
+        fputc('\n', drawing->table);
+        free(change);
+    }
+}
+
+static void write_axes(const history_series_t *series, drawing_t *drawing) {
+    double low = INFINITY, high = 0;
+    for (size_t r = 0; r < series->n_runs; r++) {
+        low = fmin(low, fmin(series->lows[r], series->medians[r]));
+        high = fmax(high, fmax(series->highs[r], series->medians[r]));
+    }
+    /* Room above for the labels of steps; a band of a few per cent at the least, so that noise does
+     * not fill the chart. */
+    static const double LEAST_BAND = 0.04;
+    double middle = (low + high) / 2, half = fmax((high - low) / 2, LEAST_BAND / 2 * middle);
+    drawing_number(drawing, "y_low", fmax(middle - 1.15 * half, 0) / 1000);
+    drawing_number(drawing, "y_high", (middle + 1.45 * half) / 1000);
+    drawing_number(drawing, "n_runs", (double)series->n_runs);
+    drawing_number(drawing, "n_steps", (double)series->n_steps);
+}
+
+status_t history_chart(history_charts_t *charts, const history_series_t *series,
+                       const run_record_t *runs, error_t *err) {
+    enum { HEIGHT = 440 };
+    drawing_t drawing = {0};
+    if (series->n_times == 0)
+        return STATUS_OK;
+    drawing_init(&drawing, "history");
+    drawing.title = mem_text(series->id);
+    drawing.note = mem_format("phase %s, median and its 95 %% interval  ·  line: fit of levels "
+                              "(optimal partitioning, Schwarz-type penalty)",
+                              series->phase);
+    chart_size(&drawing, 0, HEIGHT);
+    write_axes(series, &drawing);
+    write_runs(series, runs, &drawing);
+    char *name = file_name(series);
+    char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
+                              runs[series->n_runs - 1].name);
+    const drawing_target_t target = {.folder = charts->folder,
+                                     .name = name,
+                                     .scripts = charts->scripts,
+                                     .gnuplot = charts->gnuplot,
+                                     .footer = footer,
+                                     .size_title = ""};
+    status_t status = drawing_write(&drawing, &target, &charts->formats, err);
+    for (size_t i = 0; i < charts->formats.n && status == STATUS_OK; i++)
+        text_list_add_format(&charts->files, "%s/%s.%s", charts->folder, name,
+                             charts->formats.items[i]);
+    free(footer);
+    free(name);
+    drawing_free(&drawing);
+    return status;
+}

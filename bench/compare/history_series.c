@@ -1,0 +1,155 @@
+#include "compare/history_series.h"
+
+#include "base/memory.h"
+#include "compare/comparison.h"
+#include "report/page.h"
+#include "stats/changepoints.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- collecting -------------------------------------------------------------------------------
+ */
+
+static history_series_t series_of(const char *id, const char *phase, const run_index_t *indexes,
+                                  size_t n_runs) {
+    history_series_t series = {.id = mem_text(id), .phase = mem_text(phase), .n_runs = n_runs};
+    double **columns[] = {&series.medians, &series.lows, &series.highs, &series.levels};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        *columns[i] = mem_alloc((n_runs + 1) * sizeof(double));
+    for (size_t r = 0; r < n_runs; r++) {
+        const case_result_t *result = run_index_find(&indexes[r], id);
+        const phase_t *found =
+            result != NULL && result->status == CASE_OK ? result_phase(result, phase) : NULL;
+        bool timed = found != NULL && found->summary.median > 0;
+        series.medians[r] = timed ? found->summary.median : NAN;
+        series.lows[r] = timed ? found->summary.ci95[0] : NAN;
+        series.highs[r] = timed ? found->summary.ci95[1] : NAN;
+        series.levels[r] = NAN;
+        series.n_times += timed;
+    }
+    return series;
+}
+
+/* Cases that an earlier run has were collected with it. */
+static bool is_first(const run_index_t *indexes, size_t run, const char *id) {
+    for (size_t r = 0; r < run; r++)
+        if (run_index_find(&indexes[r], id) != NULL)
+            return false;
+    return true;
+}
+
+history_list_t history_collect(const run_record_t *runs, size_t n_runs, const text_list_t *phases,
+                               const char *case_id) {
+    history_list_t list = {0};
+    run_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    for (size_t r = 0; r < n_runs; r++)
+        indexes[r] = run_index_make(&runs[r]);
+    for (size_t r = 0; r < n_runs; r++)
+        for (size_t i = 0; i < runs[r].n_cases; i++) {
+            const case_result_t *result = &runs[r].cases[i];
+            if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
+                (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
+                continue;
+            text_list_t names = comparison_usual_phases(result, phases);
+            for (size_t p = 0; p < names.n; p++) {
+                mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
+                list.items[list.n++] = series_of(result->spec.id, names.items[p], indexes, n_runs);
+            }
+            text_list_free(&names);
+        }
+    for (size_t r = 0; r < n_runs; r++)
+        run_index_free(&indexes[r]);
+    free(indexes);
+    return list;
+}
+
+void history_list_free(history_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        history_series_t *series = &list->items[i];
+        free(series->id);
+        free(series->phase);
+        free(series->medians);
+        free(series->lows);
+        free(series->highs);
+        free(series->levels);
+        free(series->steps);
+    }
+    free(list->items);
+    *list = (history_list_t){0};
+}
+
+/* ---- fitting ----------------------------------------------------------------------------------
+ */
+
+static double mean_of(const double *values, size_t from, size_t to) {
+    double sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += values[i];
+    return sum / (double)(to - from);
+}
+
+/* Drop the start between the two segments that differ least, while they differ by less than
+ * `least`. */
+static size_t join_small(const double *logs, size_t n, size_t *starts, size_t n_starts,
+                         double least) {
+    while (n_starts > 1) {
+        size_t smallest = 0;
+        double difference = INFINITY;
+        for (size_t s = 1; s < n_starts; s++) {
+            size_t end = s + 1 < n_starts ? starts[s + 1] : n;
+            double by =
+                fabs(mean_of(logs, starts[s], end) - mean_of(logs, starts[s - 1], starts[s]));
+            if (by < difference) {
+                difference = by;
+                smallest = s;
+            }
+        }
+        if (difference >= least)
+            break;
+        memmove(&starts[smallest], &starts[smallest + 1],
+                (n_starts - smallest - 1) * sizeof *starts);
+        n_starts--;
+    }
+    return n_starts;
+}
+
+void history_fit(history_series_t *series, double least_frac) {
+    /* Medians of runs never agree better than this; it keeps equal ones from making noise 0. */
+    static const double LEAST_NOISE = 1e-4;
+    size_t n = 0, *at = mem_alloc((series->n_runs + 1) * sizeof *at),
+           *starts = mem_alloc((series->n_runs + 1) * sizeof *starts);
+    double *logs = mem_alloc((series->n_runs + 1) * sizeof *logs);
+    for (size_t r = 0; r < series->n_runs; r++)
+        if (!isnan(series->medians[r])) {
+            at[n] = r;
+            logs[n++] = log(series->medians[r]);
+        }
+    size_t n_starts = changepoints_find(logs, n, changepoints_noise(logs, n, LEAST_NOISE), starts);
+    n_starts = join_small(logs, n, starts, n_starts, log1p(least_frac));
+    series->steps = mem_zeroed(n_starts + 1, sizeof *series->steps);
+    series->n_steps = 0;
+    for (size_t s = 0; s < n_starts; s++) {
+        size_t end = s + 1 < n_starts ? starts[s + 1] : n;
+        double level = exp(mean_of(logs, starts[s], end));
+        if (s > 0)
+            series->steps[series->n_steps++] =
+                (history_step_t){at[starts[s]], level / series->levels[at[starts[s] - 1]]};
+        for (size_t i = starts[s]; i < end; i++)
+            series->levels[at[i]] = level;
+    }
+    free(logs);
+    free(starts);
+    free(at);
+}
+
+double history_change(const history_series_t *series) {
+    double first = NAN, last = NAN;
+    for (size_t r = 0; r < series->n_runs; r++)
+        if (!isnan(series->levels[r])) {
+            first = isnan(first) ? series->levels[r] : first;
+            last = series->levels[r];
+        }
+    return last / first;
+}

@@ -1,0 +1,38 @@
+/* One phase of one case over many runs. */
+#ifndef BENCH_COMPARE_HISTORY_SERIES_H
+#define BENCH_COMPARE_HISTORY_SERIES_H
+
+#include "results/record.h"
+
+typedef struct history_step {
+    size_t run;   /* first run of the new level */
+    double ratio; /* new level over the one before */
+} history_step_t;
+
+typedef struct history_series {
+    char *id, *phase;
+    size_t n_runs;
+    /* For each run; NaN where it has no times of the case. */
+    double *medians, *lows, *highs; /* ns; 95 % interval of the median */
+    double *levels;                 /* ns: what the step fit says; NaN where there is no time */
+    history_step_t *steps;
+    size_t n_steps, n_times;
+} history_series_t;
+
+typedef struct history_list {
+    history_series_t *items;
+    size_t n, capacity;
+} history_list_t;
+
+/* Every case that any run has, in the order of their appearance, with the phases asked for (none:
+ * host_to_host or total, and the kernel's). */
+history_list_t history_collect(const run_record_t *runs, size_t n_runs, const text_list_t *phases,
+                               const char *case_id);
+/* Fit steps (stats/changepoints.h) to logarithms of medians; steps of less than `least_frac` are
+ * no steps. */
+void history_fit(history_series_t *series, double least_frac);
+/* Last level over the first; NaN without times. */
+double history_change(const history_series_t *series);
+void history_list_free(history_list_t *list);
+
+#endif

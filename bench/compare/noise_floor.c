@@ -1,0 +1,215 @@
+/* Noise floors: how far runs of one build are apart, cell by cell. See comparison.h. */
+#include "compare/comparison.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOOR_FILE "floor.json"
+
+enum { FLOOR_SCHEMA = 1 };
+
+/* { id: { phase: fraction } } */
+struct floors {
+    json_t *cells;
+    size_t n_runs;
+};
+
+static floors_t *floors_new(json_t *cells, size_t n_runs) {
+    floors_t *floors = mem_zeroed(1, sizeof *floors);
+    *floors = (floors_t){cells, n_runs};
+    return floors;
+}
+
+void floors_free(floors_t *floors) {
+    if (floors != NULL)
+        json_decref(floors->cells);
+    free(floors);
+}
+
+double floors_of(const floors_t *floors, const char *id, const char *phase) {
+    if (floors == NULL)
+        return 0;
+    return json_number_value(json_object_get(json_object_get(floors->cells, id), phase));
+}
+
+size_t floors_runs(const floors_t *floors) {
+    return floors != NULL ? floors->n_runs : 0;
+}
+
+/* ---- learning ---------------------------------------------------------------------------------
+ */
+
+static status_t check_build(const run_record_t *base, const run_record_t *run, error_t *err) {
+    static const text_list_t NOTHING;
+    text_list_t allowed = {0};
+    status_t status = guard_runs(base, run, &NOTHING, &allowed, err);
+    text_list_free(&allowed);
+    TRY(status);
+    const char *a = environment_get(&base->environment, "git.revision");
+    const char *b = environment_get(&run->environment, "git.revision");
+    if (a != NULL && b != NULL && strcmp(a, b) != 0)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "--floor %s: revision %s, expected %s as in %s: noise floors come from "
+                         "runs of one build",
+                         run->folder, b, a, base->folder);
+    return STATUS_OK;
+}
+
+static bool same_code(const case_result_t *a, const case_result_t *b) {
+    const char *x = a->resources.code_hash, *y = b->resources.code_hash;
+    return x == NULL || y == NULL || strcmp(x, y) == 0;
+}
+
+typedef struct learning {
+    const run_record_t *runs;
+    const run_index_t *indexes;
+    size_t n_runs;
+    stats_draws_t *draws;
+} learning_t;
+
+static double learn_cell(const learning_t *learning, const case_result_t *base,
+                         const phase_t *phase) {
+    stats_location_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
+    size_t n = 0;
+    sides[n++] =
+        stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
+                     learning->draws, NULL);
+    for (size_t i = 0; i < learning->n_runs; i++) {
+        const case_result_t *other = run_index_find(&learning->indexes[i], base->spec.id);
+        if (other == NULL || other->status != CASE_OK || !same_code(base, other))
+            continue;
+        const phase_t *twin = result_phase(other, phase->name);
+        if (twin != NULL)
+            sides[n++] =
+                stats_locate(&(stats_rounds_t){twin->samples, twin->round_starts, twin->n_rounds},
+                             learning->draws, NULL);
+    }
+    double floor_frac = gate_floor_of_runs(sides, n);
+    free(sides);
+    return floor_frac;
+}
+
+static json_t *learn(const learning_t *learning, const run_record_t *base) {
+    json_t *cells = json_object();
+    for (size_t i = 0; i < base->n_cases; i++) {
+        const case_result_t *result = &base->cases[i];
+        json_t *phases = json_object();
+        for (size_t p = 0; p < result->n_phases && result->status == CASE_OK; p++) {
+            double floor_frac = learn_cell(learning, result, &result->phases[p]);
+            if (floor_frac > 0)
+                json_object_set_new(phases, result->phases[p].name, json_real(floor_frac));
+        }
+        if (json_object_size(phases) > 0)
+            json_object_set(cells, result->spec.id, phases);
+        json_decref(phases);
+    }
+    return cells;
+}
+
+/* ---- floor.json -------------------------------------------------------------------------------
+ */
+
+static status_t check_cells(const json_t *cells, error_t *err) {
+    const char *id, *phase;
+    json_t *phases, *value;
+    json_object_foreach((json_t *)cells, id, phases) {
+        if (!json_is_object(phases))
+            return error_set(err, STATUS_USAGE, "floors.%s: expected an object", id);
+        json_object_foreach(phases, phase, value) {
+            if (!json_is_number(value) || !(json_number_value(value) >= 0))
+                return error_set(err, STATUS_USAGE, "floors.%s.%s: expected a fraction from 0 up",
+                                 id, phase);
+        }
+    }
+    return STATUS_OK;
+}
+
+static status_t parse_floors(const char *text, size_t size, floors_t **floors, error_t *err) {
+    json_error_t where;
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    if (json == NULL)
+        return error_set(err, STATUS_USAGE, "line %d: not JSON: %s", where.line, where.text);
+    json_t *cells = json_object_get(json, "floors");
+    json_int_t schema = json_integer_value(json_object_get(json, "schema"));
+    json_int_t runs = json_integer_value(json_object_get(json, "runs"));
+    status_t status = STATUS_OK;
+    if (schema != FLOOR_SCHEMA)
+        status = error_set(err, STATUS_USAGE, "key 'schema': found %lld, expected %d",
+                           (long long)schema, FLOOR_SCHEMA);
+    else if (!json_is_object(cells) || runs < 2)
+        status = error_set(err, STATUS_USAGE,
+                           "expected the keys 'runs', from 2 up, and 'floors', an object");
+    else
+        status = check_cells(cells, err);
+    if (status == STATUS_OK)
+        *floors = floors_new(json_incref(cells), (size_t)runs);
+    json_decref(json);
+    return status;
+}
+
+static status_t floors_load(const char *folder, floors_t **floors, error_t *err) {
+    char *path = fs_join(folder, FLOOR_FILE), *text = NULL;
+    size_t size;
+    status_t status = STATUS_OK;
+    if (fs_exists(path) && (status = fs_read(path, &text, &size, err)) == STATUS_OK &&
+        (status = parse_floors(text, size, floors, err)) != STATUS_OK)
+        error_within(err, "%s", path);
+    free(text);
+    free(path);
+    return status;
+}
+
+status_t floors_make(const run_record_t *base, const run_record_t *runs, size_t n_runs,
+                     floors_t **floors, error_t *err) {
+    *floors = NULL;
+    if (n_runs == 0)
+        return floors_load(base->folder, floors, err);
+    for (size_t i = 0; i < n_runs; i++)
+        TRY(check_build(base, &runs[i], err));
+    run_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    for (size_t i = 0; i < n_runs; i++)
+        indexes[i] = run_index_make(&runs[i]);
+    learning_t learning = {runs, indexes, n_runs, stats_draws_new(GATE_SEED)};
+    *floors = floors_new(learn(&learning, base), n_runs + 1);
+    stats_draws_free(learning.draws);
+    for (size_t i = 0; i < n_runs; i++)
+        run_index_free(&indexes[i]);
+    free(indexes);
+    return STATUS_OK;
+}
+
+floors_t *floors_of_twins(const comparison_t *comparison) {
+    json_t *cells = json_object();
+    for (size_t i = 0; i < comparison->n_pairs; i++) {
+        const pair_t *pair = &comparison->pairs[i];
+        json_t *phases = json_object();
+        for (size_t c = 0; c < pair->n_cells; c++) {
+            const gate_cell_t *gate = &pair->cells[c].gate;
+            if (!isnan(gate->low))
+                json_object_set_new(phases, pair->cells[c].base->name,
+                                    json_real(fmax(gate->high, 1 / gate->low) - 1));
+        }
+        if (json_object_size(phases) > 0)
+            json_object_set(cells, pair->id, phases);
+        json_decref(phases);
+    }
+    return floors_new(cells, 2);
+}
+
+status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
+    json_t *json = json_pack("{s:i, s:I, s:O}", "schema", FLOOR_SCHEMA, "runs",
+                             (json_int_t)floors->n_runs, "floors", floors->cells);
+    char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS);
+    json_decref(json);
+    char *path = fs_join(folder, FLOOR_FILE), *lines = mem_format("%s\n", text);
+    status_t status = fs_write_atomic(path, lines, strlen(lines), err);
+    free(lines);
+    free(path);
+    free(text);
+    return status;
+}

@@ -1,0 +1,262 @@
+/* A comparison for people: on a terminal, and as markdown for a pull request. */
+#include "compare/comparison.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "io/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pull request's comment holds 65,536 characters (GitHub). */
+enum { MOST_MARKDOWN_ROWS = 200, MOST_MARKDOWN_BYTES = 60000 };
+
+/* "+10.2 % (+9.8 – +10.6)" */
+static char *change_text(const gate_cell_t *gate) {
+    if (isnan(gate->change.log_ratio))
+        return mem_text("–");
+    double change = expm1(gate->change.log_ratio) * 100;
+    if (isnan(gate->low))
+        return mem_format("%+.1f %%", change);
+    return mem_format("%+.1f %% (%+.1f – %+.1f)", change, (gate->low - 1) * 100,
+                      (gate->high - 1) * 100);
+}
+
+/* "5 %", "9.2 % (floor)" */
+static char *threshold_text(const gate_cell_t *gate, double asked_frac) {
+    char text[UNITS_TEXT];
+    units_percent(text, gate->threshold_frac);
+    return mem_format("%s%s", text, gate->threshold_frac > asked_frac ? " (noise floor)" : "");
+}
+
+static void add_owned(table_t *table, char *text) {
+    table_add(table, text);
+    free(text);
+}
+
+static char *plain(const char *text) {
+    char *copy = mem_text(text);
+    text_make_plain(copy);
+    return copy;
+}
+
+/* Cells of the case that have its verdict; one that has none of its own shows its reason. */
+static void add_cell_row(table_t *table, const comparison_t *comparison, const pair_t *pair,
+                         const cell_t *cell, bool first, char *(*safe)(const char *),
+                         char *(*code)(const char *)) {
+    char base[UNITS_TEXT], candidate[UNITS_TEXT];
+    table_add(table, first ? pair_verdict_name(pair->verdict) : "");
+    add_owned(table, first ? code(pair->id) : mem_text(""));
+    if (cell == NULL) {
+        for (int i = 0; i < 5; i++)
+            table_add(table, "");
+        add_owned(table, safe(pair->reason != NULL ? pair->reason : ""));
+        table_end_row(table);
+        return;
+    }
+    add_owned(table, safe(cell->base->name));
+    /* The medians that the ratio is of, not those of the summary: they are the same samples'. */
+    table_add(table, units_time(base, cell->base->summary.median));
+    table_add(table, units_time(candidate, cell->candidate->summary.median));
+    add_owned(table, change_text(&cell->gate));
+    add_owned(table, threshold_text(&cell->gate, comparison->threshold_frac));
+    add_owned(table, safe(first && pair->cause != NULL ? pair->cause : ""));
+    table_end_row(table);
+}
+
+static bool is_told(const pair_t *pair, const cell_t *cell, bool all) {
+    gate_verdict_t verdict = cell->gate.verdict;
+    return all || (pair->verdict == PAIR_REGRESSED && verdict == GATE_REGRESSED) ||
+           (pair->verdict == PAIR_UNDECIDED && verdict == GATE_UNDECIDED) ||
+           (pair->verdict == PAIR_IMPROVED && verdict == GATE_IMPROVED);
+}
+
+static bool is_shown(const pair_t *pair, bool all) {
+    return all || pair->verdict != PAIR_UNCHANGED;
+}
+
+static size_t fill_table(table_t *table, const comparison_t *comparison, bool all, size_t most,
+                         char *(*safe)(const char *), char *(*code)(const char *)) {
+    static const char *const HEADINGS[] = {"verdict",   "case",   "phase",     "BASE",
+                                           "CANDIDATE", "change", "threshold", "cause or reason"};
+    table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(table, "lllrrrrl");
+    size_t left_out = 0;
+    for (size_t i = 0; i < comparison->n_pairs; i++) {
+        const pair_t *pair = &comparison->pairs[i];
+        if (!is_shown(pair, all))
+            continue;
+        if (table_rows(table) >= most) {
+            left_out++;
+            continue;
+        }
+        bool first = true;
+        for (size_t c = 0; c < pair->n_cells; c++)
+            if (is_told(pair, &pair->cells[c], all)) {
+                add_cell_row(table, comparison, pair, &pair->cells[c], first, safe, code);
+                first = false;
+            }
+        if (pair->n_cells == 0)
+            add_cell_row(table, comparison, pair, NULL, true, safe, code);
+    }
+    return left_out;
+}
+
+/* "50 cases: 1 regressed, 49 unchanged" */
+static char *counts_text(const comparison_t *comparison) {
+    text_list_t counts = {0};
+    for (size_t v = 0; v < PAIR_VERDICTS; v++)
+        if (comparison->counts[v] > 0)
+            text_list_add_format(&counts, "%zu %s", comparison->counts[v],
+                                 pair_verdict_name((pair_verdict_t)v));
+    char *list = text_list_join(&counts, ", ");
+    char *text = mem_format("%zu case%s: %s", comparison->n_pairs,
+                            comparison->n_pairs == 1 ? "" : "s", list);
+    free(list);
+    text_list_free(&counts);
+    return text;
+}
+
+char *comparison_headline(const comparison_t *comparison) {
+    const size_t *counts = comparison->counts;
+    char *list = counts_text(comparison);
+    const char *verdict = counts[PAIR_REGRESSED] > 0   ? "REGRESSED"
+                          : counts[PAIR_BROKEN] > 0    ? "BROKEN"
+                          : counts[PAIR_UNDECIDED] > 0 ? "no regression found, some undecided"
+                                                       : "no regression";
+    char *text = mem_format("%s (%s)", verdict, list);
+    free(list);
+    return text;
+}
+
+static void print_list(const text_list_t *list, const char *title, const char *bullet,
+                       char *(*safe)(const char *), FILE *out) {
+    if (list->n == 0)
+        return;
+    fprintf(out, "%s\n", title);
+    for (size_t i = 0; i < list->n; i++) {
+        char *text = safe(list->items[i]);
+        fprintf(out, "%s%s\n", bullet, text);
+        free(text);
+    }
+    fputc('\n', out);
+}
+
+/* Floors learnt from short or restless runs can be so wide that they excuse nearly anything. */
+static void print_wide_floors(const comparison_t *comparison, FILE *out) {
+    static const double WIDE_FRAC = 0.2;
+    size_t n = 0;
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++)
+            n += comparison->pairs[i].cells[c].gate.floor_frac > WIDE_FRAC;
+    if (n > 0)
+        fprintf(out,
+                "Noise floors over %.0f %%: %zu of %zu cells; a slowdown below is not seen "
+                "there.\n",
+                WIDE_FRAC * 100, n, comparison->n_cells);
+}
+
+static void print_method(const comparison_t *comparison, FILE *out) {
+    char threshold[UNITS_TEXT];
+    fprintf(out,
+            "Change: ratio of medians with its 95 %% interval (block bootstrap over rounds%s). "
+            "Threshold: %s",
+            comparison->paired ? ", rounds taken in turns" : "",
+            units_percent(threshold, comparison->threshold_frac));
+    if (comparison->n_floor_runs > 0)
+        fprintf(out, ", or the cell's noise floor, learnt from %zu runs of one build.\n",
+                comparison->n_floor_runs);
+    else
+        fputs("; no noise floors (--floor).\n", out);
+    fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm)%s.\n",
+            comparison->n_cells, GATE_ALARM_RATE * 100,
+            comparison->n_floor_runs > 0 || comparison->paired
+                ? ""
+                : ", as far as rounds tell; what differs from run to run takes noise floors");
+    print_wide_floors(comparison, out);
+}
+
+void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
+    table_t table;
+    char *base = plain(comparison->base->folder), *candidate = plain(comparison->candidate->folder);
+    fprintf(out, "BASE       %s\nCANDIDATE  %s\n\n", base, candidate);
+    free(base);
+    free(candidate);
+    fill_table(&table, comparison, all, SIZE_MAX, plain, plain);
+    if (table_rows(&table) > 0) {
+        char *lines = table_text(&table, TABLE_TERMINAL);
+        fprintf(out, "%s\n", lines);
+        free(lines);
+    }
+    table_free(&table);
+    print_list(&comparison->allowed, "Allowed to differ:", "  ", plain, out);
+    print_list(&comparison->changes, "The runs differ in:", "  ", plain, out);
+    print_method(comparison, out);
+    char *headline = comparison_headline(comparison);
+    fprintf(out, "\n%s\n", headline);
+    free(headline);
+}
+
+void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
+    static const char *const HEADINGS[] = {"case",  "phase",  "one side",
+                                           "other", "change", "noise floor"};
+    table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "llrrrr");
+    for (size_t i = 0; i < comparison->n_pairs; i++)
+        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
+            const cell_t *cell = &comparison->pairs[i].cells[c];
+            char text[UNITS_TEXT];
+            double floor_frac = floors_of(floors, comparison->pairs[i].id, cell->base->name);
+            table_add(&table, c == 0 ? comparison->pairs[i].id : "");
+            table_add(&table, cell->base->name);
+            table_add(&table, units_time(text, cell->base->summary.median));
+            table_add(&table, units_time(text, cell->candidate->summary.median));
+            add_owned(&table, change_text(&cell->gate));
+            table_add(&table, units_percent(text, floor_frac));
+            table_end_row(&table);
+        }
+    if (table_rows(&table) > 0) {
+        char *lines = table_text(&table, TABLE_TERMINAL);
+        fprintf(out, "\nThe same build on both sides, rounds taken in turns:\n\n%s", lines);
+        free(lines);
+    }
+    table_free(&table);
+}
+
+/* As many cases as have room, and how many have not. NULL without any. */
+static char *markdown_table(const comparison_t *comparison, bool all, size_t *left_out) {
+    char *lines = NULL;
+    for (size_t most = MOST_MARKDOWN_ROWS;; most /= 2) {
+        table_t table;
+        *left_out = fill_table(&table, comparison, all, most, markdown_text, markdown_code);
+        if (table_rows(&table) > 0)
+            lines = table_text(&table, TABLE_MARKDOWN);
+        table_free(&table);
+        if (lines == NULL || strlen(lines) <= MOST_MARKDOWN_BYTES || most == 0)
+            return lines;
+        free(lines);
+        lines = NULL;
+    }
+}
+
+void compare_print_markdown(const comparison_t *comparison, bool all, FILE *out) {
+    size_t left_out;
+    char *headline = comparison_headline(comparison);
+    char *base = markdown_code(comparison->base->folder);
+    char *candidate = markdown_code(comparison->candidate->folder);
+    fprintf(out, "### bench compare: %s\n\n%s → %s\n\n", headline, base, candidate);
+    char *lines = markdown_table(comparison, all, &left_out);
+    if (lines != NULL)
+        fprintf(out, "%s\n", lines);
+    free(lines);
+    if (left_out > 0)
+        fprintf(out, "%zu more case%s not shown.\n\n", left_out, left_out == 1 ? " is" : "s are");
+    print_list(&comparison->allowed, "Allowed to differ:\n", "- ", markdown_text, out);
+    print_list(&comparison->changes, "The runs differ in:\n", "- ", markdown_text, out);
+    print_method(comparison, out);
+    free(headline);
+    free(base);
+    free(candidate);
+}

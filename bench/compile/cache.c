@@ -1,0 +1,142 @@
+#include "compile/cache.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Part of every key: a new number when the entries' form changes. */
+static const char CACHE_FORMAT[] = "bench program 1";
+
+static char *entry_path(const char *cache, const char *key, const char *extension) {
+    return mem_format("%s/%.2s/%s.%s", cache, key, key, extension);
+}
+
+static void add_list(hash_t *hash, const text_list_t *list) {
+    hash_add(hash, &list->n, sizeof list->n);
+    for (size_t i = 0; i < list->n; i++)
+        hash_add_text(hash, list->items[i]);
+}
+
+void compile_cache_key(const cache_inputs_t *inputs, char key[HASH_TEXT]) {
+    hash_t *hash = hash_new();
+    hash_add_text(hash, CACHE_FORMAT);
+    hash_add_text(hash, inputs->source->digest);
+    add_list(hash, inputs->defines);
+    add_list(hash, inputs->options);
+    hash_add_text(hash, inputs->arch);
+    hash_add_text(hash, inputs->compiler);
+    hash_finish(hash, key);
+}
+
+static void hash_bytes(const void *data, size_t bytes, char text[HASH_TEXT]) {
+    hash_t *hash = hash_new();
+    hash_add(hash, data, bytes);
+    hash_finish(hash, text);
+}
+
+/* Is the file at `path` what its entry says it is? */
+static bool cubin_matches(const char *path, const char *expected) {
+    char *data;
+    size_t bytes;
+    error_t ignored = ERROR_INIT;
+    if (fs_read(path, &data, &bytes, &ignored) != STATUS_OK)
+        return false;
+    char hash[HASH_TEXT];
+    hash_bytes(data, bytes, hash);
+    free(data);
+    return strcmp(hash, expected) == 0;
+}
+
+static bool read_entry(json_t *json, const char *key, const char *cubin, cache_entry_t *entry) {
+    const char *found_key, *skip = NULL, *code_hash = NULL, *cubin_hash = NULL;
+    json_int_t registers = 0, shared_bytes = 0, spill_bytes = 0;
+    if (json_unpack(json, "{s:s, s?:s, s?:s, s?:s, s?:I, s?:I, s?:I, s:F}", "key", &found_key,
+                    "skip", &skip, "code_hash", &code_hash, "cubin_hash", &cubin_hash, "registers",
+                    &registers, "shared_bytes", &shared_bytes, "spill_bytes", &spill_bytes,
+                    "compile_ns", &entry->compile_ns) != 0 ||
+        strcmp(found_key, key) != 0)
+        return false;
+    if (skip != NULL) {
+        entry->skip = mem_text(skip);
+        return true;
+    }
+    if (code_hash == NULL || strlen(code_hash) != HASH_TEXT - 1 || cubin_hash == NULL ||
+        !cubin_matches(cubin, cubin_hash))
+        return false;
+    memcpy(entry->code_hash, code_hash, HASH_TEXT);
+    entry->usage = (ptxas_usage_t){registers, shared_bytes, spill_bytes};
+    entry->cubin = mem_text(cubin);
+    return true;
+}
+
+bool compile_cache_load(const char *cache, const char *key, cache_entry_t *entry) {
+    *entry = (cache_entry_t){0};
+    char *path = entry_path(cache, key, "json"), *cubin = entry_path(cache, key, "cubin");
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    bool found = json != NULL && read_entry(json, key, cubin, entry);
+    json_decref(json);
+    free(cubin);
+    free(path);
+    return found;
+}
+
+static json_t *list_json(const text_list_t *list) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(array, json_string(list->items[i]));
+    return array;
+}
+
+static json_t *entry_json(const char *key, const cache_inputs_t *inputs,
+                          const cache_entry_t *entry) {
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:f}", "key", key, "source",
+                             inputs->source->name, "defines", list_json(inputs->defines), "options",
+                             list_json(inputs->options), "arch", inputs->arch, "compiler",
+                             inputs->compiler, "compile_ns", entry->compile_ns);
+    if (entry->skip != NULL) {
+        json_object_set_new(json, "skip", json_string(entry->skip));
+        return json;
+    }
+    json_object_set_new(json, "code_hash", json_string(entry->code_hash));
+    json_object_set_new(json, "registers", json_integer(entry->usage.registers));
+    json_object_set_new(json, "shared_bytes", json_integer(entry->usage.shared_bytes));
+    json_object_set_new(json, "spill_bytes", json_integer(entry->usage.spill_bytes));
+    return json;
+}
+
+status_t compile_cache_store(const char *cache, const char *key, const cache_inputs_t *inputs,
+                             const void *cubin, size_t cubin_bytes, cache_entry_t *entry,
+                             error_t *err) {
+    char *folder = mem_format("%s/%.2s", cache, key);
+    char *path = entry_path(cache, key, "json");
+    char *cubin_path = entry_path(cache, key, "cubin");
+    json_t *json = entry_json(key, inputs, entry);
+    char *text = NULL;
+    status_t status = fs_make_folders(folder, err);
+    if (status == STATUS_OK && entry->skip == NULL) {
+        char hash[HASH_TEXT];
+        hash_bytes(cubin, cubin_bytes, hash);
+        json_object_set_new(json, "cubin_hash", json_string(hash));
+        entry->cubin = mem_text(cubin_path);
+        status = fs_write_atomic(cubin_path, cubin, cubin_bytes, err);
+    }
+    if (status == STATUS_OK) {
+        text = json_dumps(json, JSON_INDENT(2));
+        status = fs_write_atomic(path, text, strlen(text), err);
+    }
+    free(text);
+    json_decref(json);
+    free(cubin_path);
+    free(path);
+    free(folder);
+    return status;
+}
+
+void cache_entry_free(cache_entry_t *entry) {
+    free(entry->skip);
+    free(entry->cubin);
+    *entry = (cache_entry_t){0};
+}

@@ -1,0 +1,345 @@
+#include "compile/compile.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "compile/cache.h"
+#include "cuda/cubin.h"
+#include "io/fs.h"
+#include "workloads/common/workload.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "sm_90", "sm_90a": anything else would reach the compiler as an option of its own. */
+static bool is_arch(const char *arch) {
+    if (!text_starts(arch, "sm_"))
+        return false;
+    size_t digits = strspn(arch + 3, "0123456789");
+    const char *rest = arch + 3 + digits;
+    return digits >= 2 && digits <= 3 &&
+           (*rest == '\0' || ((*rest == 'a' || *rest == 'f') && rest[1] == '\0'));
+}
+
+static void select_defines(const workload_t *workload, const case_t *spec, const source_t *source,
+                           text_list_t *defines) {
+    if (workload->constants == NULL)
+        return;
+    text_list_t candidates = {0};
+    workload->constants(spec, &candidates);
+    for (size_t i = 0; i < candidates.n; i++) {
+        const char *define = candidates.items[i];
+        char *name = mem_text_n(define, strcspn(define, "="));
+        if (source_mentions(source, name))
+            text_list_add(defines, define);
+        free(name);
+    }
+    text_list_free(&candidates);
+    text_list_sort(defines);
+}
+
+static bool lists_equal(const text_list_t *a, const text_list_t *b) {
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->items[i], b->items[i]) != 0)
+            return false;
+    return true;
+}
+
+status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
+                     program_list_t *programs, size_t *index, error_t *err) {
+    *index = (size_t)-1;
+    if (strcmp(spec->engine, "cuda") != 0)
+        return STATUS_OK;
+    const workload_t *workload = workload_find(spec->workload);
+    if (workload == NULL)
+        return error_set(err, STATUS_USAGE, "no workload \"%s\"", spec->workload);
+    if (!is_arch(arch))
+        return error_set(err, STATUS_USAGE, "architecture \"%s\": expected one like sm_90", arch);
+    if (!text_is_name(spec->variant))
+        return error_set(err, STATUS_USAGE, "variant \"%s\": not a name of a file", spec->variant);
+
+    text_list_t defines = {0};
+    const source_t *source;
+    char *path = mem_format("%s/kernels/%s/%s.cu", options->root, spec->workload, spec->variant);
+    status_t status = source_get(&programs->sources, options->root, path, &source, err);
+    if (status != STATUS_OK)
+        goto cleanup;
+    select_defines(workload, spec, source, &defines);
+
+    size_t i = 0;
+    while (i < programs->n && !(strcmp(programs->items[i].source, path) == 0 &&
+                                strcmp(programs->items[i].arch, arch) == 0 &&
+                                lists_equal(&programs->items[i].defines, &defines)))
+        i++;
+    if (i == programs->n) {
+        mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
+        programs->items[programs->n++] = (program_t){
+            .workload = mem_text(spec->workload),
+            .variant = mem_text(spec->variant),
+            .arch = mem_text(arch),
+            .source = mem_text(path),
+            .defines = defines,
+        };
+        defines = (text_list_t){0};
+    }
+    *index = i;
+cleanup:
+    free(path);
+    text_list_free(&defines);
+    return status;
+}
+
+static void forget_result(program_t *program) {
+    free(program->reason);
+    free(program->cubin);
+    free(program->key);
+    free(program->code_hash);
+    text_list_free(&program->flags);
+    program->reason = program->cubin = program->key = program->code_hash = NULL;
+    program->cached = false;
+    program->lacking = false;
+    program->registers = program->shared_bytes = program->spill_bytes = 0;
+    program->compile_ns = 0;
+}
+
+static void set_failed(program_t *program, char *reason) {
+    program->status = PROGRAM_FAILED;
+    program->reason = reason;
+}
+
+/* It does not compile. What the machine lacks is not kept in the cache: it may be here next time.
+ */
+static void set_broken(const toolchain_t *tools, program_t *program, const char *log) {
+    char *lacks = toolchain_lacks(tools, log);
+    if (lacks == NULL) {
+        set_failed(program, compile_log_reason(log));
+        return;
+    }
+    program->status = PROGRAM_SKIPPED;
+    program->lacking = true;
+    program->reason = lacks;
+}
+
+static void take_entry(program_t *program, const cache_entry_t *entry) {
+    program->status = entry->skip != NULL ? PROGRAM_SKIPPED : PROGRAM_OK;
+    program->reason = mem_text(entry->skip);
+    program->cubin = mem_text(entry->cubin);
+    program->code_hash = entry->skip != NULL ? NULL : mem_text(entry->code_hash);
+    program->registers = entry->usage.registers;
+    program->shared_bytes = entry->usage.shared_bytes;
+    program->spill_bytes = entry->usage.spill_bytes;
+    program->compile_ns = entry->compile_ns;
+}
+
+/* Compile and publish. A program that cannot be built or stored is failed, with the reason; that is
+ * not an error of the whole. */
+static void build(const toolchain_t *tools, const char *cache, const cache_inputs_t *inputs,
+                  program_t *program) {
+    error_t err = ERROR_INIT;
+    cache_entry_t entry = {0};
+    toolchain_output_t output;
+    int64_t start_ns = clock_ns();
+    status_t status =
+        toolchain_compile(tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
+    entry.compile_ns = (double)(clock_ns() - start_ns);
+    if (status != STATUS_OK) {
+        set_failed(program, mem_text(err.text));
+        return;
+    }
+    if (output.ok) {
+        cubin_t cubin;
+        entry.usage = compile_log_usage(output.log);
+        if ((status = cubin_open(output.cubin, output.cubin_bytes, &cubin, &err)) == STATUS_OK)
+            status = cubin_code_hash(&cubin, entry.code_hash, &err);
+        if (status != STATUS_OK)
+            error_within(&err, "%s", inputs->source->name);
+    } else {
+        entry.skip = compile_log_skip(output.log);
+    }
+    if (!output.ok && entry.skip == NULL) {
+        set_broken(tools, program, output.log);
+    } else {
+        if (status == STATUS_OK)
+            status = compile_cache_store(cache, program->key, inputs, output.cubin,
+                                         output.cubin_bytes, &entry, &err);
+        if (status == STATUS_OK)
+            take_entry(program, &entry);
+        else
+            set_failed(program, mem_text(err.text));
+    }
+    cache_entry_free(&entry);
+    toolchain_output_free(&output);
+}
+
+/* What the threads of one compile_all() share: they take the next program until none is left. */
+typedef struct crew {
+    const toolchain_t *tools;
+    const char *cache;
+    const source_t **sources; /* of each program */
+    program_list_t *programs;
+    pthread_mutex_t lock;
+    pthread_cond_t finished;
+    size_t next, done; /* under the lock */
+} crew_t;
+
+/* Where a header lies says nothing about the code, and is another place on each machine. */
+static void note_flags(program_t *program, const text_list_t *options) {
+    for (size_t i = 0; i < options->n; i++)
+        if (!text_starts(options->items[i], "--include-path="))
+            text_list_add(&program->flags, options->items[i]);
+    for (size_t i = 0; i < program->defines.n; i++)
+        text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
+}
+
+static void make(const crew_t *crew, size_t index) {
+    program_t *program = &crew->programs->items[index];
+    forget_result(program);
+    program->reason = toolchain_refuses(crew->tools, program->arch);
+    if (program->reason != NULL) {
+        program->status = PROGRAM_SKIPPED;
+        return;
+    }
+    text_list_t options = {0};
+    toolchain_options(crew->tools, crew->sources[index], &options);
+    note_flags(program, &options);
+    char *compiler = toolchain_identity(crew->tools, crew->sources[index]);
+    const cache_inputs_t inputs = {
+        .source = crew->sources[index],
+        .defines = &program->defines,
+        .options = &options,
+        .arch = program->arch,
+        .compiler = compiler,
+    };
+    cache_entry_t entry;
+    program->key = mem_alloc(HASH_TEXT);
+    compile_cache_key(&inputs, program->key);
+    if (compile_cache_load(crew->cache, program->key, &entry)) {
+        take_entry(program, &entry);
+        program->cached = true;
+    } else {
+        build(crew->tools, crew->cache, &inputs, program);
+    }
+    cache_entry_free(&entry);
+    free(compiler);
+    text_list_free(&options);
+}
+
+static void *work(void *argument) {
+    crew_t *crew = argument;
+    pthread_mutex_lock(&crew->lock);
+    while (crew->next < crew->programs->n) {
+        size_t index = crew->next++;
+        pthread_mutex_unlock(&crew->lock);
+        make(crew, index);
+        pthread_mutex_lock(&crew->lock);
+        crew->done++;
+        pthread_cond_signal(&crew->finished);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+/* Cores this process may use: a job on a shared node often has fewer than the machine. */
+static unsigned cores(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+static void run_crew(const compile_options_t *options, crew_t *crew) {
+    size_t wanted = options->jobs != 0 ? options->jobs : cores(), n_threads = 0;
+    size_t total = crew->programs->n;
+    if (wanted > total)
+        wanted = total;
+    pthread_t *threads = mem_zeroed(wanted, sizeof *threads);
+    while (n_threads < wanted && pthread_create(&threads[n_threads], NULL, work, crew) == 0)
+        n_threads++;
+    if (n_threads == 0)
+        work(crew); /* no thread to be had: this one does it */
+
+    pthread_mutex_lock(&crew->lock);
+    for (size_t reported = 0; reported < total;) {
+        while (crew->done == reported)
+            pthread_cond_wait(&crew->finished, &crew->lock);
+        reported++;
+        pthread_mutex_unlock(&crew->lock);
+        if (options->progress != NULL)
+            options->progress(options->context, reported, total);
+        pthread_mutex_lock(&crew->lock);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    for (size_t i = 0; i < n_threads; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+}
+
+char *compile_cache_folder(const compile_options_t *options) {
+    const char *environment = getenv("BENCH_CACHE");
+    if (options->cache != NULL)
+        return mem_text(options->cache);
+    if (environment != NULL && environment[0] != '\0')
+        return mem_text(environment);
+    return mem_format("%s/build/cache", options->root);
+}
+
+status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err) {
+    if (programs->n == 0)
+        return STATUS_OK;
+    toolchain_t tools;
+    TRY(toolchain_open(options->compiler, options->root, &tools, err));
+    char *cache = compile_cache_folder(options);
+    crew_t crew = {
+        .tools = &tools,
+        .cache = cache,
+        .sources = mem_zeroed(programs->n, sizeof *crew.sources),
+        .programs = programs,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .finished = PTHREAD_COND_INITIALIZER,
+    };
+    status_t status = fs_make_folders(cache, err);
+    for (size_t i = 0; i < programs->n && status == STATUS_OK; i++)
+        status = source_get(&programs->sources, options->root, programs->items[i].source,
+                            &crew.sources[i], err);
+    if (status == STATUS_OK)
+        run_crew(options, &crew);
+    free(crew.sources);
+    free(cache);
+    toolchain_close(&tools);
+    return status;
+}
+
+void program_list_free(program_list_t *programs) {
+    for (size_t i = 0; i < programs->n; i++) {
+        program_t *program = &programs->items[i];
+        forget_result(program);
+        free(program->workload);
+        free(program->variant);
+        free(program->arch);
+        free(program->source);
+        text_list_free(&program->defines);
+    }
+    free(programs->items);
+    source_set_free(&programs->sources);
+    *programs = (program_list_t){0};
+}
+
+status_t compile_describe(const compile_options_t *options, char **text, error_t *err) {
+    toolchain_t tools;
+    *text = NULL;
+    TRY(toolchain_open(options->compiler, options->root, &tools, err));
+    *text = mem_format("%s (%s)", tools.label, tools.path);
+    toolchain_close(&tools);
+    return STATUS_OK;
+}
+
+status_t compile_find_headers(const char *root, char **folder, char **install, error_t *err) {
+    toolchain_t tools;
+    *folder = *install = NULL;
+    TRY(toolchain_open(COMPILER_NVRTC, root, &tools, err));
+    *folder = mem_text(tools.include);
+    *install = toolchain_headers_install(&tools, "nvidia-cuda-runtime");
+    toolchain_close(&tools);
+    return STATUS_OK;
+}

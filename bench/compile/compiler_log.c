@@ -1,0 +1,140 @@
+#include "compile/compiler_log.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    REASON_LINES = 8,
+    REASON_BYTES = 1200, /* fits an error_t with room for names around it */
+};
+
+/* The number right before `unit` ("18 registers"), or 0. */
+static int64_t number_before(const char *line, const char *unit) {
+    const char *at = strstr(line, unit);
+    if (at == NULL)
+        return 0;
+    const char *digits = at;
+    while (digits > line && strchr("0123456789", digits[-1]) != NULL)
+        digits--;
+    return digits < at ? strtoll(digits, NULL, 10) : 0;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Bytes of the UTF-8 character at `at`, or 0 where there is none (RFC 3629, section 4). */
+static size_t utf8_length(const char *at) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    size_t length = bytes[0] < 0x80   ? 1
+                    : bytes[0] < 0xc2 ? 0
+                    : bytes[0] < 0xe0 ? 2
+                    : bytes[0] < 0xf0 ? 3
+                    : bytes[0] < 0xf5 ? 4
+                                      : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (bytes[0] == 0xe0 && bytes[1] < 0xa0) || (bytes[0] == 0xf0 && bytes[1] < 0x90);
+    bool surrogate = bytes[0] == 0xed && bytes[1] >= 0xa0;
+    bool beyond = bytes[0] == 0xf4 && bytes[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : length;
+}
+
+/* Compilers quote source lines as they are. Reasons end up in JSON, which must be UTF-8. */
+static char *as_utf8(char *text) {
+    for (char *at = text; *at != '\0';) {
+        size_t length = utf8_length(at);
+        if (length == 0) {
+            *at = '?';
+            length = 1;
+        }
+        at += length;
+    }
+    return text;
+}
+
+ptxas_usage_t compile_log_usage(const char *log) {
+    ptxas_usage_t usage = {0};
+    text_list_t lines = text_split(log, '\n');
+    for (size_t i = 0; i < lines.n; i++) {
+        const char *line = lines.items[i];
+        int64_t spills =
+            number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+        usage.registers = larger(usage.registers, number_before(line, " registers"));
+        usage.shared_bytes = larger(usage.shared_bytes, number_before(line, " bytes smem"));
+        usage.spill_bytes = larger(usage.spill_bytes, spills);
+    }
+    text_list_free(&lines);
+    return usage;
+}
+
+char *compile_log_skip(const char *log) {
+    static const char mark[] = "SKIP: ";
+    char *reason = NULL;
+    text_list_t lines = text_split(log, '\n');
+    for (size_t i = 0; i < lines.n && reason == NULL; i++) {
+        const char *directive = strstr(lines.items[i], "#error");
+        const char *at = directive != NULL ? strstr(directive, mark) : NULL;
+        if (at != NULL)
+            reason = as_utf8(mem_text(at + sizeof mark - 1));
+    }
+    text_list_free(&lines);
+    return reason;
+}
+
+/* What stands between `before` and `after` in a line, or NULL. */
+static char *between(const char *line, const char *before, const char *after) {
+    const char *from = strstr(line, before);
+    const char *to = from != NULL ? strstr(from + strlen(before), after) : NULL;
+    if (to == NULL)
+        return NULL;
+    from += strlen(before);
+    return mem_text_n(from, (size_t)(to - from));
+}
+
+char *compile_log_missing_header(const char *log) {
+    char *header = NULL;
+    text_list_t lines = text_split(log, '\n');
+    for (size_t i = 0; i < lines.n && header == NULL; i++) {
+        const char *line = lines.items[i];
+        if (strstr(line, "error") == NULL)
+            continue;
+        header = between(line, "open source file \"", "\""); /* NVRTC and nvcc's own front end */
+        if (header == NULL)
+            header = between(line, "fatal error: ", ": No such file or directory"); /* nvcc's gcc */
+        if (header == NULL)
+            break;
+    }
+    text_list_free(&lines);
+    return header;
+}
+
+char *compile_log_reason(const char *log) {
+    text_list_t lines = text_split(log, '\n'), kept = {0};
+    size_t first = 0, bytes = 0;
+    while (first < lines.n && strstr(lines.items[first], "error") == NULL &&
+           strstr(lines.items[first], "fatal") == NULL)
+        first++;
+    if (first == lines.n)
+        first = 0; /* nothing that looks like an error: then from the top */
+    for (size_t i = first; i < lines.n && kept.n < REASON_LINES; i++) {
+        const char *line = lines.items[i];
+        bool blank = line[strspn(line, " \t\r")] == '\0';
+        bytes += strlen(line) + 1;
+        if (blank || text_starts(line, "ptxas info"))
+            continue;
+        if (bytes > REASON_BYTES)
+            break;
+        text_list_add(&kept, line);
+    }
+    char *reason =
+        kept.n > 0 ? text_list_join(&kept, "\n") : mem_text("the compiler gave no reason");
+    text_list_free(&kept);
+    text_list_free(&lines);
+    return as_utf8(reason);
+}

@@ -1,0 +1,212 @@
+#include "compile/source.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <ctype.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reading one source: its files in the order they are met, by resolved path. */
+typedef struct reader {
+    char *root; /* resolved */
+    source_t *source;
+    text_list_t files;   /* resolved paths of source and headers */
+    text_list_t names;   /* … and what the compiler knows each as */
+    text_list_t written; /* headers as #include "…" has them … */
+    text_list_t meant;   /* … and the name of the file meant */
+    char *code;
+    size_t code_bytes;
+} reader_t;
+
+static size_t list_index(const text_list_t *list, const char *item) {
+    size_t i = 0;
+    while (i < list->n && strcmp(list->items[i], item) != 0)
+        i++;
+    return i;
+}
+
+/* Path below the project's folder; for files outside of it, the path itself. */
+static const char *name_below(const char *root, const char *path) {
+    size_t length = strlen(root);
+    return strncmp(path, root, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
+/* Resolved path of what `includer` means by "name", or NULL; the caller frees it. */
+static char *resolve(const reader_t *reader, const char *includer, const char *name) {
+    char *copy = mem_text(includer);
+    char *beside = mem_format("%s/%s", dirname(copy), name);
+    char *shared = mem_format("%s/kernels/%s", reader->root, name);
+    char *found = realpath(beside, NULL);
+    if (found == NULL)
+        found = realpath(shared, NULL);
+    free(shared);
+    free(beside);
+    free(copy);
+    return found;
+}
+
+static status_t note_spelling(reader_t *reader, const char *written, const char *meant,
+                              error_t *err) {
+    size_t known = list_index(&reader->written, written);
+    if (known == reader->written.n) {
+        text_list_add(&reader->written, written);
+        text_list_add(&reader->meant, meant);
+    } else if (strcmp(reader->meant.items[known], meant) != 0) {
+        return error_set(err, STATUS_USAGE,
+                         "%s: #include \"%s\" means %s in one file and %s in another: rename one, "
+                         "the run-time compiler knows headers by name alone",
+                         reader->source->name, written, reader->meant.items[known], meant);
+    }
+    return STATUS_OK;
+}
+
+static void append_code(reader_t *reader, const char *code) {
+    size_t length = strlen(code);
+    reader->code = mem_resize(reader->code, reader->code_bytes + length + 2, 1);
+    memcpy(reader->code + reader->code_bytes, code, length);
+    memcpy(reader->code + reader->code_bytes + length, "\n", 2);
+    reader->code_bytes += length + 1;
+}
+
+/* Read file number `index` and queue the headers that it includes. */
+static status_t read_file(reader_t *reader, size_t index, error_t *err) {
+    char *text;
+    size_t size;
+    TRY(fs_read(reader->files.items[index], &text, &size, err));
+    status_t status = STATUS_OK;
+    text_list_t quoted = {0};
+    if (strlen(text) != size) {
+        status = error_set(err, STATUS_USAGE, "%s: a NUL byte in a source file",
+                           reader->files.items[index]);
+        goto cleanup;
+    }
+    char *code = source_strip(text, &quoted, &reader->source->system_includes);
+    append_code(reader, code);
+    free(code);
+    for (size_t i = 0; i < quoted.n && status == STATUS_OK; i++) {
+        char *path = resolve(reader, reader->files.items[index], quoted.items[i]);
+        if (path == NULL) {
+            reader->source->system_includes = true;
+            continue;
+        }
+        if (!text_list_has(&reader->files, path)) {
+            text_list_add(&reader->files, path);
+            text_list_add(&reader->names, name_below(reader->root, path));
+        }
+        status = note_spelling(reader, quoted.items[i], name_below(reader->root, path), err);
+        free(path);
+    }
+    if (index == 0) {
+        reader->source->text = text;
+        text = NULL;
+    } else {
+        text_list_add(&reader->source->header_names, reader->names.items[index]);
+        text_list_add(&reader->source->header_texts, text);
+    }
+cleanup:
+    free(text);
+    text_list_free(&quoted);
+    return status;
+}
+
+static void add_spellings(const reader_t *reader) {
+    source_t *source = reader->source;
+    for (size_t i = 0; i < reader->written.n; i++) {
+        if (text_list_has(&source->header_names, reader->written.items[i]))
+            continue;
+        text_list_add(&source->header_names, reader->written.items[i]);
+        text_list_add_format(&source->header_texts, "#include \"%s\"\n", reader->meant.items[i]);
+    }
+}
+
+static void digest(source_t *source) {
+    hash_t *hash = hash_new();
+    hash_add_text(hash, source->text);
+    for (size_t i = 0; i < source->header_names.n; i++) {
+        hash_add_text(hash, source->header_names.items[i]);
+        hash_add_text(hash, source->header_texts.items[i]);
+    }
+    hash_finish(hash, source->digest);
+}
+
+static void source_free(source_t *source) {
+    free(source->path);
+    free(source->name);
+    free(source->text);
+    text_list_free(&source->header_names);
+    text_list_free(&source->header_texts);
+    free(source->code);
+    free(source);
+}
+
+static status_t read_source(const char *root, const char *path, source_t *source, error_t *err) {
+    reader_t reader = {.root = realpath(root, NULL), .source = source};
+    char *resolved = realpath(path, NULL);
+    status_t status = STATUS_OK;
+    if (reader.root == NULL || resolved == NULL) {
+        status = error_set(err, STATUS_USAGE, "%s: no such file", reader.root ? path : root);
+        goto cleanup;
+    }
+    source->path = mem_text(path);
+    source->name = mem_text(name_below(reader.root, resolved));
+    text_list_add(&reader.files, resolved);
+    text_list_add(&reader.names, source->name);
+    for (size_t i = 0; i < reader.files.n && status == STATUS_OK; i++)
+        status = read_file(&reader, i, err);
+    if (status != STATUS_OK)
+        goto cleanup;
+    add_spellings(&reader);
+    digest(source);
+cleanup:
+    source->code = reader.code;
+    free(resolved);
+    free(reader.root);
+    text_list_free(&reader.files);
+    text_list_free(&reader.names);
+    text_list_free(&reader.written);
+    text_list_free(&reader.meant);
+    return status;
+}
+
+status_t source_get(source_set_t *set, const char *root, const char *path, const source_t **source,
+                    error_t *err) {
+    *source = NULL;
+    for (size_t i = 0; i < set->n; i++) {
+        if (strcmp(set->items[i]->path, path) == 0) {
+            *source = set->items[i];
+            return STATUS_OK;
+        }
+    }
+    source_t *fresh = mem_zeroed(1, sizeof *fresh);
+    status_t status = read_source(root, path, fresh, err);
+    if (status != STATUS_OK) {
+        source_free(fresh);
+        return status;
+    }
+    mem_grow(&set->items, set->n, &set->capacity, sizeof *set->items);
+    set->items[set->n++] = fresh;
+    *source = fresh;
+    return STATUS_OK;
+}
+
+void source_set_free(source_set_t *set) {
+    for (size_t i = 0; i < set->n; i++)
+        source_free(set->items[i]);
+    free(set->items);
+    *set = (source_set_t){0};
+}
+
+bool source_mentions(const source_t *source, const char *name) {
+    size_t length = strlen(name);
+    const char *at = source->code;
+    while ((at = strstr(at, name)) != NULL) {
+        bool starts = at == source->code || !(at[-1] == '_' || isalnum((unsigned char)at[-1]));
+        bool ends = !(at[length] == '_' || isalnum((unsigned char)at[length]));
+        if (starts && ends)
+            return true;
+        at++;
+    }
+    return false;
+}

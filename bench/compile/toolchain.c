@@ -1,0 +1,244 @@
+#include "compile/toolchain.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "cuda/nvrtc.h"
+#include "io/fs.h"
+#include "io/subprocess.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this only ends a hang */
+
+/* The folder's name may stay when a wheel is renewed, so what is in its headers counts. */
+static char *headers_digest(const char *include) {
+    static const char *const names[] = {"cuda_fp16.h", "cuda_fp16.hpp"};
+    hash_t *hash = hash_new();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = fs_join(include, names[i]), *text;
+        size_t bytes;
+        error_t ignored = ERROR_INIT;
+        if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
+            hash_add(hash, text, bytes);
+            free(text);
+        }
+        free(path);
+    }
+    char *digest = mem_alloc(HASH_TEXT);
+    hash_finish(hash, digest);
+    return digest;
+}
+
+static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
+    TRY(nvrtc_open(tools->root, &tools->nvrtc, err));
+    const nvrtc_t *nvrtc = tools->nvrtc;
+    tools->path = mem_text(nvrtc->path);
+    tools->major = nvrtc->major;
+    tools->minor = nvrtc->minor;
+    tools->label = mem_format("NVRTC %d.%d", nvrtc->major, nvrtc->minor);
+    tools->fingerprint = mem_format("%s (%zu bytes)", tools->label, nvrtc->library_bytes);
+    tools->include = mem_text(nvrtc->include);
+    if (tools->include != NULL)
+        tools->headers = headers_digest(tools->include);
+    for (size_t i = 0; i < nvrtc->n_archs; i++)
+        text_list_add_format(&tools->archs, "sm_%d", nvrtc->archs[i]);
+    return STATUS_OK;
+}
+
+char *toolchain_find_program(const char *name) {
+    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+    char *found = NULL;
+    for (size_t i = 0; i < sizeof homes / sizeof homes[0] && found == NULL; i++) {
+        const char *home = getenv(homes[i]);
+        if (home == NULL || home[0] == '\0')
+            continue;
+        char *path = mem_format("%s/bin/%s", home, name);
+        found = fs_find_program(path);
+        free(path);
+    }
+    if (found == NULL)
+        found = fs_find_program(name);
+    if (found != NULL)
+        return found;
+    char *path = mem_format("/usr/local/cuda/bin/%s", name);
+    found = fs_find_program(path);
+    free(path);
+    return found;
+}
+
+static int by_number(const void *a, const void *b) {
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Run nvcc with one option and return what it prints. */
+static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, error_t *err) {
+    const char *const argv[] = {nvcc, option, NULL};
+    subprocess_result_t result;
+    TRY(subprocess_run(argv, NULL, NVCC_TIMEOUT_S, &result, err));
+    status_t status = STATUS_OK;
+    if (result.exit_code != 0)
+        status = error_set(err, STATUS_USAGE, "%s %s: exit code %d: %.300s", nvcc, option,
+                           result.exit_code, result.err);
+    else
+        *answer = mem_text(result.out);
+    subprocess_result_free(&result);
+    return status;
+}
+
+static status_t open_nvcc(toolchain_t *tools, error_t *err) {
+    tools->path = toolchain_find_program("nvcc");
+    if (tools->path == NULL)
+        return error_set(err, STATUS_USAGE,
+                         "nvcc not found: looked in $CUDA_HOME, $CUDA_PATH, $PATH and "
+                         "/usr/local/cuda; install the CUDA toolkit, or use --compiler nvrtc");
+    char *answer = NULL;
+    TRY(ask_nvcc(tools->path, "--version", &answer, err));
+    const char *release = strstr(answer, ", V");
+    int length = release != NULL ? (int)strcspn(release + 3, "\r\n ") : 0;
+    if (length > 0)
+        tools->label = mem_format("nvcc %.*s", length, release + 3);
+    free(answer);
+    if (tools->label == NULL)
+        return error_set(err, STATUS_USAGE, "%s --version: no \", V<version>\" in its answer",
+                         tools->path);
+    tools->fingerprint = mem_text(tools->label);
+
+    TRY(ask_nvcc(tools->path, "--list-gpu-code", &answer, err));
+    text_list_t lines = text_split(answer, '\n');
+    for (size_t i = 0; i < lines.n; i++)
+        if (text_starts(lines.items[i], "sm_"))
+            text_list_add(&tools->archs, lines.items[i]);
+    qsort(tools->archs.items, tools->archs.n, sizeof *tools->archs.items, by_number);
+    text_list_free(&lines);
+    free(answer);
+    return STATUS_OK;
+}
+
+status_t toolchain_open(compiler_t kind, const char *root, toolchain_t *tools, error_t *err) {
+    *tools = (toolchain_t){.kind = kind, .root = mem_text(root)};
+    status_t status = kind == COMPILER_NVCC ? open_nvcc(tools, err) : open_nvrtc(tools, err);
+    if (status != STATUS_OK)
+        toolchain_close(tools);
+    return status;
+}
+
+void toolchain_close(toolchain_t *tools) {
+    nvrtc_close(tools->nvrtc);
+    free(tools->root);
+    free(tools->label);
+    free(tools->path);
+    free(tools->fingerprint);
+    free(tools->include);
+    free(tools->headers);
+    text_list_free(&tools->archs);
+    *tools = (toolchain_t){0};
+}
+
+char *toolchain_refuses(const toolchain_t *tools, const char *arch) {
+    /* "sm_90a" and "sm_100f" are sets of extra instructions of sm_90 and sm_100. */
+    char *base = mem_text(arch);
+    size_t length = strlen(base);
+    if (length > 0 && (base[length - 1] == 'a' || base[length - 1] == 'f'))
+        base[length - 1] = '\0';
+    char *reason = NULL;
+    if (tools->archs.n > 0 && !text_list_has(&tools->archs, base))
+        reason = mem_format("%s does not know %s (it knows %s … %s)", tools->label, arch,
+                            tools->archs.items[0], tools->archs.items[tools->archs.n - 1]);
+    free(base);
+    return reason;
+}
+
+char *toolchain_identity(const toolchain_t *tools, const source_t *source) {
+    if (tools->headers == NULL || !source->system_includes)
+        return mem_text(tools->fingerprint);
+    return mem_format("%s, headers %s", tools->fingerprint, tools->headers);
+}
+
+void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options) {
+    text_list_add(options, "-std=c++17");
+    text_list_add(options, "--ptxas-options=-v");
+    if (tools->include != NULL && source->system_includes)
+        text_list_add_format(options, "--include-path=%s", tools->include);
+}
+
+static status_t compile_nvrtc(const toolchain_t *tools, const source_t *source,
+                              const text_list_t *options, toolchain_output_t *output,
+                              error_t *err) {
+    const nvrtc_input_t input = {
+        .name = source->name,
+        .text = source->text,
+        .header_names = (const char *const *)source->header_names.items,
+        .header_texts = (const char *const *)source->header_texts.items,
+        .n_headers = source->header_names.n,
+        .options = (const char *const *)options->items,
+        .n_options = options->n,
+    };
+    nvrtc_output_t compiled;
+    TRY(nvrtc_compile(tools->nvrtc, &input, &compiled, err));
+    *output = (toolchain_output_t){compiled.ok, compiled.log, compiled.cubin, compiled.cubin_bytes};
+    return STATUS_OK;
+}
+
+/* nvcc reads the files themselves, by the same rule as source_get(): beside the file, then
+ * kernels/. */
+static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
+                             const text_list_t *options, toolchain_output_t *output, error_t *err) {
+    char *folder;
+    TRY(fs_temporary_folder(&folder, err));
+    char *cubin = fs_join(folder, "out.cubin");
+    text_list_t argv = {0};
+    text_list_add(&argv, tools->path);
+    text_list_add(&argv, "-cubin");
+    for (size_t i = 0; i < options->n; i++)
+        text_list_add(&argv, options->items[i]);
+    text_list_add_format(&argv, "--include-path=%s/kernels", tools->root);
+    text_list_add(&argv, "-o");
+    text_list_add(&argv, cubin);
+    text_list_add(&argv, source->path);
+    const char **arguments = mem_zeroed(argv.n + 1, sizeof *arguments);
+    for (size_t i = 0; i < argv.n; i++)
+        arguments[i] = argv.items[i];
+
+    subprocess_result_t result = {0};
+    status_t status = subprocess_run(arguments, NULL, NVCC_TIMEOUT_S, &result, err);
+    if (status == STATUS_OK) {
+        output->log = result.timed_out
+                          ? mem_format("error: nvcc still ran after %.0f s", NVCC_TIMEOUT_S)
+                          : mem_text(result.err);
+        output->ok = result.exit_code == 0 && !result.timed_out;
+        subprocess_result_free(&result);
+    }
+    if (output->ok)
+        status = fs_read(cubin, &output->cubin, &output->cubin_bytes, err);
+    fs_remove_tree(folder, NULL);
+    free(arguments);
+    text_list_free(&argv);
+    free(cubin);
+    free(folder);
+    return status;
+}
+
+status_t toolchain_compile(const toolchain_t *tools, const source_t *source, const char *arch,
+                           const text_list_t *defines, toolchain_output_t *output, error_t *err) {
+    *output = (toolchain_output_t){0};
+    text_list_t options = {0};
+    toolchain_options(tools, source, &options);
+    text_list_add_format(&options, "--gpu-architecture=%s", arch);
+    for (size_t i = 0; i < defines->n; i++)
+        text_list_add_format(&options, "-D%s", defines->items[i]);
+    status_t status = tools->kind == COMPILER_NVCC
+                          ? compile_nvcc(tools, source, &options, output, err)
+                          : compile_nvrtc(tools, source, &options, output, err);
+    text_list_free(&options);
+    if (status != STATUS_OK)
+        toolchain_output_free(output);
+    return status;
+}
+
+void toolchain_output_free(toolchain_output_t *output) {
+    free(output->log);
+    free(output->cubin);
+    *output = (toolchain_output_t){0};
+}

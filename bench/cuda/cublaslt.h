@@ -1,0 +1,100 @@
+/* cuBLASLt, NVIDIA's library for products of matrices, opened at run time: neither the build nor
+ * rungs of our own kernels need it. Only what the harness uses, declared here: names, values and
+ * layouts are the ABI that the cuBLAS documentation describes (cublasLt API). */
+#ifndef BENCH_CUDA_CUBLASLT_H
+#define BENCH_CUDA_CUBLASLT_H
+
+#include "base/text.h"
+#include "cuda/driver.h"
+
+typedef int cublaslt_status_t; /* cublasStatus_t */
+typedef struct cublasLtContext *cublaslt_handle_t;
+typedef struct cublasLtMatmulDesc *cublaslt_desc_t;
+typedef struct cublasLtMatrixLayout *cublaslt_layout_t;
+typedef struct cublasLtMatmulPreference *cublaslt_preference_t;
+
+enum {
+    CUBLASLT_OK = 0,
+    CUBLASLT_F32 = 0, /* cudaDataType_t */
+    CUBLASLT_F16 = 2,
+    CUBLASLT_COMPUTE_F16 = 64, /* cublasComputeType_t */
+    CUBLASLT_COMPUTE_F32 = 68,
+    CUBLASLT_NORMAL = 0, /* cublasOperation_t */
+    CUBLASLT_TRANSPOSED = 1,
+    CUBLASLT_PREFERENCE_WORKSPACE = 1, /* bytes, a uint64_t */
+};
+
+/* cublasLtMatmulDescAttributes_t */
+enum {
+    CUBLASLT_DESC_TRANSPOSE_A = 3, /* an int32_t, as the next two */
+    CUBLASLT_DESC_TRANSPOSE_B = 4,
+    CUBLASLT_DESC_EPILOGUE = 7,
+    CUBLASLT_DESC_BIAS = 8,       /* a pointer */
+    CUBLASLT_DESC_MASK = 11,      /* a pointer: one bit an element of D */
+    CUBLASLT_DESC_MASK_ROWS = 12, /* an int64_t: rows of D, up to a multiple of 128 */
+};
+
+/* cublasLtEpilogue_t: what becomes of a product before it is written. */
+enum {
+    CUBLASLT_EPILOGUE_NONE = 1,
+    CUBLASLT_EPILOGUE_BIAS_RELU = 2 | 4,
+    CUBLASLT_EPILOGUE_BIAS_RELU_MASK = 2 | 4 | 128, /* and a bit where it was positive */
+    CUBLASLT_EPILOGUE_RELU_GRADIENT = 8 | 128,      /* times that bit */
+    CUBLASLT_EPILOGUE_BIAS_GRADIENT_B = 512,        /* beside it, sums of B over k */
+};
+
+/* cublasLtMatmulAlgo_t, opaque. */
+typedef struct cublaslt_algorithm {
+    uint64_t data[8];
+} cublaslt_algorithm_t;
+
+/* cublasLtMatmulHeuristicResult_t */
+typedef struct cublaslt_heuristic {
+    cublaslt_algorithm_t algorithm;
+    size_t workspace_bytes;
+    cublaslt_status_t status;
+    float waves;
+    int reserved[4];
+} cublaslt_heuristic_t;
+
+/* D = epilogue(alpha · op(A) op(B) + beta · C); matrices are column-major. */
+typedef struct cublaslt_api {
+    size_t (*version)(void); /* 130100 for 13.1.0 */
+    const char *(*status_name)(cublaslt_status_t);
+    cublaslt_status_t (*create)(cublaslt_handle_t *);
+    cublaslt_status_t (*destroy)(cublaslt_handle_t);
+    cublaslt_status_t (*desc_create)(cublaslt_desc_t *, int compute_type, int scale_type);
+    cublaslt_status_t (*desc_destroy)(cublaslt_desc_t);
+    cublaslt_status_t (*desc_set)(cublaslt_desc_t, int attribute, const void *value, size_t bytes);
+    cublaslt_status_t (*layout_create)(cublaslt_layout_t *, int type, uint64_t rows,
+                                       uint64_t columns, int64_t leading);
+    cublaslt_status_t (*layout_destroy)(cublaslt_layout_t);
+    cublaslt_status_t (*preference_create)(cublaslt_preference_t *);
+    cublaslt_status_t (*preference_destroy)(cublaslt_preference_t);
+    cublaslt_status_t (*preference_set)(cublaslt_preference_t, int attribute, const void *value,
+                                        size_t bytes);
+    cublaslt_status_t (*heuristic)(cublaslt_handle_t, cublaslt_desc_t, cublaslt_layout_t a,
+                                   cublaslt_layout_t b, cublaslt_layout_t c, cublaslt_layout_t d,
+                                   cublaslt_preference_t, int asked, cublaslt_heuristic_t *results,
+                                   int *found);
+    cublaslt_status_t (*matmul)(cublaslt_handle_t, cublaslt_desc_t, const void *alpha,
+                                cu_pointer_t a, cublaslt_layout_t, cu_pointer_t b,
+                                cublaslt_layout_t, const void *beta, cu_pointer_t c,
+                                cublaslt_layout_t, cu_pointer_t d, cublaslt_layout_t,
+                                const cublaslt_algorithm_t *, cu_pointer_t workspace,
+                                size_t workspace_bytes, cu_stream_t);
+} cublaslt_api_t;
+
+/* Paths and names to try, the best first: $BENCH_CUBLASLT alone, else the loader's own, then where
+ * toolkits and Python environments have it (nvrtc_find_folders). */
+void cublaslt_candidates(const char *root, text_list_t *paths);
+
+/* Open the first that opens. `*path` becomes the one that did, for the caller to free. Fails with
+ * where it was looked for and how to get it. */
+status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err);
+
+/* STATUS_OK, or a failure that names the call and the library's name for `result`. */
+status_t cublaslt_check(const cublaslt_api_t *api, cublaslt_status_t result, const char *call,
+                        error_t *err);
+
+#endif

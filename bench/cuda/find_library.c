@@ -1,0 +1,111 @@
+#include "cuda/find_library.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <glob.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below site-packages, or dist-packages in Debian. Both layouts of NVIDIA's wheels: nvidia/cu13
+ * from CUDA 13 on, a folder a package before (the runtime's has the headers). */
+static const char *const WHEEL_FOLDERS[] = {"nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib",
+                                            "nvidia/cuda_runtime/lib"};
+
+static char *folder_of(const char *path) {
+    char *copy = mem_text(path);
+    char *folder = mem_text(dirname(copy));
+    free(copy);
+    return folder;
+}
+
+static void add_environment(const char *environment, text_list_t *patterns) {
+    for (size_t i = 0; i < sizeof WHEEL_FOLDERS / sizeof WHEEL_FOLDERS[0]; i++) {
+        char *pattern = mem_format("%s/lib/python3*/*-packages/%s", environment, WHEEL_FOLDERS[i]);
+        if (!text_list_has(patterns, pattern))
+            text_list_add(patterns, pattern);
+        free(pattern);
+    }
+}
+
+/* The environment of a python3 is the folder above its bin/. A virtual environment's python3 is a
+ * link to the one it was made from, whose packages may be the ones in use, so both count. */
+static void add_python_on_path(text_list_t *patterns) {
+    char *program = fs_find_program("python3");
+    if (program == NULL)
+        return;
+    char *resolved = realpath(program, NULL);
+    const char *places[] = {program, resolved};
+    for (size_t i = 0; i < 2 && places[i] != NULL; i++) {
+        char *bin = folder_of(places[i]);
+        char *environment = folder_of(bin);
+        add_environment(environment, patterns);
+        free(environment);
+        free(bin);
+    }
+    free(resolved);
+    free(program);
+}
+
+void nvrtc_find_folders(const char *root, text_list_t *patterns) {
+    static const char *const toolkits[] = {"CUDA_HOME", "CUDA_PATH"};
+    for (size_t i = 0; i < sizeof toolkits / sizeof toolkits[0]; i++) {
+        const char *toolkit = getenv(toolkits[i]);
+        if (toolkit != NULL && toolkit[0] != '\0')
+            text_list_add_format(patterns, "%s/lib64", toolkit);
+    }
+    text_list_add(patterns, "/usr/local/cuda*/lib64");
+    char *venv = fs_join(root, ".venv");
+    add_environment(venv, patterns);
+    free(venv);
+    const char *active = getenv("VIRTUAL_ENV");
+    if (active != NULL && active[0] != '\0')
+        add_environment(active, patterns);
+    add_python_on_path(patterns);
+}
+
+char *nvrtc_newest_match(const char *pattern) {
+    glob_t matches;
+    char *newest = NULL;
+    if (glob(pattern, 0, NULL, &matches) != 0)
+        return NULL;
+    for (size_t i = 0; i < matches.gl_pathc; i++)
+        if (newest == NULL || strverscmp(matches.gl_pathv[i], newest) > 0)
+            newest = matches.gl_pathv[i];
+    newest = mem_text(newest);
+    globfree(&matches);
+    return newest;
+}
+
+char *nvrtc_find_library(const char *pattern) {
+    char *files = mem_format("%s/libnvrtc.so.[0-9]*", pattern);
+    char *path = nvrtc_newest_match(files);
+    free(files);
+    return path;
+}
+
+char *nvrtc_find_include(const char *root, const char *path) {
+    text_list_t patterns = {0};
+    char *folder = folder_of(path);
+    text_list_add(&patterns, folder);
+    nvrtc_find_folders(root, &patterns);
+    char *include = NULL;
+    for (size_t i = 0; i < patterns.n && include == NULL; i++) {
+        /* A toolkit and wheels have include/ beside lib/; NVRTC's own of CUDA 12 has none. */
+        static const char *const beside[] = {"../include", "../../cuda_runtime/include"};
+        for (size_t k = 0; k < sizeof beside / sizeof beside[0] && include == NULL; k++) {
+            char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i], beside[k]);
+            char *found = nvrtc_newest_match(header);
+            char *resolved = found != NULL ? realpath(found, NULL) : NULL;
+            if (resolved != NULL)
+                include = folder_of(resolved);
+            free(resolved);
+            free(found);
+            free(header);
+        }
+    }
+    free(folder);
+    text_list_free(&patterns);
+    return include;
+}

@@ -1,0 +1,229 @@
+#include "cuda/nvrtc.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "cuda/dynlib.h"
+#include "cuda/find_library.h"
+#include "io/fs.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* From nvrtc.h, so that it need not be installed. The numbers are part of the library's ABI. */
+typedef int nvrtc_result_t;
+typedef struct nvrtc_program *nvrtc_program_t;
+enum { NVRTC_OK = 0, NVRTC_COMPILATION_FAILED = 6 };
+
+struct nvrtc_functions {
+    nvrtc_result_t (*version)(int *major, int *minor);
+    nvrtc_result_t (*n_archs)(int *n);
+    nvrtc_result_t (*archs)(int *archs);
+    nvrtc_result_t (*create)(nvrtc_program_t *program, const char *text, const char *name,
+                             int n_headers, const char *const *header_texts,
+                             const char *const *header_names);
+    nvrtc_result_t (*destroy)(nvrtc_program_t *program);
+    nvrtc_result_t (*compile)(nvrtc_program_t program, int n_options, const char *const *options);
+    nvrtc_result_t (*log_size)(nvrtc_program_t program, size_t *bytes);
+    nvrtc_result_t (*log)(nvrtc_program_t program, char *text);
+    nvrtc_result_t (*cubin_size)(nvrtc_program_t program, size_t *bytes);
+    nvrtc_result_t (*cubin)(nvrtc_program_t program, char *bytes);
+    const char *(*error_text)(nvrtc_result_t result);
+};
+
+#define FUNCTION(symbol, member)                                                                   \
+    { "nvrtc" symbol, offsetof(struct nvrtc_functions, member), false }
+static const library_symbol_t SYMBOLS[] = {
+    FUNCTION("Version", version),
+    FUNCTION("GetNumSupportedArchs", n_archs),
+    FUNCTION("GetSupportedArchs", archs),
+    FUNCTION("CreateProgram", create),
+    FUNCTION("DestroyProgram", destroy),
+    FUNCTION("CompileProgram", compile),
+    FUNCTION("GetProgramLogSize", log_size),
+    FUNCTION("GetProgramLog", log),
+    FUNCTION("GetCUBINSize", cubin_size),
+    FUNCTION("GetCUBIN", cubin),
+    FUNCTION("GetErrorString", error_text),
+};
+
+/* Names that the loader's own path may know, newest first; NVRTC's soname had a minor version only
+ * up to 11.2. The bare name is there only where a development package is installed. */
+static const char *const SONAMES[] = {"libnvrtc.so.14", "libnvrtc.so.13", "libnvrtc.so.12",
+                                      "libnvrtc.so.11.2", "libnvrtc.so"};
+
+static const char INSTALL_HINT[] =
+    ".venv/bin/pip install nvidia-cuda-nvrtc, or name the library in $BENCH_NVRTC";
+
+/* NVRTC opens libnvrtc-builtins by its bare name when it compiles. Outside the loader's path that
+ * works only when the library of the same folder is loaded, under that name, already. */
+static void load_builtins(const char *library) {
+    char *copy = mem_text(library);
+    const char *folder = dirname(copy);
+    text_list_t names = {0};
+    if (fs_list(folder, "", &names, NULL) == STATUS_OK) {
+        for (size_t i = 0; i < names.n; i++) {
+            if (!text_starts(names.items[i], "libnvrtc-builtins.so."))
+                continue;
+            char *path = fs_join(folder, names.items[i]);
+            dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+            free(path);
+        }
+    }
+    text_list_free(&names);
+    free(copy);
+}
+
+/* Open `name` (a path, or a name for the loader), or note in `looked` why not. */
+static void *load(const char *name, struct nvrtc_functions *functions, text_list_t *looked) {
+    const char *const names[] = {name, NULL};
+    void *library;
+    error_t why = ERROR_INIT;
+    if (strchr(name, '/') != NULL)
+        load_builtins(name);
+    if (library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof SYMBOLS[0], functions, &library,
+                     &why) != STATUS_OK)
+        text_list_add(looked, why.text);
+    return library;
+}
+
+static void *load_any(const char *root, struct nvrtc_functions *functions, text_list_t *looked) {
+    const char *named = getenv("BENCH_NVRTC");
+    if (named != NULL && named[0] != '\0')
+        return load(named, functions, looked);
+
+    void *library = NULL;
+    text_list_t ignored = {0};
+    for (size_t i = 0; i < sizeof SONAMES / sizeof SONAMES[0] && library == NULL; i++)
+        library = load(SONAMES[i], functions, &ignored);
+    text_list_free(&ignored);
+    if (library != NULL)
+        return library;
+    text_list_add(looked, "the loader's path");
+
+    text_list_t folders = {0};
+    nvrtc_find_folders(root, &folders);
+    for (size_t i = 0; i < folders.n && library == NULL; i++) {
+        char *path = nvrtc_find_library(folders.items[i]);
+        if (path != NULL)
+            library = load(path, functions, looked);
+        else
+            text_list_add(looked, folders.items[i]);
+        free(path);
+    }
+    text_list_free(&folders);
+    return library;
+}
+
+static void find_identity(void *library, nvrtc_t *nvrtc) {
+    struct link_map *map = NULL;
+    struct stat file;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && map->l_name[0] != '\0')
+        nvrtc->path = mem_text(map->l_name);
+    else
+        nvrtc->path = mem_text("libnvrtc.so");
+    if (stat(nvrtc->path, &file) == 0)
+        nvrtc->library_bytes = (size_t)file.st_size;
+}
+
+static status_t ask_archs(nvrtc_t *nvrtc, error_t *err) {
+    int n = 0;
+    if (nvrtc->functions->version(&nvrtc->major, &nvrtc->minor) != NVRTC_OK ||
+        nvrtc->functions->n_archs(&n) != NVRTC_OK || n <= 0)
+        return error_set(err, STATUS_USAGE, "does not tell its version and architectures");
+    nvrtc->archs = mem_zeroed((size_t)n, sizeof *nvrtc->archs);
+    nvrtc->n_archs = (size_t)n;
+    if (nvrtc->functions->archs(nvrtc->archs) != NVRTC_OK)
+        return error_set(err, STATUS_USAGE, "does not tell its architectures");
+    return STATUS_OK;
+}
+
+status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err) {
+    nvrtc_t *opened = mem_zeroed(1, sizeof *opened);
+    opened->functions = mem_zeroed(1, sizeof *opened->functions);
+    text_list_t looked = {0};
+    status_t status = STATUS_OK;
+    void *library = load_any(root, opened->functions, &looked);
+    if (library == NULL) {
+        char *places = text_list_join(&looked, ", ");
+        status = error_set(err, STATUS_USAGE, "NVRTC not found: %s\nlooked in: %.1400s",
+                           INSTALL_HINT, places);
+        free(places);
+    } else {
+        find_identity(library, opened);
+        if ((status = ask_archs(opened, err)) != STATUS_OK)
+            error_within(err, "%s", opened->path);
+        opened->include = nvrtc_find_include(root, opened->path);
+    }
+    text_list_free(&looked);
+    if (status != STATUS_OK) {
+        nvrtc_close(opened);
+        opened = NULL;
+    }
+    *nvrtc = opened;
+    return status;
+}
+
+void nvrtc_close(nvrtc_t *nvrtc) {
+    if (nvrtc == NULL)
+        return;
+    free(nvrtc->path);
+    free(nvrtc->archs);
+    free(nvrtc->include);
+    free(nvrtc->functions);
+    free(nvrtc);
+}
+
+static status_t check(const nvrtc_t *nvrtc, nvrtc_result_t result, const char *what, error_t *err) {
+    if (result == NVRTC_OK)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "NVRTC: %s: %s", what,
+                     nvrtc->functions->error_text(result));
+}
+
+static status_t take_log(const nvrtc_t *nvrtc, nvrtc_program_t program, nvrtc_output_t *output,
+                         error_t *err) {
+    size_t bytes = 0;
+    TRY(check(nvrtc, nvrtc->functions->log_size(program, &bytes), "log", err));
+    output->log = mem_zeroed(bytes + 1, 1);
+    return check(nvrtc, nvrtc->functions->log(program, output->log), "log", err);
+}
+
+static status_t take_cubin(const nvrtc_t *nvrtc, nvrtc_program_t program, nvrtc_output_t *output,
+                           error_t *err) {
+    TRY(check(nvrtc, nvrtc->functions->cubin_size(program, &output->cubin_bytes), "cubin", err));
+    output->cubin = mem_zeroed(output->cubin_bytes + 1, 1);
+    return check(nvrtc, nvrtc->functions->cubin(program, output->cubin), "cubin", err);
+}
+
+status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, nvrtc_output_t *output,
+                       error_t *err) {
+    const struct nvrtc_functions *f = nvrtc->functions;
+    nvrtc_program_t program = NULL;
+    *output = (nvrtc_output_t){0};
+    TRY(check(nvrtc,
+              f->create(&program, input->text, input->name, (int)input->n_headers,
+                        input->header_texts, input->header_names),
+              input->name, err));
+    nvrtc_result_t result = f->compile(program, (int)input->n_options, input->options);
+    status_t status = take_log(nvrtc, program, output, err);
+    if (status == STATUS_OK && result == NVRTC_OK)
+        status = take_cubin(nvrtc, program, output, err);
+    else if (status == STATUS_OK && result != NVRTC_COMPILATION_FAILED && output->log[0] == '\0')
+        status = check(nvrtc, result, input->name, err); /* otherwise the log says it better */
+    output->ok = status == STATUS_OK && result == NVRTC_OK;
+    f->destroy(&program);
+    if (status != STATUS_OK)
+        nvrtc_output_free(output);
+    return status;
+}
+
+void nvrtc_output_free(nvrtc_output_t *output) {
+    free(output->log);
+    free(output->cubin);
+    *output = (nvrtc_output_t){0};
+}

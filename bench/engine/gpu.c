@@ -1,0 +1,251 @@
+#include "engine/gpu.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "cuda/cubin.h"
+#include "io/fs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Call the driver and leave with what it said unless it succeeded. */
+#define CUDA(call) TRY(cuda_check(&gpu->api, gpu->api.call, #call, err))
+
+static int attribute(gpu_t *gpu, int which) {
+    int value = 0;
+    return gpu->api.device_attribute(&value, which, gpu->device) == CU_SUCCESS ? value : 0;
+}
+
+static status_t describe(gpu_t *gpu, environment_t *facts, error_t *err) {
+    char name[128];
+    unsigned char uuid[16];
+    int version = 0;
+    CUDA(device_name(name, sizeof name, gpu->device));
+    CUDA(device_uuid(uuid, gpu->device));
+    CUDA(driver_version(&version));
+    CUDA(device_memory(&gpu->memory_bytes, gpu->device));
+    gpu->arch = attribute(gpu, CU_ATTRIBUTE_MAJOR) * 10 + attribute(gpu, CU_ATTRIBUTE_MINOR);
+    gpu->multiprocessors = attribute(gpu, CU_ATTRIBUTE_MULTIPROCESSORS);
+    gpu->l2_bytes = (size_t)attribute(gpu, CU_ATTRIBUTE_L2_BYTES);
+
+    char *text =
+        mem_format("GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                   uuid[0], uuid[1], uuid[2], uuid[3], uuid[4], uuid[5], uuid[6], uuid[7], uuid[8],
+                   uuid[9], uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]);
+    environment_set(facts, "device.kind", "cuda");
+    environment_set(facts, "device.name", name);
+    environment_set(facts, "device.uuid", text);
+    free(text);
+    text = mem_format("sm_%d", gpu->arch);
+    environment_set(facts, "device.arch", text);
+    free(text);
+    text = mem_format("%d.%d", version / 1000, version % 1000 / 10);
+    environment_set(facts, "versions.cuda_driver", text);
+    free(text);
+    environment_set_number(facts, "device.memory_bytes", (double)gpu->memory_bytes);
+    environment_set_number(facts, "device.l2_bytes", (double)gpu->l2_bytes);
+    environment_set_number(facts, "device.multiprocessors", gpu->multiprocessors);
+    environment_set_number(facts, "device.clock_mhz", attribute(gpu, CU_ATTRIBUTE_CLOCK_KHZ) / 1e3);
+    return STATUS_OK;
+}
+
+static status_t open_device(int index, gpu_t *gpu, error_t *err) {
+    int count = 0;
+    cu_result_t result = gpu->api.init(0);
+    if (result == CU_SUCCESS)
+        result = gpu->api.device_count(&count);
+    if (result == CU_ERROR_NO_DEVICE || (result == CU_SUCCESS && count == 0))
+        return error_set(err, STATUS_USAGE, "the CUDA driver is there, but sees no device");
+    TRY(cuda_check(&gpu->api, result, "init", err));
+    if (index < 0 || index >= count)
+        return error_set(err, STATUS_USAGE, "no CUDA device %d: there are %d, counted from 0",
+                         index, count);
+    CUDA(device_get(&gpu->device, index));
+    return STATUS_OK;
+}
+
+status_t gpu_open(int index, gpu_t *gpu, environment_t *facts, error_t *err) {
+    *gpu = (gpu_t){0};
+    int64_t start_ns = clock_ns();
+    TRY(cuda_api_open(&gpu->api, err));
+    TRY(open_device(index, gpu, err));
+    int64_t init_ns = clock_ns();
+    TRY(describe(gpu, facts, err));
+    int64_t context_start_ns = clock_ns();
+    CUDA(context_retain(&gpu->context, gpu->device));
+    CUDA(context_set(gpu->context));
+    CUDA(stream_create(&gpu->stream, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < GPU_EVENTS; i++)
+        CUDA(event_create(&gpu->events[i], CU_EVENT_DEFAULT));
+    CUDA(context_sync());
+    environment_set_number(facts, "once_ns.driver_init", (double)(init_ns - start_ns));
+    environment_set_number(facts, "once_ns.context", (double)(clock_ns() - context_start_ns));
+    return STATUS_OK;
+}
+
+void gpu_close(gpu_t *gpu) {
+    if (gpu->context == NULL)
+        return;
+    for (unsigned i = 0; i < GPU_EVENTS; i++)
+        gpu->api.event_destroy(gpu->events[i]);
+    if (gpu->flush != 0)
+        gpu->api.release(gpu->flush);
+    gpu->api.stream_destroy(gpu->stream);
+    gpu->api.context_release(gpu->device);
+}
+
+status_t gpu_alloc(gpu_t *gpu, size_t bytes, cu_pointer_t *pointer, error_t *err) {
+    *pointer = 0;
+    CUDA(alloc(pointer, bytes));
+    return STATUS_OK;
+}
+
+status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err) {
+    CUDA(release(pointer));
+    return STATUS_OK;
+}
+
+bool gpu_has_pool(const gpu_t *gpu) {
+    const cuda_api_t *api = &gpu->api;
+    return api->alloc_async != NULL && api->release_async != NULL && api->device_pool != NULL &&
+           api->pool_set != NULL && api->pool_trim != NULL;
+}
+
+status_t gpu_pool_keep(gpu_t *gpu, error_t *err) {
+    cu_pool_t pool;
+    uint64_t threshold_bytes = UINT64_MAX;
+    CUDA(device_pool(&pool, gpu->device));
+    CUDA(pool_set(pool, CU_POOL_RELEASE_THRESHOLD, &threshold_bytes));
+    return STATUS_OK;
+}
+
+void gpu_pool_trim(gpu_t *gpu) {
+    cu_pool_t pool;
+    if (gpu->api.device_pool(&pool, gpu->device) == CU_SUCCESS)
+        gpu->api.pool_trim(pool, 0);
+}
+
+status_t gpu_sync(gpu_t *gpu, error_t *err) {
+    CUDA(stream_sync(gpu->stream));
+    return STATUS_OK;
+}
+
+status_t gpu_fill(gpu_t *gpu, cu_pointer_t pointer, unsigned char value, size_t bytes,
+                  error_t *err) {
+    CUDA(fill_async(pointer, value, bytes, gpu->stream));
+    return STATUS_OK;
+}
+
+status_t gpu_flush_l2(gpu_t *gpu, error_t *err) {
+    if (gpu->flush == 0)
+        CUDA(alloc(&gpu->flush, 2 * gpu->l2_bytes));
+    CUDA(fill_async(gpu->flush, 0x5A, 2 * gpu->l2_bytes, gpu->stream));
+    return STATUS_OK;
+}
+
+status_t gpu_record(gpu_t *gpu, unsigned event, error_t *err) {
+    CUDA(event_record(gpu->events[event], gpu->stream));
+    return STATUS_OK;
+}
+
+status_t gpu_elapsed(gpu_t *gpu, unsigned from, unsigned to, double *ns, error_t *err) {
+    float ms = 0;
+    CUDA(event_elapsed(&ms, gpu->events[from], gpu->events[to]));
+    *ns = (double)ms * 1e6;
+    return STATUS_OK;
+}
+
+status_t gpu_room(gpu_t *gpu, double bytes, error_t *err) {
+    size_t free_bytes = 0, total_bytes = 0;
+    CUDA(memory_info(&free_bytes, &total_bytes));
+    if (bytes <= (double)free_bytes)
+        return STATUS_OK;
+    char need[UNITS_TEXT], room[UNITS_TEXT], all[UNITS_TEXT];
+    return error_set(err, STATUS_FAILED, "needs %s of device memory, %s of %s are free",
+                     units_bytes(need, bytes), units_bytes(room, (double)free_bytes),
+                     units_bytes(all, (double)total_bytes));
+}
+
+/* A multiprocessor holds 64 warps (48 on sm_86 and sm_89, 32 on sm_75). */
+double gpu_occupancy(const gpu_t *gpu, int blocks, unsigned threads) {
+    double most = gpu->arch == 75 ? 32 : gpu->arch == 86 || gpu->arch == 89 ? 48 : 64;
+    return blocks * (double)((threads + 31) / 32) / most;
+}
+
+static status_t load_function(gpu_t *gpu, const char *image, const char *entry,
+                              gpu_kernel_t *kernel, error_t *err) {
+    CUDA(module_load(&kernel->module, image));
+    if (cuda_check(&gpu->api, gpu->api.module_function(&kernel->function, kernel->module, entry),
+                   "module_function", err) != STATUS_OK)
+        return error_within(err, "kernel \"%s\"", entry);
+    if (kernel->launch.dynamic_shared > 0)
+        CUDA(function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                          (int)kernel->launch.dynamic_shared));
+    int blocks = 0;
+    CUDA(occupancy(&blocks, kernel->function, (int)kernel->launch.threads,
+                   kernel->launch.dynamic_shared));
+    kernel->occupancy_frac = gpu_occupancy(gpu, blocks, kernel->launch.threads);
+    return STATUS_OK;
+}
+
+status_t gpu_kernel_load(gpu_t *gpu, const char *cubin, const char *entry, gpu_kernel_t *kernel,
+                         error_t *err) {
+    *kernel = (gpu_kernel_t){0};
+    int64_t start_ns = clock_ns();
+    char *image;
+    size_t size;
+    TRY(fs_read(cubin, &image, &size, err));
+    cubin_t elf;
+    status_t status = cubin_open(image, size, &elf, err);
+    if (status == STATUS_OK)
+        status = cubin_object(&elf, "launch", &kernel->launch, sizeof kernel->launch, err);
+    if (status == STATUS_OK && (kernel->launch.threads == 0 || kernel->launch.items_per_block == 0))
+        status = error_set(err, STATUS_FAILED,
+                           "its LAUNCH has threads = %u and items_per_block = %u; both must be "
+                           "at least 1",
+                           kernel->launch.threads, kernel->launch.items_per_block);
+    if (status == STATUS_OK)
+        status = load_function(gpu, image, entry, kernel, err);
+    free(image);
+    if (status != STATUS_OK) {
+        gpu_kernel_unload(gpu, kernel);
+        return error_within(err, "%s", cubin);
+    }
+    kernel->load_ns = (double)(clock_ns() - start_ns);
+    return STATUS_OK;
+}
+
+void gpu_kernel_unload(gpu_t *gpu, gpu_kernel_t *kernel) {
+    if (kernel->module != NULL)
+        gpu->api.module_unload(kernel->module);
+    *kernel = (gpu_kernel_t){0};
+}
+
+status_t gpu_kernel_launch(gpu_t *gpu, const gpu_kernel_t *kernel, size_t items, void **arguments,
+                           error_t *err) {
+    const launch_t *launch = &kernel->launch;
+    size_t blocks = (items + launch->items_per_block - 1) / launch->items_per_block;
+    size_t bound = (size_t)launch->blocks_per_sm * (size_t)gpu->multiprocessors;
+    if (bound > 0 && blocks > bound)
+        blocks = bound;
+    if (blocks > INT32_MAX)
+        return error_set(err, STATUS_FAILED, "a grid of %zu blocks; the hardware takes 2^31 - 1",
+                         blocks);
+    CUDA(launch(kernel->function, (unsigned)blocks, 1, 1, launch->threads, 1, 1,
+                launch->dynamic_shared, gpu->stream, arguments, NULL));
+    return STATUS_OK;
+}
+
+status_t gpu_capture_begin(gpu_t *gpu, error_t *err) {
+    CUDA(capture_begin(gpu->stream, CU_CAPTURE_THREAD_LOCAL));
+    return STATUS_OK;
+}
+
+status_t gpu_capture_end(gpu_t *gpu, cu_graph_exec_t *graph, error_t *err) {
+    cu_graph_t captured = NULL;
+    CUDA(capture_end(gpu->stream, &captured));
+    cu_result_t result = gpu->api.graph_instantiate(graph, captured, 0);
+    gpu->api.graph_destroy(captured);
+    return cuda_check(&gpu->api, result, "graph_instantiate", err);
+}

@@ -1,0 +1,133 @@
+#include "engine/gpu_module.h"
+
+#include "base/clock.h"
+#include "cuda/cubin.h"
+#include "io/fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call) TRY(cuda_check(&gpu->api, gpu->api.call, #call, err))
+
+static status_t read_tables(const char *image, size_t size, gpu_program_t *program, error_t *err) {
+    cubin_t elf;
+    TRY(cubin_open(image, size, &elf, err));
+    TRY(cubin_object(&elf, "plan", &program->plan, sizeof program->plan, err));
+    stage_t specs[GPU_MAX_STAGES];
+    size_t bytes = cubin_object_size(&elf, "stages");
+    if (bytes == 0 || bytes % sizeof *specs != 0 || bytes > sizeof specs)
+        return error_set(err, STATUS_FAILED,
+                         "its STAGES take %zu bytes; expected 1 to %d stages of %zu bytes", bytes,
+                         GPU_MAX_STAGES, sizeof *specs);
+    TRY(cubin_object(&elf, "stages", specs, bytes, err));
+    program->n_stages = bytes / sizeof *specs;
+    for (size_t i = 0; i < program->n_stages; i++) {
+        program->stages[i].spec = specs[i];
+        if (memchr(specs[i].entry, '\0', sizeof specs[i].entry) == NULL || specs[i].threads == 0)
+            return error_set(err, STATUS_FAILED, "its STAGES[%zu] lacks a name or threads", i);
+    }
+    return STATUS_OK;
+}
+
+static status_t load_stage(gpu_t *gpu, cu_module_t module, gpu_stage_t *stage, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    CUDA(module_function(&stage->function, module, spec->entry));
+    if (spec->dynamic_shared > 0) /* without it, 48 KB less what the kernel declares itself */
+        CUDA(function_set(stage->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                          (int)spec->dynamic_shared));
+    if (gpu->arch >= 90) /* more than 8 blocks in a cluster are for the kernel to ask for */
+        CUDA(function_set(stage->function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
+    int blocks = 0;
+    CUDA(occupancy(&blocks, stage->function, (int)spec->threads, spec->dynamic_shared));
+    stage->occupancy_frac = gpu_occupancy(gpu, blocks, spec->threads);
+    return STATUS_OK;
+}
+
+static status_t load_stages(gpu_t *gpu, const char *image, gpu_program_t *program, error_t *err) {
+    CUDA(module_load(&program->module, image));
+    for (size_t i = 0; i < program->n_stages; i++)
+        if (load_stage(gpu, program->module, &program->stages[i], err) != STATUS_OK)
+            return error_within(err, "kernel \"%s\"", program->stages[i].spec.entry);
+    return STATUS_OK;
+}
+
+status_t gpu_program_load(gpu_t *gpu, const char *cubin, gpu_program_t *program, error_t *err) {
+    *program = (gpu_program_t){0};
+    int64_t start_ns = clock_ns();
+    char *image;
+    size_t size;
+    TRY(fs_read(cubin, &image, &size, err));
+    status_t status = read_tables(image, size, program, err);
+    if (status == STATUS_OK)
+        status = load_stages(gpu, image, program, err);
+    free(image);
+    if (status != STATUS_OK) {
+        gpu_program_unload(gpu, program);
+        return error_within(err, "%s", cubin);
+    }
+    program->load_ns = (double)(clock_ns() - start_ns);
+    return STATUS_OK;
+}
+
+void gpu_program_unload(gpu_t *gpu, gpu_program_t *program) {
+    if (program->module != NULL)
+        gpu->api.module_unload(program->module);
+    *program = (gpu_program_t){0};
+}
+
+static size_t grid_of(const gpu_t *gpu, const stage_t *spec, size_t items) {
+    if (spec->items_per_block == 0 || items == 0)
+        return 1;
+    size_t blocks = (items + spec->items_per_block - 1) / spec->items_per_block;
+    size_t bound = (size_t)spec->blocks_per_sm * (size_t)gpu->multiprocessors;
+    if (bound > 0 && blocks > bound)
+        blocks = bound;
+    if (spec->max_blocks > 0 && blocks > spec->max_blocks)
+        blocks = spec->max_blocks;
+    return blocks;
+}
+
+static status_t launch_with_attributes(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks,
+                                       cu_stream_t stream, void **arguments, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    if (gpu->api.launch_ex == NULL)
+        return error_set(err, STATUS_FAILED,
+                         "this driver has no cuLaunchKernelEx: it is older than CUDA 11.8");
+    cu_launch_attribute_t attributes[2];
+    unsigned n = 0;
+    if (spec->flags & STAGE_COOPERATIVE)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
+    if (spec->flags & STAGE_OVERLAPPED)
+        attributes[n++] = (cu_launch_attribute_t){.id = CU_LAUNCH_OVERLAPPED, .value.flag = 1};
+    const cu_launch_config_t config = {.grid = {blocks, 1, 1},
+                                       .block = {spec->threads, 1, 1},
+                                       .dynamic_shared = spec->dynamic_shared,
+                                       .stream = stream,
+                                       .attributes = attributes,
+                                       .n_attributes = n};
+    CUDA(launch_ex(&config, stage->function, arguments, NULL));
+    return STATUS_OK;
+}
+
+static status_t launch_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks,
+                              cu_stream_t stream, void **arguments, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    if ((spec->flags & (STAGE_COOPERATIVE | STAGE_OVERLAPPED)) != 0)
+        return launch_with_attributes(gpu, stage, blocks, stream, arguments, err);
+    CUDA(launch(stage->function, blocks, 1, 1, spec->threads, 1, 1, spec->dynamic_shared, stream,
+                arguments, NULL));
+    return STATUS_OK;
+}
+
+status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
+                          void **arguments, error_t *err) {
+    const stage_t *spec = &stage->spec;
+    size_t blocks = grid_of(gpu, spec, items);
+    if (blocks > INT32_MAX)
+        return error_set(err, STATUS_FAILED, "a grid of %zu blocks; the hardware takes 2^31 - 1",
+                         blocks);
+    if (launch_blocks(gpu, stage, (unsigned)blocks, stream, arguments, err) == STATUS_OK)
+        return STATUS_OK;
+    return error_within(err, "kernel \"%s\", %zu blocks of %u threads, %u bytes of shared memory",
+                        spec->entry, blocks, spec->threads, spec->dynamic_shared);
+}

@@ -1,0 +1,51 @@
+/* The host's view of kernels/common/launch.cuh: same fields, same order (a test compares the two).
+ */
+#ifndef BENCH_ENGINE_LAUNCH_H
+#define BENCH_ENGINE_LAUNCH_H
+
+#include <stdint.h>
+
+enum { WEIGHTS_IN_BUFFERS = 0, WEIGHTS_AS_ARGUMENT = 1 };
+
+typedef struct launch {
+    uint32_t threads;
+    uint32_t items_per_block;
+    uint32_t blocks_per_sm;
+    uint32_t dynamic_shared;
+    uint32_t weights;
+} launch_t;
+
+enum stage_when {
+    STAGE_ONCE = 0,
+    STAGE_TRAINING = 1,
+    STAGE_EPOCH = 2,
+    STAGE_LOSS = 3,
+    STAGE_AFTER = 4,
+    STAGE_LIBRARY = 5
+};
+
+enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2, STAGE_SPLIT = 4 };
+
+typedef struct stage {
+    char entry[24];
+    uint32_t when;
+    uint32_t flags;
+    uint32_t threads;
+    uint32_t items_per_block;
+    uint32_t blocks_per_sm;
+    uint32_t max_blocks;
+    uint32_t dynamic_shared;
+    uint32_t tile_rows;
+    uint32_t tile_columns;
+    uint32_t split;
+} stage_t;
+
+typedef struct plan {
+    uint32_t streams;
+    uint32_t graph;
+    uint32_t algorithmic;
+    uint32_t scratch_per_item;
+    uint32_t library;
+} plan_t;
+
+#endif

@@ -1,0 +1,218 @@
+#include "engine/trace.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cuda/nvtx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void trace_add(trace_t *trace, const trace_event_t *event) {
+    pthread_mutex_lock(&trace->lock);
+    mem_grow(&trace->events, trace->n, &trace->capacity, sizeof *trace->events);
+    trace->events[trace->n] = *event;
+    trace->events[trace->n++].name = mem_text(event->name != NULL ? event->name : "(no name)");
+    pthread_mutex_unlock(&trace->lock);
+}
+
+static void on_range(void *context, const char *name) {
+    trace_t *trace = context;
+    if (name != NULL) {
+        if (trace->depth < TRACE_MAX_DEPTH)
+            trace->open[trace->depth] = (trace_event_t){
+                .kind = TRACE_RANGE, .name = mem_text(name), .start_ns = clock_ns()};
+        trace->depth++;
+    } else if (trace->depth > 0 && --trace->depth < TRACE_MAX_DEPTH) {
+        trace_event_t *range = &trace->open[trace->depth];
+        range->end_ns = clock_ns();
+        trace_add(trace, range);
+        free(range->name);
+    }
+}
+
+/* Where in the interval a device's time lies is not known: it ended before the host was told. */
+static void on_phase(void *context, const char *name, clock_domain_t clock, double ns,
+                     int64_t from_ns, int64_t to_ns) {
+    trace_t *trace = context;
+    const bool device = clock == CLOCK_DEVICE;
+    if (device && trace->device_records)
+        return;
+    const int64_t latest_ns = to_ns - (int64_t)ns;
+    if (device && latest_ns > from_ns)
+        from_ns = latest_ns;
+    trace_add(trace, &(trace_event_t){.kind = device ? TRACE_DEVICE : TRACE_PHASE,
+                                      .name = (char *)name,
+                                      .start_ns = from_ns,
+                                      .end_ns = to_ns});
+}
+
+static void forget(trace_t *trace) {
+    for (size_t i = 0; i < trace->n; i++)
+        free(trace->events[i].name);
+    free(trace->events);
+    for (size_t i = 0; i < trace->depth && i < TRACE_MAX_DEPTH; i++)
+        free(trace->open[i].name);
+    trace->events = NULL;
+    trace->n = trace->capacity = trace->depth = 0;
+}
+
+void trace_start(trace_t *trace, const char *source) {
+    if (!trace->on) {
+        pthread_mutex_init(&trace->lock, NULL);
+        trace->watch = (recorder_watch_t){on_phase, trace};
+    }
+    char *copy = mem_text(source);
+    forget(trace);
+    free(trace->source);
+    trace->source = copy;
+    trace->on = true;
+    nvtx_listen(on_range, trace);
+}
+
+void trace_stop(trace_t *trace) {
+    if (!trace->on)
+        return;
+    nvtx_listen(NULL, NULL);
+    forget(trace);
+    free(trace->source);
+    pthread_mutex_destroy(&trace->lock);
+    *trace = (trace_t){0};
+}
+
+/* ---- as JSON ----------------------------------------------------------------------------------
+ */
+
+/* One row of the picture. Slices of a row may lie in each other but not overlap: where work does
+ * (kernels of one stream under programmatic dependent launch), it takes a further row. */
+typedef struct row {
+    bool device;
+    uint32_t track;
+    unsigned number; /* of the rows of this track */
+    int64_t end_ns;
+} row_t;
+
+enum { MOST_ROWS = 128, HARNESS_TID = 1, FIRST_CALL_TID = 10, FIRST_DEVICE_TID = 1000 };
+
+typedef struct rows {
+    row_t items[MOST_ROWS];
+    size_t n;
+} rows_t;
+
+static bool on_device(const trace_event_t *event) {
+    return event->kind >= TRACE_KERNEL;
+}
+
+static int row_tid(const trace_event_t *event, size_t row) {
+    return (on_device(event) ? FIRST_DEVICE_TID : FIRST_CALL_TID) + (int)row;
+}
+
+static json_t *name_row(int tid, const char *name) {
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "ph", "M", "name", "thread_name", "pid",
+                     1, "tid", tid, "ts", 0, "args", "name", name);
+}
+
+static void announce_row(json_t *events, const trace_event_t *event, const row_t *row, int tid) {
+    char *name;
+    if (event->kind == TRACE_DEVICE)
+        name = mem_text("GPU, between events");
+    else if (on_device(event))
+        name = mem_format("GPU, stream %u%s", row->track, row->number > 0 ? ", overlapping" : "");
+    else
+        name = mem_format("driver calls%s", row->number > 0 ? ", of another thread" : "");
+    json_array_append_new(events, name_row(tid, name));
+    free(name);
+}
+
+static int find_row(rows_t *rows, json_t *events, const trace_event_t *event) {
+    if (event->kind == TRACE_RANGE || event->kind == TRACE_PHASE)
+        return HARNESS_TID;
+    unsigned number = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        row_t *row = &rows->items[i];
+        if (row->device != on_device(event) || row->track != event->track)
+            continue;
+        number++;
+        if (row->end_ns <= event->start_ns || i + 1 == MOST_ROWS) {
+            row->end_ns = event->end_ns;
+            return row_tid(event, i);
+        }
+    }
+    if (rows->n == MOST_ROWS)
+        return row_tid(event, MOST_ROWS - 1);
+    row_t *row = &rows->items[rows->n++];
+    *row = (row_t){on_device(event), event->track, number, event->end_ns};
+    int tid = row_tid(event, rows->n - 1);
+    announce_row(events, event, row, tid);
+    return tid;
+}
+
+static const char *category(trace_kind_t kind) {
+    static const char *const NAMES[] = {
+        [TRACE_RANGE] = "range",   [TRACE_PHASE] = "phase", [TRACE_CALL] = "call",
+        [TRACE_KERNEL] = "kernel", [TRACE_COPY] = "copy",   [TRACE_SET] = "set",
+        [TRACE_DEVICE] = "device",
+    };
+    return NAMES[kind];
+}
+
+static json_t *arguments_of(const trace_event_t *event) {
+    json_t *arguments = json_object();
+    if (event->correlation != 0)
+        json_object_set_new(arguments, "correlation", json_integer(event->correlation));
+    if (event->graph_node != 0)
+        json_object_set_new(arguments, "graph node", json_integer((json_int_t)event->graph_node));
+    if (event->kind == TRACE_KERNEL) {
+        const int32_t *g = event->grid, *b = event->block;
+        json_object_set_new(arguments, "grid", json_pack("[i,i,i]", g[0], g[1], g[2]));
+        json_object_set_new(arguments, "block", json_pack("[i,i,i]", b[0], b[1], b[2]));
+        json_object_set_new(arguments, "registers per thread", json_integer(event->registers));
+        json_object_set_new(arguments, "shared memory", json_integer(event->shared_bytes));
+    }
+    if (event->kind == TRACE_COPY || event->kind == TRACE_SET)
+        json_object_set_new(arguments, "bytes", json_integer((json_int_t)event->bytes));
+    if (event->kind == TRACE_DEVICE)
+        json_object_set_new(arguments, "place", json_string("only its length is measured"));
+    return arguments;
+}
+
+/* By start; of two that start together, the longer one holds the other. */
+static int by_start(const void *a, const void *b) {
+    const trace_event_t *left = *(trace_event_t *const *)a, *right = *(trace_event_t *const *)b;
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    if (left->end_ns != right->end_ns)
+        return left->end_ns > right->end_ns ? -1 : 1;
+    return (int)left->kind - (int)right->kind;
+}
+
+/* Ranges that lie in no other one. They do not overlap: one thread makes them. */
+static bool is_outermost(const trace_event_t *event, int64_t last_end_ns) {
+    return event->kind == TRACE_RANGE && event->start_ns >= last_end_ns;
+}
+
+json_t *trace_to_json(const trace_t *trace, int64_t origin_ns) {
+    json_t *events = json_array();
+    rows_t rows = {.n = 0};
+    const trace_event_t **sorted = mem_zeroed(trace->n + 1, sizeof(trace_event_t *));
+    for (size_t i = 0; i < trace->n; i++)
+        sorted[i] = &trace->events[i];
+    qsort(sorted, trace->n, sizeof *sorted, by_start);
+    json_array_append_new(events, name_row(HARNESS_TID, "ranges and phases"));
+    int64_t window_end_ns = INT64_MIN;
+    for (size_t i = 0; i < trace->n; i++) {
+        const trace_event_t *event = sorted[i];
+        if (is_outermost(event, window_end_ns))
+            window_end_ns = event->end_ns;
+        if (event->start_ns > window_end_ns)
+            continue;
+        const int tid = find_row(&rows, events, event);
+        json_array_append_new(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph",
+                                                "X", "name", event->name, "cat",
+                                                category(event->kind), "pid", 1, "tid", tid, "ts",
+                                                (double)(event->start_ns - origin_ns) / 1e3, "dur",
+                                                (double)(event->end_ns - event->start_ns) / 1e3,
+                                                "args", arguments_of(event)));
+    }
+    free(sorted);
+    return json_pack("{s:o, s:{s:s}}", "traceEvents", events, "otherData", "source", trace->source);
+}

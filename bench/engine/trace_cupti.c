@@ -1,0 +1,181 @@
+#include "engine/trace_cupti.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_BYTES = 4 << 20, BUFFER_ALIGNMENT = 8 };
+
+static const int KINDS[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY, CUPTI_KIND_MEMSET,
+                            CUPTI_KIND_DRIVER};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+/* CUPTI's callbacks take no context, and it is one library for the whole process. */
+static struct {
+    trace_t *trace;
+    cupti_api_t api;
+} attached;
+
+static void add_kernel(trace_t *trace, const cupti_kernel_t *record) {
+    trace_event_t event = {.kind = TRACE_KERNEL,
+                           .name = (char *)record->name,
+                           .start_ns = (int64_t)record->start_ns,
+                           .end_ns = (int64_t)record->end_ns,
+                           .track = record->stream,
+                           .correlation = record->correlation,
+                           .graph_node = record->graph_node,
+                           .registers = record->registers,
+                           .shared_bytes = (uint32_t)record->static_shared_bytes +
+                                           (uint32_t)record->dynamic_shared_bytes};
+    memcpy(event.grid, record->grid, sizeof event.grid);
+    memcpy(event.block, record->block, sizeof event.block);
+    trace_add(trace, &event);
+}
+
+static const char *copy_name(unsigned kind) {
+    static const char *const NAMES[] = {[1] = "copy, host to device",
+                                        [2] = "copy, device to host",
+                                        [8] = "copy, device to device",
+                                        [9] = "copy, host to host",
+                                        [10] = "copy, device to other device"};
+    const bool known = kind < sizeof NAMES / sizeof *NAMES && NAMES[kind] != NULL;
+    return known ? NAMES[kind] : "copy";
+}
+
+static void add_copy(trace_t *trace, const cupti_memcpy_t *record) {
+    trace_add(trace, &(trace_event_t){.kind = TRACE_COPY,
+                                      .name = (char *)copy_name(record->copy_kind),
+                                      .start_ns = (int64_t)record->start_ns,
+                                      .end_ns = (int64_t)record->end_ns,
+                                      .track = record->stream,
+                                      .correlation = record->correlation,
+                                      .bytes = record->bytes});
+}
+
+static void add_set(trace_t *trace, const cupti_memset_t *record) {
+    trace_add(trace, &(trace_event_t){.kind = TRACE_SET,
+                                      .name = (char *)"set",
+                                      .start_ns = (int64_t)record->start_ns,
+                                      .end_ns = (int64_t)record->end_ns,
+                                      .track = record->stream,
+                                      .correlation = record->correlation,
+                                      .bytes = record->bytes});
+}
+
+static void add_call(trace_t *trace, const cupti_api_t *api, const cupti_call_t *record) {
+    const char *name = NULL;
+    api->callback_name(CUPTI_DOMAIN_DRIVER, record->callback, &name);
+    trace_add(trace, &(trace_event_t){.kind = TRACE_CALL,
+                                      .name = (char *)(name != NULL ? name : "driver call"),
+                                      .start_ns = (int64_t)record->start_ns,
+                                      .end_ns = (int64_t)record->end_ns,
+                                      .track = record->thread,
+                                      .correlation = record->correlation});
+}
+
+void trace_cupti_record(trace_t *trace, const cupti_api_t *api, const void *record) {
+    switch (*(const uint32_t *)record) {
+    case CUPTI_KIND_CONCURRENT_KERNEL:
+        if (((const cupti_kernel_t *)record)->end_ns != 0)
+            add_kernel(trace, record);
+        break;
+    case CUPTI_KIND_MEMCPY:
+        if (((const cupti_memcpy_t *)record)->end_ns != 0)
+            add_copy(trace, record);
+        break;
+    case CUPTI_KIND_MEMSET:
+        if (((const cupti_memset_t *)record)->end_ns != 0)
+            add_set(trace, record);
+        break;
+    case CUPTI_KIND_DRIVER:
+        add_call(trace, api, record);
+        break;
+    default:
+        break;
+    }
+}
+
+static uint64_t now_ns(void) {
+    return (uint64_t)clock_ns();
+}
+
+static void on_requested(uint8_t **buffer, size_t *bytes, size_t *most_records) {
+    *buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_BYTES);
+    *bytes = *buffer != NULL ? BUFFER_BYTES : 0;
+    *most_records = 0;
+}
+
+static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
+                         size_t valid_bytes) {
+    (void)context;
+    (void)stream;
+    (void)bytes;
+    void *record = NULL;
+    while (attached.trace != NULL &&
+           attached.api.next_record(buffer, valid_bytes, &record) == CUPTI_OK)
+        trace_cupti_record(attached.trace, &attached.api, record);
+    free(buffer);
+}
+
+static status_t begin(const cupti_api_t *api, error_t *err) {
+    TRY(cupti_check(api, api->register_clock(now_ns), "cuptiActivityRegisterTimestampCallback",
+                    err));
+    TRY(cupti_check(api, api->register_callbacks(on_requested, on_completed),
+                    "cuptiActivityRegisterCallbacks", err));
+    for (size_t i = 0; i < N_KINDS; i++)
+        TRY(cupti_check(api, api->enable(KINDS[i]), "cuptiActivityEnable", err));
+    return STATUS_OK;
+}
+
+status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err) {
+    text_list_t paths = {0};
+    char *root;
+    uint32_t version = 0;
+    TRY(fs_project_root(&root, err));
+    cupti_candidates(root, &paths);
+    free(root);
+    error_t why = ERROR_INIT; /* the first library's; the others are guesses */
+    status_t status = STATUS_FAILED;
+    for (size_t i = 0; i < paths.n && status != STATUS_OK; i++) {
+        cupti_api_t api;
+        status = cupti_open(paths.items[i], &api, &version, &why);
+        if (status != STATUS_OK)
+            continue;
+        attached.api = api;
+        attached.trace = trace;
+        status = begin(&api, &why);
+        if (status != STATUS_OK)
+            trace_cupti_detach();
+        else
+            *source = mem_format("CUPTI, version %u (%s)", version, paths.items[i]);
+    }
+    text_list_free(&paths);
+    return status == STATUS_OK ? STATUS_OK : error_set(err, why.status, "%s", why.text);
+}
+
+void trace_cupti_flush(void) {
+    if (attached.trace != NULL)
+        attached.api.flush_all(CUPTI_FLUSH_FORCED);
+}
+
+void trace_cupti_detach(void) {
+    if (attached.trace == NULL)
+        return;
+    for (size_t i = 0; i < N_KINDS; i++)
+        attached.api.disable(KINDS[i]);
+    trace_cupti_flush();
+    attached.trace = NULL;
+}
+
+bool trace_cupti_attached(void) {
+    return attached.trace != NULL;
+}
+
+void trace_cupti_finish(void) {
+    if (attached.trace == NULL && attached.api.finalize != NULL)
+        attached.api.finalize();
+    attached.api = (cupti_api_t){0};
+}

@@ -1,0 +1,302 @@
+#include "io/fs.h"
+
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const size_t READ_LIMIT_BYTES = (size_t)4 << 30;
+
+static status_t system_error(const char *path, const char *doing, error_t *err) {
+    return error_set(err, STATUS_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+/* What zlib says about a stream, or the system where zlib only passes its error on. */
+static status_t gzip_error(gzFile stream, const char *path, error_t *err) {
+    int code;
+    const char *message = gzerror(stream, &code);
+    if (code == Z_ERRNO)
+        return system_error(path, "read", err);
+    return error_set(err, STATUS_USAGE, "%s: broken gzip file: %s", path, message);
+}
+
+/* Read all of `stream` into a buffer that keeps one spare byte for the terminating NUL. */
+static status_t read_stream(gzFile stream, const char *path, size_t expected_bytes, char **data,
+                            size_t *size, error_t *err) {
+    size_t capacity = expected_bytes + 2, used = 0;
+    char *buffer = mem_alloc(capacity);
+    for (;;) {
+        size_t room = capacity - used - 1;
+        errno = 0;
+        int got = gzread(stream, buffer + used, room < INT_MAX ? (unsigned)room : INT_MAX);
+        if (got < 0) {
+            free(buffer);
+            return gzip_error(stream, path, err);
+        }
+        if (got == 0)
+            break;
+        used += (size_t)got;
+        if (used > READ_LIMIT_BYTES) {
+            free(buffer);
+            return error_set(err, STATUS_USAGE, "%s: more than 4 GiB unpacked", path);
+        }
+        if (used == capacity - 1)
+            buffer = mem_resize(buffer, capacity *= 2, 1);
+    }
+    buffer[used] = '\0';
+    *data = buffer;
+    *size = used;
+    return STATUS_OK;
+}
+
+status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return system_error(path, "open", err);
+    struct stat info;
+    if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
+        if (S_ISDIR(info.st_mode))
+            errno = EISDIR;
+        status_t failed = system_error(path, "read", err);
+        close(fd);
+        return failed;
+    }
+    if ((uintmax_t)info.st_size > READ_LIMIT_BYTES) {
+        close(fd);
+        return error_set(err, STATUS_USAGE, "%s: %jd bytes, more than 4 GiB", path,
+                         (intmax_t)info.st_size);
+    }
+    gzFile stream = gzdopen(fd, "rb"); /* passes files without the gzip magic through */
+    if (stream == NULL) {
+        close(fd);
+        return error_set(err, STATUS_USAGE, "%s: cannot open: out of memory", path);
+    }
+    gzbuffer(stream, 1 << 17);
+    status_t status = read_stream(stream, path, (size_t)info.st_size, data, size, err);
+    /* A stream cut short reads like one that ends; only closing tells. */
+    if (gzclose_r(stream) == Z_BUF_ERROR && status == STATUS_OK) {
+        free(*data);
+        *data = NULL;
+        return error_set(err, STATUS_USAGE, "%s: broken gzip file: it ends too early", path);
+    }
+    return status;
+}
+
+/* Create a new file beside `path`; its name goes to `*temporary`, owned by the caller. Not
+ * mkstemp(): that gives mode 0600 where a plain file follows the umask. */
+static int create_beside(const char *path, char **temporary) {
+    static atomic_uint serial;
+    for (;;) {
+        *temporary =
+            mem_format("%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+        free(*temporary);
+    }
+}
+
+/* Is this a name that create_beside() gave, in a process that is no more? */
+static bool is_orphan(const char *name) {
+    long pid;
+    unsigned serial;
+    int end = 0;
+    const char *tail = name + strlen(name);
+    for (int dots = 2; tail > name && dots > 0;)
+        dots -= *--tail == '.';
+    return sscanf(tail, ".%ld-%u.tmp%n", &pid, &serial, &end) == 2 && end > 0 &&
+           tail[end] == '\0' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+void fs_remove_orphans(const char *folder) {
+    text_list_t names = {0};
+    if (fs_list(folder, ".tmp", &names, NULL) == STATUS_OK) {
+        for (size_t i = 0; i < names.n; i++) {
+            char *path = fs_join(folder, names.items[i]);
+            if (is_orphan(names.items[i]))
+                unlink(path);
+            free(path);
+        }
+    }
+    text_list_free(&names);
+}
+
+static bool write_all(int fd, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err) {
+    char *temporary;
+    int fd = create_beside(path, &temporary);
+    if (fd < 0) {
+        free(temporary);
+        return system_error(path, "write", err);
+    }
+    bool written = write_all(fd, data, size) && fsync(fd) == 0;
+    int cause = errno;
+    if (close(fd) != 0 && written) {
+        written = false;
+        cause = errno;
+    }
+    if (written && rename(temporary, path) != 0) {
+        written = false;
+        cause = errno;
+    }
+    if (!written)
+        unlink(temporary);
+    free(temporary);
+    errno = cause;
+    return written ? STATUS_OK : system_error(path, "write", err);
+}
+
+status_t fs_write_gzip(const char *path, const void *data, size_t size, error_t *err) {
+    z_stream stream = {0};
+    /* 15 + 16: the largest window, with a gzip header (whose time stamp stays 0, so that the same
+     * data give the same file). */
+    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return error_set(err, STATUS_USAGE, "%s: cannot compress: out of memory", path);
+    size_t capacity = deflateBound(&stream, size), used = 0, taken = 0;
+    unsigned char *packed = mem_alloc(capacity);
+    int state = Z_OK;
+    /* zlib counts in unsigned int; larger arrays go through in pieces. */
+    while (state == Z_OK) {
+        size_t input = size - taken, room = capacity - used;
+        stream.next_in = (unsigned char *)(uintptr_t)data + taken;
+        stream.avail_in = input < UINT_MAX ? (unsigned)input : UINT_MAX;
+        stream.next_out = packed + used;
+        stream.avail_out = room < UINT_MAX ? (unsigned)room : UINT_MAX;
+        unsigned offered_in = stream.avail_in, offered_out = stream.avail_out;
+        state = deflate(&stream, input == offered_in ? Z_FINISH : Z_NO_FLUSH);
+        taken += offered_in - stream.avail_in;
+        used += offered_out - stream.avail_out;
+    }
+    deflateEnd(&stream);
+    status_t status =
+        state == Z_STREAM_END
+            ? fs_write_atomic(path, packed, used, err)
+            : error_set(err, STATUS_USAGE, "%s: cannot compress (zlib code %d)", path, state);
+    free(packed);
+    return status;
+}
+
+status_t fs_make_folders(const char *path, error_t *err) {
+    char *partial = mem_text(path);
+    status_t status = STATUS_OK;
+    for (char *end = partial; status == STATUS_OK && *end != '\0';) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        char separator = *end;
+        *end = '\0';
+        if (mkdir(partial, 0777) != 0 && !fs_is_folder(partial))
+            status = system_error(partial, "make folder", err);
+        *end = separator;
+    }
+    free(partial);
+    return status;
+}
+
+bool fs_exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+bool fs_is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err);
+
+/* `folder_fd` is closed in any case. */
+static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
+    DIR *folder = fdopendir(folder_fd);
+    if (folder == NULL) {
+        status_t failed = system_error(path, "read folder", err);
+        close(folder_fd);
+        return failed;
+    }
+    status_t status = STATUS_OK;
+    for (struct dirent *entry; status == STATUS_OK && (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *child = fs_join(path, entry->d_name);
+        status = remove_at(folder_fd, entry->d_name, child, err);
+        free(child);
+    }
+    closedir(folder);
+    return status;
+}
+
+/* Everything goes through file descriptors and O_NOFOLLOW: a symbolic link is removed, never
+ * followed, even when it takes a folder's place while we look. */
+static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err) {
+    if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
+        return STATUS_OK;
+    if (errno != EISDIR && errno != EPERM) /* Linux and POSIX for "that is a folder" */
+        return system_error(path, "remove", err);
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return system_error(path, "remove", err);
+    TRY(remove_contents(fd, path, err));
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        return system_error(path, "remove", err);
+    return STATUS_OK;
+}
+
+status_t fs_remove_tree(const char *path, error_t *err) {
+    /* "link/" would mean what the link points at. */
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *trimmed = mem_text_n(path, length);
+    status_t status = remove_at(AT_FDCWD, trimmed, trimmed, err);
+    free(trimmed);
+    return status;
+}
+
+status_t fs_temporary_folder(char **path, error_t *err) {
+    const char *base = getenv("TMPDIR");
+    char *template = fs_join(base != NULL && *base != '\0' ? base : "/tmp", "bench-XXXXXX");
+    if (mkdtemp(template) == NULL) {
+        status_t failed = system_error(template, "make folder", err);
+        free(template);
+        return failed;
+    }
+    *path = template;
+    return STATUS_OK;
+}
+
+status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err) {
+    DIR *stream = opendir(folder);
+    if (stream == NULL)
+        return system_error(folder, "read folder", err);
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL; errno = 0) {
+        bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (!dots && text_ends(entry->d_name, suffix))
+            text_list_add(names, entry->d_name);
+    }
+    status_t status = errno == 0 ? STATUS_OK : system_error(folder, "read folder", err);
+    closedir(stream);
+    text_list_sort(names);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* What jansson leaves open when values are written: text of any bytes, numbers that are none. */
+#ifndef BENCH_IO_JSON_TEXT_H
+#define BENCH_IO_JSON_TEXT_H
+
+#include "base/text.h"
+
+#include <jansson.h>
+
+/* Paths, arguments and what workers print can be any bytes: made UTF-8. NULL is null. */
+json_t *json_text(const char *text);
+json_t *json_texts(const text_list_t *list);
+
+/* JSON has no NaN and no infinity: they are null. */
+json_t *json_finite(double value);
+
+#endif

@@ -1,0 +1,28 @@
+/* NumPy's .npy format, versions 1 and 2: how workers hand their outputs to the supervisor.
+ * Source: numpy.lib.format. Only little-endian, C-ordered <f2, <f4, <f8, <i4, <i8 are read. */
+#ifndef BENCH_IO_NPY_H
+#define BENCH_IO_NPY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+enum { NPY_MAX_DIMENSIONS = 4 };
+
+/* Any of the types above, widened to double; `values` is owned by the caller. */
+typedef struct npy {
+    double *values;
+    size_t n;
+    size_t shape[NPY_MAX_DIMENSIONS];
+    unsigned n_dimensions;
+    char type[4]; /* "f4", … as in the file */
+} npy_t;
+
+status_t npy_read(const char *path, npy_t *array, error_t *err);
+void npy_free(npy_t *array);
+status_t npy_write_f32(const char *path, const float *values, const size_t *shape,
+                       unsigned n_dimensions, error_t *err);
+status_t npy_write_f64(const char *path, const double *values, const size_t *shape,
+                       unsigned n_dimensions, error_t *err);
+
+#endif

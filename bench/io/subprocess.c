@@ -1,0 +1,290 @@
+#include "io/subprocess.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { KEPT_BYTES = 1 << 20, CHUNK_BYTES = 1 << 16 };
+
+/* Time-outs run on real time, even where a test has replaced the measuring clock. */
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void close_fd(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+bool subprocess_pipe(int ends[2]) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] > 2)
+            continue;
+        int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
+        if (moved < 0)
+            return false;
+        close(ends[i]);
+        ends[i] = moved;
+    }
+    return true;
+}
+
+typedef struct pipes {
+    int in[2], out[2], err[2];
+    int exec[2]; /* carries errno when exec fails, and closes by itself when it works */
+} pipes_t;
+
+static void close_pipes(pipes_t *pipes) {
+    for (int i = 0; i < 2; i++) {
+        close_fd(&pipes->in[i]);
+        close_fd(&pipes->out[i]);
+        close_fd(&pipes->err[i]);
+        close_fd(&pipes->exec[i]);
+    }
+}
+
+/* After fork() in a process with threads: nothing here may allocate or lock. */
+static _Noreturn void become(const char *program, const char *const *argv, const pipes_t *pipes,
+                             pid_t parent) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before prctl() took effect */
+        _exit(127);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL); /* we ignore it, and exec would pass that on */
+    if (dup2(pipes->in[0], STDIN_FILENO) >= 0 && dup2(pipes->out[1], STDOUT_FILENO) >= 0 &&
+        dup2(pipes->err[1], STDERR_FILENO) >= 0)
+        execv(program, (char *const *)(uintptr_t)argv);
+    int cause = errno;
+    ssize_t written = write(pipes->exec[1], &cause, sizeof cause);
+    _exit(written < 0 ? 126 : 127);
+}
+
+/* errno of a failed exec, or 0. Returns when the child has become the program, or given up. */
+static int exec_failure(int fd) {
+    int cause = 0;
+    ssize_t got;
+    do
+        got = read(fd, &cause, sizeof cause);
+    while (got < 0 && errno == EINTR);
+    return got == sizeof cause ? cause : 0;
+}
+
+status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err) {
+    *child = (subprocess_t){-1, -1, -1, -1};
+    char *program = fs_find_program(argv[0]);
+    if (program == NULL)
+        return error_set(err, STATUS_USAGE, "%s: cannot start: no such program%s", argv[0],
+                         strchr(argv[0], '/') == NULL ? " on $PATH" : "");
+    /* Writing to a child that has died must be an error, and not our own end. */
+    signal(SIGPIPE, SIG_IGN);
+    pipes_t pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    pid_t parent = getpid(), pid = -1;
+    if (subprocess_pipe(pipes.in) && subprocess_pipe(pipes.out) && subprocess_pipe(pipes.err) &&
+        subprocess_pipe(pipes.exec))
+        pid = fork();
+    if (pid == 0)
+        become(program, argv, &pipes, parent);
+    int cause = errno;
+    free(program);
+    if (pid > 0) {
+        close_fd(&pipes.exec[1]);
+        cause = exec_failure(pipes.exec[0]);
+        if (cause != 0)
+            waitpid(pid, NULL, 0);
+    }
+    if (pid < 0 || cause != 0) {
+        close_pipes(&pipes);
+        return error_set(err, STATUS_USAGE, "%s: cannot start: %s", argv[0], strerror(cause));
+    }
+    *child = (subprocess_t){pid, pipes.in[1], pipes.out[0], pipes.err[0]};
+    pipes.in[1] = pipes.out[0] = pipes.err[0] = -1;
+    close_pipes(&pipes);
+    fcntl(child->in_fd, F_SETFL, O_NONBLOCK);
+    fcntl(child->out_fd, F_SETFL, O_NONBLOCK);
+    fcntl(child->err_fd, F_SETFL, O_NONBLOCK);
+    return STATUS_OK;
+}
+
+/* Has the child ended? It stays a zombie, so that its process group keeps its number. */
+static bool has_ended(pid_t pid) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+bool subprocess_has_ended(const subprocess_t *child) {
+    return child->pid <= 0 || has_ended(child->pid);
+}
+
+/* Kill what is left of the group, reap the child, close our ends. Returns the wait status. */
+static int end(subprocess_t *child) {
+    int wait_status = 0;
+    kill(-child->pid, SIGKILL);
+    while (waitpid(child->pid, &wait_status, 0) < 0 && errno == EINTR)
+        ;
+    child->pid = -1;
+    close_fd(&child->in_fd);
+    close_fd(&child->out_fd);
+    close_fd(&child->err_fd);
+    return wait_status;
+}
+
+/* A dying process closes its files before it can be waited for. Whoever saw the end of its output
+ * and asks at once how it ended should hear of its crash, not of our kill. */
+static bool wait_for_dying(const subprocess_t *child) {
+    struct pollfd out = {.fd = child->out_fd, .events = 0};
+    double deadline_s = now_s() + 1;
+    while (!has_ended(child->pid)) {
+        if (poll(&out, 1, 0) <= 0 || (out.revents & POLLHUP) == 0 || now_s() > deadline_s)
+            return false;
+        poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+void subprocess_stop(subprocess_t *child, char how[64]) {
+    if (child->pid <= 0) {
+        snprintf(how, 64, "not running");
+        return;
+    }
+    bool ended = wait_for_dying(child);
+    int wait_status = end(child);
+    if (WIFEXITED(wait_status))
+        snprintf(how, 64, "exit code %d", WEXITSTATUS(wait_status));
+    else if (ended)
+        snprintf(how, 64, "signal %d (%s)", WTERMSIG(wait_status),
+                 strsignal(WTERMSIG(wait_status)));
+    else
+        snprintf(how, 64, "still running, killed");
+}
+
+/* One output stream of a child that is run to its end. */
+typedef struct capture {
+    char *text;
+    size_t n, capacity;
+} capture_t;
+
+/* Take what is there; closes `*fd` at the end of the stream. True when anything happened. */
+static bool drain(int *fd, capture_t *capture) {
+    char chunk[CHUNK_BYTES];
+    ssize_t got = read(*fd, chunk, sizeof chunk);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (got <= 0) {
+        close_fd(fd);
+        return true;
+    }
+    size_t room = KEPT_BYTES - capture->n;
+    size_t kept = (size_t)got < room ? (size_t)got : room;
+    if (kept > 0) {
+        mem_grow(&capture->text, capture->n + kept, &capture->capacity, 1);
+        memcpy(capture->text + capture->n, chunk, kept);
+        capture->n += kept;
+    }
+    return true;
+}
+
+/* Hand over as much of `*input` as fits; closes the stream after the last byte, or when nobody
+ * reads. */
+static bool feed(int *fd, const char **input, size_t *left) {
+    ssize_t written = *left == 0 ? 0 : write(*fd, *input, *left);
+    if (written < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (written < 0 || (size_t)written == *left) {
+        close_fd(fd);
+        return true;
+    }
+    *input += written;
+    *left -= (size_t)written;
+    return true;
+}
+
+typedef struct streams {
+    const char *input;
+    size_t input_left;
+    capture_t out, err;
+} streams_t;
+
+/* Wait up to `wait_ms` for any stream and serve it. True when anything happened. */
+static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
+    /* poll() ignores negative numbers: streams that are closed already. */
+    struct pollfd fds[] = {{.fd = child->in_fd, .events = POLLOUT},
+                           {.fd = child->out_fd, .events = POLLIN},
+                           {.fd = child->err_fd, .events = POLLIN}};
+    if (poll(fds, 3, wait_ms) <= 0)
+        return false;
+    bool happened = false;
+    if (fds[0].revents != 0)
+        happened |= feed(&child->in_fd, &streams->input, &streams->input_left);
+    if (fds[1].revents != 0)
+        happened |= drain(&child->out_fd, &streams->out);
+    if (fds[2].revents != 0)
+        happened |= drain(&child->err_fd, &streams->err);
+    return happened;
+}
+
+static char *captured_text(capture_t *capture) {
+    mem_grow(&capture->text, capture->n, &capture->capacity, 1);
+    capture->text[capture->n] = '\0';
+    return capture->text;
+}
+
+status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
+                        subprocess_result_t *result, error_t *err) {
+    *result = (subprocess_result_t){.exit_code = -1};
+    subprocess_t child;
+    TRY(subprocess_start(argv, &child, err));
+    streams_t streams = {.input = input, .input_left = input == NULL ? 0 : strlen(input)};
+    double deadline_s = timeout_s > 0 ? now_s() + timeout_s : INFINITY;
+
+    /* Its end is noticed by asking, not by the end of its output: a grandchild may hold the streams
+     * open, or it may have closed them early. Asking backs off from 1 ms to 32 ms. */
+    int wait_ms = 1;
+    while (!has_ended(child.pid)) {
+        if (now_s() >= deadline_s) {
+            result->timed_out = true;
+            break;
+        }
+        bool happened = serve(&child, &streams, wait_ms);
+        wait_ms = happened ? 1 : wait_ms < 32 ? wait_ms * 2 : wait_ms;
+    }
+    /* Whatever it left running dies now; then what is in the pipes is all there is. The limit is
+     * for a process that left the group and goes on writing: a pipe holds 1 MiB at most. */
+    kill(-child.pid, SIGKILL);
+    close_fd(&child.in_fd);
+    for (int turns = KEPT_BYTES / CHUNK_BYTES + 2; turns > 0 && serve(&child, &streams, 0); turns--)
+        ;
+    int wait_status = end(&child);
+    if (WIFEXITED(wait_status))
+        result->exit_code = WEXITSTATUS(wait_status);
+    else
+        result->signal = WTERMSIG(wait_status);
+    result->out = captured_text(&streams.out);
+    result->err = captured_text(&streams.err);
+    return STATUS_OK;
+}
+
+void subprocess_result_free(subprocess_result_t *result) {
+    free(result->out);
+    free(result->err);
+    *result = (subprocess_result_t){0};
+}

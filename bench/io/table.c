@@ -1,0 +1,185 @@
+#include "io/table.h"
+
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_init(table_t *table, const char *const *headings, size_t n_columns) {
+    *table = (table_t){.n_columns = n_columns};
+    table->align = mem_zeroed(n_columns, sizeof *table->align);
+    for (size_t i = 0; i < n_columns; i++)
+        table_add(table, headings[i]);
+}
+
+void table_set_align(table_t *table, const char *letters) {
+    for (size_t i = 0; i < table->n_columns && letters[i] != '\0'; i++)
+        table->align[i] = letters[i] == 'r' ? ALIGN_RIGHT : ALIGN_LEFT;
+}
+
+static void add_owned(table_t *table, char *text) {
+    mem_grow(&table->cells, table->n_cells, &table->capacity, sizeof *table->cells);
+    table->cells[table->n_cells++] = text;
+}
+
+void table_add(table_t *table, const char *text) {
+    add_owned(table, mem_text(text != NULL ? text : ""));
+}
+
+void table_add_format(table_t *table, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t size = length < 0 ? 1 : (size_t)length + 1;
+    char *text = mem_alloc(size);
+    text[0] = '\0';
+    vsnprintf(text, size, format, again);
+    va_end(again);
+    add_owned(table, text);
+}
+
+void table_end_row(table_t *table) {
+    while (table->n_cells % table->n_columns != 0)
+        table_add(table, "");
+}
+
+size_t table_rows(const table_t *table) {
+    return (table->n_cells + table->n_columns - 1) / table->n_columns - 1;
+}
+
+void table_free(table_t *table) {
+    for (size_t i = 0; i < table->n_cells; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    free(table->align);
+    *table = (table_t){0};
+}
+
+/* Reads one character; bytes that are not UTF-8 come out one by one as themselves. */
+static uint32_t decode(const unsigned char **at) {
+    const unsigned char *s = *at;
+    size_t more = s[0] >= 0xf0 && s[0] < 0xf8 ? 3 : s[0] >= 0xe0 ? 2 : s[0] >= 0xc2 ? 1 : 0;
+    if (s[0] >= 0xf8)
+        more = 0;
+    uint32_t letter = more == 0 ? s[0] : s[0] & (0x3fu >> more);
+    for (size_t i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80) {
+            *at = s + 1;
+            return s[0];
+        }
+        letter = letter << 6 | (s[i] & 0x3fu);
+    }
+    *at = s + more + 1;
+    return letter;
+}
+
+/* From Unicode's EastAsianWidth.txt and the combining blocks: enough for names and units, and free
+ * of the locale that wcwidth() would need. */
+static const struct {
+    uint32_t first, last;
+    size_t columns;
+} WIDTHS[] = {
+    {0x0300, 0x036f, 0}, {0x200b, 0x200f, 0}, {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},
+    {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
+    {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+};
+
+size_t text_width(const char *text) {
+    size_t columns = 0;
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at != '\0') {
+        uint32_t letter = decode(&at);
+        size_t width = 1;
+        for (size_t i = 0; i < sizeof WIDTHS / sizeof *WIDTHS; i++)
+            if (letter >= WIDTHS[i].first && letter <= WIDTHS[i].last)
+                width = WIDTHS[i].columns;
+        columns += width;
+    }
+    return columns;
+}
+
+static void print_spaces(FILE *out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        fputc(' ', out);
+}
+
+/* A pipe ends a markdown cell even inside a code span, and "\|" is a pipe in both places. */
+static void print_cell(FILE *out, const char *cell, table_style_t style) {
+    for (const char *c = cell; *c != '\0'; c++) {
+        if (style == TABLE_MARKDOWN && *c == '|' && (c == cell || c[-1] != '\\'))
+            fputc('\\', out);
+        fputc(*c, out);
+    }
+}
+
+static size_t cell_width(const char *cell, table_style_t style) {
+    size_t width = text_width(cell);
+    for (const char *c = cell; *c != '\0'; c++)
+        if (style == TABLE_MARKDOWN && *c == '|' && (c == cell || c[-1] != '\\'))
+            width++;
+    return width;
+}
+
+static const char *cell_at(const table_t *table, size_t row, size_t column) {
+    size_t at = row * table->n_columns + column;
+    return at < table->n_cells ? table->cells[at] : "";
+}
+
+static void print_row(FILE *out, const table_t *table, size_t row, const size_t *widths,
+                      table_style_t style) {
+    size_t n = table->n_columns;
+    while (style == TABLE_TERMINAL && n > 1 && *cell_at(table, row, n - 1) == '\0')
+        n--; /* no blanks at the end of a line */
+    for (size_t column = 0; column < n; column++) {
+        const char *cell = cell_at(table, row, column);
+        size_t pad = widths[column] - cell_width(cell, style);
+        bool right = table->align[column] == ALIGN_RIGHT;
+        bool last = column + 1 == n;
+        fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
+        print_spaces(out, right ? pad : 0);
+        print_cell(out, cell, style);
+        print_spaces(out, right || (last && style == TABLE_TERMINAL) ? 0 : pad);
+        fputs(style == TABLE_MARKDOWN ? " " : "", out);
+    }
+    fputs(style == TABLE_MARKDOWN ? "|\n" : "\n", out);
+}
+
+static void print_rule(FILE *out, const table_t *table, const size_t *widths, table_style_t style) {
+    for (size_t column = 0; column < table->n_columns; column++) {
+        fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
+        bool colon = style == TABLE_MARKDOWN && table->align[column] == ALIGN_RIGHT;
+        for (size_t i = colon ? 1 : 0; i < widths[column]; i++)
+            fputs(style == TABLE_MARKDOWN ? "-" : "─", out);
+        fputs(colon ? ": " : style == TABLE_MARKDOWN ? " " : "", out);
+    }
+    fputs(style == TABLE_MARKDOWN ? "|\n" : "\n", out);
+}
+
+char *table_text(const table_t *table, table_style_t style) {
+    size_t *widths = mem_zeroed(table->n_columns, sizeof *widths);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t width = cell_width(table->cells[i], style);
+        size_t *widest = &widths[i % table->n_columns];
+        if (width > *widest)
+            *widest = width;
+    }
+    /* GitHub wants at least three dashes under a heading. */
+    for (size_t i = 0; i < table->n_columns && style == TABLE_MARKDOWN; i++)
+        if (widths[i] < 3)
+            widths[i] = 3;
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    print_row(out, table, 0, widths, style);
+    print_rule(out, table, widths, style);
+    for (size_t row = 1; row <= table_rows(table); row++)
+        print_row(out, table, row, widths, style);
+    fclose(out);
+    free(widths);
+    return text;
+}

@@ -1,0 +1,70 @@
+#include "limits/device_rates.h"
+
+#include "measure/clock_lock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A multiprocessor of sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++
+ * Programming Guide, technical specifications per compute capability). None has more of them. The
+ * tensor memory of sm_100 belongs to its matrix units and is not counted. */
+static const double KEPT_BY_MULTIPROCESSOR_BYTES = (256 + 228) * 1024.0;
+
+static double fact(const environment_t *env, const char *name) {
+    const char *text = environment_get(env, name);
+    return text != NULL ? strtod(text, NULL) : NAN;
+}
+
+/* Lanes of single precision a multiprocessor: 64 on Turing and the A100, 128 since (CUDA C++
+ * Programming Guide, arithmetic throughput). */
+static int lanes_of(const environment_t *env) {
+    const char *arch = environment_get(env, "gpu.arch");
+    return arch != NULL && (strcmp(arch, "sm_75") == 0 || strcmp(arch, "sm_80") == 0) ? 64 : 128;
+}
+
+void rates_from_facts(const environment_t *env, device_rates_t *rates) {
+    const double multiprocessors = fact(env, "gpu.multiprocessors");
+    const double locked_mhz = lock_clocks_recorded_mhz(env);
+    const double clock_mhz = isfinite(locked_mhz)
+                                 ? locked_mhz
+                                 : fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
+    rates->l2_bytes = fact(env, "gpu.l2_bytes");
+    rates->on_chip_bytes = rates->l2_bytes + multiprocessors * KEPT_BY_MULTIPROCESSOR_BYTES;
+    /* A multiply-add counts as two. */
+    rates->fp32_flops_per_s = multiprocessors * lanes_of(env) * 2 * clock_mhz * 1e6;
+}
+
+static void otherwise(double *rate, double value) {
+    if (!isfinite(*rate))
+        *rate = value;
+}
+
+device_rates_t rates_of_run(const run_record_t *run) {
+    const environment_t *env = &run->environment;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    rates_from_facts(env, &rates);
+    for (size_t i = 0; i < run->n_cases; i++)
+        judge_calibrate(&run->cases[i], &rates);
+    otherwise(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
+    otherwise(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
+    otherwise(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
+    otherwise(&rates.event_ns, fact(env, "measured.event_pair_ns"));
+    otherwise(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));
+    return rates;
+}
+
+static bool are_complete(const device_rates_t *rates) {
+    return isfinite(rates->dram_bytes_per_s) && isfinite(rates->l2_bytes_per_s) &&
+           isfinite(rates->on_chip_bytes) && isfinite(rates->fp32_flops_per_s) &&
+           isfinite(rates->launch_ns);
+}
+
+void rates_judge_again(run_record_t *run) {
+    const device_rates_t rates = rates_of_run(run);
+    for (size_t i = 0; i < run->n_cases && are_complete(&rates); i++) {
+        const workload_t *workload = workload_find(run->cases[i].spec.workload);
+        if (workload != NULL && run->cases[i].limit.bound != NULL)
+            judge_limit_again(&run->cases[i], workload, &rates);
+    }
+}

@@ -1,0 +1,102 @@
+/* bench: maps a subcommand to a function, and an error to a message and an exit code. Nothing else
+ * exits or prints errors. */
+#include "base/memory.h"
+#include "cli/commands.h"
+#include "io/fs.h"
+#include "version.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void print_overview(FILE *out) {
+    size_t n;
+    const cli_command_t *commands = commands_all(&n);
+    fputs(
+        "usage: bench COMMAND [options]\n\n"
+        "How much does hand-written CUDA gain over PyTorch at its best, and how far are both from\n"
+        "what the hardware allows?\n\n",
+        out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n  bench help COMMAND tells more; bench --version.\n\n"
+          "exit codes: 0 fine · 1 a regression was found, or a case was wrong or failed · 2 usage "
+          "or\n"
+          "unreadable input · 3 runs that cannot be compared · 4 too noisy to decide (with "
+          "--strict)\n",
+          out);
+}
+
+static status_t unknown_command(const char *name, error_t *err) {
+    size_t n;
+    const cli_command_t *commands = commands_all(&n);
+    const char **names = mem_zeroed(n, sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = commands[i].name;
+    const char *nearest = text_nearest(name, names, n);
+    free(names);
+    if (nearest != NULL)
+        return error_set(err, STATUS_USAGE, "unknown command \"%s\"; did you mean \"%s\"?", name,
+                         nearest);
+    return error_set(err, STATUS_USAGE, "unknown command \"%s\" (see bench help)", name);
+}
+
+static status_t help(const char *name, error_t *err) {
+    if (name == NULL) {
+        print_overview(stdout);
+        return STATUS_OK;
+    }
+    const cli_command_t *command = commands_find(name);
+    if (command == NULL)
+        return unknown_command(name, err);
+    cli_print_help(command, stdout);
+    return STATUS_OK;
+}
+
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static status_t dispatch(int argc, char **argv, error_t *err) {
+    const char *name = argc > 1 ? argv[1] : "";
+    if (name[0] == '\0') {
+        print_overview(stderr);
+        return error_set(err, STATUS_USAGE, "no command given");
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("bench %s (%s%s)\n", BENCH_VERSION, BENCH_REVISION, BENCH_DIRTY ? ", modified" : "");
+        return STATUS_OK;
+    }
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return help(argc > 2 ? argv[2] : NULL, err);
+    const cli_command_t *command = commands_find(name);
+    if (command == NULL)
+        return unknown_command(name, err);
+    if (asks_for_help(argc, argv))
+        return help(name, err);
+    cli_args_t args;
+    char *root;
+    TRY(fs_project_root(&root, err));
+    status_t status = cli_parse(command, argc, argv, 2, &args, err);
+    if (status == STATUS_OK) {
+        args.root = root;
+        args.argv = (const char *const *)argv;
+        args.n_argv = (size_t)argc;
+        status = command->handle(&args, err);
+        cli_args_free(&args);
+    }
+    free(root);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    error_t err = ERROR_INIT;
+    status_t status = dispatch(argc, argv, &err);
+    if (fflush(stdout) != 0 && status == STATUS_OK)
+        status = error_set(&err, STATUS_USAGE, "cannot write to stdout");
+    if (err.text[0] != '\0')
+        fprintf(stderr, "bench: %s\n", err.text);
+    return (int)status;
+}

@@ -1,0 +1,139 @@
+#include "measure/clock_lock.h"
+
+#include "base/memory.h"
+#include "cuda/nvml.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ASKED "measure.lock_clocks.asked_mhz"
+#define LOCKED "measure.lock_clocks.locked_mhz"
+#define REASON "measure.lock_clocks.reason"
+
+/* Starting NVML on a machine of many GPUs takes seconds where nothing else keeps the driver up. */
+enum { ANSWER_S = 60 };
+
+/* ---- which clock -------------------------------------------------------------------------------
+ */
+
+static unsigned distance(unsigned a, unsigned b) {
+    return a > b ? a - b : b - a;
+}
+
+status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsigned asked_mhz,
+                            unsigned *chosen_mhz, error_t *err) {
+    if (n == 0 && asked_mhz > max_mhz)
+        return error_set(err, STATUS_USAGE, "--lock-clocks %u: this GPU's SM clock ends at %g MHz",
+                         asked_mhz, max_mhz);
+    *chosen_mhz = asked_mhz;
+    if (n == 0)
+        return STATUS_OK;
+    unsigned lowest = mhz[0], highest = mhz[0];
+    *chosen_mhz = mhz[0];
+    for (size_t i = 1; i < n; i++) {
+        unsigned far = distance(mhz[i], asked_mhz), best = distance(*chosen_mhz, asked_mhz);
+        lowest = mhz[i] < lowest ? mhz[i] : lowest;
+        highest = mhz[i] > highest ? mhz[i] : highest;
+        if (far < best || (far == best && mhz[i] < *chosen_mhz))
+            *chosen_mhz = mhz[i];
+    }
+    if (asked_mhz < lowest || asked_mhz > highest)
+        return error_set(err, STATUS_USAGE,
+                         "--lock-clocks %u: this GPU's SM clock goes from %u to %u MHz", asked_mhz,
+                         lowest, highest);
+    return STATUS_OK;
+}
+
+/* ---- in the guardian ---------------------------------------------------------------------------
+ */
+
+typedef struct wish {
+    const char *uuid;
+    unsigned asked_mhz;
+    nvml_t *nvml; /* the guardian's own */
+} wish_t;
+
+static status_t choose_and_lock(wish_t *wish, unsigned *mhz, error_t *err) {
+    unsigned *clocks;
+    size_t n;
+    nvml_sm_clocks(wish->nvml, &clocks, &n);
+    status_t status =
+        lock_clocks_choose(clocks, n, nvml_max_sm_mhz(wish->nvml), wish->asked_mhz, mhz, err);
+    free(clocks);
+    return status == STATUS_OK ? nvml_lock_sm_clock(wish->nvml, *mhz, err) : status;
+}
+
+static status_t take(void *context, double *value, error_t *err) {
+    wish_t *wish = context;
+    unsigned mhz = 0;
+    if (nvml_open(wish->uuid, &wish->nvml, err) != STATUS_OK)
+        return STATUS_FAILED;
+    status_t status = choose_and_lock(wish, &mhz, err);
+    if (status != STATUS_OK)
+        nvml_close(wish->nvml);
+    *value = mhz;
+    return status;
+}
+
+static status_t give_back(void *context, error_t *err) {
+    wish_t *wish = context;
+    status_t status = nvml_free_sm_clock(wish->nvml, err);
+    nvml_close(wish->nvml);
+    return status;
+}
+
+/* ---- in the run --------------------------------------------------------------------------------
+ */
+
+status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err) {
+    wish_t wish = {.uuid = uuid, .asked_mhz = asked_mhz};
+    const guardian_task_t task = {
+        .name = "clock-guardian", .take = take, .give_back = give_back, .context = &wish};
+    double mhz;
+    *lock = (clock_lock_t){0};
+    TRY(guardian_start(&task, ANSWER_S, &lock->guardian, &mhz, err));
+    lock->mhz = (unsigned)mhz;
+    return STATUS_OK;
+}
+
+status_t lock_clocks_release(clock_lock_t *lock, error_t *err) {
+    status_t status = guardian_end(&lock->guardian, ANSWER_S, err);
+    *lock = (clock_lock_t){0};
+    return status;
+}
+
+/* ---- the record --------------------------------------------------------------------------------
+ */
+
+void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_mhz,
+                        const char *reason) {
+    environment_set_number(env, ASKED, asked_mhz > 0 ? asked_mhz : NAN);
+    environment_set_number(env, LOCKED, locked_mhz > 0 ? locked_mhz : NAN);
+    /* Null in run.json, also where a run that is gone on with had a reason. */
+    environment_set_number(env, REASON, NAN);
+    environment_set(env, REASON, reason);
+}
+
+static double number(const environment_t *env, const char *key) {
+    const char *text = environment_get(env, key);
+    return text != NULL ? strtod(text, NULL) : NAN;
+}
+
+double lock_clocks_recorded_mhz(const environment_t *env) {
+    return number(env, LOCKED);
+}
+
+char *lock_clocks_sentence(const environment_t *env) {
+    double asked_mhz = number(env, ASKED), locked_mhz = number(env, LOCKED);
+    const char *reason = environment_get(env, REASON);
+    if (isnan(asked_mhz))
+        return NULL;
+    if (isnan(locked_mhz))
+        return mem_format("the SM clock was to be locked to %g MHz, and was not: %s", asked_mhz,
+                          reason != NULL ? reason : "not recorded why");
+    if (locked_mhz == asked_mhz)
+        return mem_format("the SM clock was locked to %g MHz", locked_mhz);
+    return mem_format("the SM clock was locked to %g MHz, the nearest that the GPU has to the %g "
+                      "asked for",
+                      locked_mhz, asked_mhz);
+}

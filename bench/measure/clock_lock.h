@@ -1,0 +1,42 @@
+/* `bench run --lock-clocks`: the SM clock of the GPU that a run uses, held at one frequency for as
+ * long as the run lasts. A guardian process locks it, and sets it free when the run ends, however
+ * it ends. What came of it is part of the run's environment, as measure.lock_clocks. */
+#ifndef BENCH_MEASURE_CLOCK_LOCK_H
+#define BENCH_MEASURE_CLOCK_LOCK_H
+
+#include "base/error.h"
+#include "io/watchdog.h"
+#include "model/environment.h"
+
+#include <stddef.h>
+
+/* Zeroed: no lock. */
+typedef struct clock_lock {
+    guardian_t guardian;
+    unsigned mhz; /* 0: not locked */
+} clock_lock_t;
+
+/* The clock out of `mhz` that is nearest to `asked_mhz`, the lower of two; STATUS_USAGE where it is
+ * below or above all of them. A driver that lists none (n 0) takes what it likes up to `max_mhz`,
+ * or NaN: asked for is taken then. */
+status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsigned asked_mhz,
+                            unsigned *chosen_mhz, error_t *err);
+
+/* Lock the device of this CUDA UUID. STATUS_USAGE: it has no such clock; STATUS_FAILED: it cannot
+ * be locked here, and why. Nothing is locked then. This process must not have NVML open, and no
+ * thread: the guardian is a fork of it. */
+status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err);
+/* Set it free. Fails where it may still be locked. Without a lock: nothing to do. */
+status_t lock_clocks_release(clock_lock_t *lock, error_t *err);
+
+/* Write down what was asked for, 0 for nothing, and what came of it: `locked_mhz` is 0 where it was
+ * not locked, for a reason. */
+void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_mhz,
+                        const char *reason);
+/* The clock that a run was locked to, or NaN. */
+double lock_clocks_recorded_mhz(const environment_t *env);
+/* "the SM clock was locked to 1500 MHz", or that it was not, and why. NULL where it was not asked
+ * for. The caller frees it. */
+char *lock_clocks_sentence(const environment_t *env);
+
+#endif

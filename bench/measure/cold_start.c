@@ -1,0 +1,73 @@
+#include "measure/cold_start.h"
+
+#include "base/clock.h"
+#include "measure/schedule.h"
+
+enum { START, OPEN, FIRST_ANSWER, TOTAL, N_PHASES };
+
+static const char *const PHASES[N_PHASES] = {
+    [START] = "cold_start",
+    [OPEN] = "cold_open",
+    [FIRST_ANSWER] = "cold_first_answer",
+    [TOTAL] = "cold_total",
+};
+
+/* The life of one process. False when a part of it failed; the contender is not live any more
+ * then. */
+static bool live_once(contender_t *c, double ns[N_PHASES]) {
+    error_t err = ERROR_INIT;
+    double timeout_s = c->settings->timeout_s, run_ns;
+    int64_t spawned_ns = clock_ns();
+    if (worker_link_start(c->worker, timeout_s, &err) != STATUS_OK) {
+        contender_drop(c, CASE_FAILED, err.text);
+        return false;
+    }
+    int64_t greeted_ns = clock_ns();
+    if (!contender_reopen(c))
+        return false;
+    int64_t opened_ns = clock_ns();
+    if (!contender_run_once(c, &run_ns))
+        return false;
+    int64_t answered_ns = clock_ns();
+    if (!contender_close(c))
+        return false;
+    if (worker_link_leave(c->worker, timeout_s, &err) != STATUS_OK) {
+        contender_drop(c, CASE_FAILED, err.text);
+        return false;
+    }
+    int64_t ended_ns = clock_ns();
+    ns[START] = (double)(greeted_ns - spawned_ns);
+    ns[OPEN] = (double)(opened_ns - greeted_ns);
+    ns[FIRST_ANSWER] = (double)(opened_ns - spawned_ns) + run_ns;
+    ns[TOTAL] = ns[FIRST_ANSWER] + (double)(ended_ns - answered_ns);
+    return true;
+}
+
+static void cold_round(contender_t *c) {
+    double ns[N_PHASES];
+    if (!live_once(c, ns)) {
+        worker_link_stop(c->worker); /* it may have said no and be well */
+        return;
+    }
+    for (size_t i = 0; i < N_PHASES; i++)
+        phase_add_round(&c->result.phases[i], &ns[i], 1);
+    if (++c->result.rounds == COLD_SAMPLES)
+        c->result.stop = STOP_FIXED_COUNT;
+}
+
+void cold_rounds(contender_t *contenders, size_t n, workers_t *workers, uint64_t seed,
+                 uint32_t stream, const volatile sig_atomic_t *interrupted) {
+    for (size_t i = 0; i < workers->n; i++)
+        worker_link_stop(workers->items[i]);
+    for (size_t i = 0; i < n; i++) {
+        case_result_t *result = &contenders[i].result;
+        if (!contenders[i].live)
+            continue;
+        for (size_t k = 0; k < N_PHASES; k++) {
+            result_add_phase(result, PHASES[k], CLOCK_HOST);
+            result_add_phase(&contenders[i].apart, PHASES[k], CLOCK_HOST);
+        }
+        text_list_add(&result->flags, "cold: every sample is a new process");
+    }
+    schedule_turns(contenders, n, cold_round, seed, stream, interrupted);
+}

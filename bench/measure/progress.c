@@ -1,0 +1,113 @@
+#include "measure/progress.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "workloads/common/workload.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { USUAL_COLUMNS = 100, LINE_BYTES = 512 };
+
+void progress_start(progress_t *p, bool quiet, size_t total) {
+    *p = (progress_t){.quiet = quiet,
+                      .terminal = !quiet && isatty(STDERR_FILENO),
+                      .total = total,
+                      .start_ns = clock_ns()};
+}
+
+static int columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col
+                                                                            : USUAL_COLUMNS;
+}
+
+void progress_clear(const progress_t *p) {
+    if (p->terminal)
+        fputs("\r\033[K", stderr);
+}
+
+void progress_now(progress_t *p, const char *what) {
+    if (!p->terminal)
+        return;
+    char eta[UNITS_TEXT] = "", left[UNITS_TEXT], line[LINE_BYTES];
+    if (p->done > 0) {
+        double elapsed_s = (double)(clock_ns() - p->start_ns) / 1e9;
+        double left_s = elapsed_s / (double)p->done * (double)(p->total - p->done);
+        snprintf(eta, sizeof eta, "  %s left", units_duration(left, left_s));
+    }
+    snprintf(line, sizeof line, "[%zu/%zu] %s%s", p->done, p->total, what, eta);
+    fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
+    fflush(stderr);
+}
+
+static void count_skipped(progress_t *p, const char *reason) {
+    size_t at = 0;
+    while (at < p->reasons.n && strcmp(p->reasons.items[at], reason) != 0)
+        at++;
+    if (at == p->reasons.n) {
+        text_list_add(&p->reasons, reason);
+        p->n_skipped = mem_resize(p->n_skipped, p->reasons.n, sizeof *p->n_skipped);
+        p->n_skipped[at] = 0;
+    }
+    p->n_skipped[at]++;
+}
+
+/* The median that the case is compared by, with the phase's name behind it: "4.56 µs step". */
+static void print_compared(const case_result_t *result) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    const char *const phases[] = {workload != NULL ? workload->compared_by : NULL, "host_to_host",
+                                  "total", "cold_first_answer"};
+    char time[UNITS_TEXT];
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+        double ns = phases[i] != NULL ? result_median(result, phases[i]) : NAN;
+        if (isnan(ns))
+            continue;
+        fprintf(stderr, "  %s %s", units_time(time, ns), phases[i]);
+        return;
+    }
+}
+
+void progress_case(progress_t *p, const case_result_t *result) {
+    p->done++;
+    if (result->status == CASE_SKIPPED)
+        count_skipped(p, result->reason != NULL ? result->reason : "no reason given");
+    if (p->quiet)
+        return;
+    if (result->status == CASE_SKIPPED || (p->terminal && result->status == CASE_OK))
+        return progress_now(p, result->spec.id);
+    progress_clear(p);
+    fprintf(stderr, "[%zu/%zu] %-9s %s", p->done, p->total, case_status_name(result->status),
+            result->spec.id);
+    if (result_has_times(result))
+        print_compared(result);
+    fprintf(stderr, "%s%s\n", result->reason != NULL ? ": " : "",
+            result->reason != NULL ? result->reason : "");
+}
+
+void progress_note(progress_t *p, const char *format, ...) {
+    if (p->quiet)
+        return;
+    progress_clear(p);
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void progress_end(progress_t *p) {
+    progress_clear(p);
+    for (size_t i = 0; i < p->reasons.n && !p->quiet; i++)
+        fprintf(stderr, "skipped %zu of %zu cases: %s\n", p->n_skipped[i], p->total,
+                p->reasons.items[i]);
+    text_list_free(&p->reasons);
+    free(p->n_skipped);
+    p->n_skipped = NULL;
+}

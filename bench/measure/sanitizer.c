@@ -1,0 +1,276 @@
+#include "measure/sanitizer.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "compile/toolchain.h"
+#include "io/fs.h"
+#include "io/subprocess.h"
+#include "measure/contender.h"
+#include "worker/protocol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Part of every key: a new number when the entries' form or the requests change. */
+static const char CACHE_FORMAT[] = "bench sanitize 1";
+static const double VERSION_TIMEOUT_S = 60;
+
+/* Without initcheck: a block that is handed out unwritten, and copied as a whole, is no mistake. */
+static const char *const TOOLS[] = {"memcheck", "racecheck", "synccheck"};
+
+const char *const *sanitizer_tools(size_t *n) {
+    *n = sizeof TOOLS / sizeof *TOOLS;
+    return TOOLS;
+}
+
+status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err) {
+    *sanitizer = (sanitizer_t){.path = toolchain_find_program("compute-sanitizer")};
+    if (sanitizer->path == NULL)
+        return error_set(err, STATUS_FAILED,
+                         "compute-sanitizer is neither on $PATH nor in the CUDA toolkit");
+    const char *const argv[] = {sanitizer->path, "--version", NULL};
+    subprocess_result_t result;
+    status_t status = subprocess_run(argv, NULL, VERSION_TIMEOUT_S, &result, err);
+    if (status == STATUS_OK) {
+        const char *line = strstr(result.out, "Version ");
+        if (result.exit_code != 0 || line == NULL)
+            status =
+                error_set(err, STATUS_FAILED, "%s --version: found no version", sanitizer->path);
+        else
+            sanitizer->version = mem_text_n(line + 8, strcspn(line + 8, " \r\n"));
+        subprocess_result_free(&result);
+    }
+    if (status != STATUS_OK)
+        sanitizer_free(sanitizer);
+    return status;
+}
+
+void sanitizer_free(sanitizer_t *sanitizer) {
+    free(sanitizer->path);
+    free(sanitizer->version);
+    *sanitizer = (sanitizer_t){0};
+}
+
+/* ---- what it printed ---------------------------------------------------------------------------
+ */
+
+/* The largest number that a summary tells: some tell twice, of all and of those left out. */
+static long count_errors(const char *printed) {
+    static const char *const SUMMARIES[] = {"ERROR SUMMARY: ", "RACECHECK SUMMARY: "};
+    long most = -1;
+    for (size_t i = 0; i < sizeof SUMMARIES / sizeof *SUMMARIES; i++)
+        for (const char *at = printed; (at = strstr(at, SUMMARIES[i])) != NULL;) {
+            at += strlen(SUMMARIES[i]);
+            long n = strtol(at, NULL, 10);
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
+static json_t *next_answer(const char **at) {
+    json_t *answer = NULL;
+    while (answer == NULL && **at != '\0') {
+        size_t length = strcspn(*at, "\n");
+        if (**at == '{')
+            answer = json_loadb(*at, length, 0, NULL);
+        *at += length + ((*at)[length] != '\0');
+    }
+    return answer;
+}
+
+/* Why the case did not run to its end under the tool, or NULL; the caller frees it. */
+static char *find_refusal(const char *printed, size_t expected) {
+    const char *at = printed;
+    char *refusal = NULL;
+    size_t n_ok = 0;
+    for (json_t *answer; refusal == NULL && (answer = next_answer(&at)) != NULL;) {
+        const char *status = json_string_value(json_object_get(answer, "status"));
+        const char *reason = json_string_value(json_object_get(answer, "reason"));
+        if (status != NULL && strcmp(status, "ok") == 0)
+            n_ok++;
+        else
+            refusal = mem_text(reason != NULL ? reason : "the worker gave no reason");
+        json_decref(answer);
+    }
+    if (refusal == NULL && n_ok < expected)
+        refusal = mem_format("the worker answered %zu of %zu requests", n_ok, expected);
+    return refusal;
+}
+
+/* "========= Error: Target application terminated before first instrumented API call" */
+static char *find_complaint(const char *printed) {
+    const char *line = strstr(printed, "= Error: ");
+    return line != NULL ? mem_text_n(line + 9, strcspn(line + 9, "\r\n")) : NULL;
+}
+
+char *sanitize_verdict(const char *printed, size_t expected) {
+    long errors = count_errors(printed);
+    if (errors > 0)
+        return mem_format("%ld error%s", errors, errors == 1 ? "" : "s");
+    char *refusal = errors < 0 ? find_complaint(printed) : NULL;
+    if (refusal == NULL)
+        refusal = find_refusal(printed, expected);
+    if (refusal == NULL && errors < 0)
+        refusal = mem_text("it printed no summary");
+    char *verdict = refusal != NULL ? mem_format("not run: %.200s", refusal) : mem_text("clean");
+    free(refusal);
+    text_make_plain(verdict);
+    return verdict;
+}
+
+/* ---- running it --------------------------------------------------------------------------------
+ */
+
+static json_t *request_of(const char *op, const char *id) {
+    return json_pack("{s:s, s:s}", "op", op, "id", id);
+}
+
+/* The lines that a worker reads: one sample of the case, as `bench run --profile` asks for. */
+static char *make_requests(const sanitize_input_t *input, size_t *n) {
+    const char *id = input->spec->id;
+    json_t *sample = request_of("sample", id);
+    json_t *rest = json_pack("{s:i, s:i, s:i, s:i, s:i}", "round", 0, "budget_ns", 0, "max_samples",
+                             1, "warmup_samples", 0, "warmup_ns", 0);
+    json_object_update(sample, rest);
+    json_decref(rest);
+    json_t *requests[] = {
+        json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION),
+        contender_open_request(input->spec, input->program, input->seed, true),
+        sample,
+        request_of("close", id),
+        json_pack("{s:s}", "op", "bye"),
+    };
+    *n = sizeof requests / sizeof *requests;
+    char *lines;
+    size_t size;
+    FILE *out = open_memstream(&lines, &size);
+    for (size_t i = 0; i < *n; i++) {
+        json_dumpf(requests[i], out, JSON_COMPACT);
+        fputc('\n', out);
+        json_decref(requests[i]);
+    }
+    fclose(out);
+    return lines;
+}
+
+static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int device,
+                             text_list_t *argv, error_t *err) {
+    char *self;
+    TRY(fs_executable(&self, err));
+    text_list_add(argv, "env");
+    text_list_add(argv, "BENCH_CUPTI=none"); /* the sanitizer is CUPTI's only listener */
+    text_list_add(argv, sanitizer->path);
+    text_list_add(argv, "--tool");
+    text_list_add(argv, tool);
+    /* It keeps track of few barriers in shared memory unless told how many there may be. */
+    if (strcmp(tool, "synccheck") == 0) {
+        text_list_add(argv, "--num-cuda-barriers");
+        text_list_add(argv, "4096");
+    }
+    text_list_add(argv, "--print-limit");
+    text_list_add(argv, "50");
+    text_list_add(argv, self);
+    text_list_add(argv, "worker");
+    text_list_add(argv, "--engine=cuda");
+    text_list_add_format(argv, "--device=%d", device);
+    free(self);
+    return STATUS_OK;
+}
+
+static status_t run_tool(const sanitizer_t *sanitizer, const char *tool,
+                         const sanitize_input_t *input, sanitize_output_t *output, error_t *err) {
+    text_list_t argv = {0};
+    TRY(make_command(sanitizer, tool, input->device, &argv, err));
+    const char **arguments = mem_zeroed(argv.n + 1, sizeof *arguments);
+    for (size_t i = 0; i < argv.n; i++)
+        arguments[i] = argv.items[i];
+    size_t n_requests;
+    char *requests = make_requests(input, &n_requests);
+    subprocess_result_t result;
+    status_t status = subprocess_run(arguments, requests, input->timeout_s, &result, err);
+    if (status == STATUS_OK) {
+        output->log = mem_format("%s%s", result.out, result.err);
+        output->verdict = result.timed_out ? mem_format("not run: over %g s", input->timeout_s)
+                                           : sanitize_verdict(output->log, n_requests);
+        subprocess_result_free(&result);
+    }
+    free(requests);
+    free(arguments);
+    text_list_free(&argv);
+    return status;
+}
+
+/* ---- the cache ---------------------------------------------------------------------------------
+ */
+
+/* Of the whole cubin: the launch geometry in it is data, which the hash of its code leaves out. */
+static status_t entry_path(const sanitizer_t *sanitizer, const char *tool,
+                           const sanitize_input_t *input, char **path, error_t *err) {
+    char *cubin, key[HASH_TEXT];
+    size_t bytes;
+    TRY(fs_read(input->program->cubin, &cubin, &bytes, err));
+    hash_t *hash = hash_new();
+    hash_add_text(hash, CACHE_FORMAT);
+    hash_add_text(hash, input->program->code_hash);
+    hash_add(hash, cubin, bytes);
+    hash_add_text(hash, tool);
+    hash_add_text(hash, sanitizer->version);
+    hash_finish(hash, key);
+    free(cubin);
+    *path = mem_format("%s/sanitize/%s.json", input->cache, key);
+    return STATUS_OK;
+}
+
+static bool load_entry(const char *path, sanitize_output_t *output) {
+    const char *verdict, *example, *log;
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    bool found = json != NULL && json_unpack(json, "{s:s, s:s, s:s}", "verdict", &verdict, "case",
+                                             &example, "log", &log) == 0;
+    if (found)
+        *output = (sanitize_output_t){mem_text(verdict), mem_text(example), mem_text(log),
+                                      .cached = true};
+    json_decref(json);
+    return found;
+}
+
+/* What was not run is tried again next time. A cache that cannot be written costs time only. */
+static void store_entry(const char *path, const sanitize_input_t *input,
+                        const sanitize_output_t *output) {
+    if (text_starts(output->verdict, "not run"))
+        return;
+    error_t ignored = ERROR_INIT;
+    char *folder = fs_join(input->cache, "sanitize"), *log = text_utf8(output->log);
+    json_t *json = json_pack("{s:s, s:s, s:s}", "verdict", output->verdict, "case", output->example,
+                             "log", log);
+    char *text = json_dumps(json, JSON_INDENT(2));
+    if (text != NULL && fs_make_folders(folder, &ignored) == STATUS_OK)
+        fs_write_atomic(path, text, strlen(text), &ignored);
+    free(text);
+    json_decref(json);
+    free(log);
+    free(folder);
+}
+
+void sanitize_program(const sanitizer_t *sanitizer, const char *tool, const sanitize_input_t *input,
+                      sanitize_output_t *output) {
+    error_t why = ERROR_INIT;
+    char *path = NULL;
+    *output = (sanitize_output_t){0};
+    status_t status = entry_path(sanitizer, tool, input, &path, &why);
+    if (status == STATUS_OK && !load_entry(path, output)) {
+        output->example = mem_text(input->spec->id);
+        status = run_tool(sanitizer, tool, input, output, &why);
+        if (status == STATUS_OK)
+            store_entry(path, input, output);
+    }
+    if (status != STATUS_OK)
+        output->verdict = mem_format("not run: %.200s", why.text);
+    free(path);
+}
+
+void sanitize_output_free(sanitize_output_t *output) {
+    free(output->verdict);
+    free(output->example);
+    free(output->log);
+    *output = (sanitize_output_t){0};
+}

@@ -1,0 +1,86 @@
+#include "measure/throttling.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples taken with the clock under this share of what it should be are set apart. */
+static const double FULL_CLOCK_FRAC = 0.75;
+
+/* Not a disturbance: what a contender that draws all that the board may draw runs at, each time
+ * (nvmlClocksEventReasonSwPowerCap). It is flagged, and set apart if the clock falls far. */
+static const unsigned long long POWER_CAP = 0x04;
+/* nvmlClocksEventReasonApplicationsClocksSetting */
+static const unsigned long long SETTING = 0x02;
+
+void clocks_note(const nvml_reading_t *reading, device_state_t *device) {
+    const double values[] = {reading->sm_mhz, reading->power_w, reading->temperature_c};
+    double *ranges[] = {device->sm_mhz, device->power_w, device->temperature_c};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        ranges[i][0] = fmin(ranges[i][0], values[i]); /* of NaN and a number: the number */
+        ranges[i][1] = fmax(ranges[i][1], values[i]);
+    }
+    nvml_throttle_names(reading->throttle, &device->throttle);
+}
+
+nvml_reading_t clocks_read(nvml_t *nvml, case_result_t *result) {
+    nvml_reading_t reading = {NAN, NAN, NAN, 0};
+    if (nvml == NULL || strcmp(result->spec.device, "cuda") != 0)
+        return reading;
+    reading = nvml_read(nvml);
+    clocks_note(&reading, &result->device);
+    return reading;
+}
+
+void clocks_forget(device_state_t *device) {
+    for (int i = 0; i < 2; i++)
+        device->sm_mhz[i] = device->power_w[i] = device->temperature_c[i] = NAN;
+    text_list_free(&device->throttle);
+}
+
+bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool locked) {
+    const unsigned long long expected = POWER_CAP | (locked ? SETTING : 0);
+    return (reading->throttle & ~expected) != 0 ||
+           reading->sm_mhz < FULL_CLOCK_FRAC * full_sm_mhz; /* false for NaN */
+}
+
+static void join_rounds(phase_t *phase, const phase_t *apart) {
+    for (size_t r = 0; r < apart->n_rounds; r++)
+        phase_add_round(phase, apart->samples + apart->round_starts[r],
+                        apart->round_starts[r + 1] - apart->round_starts[r]);
+}
+
+static void flag_power_limit(case_result_t *result) {
+    for (size_t i = 0; i < result->device.throttle.n; i++)
+        if (strcmp(result->device.throttle.items[i], "sw_power_cap") == 0)
+            text_list_add_format(&result->flags,
+                                 "clock: at the board's power limit (SM %.0f to %.0f MHz)",
+                                 result->device.sm_mhz[0], result->device.sm_mhz[1]);
+}
+
+void clocks_settle(case_result_t *result, const case_result_t *apart, size_t min_samples) {
+    size_t kept = SIZE_MAX, set_apart = 0;
+    flag_power_limit(result);
+    for (size_t i = 0; i < result->n_phases; i++) {
+        result->phases[i].n_throttled = apart->phases[i].n_samples;
+        if (result->phases[i].n_samples < kept)
+            kept = result->phases[i].n_samples;
+        if (apart->phases[i].n_samples > set_apart)
+            set_apart = apart->phases[i].n_samples;
+    }
+    if (set_apart == 0 || kept >= min_samples)
+        return;
+    for (size_t i = 0; i < result->n_phases; i++)
+        join_rounds(&result->phases[i], &apart->phases[i]);
+    char *reasons = text_list_join(&result->device.throttle, ", ");
+    char *reason =
+        mem_format("only %zu samples at full clocks (%s)", kept,
+                   reasons[0] != '\0' ? reasons : "SM clock under 75 % of its full rate");
+    result->status = CASE_THROTTLED;
+    free(result->reason);
+    result->reason = reason;
+    free(reasons);
+}

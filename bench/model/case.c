@@ -1,0 +1,205 @@
+#include "model/case.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+value_t value_copy(const value_t *value) {
+    value_t copy = *value;
+    copy.text = mem_text(value->text);
+    copy.ints = NULL;
+    if (value->n_ints > 0) {
+        copy.ints = mem_zeroed(value->n_ints, sizeof *copy.ints);
+        memcpy(copy.ints, value->ints, value->n_ints * sizeof *copy.ints);
+    }
+    return copy;
+}
+
+void value_free(value_t *value) {
+    free(value->text);
+    free(value->ints);
+    *value = (value_t){0};
+}
+
+bool value_equal(const value_t *a, const value_t *b) {
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case VALUE_INT:
+        return a->integer == b->integer;
+    case VALUE_REAL:
+        return a->real == b->real;
+    case VALUE_TEXT:
+        return strcmp(a->text, b->text) == 0;
+    case VALUE_INTS:
+        return a->n_ints == b->n_ints &&
+               (a->n_ints == 0 || memcmp(a->ints, b->ints, a->n_ints * sizeof *a->ints) == 0);
+    }
+    return false;
+}
+
+char *value_text(const value_t *value) {
+    switch (value->kind) {
+    case VALUE_INT:
+        return mem_format("%" PRId64, value->integer);
+    case VALUE_REAL:
+        return mem_format("%.10g", value->real);
+    case VALUE_TEXT:
+        return mem_text(value->text);
+    case VALUE_INTS:
+        break;
+    }
+    text_list_t parts = {0};
+    for (size_t i = 0; i < value->n_ints; i++)
+        text_list_add_format(&parts, "%" PRId64, value->ints[i]);
+    char *text = text_list_join(&parts, "-");
+    text_list_free(&parts);
+    return text;
+}
+
+static const value_t *find(const named_value_t *items, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(items[i].name, name) == 0)
+            return &items[i].value;
+    return NULL;
+}
+
+const value_t *case_param(const case_t *spec, const char *name) {
+    return find(spec->params, spec->n_params, name);
+}
+
+int64_t case_param_int(const case_t *spec, const char *name, int64_t otherwise) {
+    const value_t *value = case_param(spec, name);
+    return value != NULL && value->kind == VALUE_INT ? value->integer : otherwise;
+}
+
+const char *case_technique(const case_t *spec, const char *name) {
+    const value_t *value = find(spec->techniques, spec->n_techniques, name);
+    return value != NULL ? value->text : NULL;
+}
+
+/* A case has a handful of parameters: one element more at a time is fine. */
+static void append(named_value_t **items, size_t *n, const char *name, const value_t *value) {
+    *items = mem_resize(*items, *n + 1, sizeof **items);
+    (*items)[(*n)++] = (named_value_t){.name = mem_text(name), .value = value_copy(value)};
+}
+
+void case_add_param(case_t *spec, const char *name, const value_t *value) {
+    append(&spec->params, &spec->n_params, name, value);
+}
+
+void case_add_technique(case_t *spec, const char *name, const char *choice) {
+    char *text = mem_text(choice);
+    append(&spec->techniques, &spec->n_techniques, name,
+           &(value_t){.kind = VALUE_TEXT, .text = text});
+    free(text);
+}
+
+bool case_engine_is_built_in(const char *engine) {
+    return strcmp(engine, "cuda") == 0 || strcmp(engine, "cpu") == 0 || strcmp(engine, "null") == 0;
+}
+
+const char *case_engine_label(const case_t *spec, char text[32]) {
+    if (case_engine_is_built_in(spec->engine))
+        return spec->engine;
+    snprintf(text, 32, "%.24s-%.6s", spec->engine, spec->device != NULL ? spec->device : "cpu");
+    return text;
+}
+
+static bool in_list(const char *name, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_default(const case_t *defaults, bool technique, const named_value_t *item) {
+    const value_t *standard = technique
+                                  ? find(defaults->techniques, defaults->n_techniques, item->name)
+                                  : case_param(defaults, item->name);
+    return standard != NULL && value_equal(standard, &item->value);
+}
+
+static void add_setting(text_list_t *parts, const named_value_t *item) {
+    char *text = value_text(&item->value);
+    text_list_add_format(parts, "%s=%s", item->name, text);
+    free(text);
+}
+
+char *case_group(const case_t *spec, const case_t *defaults) {
+    text_list_t parts = {0};
+    text_list_add(&parts, spec->workload);
+    for (size_t i = 0; i < spec->n_params; i++)
+        if (!is_default(defaults, false, &spec->params[i]) || i == 0)
+            add_setting(&parts, &spec->params[i]);
+    text_list_add(&parts, spec->dtype);
+    char *group = text_list_join(&parts, "/");
+    text_list_free(&parts);
+    return group;
+}
+
+void case_set_id(case_t *spec, const case_t *defaults, const char *const *always, size_t n_always) {
+    char label[32];
+    text_list_t parts = {0};
+    text_list_add(&parts, spec->workload);
+    text_list_add(&parts, case_engine_label(spec, label));
+    text_list_add(&parts, spec->variant);
+    for (size_t i = 0; i < spec->n_params; i++)
+        if (in_list(spec->params[i].name, always, n_always) ||
+            !is_default(defaults, false, &spec->params[i]))
+            add_setting(&parts, &spec->params[i]);
+    for (size_t i = 0; i < spec->n_techniques; i++)
+        if (!is_default(defaults, true, &spec->techniques[i]))
+            add_setting(&parts, &spec->techniques[i]);
+    if (strcmp(spec->dtype, defaults->dtype) != 0)
+        text_list_add_format(&parts, "dtype=%s", spec->dtype);
+    free(spec->id);
+    spec->id = text_list_join(&parts, "/");
+    text_list_free(&parts);
+}
+
+static named_value_t *copy_items(const named_value_t *items, size_t n) {
+    named_value_t *copy = mem_zeroed(n, sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = (named_value_t){mem_text(items[i].name), value_copy(&items[i].value)};
+    return copy;
+}
+
+static void free_items(named_value_t *items, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        free(items[i].name);
+        value_free(&items[i].value);
+    }
+    free(items);
+}
+
+case_t case_copy(const case_t *spec) {
+    return (case_t){
+        .id = mem_text(spec->id),
+        .workload = mem_text(spec->workload),
+        .engine = mem_text(spec->engine),
+        .device = mem_text(spec->device),
+        .variant = mem_text(spec->variant),
+        .dtype = mem_text(spec->dtype),
+        .params = copy_items(spec->params, spec->n_params),
+        .n_params = spec->n_params,
+        .techniques = copy_items(spec->techniques, spec->n_techniques),
+        .n_techniques = spec->n_techniques,
+    };
+}
+
+void case_free(case_t *spec) {
+    free(spec->id);
+    free(spec->workload);
+    free(spec->engine);
+    free(spec->device);
+    free(spec->variant);
+    free(spec->dtype);
+    free_items(spec->params, spec->n_params);
+    free_items(spec->techniques, spec->n_techniques);
+    *spec = (case_t){0};
+}

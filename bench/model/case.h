@@ -1,0 +1,78 @@
+/* A case: one thing that is measured — a workload with its parameters, run by one contender
+ * (engine, device, variant) with given techniques and dtype. Plain data; copies own their strings.
+ */
+#ifndef BENCH_MODEL_CASE_H
+#define BENCH_MODEL_CASE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum value_kind { VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_INTS } value_kind_t;
+
+/* One JSON scalar, or a list of integers (`layers`). */
+typedef struct value {
+    value_kind_t kind;
+    int64_t integer;
+    double real;
+    char *text;
+    int64_t *ints;
+    size_t n_ints;
+} value_t;
+
+typedef struct named_value {
+    char *name;
+    value_t value;
+} named_value_t;
+
+typedef struct bench_case {
+    char *id;       /* set by case_set_id(): "mlp_infer/cuda/03_vectorized/batch=64/copy=pinned" */
+    char *workload; /* "mlp_infer" */
+    char *engine;   /* "cuda", "cpu", "null", "pytorch" */
+    char *device;   /* "cuda" or "cpu": where it runs */
+    char *variant;  /* rung, C implementation, or PyTorch mode */
+    char *dtype;    /* "f32", "tf32", "f16" */
+    named_value_t *params; /* in the workload's order, defaults filled in */
+    size_t n_params;
+    named_value_t *techniques; /* VALUE_TEXT; in the workload's order, defaults filled in */
+    size_t n_techniques;
+} case_t;
+
+value_t value_copy(const value_t *value);
+void value_free(value_t *value);
+bool value_equal(const value_t *a, const value_t *b);
+/* "64", "0.01", "pinned", "4-5-1"; the caller frees it. */
+char *value_text(const value_t *value);
+
+/* Look a value up by name; NULL when there is none. */
+const value_t *case_param(const case_t *spec, const char *name);
+int64_t case_param_int(const case_t *spec, const char *name, int64_t otherwise);
+const char *case_technique(const case_t *spec, const char *name); /* text, or NULL */
+
+/* Append copies. */
+void case_add_param(case_t *spec, const char *name, const value_t *value);
+void case_add_technique(case_t *spec, const char *name, const char *choice);
+
+/* Engines that this program runs itself; every other one is a worker of its own,
+ * reference_<engine>/worker.py, on a device that its label names. */
+bool case_engine_is_built_in(const char *engine);
+
+/* The contender's name as ids and charts show it: "cuda", "cpu", "null", "pytorch-cpu",
+ * "pytorch-cuda". Static or owned by `text[32]`. */
+const char *case_engine_label(const case_t *spec, char text[32]);
+
+/* Cases with equal keys do the same work on the same data and are interleaved and compared:
+ * "mlp_infer/batch=64/f32" with every parameter that is not the default. The caller frees it. */
+char *case_group(const case_t *spec, const case_t *defaults);
+
+/* Build spec->id: workload/engine label/variant, then every parameter in `always` or different from
+ * `defaults` (a case that holds the workload's defaults), then every technique that differs, then
+ * the dtype unless it is the default. */
+void case_set_id(case_t *spec, const case_t *defaults, const char *const *always, size_t n_always);
+
+case_t case_copy(const case_t *spec);
+void case_free(case_t *spec);
+
+#endif

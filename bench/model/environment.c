@@ -1,0 +1,47 @@
+#include "model/environment.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void set(environment_t *env, const char *key, char *value, fact_kind_t kind) {
+    for (size_t i = 0; i < env->n; i++)
+        if (strcmp(env->facts[i].key, key) == 0) {
+            free(env->facts[i].value);
+            env->facts[i].value = value;
+            env->facts[i].kind = kind;
+            return;
+        }
+    mem_grow(&env->facts, env->n, &env->capacity, sizeof *env->facts);
+    env->facts[env->n++] = (fact_t){mem_text(key), value, kind};
+}
+
+void environment_set(environment_t *env, const char *key, const char *value) {
+    if (value != NULL)
+        set(env, key, mem_text(value), FACT_TEXT);
+}
+
+void environment_set_number(environment_t *env, const char *key, double value) {
+    set(env, key, mem_format("%.15g", value), FACT_NUMBER);
+}
+
+void environment_set_flag(environment_t *env, const char *key, bool value) {
+    set(env, key, mem_text(value ? "true" : "false"), FACT_FLAG);
+}
+
+const char *environment_get(const environment_t *env, const char *key) {
+    for (size_t i = 0; i < env->n; i++)
+        if (strcmp(env->facts[i].key, key) == 0)
+            return env->facts[i].value;
+    return NULL;
+}
+
+void environment_free(environment_t *env) {
+    for (size_t i = 0; i < env->n; i++) {
+        free(env->facts[i].key);
+        free(env->facts[i].value);
+    }
+    free(env->facts);
+    *env = (environment_t){0};
+}

@@ -1,0 +1,29 @@
+/* Where and with what a run was made: a flat, ordered list of dotted keys ("gpu.name",
+ * "host.cpu", "versions.nvrtc"), nested objects in run.json. Every value is text, a number or a
+ * flag, kept as text here. */
+#ifndef BENCH_MODEL_ENVIRONMENT_H
+#define BENCH_MODEL_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_FLAG } fact_kind_t;
+
+typedef struct fact {
+    char *key, *value;
+    fact_kind_t kind;
+} fact_t;
+
+typedef struct environment {
+    fact_t *facts;
+    size_t n, capacity;
+} environment_t;
+
+/* Setting a key again replaces its value. A NULL value is ignored. */
+void environment_set(environment_t *env, const char *key, const char *value);
+void environment_set_number(environment_t *env, const char *key, double value);
+void environment_set_flag(environment_t *env, const char *key, bool value);
+const char *environment_get(const environment_t *env, const char *key); /* NULL when absent */
+void environment_free(environment_t *env);
+
+#endif

@@ -1,0 +1,229 @@
+#include "model/result.h"
+
+#include "base/memory.h"
+#include "stats/summary.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Indexed by the enums. */
+static const char *const STATUS_NAMES[] = {"ok", "skipped", "wrong", "failed", "throttled"};
+static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor",
+                                         "time_limit", "fixed_count", "single"};
+static const char *const CLOCK_NAMES[] = {"host", "device"};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+const char *case_status_name(case_status_t status) {
+    return STATUS_NAMES[status];
+}
+
+const char *stop_reason_name(stop_reason_t stop) {
+    return STOP_NAMES[stop];
+}
+
+const char *clock_domain_name(clock_domain_t clock) {
+    return CLOCK_NAMES[clock];
+}
+
+static bool parse(const char *name, const char *const *names, size_t n, size_t *index) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+bool case_status_parse(const char *name, case_status_t *status) {
+    size_t i = 0;
+    bool known = parse(name, STATUS_NAMES, COUNT(STATUS_NAMES), &i);
+    *status = (case_status_t)i;
+    return known;
+}
+
+bool stop_reason_parse(const char *name, stop_reason_t *stop) {
+    size_t i = 0;
+    bool known = parse(name, STOP_NAMES, COUNT(STOP_NAMES), &i);
+    *stop = (stop_reason_t)i;
+    return known;
+}
+
+bool clock_domain_parse(const char *name, clock_domain_t *clock) {
+    size_t i = 0;
+    bool known = parse(name, CLOCK_NAMES, COUNT(CLOCK_NAMES), &i);
+    *clock = (clock_domain_t)i;
+    return known;
+}
+
+bool sanitize_is_finding(const char *verdict) {
+    return verdict[0] >= '1' && verdict[0] <= '9';
+}
+
+void sanitize_free(sanitize_t *sanitize) {
+    free(sanitize->version);
+    free(sanitize->example);
+    text_list_free(&sanitize->tools);
+    text_list_free(&sanitize->verdicts);
+    *sanitize = (sanitize_t){0};
+}
+
+bool result_has_times(const case_result_t *result) {
+    return result->status == CASE_OK || result->status == CASE_THROTTLED;
+}
+
+bool result_is_broken(const case_result_t *result) {
+    return result->status == CASE_WRONG || result->status == CASE_FAILED;
+}
+
+const phase_t *result_phase(const case_result_t *result, const char *name) {
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (strcmp(result->phases[i].name, name) == 0)
+            return &result->phases[i];
+    return NULL;
+}
+
+double result_median(const case_result_t *result, const char *phase) {
+    const phase_t *found = result_has_times(result) ? result_phase(result, phase) : NULL;
+    return found != NULL ? found->summary.median : NAN;
+}
+
+const phase_t *result_compute_phase(const case_result_t *result) {
+    static const char *const NAMES[] = {"kernel", "train", "forward"};
+    const phase_t *phase = NULL;
+    for (size_t i = 0; phase == NULL && i < sizeof NAMES / sizeof *NAMES; i++)
+        phase = result_phase(result, NAMES[i]);
+    return phase;
+}
+
+/* Most cases are asked in vain, and often: the text tells that without being parsed. */
+static json_t *own_value(const case_result_t *result, const char *key) {
+    if (result->results_json == NULL || strstr(result->results_json, key) == NULL)
+        return NULL;
+    json_t *own = json_loads(result->results_json, 0, NULL);
+    json_t *value = json_incref(json_object_get(own, key));
+    json_decref(own);
+    return value;
+}
+
+double result_number(const case_result_t *result, const char *key) {
+    json_t *value = own_value(result, key);
+    double number = json_is_number(value) ? json_number_value(value) : NAN;
+    json_decref(value);
+    return number;
+}
+
+char *result_string(const case_result_t *result, const char *key) {
+    json_t *value = own_value(result, key);
+    char *text = json_is_string(value) ? mem_text(json_string_value(value)) : NULL;
+    json_decref(value);
+    return text;
+}
+
+bool result_is_algorithmic(const case_result_t *result) {
+    json_t *value = own_value(result, "algorithmic");
+    bool algorithmic = json_is_true(value);
+    json_decref(value);
+    return algorithmic;
+}
+
+void result_init(case_result_t *result, const case_t *spec) {
+    *result = (case_result_t){.spec = case_copy(spec)};
+    result->resources.occupancy_frac = NAN;
+    result->limit.limit_ns = NAN;
+    result->limit.frac = NAN;
+    for (int i = 0; i < 2; i++) {
+        result->device.sm_mhz[i] = NAN;
+        result->device.power_w[i] = NAN;
+        result->device.temperature_c[i] = NAN;
+    }
+}
+
+void result_free(case_result_t *result) {
+    case_free(&result->spec);
+    free(result->reason);
+    text_list_free(&result->flags);
+    for (size_t i = 0; i < result->n_once; i++)
+        free(result->once[i].name);
+    free(result->once);
+    free(result->resources.arch);
+    free(result->resources.code_hash);
+    text_list_free(&result->resources.flags);
+    sanitize_free(&result->sanitize);
+    for (size_t i = 0; i < result->n_phases; i++) {
+        free(result->phases[i].name);
+        free(result->phases[i].samples);
+        free(result->phases[i].round_starts);
+    }
+    free(result->phases);
+    free(result->results_json);
+    free(result->limit.bound);
+    free(result->limit.phase);
+    free(result->device.name);
+    text_list_free(&result->device.throttle);
+    *result = (case_result_t){0};
+}
+
+phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
+    result->phases = mem_resize(result->phases, result->n_phases + 1, sizeof *result->phases);
+    phase_t *phase = &result->phases[result->n_phases++];
+    *phase = (phase_t){.name = mem_text(name), .clock = clock};
+    phase->round_starts = mem_zeroed(1, sizeof *phase->round_starts);
+    phase->summary = summary_of(NULL, 0);
+    return phase;
+}
+
+void phase_add_round(phase_t *phase, const double *samples, size_t n) {
+    if (n == 0)
+        return;
+    phase->samples = mem_resize(phase->samples, phase->n_samples + n, sizeof *phase->samples);
+    memcpy(phase->samples + phase->n_samples, samples, n * sizeof *samples);
+    phase->n_samples += n;
+    phase->n_rounds++;
+    phase->round_starts =
+        mem_resize(phase->round_starts, phase->n_rounds + 1, sizeof *phase->round_starts);
+    phase->round_starts[phase->n_rounds] = phase->n_samples;
+}
+
+summary_t summary_of(const double *samples, size_t n) {
+    if (n == 0)
+        return (summary_t){.median = NAN,
+                           .ci95 = {NAN, NAN},
+                           .q25 = NAN,
+                           .q75 = NAN,
+                           .p5 = NAN,
+                           .p95 = NAN,
+                           .p99 = NAN,
+                           .min = NAN,
+                           .max = NAN,
+                           .mad = NAN};
+    double *sorted = mem_zeroed(n, sizeof *sorted);
+    memcpy(sorted, samples, n * sizeof *sorted);
+    stats_sort(sorted, n);
+    summary_t summary = {
+        .n = n,
+        .median = stats_quantile(sorted, n, 0.5),
+        .q25 = stats_quantile(sorted, n, 0.25),
+        .q75 = stats_quantile(sorted, n, 0.75),
+        .p5 = stats_quantile(sorted, n, 0.05),
+        .p95 = stats_quantile(sorted, n, 0.95),
+        .p99 = stats_quantile(sorted, n, 0.99),
+        .min = sorted[0],
+        .max = sorted[n - 1],
+        .mad = stats_mad(sorted, n),
+    };
+    stats_median_ci95(sorted, n, &summary.ci95[0], &summary.ci95[1]);
+    free(sorted);
+    return summary;
+}
+
+void phase_summarise(phase_t *phase) {
+    phase->summary = summary_of(phase->samples, phase->n_samples);
+}
+
+void result_add_once(case_result_t *result, const char *name, double ns) {
+    result->once = mem_resize(result->once, result->n_once + 1, sizeof *result->once);
+    result->once[result->n_once++] = (named_ns_t){mem_text(name), ns};
+}

@@ -1,0 +1,383 @@
+#include "model/result_json.h"
+
+#include "base/memory.h"
+#include "io/json_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+/* JSON has no NaN: unknown numbers are null. */
+static json_t *number(double value) {
+    if (!isfinite(value))
+        return json_null();
+    if (value == floor(value) && fabs(value) < 9e15)
+        return json_integer((json_int_t)value);
+    return json_real(value);
+}
+
+static json_t *pair(const double values[2]) {
+    return json_pack("[o, o]", number(values[0]), number(values[1]));
+}
+
+static json_t *check_to_json(const check_t *check) {
+    if (!check->done)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:b}", "rel_l2", number(check->rel_l2), "max_abs",
+                     number(check->max_abs), "tolerance", number(check->tolerance), "ok",
+                     check->ok);
+}
+
+static json_t *phase_to_json(const phase_t *phase) {
+    const summary_t *s = &phase->summary;
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "clock",
+                  clock_domain_name(phase->clock), "unit", "ns", "n", (json_int_t)s->n, "median",
+                  number(s->median), "ci95", pair(s->ci95), "q25", number(s->q25), "q75",
+                  number(s->q75), "p5", number(s->p5), "p95", number(s->p95), "p99", number(s->p99),
+                  "min", number(s->min), "max", number(s->max), "mad", number(s->mad),
+                  "n_throttled", (json_int_t)phase->n_throttled);
+    json_t *starts = json_array(), *samples = json_array();
+    for (size_t i = 0; i <= phase->n_rounds; i++)
+        json_array_append_new(starts, json_integer((json_int_t)phase->round_starts[i]));
+    for (size_t i = 0; i < phase->n_samples; i++)
+        json_array_append_new(samples, number(phase->samples[i]));
+    json_object_set_new(json, "round_starts", starts);
+    json_object_set_new(json, "samples", samples);
+    return json;
+}
+
+static json_t *resources_to_json(const resources_t *r) {
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "arch", json_text(r->arch),
+                     "registers", (json_int_t)r->registers, "shared_bytes",
+                     (json_int_t)r->shared_bytes, "spill_bytes", (json_int_t)r->spill_bytes,
+                     "code_hash", json_text(r->code_hash), "flags", json_texts(&r->flags),
+                     "peak_device_bytes", (json_int_t)r->peak_device_bytes, "occupancy_frac",
+                     number(r->occupancy_frac));
+}
+
+static json_t *sanitize_to_json(const sanitize_t *sanitize) {
+    if (sanitize->tools.n == 0)
+        return json_null();
+    json_t *tools = json_object();
+    for (size_t i = 0; i < sanitize->tools.n; i++)
+        json_object_set_new(tools, sanitize->tools.items[i],
+                            json_text(sanitize->verdicts.items[i]));
+    return json_pack("{s:o, s:o, s:o}", "version", json_text(sanitize->version), "case",
+                     json_text(sanitize->example), "tools", tools);
+}
+
+static json_t *limit_to_json(const limit_t *limit) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", number(limit->bytes), "flops",
+                     number(limit->flops), "bound", json_text(limit->bound), "limit_ns",
+                     number(limit->limit_ns), "frac", number(limit->frac), "phase",
+                     json_text(limit->phase));
+}
+
+static json_t *device_to_json(const device_state_t *device) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", json_text(device->name), "sm_mhz",
+                     pair(device->sm_mhz), "power_w", pair(device->power_w), "temperature_c",
+                     pair(device->temperature_c), "throttle", json_texts(&device->throttle));
+}
+
+json_t *result_to_json(const case_result_t *result) {
+    json_t *json = json_pack("{s:i}", "schema", RESULT_SCHEMA);
+    json_t *spec = case_to_json(&result->spec);
+    json_object_update(json, spec);
+    json_decref(spec);
+    json_t *once = json_object(), *phases = json_object();
+    for (size_t i = 0; i < result->n_once; i++)
+        json_object_set_new(once, result->once[i].name, number(result->once[i].ns));
+    for (size_t i = 0; i < result->n_phases; i++)
+        json_object_set_new(phases, result->phases[i].name, phase_to_json(&result->phases[i]));
+    json_t *results =
+        result->results_json != NULL ? json_loads(result->results_json, 0, NULL) : NULL;
+    json_t *rest =
+        json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o}",
+                  "status", case_status_name(result->status), "reason", json_text(result->reason),
+                  "flags", json_texts(&result->flags), "check", "before",
+                  check_to_json(&result->before), "after", check_to_json(&result->after), "once_ns",
+                  once, "resources", resources_to_json(&result->resources), "sanitize",
+                  sanitize_to_json(&result->sanitize), "phases", phases, "results",
+                  results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit),
+                  "device", device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
+                  stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
+    /* "device" of a line is the state; which device the case ran on is "on". */
+    json_object_set(json, "on", json_object_get(json, "device"));
+    json_object_update(json, rest);
+    json_decref(rest);
+    return json;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static double get_number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static int64_t get_integer(const json_t *object, const char *key) {
+    double value = get_number(object, key);
+    return isfinite(value) && fabs(value) < 9e18 ? (int64_t)value : 0;
+}
+
+/* Reasons and flags quote what workers print. */
+static char *plain(const char *text) {
+    char *copy = mem_text(text);
+    if (copy != NULL)
+        text_make_plain(copy);
+    return copy;
+}
+
+static char *get_text(const json_t *object, const char *key) {
+    return plain(json_string_value(json_object_get(object, key)));
+}
+
+static void get_pair(const json_t *object, const char *key, double values[2]) {
+    const json_t *array = json_object_get(object, key);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *item = json_array_get(array, i);
+        values[i] = json_is_number(item) ? json_number_value(item) : NAN;
+    }
+}
+
+static void get_texts(const json_t *object, const char *key, text_list_t *list) {
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(object, key), i, item) {
+        if (!json_is_string(item))
+            continue;
+        char *text = plain(json_string_value(item));
+        text_list_add(list, text);
+        free(text);
+    }
+}
+
+static void get_check(const json_t *object, const char *key, check_t *check) {
+    const json_t *json = json_object_get(object, key);
+    *check = (check_t){0};
+    if (!json_is_object(json))
+        return;
+    *check = (check_t){
+        .done = true,
+        .ok = json_is_true(json_object_get(json, "ok")),
+        .rel_l2 = get_number(json, "rel_l2"),
+        .max_abs = get_number(json, "max_abs"),
+        .tolerance = get_number(json, "tolerance"),
+    };
+}
+
+typedef struct numbers {
+    double *values; /* owned */
+    size_t n;
+} numbers_t;
+
+static bool get_numbers(const json_t *json, const lifted_t *lifted, numbers_t *numbers) {
+    if (json_is_integer(json) && (uint64_t)json_integer_value(json) < lifted->n)
+        return lifted_array(lifted, (size_t)json_integer_value(json), &numbers->values,
+                            &numbers->n);
+    bool good = json == NULL || json_is_array(json);
+    numbers->n = json_array_size(json);
+    numbers->values = mem_zeroed(numbers->n, sizeof *numbers->values);
+    for (size_t i = 0; i < numbers->n; i++) {
+        const json_t *item = json_array_get(json, i);
+        good = good && json_is_number(item);
+        numbers->values[i] = json_number_value(item);
+    }
+    return good;
+}
+
+static status_t add_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase,
+                           error_t *err) {
+    double most = (double)samples->n;
+    for (size_t r = 0; r + 1 < starts->n; r++) {
+        double from = starts->values[r], to = starts->values[r + 1];
+        if (!(from >= 0 && to >= from && to <= most))
+            return error_set(err, STATUS_USAGE, "round_starts[%zu]: %.0f … %.0f of %zu samples", r,
+                             from, to, samples->n);
+        phase_add_round(phase, samples->values + (size_t)from, (size_t)to - (size_t)from);
+    }
+    return STATUS_OK;
+}
+
+/* Rounds that are all there, in order and without gaps, as any run writes them: then the samples
+ * are taken as they are. */
+static bool take_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase) {
+    if (starts->values[0] != 0 || starts->values[starts->n - 1] != (double)samples->n)
+        return false;
+    for (size_t r = 1; r < starts->n; r++)
+        if (!(starts->values[r] >= starts->values[r - 1] + 1))
+            return false;
+    free(phase->round_starts);
+    phase->round_starts = mem_alloc(starts->n * sizeof *phase->round_starts);
+    for (size_t r = 0; r < starts->n; r++)
+        phase->round_starts[r] = (size_t)starts->values[r];
+    phase->n_rounds = starts->n - 1;
+    phase->samples = samples->values;
+    phase->n_samples = samples->n;
+    return true;
+}
+
+static status_t get_rounds(const json_t *json, const lifted_t *lifted, phase_t *phase,
+                           error_t *err) {
+    numbers_t starts = {0}, samples = {0};
+    status_t status = STATUS_OK;
+    if (!get_numbers(json_object_get(json, "round_starts"), lifted, &starts) ||
+        !get_numbers(json_object_get(json, "samples"), lifted, &samples))
+        status = error_set(err, STATUS_USAGE, "not an array of numbers");
+    else if (starts.n < 2) /* no rounds were kept: one round of everything */
+        phase_add_round(phase, samples.values, samples.n);
+    else if (take_rounds(&starts, &samples, phase))
+        samples.values = NULL;
+    else
+        status = add_rounds(&starts, &samples, phase, err);
+    free(starts.values);
+    free(samples.values);
+    return status;
+}
+
+static status_t get_phases(const json_t *json, const lifted_t *lifted, case_result_t *result,
+                           error_t *err) {
+    const char *name;
+    json_t *item;
+    json_object_foreach(json_object_get(json, "phases"), name, item) {
+        clock_domain_t clock;
+        if (!text_is_plain(name))
+            return error_set(err, STATUS_USAGE,
+                             "\"phases.%.100s\": found control characters, expected none", name);
+        const char *clock_name = json_string_value(json_object_get(item, "clock"));
+        if (clock_name == NULL || !clock_domain_parse(clock_name, &clock))
+            return error_set(err, STATUS_USAGE,
+                             "\"phases.%s.clock\" is \"%s\", expected host or device", name,
+                             clock_name != NULL ? clock_name : "missing");
+        phase_t *phase = result_add_phase(result, name, clock);
+        if (get_rounds(item, lifted, phase, err) != STATUS_OK)
+            return error_within(err, "\"phases.%s\"", name);
+        phase->n_throttled = (size_t)get_integer(item, "n_throttled");
+        summary_t *s = &phase->summary;
+        *s = (summary_t){
+            .n = (size_t)get_integer(item, "n"),
+            .median = get_number(item, "median"),
+            .q25 = get_number(item, "q25"),
+            .q75 = get_number(item, "q75"),
+            .p5 = get_number(item, "p5"),
+            .p95 = get_number(item, "p95"),
+            .p99 = get_number(item, "p99"),
+            .min = get_number(item, "min"),
+            .max = get_number(item, "max"),
+            .mad = get_number(item, "mad"),
+        };
+        get_pair(item, "ci95", s->ci95);
+    }
+    return STATUS_OK;
+}
+
+static void get_sanitize(const json_t *json, sanitize_t *sanitize) {
+    const char *tool;
+    json_t *verdict;
+    sanitize->version = get_text(json, "version");
+    sanitize->example = get_text(json, "case");
+    json_object_foreach(json_object_get(json, "tools"), tool, verdict) {
+        if (!text_is_name(tool) || !json_is_string(verdict))
+            continue;
+        char *text = plain(json_string_value(verdict));
+        text_list_add(&sanitize->tools, tool);
+        text_list_add(&sanitize->verdicts, text);
+        free(text);
+    }
+}
+
+static void get_details(const json_t *json, case_result_t *result) {
+    get_texts(json, "flags", &result->flags);
+    get_check(json_object_get(json, "check"), "before", &result->before);
+    get_check(json_object_get(json, "check"), "after", &result->after);
+    const char *name;
+    json_t *item;
+    json_object_foreach(json_object_get(json, "once_ns"), name, item) {
+        char *shown = plain(name);
+        result_add_once(result, shown, json_number_value(item));
+        free(shown);
+    }
+    const json_t *r = json_object_get(json, "resources");
+    result->resources = (resources_t){
+        .arch = get_text(r, "arch"),
+        .registers = get_integer(r, "registers"),
+        .shared_bytes = get_integer(r, "shared_bytes"),
+        .spill_bytes = get_integer(r, "spill_bytes"),
+        .code_hash = get_text(r, "code_hash"),
+        .peak_device_bytes = get_integer(r, "peak_device_bytes"),
+        .occupancy_frac = get_number(r, "occupancy_frac"),
+    };
+    get_texts(r, "flags", &result->resources.flags);
+    get_sanitize(json_object_get(json, "sanitize"), &result->sanitize);
+    const json_t *l = json_object_get(json, "limit");
+    result->limit = (limit_t){
+        .bytes = get_number(l, "bytes"),
+        .flops = get_number(l, "flops"),
+        .bound = get_text(l, "bound"),
+        .limit_ns = get_number(l, "limit_ns"),
+        .frac = get_number(l, "frac"),
+        .phase = get_text(l, "phase"),
+    };
+    const json_t *d = json_object_get(json, "device");
+    if (json_is_object(d)) {
+        result->device.name = get_text(d, "name");
+        get_pair(d, "sm_mhz", result->device.sm_mhz);
+        get_pair(d, "power_w", result->device.power_w);
+        get_pair(d, "temperature_c", result->device.temperature_c);
+        get_texts(d, "throttle", &result->device.throttle);
+    }
+    const json_t *own = json_object_get(json, "results");
+    if (json_object_size(own) > 0) {
+        char *text = json_dumps(own, JSON_COMPACT);
+        result->results_json = mem_text(text);
+        free(text);
+    }
+    result->rounds = (unsigned)get_integer(json, "rounds");
+    result->warmup_ns = get_number(json, "warmup_ns");
+}
+
+static status_t read_result(const json_t *json, const lifted_t *lifted, case_result_t *result,
+                            error_t *err) {
+    const char *status = json_string_value(json_object_get(json, "status"));
+    if (status == NULL || !case_status_parse(status, &result->status))
+        return error_set(err, STATUS_USAGE,
+                         "\"status\" is \"%s\", expected ok, skipped, wrong, failed or throttled",
+                         status != NULL ? status : "missing");
+    const char *stop = json_string_value(json_object_get(json, "stop"));
+    if (stop != NULL && !stop_reason_parse(stop, &result->stop))
+        return error_set(err, STATUS_USAGE,
+                         "\"stop\" is \"%s\", expected precise, noise_floor, time_limit, "
+                         "fixed_count, single or none",
+                         stop);
+    result->reason = get_text(json, "reason");
+    get_details(json, result);
+    return get_phases(json, lifted, result, err);
+}
+
+status_t result_from_lifted_json(const json_t *json, const lifted_t *lifted, case_result_t *result,
+                                 error_t *err) {
+    if (!json_is_object(json))
+        return error_set(err, STATUS_USAGE, "not a JSON object");
+    json_int_t schema = json_integer_value(json_object_get(json, "schema"));
+    if (schema != RESULT_SCHEMA)
+        return error_set(err, STATUS_USAGE, "\"schema\" is %lld, this program reads schema %d",
+                         (long long)schema, RESULT_SCHEMA);
+    case_t spec;
+    TRY(case_from_json(json, &spec, err));
+    result_init(result, &spec);
+    case_free(&spec);
+    status_t status = read_result(json, lifted, result, err);
+    if (status != STATUS_OK)
+        result_free(result);
+    return status;
+}
+
+status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
+    static const lifted_t NOTHING;
+    return result_from_lifted_json(json, &NOTHING, result, err);
+}

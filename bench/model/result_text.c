@@ -1,0 +1,216 @@
+/* A line of cases.jsonl, fast: nine tenths of it are arrays of samples and rounds, of which a JSON
+ * parser makes a value on the heap each. They are read here, those that are wanted, and only what
+ * is left goes to the parser. */
+#include "model/result_text.h"
+
+#include "base/memory.h"
+#include "model/result_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const KEYS[] = {"\"round_starts\":", "\"samples\":"};
+enum { N_KEYS = sizeof KEYS / sizeof *KEYS, MOST_ARRAYS = 1000 };
+
+/* Powers of ten that a double holds exactly: a decimal of up to 15 digits divided by one of them is
+ * rounded once, so it is the same as strtod's (Clinger 1990). */
+static const double POWERS[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+/* A number like 123 or 123.45; everything else (signs, exponents, very long ones) is NULL. */
+static const char *plain_number(const char *c, const char *end, double *value) {
+    enum { MOST_DIGITS = 15 };
+    int64_t digits = 0;
+    int n = 0, decimals = 0;
+    bool point = false;
+    if (end - c > 1 && c[0] == '0' && c[1] >= '0' && c[1] <= '9')
+        return NULL;
+    for (; c < end && ((*c >= '0' && *c <= '9') || (*c == '.' && n > 0 && !point)); c++) {
+        if (*c == '.') {
+            point = true;
+            continue;
+        }
+        digits = digits * 10 + (*c - '0');
+        decimals += point;
+        if (++n > MOST_DIGITS)
+            return NULL;
+    }
+    if (n == 0 || (point && decimals == 0))
+        return NULL;
+    *value = (double)digits / POWERS[decimals];
+    return c;
+}
+
+bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n) {
+    if (lifted->taken[index])
+        return false;
+    lifted->taken[index] = true;
+    const char *c = lifted->arrays[index] + 1, *end = lifted->ends[index];
+    size_t commas = 0;
+    for (const char *at = c; at < end; at++)
+        commas += *at == ',';
+    *n = 0;
+    *values = mem_alloc((commas + 1) * sizeof **values);
+    while (c < end && (c = plain_number(c, end, &(*values)[*n])) != NULL) {
+        ++*n;
+        if (c < end && *c++ != ',')
+            break;
+        if (c == end && c[-1] != ',')
+            return true;
+    }
+    free(*values);
+    *values = NULL;
+    return false;
+}
+
+/* The next of the keys from `from` on; a quote behind a backslash is inside of a text, every other
+ * `"samples":` is a key, since no text can hold an unescaped quote. NULL and `end` at the end. */
+static const char *value_of_next_key(const char *from, const char *end) {
+    for (const char *c = from; c < end; c++) {
+        c = memchr(c, ':', (size_t)(end - c));
+        if (c == NULL)
+            return NULL;
+        for (size_t k = 0; k < N_KEYS; k++) {
+            size_t length = strlen(KEYS[k]);
+            if ((size_t)(c + 1 - from) > length && memcmp(c + 1 - length, KEYS[k], length) == 0 &&
+                c[-(ptrdiff_t)length] != '\\')
+                return c + 1;
+        }
+    }
+    return NULL;
+}
+
+/* May a key hide here that value_of_next_key() does not see: spelled with escapes, or with space
+ * behind it? Its value could pass for the number of an array. */
+static bool may_hide_keys(const char *text, size_t length) {
+    if (memmem(text, length, "\\u", 2) != NULL)
+        return true;
+    const char *end = text + length;
+    for (const char *c = text; (c = memchr(c, ':', (size_t)(end - c))) != NULL; c++)
+        if (c > text && strchr(" \t\r\n", c[-1]) != NULL)
+            return true;
+    return false;
+}
+
+/* `line` with each array replaced by its number: so a number that was there before must not be, and
+ * such a line is left as it is. */
+static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char *text,
+                        size_t *left) {
+    const char *end = line + length, *from = line;
+    char *to = text;
+    for (;;) {
+        const char *value = value_of_next_key(from, end);
+        const char *stop = value != NULL ? value : end;
+        if (may_hide_keys(from, (size_t)(stop - from)))
+            return false;
+        memcpy(to, from, (size_t)(stop - from));
+        to += stop - from;
+        *left = (size_t)(to - text);
+        if (value == NULL)
+            return true;
+        const char *close = memchr(value, ']', (size_t)(end - value));
+        /* "[1]" and "[10,20]" have room for the number that takes their place: 1, or up to 999. */
+        if (*value != '[' || close == NULL || lifted->n == MOST_ARRAYS)
+            return false;
+        from = close + 1;
+        if (from - value < 5) {
+            memcpy(to, value, (size_t)(from - value));
+            to += from - value;
+            continue;
+        }
+        to += sprintf(to, "%zu", lifted->n);
+        lifted->arrays[lifted->n] = value;
+        lifted->taken[lifted->n] = false;
+        lifted->ends[lifted->n++] = close;
+    }
+}
+
+static bool has_name(const text_list_t *list, const char *name, size_t length) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strlen(list->items[i]) == length && memcmp(list->items[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+/* Copy `line` without the phases that are not wanted. A phase is an object without objects inside
+ * and has no text with a brace or a quote in it; false where one looks otherwise. */
+static bool drop_phases(const char *line, size_t length, const text_list_t *wanted, char *text,
+                        size_t *left) {
+    static const char OPEN[] = "\"phases\":{";
+    const char *end = line + length, *key = memmem(line, length, OPEN, sizeof OPEN - 1);
+    if (key == NULL || key == line || key[-1] == '\\')
+        return false;
+    const char *c = key + sizeof OPEN - 1;
+    char *to = mempcpy(text, line, (size_t)(c - line));
+    bool first = true;
+    while (c < end && *c == '"') {
+        const char *quote = memchr(c + 1, '"', (size_t)(end - c - 1));
+        const char *close = memchr(c, '}', (size_t)(end - c));
+        if (quote == NULL || close == NULL || close - quote < 3 || quote[1] != ':' ||
+            quote[2] != '{' || memchr(quote + 3, '{', (size_t)(close - quote - 3)) != NULL ||
+            memchr(c, '\\', (size_t)(close - c)) != NULL)
+            return false;
+        if (has_name(wanted, c + 1, (size_t)(quote - c - 1))) {
+            if (!first)
+                *to++ = ',';
+            first = false;
+            to = mempcpy(to, c, (size_t)(close + 1 - c));
+        }
+        c = close + 1;
+        if (c < end && *c == ',' && c + 1 < end && c[1] == '"')
+            c++;
+        else
+            break;
+    }
+    if (c == end || *c != '}')
+        return false;
+    to = mempcpy(to, c, (size_t)(end - c));
+    *left = (size_t)(to - text);
+    return true;
+}
+
+static status_t from_json_text(const char *text, size_t length, const lifted_t *lifted,
+                               case_result_t *result, error_t *err) {
+    json_error_t where;
+    json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    if (json == NULL)
+        return error_set(err, STATUS_USAGE, "not a JSON object: %s (column %d)", where.text,
+                         where.column);
+    status_t status = result_from_lifted_json(json, lifted, result, err);
+    json_decref(json);
+    return status;
+}
+
+/* One that nobody asked for stands where no reader looks: what is in it was not read at all. */
+static bool all_taken(const lifted_t *lifted) {
+    for (size_t i = 0; i < lifted->n; i++)
+        if (!lifted->taken[i])
+            return false;
+    return true;
+}
+
+status_t result_from_text(const char *line, size_t length, const text_list_t *phases,
+                          case_result_t *result, error_t *err) {
+    const char *arrays[MOST_ARRAYS], *ends[MOST_ARRAYS];
+    bool taken[MOST_ARRAYS];
+    lifted_t lifted = {.arrays = arrays, .ends = ends, .taken = taken};
+    char *some = phases != NULL ? mem_alloc(length + 1) : NULL, *text = mem_alloc(length + 1);
+    size_t n_some, left;
+    bool dropped = phases != NULL && drop_phases(line, length, phases, some, &n_some);
+    status_t status = STATUS_FAILED;
+    error_t ignored = ERROR_INIT;
+    if (lift_arrays(dropped ? some : line, dropped ? n_some : length, &lifted, text, &left))
+        status = from_json_text(text, left, &lifted, result, &ignored);
+    if (status == STATUS_OK && !all_taken(&lifted)) {
+        result_free(result);
+        status = STATUS_FAILED;
+    }
+    free(text);
+    free(some);
+    /* Rare, or an error: the parser reads it all, so that a message's column is the line's. */
+    if (status != STATUS_OK) {
+        lifted.n = 0;
+        status = from_json_text(line, length, &lifted, result, err);
+    }
+    return status;
+}

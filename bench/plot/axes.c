@@ -1,0 +1,148 @@
+#include "plot/axes.h"
+
+#include "base/units.h"
+#include "io/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TICKS = 64 };
+
+const char *chart_size_text(char *text, int64_t size) {
+    static const char *const RAISED[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    if (size > 1000 && size % 1000 == 0) {
+        bool millions = size >= 1000000 && size % 10000 == 0;
+        snprintf(text, UNITS_TEXT, "%g %c", (double)size / (millions ? 1e6 : 1e3),
+                 millions ? 'M' : 'k');
+        return text;
+    }
+    units_count(text, size);
+    char *caret = strchr(text, '^');
+    if (caret == NULL)
+        return text;
+    char digits[UNITS_TEXT];
+    snprintf(digits, sizeof digits, "%s", caret + 1);
+    *caret = '\0';
+    for (const char *digit = digits; *digit >= '0' && *digit <= '9'; digit++)
+        strncat(text, RAISED[*digit - '0'], UNITS_TEXT - strlen(text) - 1);
+    return text;
+}
+
+static bool sizes_are_plain(const plot_data_t *data) {
+    return data->sizes[data->n_sizes - 1] < 100000;
+}
+
+const char *chart_size_in(char *text, const plot_data_t *data, int64_t size) {
+    if (!sizes_are_plain(data))
+        return chart_size_text(text, size);
+    snprintf(text, UNITS_TEXT, "%lld", (long long)size);
+    return text;
+}
+
+static bool is_power_of_two(int64_t size) {
+    return (size & (size - 1)) == 0;
+}
+
+/* Two digits and zeros: 5000, 120000. */
+static bool is_round(int64_t size) {
+    while (size >= 100 && size % 10 == 0)
+        size /= 10;
+    return size < 100;
+}
+
+static size_t powers_between(double base, double low, double high, double *ticks) {
+    size_t n = 0;
+    for (double e = low; e <= high && n < MAX_TICKS; e++)
+        ticks[n++] = pow(base, e);
+    return n;
+}
+
+static size_t ticks_of_two(const plot_data_t *data, double *ticks) {
+    double low = log2((double)data->sizes[0]);
+    double high = log2((double)data->sizes[data->n_sizes - 1]);
+    return powers_between(2, floor(low), ceil(high), ticks);
+}
+
+/* The sizes that were chosen round; powers of ten where there are too few. */
+static size_t ticks_of_ten(const plot_data_t *data, double *ticks) {
+    enum { LEAST = 2 };
+    size_t n = 0;
+    for (size_t i = 0; i < data->n_sizes && n < MAX_TICKS; i++) {
+        double size = (double)data->sizes[i];
+        bool apart = n == 0 || size > 1.5 * ticks[n - 1];
+        if (is_round(data->sizes[i]) && apart)
+            ticks[n++] = size;
+    }
+    if (n >= LEAST)
+        return n;
+    double low = log10((double)data->sizes[0]);
+    double high = log10((double)data->sizes[data->n_sizes - 1]);
+    return powers_between(10, floor(low), ceil(high), ticks);
+}
+
+size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data) {
+    double ticks[MAX_TICKS];
+    size_t n_powers = 0;
+    for (size_t i = 0; i < data->n_sizes; i++)
+        n_powers += is_power_of_two(data->sizes[i]);
+    bool twos = 2 * n_powers >= data->n_sizes;
+    size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
+    double margin = twos ? pow(2, 0.4) : 1.5;
+    drawing_number(drawing, "size_base", twos ? 2 : 10);
+    drawing_number(drawing, "size_plain", sizes_are_plain(data));
+    drawing_number(drawing, "size_low", (double)data->sizes[0] / margin);
+    drawing_number(drawing, "size_high", (double)data->sizes[data->n_sizes - 1] * margin);
+    drawing_reals(drawing, "size_ticks", ticks, n);
+    return n;
+}
+
+void range_take(range_t *range, double value) {
+    if (!isfinite(value) || value <= 0)
+        return;
+    range->low = fmin(range->low, value);
+    range->high = fmax(range->high, value);
+}
+
+void chart_time_axis(drawing_t *drawing, const range_t *seen_ns) {
+    static const range_t NOTHING_SEEN_NS = {1000, 1000};
+    const range_t *range_ns = seen_ns->high > 0 ? seen_ns : &NOTHING_SEEN_NS;
+    /* A little air, so that nothing lies on the frame. */
+    double low = floor(log10(range_ns->low / 1000 / 1.1));
+    double high = ceil(log10(range_ns->high / 1000 * 1.1));
+    drawing_number(drawing, "y_low", low);
+    drawing_number(drawing, "y_high", high);
+}
+
+/* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
+static double width_of(size_t n_bars) {
+    return fmax(CHART_WIDTH, 150 + 42 * (double)n_bars);
+}
+
+void chart_size(drawing_t *drawing, size_t n_bars, int height) {
+    drawing_number(drawing, "width", width_of(n_bars));
+    drawing_number(drawing, "height", height);
+}
+
+void legend_take(legend_t *legend, const char *title) {
+    size_t letters = text_width(title);
+    legend->n++;
+    legend->longest = letters > legend->longest ? letters : legend->longest;
+}
+
+/* gnuplot takes every letter of a key for 8.4 pixels wide (svg; 8 in a png) and a sample for 6.5
+ * letters; where it does not believe in two columns, it draws one, without room for it. Names are
+ * drawn narrower: a negative spread tells it so, as far as is needed. */
+int chart_legend(drawing_t *drawing, const legend_t *legend, size_t n_bars) {
+    enum { MARGINS = 120, ROW_HEIGHT = 20, USUAL_SPREAD = 2 };
+    static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;
+    const double column = (width_of(n_bars) - MARGINS) / 2, letters = (double)legend->longest;
+    const bool two = LETTER * letters + SAMPLE <= column;
+    const double most = floor(column / GNUPLOT_LETTER - GNUPLOT_SAMPLE - letters);
+    const int height = (int)(two ? (legend->n + 1) / 2 : legend->n) * ROW_HEIGHT;
+    drawing_number(drawing, "legend_columns", two ? 2 : 1);
+    drawing_number(drawing, "legend_spread", two ? fmin(most, USUAL_SPREAD) : USUAL_SPREAD);
+    drawing_number(drawing, "legend_height", height);
+    return height;
+}

@@ -1,0 +1,322 @@
+/* allocators, driver_calls: where an epoch's time goes with each allocator, and how often each
+ * called the driver in each epoch. blocks: what an allocation and a free take by themselves. */
+#include "analysis/epochs.h"
+#include "plot/rows.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_SPLIT_SIZES = MAX_ROW_PANELS / 2, /* two panels each */
+    MAX_CALL_SIZES = 4,
+    MAX_SHOWN_EPOCHS = 3, /* the first ones */
+    NAME_X = 16,
+    ALLOCATOR_X = 210,
+    EPOCH_X = 275,
+};
+
+/* Rows beyond this ratio cannot be told apart on a linear axis. */
+static const double LINEAR_RATIO = 20;
+
+static const char *allocator_name(const series_t *series) {
+    const char *name = allocator_of(&series->cases[0]->spec);
+    return name != NULL ? name : "";
+}
+
+/* "CUDA 03_registers": the contender, whatever its allocator. */
+static char *plain_title(const series_t *series) {
+    return allocator_of(&series->cases[0]->spec) == NULL
+               ? mem_text(series->title)
+               : mem_format("%s%s", plot_engine_title(series->label), series->variant);
+}
+
+static bool same_variant(const series_t *a, const series_t *b) {
+    return strcmp(a->label, b->label) == 0 && strcmp(a->variant, b->variant) == 0;
+}
+
+static size_t first_of(const plot_data_t *data, size_t most) {
+    return data->n_sizes > most ? data->n_sizes - most : 0;
+}
+
+static char *size_title(const plot_data_t *data, int64_t size, const char *what) {
+    return mem_format("%s %lld%s", data->workload->size_param, (long long)size, what);
+}
+
+/* ---- where the time goes ------------------------------------------------------------------------
+ */
+
+static bool split_at(const series_t *series, int64_t size, time_split_t *split) {
+    const case_result_t *result = series_at(series, size);
+    return result != NULL && time_split_of(result, split);
+}
+
+static bool has_split(const plot_data_t *data, const series_t *series) {
+    time_split_t split;
+    for (size_t i = 0; i < data->n_sizes; i++)
+        if (split_at(series, data->sizes[i], &split))
+            return true;
+    return false;
+}
+
+static void add_pieces(row_panel_t *panel, size_t row, const time_split_t *split, double unit_ns) {
+    rows_piece(panel, row, split->kernels_ns / unit_ns, STYLE_SPLIT, false);
+    rows_piece(panel, row, split->driver_ns / unit_ns, STYLE_SPLIT + 1, false);
+    rows_piece(panel, row, split->gaps_ns / unit_ns, STYLE_SPLIT + 2, false);
+}
+
+static void write_split(row_panel_t *times, row_panel_t *shares, size_t row, const series_t *series,
+                        int64_t size) {
+    time_split_t split;
+    char text[UNITS_TEXT];
+    const case_result_t *result = series_at(series, size);
+    if (result == NULL)
+        return;
+    if (!time_split_of(result, &split)) {
+        rows_text(times, row, result_has_times(result) ? "" : case_status_name(result->status));
+        return;
+    }
+    add_pieces(times, row, &split, 1e6);
+    rows_text(times, row, units_time(text, split.epoch_ns));
+    add_pieces(shares, row, &split, split.epoch_ns / 100);
+    char *busy = mem_format("GPU busy %s", units_percent(text, split.kernels_ns / split.epoch_ns));
+    rows_text(shares, row, busy);
+    free(busy);
+}
+
+static double ratio_at(const plot_data_t *data, int64_t size) {
+    range_t range = RANGE_INIT;
+    time_split_t split;
+    for (size_t s = 0; s < data->n_series; s++)
+        if (split_at(&data->series[s], size, &split))
+            range_take(&range, split.epoch_ns);
+    return range.high > 0 ? range.high / range.low : 1;
+}
+
+/* Rows of the series that are shown; a row is left free between rungs. */
+static size_t *split_rows(const plot_data_t *data, rows_t *rows) {
+    size_t *places = mem_zeroed(data->n_series, sizeof *places), next = 0;
+    const series_t *last = NULL;
+    for (size_t s = 0; s < data->n_series; s++) {
+        const series_t *series = &data->series[s];
+        places[s] = SIZE_MAX;
+        if (!has_split(data, series))
+            continue;
+        const bool another = last == NULL || !same_variant(last, series);
+        next += last != NULL && another;
+        places[s] = next++;
+        char *title = plain_title(series);
+        rows_label(rows, places[s], NAME_X, another ? title : "");
+        rows_label(rows, places[s], ALLOCATOR_X, allocator_name(series));
+        free(title);
+        last = series;
+    }
+    return places;
+}
+
+static void write_splits(const plot_data_t *data, int64_t size, const size_t *places,
+                         bool logarithmic, rows_t *rows) {
+    char *titles[] = {size_title(data, size, ": one epoch"), size_title(data, size, ": shares")};
+    row_panel_t *times = rows_panel(
+        rows, titles[0], logarithmic ? "time, ms (log: compare shares at the right)" : "time, ms",
+        logarithmic);
+    row_panel_t *shares = rows_panel(rows, titles[1], "share of the epoch, %", false);
+    shares->end = 100;
+    for (size_t s = 0; s < data->n_series; s++)
+        if (places[s] != SIZE_MAX)
+            write_split(times, shares, places[s], &data->series[s], size);
+    free(titles[0]);
+    free(titles[1]);
+}
+
+char *chart_allocators(const plot_data_t *data, drawing_t *drawing) {
+    enum { LEFT = 290 };
+    rows_t rows;
+    bool any = false;
+    for (size_t s = 0; s < data->n_series; s++)
+        any = any || has_split(data, &data->series[s]);
+    if (!any)
+        return mem_text("no case tells where the time of an epoch goes (split)");
+    drawing_init(drawing, "rows");
+    drawing->title = mem_text("Where the time of an epoch goes, by allocator");
+    drawing->note = mem_format("%s  ·  one more epoch, watched by CUPTI, which costs time of its "
+                               "own  ·  GPU busy: kernels, of the epoch",
+                               data->shape);
+    rows_start(&rows, drawing);
+    size_t *places = split_rows(data, &rows);
+    const size_t first = first_of(data, MAX_SPLIT_SIZES);
+    bool logarithmic = false;
+    for (size_t i = first; i < data->n_sizes; i++)
+        logarithmic = logarithmic || ratio_at(data, data->sizes[i]) > LINEAR_RATIO;
+    for (size_t i = first; i < data->n_sizes; i++)
+        write_splits(data, data->sizes[i], places, logarithmic, &rows);
+    rows_legend(&rows, STYLE_SPLIT, "kernels and copies");
+    rows_legend(&rows, STYLE_SPLIT + 1, "only the driver's allocator");
+    rows_legend(&rows, STYLE_SPLIT + 2, "gaps");
+    rows_write(&rows, 2, LEFT);
+    free(places);
+    return NULL;
+}
+
+/* ---- driver calls -------------------------------------------------------------------------------
+ */
+
+static size_t told_epochs(const series_t *series, int64_t size) {
+    const case_result_t *result = series_at(series, size);
+    epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
+    size_t n = 0;
+    while (n < epochs.n && n < MAX_SHOWN_EPOCHS && isfinite(epochs.items[n].driver_calls))
+        n++;
+    epoch_list_free(&epochs);
+    return n;
+}
+
+static size_t most_epochs(const plot_data_t *data, const series_t *series) {
+    size_t most = 0;
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        const size_t n = told_epochs(series, data->sizes[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static bool was_tried_with_others(const plot_data_t *data, const series_t *series) {
+    for (size_t s = 0; s < data->n_series; s++)
+        if (&data->series[s] != series && same_variant(&data->series[s], series) &&
+            most_epochs(data, &data->series[s]) > 0)
+            return true;
+    return false;
+}
+
+/* Of our rungs those that were run with several allocators, if any was. */
+static bool calls_are_shown(const plot_data_t *data, const series_t *series) {
+    if (most_epochs(data, series) == 0)
+        return false;
+    bool any = false;
+    for (size_t s = 0; s < data->n_series; s++)
+        any = any || was_tried_with_others(data, &data->series[s]);
+    return !any || strcmp(series->label, "cuda") != 0 || was_tried_with_others(data, series);
+}
+
+static void write_calls(row_panel_t *panel, size_t row, const series_t *series, int64_t size) {
+    const case_result_t *result = series_at(series, size);
+    epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
+    const size_t n = told_epochs(series, size);
+    for (size_t e = 0; e < n; e++) {
+        const double calls = epochs.items[e].driver_calls;
+        char *text = mem_format("%.0f", calls);
+        rows_piece(panel, row + e, calls, STYLE_CALLS + (e > 0), false);
+        rows_text(panel, row + e, text);
+        free(text);
+    }
+    epoch_list_free(&epochs);
+}
+
+static size_t *call_rows(const plot_data_t *data, rows_t *rows) {
+    size_t *places = mem_zeroed(data->n_series, sizeof *places), next = 0;
+    for (size_t s = 0; s < data->n_series; s++) {
+        const series_t *series = &data->series[s];
+        places[s] = SIZE_MAX;
+        if (!calls_are_shown(data, series))
+            continue;
+        places[s] = next;
+        char *title = plain_title(series);
+        rows_label(rows, next, NAME_X, title);
+        rows_label(rows, next, ALLOCATOR_X, allocator_name(series));
+        free(title);
+        const size_t n = most_epochs(data, series);
+        for (size_t e = 0; e < n; e++) {
+            char *epoch = mem_format("epoch %zu", e + 1);
+            rows_label(rows, next + e, EPOCH_X, epoch);
+            free(epoch);
+        }
+        next += n + 1;
+    }
+    return places;
+}
+
+char *chart_driver_calls(const plot_data_t *data, drawing_t *drawing) {
+    enum { LEFT = 345 };
+    rows_t rows;
+    bool any = false;
+    for (size_t s = 0; s < data->n_series; s++)
+        any = any || most_epochs(data, &data->series[s]) > 0;
+    if (!any)
+        return mem_text("no case tells how often it called the driver's allocator");
+    drawing_init(drawing, "rows");
+    drawing->title = mem_text("Calls of the driver's allocator in each epoch");
+    drawing->note = mem_format("%s  ·  allocations and frees, validation included  ·  log scale: 0 "
+                               "has no bar",
+                               data->shape);
+    rows_start(&rows, drawing);
+    size_t *places = call_rows(data, &rows), n_panels = 0;
+    for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++, n_panels++) {
+        char *title = size_title(data, data->sizes[i], "");
+        row_panel_t *panel = rows_panel(&rows, title, "calls (log scale)", true);
+        for (size_t s = 0; s < data->n_series; s++)
+            if (places[s] != SIZE_MAX)
+                write_calls(panel, places[s], &data->series[s], data->sizes[i]);
+        free(title);
+    }
+    rows_legend(&rows, STYLE_CALLS, "first epoch");
+    rows_legend(&rows, STYLE_CALLS + 1, "later ones");
+    rows_write(&rows, n_panels, LEFT);
+    free(places);
+    return NULL;
+}
+
+/* ---- an allocation and a free -------------------------------------------------------------------
+ */
+
+static void write_block(row_panel_t *panel, size_t row, const case_result_t *result) {
+    char total[UNITS_TEXT], allocate[UNITS_TEXT], release[UNITS_TEXT];
+    if (!result_has_times(result)) {
+        rows_text(panel, row, case_status_name(result->status));
+        return;
+    }
+    const double allocate_ns = result_median(result, "allocate");
+    const double free_ns = result_median(result, "free");
+    const bool hollow = result->status == CASE_THROTTLED;
+    rows_piece(panel, row, allocate_ns, STYLE_BLOCKS, hollow);
+    rows_piece(panel, row, free_ns, STYLE_BLOCKS + 1, hollow);
+    char *text = mem_format("%s = %s + %s", units_time(total, result_median(result, "total")),
+                            units_time(allocate, allocate_ns), units_time(release, free_ns));
+    rows_text(panel, row, text);
+    free(text);
+}
+
+char *chart_blocks(const plot_data_t *data, drawing_t *drawing) {
+    enum { LEFT = 240 };
+    rows_t rows;
+    bool any = false;
+    for (size_t s = 0; s < data->n_series; s++)
+        any = any || (series_has_phase(&data->series[s], "allocate") &&
+                      series_has_phase(&data->series[s], "free"));
+    if (!any)
+        return mem_text("no case has a time for an allocation and a free");
+    drawing_init(drawing, "rows");
+    drawing->title = mem_text("What an allocation and a free take, by allocator");
+    drawing->note =
+        mem_format("%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
+                   "numbers behind each bar tell the parts",
+                   data->workload->name);
+    rows_start(&rows, drawing);
+    for (size_t s = 0; s < data->n_series; s++)
+        rows_label(&rows, s, NAME_X, data->series[s].title);
+    for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
+        char *title = mem_format("%lld block%s in use", (long long)data->sizes[i],
+                                 data->sizes[i] == 1 ? "" : "s");
+        row_panel_t *panel = rows_panel(&rows, title, "time, ns (log scale)", true);
+        for (size_t s = 0; s < data->n_series; s++)
+            if (series_at(&data->series[s], data->sizes[i]) != NULL)
+                write_block(panel, s, series_at(&data->series[s], data->sizes[i]));
+        free(title);
+    }
+    rows_legend(&rows, STYLE_BLOCKS, "allocation");
+    rows_legend(&rows, STYLE_BLOCKS + 1, "free");
+    rows_write(&rows, 1, LEFT);
+    return NULL;
+}

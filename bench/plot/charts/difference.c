@@ -1,0 +1,239 @@
+/* difference, difference_best: a signed bar a size with who is faster and by how much, and the
+ * size at which the lead changes. */
+#include "plot/axes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A side of the comparison: `name` is what its bars are labelled with. */
+typedef struct side {
+    const series_t *series;
+    const char *name;
+} side_t;
+
+typedef enum lead { LEAD_UNKNOWN, LEAD_LEFT, LEAD_RIGHT, LEAD_NONE } lead_t;
+
+typedef struct bar {
+    int64_t size;
+    lead_t lead;
+    double difference_ns; /* left − right; NaN without a pair of times */
+    double ratio;         /* slower / faster */
+    bool throttled;
+    const char *status; /* why there is no pair, or "" */
+} bar_t;
+
+typedef struct duel {
+    side_t left, right;
+    const char *phase, *size_param;
+    bar_t *bars;
+    size_t n;
+    size_t n_timed;
+} duel_t;
+
+/* Where intervals are known and overlap, no difference was found. */
+static lead_t lead_of(const summary_t *left, const summary_t *right) {
+    bool certain = !(left->ci95[0] <= right->ci95[1] && right->ci95[0] <= left->ci95[1]);
+    if (!certain || left->median == right->median)
+        return LEAD_NONE;
+    return left->median < right->median ? LEAD_LEFT : LEAD_RIGHT;
+}
+
+static bar_t bar_of(const case_result_t *left, const case_result_t *right, const char *phase) {
+    bar_t bar = {.size = size_of(left), .difference_ns = NAN, .status = ""};
+    double a = result_median(left, phase), b = result_median(right, phase);
+    if (!isfinite(a) || !isfinite(b)) {
+        const case_result_t *without = isfinite(a) ? right : left;
+        bar.status = result_has_times(without) ? "no time" : case_status_name(without->status);
+        return bar;
+    }
+    bar.lead = lead_of(&result_phase(left, phase)->summary, &result_phase(right, phase)->summary);
+    bar.difference_ns = a - b;
+    bar.ratio = a < b ? b / a : a / b;
+    bar.throttled = left->status == CASE_THROTTLED || right->status == CASE_THROTTLED;
+    return bar;
+}
+
+static duel_t duel_of(const plot_data_t *data, side_t left, side_t right, const char *phase) {
+    duel_t duel = {
+        .left = left, .right = right, .phase = phase, .size_param = data->workload->size_param};
+    duel.bars = mem_zeroed(data->n_sizes, sizeof *duel.bars);
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        const case_result_t *a = series_at(left.series, data->sizes[i]);
+        const case_result_t *b = series_at(right.series, data->sizes[i]);
+        if (a == NULL || b == NULL)
+            continue;
+        duel.bars[duel.n] = bar_of(a, b, phase);
+        duel.n_timed += isfinite(duel.bars[duel.n++].difference_ns);
+    }
+    return duel;
+}
+
+static void write_bars(const duel_t *duel, drawing_t *drawing) {
+    fprintf(drawing->table,
+            "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
+            "index size difference lead throttled who amount ratio status\n",
+            duel->left.name, duel->right.name);
+    for (size_t i = 0; i < duel->n; i++) {
+        const bar_t *bar = &duel->bars[i];
+        char text[UNITS_TEXT], ratio[UNITS_TEXT] = "";
+        fprintf(drawing->table, "%zu", i);
+        drawing_text(drawing, chart_size_text(text, bar->size));
+        drawing_us(drawing, bar->difference_ns);
+        fprintf(drawing->table, " %d %d", (int)bar->lead, bar->throttled);
+        bool decided = bar->lead == LEAD_LEFT || bar->lead == LEAD_RIGHT;
+        drawing_text(drawing, bar->lead == LEAD_LEFT    ? duel->left.name
+                              : bar->lead == LEAD_RIGHT ? duel->right.name
+                              : bar->lead == LEAD_NONE  ? "equal"
+                                                        : "");
+        drawing_text(drawing, decided ? units_time(text, fabs(bar->difference_ns)) : "");
+        if (decided)
+            snprintf(ratio, sizeof ratio, bar->ratio < 9.95 ? "%.2f×" : "%.0f×", bar->ratio);
+        drawing_text(drawing, ratio);
+        drawing_text(drawing, bar->status);
+        fputc('\n', drawing->table);
+    }
+}
+
+/* The lead changes between two bars that are decided, whatever lies undecided between them; the
+ * crossover size is the first with the new lead. Calls `found` for each; returns how many. */
+typedef void crossover_found_t(const duel_t *duel, size_t bar, void *context);
+
+static size_t each_crossover(const duel_t *duel, crossover_found_t *found, void *context) {
+    size_t n = 0;
+    lead_t before = LEAD_UNKNOWN;
+    for (size_t i = 0; i < duel->n; i++) {
+        lead_t lead = duel->bars[i].lead;
+        if (lead != LEAD_LEFT && lead != LEAD_RIGHT)
+            continue;
+        if (before != LEAD_UNKNOWN && lead != before) {
+            n++;
+            if (found != NULL)
+                found(duel, i, context);
+        }
+        before = lead;
+    }
+    return n;
+}
+
+typedef struct crossover_writer {
+    drawing_t *drawing;
+    bool labelled;
+} crossover_writer_t;
+
+static void write_crossover(const duel_t *duel, size_t bar, void *context) {
+    crossover_writer_t *writer = context;
+    FILE *table = writer->drawing->table;
+    char size[UNITS_TEXT];
+    chart_size_text(size, duel->bars[bar].size);
+    const char *leader = duel->bars[bar].lead == LEAD_LEFT ? duel->left.name : duel->right.name;
+    char *text = writer->labelled ? mem_format("crossover: %s is faster from %s %s", leader,
+                                               duel->size_param, size)
+                                  : mem_text("");
+    fprintf(table, "%zu", bar);
+    drawing_text(writer->drawing, size);
+    drawing_text(writer->drawing, text);
+    fputc('\n', table);
+    free(text);
+}
+
+/* One crossover is labelled; of several, the note says how many there are. */
+static size_t write_crossovers(const duel_t *duel, drawing_t *drawing) {
+    size_t n = each_crossover(duel, NULL, NULL);
+    crossover_writer_t writer = {drawing, n == 1};
+    fputs("\n\n# sizes at which the lead changes\nindex size text\n", drawing->table);
+    each_crossover(duel, write_crossover, &writer);
+    return n;
+}
+
+/* The axis is linear around 0 and logarithmic beyond: from the decade below the smallest difference
+ * that was found, no less than 0.01 µs. */
+static void write_axis(const duel_t *duel, drawing_t *drawing) {
+    range_t found = RANGE_INIT, below = RANGE_INIT, above = RANGE_INIT;
+    for (size_t i = 0; i < duel->n; i++) {
+        double difference_us = duel->bars[i].difference_ns / 1000;
+        if (duel->bars[i].lead != LEAD_NONE)
+            range_take(&found, fabs(difference_us));
+        range_take(&below, -difference_us);
+        range_take(&above, difference_us);
+    }
+    if (below.high <= 0 && above.high <= 0)
+        above.high = 1; /* all equal: an axis of some length */
+    double linear = found.high > 0 ? fmax(floor(log10(found.low / 2)), -2) : 0;
+    drawing_number(drawing, "linear", linear);
+    drawing_number(drawing, "below", log10(1 + below.high / pow(10, linear)));
+    drawing_number(drawing, "above", log10(1 + above.high / pow(10, linear)));
+}
+
+/* As long as it fits above the chart. */
+static char *title_of(const duel_t *duel) {
+    enum { LONGEST = 105 };
+    char *sides =
+        mem_format("%s − %s: who is faster", duel->left.series->title, duel->right.series->title);
+    char *title = mem_format("%s, and by how much", sides);
+    bool fits = strlen(title) <= LONGEST;
+    free(fits ? sides : title);
+    return fits ? title : sides;
+}
+
+static char *draw(const plot_data_t *data, const duel_t *duel, const char *meaning,
+                  drawing_t *drawing) {
+    drawing_init(drawing, "difference");
+    drawing->title = title_of(duel);
+    drawing_number(drawing, "n_bars", (double)duel->n);
+    drawing_integers(drawing, "styles",
+                     (const int[]){duel->left.series->style, duel->right.series->style}, 2);
+    write_axis(duel, drawing);
+    enum { LABELS_HEIGHT = 60 };
+    chart_size(drawing, duel->n, CHART_HEIGHT + LABELS_HEIGHT);
+    write_bars(duel, drawing);
+    size_t n_crossovers = write_crossovers(duel, drawing);
+    drawing_number(drawing, "n_crossovers", (double)n_crossovers);
+    char *changes = n_crossovers > 1 ? mem_format("  ·  the lead changes %zu times", n_crossovers)
+                                     : mem_text("");
+    drawing->note =
+        mem_format("%s  ·  phase %s  ·  %s%s", data->shape, duel->phase, meaning, changes);
+    free(changes);
+    return NULL;
+}
+
+static char *compare(const plot_data_t *data, side_t left, side_t right, const char *phase,
+                     drawing_t *drawing) {
+    duel_t duel = duel_of(data, left, right, phase);
+    const char *meaning = data->study_csv ? "medians of the rows of a batch"
+                                          : "medians  ·  equal: the 95 % intervals overlap  ·  "
+                                            "hollow: throttled";
+    char *why = duel.n_timed > 0 ? draw(data, &duel, meaning, drawing)
+                                 : mem_format("no size at which both %s and %s have a time for %s",
+                                              left.series->title, right.series->title, phase);
+    free(duel.bars);
+    return why;
+}
+
+char *chart_difference(const plot_data_t *data, drawing_t *drawing) {
+    side_t left = {plot_usual_series(data, "cuda"), "CUDA"};
+    side_t right = {plot_usual_series(data, "pytorch-cuda"), "PyTorch"};
+    if (left.series == NULL || right.series == NULL) {
+        left = (side_t){plot_usual_series(data, "cpu"), "C"};
+        right.series = plot_usual_series(data, "pytorch-cpu");
+    }
+    if (left.series == NULL || right.series == NULL)
+        return mem_text("only one of the two sides has times");
+    return compare(data, left, right, "total", drawing);
+}
+
+char *chart_difference_best(const plot_data_t *data, drawing_t *drawing) {
+    const char *phase = "host_to_host";
+    side_t left = {plot_fastest_series(data, "cuda", phase), "CUDA"};
+    side_t right = {plot_fastest_series(data, "pytorch-cuda", phase), "PyTorch"};
+    if (left.series == NULL || right.series == NULL) {
+        left = (side_t){plot_fastest_series(data, "cpu", phase), "C"};
+        right.series = plot_fastest_series(data, "pytorch-cpu", phase);
+    }
+    if (left.series == NULL || right.series == NULL)
+        return mem_text("only one of the two sides has times for host_to_host");
+    return compare(data, left, right, phase, drawing);
+}

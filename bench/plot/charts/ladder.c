@@ -1,0 +1,269 @@
+/* ladder: the compute time of each rung, and how far it is from what the hardware allows. */
+#include "plot/bars.h"
+#include "plot/limit_lines.h"
+#include "plot/lines.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a kernel was measured in a graph, that is the time that the limit is compared with. A
+ * training on a GPU is timed by its events, too. */
+static const char *compute_phase(const series_t *series) {
+    static const char *const PREFERRED[] = {"kernel_graph", "step_device", "train_device",
+                                            "train",        "kernel",      "forward"};
+    for (size_t i = 0; i < sizeof PREFERRED / sizeof *PREFERRED; i++)
+        if (series_has_phase(series, PREFERRED[i]))
+            return PREFERRED[i];
+    return NULL;
+}
+
+/* The limit depends on the size and the device only: any case of the size tells it. */
+static double limit_at(const plot_data_t *data, const char *label, int64_t size,
+                       text_list_t *bounds) {
+    for (size_t s = 0; s < data->n_series; s++) {
+        const case_result_t *result = series_at(&data->series[s], size);
+        if (strcmp(data->series[s].label, label) != 0 || result == NULL ||
+            !isfinite(result->limit.limit_ns))
+            continue;
+        const char *bound = result->limit.bound;
+        if (bound != NULL && !text_list_has(bounds, bound))
+            text_list_add(bounds, bound);
+        return result->limit.limit_ns;
+    }
+    return NAN;
+}
+
+void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label) {
+    double *limits_ns = mem_zeroed(data->n_sizes, sizeof *limits_ns);
+    text_list_t bounds = {0};
+    for (size_t i = 0; i < data->n_sizes; i++)
+        limits_ns[i] = limit_at(data, label, data->sizes[i], &bounds);
+    char *names = text_list_join(&bounds, ", ");
+    lines_limit(lines, data, limits_ns,
+                bounds.n > 0 ? mem_format("least that the hardware allows (%s)", names)
+                             : mem_text("least that the hardware allows"),
+                STYLE_LIMIT);
+    free(names);
+    text_list_free(&bounds);
+}
+
+/* Rungs in their order. `usual` gets the first one's phase; those timed by another say so. */
+static void add_rungs(const plot_data_t *data, const char *label, lines_t *lines,
+                      const char **usual) {
+    for (size_t i = 0; i < data->n_series; i++) {
+        const series_t *series = &data->series[i];
+        const char *phase = compute_phase(series);
+        if (strcmp(series->label, label) != 0 || !series->standard || phase == NULL)
+            continue;
+        if (*usual == NULL)
+            *usual = phase;
+        lines_add(lines, series, phase, strcmp(phase, *usual) == 0 ? NULL : phase);
+    }
+}
+
+char *chart_ladder(const plot_data_t *data, drawing_t *drawing) {
+    const char *label = "cuda", *phase = NULL;
+    lines_t lines = {0};
+    if (data->n_sizes < 2)
+        return mem_format("the cases are all of one %s", data->workload->size_noun);
+    add_rungs(data, label, &lines, &phase);
+    if (lines.n == 0) {
+        label = "cpu";
+        add_rungs(data, label, &lines, &phase);
+    }
+    if (lines.n == 0)
+        return mem_text("no case of CUDA or C has a compute time");
+    char *bounds = mem_text("");
+    if (strcmp(label, "cuda") == 0 && has_training_bounds(data)) {
+        free(bounds);
+        bounds = lines_add_bounds(&lines, data);
+    } else {
+        lines_add_limits(&lines, data, label);
+    }
+    drawing_init(drawing, "lines");
+    drawing->title =
+        mem_format("The %s ladder: compute time of each rung against %s",
+                   strcmp(label, "cuda") == 0 ? "CUDA" : "C", data->workload->size_noun);
+    const char *meaning =
+        strcmp(phase, "kernel_graph") == 0 ? ": one launch of many in a CUDA graph" : "";
+    drawing->note = mem_format(
+        "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s", data->shape,
+        phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
+    free(bounds);
+    lines_write(&lines, data, drawing);
+    lines_free(&lines);
+    return NULL;
+}
+
+/* ---- a panel of bars a size --------------------------------------------------------------------
+ */
+
+static const char *panel_phase(const plot_data_t *data) {
+    return has_training_bounds(data) ? training_bounds_phase(data) : "kernel_graph";
+}
+
+static bool is_rung(const plot_data_t *data, size_t s) {
+    return strcmp(data->series[s].label, "cuda") == 0 && data->series[s].standard &&
+           series_has_phase(&data->series[s], panel_phase(data));
+}
+
+static bool any_rung_at(const plot_data_t *data, int64_t size) {
+    for (size_t s = 0; s < data->n_series; s++) {
+        const case_result_t *result = is_rung(data, s) ? series_at(&data->series[s], size) : NULL;
+        if (result != NULL && isfinite(result_median(result, panel_phase(data))))
+            return true;
+    }
+    return false;
+}
+
+/* Is a panel's phase all epochs of a training, and not one step of it? */
+static bool has_epochs(const plot_data_t *data) {
+    return has_training_bounds(data) &&
+           case_param(series_any_at(data, data->sizes[0]), "epochs") != NULL;
+}
+
+/* "1.49 ms, 87 %" of the limit; of a training "1.49 ms, 7.45 µs": also an epoch's share, where it
+ * goes through epochs at all. */
+static char *bar_text(const plot_data_t *data, const series_t *series, const case_result_t *result,
+                      double limit_ns) {
+    char time[UNITS_TEXT], part[UNITS_TEXT];
+    double median = result_median(result, panel_phase(data));
+    units_time(time, median);
+    if (has_training_bounds(data) && !has_epochs(data))
+        return isfinite(result->limit.frac)
+                   ? mem_format("%s, %s", time, units_percent(part, result->limit.frac))
+                   : mem_text(time);
+    if (has_epochs(data) && !series->algorithmic) {
+        double epochs = (double)case_param_int(&result->spec, "epochs", 1);
+        return mem_format("%s, %s", time, units_time(part, median / epochs));
+    }
+    if (isfinite(limit_ns))
+        return mem_format("%s, %s", time, units_percent(part, limit_ns / median));
+    return mem_text(time);
+}
+
+/* Below the rungs: each bound where it lies, and its line. */
+static void write_bounds(const plot_data_t *data, int64_t size, const device_rates_t *rates,
+                         size_t row, bar_panel_t *panel) {
+    char text[UNITS_TEXT];
+    const case_t *spec = series_any_at(data, size);
+    for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
+        double ns = training_bound_ns(b, spec, rates);
+        if (isfinite(ns))
+            bars_line(panel, row, ns, units_time(text, ns));
+        row += training_bound_is_known(b, data, rates);
+    }
+}
+
+typedef struct ladder_panels {
+    const plot_data_t *data;
+    device_rates_t rates;
+    bool with_bounds; /* a row for each of them, a row below the rungs */
+    size_t n_rungs;
+    bars_t bars;
+} ladder_panels_t;
+
+static void write_size(ladder_panels_t *panels, int64_t size) {
+    const plot_data_t *data = panels->data;
+    char text[UNITS_TEXT];
+    text_list_t bounds = {0};
+    double limit_ns = panels->with_bounds ? NAN : limit_at(data, "cuda", size, &bounds);
+    char *title =
+        mem_format("%s %s%s%s", data->workload->size_param, chart_size_in(text, data, size),
+                   bounds.n > 0 ? ", limit: " : "", bounds.n > 0 ? bounds.items[0] : "");
+    bar_panel_t *panel = bars_panel(&panels->bars, title, limit_ns);
+    size_t row = 0;
+    for (size_t s = 0; panel != NULL && s < data->n_series; s++) {
+        if (!is_rung(data, s))
+            continue;
+        const series_t *series = &data->series[s];
+        const case_result_t *result = series_at(series, size);
+        if (result != NULL) {
+            char *label = bar_text(data, series, result, limit_ns);
+            bars_bar(panel, row, result, panel_phase(data), label, series->style);
+            free(label);
+        }
+        row++;
+    }
+    if (panel != NULL && panels->with_bounds)
+        write_bounds(data, size, &panels->rates, panels->n_rungs + 1, panel);
+    text_list_free(&bounds);
+    free(title);
+}
+
+static void write_labels(ladder_panels_t *panels) {
+    enum { LABEL_X = 16 };
+    bars_t *bars = &panels->bars;
+    int row = 0;
+    fputs("# labels: x in pixels\nrow x text faded\n", bars->drawing->table);
+    for (size_t s = 0; s < panels->data->n_series; s++)
+        if (is_rung(panels->data, s))
+            bars_label(bars, row++, LABEL_X, panels->data->series[s].variant, false);
+    row += panels->with_bounds;
+    for (int b = 0; panels->with_bounds && b < N_TRAINING_BOUNDS; b++)
+        if (training_bound_is_known(b, panels->data, &panels->rates))
+            bars_label(bars, row++, LABEL_X, training_bound_name(b), true);
+    bars->n_rows = (size_t)row;
+}
+
+/* Sizes that have a panel, by the parameter. */
+static const struct panel_sizes {
+    const char *param;
+    int64_t sizes[MAX_PANELS];
+} PANEL_SIZES[] = {
+    {"batch", {1, 64, 1 << 12, 1 << 20, 1 << 22, 1 << 24}},
+    {"points", {5000, 50000, 500000, 5000000, 50000000}},
+    {"hidden", {128, 256, 512, 1024, 2048, 4096, 8192}},
+};
+
+static void write_sizes(ladder_panels_t *panels) {
+    const plot_data_t *data = panels->data;
+    const struct panel_sizes *of = PANEL_SIZES, *end = of + sizeof PANEL_SIZES / sizeof *of;
+    while (of < end && strcmp(of->param, data->workload->size_param) != 0)
+        of++;
+    for (size_t i = 0; of < end && i < MAX_PANELS; i++)
+        if (of->sizes[i] > 0 && any_rung_at(data, of->sizes[i]))
+            write_size(panels, of->sizes[i]);
+    if (panels->bars.n_panels > 0)
+        return;
+    size_t last = data->n_sizes; /* an odd set of sizes: its last one stands for all */
+    while (!any_rung_at(data, data->sizes[last - 1]))
+        last--;
+    write_size(panels, data->sizes[last - 1]);
+}
+
+static const char *dashed_lines(const plot_data_t *data) {
+    if (!has_training_bounds(data))
+        return "the least that the hardware allows; %: how much of it is reached";
+    return has_epochs(data) ? "the limits in the rows below, from rates measured in this run"
+                            : "the limits below, from rates of this run";
+}
+
+char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
+    enum { COLUMNS = 3, LEFT = 170 };
+    ladder_panels_t panels = {.data = data,
+                              .rates = rates_of_run(data->run),
+                              .with_bounds = has_training_bounds(data),
+                              .bars = {.drawing = drawing, .logarithmic = true}};
+    for (size_t s = 0; s < data->n_series; s++)
+        panels.n_rungs += is_rung(data, s);
+    if (panels.n_rungs == 0)
+        return mem_format("no CUDA rung has a time for %s", panel_phase(data));
+    drawing_init(drawing, "bars");
+    bool steps = has_training_bounds(data) && !has_epochs(data);
+    drawing->title =
+        mem_text(steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of "
+                         "the L2 where it holds W"
+                       : "The CUDA ladder at some sizes, and the limit");
+    drawing->note = mem_format(
+        "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
+        panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
+    write_labels(&panels);
+    write_sizes(&panels);
+    bars_write(&panels.bars, COLUMNS, LEFT);
+    return NULL;
+}

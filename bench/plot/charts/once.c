@@ -1,0 +1,86 @@
+/* once: what a contender pays one time, before its first answer. Never part of a phase. */
+#include "plot/axes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "stats/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Median over the cases of a series: each case of a worker repeats what its process paid, and pays
+ * its own compile and first run. */
+static double median_ns(const series_t *series, const char *name) {
+    double *values = mem_zeroed(series->n_cases, sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_cases; i++) {
+        const case_result_t *result = series->cases[i];
+        for (size_t j = 0; result_has_times(result) && j < result->n_once; j++)
+            if (strcmp(result->once[j].name, name) == 0 && isfinite(result->once[j].ns))
+                values[n++] = result->once[j].ns;
+    }
+    stats_sort(values, n);
+    double median = stats_quantile(values, n, 0.5);
+    free(values);
+    return median;
+}
+
+static text_list_t names_of(const series_t *series) {
+    text_list_t names = {0};
+    for (size_t i = 0; i < series->n_cases; i++)
+        for (size_t j = 0; j < series->cases[i]->n_once; j++)
+            if (!text_list_has(&names, series->cases[i]->once[j].name))
+                text_list_add(&names, series->cases[i]->once[j].name);
+    return names;
+}
+
+typedef struct rows {
+    size_t n, n_groups;
+    range_t range_ns;
+} rows_t;
+
+/* A row a cost, with the contender's name on the first of them; a row is left free between groups.
+ */
+static void write_group(const series_t *series, rows_t *rows, drawing_t *drawing) {
+    text_list_t names = names_of(series);
+    bool first = true;
+    for (size_t i = 0; i < names.n; i++) {
+        double median = median_ns(series, names.items[i]);
+        if (!(median > 0))
+            continue;
+        if (first && rows->n > 0)
+            rows->n++;
+        char text[UNITS_TEXT];
+        fprintf(drawing->table, "%zu", rows->n++);
+        drawing_text(drawing, first ? series->title : "");
+        drawing_text(drawing, names.items[i]);
+        drawing_us(drawing, median);
+        drawing_text(drawing, units_time(text, median));
+        fprintf(drawing->table, " %d\n", series->style);
+        range_take(&rows->range_ns, median);
+        rows->n_groups += first;
+        first = false;
+    }
+    text_list_free(&names);
+}
+
+char *chart_once(const plot_data_t *data, drawing_t *drawing) {
+    rows_t rows = {.range_ns = RANGE_INIT};
+    drawing_init(drawing, "once");
+    fputs("# median over a contender's cases, µs\nrow contender cost time text style\n",
+          drawing->table);
+    for (size_t i = 0; i < data->n_series; i++)
+        if (data->series[i].standard)
+            write_group(&data->series[i], &rows, drawing);
+    if (rows.n_groups == 0)
+        return mem_text("no case has one-time costs");
+    drawing->title = mem_text("What is paid once, by contender");
+    drawing->note = mem_format("%s  ·  medians over a contender's cases  ·  never part of a phase",
+                               data->shape);
+    chart_time_axis(drawing, &rows.range_ns);
+    drawing_number(drawing, "n_rows", (double)rows.n);
+    enum { ROW_HEIGHT = 17, MARGINS_HEIGHT = 170 };
+    chart_size(drawing, 0, MARGINS_HEIGHT + (int)rows.n * ROW_HEIGHT);
+    return NULL;
+}

@@ -1,0 +1,275 @@
+/* operations: what each operation of one epoch of a training takes, contenders side by side. Who
+ * fuses them has one bar for all: no part of it is ever made up. */
+#include "plot/axes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const OPERATIONS[] = {"forward", "loss", "backward", "update", "fused"};
+enum { N_OPERATIONS = sizeof OPERATIONS / sizeof *OPERATIONS, FUSED = N_OPERATIONS - 1 };
+
+/* Bars of a GPU beside bars of a CPU that are so much higher could not be read. */
+static const double ONE_PANEL_RATIO = 30;
+/* Of two bars on a linear axis, one so much lower than the other is a line. */
+static const double LINEAR_RATIO = 40;
+
+/* The text of a bar so high would touch that of the sum, which makes room for it. */
+static const double NEAR_THE_TOP = 0.7;
+
+enum { MAX_GROUPS = 24 };
+
+/* One contender's bars. */
+typedef struct group {
+    const series_t *series;
+    const case_result_t *result;
+} group_t;
+
+typedef struct panel {
+    group_t groups[MAX_GROUPS];
+    size_t n;
+    range_t range_ns; /* of bars and of sums */
+    double slots;     /* its width, in bars */
+} panel_t;
+
+/* ---- which cases -------------------------------------------------------------------------------
+ */
+
+/* Other workloads have a phase `forward` too, but no update. */
+static bool has_operations(const case_result_t *result) {
+    return isfinite(result_median(result, "update")) ||
+           isfinite(result_median(result, OPERATIONS[FUSED]));
+}
+
+/* One epoch of another algorithm is no epoch. */
+static const case_result_t *operations_at(const series_t *series, int64_t size) {
+    bool shown = series->standard && !series->algorithmic;
+    const case_result_t *result = shown ? series_at(series, size) : NULL;
+    return result != NULL && has_operations(result) ? result : NULL;
+}
+
+/* The size that the most contenders have, the largest of equals; 0 for none. */
+static int64_t size_to_show(const plot_data_t *data) {
+    size_t most = 1;
+    int64_t size = 0;
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        size_t n = 0;
+        for (size_t s = 0; s < data->n_series; s++)
+            n += operations_at(&data->series[s], data->sizes[i]) != NULL;
+        if (n >= most) {
+            most = n;
+            size = data->sizes[i];
+        }
+    }
+    return size;
+}
+
+/* ---- panels ------------------------------------------------------------------------------------
+ */
+
+/* Of the operations that were timed one by one; NaN for fewer than two of them. */
+static double sum_ns(const case_result_t *result, double *highest_ns) {
+    double sum = 0;
+    size_t n = 0;
+    *highest_ns = 0;
+    for (size_t i = 0; i < FUSED; i++) {
+        double median = result_median(result, OPERATIONS[i]);
+        if (!isfinite(median))
+            continue;
+        sum += median;
+        *highest_ns = fmax(*highest_ns, median);
+        n++;
+    }
+    return n > 1 ? sum : NAN;
+}
+
+static size_t n_bars(const case_result_t *result) {
+    size_t n = 0;
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        n += isfinite(result_median(result, OPERATIONS[i]));
+    return n;
+}
+
+static void add_group(panel_t *panel, const series_t *series, const case_result_t *result) {
+    if (panel->n == MAX_GROUPS)
+        return;
+    panel->groups[panel->n++] = (group_t){series, result};
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        range_take(&panel->range_ns, result_median(result, OPERATIONS[i]));
+}
+
+/* The study compares them in this order: PyTorch, then what was fused by hand. */
+static void add_label(const plot_data_t *data, int64_t size, const char *label, panel_t *panel) {
+    for (size_t s = 0; s < data->n_series; s++) {
+        const case_result_t *result = operations_at(&data->series[s], size);
+        if (result != NULL && strcmp(data->series[s].label, label) == 0)
+            add_group(panel, &data->series[s], result);
+    }
+}
+
+static void add_others(const plot_data_t *data, int64_t size, panel_t *panel) {
+    for (size_t s = 0; s < data->n_series; s++) {
+        const case_result_t *result = operations_at(&data->series[s], size);
+        if (result != NULL && series_is_other(&data->series[s]))
+            add_group(panel, &data->series[s], result);
+    }
+}
+
+static void join(panel_t *panel, const panel_t *other) {
+    for (size_t i = 0; i < other->n; i++)
+        add_group(panel, other->groups[i].series, other->groups[i].result);
+}
+
+static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[2]) {
+    panel_t gpu = {.range_ns = RANGE_INIT}, cpu = {.range_ns = RANGE_INIT};
+    add_label(data, size, "pytorch-cuda", &gpu);
+    add_label(data, size, "cuda", &gpu);
+    add_others(data, size, &gpu);
+    add_label(data, size, "pytorch-cpu", &cpu);
+    add_label(data, size, "cpu", &cpu);
+    bool apart = cpu.range_ns.high > ONE_PANEL_RATIO * gpu.range_ns.high ||
+                 gpu.range_ns.high > ONE_PANEL_RATIO * cpu.range_ns.high;
+    panels[0] = gpu;
+    panels[1] = cpu;
+    if (gpu.n > 0 && cpu.n > 0 && apart)
+        return 2;
+    join(&panels[0], &cpu);
+    return 1;
+}
+
+/* ---- table -------------------------------------------------------------------------------------
+ */
+
+/* Microseconds, three digits: a bar has no room for a unit. */
+static const char *number_text(char *text, double ns) {
+    double us = ns / 1000;
+    int digits = us < 1 ? 3 : us < 10 ? 2 : us < 100 ? 1 : 0;
+    snprintf(text, UNITS_TEXT, "%.*f", digits, us);
+    return text;
+}
+
+static void write_bar(const case_result_t *result, size_t operation, double x, drawing_t *drawing) {
+    char text[UNITS_TEXT];
+    const summary_t *s = &result_phase(result, OPERATIONS[operation])->summary;
+    fprintf(drawing->table, "%.2f", x);
+    drawing_us(drawing, s->median);
+    drawing_us(drawing, s->ci95[0]);
+    drawing_us(drawing, s->ci95[1]);
+    drawing_text(drawing, number_text(text, s->median));
+    fprintf(drawing->table, " %zu %d\n", operation, result->status == CASE_THROTTLED);
+}
+
+/* Where a group of so many bars starts behind `at` slots. Below it stands its name, which takes
+ * three slots at least. */
+static double first_place(double at, size_t n, double *width) {
+    enum { NAME_SLOTS = 3 };
+    *width = n > NAME_SLOTS ? (double)n : NAME_SLOTS;
+    return at + (*width - (double)n) / 2 + 0.5;
+}
+
+static void write_bars(panel_t *panel, drawing_t *drawing) {
+    static const double GAP = 0.7;
+    panel->slots = GAP / 2;
+    fputs("# bars: medians in µs, 95 % interval\nx time low high text operation throttled\n",
+          drawing->table);
+    for (size_t g = 0; g < panel->n; g++) {
+        const case_result_t *result = panel->groups[g].result;
+        double width, x = first_place(panel->slots, n_bars(result), &width);
+        for (size_t i = 0; i < N_OPERATIONS; i++)
+            if (isfinite(result_median(result, OPERATIONS[i])))
+                write_bar(result, i, x++, drawing);
+        panel->slots += width + GAP;
+    }
+    panel->slots -= GAP / 2;
+}
+
+/* Names of the groups, and a box over what was timed one by one as high as its sum. */
+static void write_groups(panel_t *panel, drawing_t *drawing) {
+    static const double GAP = 0.7;
+    double at = GAP / 2;
+    char text[UNITS_TEXT];
+    fputs("\n\n# groups: middle, name, box around the operations that are timed one by one, their "
+          "sum in µs\nx engine variant from to sum text raised\n",
+          drawing->table);
+    for (size_t g = 0; g < panel->n; g++) {
+        const series_t *series = panel->groups[g].series;
+        const case_result_t *result = panel->groups[g].result;
+        const char *engine = plot_engine_title(series->label);
+        double width, x = first_place(at, n_bars(result), &width);
+        size_t n_alone = n_bars(result) - isfinite(result_median(result, OPERATIONS[FUSED]));
+        double highest, sum = sum_ns(result, &highest);
+        fprintf(drawing->table, "%.2f", at + width / 2);
+        char *name =
+            mem_text_n(engine, strcspn(engine, ",") < strlen(engine) ? strcspn(engine, ",")
+                                                                     : strcspn(engine, " "));
+        drawing_text(drawing, name);
+        free(name);
+        drawing_text(drawing, series->variant);
+        fprintf(drawing->table, " %.2f %.2f", x - 0.5, x - 0.5 + (double)n_alone);
+        drawing_us(drawing, sum);
+        char *sum_text = isfinite(sum) ? mem_format("Σ %s", number_text(text, sum)) : mem_text("");
+        drawing_text(drawing, sum_text);
+        free(sum_text);
+        fprintf(drawing->table, " %d\n", highest > NEAR_THE_TOP * sum);
+        range_take(&panel->range_ns, sum);
+        at += width + GAP;
+    }
+    fputs("\n\n", drawing->table);
+}
+
+/* Ends of the axis in µs; a logarithmic one starts at a decade below the least bar. */
+static bool axis_of(const panel_t *panel, double least_ns, double most_ns, double *low_us,
+                    double *high_us) {
+    bool logarithmic = most_ns > LINEAR_RATIO * least_ns;
+    double top_us = panel->range_ns.high / 1000;
+    *low_us = logarithmic ? pow(10, floor(log10(least_ns / 1000 / 1.5))) : 0;
+    *high_us = logarithmic ? top_us * pow(top_us / *low_us, 0.14) : 1.14 * top_us;
+    return logarithmic;
+}
+
+static void write_panels(panel_t *panels, size_t n, drawing_t *drawing) {
+    double slots[2], lows[2], highs[2], all_slots = 0;
+    int logarithmic[2];
+    for (size_t p = 0; p < n; p++) {
+        const range_t bars_ns = panels[p].range_ns;
+        write_bars(&panels[p], drawing);
+        write_groups(&panels[p], drawing);
+        slots[p] = panels[p].slots;
+        logarithmic[p] = axis_of(&panels[p], bars_ns.low, bars_ns.high, &lows[p], &highs[p]);
+        all_slots += slots[p];
+    }
+    drawing_number(drawing, "n_panels", (double)n);
+    drawing_number(drawing, "n_operations", N_OPERATIONS);
+    drawing_number(drawing, "first_style", STYLE_OPERATIONS);
+    drawing_reals(drawing, "slots", slots, n);
+    drawing_reals(drawing, "lows", lows, n);
+    drawing_reals(drawing, "highs", highs, n);
+    drawing_integers(drawing, "logarithmic", logarithmic, n);
+    enum { SLOT_WIDTH = 38, FRAME_WIDTH = 95 };
+    drawing_number(drawing, "width",
+                   fmax(CHART_WIDTH, FRAME_WIDTH * (double)n + 25 + SLOT_WIDTH * all_slots));
+    drawing_number(drawing, "height", CHART_HEIGHT);
+}
+
+char *chart_operations(const plot_data_t *data, drawing_t *drawing) {
+    if (case_param(&data->series[0].cases[0]->spec, "steps") != NULL)
+        return chart_stages(data, drawing);
+    int64_t size = size_to_show(data);
+    if (size == 0)
+        return mem_text("no case has its operations timed one by one");
+    char text[UNITS_TEXT];
+    panel_t panels[2];
+    size_t n_panels = make_panels(data, size, panels);
+    drawing_init(drawing, "operations");
+    drawing->title = mem_text("What each operation of an epoch takes");
+    drawing->note = mem_format(
+        "%s, %s %s  ·  medians, 95 %% intervals  ·  Σ, outline: the sum of those timed one by one"
+        "  ·  fused: all in one, no parts%s",
+        data->shape, data->workload->size_param, chart_size_text(text, size),
+        n_panels > 1 ? "  ·  right: on the CPU" : "");
+    write_panels(panels, n_panels, drawing);
+    return NULL;
+}

@@ -1,0 +1,163 @@
+/* phases_*: stacked bars on a log axis, as the study drew them. Such bars mislead about shares, so
+ * the exact shares stand below as numbers. */
+#include "plot/axes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From the bottom of a bar to its top, with line types of plots/style.gp. No contender has two of
+ * those that share one. */
+static const struct {
+    const char *name;
+    int style;
+} PHASES[] = {
+    {"init", STYLE_PHASES},       {"malloc", STYLE_PHASES + 1},  {"h2d", STYLE_PHASES + 2},
+    {"kernel", STYLE_PHASES + 3}, {"forward", STYLE_PHASES + 4}, {"train", STYLE_PHASES + 4},
+    {"d2h", STYLE_PHASES + 5},    {"free", STYLE_PHASES + 6},    {"residual", STYLE_PHASES + 7},
+};
+enum { N_PHASES = sizeof PHASES / sizeof *PHASES };
+
+typedef struct phase_stack {
+    const series_t *series;
+    const char *phases[N_PHASES]; /* those that the series has */
+    int styles[N_PHASES];
+    size_t n;
+} phase_stack_t;
+
+static phase_stack_t stack_of(const series_t *series) {
+    phase_stack_t stack = {.series = series};
+    for (size_t i = 0; i < N_PHASES; i++)
+        if (series_has_phase(series, PHASES[i].name)) {
+            stack.phases[stack.n] = PHASES[i].name;
+            stack.styles[stack.n++] = PHASES[i].style;
+        }
+    return stack;
+}
+
+/* What is drawn of a phase: a residual of nearly nothing may come out below 0. */
+static double drawn_ns(const phase_stack_t *stack, size_t i, const case_result_t *result) {
+    double median = result_median(result, stack->phases[i]);
+    return median > 0 ? median : 0;
+}
+
+static double height_ns(const phase_stack_t *stack, const case_result_t *result) {
+    double sum = 0;
+    for (size_t i = 0; i < stack->n; i++)
+        sum += drawn_ns(stack, i, result);
+    return sum;
+}
+
+static void write_times(const phase_stack_t *stack, drawing_t *drawing) {
+    fputs("# medians in µs; a case that is not ok or throttled has no time\nindex size",
+          drawing->table);
+    for (size_t i = 0; i < stack->n; i++)
+        drawing_text(drawing, stack->phases[i]);
+    fputs(" total throttled status\n", drawing->table);
+    for (size_t i = 0; i < stack->series->n_cases; i++) {
+        const case_result_t *result = stack->series->cases[i];
+        char text[UNITS_TEXT];
+        fprintf(drawing->table, "%zu", i);
+        drawing_text(drawing, chart_size_text(text, size_of(result)));
+        for (size_t j = 0; j < stack->n; j++)
+            drawing_us(drawing, result_median(result, stack->phases[j]));
+        drawing_us(drawing, result_median(result, "total"));
+        fprintf(drawing->table, " %d", result->status == CASE_THROTTLED);
+        drawing_text(drawing, result_has_times(result) ? "" : case_status_name(result->status));
+        fputc('\n', drawing->table);
+    }
+}
+
+static void share_text(char text[UNITS_TEXT], double share) {
+    double percent = 100 * share;
+    if (percent >= 9.95)
+        snprintf(text, UNITS_TEXT, "%.0f", percent);
+    else if (percent >= 0.05)
+        snprintf(text, UNITS_TEXT, "%.1f", percent);
+    else
+        snprintf(text, UNITS_TEXT, percent > 0 ? "<0.1" : "0");
+}
+
+/* Row by row from the top of the table, which is the bottom of the bars. */
+static void write_shares(const phase_stack_t *stack, drawing_t *drawing) {
+    fputs("\n\n# shares of the phases' sum, %\nindex row phase share\n", drawing->table);
+    for (size_t j = 0; j < stack->n; j++)
+        for (size_t i = 0; i < stack->series->n_cases; i++) {
+            const case_result_t *result = stack->series->cases[i];
+            double height = height_ns(stack, result);
+            char text[UNITS_TEXT] = "–";
+            if (height > 0)
+                share_text(text, drawn_ns(stack, j, result) / height);
+            fprintf(drawing->table, "%zu %zu", i, j);
+            drawing_text(drawing, stack->phases[j]);
+            drawing_text(drawing, text);
+            fputc('\n', drawing->table);
+        }
+}
+
+/* The segment that stands on the floor. */
+static double lowest_ns(const phase_stack_t *stack, const case_result_t *result) {
+    for (size_t i = 0; i < stack->n; i++)
+        if (drawn_ns(stack, i, result) > 0)
+            return drawn_ns(stack, i, result);
+    return NAN;
+}
+
+static range_t range_of(const phase_stack_t *stack) {
+    range_t range = RANGE_INIT;
+    for (size_t i = 0; i < stack->series->n_cases; i++) {
+        const case_result_t *result = stack->series->cases[i];
+        range_take(&range, lowest_ns(stack, result) / 2); /* each bar shows some of it */
+        range_take(&range, height_ns(stack, result));
+    }
+    return range;
+}
+
+static char *build(const plot_data_t *data, const series_t *series, drawing_t *drawing) {
+    phase_stack_t stack = stack_of(series);
+    range_t range = range_of(&stack);
+    if (range.high <= 0)
+        return mem_format("no case of %s has times", series->title);
+    drawing_init(drawing, "phases");
+    drawing->title = mem_format("Phases of one sample: %s", series->title);
+    drawing->note =
+        mem_format("%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
+                   "share: the shares are the numbers below",
+                   data->shape, data->study_csv ? "" : "  ·  hollow: throttled");
+    chart_time_axis(drawing, &range);
+    enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
+    chart_size(drawing, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);
+    drawing_number(drawing, "row_height", ROW_HEIGHT);
+    drawing_number(drawing, "n_bars", (double)series->n_cases);
+    drawing_number(drawing, "n_phases", (double)stack.n);
+    drawing_integers(drawing, "styles", stack.styles, stack.n);
+    write_times(&stack, drawing);
+    write_shares(&stack, drawing);
+    return NULL;
+}
+
+char *chart_phases_cuda(const plot_data_t *data, drawing_t *drawing) {
+    const series_t *series = plot_usual_series(data, "cuda");
+    if (series == NULL)
+        return mem_text("no CUDA case of rung 01 with default techniques has times");
+    return build(data, series, drawing);
+}
+
+char *chart_phases_pytorch(const plot_data_t *data, drawing_t *drawing) {
+    const series_t *series = plot_usual_series(data, "pytorch-cuda");
+    if (series == NULL)
+        series = plot_usual_series(data, "pytorch-cpu");
+    if (series == NULL)
+        return mem_text("no case of PyTorch's eager mode has times");
+    return build(data, series, drawing);
+}
+
+char *chart_phases_cpu(const plot_data_t *data, drawing_t *drawing) {
+    const series_t *series = plot_usual_series(data, "cpu");
+    if (series == NULL)
+        return mem_text("no case of C's omp on the CPU has times");
+    return build(data, series, drawing);
+}

@@ -1,0 +1,138 @@
+/* samples: the distribution of one case's samples as a histogram and as shares below a time (ECDF),
+ * and the samples in the order taken, rounds marked. A drift, a second clock state or a heavy tail
+ * shows here, and in no median. */
+#include "plot/axes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "stats/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The phase asked for; without one, what the case is compared by, else what it computes. */
+static const phase_t *phase_to_show(const case_result_t *result, const char *name) {
+    const char *name_of_workload = result->spec.workload;
+    const workload_t *workload = name_of_workload != NULL ? workload_find(name_of_workload) : NULL;
+    const char *own = workload != NULL ? workload->compared_by : NULL;
+    const char *usual = own != NULL && result_phase(result, own) != NULL ? own : "host_to_host";
+    const phase_t *phase = result_phase(result, name != NULL ? name : usual);
+    if (phase == NULL && name == NULL)
+        phase = result_compute_phase(result);
+    if (phase == NULL && name == NULL)
+        phase = result_phase(result, "total");
+    return phase != NULL && phase->n_samples > 0 ? phase : NULL;
+}
+
+/* Where the axis of times ends: a few late samples must not squeeze all others into one bin. Five
+ * interquartile ranges beyond the upper quartile lie outside the bulk of any one-peaked
+ * distribution; samples beyond are counted in the note and drawn at the edge. */
+static double shown_up_to(const summary_t *s) {
+    double bulk_ns = fmax(s->q75 + 5 * (s->q75 - s->q25), s->ci95[1]);
+    return s->q75 > s->q25 ? fmin(s->max, bulk_ns) : s->max;
+}
+
+static void write_samples(const phase_t *phase, drawing_t *drawing) {
+    fputs("# samples in the order taken, µs\nindex time round\n", drawing->table);
+    for (size_t r = 0; r < phase->n_rounds; r++)
+        for (size_t i = phase->round_starts[r]; i < phase->round_starts[r + 1]; i++) {
+            fprintf(drawing->table, "%zu", i);
+            drawing_us(drawing, phase->samples[i]);
+            fprintf(drawing->table, " %zu\n", r);
+        }
+}
+
+/* Bin width after Freedman & Diaconis (1981): 2 · IQR · n^(-1/3). Two peaks have a wide IQR, which
+ * would leave a bin for each: no fewer than 2 √n bins. */
+static size_t number_of_bins(const summary_t *s, double span, size_t n_samples) {
+    enum { FEWEST_BINS = 10, MOST_BINS = 80 };
+    double width = 2 * (s->q75 - s->q25) / cbrt((double)n_samples);
+    double bins = fmax(width > 0 ? ceil(span / width) : 0, 2 * sqrt((double)n_samples));
+    return (size_t)fmin(fmax(bins, FEWEST_BINS), MOST_BINS);
+}
+
+static void write_histogram(const phase_t *phase, double high_ns, drawing_t *drawing) {
+    const summary_t *s = &phase->summary;
+    double span = high_ns - s->min, width;
+    size_t n = number_of_bins(s, span, phase->n_samples);
+    if (!(span > 0))
+        n = 1;
+    width = span > 0 ? span / (double)n : fmax(s->median / 100, 1);
+    double low = span > 0 ? s->min : s->median - width / 2;
+    size_t *counts = mem_zeroed(n, sizeof *counts);
+    for (size_t i = 0; i < phase->n_samples; i++) {
+        size_t bin = (size_t)fmax((phase->samples[i] - low) / width, 0);
+        if (phase->samples[i] <= high_ns)
+            counts[bin < n ? bin : n - 1]++;
+    }
+    fputs("\n\n# histogram: bin from, to in µs, samples\nlow high samples\n", drawing->table);
+    for (size_t i = 0; i < n; i++) {
+        drawing_us(drawing, low + (double)i * width);
+        drawing_us(drawing, low + (double)(i + 1) * width);
+        fprintf(drawing->table, " %zu\n", counts[i]);
+    }
+    free(counts);
+}
+
+static void write_rounds(const phase_t *phase, drawing_t *drawing) {
+    fputs("\n\n# first sample of each round but the first\nindex\n", drawing->table);
+    for (size_t r = 1; r < phase->n_rounds; r++)
+        fprintf(drawing->table, "%zu\n", phase->round_starts[r]);
+}
+
+/* Returns how many samples lie beyond the axis. */
+static size_t write_shares(const phase_t *phase, double high_ns, drawing_t *drawing) {
+    size_t n = phase->n_samples, beyond = 0;
+    double *sorted = mem_zeroed(n, sizeof *sorted);
+    memcpy(sorted, phase->samples, n * sizeof *sorted);
+    stats_sort(sorted, n);
+    fputs("\n\n# share of the samples that took at most so long\ntime share\n", drawing->table);
+    for (size_t i = 0; i < n; i++) {
+        drawing_us(drawing, sorted[i]);
+        fprintf(drawing->table, " %.6f\n", (double)(i + 1) / (double)n);
+        beyond += sorted[i] > high_ns;
+    }
+    free(sorted);
+    return beyond;
+}
+
+static char *note_of(const case_result_t *result, const phase_t *phase, size_t beyond) {
+    const summary_t *s = &phase->summary;
+    char median[UNITS_TEXT], most[UNITS_TEXT];
+    units_time_ci(median, s->median, s->ci95[0], s->ci95[1]);
+    char *late = beyond > 0 ? mem_format("  ·  %zu later than the axis, up to %s", beyond,
+                                         units_time(most, s->max))
+                            : mem_text("");
+    char *note = mem_format(
+        "phase %s, %s clock  ·  %zu samples in %zu rounds  ·  median %s  ·  stop: %s%s%s",
+        phase->name, clock_domain_name(phase->clock), phase->n_samples, phase->n_rounds, median,
+        stop_reason_name(result->stop), late,
+        result->status == CASE_THROTTLED ? "  ·  throttled" : "");
+    free(late);
+    return note;
+}
+
+char *chart_samples(const case_result_t *result, const char *phase_name, drawing_t *drawing) {
+    const char *case_id = result->spec.id;
+    const phase_t *phase = phase_to_show(result, phase_name);
+    if (!result_has_times(result) || phase == NULL)
+        return mem_format("%s is %s: it has no times", case_id, case_status_name(result->status));
+    const summary_t *s = &phase->summary;
+    double high_ns = shown_up_to(s);
+    drawing_init(drawing, "samples");
+    drawing->title = mem_format("Samples of %s", case_id);
+    drawing_number(drawing, "median", s->median / 1000);
+    drawing_number(drawing, "ci_low", s->ci95[0] / 1000);
+    drawing_number(drawing, "ci_high", s->ci95[1] / 1000);
+    drawing_number(drawing, "n_samples", (double)phase->n_samples);
+    drawing_number(drawing, "n_rounds", (double)phase->n_rounds);
+    drawing_number(drawing, "low", s->min / 1000);
+    drawing_number(drawing, "high", high_ns / 1000);
+    chart_size(drawing, 0, CHART_HEIGHT + 80);
+    write_samples(phase, drawing);
+    write_histogram(phase, high_ns, drawing);
+    write_rounds(phase, drawing);
+    drawing->note = note_of(result, phase, write_shares(phase, high_ns, drawing));
+    return NULL;
+}

@@ -1,0 +1,359 @@
+/* loss of a training that is started from several seeds: each seed's curve thin, their mean thick,
+ * a panel a size; below, how far each is from what PyTorch does with the same seed and with weights
+ * of the same precision. The loss of one batch says little: what is drawn is a running mean. */
+#include "analysis/learning.h"
+#include "plot/axes.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONTENDERS = 12, MAX_SEED_PANELS = 3, MAX_BLOCKS = 160 };
+
+/* Widest is the reference, so that those that coincide with it are seen on it. */
+typedef enum thickness { THIN, ALONE, THICK, WIDEST } thickness_t;
+
+/* One contender at one size. */
+typedef struct trained {
+    const series_t *series;
+    seeds_t seeds;
+    curve_t curves[MOST_SEEDS]; /* smoothed */
+    bool like_reference;        /* its weights have the same precision */
+} trained_t;
+
+typedef struct seed_panel {
+    int64_t size;
+    trained_t items[MAX_CONTENDERS];
+    size_t n;
+    const trained_t *reference;
+} seed_panel_t;
+
+/* What becomes of the table's blocks. */
+typedef struct blocks {
+    int panels[MAX_BLOCKS], styles[MAX_BLOCKS], thick[MAX_BLOCKS];
+    size_t n, n_drawn; /* the others are the legend's */
+    range_t losses;
+    double difference; /* the largest */
+} blocks_t;
+
+/* ---- who is shown -------------------------------------------------------------------------------
+ */
+
+static seeds_t seeds_at_size(const plot_data_t *data, const series_t *series, int64_t size) {
+    const case_result_t *result = series->standard ? series_at(series, size) : NULL;
+    return result != NULL ? seeds_of(data->run, &result->spec) : (seeds_t){.n = 0};
+}
+
+static size_t most_seeds_at(const plot_data_t *data, int64_t size) {
+    size_t most = 0;
+    for (size_t s = 0; s < data->n_series; s++) {
+        size_t n = seeds_at_size(data, &data->series[s], size).n;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Of the rungs the one with the most seeds, the fastest of equals: it stands for all of them. */
+static const series_t *best_rung_at(const plot_data_t *data, int64_t size) {
+    const series_t *best = NULL;
+    size_t most = 0;
+    double least_ns = INFINITY;
+    for (size_t s = 0; s < data->n_series; s++) {
+        const series_t *series = &data->series[s];
+        size_t n = seeds_at_size(data, series, size).n;
+        if (strcmp(series->label, "cuda") != 0 || n == 0 || n < most)
+            continue;
+        double ns = result_median(series_at(series, size), series_compared_by(data, series));
+        if (n > most || ns < least_ns) {
+            best = series;
+            most = n;
+            least_ns = ns;
+        }
+    }
+    return best;
+}
+
+/* Without anybody else, rungs are held against each other. */
+static bool has_others_at(const plot_data_t *data, int64_t size) {
+    for (size_t s = 0; s < data->n_series; s++)
+        if (strcmp(data->series[s].label, "cuda") != 0 &&
+            seeds_at_size(data, &data->series[s], size).n > 0)
+            return true;
+    return false;
+}
+
+static seed_panel_t panel_at(const plot_data_t *data, int64_t size) {
+    seed_panel_t panel = {.size = size};
+    const series_t *rung = has_others_at(data, size) ? best_rung_at(data, size) : NULL;
+    for (size_t s = 0; s < data->n_series && panel.n < MAX_CONTENDERS; s++) {
+        const series_t *series = &data->series[s];
+        const seeds_t seeds = seeds_at_size(data, series, size);
+        const bool is_rung = strcmp(series->label, "cuda") == 0;
+        if (seeds.n == 0 || (is_rung && rung != NULL && series != rung))
+            continue;
+        trained_t *trained = &panel.items[panel.n++];
+        *trained = (trained_t){.series = series, .seeds = seeds};
+        for (size_t i = 0; i < seeds.n; i++)
+            trained->curves[i] = smooth_loss(seeds.cases[i]);
+    }
+    return panel;
+}
+
+/* PyTorch with weights of the case's own precision, else PyTorch, else whoever comes first; of
+ * equals the one with the most seeds. */
+static size_t rank_as_reference(const trained_t *trained) {
+    const case_result_t *result = trained->seeds.cases[0];
+    char *weights = weights_of(result);
+    bool own = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0;
+    free(weights);
+    return strcmp(result->spec.engine, "pytorch") != 0 ? 2 : own ? 0 : 1;
+}
+
+static void choose_reference(seed_panel_t *panel) {
+    for (size_t i = 0; i < panel->n; i++) {
+        const trained_t *item = &panel->items[i], *best = panel->reference;
+        const size_t rank = rank_as_reference(item);
+        if (best == NULL || rank < rank_as_reference(best) ||
+            (rank == rank_as_reference(best) && item->seeds.n > best->seeds.n))
+            panel->reference = item;
+    }
+    char *of_reference = weights_of(panel->reference->seeds.cases[0]);
+    for (size_t i = 0; i < panel->n; i++) {
+        char *weights = weights_of(panel->items[i].seeds.cases[0]);
+        panel->items[i].like_reference =
+            weights == NULL || of_reference == NULL || strcmp(weights, of_reference) == 0;
+        free(weights);
+    }
+    free(of_reference);
+}
+
+/* Of the sizes trained from the most seeds the first, the middle and the last. */
+static size_t choose_sizes(const plot_data_t *data, int64_t chosen[MAX_SEED_PANELS]) {
+    int64_t *sizes = mem_zeroed(data->n_sizes, sizeof *sizes);
+    size_t most = 1, n = 0;
+    for (size_t i = 0; i < data->n_sizes; i++) {
+        size_t seeds = most_seeds_at(data, data->sizes[i]);
+        if (seeds < most)
+            continue;
+        n = seeds > most ? 0 : n;
+        most = seeds;
+        sizes[n++] = data->sizes[i];
+    }
+    const size_t n_chosen = n < MAX_SEED_PANELS ? n : MAX_SEED_PANELS;
+    for (size_t i = 0; i < n_chosen; i++)
+        chosen[i] = sizes[n_chosen > 1 ? i * (n - 1) / (n_chosen - 1) : 0];
+    free(sizes);
+    return n_chosen;
+}
+
+/* ---- table -------------------------------------------------------------------------------------
+ */
+
+static const curve_t *reference_of(const seed_panel_t *panel, int64_t seed) {
+    for (size_t i = 0; i < panel->reference->seeds.n; i++)
+        if (seed_of(&panel->reference->seeds.cases[i]->spec) == seed)
+            return &panel->reference->curves[i];
+    return NULL;
+}
+
+static bool start_block(blocks_t *blocks, size_t panel, int style, thickness_t thickness) {
+    if (blocks->n == MAX_BLOCKS)
+        return false;
+    blocks->panels[blocks->n] = (int)panel;
+    blocks->styles[blocks->n] = style;
+    blocks->thick[blocks->n++] = (int)thickness;
+    return true;
+}
+
+static void write_point(blocks_t *blocks, double step, double loss, double difference,
+                        drawing_t *drawing) {
+    fprintf(drawing->table, "%.9g %.9g ", step, loss);
+    fprintf(drawing->table, isfinite(difference) ? "%.4g\n" : "NaN\n", difference);
+    range_take(&blocks->losses, loss);
+    blocks->difference = fmax(blocks->difference, fabs(difference));
+}
+
+static double difference_at(const seed_panel_t *panel, const trained_t *trained, size_t seed,
+                            size_t point) {
+    const curve_t *curve = &trained->curves[seed];
+    const curve_t *reference = trained != panel->reference && trained->like_reference
+                                   ? reference_of(panel, seed_of(&trained->seeds.cases[seed]->spec))
+                                   : NULL;
+    return reference != NULL ? curve->values[point] - curve_at(reference, curve->steps[point])
+                             : NAN;
+}
+
+static void write_seed(const seed_panel_t *panel, const trained_t *trained, size_t seed,
+                       blocks_t *blocks, drawing_t *drawing) {
+    const curve_t *curve = &trained->curves[seed];
+    fprintf(drawing->table, "# seed %" PRId64 "\n", seed_of(&trained->seeds.cases[seed]->spec));
+    fputs("step", drawing->table);
+    drawing_text(drawing, trained->series->title);
+    fputs(" difference\n", drawing->table);
+    for (size_t i = 0; i < curve->n; i++)
+        write_point(blocks, curve->steps[i], curve->values[i],
+                    difference_at(panel, trained, seed, i), drawing);
+    fputs("\n\n", drawing->table);
+}
+
+/* Over the seeds that have a value there; of the differences, over those that the reference has. */
+static void write_mean(const seed_panel_t *panel, const trained_t *trained, blocks_t *blocks,
+                       drawing_t *drawing) {
+    const curve_t *steps = &trained->curves[0];
+    fputs("# mean over the seeds\nstep", drawing->table);
+    drawing_text(drawing, trained->series->title);
+    fputs(" difference\n", drawing->table);
+    for (size_t i = 0; i < steps->n; i++) {
+        double sum = 0, difference = 0;
+        size_t n = 0, n_differences = 0;
+        for (size_t k = 0; k < trained->seeds.n; k++) {
+            if (i >= trained->curves[k].n || trained->curves[k].steps[i] != steps->steps[i])
+                continue;
+            const double from_reference = difference_at(panel, trained, k, i);
+            sum += trained->curves[k].values[i];
+            n++;
+            difference += isfinite(from_reference) ? from_reference : 0;
+            n_differences += isfinite(from_reference);
+        }
+        write_point(blocks, steps->steps[i], sum / (double)n,
+                    n_differences > 0 ? difference / (double)n_differences : NAN, drawing);
+    }
+    fputs("\n\n", drawing->table);
+}
+
+static void write_trained(const seed_panel_t *panel, const trained_t *trained, size_t index,
+                          blocks_t *blocks, drawing_t *drawing) {
+    const bool mean = trained->seeds.n > 1;
+    const thickness_t thickness = trained == panel->reference ? WIDEST : mean ? THICK : ALONE;
+    const int style = trained->series->style;
+    for (size_t k = 0; k < trained->seeds.n; k++)
+        if (start_block(blocks, index, style, mean ? THIN : thickness))
+            write_seed(panel, trained, k, blocks, drawing);
+    if (mean && start_block(blocks, index, style, thickness))
+        write_mean(panel, trained, blocks, drawing);
+}
+
+static void write_panel(const seed_panel_t *panel, size_t index, blocks_t *blocks,
+                        drawing_t *drawing) {
+    write_trained(panel, panel->reference, index, blocks, drawing);
+    for (size_t i = panel->n; i-- > 0;)
+        if (&panel->items[i] != panel->reference)
+            write_trained(panel, &panel->items[i], index, blocks, drawing);
+}
+
+/* Who is in any panel, once, in the order of all charts. */
+static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels, size_t n_panels,
+                             blocks_t *blocks, drawing_t *drawing) {
+    legend_t legend = {0};
+    for (size_t s = 0; s < data->n_series; s++) {
+        size_t most = 0;
+        for (size_t p = 0; p < n_panels; p++)
+            for (size_t i = 0; i < panels[p].n; i++)
+                if (panels[p].items[i].series == &data->series[s] &&
+                    panels[p].items[i].seeds.n > most)
+                    most = panels[p].items[i].seeds.n;
+        if (most == 0 || !start_block(blocks, n_panels, data->series[s].style, THICK))
+            continue;
+        char *title =
+            mem_format("%s (%zu seed%s)", data->series[s].title, most, most == 1 ? "" : "s");
+        fputs("step", drawing->table);
+        drawing_text(drawing, title);
+        fputs(" difference\n0 NaN NaN\n\n\n", drawing->table);
+        legend_take(&legend, title);
+        free(title);
+    }
+    return legend;
+}
+
+/* ---- the chart ---------------------------------------------------------------------------------
+ */
+
+static void write_panel_titles(const plot_data_t *data, const seed_panel_t *panels, size_t n,
+                               drawing_t *drawing) {
+    fputs("# panels\npanel title\n", drawing->table);
+    for (size_t p = 0; p < n; p++) {
+        char *title = mem_format("%s %" PRId64, data->workload->size_param, panels[p].size);
+        fprintf(drawing->table, "%zu", p);
+        drawing_text(drawing, title);
+        fputc('\n', drawing->table);
+        free(title);
+    }
+    fputs("\n\n", drawing->table);
+}
+
+static void write_numbers(const blocks_t *blocks, const seed_panel_t *panels, size_t n_panels,
+                          drawing_t *drawing) {
+    double last_step = 1;
+    for (size_t p = 0; p < n_panels; p++)
+        for (size_t i = 0; i < panels[p].n; i++) {
+            const curve_t *curve = &panels[p].items[i].curves[0];
+            last_step = fmax(last_step, curve->steps[curve->n - 1]);
+        }
+    const double air = fmax(0.06 * (blocks->losses.high - blocks->losses.low), 1e-3);
+    drawing_integers(drawing, "panels", blocks->panels, blocks->n);
+    drawing_integers(drawing, "styles", blocks->styles, blocks->n);
+    drawing_integers(drawing, "thick", blocks->thick, blocks->n);
+    drawing_number(drawing, "n_blocks", (double)blocks->n);
+    drawing_number(drawing, "n_drawn", (double)blocks->n_drawn);
+    drawing_number(drawing, "n_panels", (double)n_panels);
+    drawing_number(drawing, "last_step", last_step);
+    drawing_number(drawing, "loss_low", fmax(0, blocks->losses.low - air));
+    drawing_number(drawing, "loss_high", blocks->losses.high + air);
+    drawing_number(drawing, "difference_high",
+                   blocks->difference > 0 ? 1.1 * blocks->difference : 1e-6);
+}
+
+static const char *reference_name(const seed_panel_t *panels, size_t n) {
+    for (size_t p = 1; p < n; p++)
+        if (panels[p].reference->series != panels[0].reference->series)
+            return "the widest line";
+    return panels[0].reference->series->title;
+}
+
+static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t n,
+                     drawing_t *drawing) {
+    curve_t curve = curve_of(panels[0].items[0].seeds.cases[0], "loss");
+    char *shape = plot_shape_without(data, "seed");
+    const double stride = curve.n > 1 ? curve.steps[1] - curve.steps[0] : 1;
+    char *mean = curve_window(&curve) > 1
+                     ? mem_format("running mean over %zu points, ", curve_window(&curve))
+                     : mem_text("");
+    drawing->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
+    free(mean);
+    drawing->note = mem_format("%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
+                               "%s, same seed and weights",
+                               shape, reference_name(panels, n));
+    free(shape);
+    curve_free(&curve);
+}
+
+char *chart_loss_of_seeds(const plot_data_t *data, drawing_t *drawing) {
+    enum { PANELS_HEIGHT = 600 };
+    int64_t sizes[MAX_SEED_PANELS];
+    seed_panel_t panels[MAX_SEED_PANELS];
+    blocks_t blocks = {.losses = RANGE_INIT};
+    const size_t n = choose_sizes(data, sizes);
+    if (n == 0)
+        return mem_text("no case keeps its loss over the training");
+    drawing_init(drawing, "seeds");
+    for (size_t p = 0; p < n; p++) {
+        panels[p] = panel_at(data, sizes[p]);
+        choose_reference(&panels[p]);
+    }
+    write_panel_titles(data, panels, n, drawing);
+    for (size_t p = 0; p < n; p++)
+        write_panel(&panels[p], p, &blocks, drawing);
+    blocks.n_drawn = blocks.n;
+    const legend_t legend = write_legend(data, panels, n, &blocks, drawing);
+    write_numbers(&blocks, panels, n, drawing);
+    describe(data, panels, n, drawing);
+    chart_size(drawing, 0, PANELS_HEIGHT + chart_legend(drawing, &legend, 0));
+    for (size_t p = 0; p < n; p++)
+        for (size_t i = 0; i < panels[p].n; i++)
+            for (size_t k = 0; k < panels[p].items[i].seeds.n; k++)
+                curve_free(&panels[p].items[i].curves[k]);
+    return NULL;
+}

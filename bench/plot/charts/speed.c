@@ -1,0 +1,209 @@
+/* speed: how many times as fast as PyTorch's best each side's best is, at each size. */
+#include "plot/axes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SIDES = 12 };
+
+/* A side's best, as ratios: index as in the data's sizes; NaN where one of both has no time. */
+typedef struct side {
+    const series_t *series;
+    double *ratios;
+    char *title;
+} side_t;
+
+typedef struct race {
+    const plot_data_t *data;
+    const char *phase;
+    const series_t *pytorch; /* the line at 1 */
+    side_t sides[MAX_SIDES];
+    size_t n;
+    range_t seen;
+    bool logarithmic;
+    double low, high; /* of the axis */
+} race_t;
+
+static double time_at(const race_t *race, const series_t *series, size_t i) {
+    const case_result_t *result = series_at(series, race->data->sizes[i]);
+    return result != NULL && result->status == CASE_OK ? result_median(result, race->phase) : NAN;
+}
+
+/* A mixed series says in its own name what it is. */
+static char *title_of(const series_t *series) {
+    return series_is_mixed(series) ? mem_text(series->title)
+                                   : mem_format("%s (the fastest of its side)", series->title);
+}
+
+static void add_side(race_t *race, const series_t *series) {
+    size_t n_sizes = race->data->n_sizes, n_timed = 0;
+    double *ratios = mem_zeroed(n_sizes, sizeof *ratios);
+    for (size_t i = 0; i < n_sizes; i++) {
+        ratios[i] = time_at(race, race->pytorch, i) / time_at(race, series, i);
+        n_timed += isfinite(ratios[i]);
+        range_take(&race->seen, ratios[i]);
+    }
+    if (n_timed == 0 || race->n == MAX_SIDES)
+        free(ratios);
+    else
+        race->sides[race->n++] = (side_t){series, ratios, title_of(series)};
+}
+
+/* PyTorch on the GPU is what CUDA is compared with; on the CPU only where no GPU was. */
+static const series_t *pytorch_of(const plot_data_t *data, const char **phase) {
+    static const char *const LABELS[] = {"pytorch-cuda", "pytorch-cpu"};
+    const char *const phases[] = {data->workload->compared_by, "host_to_host", "total"};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t p = 0; p < 3; p++) {
+            const series_t *series =
+                phases[p] != NULL ? plot_fastest_series(data, LABELS[l], phases[p]) : NULL;
+            *phase = phases[p];
+            if (series != NULL)
+                return series;
+        }
+    return NULL;
+}
+
+static void find_sides(race_t *race) {
+    const plot_data_t *data = race->data;
+    for (size_t s = 0; s < data->n_series; s++) { /* sorted by side */
+        const char *label = data->series[s].label;
+        if (s > 0 && strcmp(label, data->series[s - 1].label) == 0)
+            continue;
+        const series_t *best = plot_fastest_series(data, label, race->phase);
+        if (best != NULL && best != race->pytorch)
+            add_side(race, best);
+    }
+}
+
+/* Room above the highest point for its number. */
+static void choose_axis(race_t *race) {
+    enum { LOGARITHMIC_FROM = 10 };
+    double low = fmin(race->seen.low, 1), high = fmax(race->seen.high, 1);
+    race->logarithmic = high / low > LOGARITHMIC_FROM;
+    race->low = race->logarithmic ? low / pow(high / low, 0.08) : 0;
+    race->high = race->logarithmic ? high * pow(high / low, 0.08) : 1.12 * high;
+}
+
+/* ---- numbers beside the points ------------------------------------------------------------------
+ */
+
+/* Shares of the axes' lengths: nearer numbers would run into each other. */
+static const double NEAR_X = 0.038, NEAR_Y = 0.055;
+
+static double height_of(const race_t *race, double ratio) {
+    return race->logarithmic ? log(ratio / race->low) / log(race->high / race->low)
+                             : (ratio - race->low) / (race->high - race->low);
+}
+
+/* Of two sizes that are nearly one, the second has the numbers. */
+static bool is_labelled(const race_t *race, size_t i) {
+    const int64_t *sizes = race->data->sizes;
+    size_t n = race->data->n_sizes;
+    double all = log((double)sizes[n - 1] / (double)sizes[0]);
+    return i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR_X * all;
+}
+
+/* 1 above its point, -1 below, 0 nowhere: away from the nearest point of another side, and from the
+ * line at 1. */
+static int place_of(const race_t *race, size_t side, size_t i) {
+    double own = height_of(race, race->sides[side].ratios[i]);
+    double to_pytorch = height_of(race, 1) - own;
+    bool near_above = to_pytorch > 0 && to_pytorch < NEAR_Y, near_below = false;
+    for (size_t s = 0; s < race->n; s++) {
+        double distance = height_of(race, race->sides[s].ratios[i]) - own;
+        if (s == side || !(fabs(distance) < 2 * NEAR_Y))
+            continue;
+        bool above = distance > 0 || (distance == 0 && s < side);
+        near_above = near_above || above;
+        near_below = near_below || (!above && -distance < NEAR_Y);
+    }
+    return !near_above ? 1 : !near_below ? -1 : 0;
+}
+
+static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
+    snprintf(text, UNITS_TEXT, ratio < 0.0995 ? "%.2g×" : ratio < 9.95 ? "%.2f×" : "%.0f×", ratio);
+    return text;
+}
+
+/* ---- table -------------------------------------------------------------------------------------
+ */
+
+static void write_side(const race_t *race, size_t side, drawing_t *drawing) {
+    const side_t *what = &race->sides[side];
+    fputs("size", drawing->table);
+    drawing_text(drawing, what->title);
+    fputs(" text place\n", drawing->table);
+    for (size_t i = 0; i < race->data->n_sizes; i++) {
+        char text[UNITS_TEXT] = "";
+        double ratio = what->ratios[i];
+        if (!isfinite(ratio))
+            continue;
+        int place = is_labelled(race, i) ? place_of(race, side, i) : 0;
+        fprintf(drawing->table, "%" PRId64 " %.6g", race->data->sizes[i], ratio);
+        drawing_text(drawing, ratio_text(text, ratio));
+        fprintf(drawing->table, " %d\n", place);
+    }
+    fputs("\n\n", drawing->table);
+}
+
+static char *pytorch_text(const race_t *race) {
+    const char *place = strcmp(race->pytorch->label, "pytorch-cuda") == 0 ? "GPU" : "CPU";
+    return series_is_mixed(race->pytorch)
+               ? mem_format("its fastest mode on the %s at each %s", place,
+                            race->data->workload->size_noun)
+               : mem_format("%s, on the %s", race->pytorch->variant, place);
+}
+
+static void draw(const race_t *race, drawing_t *drawing) {
+    enum { LEGEND_ROW_HEIGHT = 20 };
+    const plot_data_t *data = race->data;
+    int styles[MAX_SIDES];
+    drawing_init(drawing, "speed");
+    drawing->title =
+        mem_format("Relative speed against %s: PyTorch's best is 1", data->workload->size_noun);
+    char *pytorch = pytorch_text(race);
+    drawing->note = mem_format(
+        "%s  ·  phase %s, ratio of medians: 2× is half of PyTorch's time  ·  PyTorch's best: %s",
+        data->shape, race->phase, pytorch);
+    free(pytorch);
+    fputs("# a block a side: PyTorch's best time / its best time\n", drawing->table);
+    for (size_t s = 0; s < race->n; s++) {
+        styles[s] = race->sides[s].series->style;
+        write_side(race, s, drawing);
+    }
+    drawing_integers(drawing, "styles", styles, race->n);
+    drawing_number(drawing, "n_lines", (double)race->n);
+    drawing_number(drawing, "logarithmic", race->logarithmic);
+    drawing_number(drawing, "y_low", race->low);
+    drawing_number(drawing, "y_high", race->high);
+    size_t n_ticks = chart_size_axis(drawing, data);
+    int legend_height = (int)race->n * LEGEND_ROW_HEIGHT;
+    drawing_number(drawing, "legend_height", legend_height);
+    chart_size(drawing, n_ticks, CHART_HEIGHT + legend_height);
+}
+
+char *chart_speed(const plot_data_t *data, drawing_t *drawing) {
+    race_t race = {.data = data, .seen = RANGE_INIT};
+    if (data->n_sizes < 2)
+        return mem_format("the cases are all of one %s", data->workload->size_noun);
+    race.pytorch = pytorch_of(data, &race.phase);
+    if (race.pytorch == NULL)
+        return mem_text("no case of PyTorch has a time to compare with");
+    find_sides(&race);
+    if (race.n == 0)
+        return mem_format("no size at which both PyTorch and another side have a time for %s",
+                          race.phase);
+    choose_axis(&race);
+    draw(&race, drawing);
+    for (size_t s = 0; s < race.n; s++) {
+        free(race.sides[s].ratios);
+        free(race.sides[s].title);
+    }
+    return NULL;
+}

@@ -1,0 +1,390 @@
+#include "plot/plot.h"
+
+#include "plot/axes.h"
+#include "plot/gnuplot.h"
+#include "plot/source.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The charts, in the order of a report. */
+typedef enum applies {
+    ALWAYS,
+    TO_RUNS,
+    TO_RUNS_WITHOUT_CUDA,
+    TO_TRAININGS,
+    TO_STEPS,  /* trainings whose operations can be timed one by one */
+    TO_EPOCHS, /* trainings by whole epochs, with an allocator */
+    TO_BLOCKS, /* allocators by themselves */
+} applies_t;
+
+static const struct chart_entry {
+    const char *name, *family; /* family: what a sweep's `charts` asks for */
+    chart_build_t *build;
+    applies_t applies;
+    const char *dtype; /* NULL: of the first shape that can carry it; else of shapes of this dtype,
+                          if there are any */
+} CHARTS[] = {
+    {"phases_cuda", "phases", chart_phases_cuda, ALWAYS, NULL},
+    {"phases_pytorch", "phases", chart_phases_pytorch, ALWAYS, NULL},
+    {"phases_cpu", "phases", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA, NULL},
+    {"total", "total", chart_total, ALWAYS, NULL},
+    {"host_to_host", "total", chart_host_to_host, TO_RUNS, NULL},
+    {"size", "size", chart_times, TO_RUNS, NULL},
+    {"speed", "speed", chart_speed, TO_RUNS, NULL},
+    {"difference", "difference", chart_difference, ALWAYS, NULL},
+    {"difference_best", "difference", chart_difference_best, TO_RUNS, NULL},
+    {"ladder", "ladder", chart_ladder, TO_RUNS, NULL},
+    {"ladder_batch", "ladder", chart_ladder_batch, TO_RUNS, NULL},
+    {"epoch", "epoch", chart_epoch, TO_EPOCHS, NULL},
+    {"epoch_tf32", "epoch", chart_epoch, TO_EPOCHS, "tf32"},
+    {"operations", "operations", chart_operations, TO_STEPS, NULL},
+    {"loss", "loss", chart_loss, TO_TRAININGS, NULL},
+    {"loss_tf32", "loss", chart_loss, TO_EPOCHS, "tf32"},
+    {"accuracy", "accuracy", chart_accuracy, TO_EPOCHS, NULL},
+    {"accuracy_tf32", "accuracy", chart_accuracy, TO_EPOCHS, "tf32"},
+    {"allocators", "allocators", chart_allocators, TO_EPOCHS, NULL},
+    {"driver_calls", "driver_calls", chart_driver_calls, TO_EPOCHS, NULL},
+    {"blocks", "blocks", chart_blocks, TO_BLOCKS, NULL},
+    {"techniques", "techniques", chart_techniques, TO_RUNS, NULL},
+    {"once", "once", chart_once, TO_RUNS, NULL},
+};
+enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
+
+/* What stays the same for all charts of one call. */
+typedef struct plotter {
+    const plot_options_t *options;
+    text_list_t formats;
+    char *gnuplot, *scripts;
+} plotter_t;
+
+/* The shapes of one workload, next to each other in their source. */
+typedef struct workload_part {
+    const workload_t *workload;
+    const plot_data_t *shapes;
+    size_t n;
+    text_list_t families; /* of charts, that were asked for; none: all */
+    char *file_prefix;
+} workload_part_t;
+
+static bool has_cuda_total(const workload_part_t *part) {
+    for (size_t i = 0; i < part->n; i++)
+        if (plot_fastest_series(&part->shapes[i], "cuda", "total") != NULL)
+            return true;
+    return false;
+}
+
+static bool is_training(const workload_t *workload) {
+    for (size_t i = 0; i < workload->n_params; i++)
+        if (strcmp(workload->params[i].name, "rate") == 0)
+            return true;
+    return false;
+}
+
+static bool has_allocators(const workload_t *workload) {
+    for (size_t t = 0; t < workload->n_techniques; t++)
+        if (strcmp(workload->techniques[t].name, "allocator") == 0)
+            return true;
+    return false;
+}
+
+static bool has_dtype(const plot_data_t *data, const char *dtype) {
+    return dtype == NULL || strcmp(data->series[0].cases[0]->spec.dtype, dtype) == 0;
+}
+
+static bool applies(const struct chart_entry *entry, const workload_part_t *part) {
+    if (part->families.n > 0 && !text_list_has(&part->families, entry->family))
+        return false;
+    bool any = false;
+    for (size_t i = 0; i < part->n; i++)
+        any = any || has_dtype(&part->shapes[i], entry->dtype);
+    if (!any)
+        return false;
+    const bool study_csv = part->n > 0 && part->shapes[0].study_csv;
+    const bool by_epochs = has_allocators(part->workload);
+    const bool by_blocks = strcmp(part->workload->size_param, "live") == 0;
+    switch (entry->applies) {
+    case TO_RUNS:
+        return !study_csv;
+    case TO_TRAININGS:
+        return !study_csv && is_training(part->workload);
+    case TO_STEPS:
+        return !study_csv && is_training(part->workload) && !by_epochs;
+    case TO_EPOCHS:
+        return by_epochs;
+    case TO_BLOCKS:
+        return by_blocks;
+    case TO_RUNS_WITHOUT_CUDA:
+        return !study_csv && !by_epochs && !has_cuda_total(part);
+    case ALWAYS:
+        break;
+    }
+    return !by_epochs && !by_blocks; /* their samples are no sums of phases one after another */
+}
+
+/* The families that a run's sweeps ask for together, of a workload's own sweeps; none when one of
+ * them leaves the choice open or cannot be read. */
+static text_list_t families_asked_for(const run_record_t *run, const workload_t *workload) {
+    text_list_t families = {0};
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
+        const char *of = json_string_value(json_object_get(sweep, "workload"));
+        const json_t *names = json_object_get(sweep, "charts");
+        bool own = of == NULL || strcmp(of, workload->name) == 0,
+             open = json_array_size(names) == 0;
+        for (size_t k = 0; own && k < json_array_size(names); k++) {
+            const char *name = json_string_value(json_array_get(names, k));
+            if (name != NULL)
+                text_list_add(&families, name);
+        }
+        json_decref(sweep);
+        if (own && open) {
+            text_list_free(&families);
+            break;
+        }
+    }
+    return families;
+}
+
+/* Charts of the first workload have plain names, as they had when it was the only one. */
+static workload_part_t part_of(const plot_source_t *source, const workload_t *workload) {
+    bool plain = strcmp(workload->name, "mlp_infer") == 0;
+    workload_part_t part = {.workload = workload,
+                            .families = families_asked_for(&source->run, workload),
+                            .file_prefix =
+                                plain ? mem_text("") : mem_format("%s_", workload->name)};
+    for (size_t i = 0; i < source->n_shapes; i++)
+        if (source->shapes[i].workload == workload) {
+            part.shapes = part.n == 0 ? &source->shapes[i] : part.shapes;
+            part.n++;
+        }
+    return part;
+}
+
+static void part_free(workload_part_t *part) {
+    text_list_free(&part->families);
+    free(part->file_prefix);
+}
+
+/* A chart that is not drawn this time must not stay from another time. */
+static status_t remove_older(const char *folder, const char *name, error_t *err) {
+    static const char *const ENDS[] = {"dat", "svg", "png"};
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+        char *file = mem_format("%s.%s", name, ENDS[i]), *path = fs_join(folder, file);
+        status_t status = fs_remove_tree(path, err);
+        free(file);
+        free(path);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static void add_chart(chart_list_t *charts, const char *prefix, const char *name,
+                      const char *format, const char *title) {
+    mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
+    charts->items[charts->n++] = (chart_t){.name = mem_text(name),
+                                           .file = mem_format("%s%s.%s", prefix, name, format),
+                                           .title = mem_text(title)};
+}
+
+/* Where one set of charts goes. `prefix` is what the folder adds to file names in messages: "" or
+ * "h200/". */
+typedef struct set {
+    const plotter_t *plotter;
+    const plot_source_t *source;
+    char *folder, *prefix;
+    chart_list_t *charts;
+} set_t;
+
+/* Draws what a builder made, or notes why it made nothing. Takes over `why` and the drawing. */
+static status_t finish(const set_t *set, const char *name, const char *size_title, char *why,
+                       drawing_t *drawing, error_t *err) {
+    const plotter_t *plotter = set->plotter;
+    status_t status = STATUS_OK;
+    if (why != NULL) {
+        text_list_add_format(&set->charts->skipped, "%s%s: %s", set->prefix, name, why);
+        status = remove_older(set->folder, name, err);
+    } else {
+        drawing_target_t target = {.folder = set->folder,
+                                   .name = name,
+                                   .scripts = plotter->scripts,
+                                   .gnuplot = plotter->gnuplot,
+                                   .footer = set->source->footer,
+                                   .size_title = size_title};
+        status = drawing_write(drawing, &target, &plotter->formats, err);
+        for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++)
+            add_chart(set->charts, set->prefix, name, plotter->formats.items[i], drawing->title);
+    }
+    free(why);
+    drawing_free(drawing);
+    return status;
+}
+
+static status_t draw_samples(const set_t *set, error_t *err) {
+    const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
+    const case_result_t *result = run_find(&set->source->run, case_id);
+    if (result == NULL)
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->name,
+                         case_id);
+    if (phase != NULL && result_phase(result, phase) == NULL)
+        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->name,
+                         case_id, phase);
+    drawing_t drawing = {0};
+    char *why = chart_samples(result, phase, &drawing);
+    return finish(set, "samples", "", why, &drawing, err);
+}
+
+/* From the first shape that can carry it: of a workload that was run at many sizes, and at one size
+ * for another question, each chart finds its own. If none can, the first says why. */
+static char *build_chart(const workload_part_t *part, const struct chart_entry *entry,
+                         drawing_t *drawing) {
+    char *why = NULL;
+    bool tried = false;
+    for (size_t i = 0; i < part->n && (!tried || why != NULL); i++) {
+        if (!has_dtype(&part->shapes[i], entry->dtype))
+            continue;
+        drawing_free(drawing);
+        char *other = entry->build(&part->shapes[i], drawing);
+        if (!tried) {
+            why = other;
+        } else if (other == NULL) {
+            free(why);
+            why = NULL;
+        } else {
+            free(other);
+        }
+        tried = true;
+    }
+    return why;
+}
+
+static status_t draw_chart(const set_t *set, const workload_part_t *part,
+                           const struct chart_entry *entry, error_t *err) {
+    char *name = mem_format("%s%s", part->file_prefix, entry->name);
+    status_t status = STATUS_OK;
+    if (part->n == 0 || !applies(entry, part)) {
+        status = remove_older(set->folder, name, err);
+    } else {
+        drawing_t drawing = {0};
+        char *why = build_chart(part, entry, &drawing);
+        status = finish(set, name, part->workload->size_title, why, &drawing, err);
+    }
+    free(name);
+    return status;
+}
+
+/* Every workload that could be drawn is gone through, so that older charts of one that is not in
+ * this run go. */
+static status_t draw_all(const set_t *set, error_t *err) {
+    TRY(fs_make_folders(set->folder, err));
+    if (set->plotter->options->case_id != NULL)
+        return draw_samples(set, err);
+    if (set->source->n_shapes == 0)
+        text_list_add_format(&set->charts->skipped, "%s: no case that a chart could show",
+                             set->source->name);
+    size_t n_workloads;
+    const workload_t *const *workloads = workload_all(&n_workloads);
+    status_t status = STATUS_OK;
+    for (size_t w = 0; w < n_workloads && status == STATUS_OK; w++) {
+        if (workloads[w]->size_param == NULL)
+            continue;
+        workload_part_t part = part_of(set->source, workloads[w]);
+        for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
+            status = draw_chart(set, &part, &CHARTS[i], err);
+        part_free(&part);
+    }
+    return status;
+}
+
+/* One set of charts: into the folder asked for, into a folder of its own there when there are
+ * several sets, else into plots/<name>. Takes over `source`. */
+static status_t draw_set(const plotter_t *plotter, plot_source_t *source, bool several,
+                         chart_list_t *charts, error_t *err) {
+    const char *out = plotter->options->out;
+    char *parent = out != NULL ? mem_text(out) : mem_text("plots");
+    bool own_folder = out == NULL || several;
+    set_t set = {.plotter = plotter,
+                 .source = source,
+                 .folder = own_folder ? fs_join(parent, source->name) : mem_text(parent),
+                 .prefix = several ? mem_format("%s/", source->name) : mem_text(""),
+                 .charts = charts};
+    status_t status = draw_all(&set, err);
+    free(parent);
+    free(set.folder);
+    free(set.prefix);
+    plot_source_free(source);
+    return status;
+}
+
+static status_t draw_inputs(const plotter_t *plotter, chart_list_t *charts, error_t *err) {
+    const plot_options_t *options = plotter->options;
+    const char **csvs = mem_zeroed(options->n_inputs, sizeof *csvs);
+    size_t n_csvs = 0;
+    for (size_t i = 0; i < options->n_inputs; i++)
+        if (!fs_is_folder(options->inputs[i]))
+            csvs[n_csvs++] = options->inputs[i];
+    bool several = options->n_inputs - n_csvs + (n_csvs > 0) > 1;
+    status_t status = STATUS_OK;
+    plot_source_t source;
+    for (size_t i = 0; i < options->n_inputs && status == STATUS_OK; i++) {
+        if (!fs_is_folder(options->inputs[i]))
+            continue;
+        status = plot_source_from_run(options->inputs[i], &source, err);
+        if (status == STATUS_OK)
+            status = draw_set(plotter, &source, several, charts, err);
+    }
+    if (n_csvs > 0 && status == STATUS_OK) {
+        status = plot_source_from_csvs(csvs, n_csvs, &source, err);
+        if (status == STATUS_OK)
+            status = draw_set(plotter, &source, several, charts, err);
+    }
+    free(csvs);
+    return status;
+}
+
+static status_t check_formats(const text_list_t *formats, error_t *err) {
+    if (formats->n == 0)
+        return error_set(err, STATUS_USAGE, "--format: found nothing, expected svg, png or both");
+    for (size_t i = 0; i < formats->n; i++)
+        if (strcmp(formats->items[i], "svg") != 0 && strcmp(formats->items[i], "png") != 0)
+            return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png",
+                             formats->items[i]);
+    return STATUS_OK;
+}
+
+status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_t *err) {
+    *charts = (chart_list_t){0};
+    if (options->n_inputs == 0)
+        return error_set(err, STATUS_USAGE, "nothing to plot: expected a run's folder or a CSV");
+    if (options->phase != NULL && options->case_id == NULL)
+        return error_set(err, STATUS_USAGE, "--phase: expected --case with it");
+    plotter_t plotter = {
+        .options = options,
+        .formats = text_split(options->format != NULL ? options->format : "svg", ','),
+        .scripts = fs_join(options->root, "plots"),
+    };
+    status_t status = check_formats(&plotter.formats, err);
+    if (status == STATUS_OK)
+        status = drawing_find_gnuplot(&plotter.gnuplot, err);
+    if (status == STATUS_OK)
+        status = draw_inputs(&plotter, charts, err);
+    text_list_free(&plotter.formats);
+    free(plotter.scripts);
+    free(plotter.gnuplot);
+    return status;
+}
+
+void chart_list_free(chart_list_t *charts) {
+    for (size_t i = 0; i < charts->n; i++) {
+        free(charts->items[i].name);
+        free(charts->items[i].file);
+        free(charts->items[i].title);
+    }
+    free(charts->items);
+    text_list_free(&charts->skipped);
+    *charts = (chart_list_t){0};
+}

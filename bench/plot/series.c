@@ -1,0 +1,234 @@
+/* Cases grouped by contender, and how contenders are named and drawn. */
+#include "plot/source.h"
+
+#include "analysis/labels.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Engines in the order of legends, what they are called there, and the line types of their
+ * variants: the first `prefix` that the variant's name starts with. plots/style.gp says what each
+ * looks like. */
+static const struct engine_style {
+    const char *label, *title;
+    struct {
+        const char *prefix;
+        int style;
+    } variants[12];
+} ENGINES[] = {
+    {"cuda",
+     "CUDA ",
+     {{"01", 1},
+      {"02", 2},
+      {"03", 3},
+      {"04", 4},
+      {"05", 5},
+      {"06", 6},
+      {"07", 7},
+      {"caching", 65},
+      {"malloc", 66},
+      {"async", 67},
+      {"arena", 68},
+      {"", 8}}},
+    {"pytorch-cuda",
+     "PyTorch ",
+     {{"eager", 9},
+      {"inference", 10},
+      {"compile_graph", 37},
+      {"compile", 11},
+      {"graph", 12},
+      {"", 13}}},
+    {"cpu", "C on the CPU, ", {{"omp", 14}, {"ref", 15}, {"", 16}}},
+    {"pytorch-cpu", "PyTorch on the CPU, ", {{"eager", 17}, {"compile", 18}, {"", 19}}},
+};
+enum { N_ENGINES = sizeof ENGINES / sizeof *ENGINES, FIRST_OTHER_STYLE = 29, N_OTHER_STYLES = 4 };
+
+int64_t size_of(const case_result_t *result) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    bool sized = workload != NULL && workload->size_param != NULL;
+    return sized ? case_param_int(&result->spec, workload->size_param, 0) : 0;
+}
+
+/* ---- series -------------------------------------------------------------------------------- */
+
+size_t plot_engine_rank(const char *label) {
+    size_t rank = 0;
+    while (rank < N_ENGINES && strcmp(ENGINES[rank].label, label) != 0)
+        rank++;
+    return rank;
+}
+
+static void name_series(series_t *series, const case_t *spec, bool study_csv) {
+    char *name = contender_name(spec);
+    size_t rank = plot_engine_rank(series->label);
+    if (rank == N_ENGINES) { /* its style is given when all are known */
+        series->title = mem_format("%s %s", series->label, name);
+        free(name);
+        return;
+    }
+    const struct engine_style *engine = &ENGINES[rank];
+    size_t i = 0;
+    while (!text_starts(series->variant, engine->variants[i].prefix))
+        i++;
+    series->style = engine->variants[i].style;
+    /* From a study's log, one contender a side, and its set-up is not in the file. */
+    series->title = study_csv ? mem_text_n(engine->title, strcspn(engine->title, " "))
+                              : mem_format("%s%s", engine->title, name);
+    free(name);
+}
+
+static void add_to_series(plot_data_t *data, const case_result_t *result) {
+    char label[32];
+    const char *engine = case_engine_label(&result->spec, label);
+    text_list_t changed = changed_techniques(&result->spec);
+    char *techniques = text_list_join(&changed, "/");
+    char *key =
+        mem_format("%s/%s%s%s", engine, result->spec.variant, changed.n > 0 ? "/" : "", techniques);
+    free(techniques);
+    size_t i = 0;
+    while (i < data->n_series && strcmp(data->series[i].key, key) != 0)
+        i++;
+    if (i == data->n_series) {
+        mem_grow(&data->series, data->n_series, &data->series_capacity, sizeof *data->series);
+        series_t *fresh = &data->series[data->n_series++];
+        *fresh = (series_t){.key = mem_text(key),
+                            .label = mem_text(engine),
+                            .variant = mem_text(result->spec.variant),
+                            .standard = changed.n == 0};
+        name_series(fresh, &result->spec, data->study_csv);
+    }
+    series_t *series = &data->series[i];
+    series->algorithmic = series->algorithmic || is_algorithmic(result);
+    series->rougher = series->rougher || is_rougher(&result->spec);
+    mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
+    series->cases[series->n_cases++] = result;
+    text_list_free(&changed);
+    free(key);
+}
+
+static int by_size(const void *a, const void *b) {
+    int64_t left = size_of(*(const case_result_t *const *)a);
+    int64_t right = size_of(*(const case_result_t *const *)b);
+    return (left > right) - (left < right);
+}
+
+static int by_integer(const void *a, const void *b) {
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int by_rank(const void *a, const void *b) {
+    const series_t *left = a, *right = b;
+    size_t left_rank = plot_engine_rank(left->label), right_rank = plot_engine_rank(right->label);
+    if (left_rank != right_rank)
+        return left_rank < right_rank ? -1 : 1;
+    if (left->style != right->style)
+        return left->style < right->style ? -1 : 1;
+    return strcmp(left->key, right->key);
+}
+
+/* Contenders that a user added have no line types of their own: they take turns with a few. */
+static void style_others(plot_data_t *data) {
+    size_t n = 0;
+    for (size_t i = 0; i < data->n_series; i++)
+        if (plot_engine_rank(data->series[i].label) == N_ENGINES)
+            data->series[i].style = FIRST_OTHER_STYLE + (int)(n++ % N_OTHER_STYLES);
+}
+
+const char *plot_engine_title(const char *label) {
+    size_t rank = plot_engine_rank(label);
+    return rank < N_ENGINES ? ENGINES[rank].title : label;
+}
+
+bool series_is_other(const series_t *series) {
+    return plot_engine_rank(series->label) == N_ENGINES;
+}
+
+static void collect_sizes(plot_data_t *data) {
+    size_t n = 0;
+    for (size_t s = 0; s < data->n_series; s++)
+        n += data->series[s].n_cases;
+    data->sizes = mem_zeroed(n, sizeof *data->sizes);
+    n = 0;
+    for (size_t s = 0; s < data->n_series; s++)
+        for (size_t i = 0; i < data->series[s].n_cases; i++)
+            data->sizes[n++] = size_of(data->series[s].cases[i]);
+    qsort(data->sizes, n, sizeof *data->sizes, by_integer);
+    for (size_t i = 0; i < n; i++)
+        if (data->n_sizes == 0 || data->sizes[data->n_sizes - 1] != data->sizes[i])
+            data->sizes[data->n_sizes++] = data->sizes[i];
+}
+
+void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        add_to_series(data, cases[i]);
+    for (size_t s = 0; s < data->n_series; s++)
+        qsort(data->series[s].cases, data->series[s].n_cases, sizeof(case_result_t *), by_size);
+    if (data->n_series > 0)
+        qsort(data->series, data->n_series, sizeof *data->series, by_rank);
+    style_others(data);
+    collect_sizes(data);
+}
+
+void plot_series_free(plot_data_t *data) {
+    for (size_t i = 0; i < data->n_series; i++) {
+        free(data->series[i].key);
+        free(data->series[i].title);
+        free(data->series[i].label);
+        free(data->series[i].variant);
+        free(data->series[i].cases);
+    }
+    free(data->series);
+    free(data->sizes);
+}
+
+/* ---- asking -----------------------------------------------------------------------------------
+ */
+
+const case_result_t *series_at(const series_t *series, int64_t size) {
+    for (size_t i = 0; i < series->n_cases; i++)
+        if (size_of(series->cases[i]) == size)
+            return series->cases[i];
+    return NULL;
+}
+
+size_t series_times(const series_t *series, const char *phase) {
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_cases; i++)
+        n += isfinite(result_median(series->cases[i], phase));
+    return n;
+}
+
+bool series_has_phase(const series_t *series, const char *phase) {
+    return series_times(series, phase) > 0;
+}
+
+const char *series_compared_by(const plot_data_t *data, const series_t *series) {
+    const char *own = data->workload->compared_by;
+    if (own != NULL && series_has_phase(series, own))
+        return own;
+    return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";
+}
+
+static bool series_has_times(const series_t *series) {
+    for (size_t i = 0; i < series->n_cases; i++)
+        if (result_has_times(series->cases[i]))
+            return true;
+    return false;
+}
+
+const series_t *plot_usual_series(const plot_data_t *data, const char *label) {
+    const char *variant = strcmp(label, "cuda") == 0  ? "01_"
+                          : strcmp(label, "cpu") == 0 ? "omp"
+                                                      : "eager";
+    for (size_t i = 0; i < data->n_series; i++) {
+        const series_t *series = &data->series[i];
+        if (strcmp(series->label, label) == 0 && series->standard &&
+            text_starts(series->variant, variant) && series_has_times(series))
+            return series;
+    }
+    return NULL;
+}

@@ -1,0 +1,233 @@
+#include "plot/source.h"
+
+#include "analysis/labels.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "limits/device_rates.h"
+#include "results/study_csv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- shape ------------------------------------------------------------------------------------
+ */
+
+/* `left_out`: another parameter that is not named, or NULL. */
+static char *shape_of(const case_t *spec, const workload_t *workload, const char *left_out) {
+    text_list_t parts = {0};
+    text_list_add(&parts, spec->workload);
+    for (size_t i = 0; i < spec->n_params; i++) {
+        const char *name = spec->params[i].name;
+        if (strcmp(name, workload->size_param) == 0 ||
+            (left_out != NULL && strcmp(name, left_out) == 0))
+            continue;
+        char *value = value_text(&spec->params[i].value);
+        text_list_add_format(&parts, "%s %s", spec->params[i].name, value);
+        free(value);
+    }
+    text_list_add(&parts, spec->dtype);
+    char *shape = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return shape;
+}
+
+/* The null engine times nothing that a chart could show. */
+static bool chartable(const case_result_t *result) {
+    return size_of(result) > 0 && strcmp(result->spec.engine, "null") != 0 &&
+           !is_cold_start(result);
+}
+
+/* Cases of one shape, on their way to be grouped. */
+typedef struct heap {
+    char *shape;
+    const workload_t *workload;
+    size_t workload_place; /* among the run's workloads, in their order */
+    size_t place;          /* among the run's shapes */
+    const case_result_t **cases;
+    size_t n, capacity;
+} heap_t;
+
+typedef struct heaps {
+    heap_t *items;
+    size_t n, capacity;
+} heaps_t;
+
+static void add_to_heap(heaps_t *heaps, const case_result_t *result) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    char *shape = shape_of(&result->spec, workload, NULL);
+    size_t workload_place = heaps->n, i = 0;
+    while (i < heaps->n && strcmp(heaps->items[i].shape, shape) != 0) {
+        if (workload_place == heaps->n && heaps->items[i].workload == workload)
+            workload_place = heaps->items[i].workload_place;
+        i++;
+    }
+    if (i == heaps->n) {
+        mem_grow(&heaps->items, heaps->n, &heaps->capacity, sizeof *heaps->items);
+        heaps->items[heaps->n++] = (heap_t){
+            .shape = shape, .workload = workload, .workload_place = workload_place, .place = i};
+    } else {
+        free(shape);
+    }
+    heap_t *heap = &heaps->items[i];
+    mem_grow(&heap->cases, heap->n, &heap->capacity, sizeof *heap->cases);
+    heap->cases[heap->n++] = result;
+}
+
+/* Of data that are not what the workload is named after, every chart says so. */
+static bool any_synthetic(const case_result_t *const *cases, size_t n) {
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++) {
+        char *dataset = result_string(cases[i], "dataset");
+        any = dataset != NULL && strcmp(dataset, "synthetic") == 0;
+        free(dataset);
+    }
+    return any;
+}
+
+static void name_synthetic(char **shape) {
+    char *plain = *shape;
+    *shape = mem_format("%s, dataset=synthetic", plain);
+    free(plain);
+}
+
+/* Workloads in the run's order; within one the largest heap first, the first of equals. */
+static int by_workload_and_number(const void *a, const void *b) {
+    const heap_t *left = a, *right = b;
+    if (left->workload_place != right->workload_place)
+        return left->workload_place < right->workload_place ? -1 : 1;
+    if (left->n != right->n)
+        return left->n > right->n ? -1 : 1;
+    return (left->place > right->place) - (left->place < right->place);
+}
+
+static void group_by_shape(plot_source_t *source) {
+    heaps_t heaps = {0};
+    for (size_t i = 0; i < source->run.n_cases; i++)
+        if (chartable(&source->run.cases[i]))
+            add_to_heap(&heaps, &source->run.cases[i]);
+    if (heaps.n > 0)
+        qsort(heaps.items, heaps.n, sizeof *heaps.items, by_workload_and_number);
+    source->shapes = mem_zeroed(heaps.n, sizeof *source->shapes);
+    for (size_t i = 0; i < heaps.n; i++) {
+        heap_t *heap = &heaps.items[i];
+        plot_data_t *data = &source->shapes[source->n_shapes++];
+        *data = (plot_data_t){.run = &source->run,
+                              .workload = heap->workload,
+                              .shape = heap->shape,
+                              .study_csv = source->study_csv};
+        data->synthetic = any_synthetic(heap->cases, heap->n);
+        if (data->synthetic)
+            name_synthetic(&data->shape);
+        plot_series_group(data, heap->cases, heap->n);
+        plot_best_find(data);
+        free(heap->cases);
+    }
+    free(heaps.items);
+}
+
+char *plot_shape_without(const plot_data_t *data, const char *param) {
+    char *shape = shape_of(&data->series[0].cases[0]->spec, data->workload, param);
+    if (data->synthetic)
+        name_synthetic(&shape);
+    return shape;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------
+ */
+
+static const char *fact(const run_record_t *run, const char *key) {
+    return environment_get(&run->environment, key);
+}
+
+/* Which device, when, which run. A run without a GPU is named by its CPU, so that nobody takes its
+ * charts for those of a GPU. */
+static char *footer_of(const run_record_t *run) {
+    const char *gpu = fact(run, "gpu.name"), *driver = fact(run, "gpu.driver");
+    const char *cpu = fact(run, "host.cpu");
+    text_list_t parts = {0};
+    if (gpu != NULL && driver != NULL)
+        text_list_add_format(&parts, "%s, driver %s", gpu, driver);
+    else if (gpu != NULL)
+        text_list_add(&parts, gpu);
+    if (cpu != NULL)
+        text_list_add_format(&parts, "%s%s", gpu == NULL ? "no GPU, " : "", cpu);
+    if (parts.n == 0)
+        text_list_add(&parts, "device not recorded");
+    if (run->started != NULL)
+        text_list_add_format(&parts, "%.10s", run->started);
+    text_list_add_format(&parts, "run %s", run->name);
+    char *footer = text_list_join(&parts, "  ·  ");
+    text_list_free(&parts);
+    return footer;
+}
+
+status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err) {
+    *source = (plot_source_t){0};
+    TRY(run_load(folder, &source->run, err));
+    rates_judge_again(&source->run);
+    /* The name becomes a folder: "." and ".." are none. */
+    source->name = mem_text(text_is_name(source->run.name) ? source->run.name : "run");
+    source->footer = footer_of(&source->run);
+    group_by_shape(source);
+    return STATUS_OK;
+}
+
+/* Moves the log's cases to the end of the run's. */
+static void take_cases(run_record_t *run, study_log_t *log) {
+    for (size_t i = 0; i < log->n_cases; i++) {
+        mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+        run->cases[run->n_cases++] = log->cases[i];
+    }
+    log->n_cases = 0;
+}
+
+status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
+                               error_t *err) {
+    *source = (plot_source_t){.study_csv = true, .name = mem_text("study")};
+    const char *seen[] = {[STUDY_CUDA] = NULL, [STUDY_PYTORCH] = NULL};
+    text_list_t names = {0};
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < n_paths && status == STATUS_OK; i++) {
+        study_log_t log;
+        status = study_csv_load(paths[i], &log, err);
+        if (status != STATUS_OK)
+            break;
+        if (seen[log.kind] != NULL)
+            status = error_set(
+                err, STATUS_USAGE, "%s: has the same columns as %s; one chart takes one %s log",
+                paths[i], seen[log.kind], log.kind == STUDY_CUDA ? "CUDA" : "PyTorch");
+        seen[log.kind] = paths[i];
+        take_cases(&source->run, &log);
+        study_log_free(&log);
+        const char *slash = strrchr(paths[i], '/');
+        text_list_add(&names, slash != NULL ? slash + 1 : paths[i]);
+    }
+    char *list = text_list_join(&names, ", ");
+    source->footer = mem_format("GPU and date are not recorded in the file  ·  %s", list);
+    free(list);
+    text_list_free(&names);
+    if (status == STATUS_OK) {
+        group_by_shape(source);
+        for (size_t i = 0; i < source->n_shapes; i++) { /* the file does not say its shape */
+            free(source->shapes[i].shape);
+            source->shapes[i].shape = mem_text("the study's timing log");
+        }
+    } else {
+        plot_source_free(source);
+    }
+    return status;
+}
+
+void plot_source_free(plot_source_t *source) {
+    for (size_t i = 0; i < source->n_shapes; i++) {
+        plot_best_free(&source->shapes[i]);
+        plot_series_free(&source->shapes[i]);
+        free(source->shapes[i].shape);
+    }
+    free(source->shapes);
+    free(source->name);
+    free(source->footer);
+    run_free(&source->run);
+    *source = (plot_source_t){0};
+}

@@ -1,0 +1,105 @@
+/* What charts are drawn from: the cases of a run, or of the study's CSVs, grouped into series. A
+ * series is one contender over all sizes, and a size is the workload's main parameter: its batch,
+ * its number of points. Only cases of one shape (workload, parameters other than the size, dtype)
+ * stand in one chart. */
+#ifndef BENCH_PLOT_SOURCE_H
+#define BENCH_PLOT_SOURCE_H
+
+#include "results/record.h"
+#include "workloads/common/workload.h"
+
+typedef struct series {
+    char *key;        /* "cuda/03_vectorized/copy=pinned" */
+    char *title;      /* "CUDA 03_vectorized + pinned" */
+    char *label;      /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
+    char *variant;    /* "03_vectorized" */
+    bool standard;    /* every technique at its default */
+    bool algorithmic; /* another algorithm with the same result: shown, but never the fastest */
+    bool rougher;     /* larger errors are allowed to it: likewise */
+    int style;        /* line type in plots/style.gp: a contender has the same one in every chart */
+    const case_result_t **cases; /* ascending size; borrowed from the run */
+    size_t n_cases, capacity;
+} series_t;
+
+/* Who is the fastest of an engine, by one phase. */
+typedef struct best {
+    const char *phase;
+    char *label;            /* engine label */
+    const series_t *single; /* the series that is the fastest wherever it was run, or NULL */
+    series_t mixed;         /* else the fastest case of each size; its `variant` is "" */
+} best_t;
+
+/* The cases of one shape. */
+typedef struct plot_data {
+    const run_record_t *run; /* with all of its cases */
+    const workload_t *workload;
+    char *shape;    /* "mlp_infer, layers 4-5-1, f32" */
+    bool synthetic; /* made-up images in place of the data set's; the shape says so, too */
+    bool study_csv;
+    series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU, others;
+                        then by line type and key */
+    size_t n_series, series_capacity;
+    best_t *best;
+    size_t n_best, best_capacity;
+    int64_t *sizes; /* of all series, ascending */
+    size_t n_sizes;
+} plot_data_t;
+
+/* All that one set of charts is drawn from: a run, or the study's CSVs. */
+typedef struct plot_source {
+    run_record_t run;
+    char *name;   /* of the set of charts: the run's name, or "study" */
+    char *footer; /* device, date, source */
+    bool study_csv;
+    plot_data_t *shapes; /* workloads in the order of the run; of each the shape that has the most
+                            cases first */
+    size_t n_shapes;
+} plot_source_t;
+
+/* On failure nothing is left to free. */
+status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err);
+/* One CSV, or the study's two together. */
+status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
+                               error_t *err);
+void plot_source_free(plot_source_t *source);
+
+/* The shape's text without one of its parameters; the caller frees it. */
+char *plot_shape_without(const plot_data_t *data, const char *param);
+
+/* The case's size; 0 for a workload that has none. */
+int64_t size_of(const case_result_t *result);
+
+/* The case at a size, whatever its status; NULL when there is none. */
+const case_result_t *series_at(const series_t *series, int64_t size);
+/* Does any case of the series have a time for this phase? */
+bool series_has_phase(const series_t *series, const char *phase);
+
+/* What the series is compared by: the workload's own phase, else "host_to_host", or "total" where
+ * it lacks that. */
+const char *series_compared_by(const plot_data_t *data, const series_t *series);
+
+/* Is it a contender that a user added, neither ours nor PyTorch's? */
+bool series_is_other(const series_t *series);
+
+/* Who stands for a side unless the fastest is asked for: the study's own set-ups, rung 01 with
+ * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has
+ * none with times. */
+const series_t *plot_usual_series(const plot_data_t *data, const char *label);
+/* The fastest of an engine by "host_to_host" or the workload's own phase, as the report has it, or
+ * by "total": the fastest ok case at each size. Where that is the same contender everywhere, it is
+ * that contender's series; else a series mixed of several, which series_is_mixed() tells. NULL when
+ * none has the phase. */
+const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase);
+bool series_is_mixed(const series_t *series);
+
+/* series.c, best.c: for source.c and each other only. `data` has its run, workload and
+ * shape; afterwards it has all else. */
+void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n);
+void plot_series_free(plot_data_t *data);
+void plot_best_find(plot_data_t *data);
+void plot_best_free(plot_data_t *data);
+size_t plot_engine_rank(const char *label);
+const char *plot_engine_title(const char *label);
+size_t series_times(const series_t *series, const char *phase);
+
+#endif

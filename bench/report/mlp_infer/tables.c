@@ -1,0 +1,329 @@
+/* mlp_infer's tables: who is how fast at each batch, and where the time goes. */
+#include "report/page.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "io/fs.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool any_study(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (family->rows[i].study != NULL)
+            return true;
+    return false;
+}
+
+static bool any_other(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (family->rows[i].other != NULL)
+            return true;
+    return false;
+}
+
+/* An engine of somebody's own is named with its variant. */
+static void add_key(table_t *table, const case_result_t *result) {
+    char *key = result != NULL ? contender_key(&result->spec) : mem_text("–");
+    char *safe = markdown_text(key);
+    table_add(table, safe);
+    free(key);
+    free(safe);
+}
+
+static void add_name(table_t *table, const case_result_t *result) {
+    char *name = result != NULL ? shown_name(result) : mem_text("–");
+    table_add(table, name);
+    free(name);
+}
+
+static void table_of_sizes(const family_t *family, table_t *table) {
+    bool study = any_study(family);
+    bool others = any_other(family), polls = family_polls(family);
+    char *best = mem_format("Best %s", family->side->name);
+    char size[UNITS_TEXT], text[2 * UNITS_TEXT];
+    const char *headings[13] = {size_heading(size, family),
+                                best,
+                                "Case",
+                                "PyTorch eager",
+                                "PyTorch best",
+                                "Mode",
+                                "vs eager",
+                                "vs best"};
+    char align[14] = "rrlrrlrr";
+    size_t n = 8;
+    if (polls) {
+        align[n] = 'r';
+        headings[n++] = "vs best, sync";
+    }
+    if (study) {
+        align[n] = 'r';
+        headings[n++] = "Study's CUDA";
+    }
+    if (others) {
+        memcpy(align + n, "rlr", 3);
+        headings[n++] = "Others' best";
+        headings[n++] = "Which";
+        headings[n++] = "vs others";
+    }
+    table_init(table, headings, n);
+    table_set_align(table, align);
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const size_row_t *row = &family->rows[i];
+        table_add(table, size_text(text, family, row->size));
+        add_time(table, row->best, family->phase);
+        add_name(table, row->best);
+        add_time(table, row->eager, family->phase);
+        add_time(table, row->fastest, family->phase);
+        add_name(table, row->fastest);
+        table_add(table, ratio_text(text, sizeof text, &row->against_eager));
+        table_add(table, ratio_text(text, sizeof text, &row->headline));
+        if (polls) {
+            duel_t synchronising = duel_synchronising(family, row);
+            table_add(table, ratio_text(text, sizeof text, &synchronising));
+        }
+        if (study)
+            add_time(table, row->study, family->phase);
+        if (others) {
+            add_time(table, row->other, family->phase);
+            add_key(table, row->other);
+            table_add(table, ratio_text(text, sizeof text, &row->against_other));
+        }
+    }
+    free(best);
+}
+
+/* How many samples stand behind the medians of a table, and how far off they can be. */
+typedef struct spread {
+    size_t fewest, most;
+    double widest_frac; /* half width of the 95 % interval over the median */
+} spread_t;
+
+static void widen(spread_t *spread, const case_result_t *result, const char *name) {
+    const phase_t *phase =
+        result != NULL && result_has_times(result) ? result_phase(result, name) : NULL;
+    if (phase == NULL || phase->summary.n == 0)
+        return;
+    const summary_t *s = &phase->summary;
+    double half_frac = (s->ci95[1] - s->ci95[0]) / 2 / s->median;
+    if (s->n < spread->fewest)
+        spread->fewest = s->n;
+    if (s->n > spread->most)
+        spread->most = s->n;
+    if (half_frac > spread->widest_frac)
+        spread->widest_frac = half_frac;
+}
+
+void print_spread(const page_t *page, const family_t *family) {
+    spread_t spread = {.fewest = SIZE_MAX};
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const size_row_t *row = &family->rows[i];
+        const case_result_t *shown[] = {row->best, row->study, row->eager, row->fastest,
+                                        row->other};
+        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+            widen(&spread, shown[k], family->phase);
+    }
+    if (spread.most == 0)
+        return;
+    char text[UNITS_TEXT];
+    fprintf(page->out,
+            "Behind each median are at least %zu samples (at most %zu); the widest 95 %% interval "
+            "of one is ± %s.",
+            spread.fewest, spread.most, units_percent(text, spread.widest_frac));
+    char *path = fs_join(page->run->folder, "timings.csv");
+    if (fs_exists(path)) {
+        char *link = page_link(page, path);
+        fprintf(page->out, " All of them: [timings.csv](%s).", link);
+        free(link);
+    }
+    free(path);
+    fputs("\n\n", page->out);
+}
+
+/* The fastest of three at one batch and of twelve at the next is not the same question. */
+static void print_unequal_choice(const page_t *page, const family_t *family) {
+    size_t fewest = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < family->n_rows; i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < family->run->n_cases; k++)
+            n += size_of_case(family, &family->run->cases[k].spec) == family->rows[i].size &&
+                 family_has(family, &family->run->cases[k], PARTY_OURS);
+        fewest = n < fewest ? n : fewest;
+        most = n > most ? n : most;
+    }
+    if (most > fewest)
+        fprintf(page->out,
+                "Not every %s case was run at every batch (%zu to %zu of them): the fastest at one "
+                "batch may not have been tried at the next, which makes steps in the table.\n\n",
+                family->side->name, fewest, most);
+}
+
+static void section_headline(const page_t *page, const family_t *family) {
+    fprintf(page->out,
+            "Medians of `%s`. *vs eager* and *vs best* are PyTorch's median over ours, with a "
+            "bootstrap 95 %% interval: above 1, %s is the faster; where the interval holds 1, no "
+            "difference was found. Behind a + stand techniques other than the defaults. † marks a "
+            "throttled case, whose time is shown and wins nothing.%s\n\n",
+            family->phase, family->side->name,
+            family_polls(family) ? " *vs best, sync* is the same with CUDA's cases that "
+                                   "synchronise, as PyTorch does, and do not poll."
+                                 : "");
+    print_spread(page, family);
+    print_unequal_choice(page, family);
+    table_t table;
+    table_of_sizes(family, &table);
+    page_table(page, &table);
+}
+
+static bool has_contender(const size_row_t *row) {
+    return row->best != NULL || row->fastest != NULL;
+}
+
+typedef struct phase_columns {
+    const char *title;
+    bool pytorch;
+    bool limit; /* does any case have one? */
+    const char *compute;
+    const char *const *phases; /* NULL-terminated */
+} phase_columns_t;
+
+static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_t batch,
+                          const case_result_t *result) {
+    char text[UNITS_TEXT];
+    table_add(table, units_count(text, batch));
+    add_name(table, result);
+    for (size_t i = 0; columns->phases[i] != NULL; i++)
+        add_time(table, result, columns->phases[i]);
+    double share = 1 - result_median(result, columns->compute) / result_median(result, "total");
+    table_add(table, part_text(text, share >= 0 ? share : NAN));
+    if (columns->limit)
+        add_limit_share(table, result);
+}
+
+/* A graph from host to host has no phases: the fastest by `total` is shown then. */
+static const case_result_t *fastest_with_phases(const family_t *family, const size_row_t *row,
+                                                bool pytorch) {
+    const case_result_t *best = pytorch ? row->fastest : row->best;
+    if (best != NULL && isfinite(result_median(best, "total")))
+        return best;
+    return family_fastest(family, row->size, pytorch ? PARTY_PYTORCH : PARTY_OURS, "total");
+}
+
+static void section_phases(const page_t *page, const family_t *family,
+                           const phase_columns_t *columns) {
+    const char *headings[16] = {"Batch", "Case"};
+    char align[17] = "rl";
+    size_t n = 2;
+    for (size_t i = 0; columns->phases[i] != NULL; i++)
+        headings[n++] = columns->phases[i];
+    char *outside = mem_format("outside %s", columns->compute);
+    headings[n++] = outside;
+    if (columns->limit)
+        headings[n++] = "of the limit";
+    memset(align + 2, 'r', n - 2);
+    table_t table;
+    table_init(&table, headings, n);
+    table_set_align(&table, align);
+    const size_row_t *rows[3];
+    size_t n_rows = key_rows(family, has_contender, rows);
+    for (size_t i = 0; i < n_rows; i++) {
+        const case_result_t *fixed = columns->pytorch ? rows[i]->eager : rows[i]->study;
+        const case_result_t *best = fastest_with_phases(family, rows[i], columns->pytorch);
+        if (fixed != NULL && result_has_times(fixed))
+            add_phase_row(&table, columns, rows[i]->size, fixed);
+        if (best != NULL && best != fixed)
+            add_phase_row(&table, columns, rows[i]->size, best);
+    }
+    if (table_rows(&table) == 0) {
+        table_free(&table);
+    } else {
+        fprintf(page->out, "%s:\n\n", columns->title);
+        page_table(page, &table);
+    }
+    free(outside);
+}
+
+static bool any_mapped(const family_t *family) {
+    const size_row_t *rows[3];
+    size_t n = key_rows(family, has_contender, rows);
+    for (size_t i = 0; i < n; i++) {
+        const case_result_t *shown = fastest_with_phases(family, rows[i], false);
+        const char *copy = shown != NULL ? case_technique(&shown->spec, "copy") : NULL;
+        if (copy != NULL && strcmp(copy, "mapped") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is the fastest case of any row shown one that has no phases? */
+static bool any_without_phases(const family_t *family) {
+    const size_row_t *rows[3];
+    size_t n = key_rows(family, has_contender, rows);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i]->best != NULL && !isfinite(result_median(rows[i]->best, "total")))
+            return true;
+    return false;
+}
+
+static bool has_study(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (family->rows[i].study != NULL)
+            return true;
+    return false;
+}
+
+static void sections_phases(const page_t *page, const family_t *family) {
+    static const char *const CUDA[] = {"malloc", "h2d",      "kernel", "d2h",
+                                       "free",   "residual", "total",  NULL};
+    static const char *const CPU[] = {"forward", "residual", "total", NULL};
+    static const char *const PYTORCH[] = {"init",     "h2d",   "forward", "d2h",
+                                          "residual", "total", NULL};
+    static const char *const PYTORCH_CPU[] = {"init", "forward", "residual", "total", NULL};
+    bool gpu = strcmp(family->side->device, "cuda") == 0, limit = family_has_limit(family);
+    page_heading(page, 4, "Where the time goes");
+    fputs("Medians, phases separated by synchronisation. `residual` is what `total` spends between "
+          "the phases; since each column is a median of its own, a row adds up only nearly.",
+          page->out);
+    if (any_mapped(family))
+        fputs(" With mapped memory the kernel itself moves the data, over the bus: *of the limit* "
+              "holds that against the device's own memory.",
+              page->out);
+    if (any_without_phases(family))
+        fputs(" A graph from host to host has no phases: where that is the fastest, the fastest "
+              "case that has phases stands here.",
+              page->out);
+    if (limit)
+        fputs(" *Of the limit*: the least time in which the hardware can do the computation, over "
+              "the one measured for it; the next table names both.",
+              page->out);
+    fputs("\n\n", page->out);
+    phase_columns_t ours = {!gpu                ? "C: the fastest case"
+                            : has_study(family) ? "CUDA: the study's set-up and the fastest case"
+                                                : "CUDA: the fastest case",
+                            false, limit, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
+    section_phases(page, family, &ours);
+    phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, limit, "forward",
+                              gpu ? PYTORCH : PYTORCH_CPU};
+    section_phases(page, family, &theirs);
+}
+
+static void family_tables(const page_t *page, const family_t *family) {
+    if (family_count(family).timed == 0)
+        return;
+    char *key = markdown_text(family->key);
+    char *heading = mem_format("mlp_infer %s, %s: tables", key, family->side->place);
+    page_heading(page, 3, heading);
+    section_headline(page, family);
+    sections_phases(page, family);
+    section_compute(page, family);
+    section_techniques(page, family);
+    free(heading);
+    free(key);
+}
+
+void mlp_infer_tables(const page_t *page, const family_list_t *families) {
+    for (size_t i = 0; i < families->n; i++)
+        family_tables(page, &families->items[i]);
+}

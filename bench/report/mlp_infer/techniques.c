@@ -1,0 +1,342 @@
+/* What each host technique buys, on its own and together, and what a technique that only one side
+ * has does to the comparison. */
+#include "report/page.h"
+
+#include "analysis/technique_set.h"
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static technique_set_t set_of(const family_t *family) {
+    const run_record_t *run = family->run;
+    const case_result_t **cases = mem_zeroed(run->n_cases + 1, sizeof *cases);
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (strcmp(run->cases[i].spec.engine, "cuda") == 0 &&
+            family_has(family, &run->cases[i], PARTY_OURS) &&
+            result_phase(&run->cases[i], family->phase) != NULL)
+            cases[n++] = &run->cases[i];
+    technique_set_t set = technique_set_of(cases, n);
+    free(cases);
+    return set;
+}
+
+/* ---- one step of one technique, everything else held fixed ----------------------------------- */
+
+/* All pairs of cases at a batch that differ in that step only. */
+typedef struct step {
+    size_t n, faster, slower;
+    double least, most; /* ratio: time before over time after */
+    duel_t only;        /* of the last pair: the one, when there is one */
+} step_t;
+
+static step_t step_of(const technique_set_t *set, const char *phase, size_t b, size_t t,
+                      size_t after) {
+    step_t step = {.least = INFINITY};
+    for (size_t r = 0; r < set->n_rows; r++) {
+        const technique_row_t *before = &set->rows[r];
+        const technique_row_t *sibling =
+            before->choices[t] + 1 == after ? technique_sibling(set, before, t, after) : NULL;
+        if (sibling == NULL)
+            continue;
+        duel_t duel = duel_make(sibling->cases[b], phase, before->cases[b], phase);
+        if (duel.verdict == VERDICT_NONE)
+            continue;
+        step.n++;
+        step.faster += duel.verdict == VERDICT_OURS;
+        step.slower += duel.verdict == VERDICT_THEIRS;
+        step.least = fmin(step.least, duel.ratio.ratio);
+        step.most = fmax(step.most, duel.ratio.ratio);
+        step.only = duel;
+    }
+    return step;
+}
+
+/* "batch 64 1.1–1.4× (of 6 pairs 5 faster, 1 slower)" */
+static void print_step(FILE *out, const step_t *step, int64_t batch) {
+    char text[UNITS_TEXT], ratio[UNITS_TEXT];
+    fprintf(out, "at batch %s ", units_count(text, batch));
+    if (step->n == 1) {
+        const stats_ratio_t *r = &step->only.ratio;
+        fprintf(out, "**%s**%s", units_ratio(ratio, r->ratio, r->low, r->high),
+                step->faster + step->slower == 0 ? ", no difference found" : "");
+        return;
+    }
+    fprintf(out, "**%.2f–%.2f×** (of %zu pairs %zu faster, %zu slower)", step->least, step->most,
+            step->n, step->faster, step->slower);
+}
+
+static void print_technique(const page_t *page, const family_t *family, const technique_set_t *set,
+                            size_t t, const size_t *shown, size_t n_shown) {
+    const technique_spec_t *technique = &set->techniques[t];
+    bool any = false;
+    for (size_t after = 1; technique->choices[after] != NULL; after++) {
+        size_t n = 0;
+        for (size_t k = 0; k < n_shown; k++) {
+            step_t step = step_of(set, family->phase, shown[k], t, after);
+            if (step.n == 0)
+                continue;
+            if (n == 0 && !any)
+                fprintf(page->out, "  - `%s`: ", technique->name);
+            fprintf(page->out, n > 0 ? ", " : "%s%s → %s ", any ? "; " : "",
+                    technique->choices[after - 1], technique->choices[after]);
+            print_step(page->out, &step, set->batches[shown[k]]);
+            any = true;
+            n++;
+        }
+    }
+    if (any)
+        fputs(".\n", page->out);
+}
+
+/* Batch 64 and the largest; the first where 64 is not there. */
+static size_t batches_shown(const technique_set_t *set, size_t *shown) {
+    size_t small = 0;
+    for (size_t b = 0; b < set->n_batches; b++)
+        if (set->batches[b] == 64)
+            small = b;
+    shown[0] = small;
+    shown[1] = set->n_batches - 1;
+    return set->n_batches - 1 > small ? 2 : 1;
+}
+
+static double row_ns(const technique_row_t *row, const char *phase, size_t b) {
+    const case_result_t *result = row->cases[b];
+    return result != NULL && result->status == CASE_OK ? result_median(result, phase) : NAN;
+}
+
+static const technique_row_t *fastest_at(const technique_set_t *set, const char *phase, size_t b) {
+    const technique_row_t *fastest = NULL;
+    for (size_t r = 0; r < set->n_rows; r++)
+        if (isfinite(row_ns(&set->rows[r], phase, b)) &&
+            (fastest == NULL || row_ns(&set->rows[r], phase, b) < row_ns(fastest, phase, b)))
+            fastest = &set->rows[r];
+    return fastest;
+}
+
+static void print_together(const page_t *page, const family_t *family, const technique_set_t *set,
+                           const size_t *shown, size_t n_shown) {
+    const technique_row_t *standard = &set->rows[0];
+    size_t n = 0;
+    for (size_t k = 0; k < n_shown && technique_row_is_standard(set, standard); k++) {
+        const technique_row_t *fastest = fastest_at(set, family->phase, shown[k]);
+        if (fastest == NULL || fastest == standard)
+            continue;
+        duel_t duel = duel_make(fastest->cases[shown[k]], family->phase, standard->cases[shown[k]],
+                                family->phase);
+        if (duel.verdict == VERDICT_NONE)
+            continue;
+        char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
+        char *name = shown_name(fastest->cases[shown[k]]);
+        fprintf(page->out, "%s at batch %s %s to %s (%s), ",
+                n++ > 0 ? ";" : " Together:", units_count(batch, set->batches[shown[k]]),
+                units_time(a, duel.theirs->summary.median),
+                units_time(b, duel.ours->summary.median), name);
+        print_verdict(page->out, &duel, "which", "the study's set-up");
+        free(name);
+    }
+    if (n > 0)
+        fputc('.', page->out);
+}
+
+void finding_techniques(const page_t *page, const family_t *family) {
+    technique_set_t set = set_of(family);
+    if (set.variant != NULL && set.n_rows > 1) {
+        size_t shown[2], n_shown = batches_shown(&set, shown);
+        char *variant = markdown_text(set.variant);
+        fprintf(page->out, "- **What host techniques buy** (rung %s, %s).", variant,
+                strcmp(family->phase, "total") == 0 ? "total" : "host to host");
+        print_together(page, family, &set, shown, n_shown);
+        fputs(" One by one, as time before over time after with all else held fixed, over every "
+              "pair of cases that differ in it alone:\n",
+              page->out);
+        for (size_t t = 0; t < set.n_techniques; t++)
+            print_technique(page, family, &set, t, shown, n_shown);
+        free(variant);
+    }
+    technique_set_free(&set);
+}
+
+/* ---- the table --------------------------------------------------------------------------------
+ */
+
+static void add_combination(table_t *table, const technique_set_t *set, const technique_row_t *row,
+                            const char *phase) {
+    for (size_t t = 0; t < set->n_techniques; t++)
+        table_add(table, technique_choice(set, row, t));
+    for (size_t b = 0; b < set->n_batches; b++) {
+        char text[UNITS_TEXT];
+        double ns = row_ns(row, phase, b), standard = row_ns(&set->rows[0], phase, b);
+        bool fastest = row == fastest_at(set, phase, b);
+        if (row->cases[b] == NULL)
+            table_add(table, "–");
+        else if (!isfinite(ns))
+            add_time(table, row->cases[b], phase);
+        else if (!technique_row_is_standard(set, &set->rows[0]) || !isfinite(standard))
+            table_add(table, units_time(text, ns));
+        else
+            table_add_format(table, fastest ? "**%s, %.2f×**" : "%s, %.2f×", units_time(text, ns),
+                             standard / ns);
+    }
+}
+
+void section_techniques(const page_t *page, const family_t *family) {
+    technique_set_t set = set_of(family);
+    if (set.variant != NULL && set.n_rows > 1) {
+        const char *headings[MAX_TECHNIQUES + TECHNIQUE_BATCHES];
+        char *batches[TECHNIQUE_BATCHES], align[MAX_TECHNIQUES + TECHNIQUE_BATCHES + 1] = "";
+        size_t n = 0;
+        for (size_t t = 0; t < set.n_techniques; t++) {
+            align[n] = 'l';
+            headings[n++] = set.techniques[t].name;
+        }
+        for (size_t b = 0; b < set.n_batches; b++) {
+            char text[UNITS_TEXT];
+            batches[b] = mem_format("batch %s", units_count(text, set.batches[b]));
+            align[n] = 'r';
+            headings[n++] = batches[b];
+        }
+        table_t table;
+        table_init(&table, headings, n);
+        table_set_align(&table, align);
+        for (size_t r = 0; r < set.n_rows; r++)
+            add_combination(&table, &set, &set.rows[r], family->phase);
+        char *variant = markdown_text(set.variant);
+        page_heading(page, 4, "Host techniques");
+        fprintf(page->out, "Medians of `%s` of rung %s%s.\n\n", family->phase, variant,
+                technique_row_is_standard(&set, &set.rows[0])
+                    ? ", and how many times as fast as the study's set-up, which is the first "
+                      "row; the fastest of a batch in bold"
+                    : "");
+        page_table(page, &table);
+        free(variant);
+        for (size_t b = 0; b < set.n_batches; b++)
+            free(batches[b]);
+    }
+    technique_set_free(&set);
+}
+
+/* ---- a technique that PyTorch does not have ---------------------------------------------------
+ */
+
+static bool waits_by_polling(const case_result_t *result) {
+    const char *wait = result != NULL ? case_technique(&result->spec, "wait") : NULL;
+    return wait != NULL && strcmp(wait, "poll") == 0;
+}
+
+static const case_result_t *fastest_synchronising(const family_t *family, int64_t batch) {
+    const case_result_t *fastest = NULL;
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (result->status != CASE_OK || waits_by_polling(result) ||
+            size_of_case(family, &result->spec) != batch || !family_has(family, result, PARTY_OURS))
+            continue;
+        double ns = result_median(result, family->phase);
+        if (isfinite(ns) && (fastest == NULL || ns < result_median(fastest, family->phase)))
+            fastest = result;
+    }
+    return fastest;
+}
+
+duel_t duel_synchronising(const family_t *family, const size_row_t *row) {
+    return duel_make(fastest_synchronising(family, row->size), family->phase, row->fastest,
+                     family->phase);
+}
+
+bool family_polls(const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++)
+        if (waits_by_polling(family->rows[i].best))
+            return true;
+    return false;
+}
+
+static bool won_by_polling(const size_row_t *row) {
+    return waits_by_polling(row->best) && row->headline.verdict != VERDICT_NONE;
+}
+
+/* A sceptic asks what is left without it. */
+void finding_polling(const page_t *page, const family_t *family) {
+    const size_row_t *rows[3];
+    size_t n = key_rows(family, won_by_polling, rows), n_won = 0;
+    size_t counts[VERDICT_UNDECIDED + 1] = {0};
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < family->n_rows; i++) {
+        n_won += won_by_polling(&family->rows[i]);
+        counts[duel_synchronising(family, &family->rows[i]).verdict]++;
+    }
+    fprintf(page->out,
+            "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
+            "host watches its own memory for the output instead of synchronising, which PyTorch "
+            "does not offer. With `wait=sync` on both sides CUDA's fastest is faster at %zu of the "
+            "%zu compared, PyTorch's at %zu, no difference found at %zu",
+            n_won, n_won == 1 ? "" : "s", counts[VERDICT_OURS],
+            family->n_rows - counts[VERDICT_NONE], counts[VERDICT_THEIRS],
+            counts[VERDICT_NO_DIFFERENCE]);
+    for (size_t i = 0; i < n; i++) {
+        const case_result_t *ours = fastest_synchronising(family, rows[i]->size);
+        duel_t duel = duel_synchronising(family, rows[i]);
+        if (duel.verdict == VERDICT_NONE)
+            continue;
+        char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
+        char *name = shown_name(ours), *mode = shown_name(rows[i]->fastest);
+        fprintf(page->out, "; at batch %s ", units_count(batch, rows[i]->size));
+        print_verdict(page->out, &duel, "CUDA", "PyTorch");
+        fprintf(page->out, ", %s (%s) against %s (%s)", units_time(a, duel.ours->summary.median),
+                name, units_time(b, duel.theirs->summary.median), mode);
+        free(name);
+        free(mode);
+    }
+    fputs(".\n", page->out);
+}
+
+/* ---- the batch as a constant ------------------------------------------------------------------
+ */
+
+static const case_result_t *standard_rung(const family_t *family, int64_t batch,
+                                          const char *prefix) {
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        text_list_t changed = changed_techniques(&result->spec);
+        bool standard = changed.n == 0;
+        text_list_free(&changed);
+        if (standard && size_of_case(family, &result->spec) == batch &&
+            text_starts(result->spec.variant, prefix) && family_has(family, result, PARTY_OURS))
+            return result;
+    }
+    return NULL;
+}
+
+void finding_batch_constant(const page_t *page, const family_t *family) {
+    static const char PHASE[] = "kernel_graph";
+    size_t counts[VERDICT_UNDECIDED + 1] = {0}, n = 0;
+    double least = INFINITY, most = 0;
+    const case_result_t *constant = NULL, *run_time = NULL;
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const case_result_t *a = standard_rung(family, family->rows[i].size, "06_batch_constant");
+        const case_result_t *b = standard_rung(family, family->rows[i].size, "04_");
+        duel_t duel = duel_make(a, PHASE, b, PHASE);
+        if (duel.verdict == VERDICT_NONE)
+            continue;
+        counts[duel.verdict]++;
+        least = fmin(least, duel.ratio.ratio);
+        most = fmax(most, duel.ratio.ratio);
+        constant = a;
+        run_time = b;
+        n++;
+    }
+    if (n == 0)
+        return;
+    char *a = markdown_text(constant->spec.variant), *b = markdown_text(run_time->spec.variant);
+    fprintf(page->out,
+            "- **The batch as a compile-time constant** (%s) against a run-time value (%s, the "
+            "same code), %s: %.2f–%.2f× as fast over %zu batch size%s; faster at %zu, slower at "
+            "%zu, no difference found at %zu.\n",
+            a, b, PHASE, least, most, n, n == 1 ? "" : "s", counts[VERDICT_OURS],
+            counts[VERDICT_THEIRS], counts[VERDICT_NO_DIFFERENCE]);
+    free(a);
+    free(b);
+}

@@ -1,0 +1,131 @@
+/* What the sections of a report share: the page that they are printed on, and how numbers and names
+ * look there. Sections are functions (page) that print nothing when the run has nothing for them.
+ */
+#ifndef BENCH_REPORT_PAGE_H
+#define BENCH_REPORT_PAGE_H
+
+#include "analysis/speedup.h"
+#include "io/table.h"
+
+#include <stdio.h>
+
+typedef struct page {
+    FILE *out;
+    const run_record_t *run;   /* without cold starts */
+    const run_record_t *whole; /* with them */
+    const char *root;          /* the project's folder */
+    const char *folder;        /* the report's own, which links are relative to */
+    bool saved;                /* a run of another time or machine, shown beside this machine's */
+} page_t;
+
+/* "## text", one level deeper and marked as saved on a saved run's page, so that no heading of two
+ * runs is the same. */
+void page_heading(const page_t *page, unsigned level, const char *text);
+/* Print the table, a blank line after it, and free it. */
+void page_table(const page_t *page, table_t *table);
+/* A fact of the run's environment, escaped; NULL when it was not recorded. The caller frees it. */
+char *page_fact(const page_t *page, const char *key);
+/* "NVIDIA H200", else the CPU's name, escaped; the caller frees it. */
+char *page_machine(const run_record_t *run);
+/* "2026-03-02", or "unknown date". The caller frees it. */
+char *page_date(const run_record_t *run);
+/* A link's target for `path`, relative to the report's folder and percent-encoded; the caller frees
+ * it. */
+char *page_link(const page_t *page, const char *path);
+
+/* words.c: "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes";
+ * "Batch", "Points". `text` has UNITS_TEXT bytes and is returned. */
+const char *size_text(char *text, const family_t *family, int64_t size);
+const char *named_size(char *text, const family_t *family, int64_t size);
+const char *sizes_word(const family_t *family, size_t n);
+const char *size_heading(char *text, const family_t *family);
+
+/* Add a time to a table: the median, "12.6 µs †" for a throttled case, the status for a case
+ * without times, "–" where there is no such case or phase. */
+void add_time(table_t *table, const case_result_t *result, const char *phase);
+/* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" for none. Returns `text`. */
+const char *ratio_text(char *text, size_t size, const duel_t *duel);
+
+/* "cuda 03_vectorized", "pytorch-cuda graph": who a case belongs to, whatever its parameters. The
+ * caller frees it. */
+char *contender_key(const case_t *spec);
+/* A contender's name with its techniques, safe for markdown; the caller frees it. */
+char *shown_name(const case_result_t *result);
+
+/* "88 %", and with a decimal where rounding would make it all: "99.7 %". Returns `text`. */
+const char *part_text(char *text, double frac);
+/* "CUDA is **3.4× (3.3–3.6)** as fast", for whoever is the faster. */
+void print_verdict(FILE *out, const duel_t *duel, const char *ours, const char *theirs);
+
+/* Was the case skipped because its variant is for another dtype or shape by design? Nothing went
+ * wrong then. */
+bool is_not_applicable(const case_result_t *result);
+/* "93 %", of the limit that the case's own record names; "–" where there is none. */
+void add_limit_share(table_t *table, const case_result_t *result);
+
+/* sentences.c: findings that any workload has. */
+bool has_headline(const size_row_t *row);
+/* Who is faster at how many sizes, where the lead changes, and up to three sizes with numbers. */
+void print_score(FILE *out, const family_t *family, duel_of_t duel_of, const char *ours,
+                 const char *theirs);
+void print_crossover(FILE *out, const family_t *family, duel_of_t duel_of, const char *ours,
+                     const char *theirs);
+/* `subject` says what is timed, up to a colon: "**Host to host** (…), the fastest CUDA case against
+ * PyTorch's fastest mode". */
+void finding_headline(const page_t *page, const family_t *family, const char *subject);
+void finding_others(const page_t *page, const family_t *family);
+void finding_missing(const page_t *page, const family_t *family);
+/* report/sections/limits.c */
+void finding_limit(const page_t *page, const family_t *family, int64_t told); /* -1: largest */
+void finding_compute(const page_t *page, const family_t *family);
+void finding_once(const page_t *page, const family_t *family);
+
+/* Sections. report/mlp_infer/findings.c, report/sections/limits.c: sentences on mlp_infer;
+ * report/mlp_infer/tables.c, report/mlp_infer/kernel_times.c: its tables. */
+void mlp_infer_findings(const page_t *page, const family_list_t *families);
+void mlp_infer_cost_findings(const page_t *page, const family_t *family);
+void mlp_infer_tables(const page_t *page, const family_list_t *families);
+/* How many samples stand behind the medians of a family's table, and how far off they can be. */
+void print_spread(const page_t *page, const family_t *family);
+/* report_training*.c: workloads that train. */
+void training_findings(const page_t *page, const family_list_t *families);
+void training_tables(const page_t *page, const family_list_t *families);
+/* report/training/blocks.c: allocators by themselves. */
+void block_findings(const page_t *page, const family_list_t *families);
+void block_tables(const page_t *page, const family_list_t *families);
+void section_compute(const page_t *page, const family_t *family);
+bool family_has_limit(const family_t *family); /* of ours or PyTorch's */
+/* report/mlp_infer/techniques.c: what host techniques, polling and a constant batch buy. */
+void finding_techniques(const page_t *page, const family_t *family);
+void finding_polling(const page_t *page, const family_t *family);
+void finding_batch_constant(const page_t *page, const family_t *family);
+/* Is CUDA's fastest case at any batch one that polls? Then: its fastest that synchronises, as
+ * PyTorch does, against PyTorch's. */
+bool family_polls(const family_t *family);
+duel_t duel_synchronising(const family_t *family, const size_row_t *row);
+void section_techniques(const page_t *page, const family_t *family);
+/* report/sections/environment.c, report/sections/device.c */
+void section_environment(const page_t *page);
+void section_device(const page_t *page);
+/* Is this a case of the device's calibration and not of a workload of interest? */
+bool is_calibration(const case_t *spec);
+/* report/sections/charts.c: charts of no workload by name; those of one. */
+void section_charts(const page_t *page);
+void section_charts_of(const page_t *page, const char *workload);
+/* report/sections/cold.c */
+void section_cold(const page_t *page);
+/* report/sections/cases.c: of any workload. */
+void section_cases(const page_t *page);
+void section_once(const page_t *page, const char *workload);
+void section_checks(const page_t *page, const char *workload);
+void section_resources(const page_t *page, const char *workload);
+/* report/sections/sanitize.c */
+void section_sanitize(const page_t *page, const char *workload);
+/* report/sections/flags.c, report/sections/warnings.c */
+void section_flags(const page_t *page);
+void section_warnings(const page_t *page);
+/* report/sections/method.c */
+void section_reproduce(const page_t *page);
+void section_method(const page_t *page);
+
+#endif

@@ -1,0 +1,91 @@
+/* Charts that are in plots/<run>/, whoever drew them there: a workload's own (`<workload>_….svg`)
+ * in its section, all others in one of theirs. */
+#include "report/page.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/common/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *after_prefix(const char *name, const char *workload) {
+    size_t length = strlen(workload);
+    return strncmp(name, workload, length) == 0 && name[length] == '_' ? name + length + 1 : NULL;
+}
+
+static bool is_of_a_workload(const char *name) {
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    for (size_t i = 0; i < n; i++)
+        if (after_prefix(name, all[i]->name) != NULL)
+            return true;
+    return false;
+}
+
+/* Sorted names; the caller frees them and `folder`. */
+static text_list_t charts_in(const page_t *page, char **folder) {
+    char *parent = fs_join(page->root, "plots");
+    *folder = fs_join(parent, page->run->name);
+    text_list_t names = {0};
+    error_t none = ERROR_INIT; /* no folder is no charts */
+    if (fs_is_folder(*folder) && fs_list(*folder, ".svg", &names, &none) != STATUS_OK)
+        text_list_free(&names);
+    free(parent);
+    return names;
+}
+
+static void print_chart(const page_t *page, const char *folder, const char *name) {
+    char *path = fs_join(folder, name), *link = page_link(page, path);
+    char *stem = fs_stem(name), *alt = markdown_text(stem);
+    fprintf(page->out, "![%s](%s)\n\n", alt, link);
+    free(path);
+    free(link);
+    free(stem);
+    free(alt);
+}
+
+void section_charts(const page_t *page) {
+    char *folder;
+    text_list_t names = charts_in(page, &folder);
+    size_t n = 0;
+    for (size_t i = 0; i < names.n; i++) {
+        if (is_of_a_workload(names.items[i]))
+            continue;
+        if (n++ == 0)
+            page_heading(page, 2, "Charts");
+        print_chart(page, folder, names.items[i]);
+    }
+    text_list_free(&names);
+    free(folder);
+}
+
+/* As a reader asks: who is faster, by how much, why; then the rest. */
+static size_t rank_of(const char *kind) {
+    static const char *const FIRST[] = {"epoch",        "epoch_tf32", "size",     "speed",
+                                        "ladder",       "loss",       "accuracy", "allocators",
+                                        "driver_calls", "operations", "once"};
+    enum { N_FIRST = sizeof FIRST / sizeof *FIRST };
+    for (size_t i = 0; i < N_FIRST; i++)
+        if (strncmp(kind, FIRST[i], strlen(FIRST[i])) == 0 && kind[strlen(FIRST[i])] == '.')
+            return i;
+    return N_FIRST;
+}
+
+void section_charts_of(const page_t *page, const char *workload) {
+    enum { N_RANKS = 12 };
+    char *folder;
+    text_list_t names = charts_in(page, &folder);
+    size_t n = 0;
+    for (size_t rank = 0; rank < N_RANKS; rank++)
+        for (size_t i = 0; i < names.n; i++) {
+            const char *kind = after_prefix(names.items[i], workload);
+            if (kind == NULL || rank_of(kind) != rank)
+                continue;
+            if (n++ == 0)
+                page_heading(page, 3, "Charts");
+            print_chart(page, folder, names.items[i]);
+        }
+    text_list_free(&names);
+    free(folder);
+}

@@ -1,0 +1,102 @@
+/* Allocators by themselves: what one block given back and one taken cost, against PyTorch's and the
+ * driver's. */
+#include "report/page.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char PHASE[] = "total";
+
+static const case_result_t *case_at(const family_t *family, int64_t size, party_t party,
+                                    const char *variant) {
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (family_has(family, result, party) && size_of_case(family, &result->spec) == size &&
+            strcmp(result->spec.variant, variant) == 0)
+            return result;
+    }
+    return NULL;
+}
+
+static void print_against(const page_t *page, const case_result_t *ours,
+                          const case_result_t *theirs, const char *name) {
+    const duel_t duel = duel_make(ours, PHASE, theirs, PHASE);
+    char time[UNITS_TEXT];
+    if (duel.verdict == VERDICT_NONE)
+        return;
+    fprintf(page->out, "; %s %s: ", name, units_time(time, duel.theirs->summary.median));
+    print_verdict(page->out, &duel, "caching", name);
+}
+
+static void print_family(const page_t *page, const family_t *family) {
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const int64_t size = family->rows[i].size;
+        const case_result_t *caching = case_at(family, size, PARTY_OURS, "caching");
+        char text[UNITS_TEXT], time[UNITS_TEXT];
+        if (caching == NULL || caching->status != CASE_OK)
+            continue;
+        fprintf(page->out,
+                "- **%s block%s in use**, %s: one block given back and one taken take caching %s",
+                size_text(text, family, size), size == 1 ? "" : "s", family->side->place,
+                units_time(time, result_median(caching, PHASE)));
+        print_against(page, caching, case_at(family, size, PARTY_OURS, "async"), "cudaMallocAsync");
+        print_against(page, caching, case_at(family, size, PARTY_PYTORCH, "caching"), "PyTorch's");
+        print_against(page, caching, case_at(family, size, PARTY_OURS, "malloc"), "cudaMalloc");
+        fputs(".\n", page->out);
+    }
+}
+
+void block_findings(const page_t *page, const family_list_t *families) {
+    page_heading(page, 3, "allocate");
+    for (size_t i = 0; i < families->n; i++)
+        print_family(page, &families->items[i]);
+    fputc('\n', page->out);
+}
+
+static void add_case(table_t *table, const family_t *family, const size_row_t *row,
+                     const case_result_t *result) {
+    char size[UNITS_TEXT], label[32], text[2 * UNITS_TEXT];
+    const bool algorithmic = result_is_algorithmic(result);
+    const case_result_t *pytorch = case_at(family, row->size, PARTY_PYTORCH, "caching");
+    char *name = shown_name(result);
+    table_add(table, size_text(size, family, row->size));
+    table_add_format(table, "%s %s%s", case_engine_label(&result->spec, label), name,
+                     algorithmic ? " *(algorithmic)*" : "");
+    add_time(table, result, "allocate");
+    add_time(table, result, "free");
+    add_time(table, result, PHASE);
+    const bool competes = result != pytorch && !algorithmic;
+    const duel_t duel = duel_make(competes ? result : NULL, PHASE, pytorch, PHASE);
+    table_add(table, ratio_text(text, sizeof text, &duel));
+    free(name);
+}
+
+void block_tables(const page_t *page, const family_list_t *families) {
+    static const char *const HEADINGS[] = {"Live", "Allocator", "allocation",
+                                           "free", "both",      "vs PyTorch's"};
+    table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "rlrrrr");
+    for (size_t f = 0; f < families->n; f++)
+        for (size_t r = 0; r < families->items[f].n_rows; r++)
+            for (size_t i = 0; i < page->run->n_cases; i++) {
+                const family_t *family = &families->items[f];
+                const case_result_t *result = &page->run->cases[i];
+                if (size_of_case(family, &result->spec) == family->rows[r].size &&
+                    (family_has(family, result, PARTY_OURS) ||
+                     family_has(family, result, PARTY_PYTORCH)))
+                    add_case(&table, family, &family->rows[r], result);
+            }
+    fputs("*Live*: blocks in use. Medians of giving back one of them, chosen at random, and taking "
+          "another; the device is idle. *vs PyTorch's*: PyTorch's time over it, with a bootstrap "
+          "95 % "
+          "interval. *(algorithmic)*: planned from a first pass, it knows what will be asked for, "
+          "and "
+          "is in no comparison. Cases of the CPU have a driver that only counts addresses: their "
+          "bookkeeping alone.\n\n",
+          page->out);
+    page_table(page, &table);
+}

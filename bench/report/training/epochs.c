@@ -1,0 +1,218 @@
+/* Trainings by whole epochs: what an epoch takes with its validation, and what was learnt. */
+#include "report/training/learners.h"
+#include "report/training/training.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A training that recognises fewer of the test images after so many epochs is not what the study
+ * trains, however fast it is. */
+static const double LEAST_ACCURACY = 0.96;
+enum { LEARNT_AFTER = 3 };
+
+static const char VALIDATED[] = "total";
+
+/* ---- with the validation ------------------------------------------------------------------------
+ */
+
+static duel_t validated_at(const family_t *family, int64_t size, const case_result_t **ours,
+                           const case_result_t **theirs) {
+    *ours = family_fastest(family, size, PARTY_OURS, VALIDATED);
+    *theirs = family_fastest(family, size, PARTY_PYTORCH, VALIDATED);
+    return duel_make(*ours, VALIDATED, *theirs, VALIDATED);
+}
+
+void finding_validated(const page_t *page, const training_pair_t *pair) {
+    const family_t *family = pair->gpu;
+    size_t n = 0;
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const case_result_t *ours, *theirs;
+        const duel_t duel = validated_at(family, family->rows[i].size, &ours, &theirs);
+        if (duel.verdict == VERDICT_NONE)
+            continue;
+        char size[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
+        char *our_name = shown_name(ours), *their_name = shown_name(theirs);
+        fprintf(page->out, "%s%s: ",
+                n++ == 0 ? "- **An epoch and the validation behind it** (`total`): at " : "; at ",
+                named_size(size, family, family->rows[i].size));
+        print_verdict(page->out, &duel, family->side->name, "PyTorch");
+        fprintf(page->out, ", %s (%s) against %s (%s)",
+                units_time(a, result_median(ours, VALIDATED)), our_name,
+                units_time(b, result_median(theirs, VALIDATED)), their_name);
+        free(our_name);
+        free(their_name);
+    }
+    fputs(n > 0 ? ".\n" : "", page->out);
+}
+
+void table_of_validated(const page_t *page, const training_pair_t *pair) {
+    const family_t *family = pair->gpu;
+    char size[UNITS_TEXT], text[2 * UNITS_TEXT];
+    const char *const headings[] = {
+        size_heading(size, family), "Best CUDA", "Case", "PyTorch best", "Mode", "vs best"};
+    table_t table;
+    table_init(&table, headings, sizeof headings / sizeof *headings);
+    table_set_align(&table, "rrlrlr");
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const case_result_t *ours, *theirs;
+        const duel_t duel = validated_at(family, family->rows[i].size, &ours, &theirs);
+        char *our_name = ours != NULL ? shown_name(ours) : mem_text("–");
+        char *their_name = theirs != NULL ? shown_name(theirs) : mem_text("–");
+        table_add(&table, size_text(text, family, family->rows[i].size));
+        add_time(&table, ours, VALIDATED);
+        table_add(&table, our_name);
+        add_time(&table, theirs, VALIDATED);
+        table_add(&table, their_name);
+        table_add(&table, ratio_text(text, sizeof text, &duel));
+        free(our_name);
+        free(their_name);
+    }
+    page_heading(page, 4, "With the validation");
+    fputs("Medians of `total`: the training of one epoch and the validation on all test images "
+          "behind it.\n\n",
+          page->out);
+    page_table(page, &table);
+}
+
+/* ---- what was learnt ----------------------------------------------------------------------------
+ */
+
+static void print_learner(FILE *out, const training_pair_t *pair, const learner_t *learner) {
+    char size[UNITS_TEXT];
+    char *name = learner_name(learner);
+    fprintf(out, "%s %.2f %% (%s, seed %lld)", name, 100 * learner->accuracy,
+            named_size(size, pair->either, size_of_case(pair->either, &learner->result->spec)),
+            (long long)seed_of(&learner->result->spec));
+    free(name);
+}
+
+static void print_enough(const page_t *page, const training_pair_t *pair,
+                         const learners_t *learners) {
+    const learner_t *worst = NULL;
+    size_t n_few = 0;
+    for (size_t i = 0; i < learners->n; i++) {
+        const learner_t *learner = &learners->items[i];
+        n_few += learner->accuracy < LEAST_ACCURACY;
+        if (worst == NULL || learner->accuracy < worst->accuracy)
+            worst = learner;
+    }
+    if (worst == NULL)
+        return;
+    const long long epochs = (long long)case_param_int(&worst->result->spec, "epochs", 0);
+    if (epochs < LEARNT_AFTER) {
+        fprintf(page->out, "- **Validation accuracy** after %lld epoch%s: the least is ", epochs,
+                epochs == 1 ? "" : "s");
+        print_learner(page->out, pair, worst);
+        fputs(".\n", page->out);
+        return;
+    }
+    fprintf(page->out,
+            "- **Validation accuracy** after %lld epochs: %s%zu of %zu trainings reach %g %%%s",
+            epochs, n_few > 0 ? "⚠ only " : "", learners->n - n_few, learners->n,
+            100 * LEAST_ACCURACY, n_few > 0 ? "; below it: " : "; the least is ");
+    size_t n = 0;
+    for (size_t i = 0; i < learners->n; i++) {
+        const learner_t *learner = &learners->items[i];
+        if (n_few > 0 ? learner->accuracy >= LEAST_ACCURACY : learner != worst)
+            continue;
+        fputs(n++ > 0 ? ", " : "", page->out);
+        print_learner(page->out, pair, learner);
+    }
+    fputs(".\n", page->out);
+}
+
+/* Two trainings by one mode of PyTorch that differ in nothing but the seed. */
+typedef struct seed_pair {
+    const learner_t *one, *other; /* NULL: no such two */
+    double distance;              /* of their losses */
+} seed_pair_t;
+
+static bool only_the_seed_differs(const learner_t *a, const learner_t *b) {
+    return a->pytorch && a->plain && a->place == b->place &&
+           same_but_seed(&a->result->spec, &b->result->spec);
+}
+
+static double distance_of(const learner_t *a, const learner_t *b) {
+    curve_t one = smooth_loss(a->result), other = smooth_loss(b->result);
+    const double distance = curve_distance(&one, &other);
+    curve_free(&one);
+    curve_free(&other);
+    return distance;
+}
+
+/* Of all such pairs the two that are closest to each other. */
+static seed_pair_t closest_seeds(const learners_t *learners) {
+    seed_pair_t closest = {.distance = INFINITY};
+    for (size_t i = 0; i < learners->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const learner_t *a = &learners->items[k], *b = &learners->items[i];
+            const double distance = only_the_seed_differs(a, b) ? distance_of(a, b) : NAN;
+            if (distance < closest.distance)
+                closest = (seed_pair_t){.one = a, .other = b, .distance = distance};
+        }
+    return closest;
+}
+
+/* Rounding makes trainings differ, and so does the seed; who differs by less than two seeds do
+ * trains the same. */
+static void print_seed_noise(const page_t *page, const training_pair_t *pair,
+                             const learners_t *learners) {
+    const seed_pair_t seeds = closest_seeds(learners);
+    double ours = NAN;
+    for (size_t i = 0; i < learners->n; i++)
+        if (!learners->items[i].pytorch)
+            ours = fmax(ours, learners->items[i].distance); /* of a number and NaN: the number */
+    if (seeds.one == NULL || !isfinite(ours))
+        return;
+    char size[UNITS_TEXT];
+    char *name = learner_name(seeds.one);
+    const case_t *spec = &seeds.one->result->spec;
+    fprintf(page->out,
+            "- **Against the noise of the seed:** of the same running mean, trainings by %s from "
+            "two seeds differ by at least **%.2g** (%s, seeds %lld and %lld), ours from PyTorch's "
+            "of the same seed by up to **%.2g**: %s what the seed does.\n",
+            name, seeds.distance, named_size(size, pair->either, size_of_case(pair->either, spec)),
+            (long long)seed_of(spec), (long long)seed_of(&seeds.other->result->spec), ours,
+            ours < seeds.distance ? "within" : "⚠ **not within**");
+    free(name);
+}
+
+/* Before timing; the tolerance is of the same dtype for all. */
+static void print_first_steps(const page_t *page, const learners_t *learners) {
+    const learner_t *worst = NULL;
+    for (size_t i = 0; i < learners->n; i++) {
+        const learner_t *learner = &learners->items[i];
+        if (learner->result->before.done &&
+            (worst == NULL || learner->result->before.rel_l2 > worst->result->before.rel_l2))
+            worst = learner;
+    }
+    if (worst == NULL)
+        return;
+    char *name = learner_name(worst);
+    fprintf(page->out,
+            "- **The first steps:** gradients and losses are those of the float64 oracle within "
+            "**%.2g** relative (%s; tolerance %.2g).\n",
+            worst->result->before.rel_l2, name, worst->result->before.tolerance);
+    free(name);
+}
+
+void finding_epochs(const page_t *page, const training_pair_t *pair) {
+    learners_t learners = learners_of(pair);
+    finding_learning(page, pair);
+    print_seed_noise(page, pair, &learners);
+    print_enough(page, pair, &learners);
+    print_first_steps(page, &learners);
+    free(learners.items);
+    if (pair->gpu != NULL)
+        finding_allocators(page, pair);
+}
+
+void table_of_epochs(const page_t *page, const training_pair_t *pair) {
+    table_of_learning(page, pair);
+    if (pair->gpu != NULL)
+        table_of_allocators(page, pair);
+}

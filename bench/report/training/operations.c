@@ -1,0 +1,180 @@
+/* Trainings of one step that are timed operation by operation. */
+#include "analysis/step_parts.h"
+#include "report/training/training.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_of(const training_pair_t *pair, const case_result_t *result) {
+    return family_shares_work(pair->either, &result->spec);
+}
+
+bool has_operations(const training_pair_t *pair) {
+    const run_record_t *run = pair->either->run;
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (is_of(pair, &run->cases[i]) && has_step_parts(&run->cases[i]))
+            return true;
+    return false;
+}
+
+/* Another algorithm has no operations of the same meaning. */
+static bool is_told(const family_t *family, party_t party, const case_result_t *result) {
+    return result->status == CASE_OK && family_has(family, result, party) &&
+           size_of_case(family, &result->spec) == family->rows[family->n_rows - 1].size &&
+           !result_is_algorithmic(result);
+}
+
+static const case_result_t *least(const family_t *family, party_t party,
+                                  double (*time_ns)(const case_result_t *result)) {
+    const case_result_t *best = NULL;
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (is_told(family, party, result) && isfinite(time_ns(result)) &&
+            (best == NULL || time_ns(result) < time_ns(best)))
+            best = result;
+    }
+    return best;
+}
+
+static double fused_ns(const case_result_t *result) {
+    return step_part_ns(result, PART_FUSED);
+}
+
+static char *in_words(const case_result_t *result) {
+    char text[UNITS_TEXT];
+    text_list_t parts = {0};
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++) {
+        double ns = step_part_ns(result, part);
+        if (isfinite(ns))
+            text_list_add_format(&parts, "%s %s", step_part_name(part), units_time(text, ns));
+    }
+    if (parts.n > 1)
+        text_list_add_format(&parts, "in sum %s", units_time(text, step_parts_sum_ns(result)));
+    if (isfinite(fused_ns(result)))
+        text_list_add_format(&parts, "fused %s", units_time(text, fused_ns(result)));
+    char *words = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return words;
+}
+
+static void print_operations(FILE *out, const case_result_t *result, const char *who,
+                             size_t *n_before) {
+    if (result == NULL)
+        return;
+    char *name = shown_name(result), *words = in_words(result);
+    fprintf(out, "%s %s %s: %s", (*n_before)++ > 0 ? ";" : ":", who, name, words);
+    free(words);
+    free(name);
+}
+
+/* Of ours, two rungs; of PyTorch every mode, since each takes an epoch apart in its own way. */
+static void print_contenders(const page_t *page, const family_t *family) {
+    const case_result_t *apart = least(family, PARTY_OURS, step_parts_sum_ns);
+    const case_result_t *whole = least(family, PARTY_OURS, fused_ns);
+    size_t n = 0;
+    print_operations(page->out, apart, family->side->name, &n);
+    print_operations(page->out, whole != apart ? whole : NULL, family->side->name, &n);
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (is_told(family, PARTY_PYTORCH, result) && has_step_parts(result))
+            print_operations(page->out, result, "PyTorch", &n);
+    }
+}
+
+static bool is_any_told(const family_t *family) {
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (has_step_parts(result) &&
+            (is_told(family, PARTY_OURS, result) || is_told(family, PARTY_PYTORCH, result)))
+            return true;
+    }
+    return false;
+}
+
+void finding_operations(const page_t *page, const training_pair_t *pair) {
+    const family_t *family =
+        pair->gpu != NULL && family_count(pair->gpu).timed > 0 ? pair->gpu : pair->cpu;
+    if (family == NULL || family->n_rows == 0 || !is_any_told(family))
+        return;
+    char size[UNITS_TEXT];
+    fprintf(page->out,
+            "- **Operations of one %s** %s at %s, each by itself (*fused*: all of them in one go). "
+            "Of %s the fastest whose operations can be told apart and the fastest that fuses them, "
+            "of PyTorch every mode",
+            pair->training->step, family->side->place,
+            named_size(size, family, family->rows[family->n_rows - 1].size), family->side->name);
+    print_contenders(page, family);
+    fputs(".\n", page->out);
+}
+
+/* Who has no gathering of its own leaves no column for it. */
+static bool has_part(const training_pair_t *pair, step_part_t part) {
+    const run_record_t *run = pair->either->run;
+    for (size_t i = 0; i < run->n_cases && part == PART_GATHER; i++)
+        if (is_of(pair, &run->cases[i]) && isfinite(step_part_ns(&run->cases[i], part)))
+            return true;
+    return part != PART_GATHER;
+}
+
+static void add_ns(table_t *table, const case_result_t *result, double ns) {
+    char text[UNITS_TEXT];
+    if (!result_has_times(result))
+        table_add(table, case_status_name(result->status));
+    else if (!isfinite(ns))
+        table_add(table, "–");
+    else
+        table_add_format(table, "%s%s", units_time(text, ns),
+                         result->status == CASE_THROTTLED ? " †" : "");
+}
+
+static void add_row(table_t *table, const training_pair_t *pair, const case_result_t *result) {
+    char text[UNITS_TEXT], label[32];
+    char *name = shown_name(result);
+    table_add(table, size_text(text, pair->either, size_of_case(pair->either, &result->spec)));
+    table_add_format(table, "%s %s%s", case_engine_label(&result->spec, label), name,
+                     result_is_algorithmic(result) ? " *(algorithmic)*" : "");
+    free(name);
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
+        if (has_part(pair, part))
+            add_ns(table, result, step_part_ns(result, part));
+    double sum_ns = step_parts_sum_ns(result);
+    table_add(table, isfinite(sum_ns) ? units_time(text, sum_ns) : "–");
+    add_ns(table, result, step_part_ns(result, PART_FUSED));
+}
+
+static void init_table(table_t *table, const training_pair_t *pair) {
+    char size[UNITS_TEXT];
+    const char *headings[4 + N_STEP_PARTS] = {size_heading(size, pair->either), "Contender"};
+    size_t n = 2;
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
+        if (has_part(pair, part))
+            headings[n++] = step_part_name(part);
+    headings[n++] = "sum";
+    headings[n++] = step_part_name(PART_FUSED);
+    table_init(table, headings, n);
+    for (size_t i = 0; i < n; i++)
+        table->align[i] = i == 1 ? ALIGN_LEFT : ALIGN_RIGHT;
+}
+
+void table_of_operations(const page_t *page, const training_pair_t *pair) {
+    const family_t *family = pair->either;
+    table_t table;
+    init_table(&table, pair);
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        if (is_of(pair, result) && !is_not_applicable(result) &&
+            (!result_has_times(result) || has_step_parts(result)))
+            add_row(&table, pair, result);
+    }
+    fputs(
+        "Medians, each operation timed by itself: the device is idle before it, and its launches "
+        "are inside. *sum* is of the medians of these operations. *fused*: all of them in one go, "
+        "timed in the same way.",
+        page->out);
+    fprintf(page->out, "%s\n\n", pair->training->operations);
+    page_table(page, &table);
+}

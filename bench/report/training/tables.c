@@ -1,0 +1,179 @@
+/* A training's tables: who is how fast at each size, and each rung by step. */
+#include "report/training/training.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_name(table_t *table, const case_result_t *result) {
+    char *name = result != NULL ? shown_name(result) : mem_text("–");
+    table_add(table, name);
+    free(name);
+}
+
+static void add_ratio(table_t *table, const duel_t *duel) {
+    char text[2 * UNITS_TEXT];
+    table_add(table, ratio_text(text, sizeof text, duel));
+}
+
+/* ---- by size ------------------------------------------------------------------------------------
+ */
+
+/* With a GPU's family its rows know the CPU's times; a run without one has the CPU's alone. */
+static void add_sizes(table_t *table, const family_t *family, bool gpu) {
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const size_row_t *row = &family->rows[i];
+        char text[UNITS_TEXT];
+        table_add(table, size_text(text, family, row->size));
+        add_time(table, row->best, family->phase);
+        add_name(table, row->best);
+        add_time(table, row->fastest, family->phase);
+        add_name(table, row->fastest);
+        add_ratio(table, &row->headline);
+        add_ratio(table, &row->against_eager);
+        if (!gpu)
+            continue;
+        add_time(table, row->host, family->phase);
+        add_ratio(table, &row->against_host);
+        add_time(table, row->host_pytorch, family->phase);
+        add_limit_share(table, row->best);
+    }
+}
+
+static void describe_sizes(const page_t *page, const training_pair_t *pair, bool gpu) {
+    const family_t *family = gpu ? pair->gpu : pair->cpu;
+    fprintf(
+        page->out,
+        "Medians of `%s` %s. *vs best* and *vs eager* are PyTorch's median "
+        "over ours%s, with a bootstrap 95 %% interval: above 1, %s is the faster; where the "
+        "interval holds 1, no difference was found. † marks a throttled case, whose time is shown "
+        "and wins nothing.%s",
+        family->phase, pair->training->timed,
+        gpu ? ", *vs C* is that of C on the CPU over ours" : "", family->side->name,
+        gpu ? " *Of the limit*: the least time in which this device can do the training (" : "");
+    if (gpu)
+        fprintf(page->out, "%s), over the training's own time.", pair->training->least);
+    fputs("\n\n", page->out);
+}
+
+void table_by_size(const page_t *page, const training_pair_t *pair) {
+    bool gpu = pair->gpu != NULL && family_count(pair->gpu).timed > 0;
+    const family_t *family = gpu ? pair->gpu : pair->cpu;
+    char size[UNITS_TEXT];
+    size_heading(size, family);
+    const char *const both[] = {
+        size,       "Best CUDA", "Case", "PyTorch best",       "Mode",        "vs best",
+        "vs eager", "Best C",    "vs C", "PyTorch on the CPU", "of the limit"};
+    const char *const cpu[] = {size,   "Best C",  "Case",    "PyTorch best",
+                               "Mode", "vs best", "vs eager"};
+    table_t table;
+    table_init(&table, gpu ? both : cpu,
+               gpu ? sizeof both / sizeof *both : sizeof cpu / sizeof *cpu);
+    table_set_align(&table, gpu ? "rrlrlrrrrrr" : "rrlrlrr");
+    add_sizes(&table, family, gpu);
+    page_heading(page, 4, gpu ? "By size" : "By size, on the CPU");
+    describe_sizes(page, pair, gpu);
+    print_spread(page, family);
+    page_table(page, &table);
+}
+
+/* ---- the ladder ---------------------------------------------------------------------------------
+ */
+
+static text_list_t contenders_of(const family_t *family, party_t party) {
+    text_list_t names = {0};
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        char *name = contender_name(&result->spec);
+        if (family_has(family, result, party) && !is_not_applicable(result) &&
+            !text_list_has(&names, name))
+            text_list_add(&names, name);
+        free(name);
+    }
+    text_list_sort(&names);
+    return names;
+}
+
+static const case_result_t *case_of(const family_t *family, party_t party, const char *contender,
+                                    int64_t size) {
+    for (size_t i = 0; i < family->run->n_cases; i++) {
+        const case_result_t *result = &family->run->cases[i];
+        char *name = contender_name(&result->spec);
+        bool same = strcmp(name, contender) == 0 && family_has(family, result, party) &&
+                    size_of_case(family, &result->spec) == size;
+        free(name);
+        if (same)
+            return result;
+    }
+    return NULL;
+}
+
+/* "4.51 µs, 73 %" */
+static void add_step(table_t *table, const training_pair_t *pair, const case_result_t *result) {
+    char time[UNITS_TEXT], share[UNITS_TEXT];
+    if (result == NULL || !result_has_times(result)) {
+        table_add(table, result != NULL ? case_status_name(result->status) : "–");
+        return;
+    }
+    bool algorithmic = result_is_algorithmic(result), known = isfinite(result->limit.frac);
+    double ns = result_median(result, training_phase(result));
+    units_time(time, algorithmic ? ns : ns / steps_of(pair, result));
+    table_add_format(table, "%s%s%s%s%s", time, algorithmic ? " in all" : "", known ? ", " : "",
+                     known ? units_percent(share, result->limit.frac) : "",
+                     result->status == CASE_THROTTLED ? " †" : "");
+}
+
+static bool is_marked(const family_t *family, party_t party, const char *contender) {
+    for (size_t i = 0; i < family->n_rows; i++) {
+        const case_result_t *result = case_of(family, party, contender, family->rows[i].size);
+        if (result != NULL && result_is_algorithmic(result))
+            return true;
+    }
+    return false;
+}
+
+static void add_rungs(table_t *table, const training_pair_t *pair, party_t party,
+                      const char *prefix) {
+    const family_t *family = pair->gpu;
+    text_list_t names = contenders_of(family, party);
+    for (size_t i = 0; i < names.n; i++) {
+        char *name = markdown_text(names.items[i]);
+        table_add_format(table, "%s%s%s", prefix, name,
+                         is_marked(family, party, names.items[i]) ? " *(algorithmic)*" : "");
+        free(name);
+        for (size_t r = 0; r < family->n_rows; r++)
+            add_step(table, pair, case_of(family, party, names.items[i], family->rows[r].size));
+    }
+    text_list_free(&names);
+}
+
+void table_of_ladder(const page_t *page, const training_pair_t *pair) {
+    const family_t *family = pair->gpu;
+    const char **headings = mem_zeroed(family->n_rows + 1, sizeof *headings);
+    text_list_t sizes = {0};
+    headings[0] = "Rung";
+    for (size_t i = 0; i < family->n_rows; i++) {
+        char text[UNITS_TEXT];
+        text_list_add(&sizes, named_size(text, family, family->rows[i].size));
+        headings[i + 1] = sizes.items[i];
+    }
+    table_t table;
+    table_init(&table, headings, family->n_rows + 1);
+    for (size_t i = 1; i <= family->n_rows; i++)
+        table.align[i] = ALIGN_RIGHT;
+    add_rungs(&table, pair, PARTY_OURS, "");
+    add_rungs(&table, pair, PARTY_PYTORCH, "PyTorch ");
+    text_list_free(&sizes);
+    free(headings);
+    page_heading(page, 4, "The ladder");
+    fprintf(
+        page->out,
+        "The training alone (`train_device`, by the device's clock) by %s, and the share of "
+        "the limit that it reaches. *(algorithmic)* marks another algorithm with the same "
+        "result, which takes no part in comparisons and has no %ss: its time is that of all.\n\n",
+        pair->training->step, pair->training->step);
+    page_table(page, &table);
+}

@@ -1,0 +1,40 @@
+/* Cases of a run by id: see record.h. */
+#include "results/record.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_id(const void *a, const void *b) {
+    const case_result_t *const *x = a, *const *y = b;
+    return strcmp((*x)->spec.id, (*y)->spec.id);
+}
+
+run_index_t run_index_make(const run_record_t *run) {
+    run_index_t index = {mem_alloc((run->n_cases + 1) * sizeof *index.cases), run->n_cases};
+    for (size_t i = 0; i < run->n_cases; i++)
+        index.cases[i] = &run->cases[i];
+    qsort(index.cases, index.n, sizeof *index.cases, by_id);
+    return index;
+}
+
+const case_result_t *run_index_find(const run_index_t *index, const char *id) {
+    size_t low = 0, high = index->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(index->cases[middle]->spec.id, id);
+        if (order == 0)
+            return index->cases[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+void run_index_free(run_index_t *index) {
+    free(index->cases);
+    *index = (run_index_t){0};
+}

@@ -1,0 +1,175 @@
+/* `bench merge`: shards of one run, made by several processes or nodes of the same kind, become one
+ * folder. */
+#include "results/record.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "model/result_json.h"
+#include "results/record_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What makes two machines the same for a benchmark. Host names and GPU UUIDs differ between the
+ * nodes of a cluster and may; keys that end in a dot stand for all below them. A key that only one
+ * shard has (a node without PyTorch) is no difference. */
+static const char *const SAME_MACHINE[] = {
+    "gpu.name", "gpu.driver", "gpu.ecc", "gpu.mig", "gpu.power_limit_w",
+    "host.cpu", "versions.",  "git.",    "measure."};
+
+static const char LOCKED_MHZ[] = "measure.lock_clocks.locked_mhz";
+
+static bool must_match(const char *key) {
+    for (size_t i = 0; i < sizeof SAME_MACHINE / sizeof *SAME_MACHINE; i++)
+        if (text_ends(SAME_MACHINE[i], ".") ? text_starts(key, SAME_MACHINE[i])
+                                            : strcmp(key, SAME_MACHINE[i]) == 0)
+            return true;
+    return false;
+}
+
+static status_t check_machine(const run_record_t *first, const run_record_t *shard, error_t *err) {
+    for (size_t i = 0; i < first->environment.n; i++) {
+        const fact_t *fact = &first->environment.facts[i];
+        const char *other = environment_get(&shard->environment, fact->key);
+        if (must_match(fact->key) && other != NULL && strcmp(other, fact->value) != 0)
+            return error_set(err, STATUS_INCOMPARABLE,
+                             "%s: %s is '%s', but '%s' in %s: shards of one run come from the "
+                             "same kind of machine and software",
+                             shard->folder, fact->key, other, fact->value, first->folder);
+    }
+    /* Unlike those above: that only one was locked is a difference. */
+    const char *ours = environment_get(&first->environment, LOCKED_MHZ);
+    const char *theirs = environment_get(&shard->environment, LOCKED_MHZ);
+    if ((ours == NULL) != (theirs == NULL))
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s: its GPU's clock was %s, but %s in %s: times at a locked clock and at "
+                         "a free one are not of one run",
+                         shard->folder, theirs != NULL ? "locked" : "free",
+                         ours != NULL ? "locked" : "free", first->folder);
+    if (first->seed != shard->seed)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s: its seed is %llu, but %llu in %s: they measured different data",
+                         shard->folder, (unsigned long long)shard->seed,
+                         (unsigned long long)first->seed, first->folder);
+    return STATUS_OK;
+}
+
+static bool has_sweep(const run_record_t *run, const char *text) {
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        if (strcmp(run->sweeps[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+static status_t check_sweeps(const run_record_t *first, const run_record_t *shard, error_t *err) {
+    bool same = first->n_sweeps == shard->n_sweeps;
+    for (size_t i = 0; same && i < shard->n_sweeps; i++)
+        same = has_sweep(first, shard->sweeps[i].text);
+    return same ? STATUS_OK
+                : error_set(err, STATUS_INCOMPARABLE,
+                            "%s: its sweeps are not those of %s: shards of one run have the same "
+                            "sweeps",
+                            shard->folder, first->folder);
+}
+
+static char *result_text(const case_result_t *result) {
+    json_t *json = result_to_json(result);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(json);
+    return text;
+}
+
+/* Move the shard's cases over. A case that two shards share must be the same to the last sample. */
+static status_t take_cases(run_record_t *merged, run_record_t *shard, error_t *err) {
+    for (size_t i = 0; i < shard->n_cases; i++) {
+        const case_result_t *known = run_find(merged, shard->cases[i].spec.id);
+        if (known != NULL) {
+            char *a = result_text(known), *b = result_text(&shard->cases[i]);
+            bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
+            free(a);
+            free(b);
+            if (!same)
+                return error_set(err, STATUS_INCOMPARABLE,
+                                 "%s: %s is in an earlier shard too, with another result",
+                                 shard->folder, known->spec.id);
+            continue;
+        }
+        run_add(merged, &shard->cases[i]);
+        result_init(&shard->cases[i], &(case_t){0});
+    }
+    return STATUS_OK;
+}
+
+/* ISO 8601 times of one time zone sort as text. */
+static void widen_times(run_record_t *merged, run_record_t *shard) {
+    if (shard->started != NULL &&
+        (merged->started == NULL || strcmp(shard->started, merged->started) < 0)) {
+        free(merged->started);
+        merged->started = mem_text(shard->started);
+    }
+    bool open = merged->finished == NULL || shard->finished == NULL;
+    if (open || strcmp(shard->finished, merged->finished) > 0) {
+        free(merged->finished);
+        merged->finished = open ? NULL : mem_text(shard->finished);
+    }
+    merged->n_dropped_lines += shard->n_dropped_lines;
+}
+
+static status_t take_shard(run_record_t *merged, const char *folder, error_t *err) {
+    run_record_t shard;
+    TRY(run_load(folder, &shard, err));
+    status_t status = check_machine(merged, &shard, err);
+    if (status == STATUS_OK)
+        status = check_sweeps(merged, &shard, err);
+    if (status == STATUS_OK)
+        status = take_cases(merged, &shard, err);
+    if (status == STATUS_OK)
+        widen_times(merged, &shard);
+    run_free(&shard);
+    return status;
+}
+
+/* run.json comes last: a folder without it is no run, so a merge that was cut short is not taken
+ * for a whole one. */
+static status_t write_run(const run_record_t *run, error_t *err) {
+    TRY(fs_make_folders(run->folder, err));
+    journal_t journal;
+    TRY(journal_open(run->folder, &journal, err));
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < run->n_cases && status == STATUS_OK; i++)
+        status = journal_append(&journal, &run->cases[i], err);
+    journal_close(&journal);
+    TRY(status);
+    TRY(run_write_header(run, err));
+    return results_write_derived(run, err);
+}
+
+/* Take the place of the first shard: its header, in a folder of its own. */
+static status_t start_from(const char *first, const char *folder, run_record_t *merged,
+                           error_t *err) {
+    TRY(run_load(first, merged, err));
+    free(merged->folder);
+    merged->folder = mem_text(folder);
+    return STATUS_OK;
+}
+
+status_t results_merge(const char *folder, const char *const *runs, size_t n_runs, error_t *err) {
+    if (n_runs == 0)
+        return error_set(err, STATUS_USAGE, "nothing to merge: no runs were given");
+    text_list_t there = {0};
+    if (fs_is_folder(folder))
+        TRY(fs_list(folder, "", &there, err));
+    bool empty = there.n == 0;
+    text_list_free(&there);
+    if (!empty)
+        return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
+    run_record_t merged;
+    TRY(start_from(runs[0], folder, &merged, err));
+    status_t status = STATUS_OK;
+    for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
+        status = take_shard(&merged, runs[i], err);
+    if (status == STATUS_OK)
+        status = write_run(&merged, err);
+    run_free(&merged);
+    return status;
+}

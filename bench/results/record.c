@@ -1,0 +1,316 @@
+#include "results/record.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "model/result_json.h"
+#include "model/result_text.h"
+#include "results/record_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOURNAL "cases.jsonl"
+#define JOURNAL_GZIP "cases.jsonl.gz"
+
+static size_t find_index(const run_record_t *run, const char *id) {
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (strcmp(run->cases[i].spec.id, id) == 0)
+            return i;
+    return run->n_cases;
+}
+
+const case_result_t *run_find(const run_record_t *run, const char *id) {
+    size_t i = find_index(run, id);
+    return i < run->n_cases ? &run->cases[i] : NULL;
+}
+
+void run_add(run_record_t *run, case_result_t *result) {
+    size_t i = find_index(run, result->spec.id);
+    if (i < run->n_cases) {
+        result_free(&run->cases[i]);
+    } else {
+        mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+        run->n_cases++;
+    }
+    run->cases[i] = *result;
+}
+
+void run_free(run_record_t *run) {
+    free(run->folder);
+    free(run->name);
+    free(run->started);
+    free(run->finished);
+    text_list_free(&run->argv);
+    for (size_t i = 0; i < run->n_sweeps; i++) {
+        free(run->sweeps[i].path);
+        free(run->sweeps[i].text);
+    }
+    free(run->sweeps);
+    environment_free(&run->environment);
+    for (size_t i = 0; i < run->n_cases; i++)
+        result_free(&run->cases[i]);
+    free(run->cases);
+    *run = (run_record_t){0};
+}
+
+/* A line of a journal, and what became of it. */
+typedef struct line {
+    const char *text;
+    size_t length, number;
+    bool whole; /* ends in a newline */
+    case_result_t result;
+    status_t status;
+} line_t;
+
+typedef struct line_list {
+    line_t *items;
+    size_t n, capacity;
+} line_list_t;
+
+static bool is_blank(const char *line, size_t length) {
+    return strspn(line, " \t\r\n") >= length;
+}
+
+static line_list_t split_lines(const char *data, size_t size) {
+    line_list_t lines = {0};
+    size_t number = 1;
+    for (const char *line = data; line < data + size; number++) {
+        const char *end = memchr(line, '\n', (size_t)(data + size - line));
+        size_t length = end != NULL ? (size_t)(end - line) : (size_t)(data + size - line);
+        if (!is_blank(line, length)) {
+            mem_grow(&lines.items, lines.n, &lines.capacity, sizeof *lines.items);
+            lines.items[lines.n++] =
+                (line_t){.text = line, .length = length, .number = number, .whole = end != NULL};
+        }
+        line += length + 1;
+    }
+    return lines;
+}
+
+static int by_id(const void *a, const void *b) {
+    const line_t *const *x = a, *const *y = b;
+    int order = strcmp((*x)->result.spec.id, (*y)->result.spec.id);
+    return order != 0 ? order : ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+/* Later lines win over earlier ones with the same id, at the earlier one's place. */
+static void drop_repeated(const line_list_t *lines) {
+    line_t **order = mem_alloc((lines->n + 1) * sizeof *order);
+    size_t n = 0;
+    for (size_t i = 0; i < lines->n; i++)
+        if (lines->items[i].status == STATUS_OK)
+            order[n++] = &lines->items[i];
+    qsort(order, n, sizeof *order, by_id);
+    for (size_t first = 0, next; first < n; first = next) {
+        for (next = first + 1; next < n; next++) {
+            if (strcmp(order[next]->result.spec.id, order[first]->result.spec.id) != 0)
+                break;
+            result_free(&order[first]->result);
+            order[first]->result = order[next]->result;
+            order[next]->status = STATUS_FAILED; /* moved */
+        }
+    }
+    free(order);
+}
+
+/* The lines' results move into the run. What it holds already is from another journal. */
+static void add_results(run_record_t *run, const line_list_t *lines) {
+    size_t n_before = run->n_cases;
+    for (size_t i = 0; i < lines->n; i++) {
+        if (lines->items[i].status != STATUS_OK)
+            continue;
+        if (n_before > 0) {
+            run_add(run, &lines->items[i].result);
+            continue;
+        }
+        mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+        run->cases[run->n_cases++] = lines->items[i].result;
+    }
+}
+
+/* Only a last line without its newline can be half-written: an append is a single write, so a line
+ * that has its newline is whole, and if it cannot be read, something else has damaged the file. */
+static status_t check_lines(run_record_t *run, const line_list_t *lines, const char *path,
+                            error_t *err) {
+    for (size_t i = 0; i < lines->n; i++) {
+        const line_t *line = &lines->items[i];
+        case_result_t again;
+        if (line->status == STATUS_OK)
+            continue;
+        if (!line->whole) {
+            run->n_dropped_lines++;
+            continue;
+        }
+        if (result_from_text(line->text, line->length, NULL, &again, err) == STATUS_OK)
+            result_free(&again);
+        return error_within(err, "%s:%zu", path, line->number);
+    }
+    return STATUS_OK;
+}
+
+/* A full sweep has thousands of lines of many thousand characters: all cores read them. */
+static status_t load_lines(run_record_t *run, const char *path, const text_list_t *phases,
+                           error_t *err) {
+    char *data;
+    size_t size;
+    TRY(fs_read(path, &data, &size, err));
+    line_list_t lines = split_lines(data, size);
+#pragma omp parallel for schedule(dynamic, 16)
+    for (size_t i = 0; i < lines.n; i++) {
+        line_t *line = &lines.items[i];
+        error_t ignored = ERROR_INIT; /* told by check_lines(), for the first of them */
+        line->status = result_from_text(line->text, line->length, phases, &line->result, &ignored);
+    }
+    status_t status = check_lines(run, &lines, path, err);
+    if (status == STATUS_OK) {
+        drop_repeated(&lines);
+        add_results(run, &lines);
+    } else {
+        for (size_t i = 0; i < lines.n; i++)
+            if (lines.items[i].status == STATUS_OK)
+                result_free(&lines.items[i].result);
+    }
+    free(lines.items);
+    free(data);
+    return status;
+}
+
+/* A resumed run may have a gzipped journal and, after it, a plain one with what came later. */
+static status_t load_journals(run_record_t *run, const text_list_t *phases, error_t *err) {
+    static const char *const NAMES[] = {JOURNAL_GZIP, JOURNAL};
+    bool found = false;
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        char *path = fs_join(run->folder, NAMES[i]);
+        if (fs_exists(path)) {
+            found = true;
+            status = load_lines(run, path, phases, err);
+        }
+        free(path);
+    }
+    if (status == STATUS_OK && !found && run->finished != NULL)
+        return error_set(err, STATUS_USAGE,
+                         "%s: run.json says that the run finished, but there is neither " JOURNAL
+                         " nor " JOURNAL_GZIP,
+                         run->folder);
+    return status;
+}
+
+status_t run_load_phases(const char *folder, const text_list_t *phases, run_record_t *run,
+                         error_t *err) {
+    *run = (run_record_t){0};
+    status_t status = run_read_header(folder, run, err);
+    if (status == STATUS_OK)
+        status = load_journals(run, phases, err);
+    if (status != STATUS_OK)
+        run_free(run);
+    return status;
+}
+
+status_t run_load(const char *folder, run_record_t *run, error_t *err) {
+    return run_load_phases(folder, NULL, run, err);
+}
+
+/* Would run_load() keep this last line? What it drops must not become a whole line. */
+static bool is_result(const char *line, size_t length) {
+    case_result_t result;
+    error_t ignored = ERROR_INIT;
+    if (result_from_text(line, length, NULL, &result, &ignored) != STATUS_OK)
+        return false;
+    result_free(&result);
+    return true;
+}
+
+/* A gzipped file by a plain one's name can be read, but not mended, nor appended to. */
+static status_t refuse_gzip(const char *path, size_t size, error_t *err) {
+    struct stat info;
+    if (stat(path, &info) == 0 && (size_t)info.st_size == size)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_USAGE,
+        "%s: found a gzipped file, expected plain lines to append to: rename it to " JOURNAL_GZIP,
+        path);
+}
+
+/* What a killed run left half-written must not become the start of the next line. A last line that
+ * only lacks its newline is whole and gets it. */
+static status_t mend_last_line(const char *path, error_t *err) {
+    char *data;
+    size_t size;
+    TRY(fs_read(path, &data, &size, err));
+    size_t start = size;
+    while (start > 0 && data[start - 1] != '\n')
+        start--;
+    status_t status = refuse_gzip(path, size, err);
+    if (status == STATUS_OK && start < size) {
+        bool whole = is_result(data + start, size - start);
+        FILE *file = whole ? fopen(path, "ab") : NULL;
+        bool mended =
+            whole ? file != NULL && fputc('\n', file) != EOF : truncate(path, (off_t)start) == 0;
+        if (file != NULL && fclose(file) != 0)
+            mended = false;
+        if (!mended)
+            status = error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
+                               strerror(errno));
+    }
+    free(data);
+    return status;
+}
+
+status_t run_lock(const char *folder, int *lock, error_t *err) {
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return error_set(err, STATUS_USAGE, "%s: cannot open: %s", folder, strerror(errno));
+    /* Not every file system has locks: without one, nobody is kept out. */
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return STATUS_OK;
+    close(*lock);
+    *lock = -1;
+    return error_set(err, STATUS_USAGE, "%s: another bench run is writing to this folder", folder);
+}
+
+status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
+    *journal = (journal_t){.path = fs_join(folder, JOURNAL)};
+    status_t status = fs_exists(journal->path) ? mend_last_line(journal->path, err) : STATUS_OK;
+    if (status == STATUS_OK && (journal->file = fopen(journal->path, "abe")) == NULL)
+        status = error_set(err, STATUS_USAGE, "%s: cannot open for appending: %s", journal->path,
+                           strerror(errno));
+    if (status != STATUS_OK) {
+        journal_close(journal);
+        return status;
+    }
+    /* Unbuffered: one fwrite is one write(2), however long the line. */
+    setvbuf(journal->file, NULL, _IONBF, 0);
+    return STATUS_OK;
+}
+
+status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err) {
+    json_t *json = result_to_json(result);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(json);
+    if (text == NULL)
+        return error_set(err, STATUS_FAILED, "%s: the result of %s cannot be written as JSON",
+                         journal->path, result->spec.id);
+    char *line = mem_format("%s\n", text);
+    free(text);
+    size_t length = strlen(line);
+    bool written = fwrite(line, 1, length, journal->file) == length && fflush(journal->file) == 0 &&
+                   fsync(fileno(journal->file)) == 0;
+    free(line);
+    if (!written)
+        return error_set(err, STATUS_FAILED, "%s: cannot append: %s", journal->path,
+                         strerror(errno));
+    return STATUS_OK;
+}
+
+void journal_close(journal_t *journal) {
+    if (journal->file != NULL)
+        fclose(journal->file);
+    free(journal->path);
+    *journal = (journal_t){0};
+}

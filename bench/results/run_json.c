@@ -1,0 +1,242 @@
+/* run.json: what was run, where and with what. */
+#include "results/record_internal.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/json_text.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER "run.json"
+
+static json_t *fact_to_json(const fact_t *fact) {
+    if (fact->kind == FACT_FLAG)
+        return json_boolean(strcmp(fact->value, "true") == 0);
+    if (fact->kind == FACT_TEXT)
+        return json_text(fact->value);
+    double number = strtod(fact->value, NULL);
+    if (!isfinite(number))
+        return json_null();
+    if (number == floor(number) && fabs(number) < 0x1p53)
+        return json_integer((json_int_t)number);
+    return json_real(number);
+}
+
+/* "gpu.name" becomes {"gpu": {"name": …}}. */
+static void nest_fact(json_t *object, const fact_t *fact) {
+    const char *key = fact->key;
+    for (const char *dot = strchr(key, '.'); dot != NULL; dot = strchr(key, '.')) {
+        char *part = mem_text_n(key, (size_t)(dot - key));
+        json_t *inner = json_object_get(object, part);
+        if (!json_is_object(inner)) {
+            inner = json_object();
+            json_object_set_new(object, part, inner);
+        }
+        free(part);
+        object = inner;
+        key = dot + 1;
+    }
+    json_object_set_new(object, key, fact_to_json(fact));
+}
+
+static json_t *environment_to_json(const environment_t *env) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < env->n; i++)
+        nest_fact(object, &env->facts[i]);
+    return object;
+}
+
+static status_t flatten(const json_t *object, const char *prefix, environment_t *env,
+                        error_t *err) {
+    const char *key;
+    json_t *value;
+    status_t status = STATUS_OK;
+    json_object_foreach((json_t *)object, key, value) {
+        char *path = *prefix != '\0' ? mem_format("%s.%s", prefix, key) : mem_text(key);
+        if (json_is_object(value))
+            status = flatten(value, path, env, err);
+        else if (json_is_string(value))
+            environment_set(env, path, json_string_value(value));
+        else if (json_is_boolean(value))
+            environment_set_flag(env, path, json_is_true(value));
+        else if (json_is_number(value))
+            environment_set_number(env, path, json_number_value(value));
+        else if (!json_is_null(value))
+            status =
+                error_set(err, STATUS_USAGE,
+                          "environment.%s: expected text, a number, a flag or an object", path);
+        free(path);
+        if (status != STATUS_OK)
+            break;
+    }
+    return status;
+}
+
+static json_t *sweeps_to_json(const run_record_t *run) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        json_array_append_new(list, json_pack("{s:o, s:s}", "path", json_text(run->sweeps[i].path),
+                                              "text", run->sweeps[i].text));
+    return list;
+}
+
+status_t run_write_header(const run_record_t *run, error_t *err) {
+    json_t *argv = json_array();
+    for (size_t i = 0; i < run->argv.n; i++)
+        json_array_append_new(argv, json_text(run->argv.items[i]));
+    json_t *json = json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o}", "schema", RESULT_SCHEMA,
+                             "started", run->started, "finished", run->finished, "argv", argv,
+                             "seed", (json_int_t)run->seed, "environment",
+                             environment_to_json(&run->environment), "sweeps", sweeps_to_json(run));
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_decref(json);
+    if (text == NULL)
+        return error_set(err, STATUS_FAILED, "%s/" HEADER ": cannot be written as JSON",
+                         run->folder);
+    char *path = fs_join(run->folder, HEADER);
+    char *lines = mem_format("%s\n", text);
+    status_t status = fs_write_atomic(path, lines, strlen(lines), err);
+    free(lines);
+    free(path);
+    free(text);
+    return status;
+}
+
+static status_t expect(const json_t *json, const char *key, bool (*is)(const json_t *),
+                       const char *kind, bool required, const json_t **value, error_t *err) {
+    *value = json_object_get(json, key);
+    if (json_is_null(*value))
+        *value = NULL;
+    if (*value == NULL && required)
+        return error_set(err, STATUS_USAGE, "key '%s' is missing, expected %s", key, kind);
+    if (*value != NULL && !is(*value))
+        return error_set(err, STATUS_USAGE, "key '%s': expected %s", key, kind);
+    return STATUS_OK;
+}
+
+static bool is_object(const json_t *json) {
+    return json_is_object(json);
+}
+static bool is_array(const json_t *json) {
+    return json_is_array(json);
+}
+static bool is_string(const json_t *json) {
+    return json_is_string(json);
+}
+static bool is_integer(const json_t *json) {
+    return json_is_integer(json);
+}
+
+/* What lists and charts show of a run. */
+static char *shown_text(const json_t *json) {
+    char *text = mem_text(json_string_value(json));
+    if (text != NULL)
+        text_make_plain(text);
+    return text;
+}
+
+static status_t read_argv(const json_t *list, run_record_t *run, error_t *err) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_string(item))
+            return error_set(err, STATUS_USAGE, "argv[%zu]: expected text", i);
+        char *text = shown_text(item);
+        text_list_add(&run->argv, text);
+        free(text);
+    }
+    return STATUS_OK;
+}
+
+static status_t read_sweeps(const json_t *list, run_record_t *run, error_t *err) {
+    size_t n = json_array_size(list);
+    run->sweeps = mem_zeroed(n + 1, sizeof *run->sweeps);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        const json_t *path = json_object_get(item, "path");
+        const char *text = json_string_value(json_object_get(item, "text"));
+        if (!json_is_string(path) || text == NULL)
+            return error_set(err, STATUS_USAGE,
+                             "sweeps[%zu]: expected an object with the texts 'path' and 'text'", i);
+        run->sweeps[run->n_sweeps++] = (sweep_text_t){shown_text(path), mem_text(text)};
+    }
+    return STATUS_OK;
+}
+
+static status_t read_fields(const json_t *json, run_record_t *run, error_t *err) {
+    const json_t *schema, *seed, *started, *finished, *argv, *sweeps, *environment;
+    TRY(expect(json, "schema", is_integer, "a whole number", true, &schema, err));
+    if (json_integer_value(schema) != RESULT_SCHEMA)
+        return error_set(err, STATUS_USAGE, "schema %lld, expected %d: made by another version",
+                         (long long)json_integer_value(schema), RESULT_SCHEMA);
+    TRY(expect(json, "started", is_string, "text", false, &started, err));
+    TRY(expect(json, "finished", is_string, "text", false, &finished, err));
+    TRY(expect(json, "seed", is_integer, "a whole number", true, &seed, err));
+    TRY(expect(json, "argv", is_array, "a list", false, &argv, err));
+    TRY(expect(json, "sweeps", is_array, "a list", false, &sweeps, err));
+    TRY(expect(json, "environment", is_object, "an object", true, &environment, err));
+    run->started = shown_text(started);
+    run->finished = shown_text(finished);
+    run->seed = (uint64_t)json_integer_value(seed);
+    TRY(read_argv(argv, run, err));
+    TRY(read_sweeps(sweeps, run, err));
+    return flatten(environment, "", &run->environment, err);
+}
+
+static char *last_part(const char *folder) {
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && folder[start - 1] != '/')
+        start--;
+    return mem_text_n(folder + start, end - start);
+}
+
+static status_t read_json(const char *folder, char **path, json_t **json, error_t *err) {
+    *path = fs_join(folder, HEADER);
+    char *text = NULL;
+    size_t size = 0;
+    status_t status = fs_read(*path, &text, &size, err);
+    if (status == STATUS_OK) {
+        json_error_t where;
+        *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+        if (*json == NULL)
+            status =
+                error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", *path, where.line, where.text);
+    }
+    free(text);
+    return status;
+}
+
+status_t run_read_schema(const char *folder, long long *schema, error_t *err) {
+    char *path;
+    json_t *json = NULL;
+    const json_t *value;
+    status_t status = read_json(folder, &path, &json, err);
+    if (status == STATUS_OK) {
+        status = expect(json, "schema", is_integer, "a whole number", true, &value, err);
+        if (status == STATUS_OK)
+            *schema = json_integer_value(value);
+        else
+            error_within(err, "%s", path);
+    }
+    json_decref(json);
+    free(path);
+    return status;
+}
+
+status_t run_read_header(const char *folder, run_record_t *run, error_t *err) {
+    run->folder = mem_text(folder);
+    run->name = last_part(folder);
+    char *path;
+    json_t *json = NULL;
+    status_t status = read_json(folder, &path, &json, err);
+    if (status == STATUS_OK && (status = read_fields(json, run, err)) != STATUS_OK)
+        error_within(err, "%s", path);
+    json_decref(json);
+    free(path);
+    return status;
+}

@@ -1,0 +1,171 @@
+#include "results/study_csv.h"
+
+#include "base/memory.h"
+#include "io/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A chart has room for some dozens of batches, and the rows are searched once for each. */
+enum { MAX_COLUMNS = 7, BATCHES_LIMIT = 1000 };
+
+static const double NS_PER_MS = 1e6;
+
+/* Column 0 is the batch, the last one is the total of those between. */
+typedef struct layout {
+    const char *engine, *variant;
+    size_t n;
+    const char *columns[MAX_COLUMNS];
+    const char *phases[MAX_COLUMNS];
+} layout_t;
+
+/* Indexed by study_kind_t. */
+static const layout_t LAYOUTS[] = {
+    {"cuda",
+     "01_study",
+     7,
+     {"Batch", "Malloc", "H2D", "Kernel", "D2H", "Free", "Total"},
+     {NULL, "malloc", "h2d", "kernel", "d2h", "free", "total"}},
+    {"pytorch",
+     "eager",
+     6,
+     {"Batch", "Init", "H2D", "Forward", "D2H", "Total"},
+     {NULL, "init", "h2d", "forward", "d2h", "total"}},
+};
+
+static status_t recognise(const char *path, const csv_table_t *table, study_kind_t *kind,
+                          error_t *err) {
+    for (size_t i = 0; i < sizeof LAYOUTS / sizeof *LAYOUTS; i++)
+        if (csv_has_header(table, LAYOUTS[i].columns, LAYOUTS[i].n)) {
+            *kind = (study_kind_t)i;
+            return STATUS_OK;
+        }
+    char *found = text_list_join(&table->columns, ",");
+    error_set(err, STATUS_USAGE,
+              "%s: line 1: found the columns %s, expected Batch,Malloc,H2D,Kernel,D2H,Free,Total "
+              "or Batch,Init,H2D,Forward,D2H,Total",
+              path, found);
+    free(found);
+    return STATUS_USAGE;
+}
+
+static status_t check_rows(const char *path, const csv_table_t *table, error_t *err) {
+    if (table->n_rows == 0)
+        return error_set(err, STATUS_USAGE, "%s: has column names but no rows", path);
+    for (size_t row = 0; row < table->n_rows; row++) {
+        double batch = csv_value(table, row, 0);
+        if (batch < 1 || batch > 1e15 || batch != floor(batch))
+            return error_set(err, STATUS_USAGE,
+                             "%s: line %zu: column Batch: found %g, expected a whole number from 1",
+                             path, table->lines[row], batch);
+        for (size_t column = 1; column < table->columns.n; column++)
+            if (csv_value(table, row, column) < 0)
+                return error_set(err, STATUS_USAGE,
+                                 "%s: line %zu: column %s: found %g, expected a time from 0", path,
+                                 table->lines[row], table->columns.items[column],
+                                 csv_value(table, row, column));
+    }
+    return STATUS_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Different batches, ascending; the caller frees them. */
+static double *batches_of(const csv_table_t *table, size_t *n) {
+    double *batches = mem_zeroed(table->n_rows, sizeof *batches);
+    for (size_t row = 0; row < table->n_rows; row++)
+        batches[row] = csv_value(table, row, 0);
+    qsort(batches, table->n_rows, sizeof *batches, by_value);
+    *n = 0;
+    for (size_t i = 0; i < table->n_rows; i++)
+        if (*n == 0 || batches[*n - 1] != batches[i])
+            batches[(*n)++] = batches[i];
+    return batches;
+}
+
+/* Under six samples no pair of ranks covers 95 % (stats_median_ci95): smallest and largest would
+ * stand there as if they did. */
+static void summarise(phase_t *phase) {
+    enum { FEWEST_FOR_INTERVAL = 6 };
+    phase_summarise(phase);
+    if (phase->n_samples < FEWEST_FOR_INTERVAL)
+        phase->summary.ci95[0] = phase->summary.ci95[1] = NAN;
+}
+
+static double residual_ns(const csv_table_t *table, size_t row) {
+    size_t last = table->columns.n - 1;
+    double sum = 0;
+    for (size_t column = 1; column < last; column++)
+        sum += csv_value(table, row, column);
+    return (csv_value(table, row, last) - sum) * NS_PER_MS;
+}
+
+static void add_phases(const csv_table_t *table, const layout_t *layout, double batch,
+                       case_result_t *result) {
+    double *samples = mem_zeroed(table->n_rows, sizeof *samples);
+    for (size_t column = 1; column <= layout->n; column++) {
+        bool residual = column == layout->n;
+        size_t n = 0;
+        for (size_t row = 0; row < table->n_rows; row++)
+            if (csv_value(table, row, 0) == batch)
+                samples[n++] =
+                    residual ? residual_ns(table, row) : csv_value(table, row, column) * NS_PER_MS;
+        phase_t *phase =
+            result_add_phase(result, residual ? "residual" : layout->phases[column], CLOCK_HOST);
+        phase_add_round(phase, samples, n);
+        summarise(phase);
+    }
+    free(samples);
+}
+
+static void add_case(const csv_table_t *table, const layout_t *layout, double batch,
+                     study_log_t *log) {
+    case_t spec = {
+        .id = mem_format("mlp_infer/%s/%s/batch=%.0f",
+                         log->kind == STUDY_PYTORCH ? "pytorch-cuda" : "cuda", layout->variant,
+                         batch),
+        .workload = mem_text("mlp_infer"),
+        .engine = mem_text(layout->engine),
+        .device = mem_text("cuda"),
+        .variant = mem_text(layout->variant),
+        .dtype = mem_text("f32"),
+    };
+    case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = (int64_t)batch});
+    mem_grow(&log->cases, log->n_cases, &log->capacity, sizeof *log->cases);
+    case_result_t *result = &log->cases[log->n_cases++];
+    result_init(result, &spec);
+    case_free(&spec);
+    add_phases(table, layout, batch, result);
+}
+
+status_t study_csv_load(const char *path, study_log_t *log, error_t *err) {
+    *log = (study_log_t){0};
+    csv_table_t table;
+    TRY(csv_read(path, &table, err));
+    status_t status = recognise(path, &table, &log->kind, err);
+    if (status == STATUS_OK)
+        status = check_rows(path, &table, err);
+    if (status == STATUS_OK) {
+        size_t n;
+        double *batches = batches_of(&table, &n);
+        if (n > BATCHES_LIMIT)
+            status =
+                error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
+                          path, n, BATCHES_LIMIT);
+        for (size_t i = 0; i < n && status == STATUS_OK; i++)
+            add_case(&table, &LAYOUTS[log->kind], batches[i], log);
+        free(batches);
+    }
+    csv_free(&table);
+    return status;
+}
+
+void study_log_free(study_log_t *log) {
+    for (size_t i = 0; i < log->n_cases; i++)
+        result_free(&log->cases[i]);
+    free(log->cases);
+    *log = (study_log_t){0};
+}

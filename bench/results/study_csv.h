@@ -1,0 +1,26 @@
+/* The timing logs of the study that mlp_infer reproduces, `mlp_timing_log.csv` and
+ * `mlp_timing_log_pytorch.csv`, in milliseconds. The header tells which of the two a file is, never
+ * its name. Read into the same nouns as a run of ours, so that the same charts can be drawn from
+ * them. */
+#ifndef BENCH_RESULTS_STUDY_CSV_H
+#define BENCH_RESULTS_STUDY_CSV_H
+
+#include "model/result.h"
+
+typedef enum study_kind {
+    STUDY_CUDA,    /* Batch,Malloc,H2D,Kernel,D2H,Free,Total */
+    STUDY_PYTORCH, /* Batch,Init,H2D,Forward,D2H,Total */
+} study_kind_t;
+
+typedef struct study_log {
+    study_kind_t kind;
+    case_result_t *cases; /* one a batch, ascending; several rows of a batch are its samples */
+    size_t n_cases, capacity;
+} study_log_t;
+
+/* On failure nothing is left to free. Each case has the study's phases, `total` and `residual`
+ * (ns); the interval of the median is NaN where a batch has too few rows for one. */
+status_t study_csv_load(const char *path, study_log_t *log, error_t *err);
+void study_log_free(study_log_t *log);
+
+#endif

@@ -1,0 +1,234 @@
+/* `bench run --against OTHER_BUILD`: the other build's side of the run. It is a run_state_t of its
+ * own, with its own sweeps (its kernels may be others), workers and folder, OUT/against; rounds are
+ * taken in turns by group.c. */
+#include "run/state.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "compare/compare.h"
+#include "compare/comparison.h"
+#include "io/fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- which build, which cases -------------------------------------------------------------------
+ */
+
+static bool has_program(const char *root, const sweep_t *sweep, const case_t *spec) {
+    if (strcmp(spec->engine, "cuda") != 0 ||
+        workload_is_cuda_builtin(sweep->workload, spec->variant))
+        return true;
+    char *path = mem_format("%s/kernels/%s/%s.cu", root, spec->workload, spec->variant);
+    bool there = fs_exists(path);
+    free(path);
+    return there;
+}
+
+static void drop_missing(const char *root, sweep_t *sweep) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        if (has_program(root, sweep, &sweep->cases[i]))
+            sweep->cases[kept++] = sweep->cases[i];
+        else
+            case_free(&sweep->cases[i]);
+    }
+    sweep->n_cases = kept;
+}
+
+/* The sweep as the other build's folder has it: "*" stands for its rungs. A sweep that names a rung
+ * or a worker that only we have is read as ours. */
+static status_t load_cases(run_state_t *other, run_options_t *options, const char *own_root,
+                           error_t *err) {
+    error_t unknown = ERROR_INIT;
+    options->root = other->build.root;
+    if (run_load_sweeps(other, &unknown) == STATUS_OK)
+        return STATUS_OK;
+    for (size_t s = 0; s < other->n_sweeps; s++)
+        sweep_free(&other->sweeps[s]);
+    free(other->sweeps);
+    other->sweeps = NULL;
+    other->n_sweeps = 0;
+    options->root = own_root;
+    status_t status = run_load_sweeps(other, err);
+    options->root = other->build.root;
+    for (size_t s = 0; s < other->n_sweeps; s++)
+        drop_missing(options->root, &other->sweeps[s]);
+    return status;
+}
+
+status_t run_against_load(run_state_t *run, error_t *err) {
+    char now[32];
+    run_state_t *other = mem_zeroed(1, sizeof *other);
+    run_options_t *options = mem_zeroed(1, sizeof *options);
+    *options = *run->options;
+    options->against = NULL;
+    options->out = NULL;
+    options->quiet = true; /* one side tells of the progress of both */
+    *other = (run_state_t){.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run->against = other;
+    run->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
+    TRY(build_find(run->options->against, run->options->root, &other->build, err));
+    return load_cases(other, options, run->options->root, err);
+}
+
+void run_against_free(run_state_t *run) {
+    run_state_t *other = run->against;
+    free(run->pair);
+    if (other == NULL)
+        return;
+    run_options_t *options = (run_options_t *)(uintptr_t)other->options;
+    run_free_state(other);
+    build_free(&other->build);
+    free((char *)(uintptr_t)options->out);
+    free(options);
+    free(other);
+}
+
+/* ---- the folder ---------------------------------------------------------------------------------
+ */
+
+void run_against_describe(run_state_t *run) {
+    environment_t *env = &run->record.environment;
+    const build_t *build = &run->build;
+    environment_set(env, "measure.pair", run->pair);
+    environment_set(env, "measure.side", build->bench == NULL ? "candidate" : "base");
+    if (build->bench == NULL)
+        return;
+    environment_set(env, "versions.bench", build->version);
+    environment_set(env, "git.revision", build->revision);
+    environment_set_flag(env, "git.dirty", build->dirty);
+}
+
+status_t run_against_check(const run_state_t *run, error_t *err) {
+    const environment_t *env = &run->record.environment;
+    const char *pair = environment_get(env, "measure.pair");
+    const char *revision = environment_get(env, "git.revision");
+    const build_t *build = &run->build;
+    if ((pair != NULL) != (run->pair != NULL))
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured %s --against: resume it %s, or choose another --out",
+                         run->folder, pair != NULL ? "with" : "without",
+                         pair != NULL ? "with it" : "without it");
+    if (build->bench == NULL)
+        return STATUS_OK;
+    if (strcmp(pair, run->pair) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s is not of the same run as the folder above it: measure.pair is %s, "
+                         "expected %s",
+                         run->folder, pair, run->pair);
+    if (revision != NULL && strcmp(revision, build->revision) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured with revision %s, and --against is revision %s: resume "
+                         "it with the same build",
+                         run->folder, revision, build->revision);
+    return STATUS_OK;
+}
+
+/* Noise floors that an earlier run taught, for this verdict and for every later look at it. */
+static status_t take_floors(const run_state_t *run, error_t *err) {
+    const char *from = run->options->floor;
+    if (from == NULL)
+        return STATUS_OK;
+    const run_record_t source = {.folder = (char *)(uintptr_t)from};
+    floors_t *floors;
+    TRY(floors_make(&source, NULL, 0, &floors, err));
+    if (floors == NULL)
+        return error_set(err, STATUS_USAGE,
+                         "--floor %s: no floor.json there; bench run --against self leaves one",
+                         from);
+    status_t status = floors_save(floors, run->against->folder, err);
+    floors_free(floors);
+    return status;
+}
+
+status_t run_against_prepare(run_state_t *run, error_t *err) {
+    run_state_t *other = run->against;
+    run_options_t *options = (run_options_t *)(uintptr_t)other->options;
+    options->out = fs_join(run->folder, "against");
+    other->pair = mem_text(environment_get(&run->record.environment, "measure.pair"));
+    TRY(run_prepare_folder(other, err));
+    TRY(take_floors(run, err));
+    TRY(run_share_clocks(run, other, err));
+    TRY(run_survey(other, err));
+    other->workers.own_root = run->options->root;
+    return run_compile(other, err);
+}
+
+/* ---- groups -------------------------------------------------------------------------------------
+ */
+
+/* Look for the group `name` from `*at` on, once around: both builds expand a sweep in one order. */
+static bool find_group(const sweep_t *sweep, const char *name, size_t *at, group_t *found) {
+    size_t start = *at < sweep->n_cases ? *at : 0;
+    *at = start;
+    do {
+        if (sweep->n_cases == 0)
+            return false;
+        *found = run_next_group(sweep, at);
+        char *other = workload_group(found->workload, &found->cases[0]);
+        bool same = strcmp(name, other) == 0;
+        free(other);
+        if (same)
+            return true;
+        if (*at == sweep->n_cases)
+            *at = 0;
+    } while (*at != start);
+    return false;
+}
+
+void run_against_join(const run_state_t *run, size_t sweep, group_t *group, size_t *at) {
+    group_t there;
+    if (run->against == NULL)
+        return;
+    char *name = workload_group(group->workload, &group->cases[0]);
+    group->n_visits = run->options->n_processes;
+    if (find_group(&run->against->sweeps[sweep], name, at, &there)) {
+        group->against = there.cases;
+        group->n_against = there.n;
+    }
+    free(name);
+}
+
+bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, group_t *group) {
+    size_t here = 0;
+    while (run->against != NULL && *at < run->against->sweeps[sweep].n_cases) {
+        group_t own, there = run_next_group(&run->against->sweeps[sweep], at);
+        char *name = workload_group(there.workload, &there.cases[0]);
+        bool both = find_group(&run->sweeps[sweep], name, &here, &own);
+        free(name);
+        if (both)
+            continue;
+        *group = there;
+        group->against = there.cases;
+        group->n_against = there.n;
+        group->n = 0;
+        group->n_visits = run->options->n_processes;
+        return true;
+    }
+    return false;
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------
+ */
+
+status_t run_against_close(run_state_t *run, error_t *err) {
+    run->against->rates = run->rates; /* calibrations are of the device, and measured once */
+    return run_close(run->against, err);
+}
+
+status_t run_verdict(const run_state_t *run, error_t *err) {
+    const run_options_t *options = run->options;
+    const compare_options_t compare = {.base = run->against->folder,
+                                       .candidate = run->folder,
+                                       .threshold_frac = options->threshold_frac,
+                                       .json = options->json,
+                                       .strict = options->strict,
+                                       .learn_floor = run->against->build.self,
+                                       .print = options->print};
+    status_t status = compare_runs(&compare, err);
+    if (!options->quiet)
+        fprintf(stderr, "results: %s, %s\n", run->folder, run->against->folder);
+    return status;
+}

@@ -1,0 +1,83 @@
+/* `bench run --against`: what is undecided is measured again, in turns, only that, until it is
+ * decided or the time is up. */
+#include "run/state.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "run/recheck.h"
+
+#include <stdlib.h>
+
+static status_t load_both(run_state_t *run, run_record_t records[2], error_t *err) {
+    TRY(run_load(run->against->folder, &records[0], err));
+    status_t status = run_load(run->folder, &records[1], err);
+    if (status != STATUS_OK)
+        run_free(&records[0]);
+    return status;
+}
+
+/* Who deserves more rounds, by the verdict as it stands. Runs that cannot be compared deserve none,
+ * and run_verdict() says so. */
+static unsigned choose(const run_state_t *run, const run_record_t records[2], text_list_t *ids) {
+    static const text_list_t USUAL;
+    error_t ignored = ERROR_INIT;
+    comparison_t comparison = {0};
+    floors_t *floors = NULL;
+    unsigned more_rounds = 0;
+    if (floors_make(&records[0], NULL, 0, &floors, &ignored) == STATUS_OK &&
+        comparison_make(&records[0], &records[1], floors, &USUAL, &USUAL,
+                        run->options->threshold_frac, &comparison, &ignored) == STATUS_OK)
+        more_rounds = recheck_choose(&comparison, ids);
+    comparison_free(&comparison);
+    floors_free(floors);
+    return more_rounds;
+}
+
+status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
+                    const device_rates_t *rates, error_t *err) {
+    case_result_t *whole = (case_result_t *)(uintptr_t)run_find(side->again, more->spec.id);
+    result_extend(whole, more);
+    judge_limit_again(whole, workload, rates);
+    return journal_append(&side->journal, whole, err);
+}
+
+static status_t look_again(run_state_t *run, const run_record_t records[2], int64_t deadline_ns,
+                           bool *go_on, const volatile sig_atomic_t *interrupted, error_t *err) {
+    text_list_t ids = {0};
+    unsigned more_rounds = choose(run, records, &ids);
+    *go_on = more_rounds > 0;
+    if (*go_on)
+        progress_note(&run->progress, "undecided: %zu cases are measured in %u more processes",
+                      ids.n, more_rounds);
+    status_t status = STATUS_OK;
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        group_t group;
+        size_t at = 0, there = 0;
+        while (*go_on && status == STATUS_OK && run_group_at(run, s, &at, &there, &group)) {
+            group.again = &ids;
+            group.n_visits = more_rounds;
+            group.deadline_ns = deadline_ns;
+            status = run_measure(run, &group, interrupted, err);
+            *go_on = clock_ns() < deadline_ns && !*interrupted;
+        }
+    }
+    text_list_free(&ids);
+    return status;
+}
+
+status_t run_recheck(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+    int64_t deadline_ns = clock_ns() + (int64_t)(run->options->recheck_limit_s * 1e9);
+    bool go_on = run->options->recheck_limit_s > 0;
+    while (go_on && !*interrupted) {
+        run_record_t records[2];
+        TRY(load_both(run, records, err));
+        run->against->again = &records[0];
+        run->again = &records[1];
+        status_t status = look_again(run, records, deadline_ns, &go_on, interrupted, err);
+        run->again = run->against->again = NULL;
+        run_free(&records[0]);
+        run_free(&records[1]);
+        TRY(status);
+    }
+    return STATUS_OK;
+}

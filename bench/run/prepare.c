@@ -1,0 +1,388 @@
+/* Before and after measuring: sweeps, the run's folder, what machine this is, programs. */
+#include "run/state.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "engine/host_info.h"
+#include "io/fs.h"
+#include "limits/device_rates.h"
+#include "version.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { QUICK_TIME_LIMIT_S = 2 };
+static const double QUICK_PRECISION_FRAC = 0.01;
+
+/* ---- sweeps -----------------------------------------------------------------------------------
+ */
+
+static bool left_out(const run_state_t *run, const case_t *spec) {
+    return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
+}
+
+/* Every N-th group: contenders that are compared with each other stay together. */
+static void keep_shard(const run_options_t *options, sweep_t *sweep) {
+    size_t kept = 0, number = 0;
+    for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
+        run_next_group(sweep, &end);
+        bool own = number % options->n_shards == options->shard - 1;
+        for (size_t i = first; i < end; i++) {
+            if (own)
+                sweep->cases[kept++] = sweep->cases[i];
+            else
+                case_free(&sweep->cases[i]);
+        }
+    }
+    sweep->n_cases = kept;
+}
+
+static void apply_options(run_state_t *run, sweep_t *sweep) {
+    const run_options_t *options = run->options;
+    if (options->quick) {
+        sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
+        sweep->measure.precision_frac = fmax(sweep->measure.precision_frac, QUICK_PRECISION_FRAC);
+    }
+    if (options->time_limit_s > 0)
+        sweep->measure.time_limit_s = options->time_limit_s;
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        if (left_out(run, &sweep->cases[i]))
+            case_free(&sweep->cases[i]);
+        else
+            sweep->cases[kept++] = sweep->cases[i];
+    }
+    sweep->n_cases = kept;
+    if (options->n_shards > 0)
+        keep_shard(options, sweep);
+}
+
+status_t run_load_sweeps(run_state_t *run, error_t *err) {
+    const run_options_t *options = run->options;
+    bool single = options->single.workload != NULL;
+    if (single == (options->n_sweeps > 0))
+        return error_set(err, STATUS_USAGE,
+                         single ? "give sweep files or --workload, not both"
+                                : "nothing to run: give sweep files, or --workload W");
+    size_t n = single ? 1 : options->n_sweeps;
+    run->sweeps = mem_zeroed(n, sizeof *run->sweeps);
+    for (size_t i = 0; i < n; i++, run->n_sweeps++) {
+        if (single)
+            TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
+        else
+            TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
+        apply_options(run, &run->sweeps[i]);
+    }
+    return STATUS_OK;
+}
+
+/* ---- the folder ---------------------------------------------------------------------------------
+ */
+
+static char *default_folder(const run_state_t *run) {
+    char text[32];
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    return mem_format("%s/results/%s-%s", run->options->root, run->sweeps[0].name, text);
+}
+
+static const char *mode_name(bool cold) {
+    return cold ? "cold" : "steady";
+}
+
+static void describe_run(run_state_t *run) {
+    run_record_t *record = &run->record;
+    char now[32];
+    record->folder = mem_text(run->folder);
+    record->name = fs_stem(run->folder);
+    record->started = mem_text(clock_timestamp(now));
+    record->seed = run->options->seed;
+    for (size_t i = 0; i < run->options->n_argv; i++)
+        text_list_add(&record->argv, run->options->argv[i]);
+    record->sweeps = mem_zeroed(run->n_sweeps, sizeof *record->sweeps);
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        record->sweeps[record->n_sweeps++] =
+            (sweep_text_t){mem_text(run->sweeps[i].path), mem_text(run->sweeps[i].text)};
+    environment_set(&record->environment, "measure.mode", mode_name(run->options->cold));
+    environment_set(&record->environment, "versions.bench", BENCH_VERSION);
+    environment_set(&record->environment, "git.revision", BENCH_REVISION);
+    environment_set_flag(&record->environment, "git.dirty", BENCH_DIRTY);
+    if (run->build.bench == NULL || run->build.self)
+        environment_set(&record->environment, "versions.compiler", __VERSION__);
+    host_describe(&record->environment);
+    if (run->pair != NULL)
+        run_against_describe(run);
+}
+
+static status_t resume(run_state_t *run, error_t *err) {
+    TRY(run_load(run->folder, &run->record, err));
+    free(run->record.finished);
+    run->record.finished = NULL;
+    if (run->record.seed != run->options->seed)
+        return error_set(err, STATUS_USAGE,
+                         "%s was made with --seed %llu: resume it with the same seed", run->folder,
+                         (unsigned long long)run->record.seed);
+    const char *mode = environment_get(&run->record.environment, "measure.mode");
+    if (mode == NULL)
+        mode = mode_name(false); /* from before there were two */
+    if (strcmp(mode, mode_name(run->options->cold)) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured %s --cold: resume it %s, or choose another --out",
+                         run->folder, run->options->cold ? "without" : "with",
+                         run->options->cold ? "without it" : "with it");
+    TRY(run_against_check(run, err));
+    if (run->record.n_dropped_lines > 0)
+        progress_note(&run->progress, "the last line of %s/cases.jsonl was half-written: dropped",
+                      run->folder);
+    return STATUS_OK;
+}
+
+void run_choose_folder(run_state_t *run) {
+    size_t total = 0;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        total += run->sweeps[s].n_cases;
+    progress_start(&run->progress, run->options->quiet, total);
+    run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
+}
+
+status_t run_prepare_folder(run_state_t *run, error_t *err) {
+    run_choose_folder(run);
+    TRY(fs_make_folders(run->folder, err));
+    TRY(run_lock(run->folder, &run->folder_lock, err));
+    /* Behind the lock: a run that began beside this one may have ended by now. */
+    char *header = fs_join(run->folder, "run.json");
+    bool there = fs_exists(header);
+    free(header);
+    if (there && !run->options->resume)
+        return error_set(
+            err, STATUS_USAGE,
+            "%s holds a run already: go on with it by --resume, or choose another --out",
+            run->folder);
+    fs_remove_orphans(run->folder);
+    if (there)
+        TRY(resume(run, err));
+    else
+        describe_run(run);
+    TRY(run_write_header(&run->record, err));
+    return journal_open(run->folder, &run->journal, err);
+}
+
+/* ---- what is here
+ * --------------------------------------------------------------------------------- */
+
+static void copy_facts(environment_t *env, const char *prefix, const json_t *object) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)object, name, value) {
+        char *key = mem_format("%s.%s", prefix, name);
+        if (json_is_string(value))
+            environment_set(env, key, json_string_value(value));
+        else if (json_is_number(value))
+            environment_set_number(env, key, json_number_value(value));
+        free(key);
+    }
+}
+
+void run_note_workers(run_state_t *run) {
+    environment_t *env = &run->record.environment;
+    for (size_t i = 0; i < run->workers.n; i++) {
+        const worker_link_t *link = run->workers.items[i];
+        if (link->hello == NULL)
+            continue;
+        const json_t *versions = json_object_get(link->hello, "versions");
+        const json_t *device = json_object_get(link->hello, "device");
+        const char *kind = json_string_value(json_object_get(device, "kind"));
+        /* A run of PyTorch alone has a GPU too. */
+        if (kind != NULL && strcmp(kind, "cuda") == 0 && environment_get(env, "gpu.name") == NULL)
+            copy_facts(env, "gpu", device);
+        char *prefix = mem_format("workers.%s", link->label);
+        copy_facts(env, prefix, versions);
+        free(prefix);
+        const json_t *torch = json_object_get(versions, "torch");
+        if (json_is_string(torch))
+            environment_set(env, "versions.pytorch", json_string_value(torch));
+    }
+}
+
+static void note_gpu(run_state_t *run, const worker_link_t *link) {
+    environment_t *env = &run->record.environment;
+    const json_t *device = json_object_get(link->hello, "device");
+    const char *uuid = json_string_value(json_object_get(device, "uuid"));
+    const char *arch = json_string_value(json_object_get(device, "arch"));
+    copy_facts(env, "gpu", device);
+    const json_t *versions = json_object_get(link->hello, "versions");
+    copy_facts(env, "versions", versions);
+    error_t why = ERROR_INIT;
+    if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
+        nvml_describe(run->nvml, env);
+        run->settings.nvml = run->nvml;
+        run->settings.max_sm_mhz =
+            run->clock_lock.mhz > 0 ? run->clock_lock.mhz : nvml_max_sm_mhz(run->nvml);
+        run->settings.clock_is_locked = run->clock_lock.mhz > 0;
+    } else {
+        progress_note(&run->progress, "clocks and throttling are not recorded: %s", why.text);
+        environment_set(env, "gpu.clocks", "not read: no NVML");
+    }
+    run->arch = mem_text(arch != NULL ? arch : "");
+    rates_from_facts(env, &run->rates);
+}
+
+static const case_t *first_cuda_case(const run_state_t *run) {
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
+            if (strcmp(run->sweeps[s].cases[i].engine, "cuda") == 0)
+                return &run->sweeps[s].cases[i];
+    return NULL;
+}
+
+status_t run_survey(run_state_t *run, error_t *err) {
+    const run_options_t *options = run->options;
+    run->workers =
+        (workers_t){.root = options->root, .bench = run->build.bench, .device = options->device};
+    run->settings = (contender_settings_t){.seed = options->seed,
+                                           .timeout_s = options->timeout_s,
+                                           .max_sm_mhz = NAN,
+                                           .profile = options->profile || options->trace,
+                                           .cold = options->cold};
+    const case_t *spec = first_cuda_case(run);
+    worker_link_t *link = NULL;
+    error_t why = ERROR_INIT;
+    if (spec != NULL)
+        TRY(workers_find(&run->workers, spec, "", &link, err));
+    if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
+        run->no_gpu = link->cannot;
+        run->gpu_broken = !link->declined;
+        progress_note(&run->progress, "CUDA cases %s: %s", run->gpu_broken ? "fail" : "are skipped",
+                      why.text);
+        link = NULL;
+    }
+    if (run->build.bench == NULL)
+        TRY(run_lock_clocks(run, err));
+    if (link != NULL)
+        note_gpu(run, link);
+    return STATUS_OK;
+}
+
+/* ---- programs ---------------------------------------------------------------------------------
+ */
+
+static void on_compiled(void *context, size_t done, size_t total) {
+    char text[64];
+    snprintf(text, sizeof text, "compiling %zu/%zu", done, total);
+    progress_now(context, text);
+}
+
+/* Programs of the calibration cases. */
+static status_t add_calibration(run_state_t *run, const compile_options_t *compile,
+                                const char *workload, const char *variant, error_t *err) {
+    case_t spec = {.workload = mem_text(workload),
+                   .engine = mem_text("cuda"),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text(variant)};
+    workload_complete(workload_find(workload), &spec);
+    size_t index;
+    status_t status = compile_add(compile, &spec, run->arch, &run->programs, &index, err);
+    case_free(&spec);
+    return status;
+}
+
+static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
+    size_t index;
+    status_t status = STATUS_OK;
+    if (run->build.bench == NULL) { /* else our side calibrates for both */
+        TRY(add_calibration(run, compile, "null", "01_empty", err));
+        TRY(add_calibration(run, compile, "device", "02_barrier", err));
+        TRY(add_calibration(run, compile, "device", "01_read", err));
+    }
+    for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
+            const case_t *spec = &run->sweeps[s].cases[i];
+            if (!workload_is_cuda_builtin(run->sweeps[s].workload, spec->variant))
+                status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
+        }
+    return status;
+}
+
+status_t run_compile(run_state_t *run, error_t *err) {
+    if (run->arch == NULL)
+        return STATUS_OK;
+    compile_options_t compile = {.root = run->options->root,
+                                 .compiler = run->options->compiler,
+                                 .progress = on_compiled,
+                                 .context = &run->progress};
+    TRY(add_programs(run, &compile, err));
+    error_t why = ERROR_INIT;
+    char *described = NULL;
+    if (compile_describe(&compile, &described, &why) != STATUS_OK &&
+        compile.compiler == COMPILER_NVRTC) {
+        compile.compiler = COMPILER_NVCC;
+        error_t ignored = ERROR_INIT;
+        compile_describe(&compile, &described, &ignored);
+    }
+    if (described == NULL) {
+        run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
+        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
+        return STATUS_OK;
+    }
+    environment_set(&run->record.environment, "versions.cuda_compiler", described);
+    free(described);
+    return compile_all(&compile, &run->programs, err);
+}
+
+/* ---- the end
+ * ------------------------------------------------------------------------------------- */
+
+status_t run_close(run_state_t *run, error_t *err) {
+    char now[32];
+    progress_end(&run->progress);
+    journal_close(&run->journal);
+    run_note_workers(run);
+    bool whole = run->progress.done == run->progress.total;
+    if (whole)
+        run->record.finished = mem_text(clock_timestamp(now));
+    if (isfinite(run->rates.dram_bytes_per_s))
+        environment_set_number(&run->record.environment, "measured.copy_bytes_per_s",
+                               run->rates.dram_bytes_per_s);
+    if (isfinite(run->rates.l2_bytes_per_s))
+        environment_set_number(&run->record.environment, "measured.l2_read_bytes_per_s",
+                               run->rates.l2_bytes_per_s);
+    if (isfinite(run->rates.launch_ns))
+        environment_set_number(&run->record.environment, "measured.empty_graph_node_ns",
+                               run->rates.launch_ns);
+    if (isfinite(run->rates.event_ns))
+        environment_set_number(&run->record.environment, "measured.event_pair_ns",
+                               run->rates.event_ns);
+    if (isfinite(run->rates.barrier_ns))
+        environment_set_number(&run->record.environment, "measured.grid_barrier_ns",
+                               run->rates.barrier_ns);
+    TRY(run_write_header(&run->record, err));
+    run_record_t finished;
+    TRY(run_load(run->folder, &finished, err));
+    status_t status = results_write_derived(&finished, err);
+    run_free(&finished);
+    return status;
+}
+
+void run_free_state(run_state_t *run) {
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        sweep_free(&run->sweeps[i]);
+    free(run->sweeps);
+    run_free(&run->record);
+    journal_close(&run->journal);
+    if (run->folder_lock >= 0)
+        close(run->folder_lock);
+    workers_free(&run->workers);
+    run_against_free(run);
+    for (size_t i = 0; i < run->n_sanitized; i++)
+        sanitize_free(&run->sanitized[i]);
+    free(run->sanitized);
+    program_list_free(&run->programs);
+    nvml_close(run->nvml);
+    free(run->arch);
+    free(run->no_compiler);
+    free(run->folder);
+}

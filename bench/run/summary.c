@@ -1,0 +1,174 @@
+/* What `bench run` says: one screen a case for a few cases; for many, a table of each workload as
+ * soon as that is measured. */
+#include "run/state.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "io/table.h"
+#include "model/result_json.h"
+#include "report/page.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_CASES = 4 };
+
+static void print_check(FILE *out, const char *when, const check_t *check) {
+    if (check->done)
+        fprintf(out, "  check %s  %s, relative L2 error %.2g (allowed %.2g), largest %.2g\n", when,
+                check->ok ? "ok" : "WRONG", check->rel_l2, check->tolerance, check->max_abs);
+}
+
+static void print_sanitized(FILE *out, const sanitize_t *found) {
+    for (size_t i = 0; i < found->tools.n; i++)
+        fprintf(out, "%s %s %s", i == 0 ? "  sanitizer   " : ",", found->tools.items[i],
+                found->verdicts.items[i]);
+    if (found->tools.n > 0)
+        fputc('\n', out);
+}
+
+static void print_phases(FILE *out, const case_result_t *result) {
+    static const char *const HEADINGS[] = {"phase", "clock", "median", "95 % interval",
+                                           "p5",    "p95",   "n"};
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "llrrrrr");
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        const summary_t *s = &phase->summary;
+        if (s->n == 0)
+            continue;
+        table_add(&table, phase->name);
+        table_add(&table, clock_domain_name(phase->clock));
+        table_add(&table, units_time(a, s->median));
+        table_add_format(&table, "%s – %s", units_time(a, s->ci95[0]), units_time(b, s->ci95[1]));
+        table_add(&table, units_time(a, s->p5));
+        table_add(&table, units_time(a, s->p95));
+        table_add_format(&table, "%zu", s->n);
+    }
+    char *text = table_text(&table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(&table);
+}
+
+static void print_case(FILE *out, const case_result_t *result) {
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    fprintf(out, "%s  %s%s%s\n", result->spec.id, case_status_name(result->status),
+            result->reason != NULL ? ": " : "", result->reason != NULL ? result->reason : "");
+    if (result->device.name != NULL)
+        fprintf(out, "  on           %s\n", result->device.name);
+    print_check(out, "before", &result->before);
+    print_check(out, "after ", &result->after);
+    print_sanitized(out, &result->sanitize);
+    if (result_has_times(result))
+        print_phases(out, result);
+    if (isfinite(result->limit.frac))
+        fprintf(out, "  limit        %s (%s): %s is %s of it\n",
+                units_time(a, result->limit.limit_ns), result->limit.bound, result->limit.phase,
+                units_percent(b, result->limit.frac));
+    for (size_t i = 0; i < result->n_once; i++)
+        fprintf(out, "%s %s %s", i == 0 ? "  once        " : ",", result->once[i].name,
+                units_time(a, result->once[i].ns));
+    if (result->n_once > 0)
+        fputc('\n', out);
+    if (result->resources.arch != NULL)
+        fprintf(out, "  program      %s, %lld registers, %s shared, %s spilled, code %.12s…\n",
+                result->resources.arch, (long long)result->resources.registers,
+                units_bytes(a, (double)result->resources.shared_bytes),
+                units_bytes(b, (double)result->resources.spill_bytes),
+                result->resources.code_hash != NULL ? result->resources.code_hash : "?");
+    if (result_has_times(result))
+        fprintf(out, "  stopped      %s after %u rounds\n", stop_reason_name(result->stop),
+                result->rounds);
+    for (size_t i = 0; i < result->flags.n; i++)
+        fprintf(out, "  warning      %s\n", result->flags.items[i]);
+    fputc('\n', out);
+}
+
+static void print_json(FILE *out, const run_record_t *record) {
+    json_t *cases = json_array();
+    for (size_t i = 0; i < record->n_cases; i++)
+        json_array_append_new(cases, result_to_json(&record->cases[i]));
+    json_dumpf(cases, out, JSON_INDENT(1));
+    fputc('\n', out);
+    json_decref(cases);
+}
+
+/* Cold times have no place in a headline of steady ones. */
+static void print_cold(FILE *out, const run_record_t *record) {
+    static const char *const HEADINGS[] = {"case",         "start", "open",
+                                           "first answer", "total", "status"};
+    static const char *const PHASES[] = {"cold_start", "cold_open", "cold_first_answer",
+                                         "cold_total"};
+    table_t table;
+    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
+    table_set_align(&table, "lrrrrl");
+    for (size_t i = 0; i < record->n_cases; i++) {
+        table_add(&table, record->cases[i].spec.id);
+        for (size_t k = 0; k < sizeof PHASES / sizeof *PHASES; k++) {
+            char text[UNITS_TEXT];
+            table_add(&table, units_time(text, result_median(&record->cases[i], PHASES[k])));
+        }
+        table_add(&table, case_status_name(record->cases[i].status));
+    }
+    char *text = table_text(&table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(&table);
+}
+
+/* One screen a case, and not a table of them. */
+static bool prints_cases(const run_state_t *run) {
+    return run->progress.total <= FEW_CASES;
+}
+
+static void print_record(const run_state_t *run, const run_record_t *record) {
+    FILE *out = run->options->print;
+    if (run->options->json) {
+        print_json(out, record);
+    } else if (prints_cases(run)) {
+        for (size_t i = 0; i < record->n_cases; i++)
+            if (!is_calibration(&record->cases[i].spec))
+                print_case(out, &record->cases[i]);
+    } else if (run->options->cold) {
+        print_cold(out, record);
+    }
+}
+
+status_t run_print_workload(const run_state_t *run, const char *workload, error_t *err) {
+    const run_options_t *options = run->options;
+    if (options->json || options->cold || options->against != NULL || prints_cases(run))
+        return STATUS_OK;
+    run_record_t record;
+    TRY(run_load(run->folder, &record, err));
+    char *tables = report_workload_tables(&record, workload);
+    progress_clear(&run->progress);
+    fprintf(options->print, "%s\n", tables);
+    fflush(options->print);
+    free(tables);
+    run_free(&record);
+    return STATUS_OK;
+}
+
+/* That it was not locked is said even when quiet: every time means something else then. */
+static void print_lock(const run_state_t *run) {
+    char *sentence = lock_clocks_sentence(&run->record.environment);
+    if (sentence != NULL && (run->clock_lock.mhz == 0 || !run->options->quiet))
+        fprintf(stderr, "clocks: %s\n", sentence);
+    free(sentence);
+}
+
+status_t run_print(const run_state_t *run, error_t *err) {
+    run_record_t record;
+    TRY(run_load(run->folder, &record, err));
+    print_record(run, &record);
+    run_free(&record);
+    print_lock(run);
+    if (!run->options->quiet)
+        fprintf(stderr, "results: %s\n", run->folder);
+    return STATUS_OK;
+}

@@ -1,0 +1,352 @@
+#include "base/memory.h"
+#include "io/fs.h"
+#include "sweep/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void axis_add(axis_t *axis, value_t value) {
+    mem_grow(&axis->values, axis->n, &axis->capacity, sizeof *axis->values);
+    axis->values[axis->n++] = value;
+}
+
+static void axis_add_text(axis_t *axis, const char *text) {
+    axis_add(axis, (value_t){.kind = VALUE_TEXT, .text = mem_text(text)});
+}
+
+static void axes_free(axis_t *axes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < axes[i].n; k++)
+            value_free(&axes[i].values[k]);
+        free(axes[i].values);
+    }
+    free(axes);
+}
+
+static size_t count_names(const char *const *names) {
+    size_t n = 0;
+    while (names[n] != NULL)
+        n++;
+    return n;
+}
+
+static status_t read_choices(const node_t *list, const vocabulary_t *names, axis_t *axis,
+                             error_t *err) {
+    TRY(node_set(list, err));
+    for (size_t i = 0; i < node_length(list); i++) {
+        node_t item = node_item(list, i);
+        size_t index;
+        TRY(node_choice(&item, names, &index, err));
+        axis_add_text(axis, names->names[index]);
+    }
+    return STATUS_OK;
+}
+
+/* Values for axis number `a` of the workload: a parameter, or after the last one the dtype. */
+static status_t read_axis(const node_t *list, const workload_t *workload, size_t a, axis_t *axis,
+                          error_t *err) {
+    if (a == workload->n_params) {
+        char *where = mem_format(" of %s", workload->name);
+        const vocabulary_t names = {"dtype", where, workload->dtypes,
+                                    count_names(workload->dtypes)};
+        status_t status = read_choices(list, &names, axis, err);
+        free(where);
+        return status;
+    }
+    TRY(node_set(list, err));
+    for (size_t i = 0; i < node_length(list); i++) {
+        node_t item = node_item(list, i);
+        value_t value;
+        TRY(node_param(&item, &workload->params[a], &value, err));
+        axis_add(axis, value);
+    }
+    return STATUS_OK;
+}
+
+static const char *axis_name(const workload_t *workload, size_t a) {
+    return a < workload->n_params ? workload->params[a].name : "dtype";
+}
+
+/* Is "axes" an object that names axes of this workload? */
+static status_t check_axis_names(const node_t *axes, const workload_t *workload, error_t *err) {
+    size_t n = workload->n_params + 1;
+    const char **names = mem_zeroed(n, sizeof *names);
+    for (size_t a = 0; a < n; a++)
+        names[a] = axis_name(workload, a);
+    status_t status = node_object(axes, names, n, 0, err);
+    free(names);
+    if (status == STATUS_OK && json_object_size(axes->json) == 0)
+        status = node_error(axes, err, "empty; leave it out to take every default");
+    return status;
+}
+
+static status_t read_plan_axes(const node_t *top, sweep_plan_t *plan, error_t *err) {
+    const workload_t *workload = plan->workload;
+    node_t axes = node_member(top, "axes");
+    if (node_exists(&axes))
+        TRY(check_axis_names(&axes, workload, err));
+    plan->n_axes = workload->n_params + 1;
+    plan->axes = mem_zeroed(plan->n_axes, sizeof *plan->axes);
+    case_t defaults = workload_defaults(workload);
+    status_t status = STATUS_OK;
+    for (size_t a = 0; a < plan->n_axes && status == STATUS_OK; a++) {
+        axis_t *axis = &plan->axes[a];
+        axis->name = axis_name(workload, a);
+        node_t list = node_member(&axes, axis->name);
+        if (node_exists(&list))
+            status = read_axis(&list, workload, a, axis, err);
+        else if (a < workload->n_params)
+            axis_add(axis, value_copy(&defaults.params[a].value));
+        else
+            axis_add_text(axis, defaults.dtype);
+    }
+    case_free(&defaults);
+    return status;
+}
+
+static bool axis_has(const axis_t *axis, const value_t *value) {
+    for (size_t i = 0; i < axis->n; i++)
+        if (value_equal(&axis->values[i], value))
+            return true;
+    return false;
+}
+
+static char *axis_text(const axis_t *axis) {
+    enum { SHOWN = 12 };
+    text_list_t texts = {0};
+    for (size_t i = 0; i < axis->n && i < SHOWN; i++) {
+        char *text = value_text(&axis->values[i]);
+        text_list_add(&texts, text);
+        free(text);
+    }
+    if (axis->n > SHOWN)
+        text_list_add(&texts, "…");
+    char *joined = text_list_join(&texts, ", ");
+    text_list_free(&texts);
+    return joined;
+}
+
+/* A value outside the sweep's axis would be a point that no other contender could meet: a typo,
+ * more often than not. */
+static status_t check_subset(const node_t *list, const axis_t *part, const axis_t *whole,
+                             error_t *err) {
+    for (size_t i = 0; i < part->n; i++) {
+        if (axis_has(whole, &part->values[i]))
+            continue;
+        node_t item = node_item(list, i);
+        char *value = value_text(&part->values[i]), *all = axis_text(whole);
+        node_error(&item, err, "%s is not in the sweep's axis %s (%s)", value, whole->name, all);
+        free(value);
+        free(all);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+static status_t read_narrowed_axes(const node_t *node, const sweep_plan_t *plan,
+                                   contender_t *contender, error_t *err) {
+    node_t axes = node_member(node, "axes");
+    if (node_exists(&axes))
+        TRY(check_axis_names(&axes, plan->workload, err));
+    contender->n_axes = plan->n_axes;
+    contender->axes = mem_zeroed(plan->n_axes, sizeof *contender->axes);
+    for (size_t a = 0; a < plan->n_axes; a++) {
+        axis_t *axis = &contender->axes[a];
+        axis->name = plan->axes[a].name;
+        node_t list = node_member(&axes, axis->name);
+        if (node_exists(&list)) {
+            TRY(read_axis(&list, plan->workload, a, axis, err));
+            TRY(check_subset(&list, axis, &plan->axes[a], err));
+            continue;
+        }
+        for (size_t i = 0; i < plan->axes[a].n; i++)
+            axis_add(axis, value_copy(&plan->axes[a].values[i]));
+    }
+    return STATUS_OK;
+}
+
+static status_t read_techniques(const node_t *node, const workload_t *workload,
+                                contender_t *contender, error_t *err) {
+    node_t techniques = node_member(node, "techniques");
+    bool cuda = strcmp(contender->engine, "cuda") == 0;
+    if (node_exists(&techniques) && !cuda)
+        return node_error(&techniques, err, "applies to engine cuda only, not to %s",
+                          contender->engine);
+    if (!cuda)
+        return STATUS_OK;
+    size_t n = workload->n_techniques;
+    if (node_exists(&techniques)) {
+        const char **names = mem_zeroed(n + 1, sizeof *names);
+        for (size_t t = 0; t < n; t++)
+            names[t] = workload->techniques[t].name;
+        status_t status = node_object(&techniques, names, n, 0, err);
+        free(names);
+        TRY(status);
+    }
+    contender->n_techniques = n;
+    contender->techniques = mem_zeroed(n + 1, sizeof *contender->techniques);
+    for (size_t t = 0; t < n; t++) {
+        const technique_spec_t *spec = &workload->techniques[t];
+        axis_t *axis = &contender->techniques[t];
+        axis->name = spec->name;
+        node_t list = node_member(&techniques, spec->name);
+        const vocabulary_t names = {"choice", "", spec->choices, count_names(spec->choices)};
+        if (node_exists(&list))
+            TRY(read_choices(&list, &names, axis, err));
+        else
+            axis_add_text(axis, spec->choices[0]);
+    }
+    return STATUS_OK;
+}
+
+static status_t add_variant(const node_t *item, const vocabulary_t *known, contender_t *contender,
+                            error_t *err) {
+    const char *name;
+    TRY(node_text(item, &name, err));
+    if (strcmp(name, "*") != 0) {
+        size_t index;
+        TRY(node_choice(item, known, &index, err));
+        text_list_add(&contender->named, name);
+        if (!text_list_has(&contender->variants, name))
+            text_list_add(&contender->variants, name);
+        return STATUS_OK;
+    }
+    if (known->n == 0)
+        return node_error(item, err, "no %s%s", known->what, known->where);
+    for (size_t i = 0; i < known->n; i++)
+        if (!text_list_has(&contender->variants, known->names[i]))
+            text_list_add(&contender->variants, known->names[i]);
+    return STATUS_OK;
+}
+
+/* Only its worker knows what an engine of the user's own can run. */
+static status_t read_own_variants(const node_t *list, contender_t *contender, error_t *err) {
+    for (size_t i = 0; i < node_length(list); i++) {
+        node_t item = node_item(list, i);
+        const char *name;
+        TRY(node_text(&item, &name, err));
+        if (strcmp(name, "*") == 0)
+            return node_error(&item, err,
+                              "\"*\" does not stand for anything with engine %s: name its variants",
+                              contender->engine);
+        TRY(node_name(&item, &name, err));
+        text_list_add(&contender->named, name);
+        text_list_add(&contender->variants, name);
+    }
+    return STATUS_OK;
+}
+
+static status_t read_variants(const node_t *node, const workload_t *workload, const char *root,
+                              contender_t *contender, error_t *err) {
+    node_t list = node_member(node, "variants");
+    TRY(node_set(&list, err));
+    if (contender->own)
+        return read_own_variants(&list, contender, err);
+    text_list_t known = {0};
+    char *where = mem_format(" of %s for engine %s", workload->name, contender->engine);
+    status_t status = workload_variants(workload, contender->engine, root, &known, err);
+    const vocabulary_t names = {"variant", where, (const char *const *)known.items, known.n};
+    for (size_t i = 0; i < node_length(&list) && status == STATUS_OK; i++) {
+        node_t item = node_item(&list, i);
+        status = add_variant(&item, &names, contender, err);
+    }
+    free(where);
+    text_list_free(&known);
+    return status;
+}
+
+static status_t read_devices(const node_t *node, contender_t *contender, error_t *err) {
+    static const char *const DEVICES[] = {"cuda", "cpu"};
+    node_t list = node_member(node, "device");
+    bool both = !case_engine_is_built_in(contender->engine);
+    if (!node_exists(&list)) {
+        if (both || strcmp(contender->engine, "cuda") == 0)
+            text_list_add(&contender->devices, "cuda");
+        if (strcmp(contender->engine, "cuda") != 0)
+            text_list_add(&contender->devices, "cpu");
+        return STATUS_OK;
+    }
+    if (!both)
+        return node_error(&list, err, "applies to engine pytorch only, not to %s",
+                          contender->engine);
+    TRY(node_set(&list, err));
+    const vocabulary_t names = {"device", "", DEVICES, sizeof DEVICES / sizeof DEVICES[0]};
+    for (size_t i = 0; i < node_length(&list); i++) {
+        node_t item = node_item(&list, i);
+        size_t index;
+        TRY(node_choice(&item, &names, &index, err));
+        text_list_add(&contender->devices, DEVICES[index]);
+    }
+    return STATUS_OK;
+}
+
+static bool has_worker(const char *root, const char *engine) {
+    char *script = mem_format("%s/reference_%s/worker.py", root, engine);
+    bool there = fs_exists(script);
+    free(script);
+    return there;
+}
+
+/* One of the table, or NAME where reference_NAME/worker.py is there. */
+static status_t read_engine(const node_t *node, const char *root, contender_t *contender,
+                            error_t *err) {
+    vocabulary_t known = {.what = "engine", .where = ""};
+    known.names = workload_engines(&known.n);
+    node_t item = node_member(node, "engine");
+    TRY(node_text(&item, &contender->engine, err));
+    for (size_t i = 0; i < known.n; i++)
+        if (strcmp(known.names[i], contender->engine) == 0)
+            return STATUS_OK;
+    bool is_name = text_is_name(contender->engine);
+    contender->own = is_name && has_worker(root, contender->engine);
+    if (contender->own)
+        return STATUS_OK;
+    char *complaint = vocabulary_complaint(&known, contender->engine);
+    if (is_name)
+        node_error(&item, err, "%s, and there is no reference_%s/worker.py", complaint,
+                   contender->engine);
+    else
+        node_error(&item, err, "%s", complaint);
+    free(complaint);
+    return STATUS_USAGE;
+}
+
+static status_t read_contender(const node_t *node, const char *root, const sweep_plan_t *plan,
+                               contender_t *contender, error_t *err) {
+    static const char *const KEYS[] = {"engine", "variants", "device", "axes", "techniques"};
+    TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], 2, err));
+    TRY(read_engine(node, root, contender, err));
+    TRY(read_variants(node, plan->workload, root, contender, err));
+    TRY(read_devices(node, contender, err));
+    TRY(read_narrowed_axes(node, plan, contender, err));
+    return read_techniques(node, plan->workload, contender, err);
+}
+
+status_t sweep_plan_read(const node_t *top, const workload_t *workload, const char *root,
+                         sweep_plan_t *plan, error_t *err) {
+    *plan = (sweep_plan_t){.workload = workload};
+    TRY(read_plan_axes(top, plan, err));
+    node_t contenders = node_member(top, "contenders");
+    TRY(node_set(&contenders, err));
+    plan->contenders = mem_zeroed(node_length(&contenders), sizeof *plan->contenders);
+    for (size_t i = 0; i < node_length(&contenders); i++) {
+        node_t node = node_item(&contenders, i);
+        plan->n_contenders++;
+        TRY(read_contender(&node, root, plan, &plan->contenders[i], err));
+    }
+    return STATUS_OK;
+}
+
+void sweep_plan_free(sweep_plan_t *plan) {
+    for (size_t i = 0; i < plan->n_contenders; i++) {
+        contender_t *contender = &plan->contenders[i];
+        text_list_free(&contender->devices);
+        text_list_free(&contender->variants);
+        text_list_free(&contender->named);
+        axes_free(contender->axes, contender->n_axes);
+        axes_free(contender->techniques, contender->n_techniques);
+    }
+    free(plan->contenders);
+    axes_free(plan->axes, plan->n_axes);
+    *plan = (sweep_plan_t){0};
+}

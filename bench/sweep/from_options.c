@@ -1,0 +1,300 @@
+#include "base/memory.h"
+#include "sweep/json_node.h"
+#include "sweep/sweep.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What messages call a sweep that came from options. */
+static const char SOURCE[] = "(command line)";
+
+static status_t check_utf8(const char *option, const char *text, error_t *err) {
+    json_t *json = text != NULL ? json_string(text) : json_null();
+    json_decref(json);
+    return json != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "%s: found bytes that are not UTF-8", option);
+}
+
+static status_t check_options(const sweep_options_t *options, error_t *err) {
+    TRY(check_utf8("--workload", options->workload, err));
+    TRY(check_utf8("--variant", options->variant, err));
+    TRY(check_utf8("--engine", options->engine, err));
+    for (size_t i = 0; i < options->n_sets; i++)
+        TRY(check_utf8("--set", options->sets[i], err));
+    return STATUS_OK;
+}
+
+static status_t find_workload(const char *name, const workload_t **workload, error_t *err) {
+    if (name == NULL)
+        return error_set(err, STATUS_USAGE, "--workload is missing: it says what to measure");
+    size_t n;
+    const workload_t *const *all = workload_all(&n);
+    *workload = workload_find(name);
+    if (*workload != NULL)
+        return STATUS_OK;
+    const char **names = mem_zeroed(n, sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = all[i]->name;
+    char *complaint = vocabulary_complaint(&(vocabulary_t){"workload", "", names, n}, name);
+    error_set(err, STATUS_USAGE, "--workload: %s", complaint);
+    free(complaint);
+    free(names);
+    return STATUS_USAGE;
+}
+
+static json_t *integers_json(const char *text) {
+    json_t *list = json_array();
+    text_list_t parts = text_split(text, '-');
+    for (size_t i = 0; i < parts.n; i++) {
+        json_t *number = json_loads(parts.items[i], JSON_DECODE_ANY, NULL);
+        json_array_append_new(list, json_is_number(number) ? json_incref(number)
+                                                           : json_string(parts.items[i]));
+        json_decref(number);
+    }
+    text_list_free(&parts);
+    return list;
+}
+
+/* A number where the text is one. What is not stays text, for the sweep's own checks to refuse with
+ * what was found and what was expected. */
+static json_t *value_json(const char *text, value_kind_t kind) {
+    if (kind == VALUE_INTS)
+        return integers_json(text);
+    json_t *number = kind == VALUE_TEXT ? NULL : json_loads(text, JSON_DECODE_ANY, NULL);
+    if (json_is_number(number))
+        return number;
+    json_decref(number);
+    return json_string(text);
+}
+
+static json_t *values_json(const char *text, value_kind_t kind) {
+    json_t *list = json_array();
+    text_list_t parts = text_split(text, ',');
+    for (size_t i = 0; i < parts.n; i++)
+        json_array_append_new(list, value_json(parts.items[i], kind));
+    text_list_free(&parts);
+    return list;
+}
+
+/* The parts of the sweep that --set fills: each an object, empty until something is set. */
+typedef struct settings {
+    json_t *axes, *techniques;
+    json_t *device; /* NULL until set */
+} settings_t;
+
+static const param_spec_t *find_param(const workload_t *workload, const char *key) {
+    for (size_t i = 0; i < workload->n_params; i++)
+        if (strcmp(workload->params[i].name, key) == 0)
+            return &workload->params[i];
+    return NULL;
+}
+
+static bool is_technique(const workload_t *workload, const char *key) {
+    for (size_t i = 0; i < workload->n_techniques; i++)
+        if (strcmp(workload->techniques[i].name, key) == 0)
+            return true;
+    return false;
+}
+
+static status_t unknown_key(const workload_t *workload, const char *key, error_t *err) {
+    text_list_t known = {0};
+    for (size_t i = 0; i < workload->n_params; i++)
+        text_list_add(&known, workload->params[i].name);
+    text_list_add(&known, "dtype");
+    for (size_t i = 0; i < workload->n_techniques; i++)
+        text_list_add(&known, workload->techniques[i].name);
+    text_list_add(&known, "device");
+    char *where = mem_format(" of %s", workload->name);
+    char *complaint = vocabulary_complaint(
+        &(vocabulary_t){"key", where, (const char *const *)known.items, known.n}, key);
+    error_set(err, STATUS_USAGE, "--set: %s", complaint);
+    free(complaint);
+    free(where);
+    text_list_free(&known);
+    return STATUS_USAGE;
+}
+
+static status_t apply_set(const workload_t *workload, const char *key, const char *text,
+                          settings_t *settings, error_t *err) {
+    const param_spec_t *param = find_param(workload, key);
+    json_t *part = NULL;
+    if (param != NULL || strcmp(key, "dtype") == 0)
+        part = settings->axes;
+    else if (is_technique(workload, key))
+        part = settings->techniques;
+    else if (strcmp(key, "device") != 0)
+        return unknown_key(workload, key, err);
+
+    json_t *already = part != NULL ? json_object_get(part, key) : settings->device;
+    if (already != NULL)
+        return error_set(err, STATUS_USAGE,
+                         "--set: \"%s\" is set twice; give several values as %s=a,b", key, key);
+    json_t *values = values_json(text, param != NULL ? param->kind : VALUE_TEXT);
+    if (part != NULL)
+        json_object_set_new(part, key, values);
+    else
+        settings->device = values;
+    return STATUS_OK;
+}
+
+static status_t apply_sets(const workload_t *workload, const sweep_options_t *options,
+                           settings_t *settings, error_t *err) {
+    for (size_t i = 0; i < options->n_sets; i++) {
+        const char *set = options->sets[i], *equals = strchr(set, '=');
+        if (equals == NULL)
+            return error_set(err, STATUS_USAGE, "--set: found \"%s\", expected key=value", set);
+        char *key = mem_text_n(set, (size_t)(equals - set));
+        status_t status = apply_set(workload, key, equals + 1, settings, err);
+        free(key);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+/* Names of `wanted` that are among `known`; "*" is, unless nothing is. */
+static json_t *select_variants(const text_list_t *wanted, const text_list_t *known) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < wanted->n; i++) {
+        const char *name = wanted->items[i];
+        if (strcmp(name, "*") == 0 ? known->n > 0 : text_list_has(known, name))
+            json_array_append_new(list, json_string(name));
+    }
+    return list;
+}
+
+static json_t *contender_json(const char *engine, json_t *variants, json_t *techniques,
+                              json_t *device) {
+    json_t *contender = json_pack("{s:s, s:o}", "engine", engine, "variants", variants);
+    if (json_object_size(techniques) > 0)
+        json_object_set(contender, "techniques", techniques);
+    if (device != NULL)
+        json_object_set(contender, "device", device);
+    return contender;
+}
+
+/* The engine that was asked for gets every setting; the sweep's checks refuse what it cannot heed.
+ */
+static json_t *only_contender(const char *engine, const text_list_t *wanted,
+                              const settings_t *settings) {
+    json_t *variants = json_array();
+    for (size_t i = 0; i < wanted->n; i++)
+        json_array_append_new(variants, json_string(wanted->items[i]));
+    return contender_json(engine, variants, settings->techniques, settings->device);
+}
+
+static status_t check_variants_exist(const workload_t *workload, const text_list_t *wanted,
+                                     const text_list_t *known, error_t *err) {
+    for (size_t i = 0; i < wanted->n; i++) {
+        const char *name = wanted->items[i];
+        if (strcmp(name, "*") == 0 || text_list_has(known, name))
+            continue;
+        char *where = mem_format(" of %s", workload->name);
+        char *complaint = vocabulary_complaint(
+            &(vocabulary_t){"variant", where, (const char *const *)known->items, known->n}, name);
+        error_set(err, STATUS_USAGE, "--variant: %s", complaint);
+        free(complaint);
+        free(where);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* One contender for each engine that has any of the wanted variants. */
+static status_t add_every_engine(const workload_t *workload, const char *root,
+                                 const text_list_t *wanted, const settings_t *settings,
+                                 json_t *contenders, error_t *err) {
+    size_t n_engines;
+    const char *const *engines = workload_engines(&n_engines);
+    text_list_t all = {0};
+    status_t status = STATUS_OK;
+    for (size_t e = 0; e < n_engines && status == STATUS_OK; e++) {
+        text_list_t known = {0};
+        status = workload_variants(workload, engines[e], root, &known, err);
+        json_t *variants = select_variants(wanted, &known);
+        if (json_array_size(variants) > 0)
+            json_array_append_new(
+                contenders,
+                contender_json(engines[e], variants,
+                               strcmp(engines[e], "cuda") == 0 ? settings->techniques : NULL,
+                               strcmp(engines[e], "pytorch") == 0 ? settings->device : NULL));
+        else
+            json_decref(variants);
+        for (size_t i = 0; i < known.n; i++)
+            if (!text_list_has(&all, known.items[i]))
+                text_list_add(&all, known.items[i]);
+        text_list_free(&known);
+    }
+    if (status == STATUS_OK)
+        status = check_variants_exist(workload, wanted, &all, err);
+    text_list_free(&all);
+    return status;
+}
+
+static bool uses_engine(const json_t *contenders, const char *engine) {
+    for (size_t i = 0; i < json_array_size(contenders); i++) {
+        json_t *name = json_object_get(json_array_get(contenders, i), "engine");
+        if (strcmp(json_string_value(name), engine) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A setting that no contender heeds would be silently lost. */
+static status_t check_settings_used(const settings_t *settings, const json_t *contenders,
+                                    error_t *err) {
+    if (json_object_size(settings->techniques) > 0 && !uses_engine(contenders, "cuda"))
+        return error_set(err, STATUS_USAGE,
+                         "--set: \"%s\" applies to engine cuda only, which has no part in this run",
+                         json_object_iter_key(json_object_iter(settings->techniques)));
+    if (settings->device != NULL && !uses_engine(contenders, "pytorch"))
+        return error_set(err, STATUS_USAGE,
+                         "--set: \"device\" applies to engine pytorch only, which "
+                         "has no part in this run");
+    return STATUS_OK;
+}
+
+static status_t make_contenders(const workload_t *workload, const sweep_options_t *options,
+                                const char *root, const settings_t *settings, json_t *contenders,
+                                error_t *err) {
+    text_list_t wanted = text_split(options->variant != NULL ? options->variant : "*", ',');
+    status_t status = STATUS_OK;
+    if (options->engine != NULL) {
+        json_array_append_new(contenders, only_contender(options->engine, &wanted, settings));
+    } else {
+        status = add_every_engine(workload, root, &wanted, settings, contenders, err);
+        if (status == STATUS_OK)
+            status = check_settings_used(settings, contenders, err);
+    }
+    text_list_free(&wanted);
+    return status;
+}
+
+status_t sweep_from_options(const sweep_options_t *options, const char *root, sweep_t *sweep,
+                            error_t *err) {
+    *sweep = (sweep_t){0};
+    const workload_t *workload = NULL;
+    TRY(check_options(options, err));
+    TRY(find_workload(options->workload, &workload, err));
+    settings_t settings = {.axes = json_object(), .techniques = json_object()};
+    json_t *contenders = json_array();
+    status_t status = apply_sets(workload, options, &settings, err);
+    if (status == STATUS_OK)
+        status = make_contenders(workload, options, root, &settings, contenders, err);
+    if (status == STATUS_OK) {
+        json_t *json = json_pack("{s:i, s:s, s:s, s:O}", "schema", 1, "name", workload->name,
+                                 "workload", workload->name, "contenders", contenders);
+        if (json_object_size(settings.axes) > 0)
+            json_object_set(json, "axes", settings.axes);
+        char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        status = sweep_parse(SOURCE, text, root, sweep, err);
+        free(text);
+        json_decref(json);
+    }
+    json_decref(contenders);
+    json_decref(settings.axes);
+    json_decref(settings.techniques);
+    json_decref(settings.device);
+    return status;
+}

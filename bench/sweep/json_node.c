@@ -1,0 +1,284 @@
+#include "sweep/json_node.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lists of a sweep are written by hand or by a small script. The limit keeps the search for
+ * repeated elements, which is quadratic, instant. */
+enum { SET_LIMIT = 10000, QUOTE_BYTES = 60 };
+
+/* The value as JSON, cut to a length that leaves a message readable. Escaping keeps control
+ * characters off the terminal. */
+static char *quoted(const json_t *json) {
+    char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    size_t length = text != NULL ? strlen(text) : 0;
+    size_t kept = length <= QUOTE_BYTES ? length : QUOTE_BYTES;
+    while (kept < length && kept > 0 &&
+           (text[kept] & 0xC0) == 0x80) /* not inside a UTF-8 character */
+        kept--;
+    char *copy =
+        mem_format("%.*s%s", (int)kept, text != NULL ? text : "", kept < length ? "…" : "");
+    free(text);
+    return copy;
+}
+
+static char *quoted_text(const char *text) {
+    json_t *json = json_string(text);
+    char *copy = quoted(json);
+    json_decref(json);
+    return copy;
+}
+
+node_t node_root(const char *file, const json_t *json) {
+    return (node_t){.file = file, .json = json, .path = "$"};
+}
+
+static void append_path(node_t *node, const char *text) {
+    size_t used = strlen(node->path);
+    snprintf(node->path + used, sizeof node->path - used, "%s", text);
+}
+
+node_t node_member(const node_t *object, const char *key) {
+    node_t member = *object;
+    member.json = json_object_get(object->json, key);
+    bool plain = text_is_name(key) || strcmp(key, "$schema") == 0;
+    char *name = plain ? mem_text(key) : quoted_text(key);
+    char *step = plain ? mem_format(".%s", name) : mem_format("[%s]", name);
+    append_path(&member, step);
+    free(step);
+    free(name);
+    return member;
+}
+
+node_t node_item(const node_t *array, size_t index) {
+    node_t item = *array;
+    item.json = json_array_get(array->json, index);
+    char step[32];
+    snprintf(step, sizeof step, "[%zu]", index);
+    append_path(&item, step);
+    return item;
+}
+
+bool node_exists(const node_t *node) {
+    return node->json != NULL;
+}
+
+size_t node_length(const node_t *array) {
+    return json_array_size(array->json);
+}
+
+status_t node_error(const node_t *node, error_t *err, const char *format, ...) {
+    char message[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    error_set(err, STATUS_USAGE, "%s", message);
+    error_within(err, "%s: %s", node->file, node->path);
+    return STATUS_USAGE;
+}
+
+char *node_found(const node_t *node) {
+    if (node->json == NULL)
+        return mem_text("nothing");
+    char *text = quoted(node->json);
+    const char *kind = "";
+    switch (json_typeof(node->json)) {
+    case JSON_STRING:
+        kind = "string ";
+        break;
+    case JSON_INTEGER:
+        kind = "integer ";
+        break;
+    case JSON_REAL:
+        kind = "real ";
+        break;
+    case JSON_ARRAY:
+        kind = json_array_size(node->json) > 0 ? "array " : "an empty array ";
+        break;
+    case JSON_OBJECT:
+        kind = "object ";
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+    case JSON_NULL:
+        break;
+    }
+    char *found = node_length(node) == 0 && json_is_array(node->json)
+                      ? mem_text("an empty array")
+                      : mem_format("%s%s", kind, text);
+    free(text);
+    return found;
+}
+
+static status_t expected(const node_t *node, error_t *err, const char *what) {
+    char *found = node_found(node);
+    node_error(node, err, "found %s, expected %s", found, what);
+    free(found);
+    return STATUS_USAGE;
+}
+
+char *vocabulary_complaint(const vocabulary_t *names, const char *word) {
+    const char *near = text_nearest(word, names->names, names->n);
+    text_list_t known = {0};
+    for (size_t i = 0; i < names->n; i++)
+        text_list_add(&known, names->names[i]);
+    char *all = text_list_join(&known, ", ");
+    char *hint = near != NULL ? mem_format("; did you mean \"%s\"?", near) : mem_text("");
+    char *bad = quoted_text(word);
+    char *complaint = mem_format("unknown %s %s%s%s (known: %s)", names->what, bad, names->where,
+                                 hint, names->n > 0 ? all : "none");
+    free(bad);
+    free(hint);
+    free(all);
+    text_list_free(&known);
+    return complaint;
+}
+
+static bool is_known(const char *word, const char *const *names, size_t n, size_t *index) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], word) == 0) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+status_t node_object(const node_t *node, const char *const *known, size_t n, size_t n_required,
+                     error_t *err) {
+    if (!json_is_object(node->json))
+        return expected(node, err, "an object");
+    const vocabulary_t keys = {.what = "key", .where = "", .names = known, .n = n};
+    const char *key;
+    json_t *value;
+    size_t index;
+    json_object_foreach((json_t *)node->json, key, value) {
+        if (is_known(key, known, n, &index))
+            continue;
+        node_t member = node_member(node, key);
+        char *complaint = vocabulary_complaint(&keys, key);
+        node_error(&member, err, "%s", complaint);
+        free(complaint);
+        return STATUS_USAGE;
+    }
+    for (size_t i = 0; i < n_required; i++) {
+        node_t member = node_member(node, known[i]);
+        if (!node_exists(&member))
+            return node_error(&member, err, "missing");
+    }
+    return STATUS_OK;
+}
+
+static status_t repeated(const node_t *array, size_t index, size_t first, error_t *err) {
+    node_t item = node_item(array, index);
+    char *text = quoted(item.json);
+    node_error(&item, err, "%s is there already, at [%zu]", text, first);
+    free(text);
+    return STATUS_USAGE;
+}
+
+status_t node_set(const node_t *node, error_t *err) {
+    if (!json_is_array(node->json) || node_length(node) == 0)
+        return expected(node, err, "an array of at least one element");
+    if (node_length(node) > SET_LIMIT)
+        return node_error(node, err, "found %zu elements, expected at most %d", node_length(node),
+                          SET_LIMIT);
+    for (size_t i = 1; i < node_length(node); i++)
+        for (size_t k = 0; k < i; k++)
+            if (json_equal(json_array_get(node->json, i), json_array_get(node->json, k)))
+                return repeated(node, i, k, err);
+    return STATUS_OK;
+}
+
+status_t node_text(const node_t *node, const char **value, error_t *err) {
+    if (!json_is_string(node->json))
+        return expected(node, err, "a string");
+    *value = json_string_value(node->json);
+    return STATUS_OK;
+}
+
+status_t node_name(const node_t *node, const char **value, error_t *err) {
+    if (!json_is_string(node->json) || !text_is_name(json_string_value(node->json)))
+        return expected(node, err,
+                        "a name of letters, digits, \"_\", \".\", \"+\" and \"-\" "
+                        "that starts with a letter, a digit or \"_\"");
+    *value = json_string_value(node->json);
+    return STATUS_OK;
+}
+
+status_t node_integer(const node_t *node, double min, double max, int64_t *value, error_t *err) {
+    *value = json_integer_value(node->json);
+    if (json_is_integer(node->json) && (double)*value >= min && (double)*value <= max)
+        return STATUS_OK;
+    char what[80];
+    if (min < max)
+        snprintf(what, sizeof what, "an integer %.0f…%.0f", min, max);
+    else
+        snprintf(what, sizeof what, "the integer %.0f", min);
+    return expected(node, err, what);
+}
+
+status_t node_number(const node_t *node, double min, double max, double *value, error_t *err) {
+    *value = json_number_value(node->json);
+    if (json_is_number(node->json) && *value >= min && *value <= max)
+        return STATUS_OK;
+    char what[80];
+    snprintf(what, sizeof what, "a number %g…%g", min, max);
+    return expected(node, err, what);
+}
+
+static status_t read_integers(const node_t *node, const param_spec_t *param, value_t *value,
+                              error_t *err) {
+    size_t n = node_length(node);
+    if (!json_is_array(node->json) || n < param->min_items || n > param->max_items) {
+        char what[80];
+        snprintf(what, sizeof what, "an array of %zu…%zu integers", param->min_items,
+                 param->max_items);
+        return expected(node, err, what);
+    }
+    *value = (value_t){.kind = VALUE_INTS, .ints = mem_zeroed(n, sizeof *value->ints), .n_ints = n};
+    for (size_t i = 0; i < n; i++) {
+        node_t item = node_item(node, i);
+        if (node_integer(&item, param->min, param->max, &value->ints[i], err) != STATUS_OK) {
+            value_free(value);
+            return STATUS_USAGE;
+        }
+    }
+    return STATUS_OK;
+}
+
+status_t node_param(const node_t *node, const param_spec_t *param, value_t *value, error_t *err) {
+    *value = (value_t){.kind = param->kind};
+    const char *name = NULL;
+    switch (param->kind) {
+    case VALUE_INT:
+        return node_integer(node, param->min, param->max, &value->integer, err);
+    case VALUE_REAL:
+        return node_number(node, param->min, param->max, &value->real, err);
+    case VALUE_INTS:
+        return read_integers(node, param, value, err);
+    case VALUE_TEXT:
+        TRY(node_name(node, &name, err));
+        value->text = mem_text(name);
+        break;
+    }
+    return STATUS_OK;
+}
+
+status_t node_choice(const node_t *node, const vocabulary_t *names, size_t *index, error_t *err) {
+    const char *word = NULL;
+    TRY(node_text(node, &word, err));
+    if (is_known(word, names->names, names->n, index))
+        return STATUS_OK;
+    char *complaint = vocabulary_complaint(names, word);
+    node_error(node, err, "%s", complaint);
+    free(complaint);
+    return STATUS_USAGE;
+}

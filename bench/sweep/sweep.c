@@ -1,0 +1,215 @@
+#include "sweep/sweep.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "sweep/plan.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
+
+static const char *const CHARTS[] = {"phases",     "total",        "size",   "speed",
+                                     "difference", "once",         "ladder", "techniques",
+                                     "operations", "loss",         "epoch",  "accuracy",
+                                     "allocators", "driver_calls", "blocks"};
+
+const char *const *sweep_charts(size_t *n) {
+    *n = sizeof CHARTS / sizeof CHARTS[0];
+    return CHARTS;
+}
+
+/* Limits that catch a slip (a precision in percent, a time limit in ms) and leave room for odd
+ * wishes. */
+static const measure_key_t MEASURE_KEYS[] = {
+    {"precision", VALUE_REAL, 1e-6, 0.5},    {"time_limit_s", VALUE_REAL, 0.01, 86400},
+    {"round_s", VALUE_REAL, 0.0001, 60},     {"min_rounds", VALUE_INT, 1, 10000},
+    {"min_samples", VALUE_INT, 1, 10000000},
+};
+enum { N_MEASURE_KEYS = sizeof MEASURE_KEYS / sizeof MEASURE_KEYS[0] };
+
+const measure_key_t *sweep_measure_keys(size_t *n) {
+    *n = N_MEASURE_KEYS;
+    return MEASURE_KEYS;
+}
+
+static status_t read_measure(const node_t *top, measure_options_t *measure, error_t *err) {
+    node_t node = node_member(top, "measure");
+    if (!node_exists(&node))
+        return STATUS_OK;
+    const char *names[N_MEASURE_KEYS];
+    for (size_t i = 0; i < N_MEASURE_KEYS; i++)
+        names[i] = MEASURE_KEYS[i].name;
+    TRY(node_object(&node, names, N_MEASURE_KEYS, 0, err));
+
+    double values[N_MEASURE_KEYS] = {measure->precision_frac, measure->time_limit_s,
+                                     measure->round_s, measure->min_rounds, measure->min_samples};
+    for (size_t i = 0; i < N_MEASURE_KEYS; i++) {
+        const measure_key_t *key = &MEASURE_KEYS[i];
+        node_t value = node_member(&node, key->name);
+        if (!node_exists(&value))
+            continue;
+        int64_t integer = 0;
+        if (key->kind == VALUE_INT) {
+            TRY(node_integer(&value, key->min, key->max, &integer, err));
+            values[i] = (double)integer;
+        } else {
+            TRY(node_number(&value, key->min, key->max, &values[i], err));
+        }
+    }
+    *measure = (measure_options_t){.precision_frac = values[0],
+                                   .time_limit_s = values[1],
+                                   .round_s = values[2],
+                                   .min_rounds = (unsigned)values[3],
+                                   .min_samples = (unsigned)values[4]};
+    return STATUS_OK;
+}
+
+bool sweep_arch_is_valid(const char *arch) {
+    if (strcmp(arch, "native") == 0)
+        return true;
+    if (!text_starts(arch, "sm_"))
+        return false;
+    const char *digits = arch + strlen("sm_");
+    size_t n_digits = strspn(digits, "0123456789");
+    const char *suffix = digits + n_digits;
+    bool suffix_ok =
+        strcmp(suffix, "") == 0 || strcmp(suffix, "a") == 0 || strcmp(suffix, "f") == 0;
+    return (n_digits == 2 || n_digits == 3) && digits[0] != '0' && suffix_ok &&
+           atoi(digits) >= OLDEST_ARCH;
+}
+
+static status_t read_arch(const node_t *top, text_list_t *arch, error_t *err) {
+    node_t list = node_member(top, "arch");
+    if (!node_exists(&list)) {
+        text_list_add(arch, "native");
+        return STATUS_OK;
+    }
+    TRY(node_set(&list, err));
+    for (size_t i = 0; i < node_length(&list); i++) {
+        node_t item = node_item(&list, i);
+        const char *name;
+        TRY(node_text(&item, &name, err));
+        if (!sweep_arch_is_valid(name)) {
+            char *found = node_found(&item);
+            node_error(&item, err, "found %s, expected \"native\" or \"sm_%d\" and up", found,
+                       OLDEST_ARCH);
+            free(found);
+            return STATUS_USAGE;
+        }
+        text_list_add(arch, name);
+    }
+    return STATUS_OK;
+}
+
+static status_t read_charts(const node_t *top, text_list_t *charts, error_t *err) {
+    node_t list = node_member(top, "charts");
+    if (!node_exists(&list))
+        return STATUS_OK;
+    TRY(node_set(&list, err));
+    vocabulary_t known = {.what = "chart", .where = ""};
+    known.names = sweep_charts(&known.n);
+    for (size_t i = 0; i < node_length(&list); i++) {
+        node_t item = node_item(&list, i);
+        size_t index;
+        TRY(node_choice(&item, &known, &index, err));
+        text_list_add(charts, known.names[index]);
+    }
+    return STATUS_OK;
+}
+
+static status_t read_workload(const node_t *top, const workload_t **workload, error_t *err) {
+    size_t n, index;
+    const workload_t *const *all = workload_all(&n);
+    const char **names = mem_zeroed(n, sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = all[i]->name;
+    const vocabulary_t known = {"workload", "", names, n};
+    node_t node = node_member(top, "workload");
+    status_t status = node_choice(&node, &known, &index, err);
+    if (status == STATUS_OK)
+        *workload = all[index];
+    free(names);
+    return status;
+}
+
+static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, error_t *err) {
+    static const char *const KEYS[] = {"schema", "name",    "workload", "contenders", "$schema",
+                                       "axes",   "measure", "arch",     "charts"};
+    TRY(node_object(top, KEYS, sizeof KEYS / sizeof KEYS[0], 4, err));
+    node_t schema = node_member(top, "schema"), name = node_member(top, "name");
+    node_t dollar_schema = node_member(top, "$schema");
+    int64_t version;
+    TRY(node_integer(&schema, SWEEP_SCHEMA, SWEEP_SCHEMA, &version, err));
+    const char *text;
+    if (node_exists(&dollar_schema))
+        TRY(node_text(&dollar_schema, &text, err));
+    TRY(node_name(&name, &text, err));
+    sweep->name = mem_text(text);
+    TRY(read_workload(top, &sweep->workload, err));
+    TRY(read_measure(top, &sweep->measure, err));
+    TRY(read_arch(top, &sweep->arch, err));
+    TRY(read_charts(top, &sweep->charts, err));
+
+    sweep_plan_t plan;
+    status_t status = sweep_plan_read(top, sweep->workload, root, &plan, err);
+    if (status == STATUS_OK)
+        status = sweep_expand(&plan, top, sweep, err);
+    sweep_plan_free(&plan);
+    return status;
+}
+
+static void hide_control_characters(char *text) {
+    for (; *text != '\0'; text++)
+        if (iscntrl((unsigned char)*text))
+            *text = '?';
+}
+
+status_t sweep_parse(const char *path, const char *text, const char *root, sweep_t *sweep,
+                     error_t *err) {
+    *sweep = (sweep_t){.path = mem_text(path), .text = mem_text(text), .measure = MEASURE_DEFAULTS};
+    json_error_t wrong;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
+    status_t status;
+    if (json == NULL) {
+        hide_control_characters(wrong.text); /* it quotes the file */
+        status = error_set(err, STATUS_USAGE, "%s:%d:%d: %s", path, wrong.line, wrong.column,
+                           wrong.text);
+    } else {
+        node_t top = node_root(path, json);
+        status = read_sweep(&top, root, sweep, err);
+        json_decref(json);
+    }
+    if (status != STATUS_OK)
+        sweep_free(sweep);
+    return status;
+}
+
+status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t *err) {
+    *sweep = (sweep_t){0};
+    char *text = NULL;
+    size_t size = 0;
+    TRY(fs_read(path, &text, &size, err));
+    status_t status;
+    if (strlen(text) != size) /* C would take what comes before the NUL for the whole file */
+        status = error_set(err, STATUS_USAGE, "%s: found a NUL byte at offset %zu, expected text",
+                           path, strlen(text));
+    else
+        status = sweep_parse(path, text, root, sweep, err);
+    free(text);
+    return status;
+}
+
+void sweep_free(sweep_t *sweep) {
+    free(sweep->path);
+    free(sweep->text);
+    free(sweep->name);
+    for (size_t i = 0; i < sweep->n_cases; i++)
+        case_free(&sweep->cases[i]);
+    free(sweep->cases);
+    text_list_free(&sweep->arch);
+    text_list_free(&sweep->charts);
+    *sweep = (sweep_t){0};
+}

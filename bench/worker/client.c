@@ -1,0 +1,323 @@
+#include "worker/client.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "worker/protocol.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LINE_MOST = 64 << 20,
+    READ_BYTES = 64 * 1024,
+    QUOTED_BYTES = 600,
+    BYE_S = 5,
+    EXIT_LOOK_NS = 100000, /* how often to look whether a worker has ended */
+};
+
+void worker_link_init(worker_link_t *link, const char *label, text_list_t argv) {
+    *link = (worker_link_t){.label = mem_text(label), .argv = argv};
+}
+
+void worker_link_free(worker_link_t *link) {
+    worker_link_stop(link);
+    free(link->label);
+    free(link->cannot);
+    free(link->line);
+    text_list_free(&link->argv);
+}
+
+/* ---- what the worker says on stderr --------------------------------------------------------- */
+
+static void keep_stderr(worker_link_t *link) {
+    char chunk[READ_BYTES];
+    ssize_t n;
+    while ((n = read(link->child.err_fd, chunk, sizeof chunk)) > 0) {
+        size_t bytes = (size_t)n;
+        if (link->kept_bytes + bytes > STDERR_KEPT) {
+            size_t drop = link->kept_bytes + bytes - STDERR_KEPT;
+            if (drop > link->kept_bytes)
+                drop = link->kept_bytes;
+            memmove(link->kept, link->kept + drop, link->kept_bytes - drop);
+            link->kept_bytes -= drop;
+        }
+        memcpy(link->kept + link->kept_bytes, chunk, bytes);
+        link->kept_bytes += bytes;
+        link->kept[link->kept_bytes] = '\0';
+    }
+}
+
+/* The last lines, for a message: Python puts the exception's type and text there. */
+static const char *last_words(worker_link_t *link) {
+    while (link->kept_bytes > 0 && strchr("\n\r ", link->kept[link->kept_bytes - 1]) != NULL)
+        link->kept[--link->kept_bytes] = '\0';
+    const char *from = link->kept;
+    if (link->kept_bytes > QUOTED_BYTES) {
+        from += link->kept_bytes - QUOTED_BYTES;
+        const char *line = strchr(from, '\n');
+        if (line != NULL)
+            from = line + 1;
+    }
+    return from;
+}
+
+/* Kill it, and say what happened to it. */
+static status_t give_up(worker_link_t *link, const char *what, error_t *err) {
+    char how[64] = "";
+    keep_stderr(link);
+    subprocess_stop(&link->child, how);
+    link->struck = text_starts(how, "signal ");
+    link->running = false;
+    json_decref(link->hello);
+    link->hello = NULL;
+    const char *words = last_words(link);
+    bool silent = words[0] == '\0';
+    return error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
+                     silent ? "" : "; it said: ", words);
+}
+
+/* ---- one line out, one line in ----------------------------------------------------------------
+ */
+
+static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
+                          error_t *err) {
+    size_t left = strlen(line);
+    while (left > 0) {
+        ssize_t n = write(link->child.in_fd, line, left);
+        if (n > 0) {
+            line += n;
+            left -= (size_t)n;
+            continue;
+        }
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return give_up(link, "died", err);
+        struct pollfd in = {.fd = link->child.in_fd, .events = POLLOUT};
+        if (clock_ns() > deadline_ns)
+            return give_up(link, "does not read its requests", err);
+        poll(&in, 1, 100);
+        keep_stderr(link);
+    }
+    return STATUS_OK;
+}
+
+/* Read what is there; true once a whole line is in link->line (its newline replaced by NUL). */
+static bool read_some(worker_link_t *link, bool *ended) {
+    for (;;) {
+        if (link->line_capacity - link->line_bytes < READ_BYTES + 1) {
+            link->line_capacity = 2 * link->line_capacity + 2 * READ_BYTES;
+            link->line = mem_resize(link->line, link->line_capacity, 1);
+        }
+        ssize_t n = read(link->child.out_fd, link->line + link->line_bytes, READ_BYTES);
+        if (n == 0)
+            *ended = true;
+        if (n <= 0)
+            return false;
+        char *newline = memchr(link->line + link->line_bytes, '\n', (size_t)n);
+        link->line_bytes += (size_t)n;
+        if (newline != NULL) {
+            *newline = '\0';
+            return true;
+        }
+        if (link->line_bytes > LINE_MOST)
+            return false;
+    }
+}
+
+static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+    bool ended = false;
+    link->line_bytes = 0;
+    while (!read_some(link, &ended)) {
+        if (ended)
+            return give_up(link, "died", err);
+        if (link->line_bytes > LINE_MOST)
+            return give_up(link, "answered with a line of over 64 MiB", err);
+        if (clock_ns() > deadline_ns)
+            return give_up(link, "did not answer in time", err);
+        struct pollfd both[2] = {{.fd = link->child.out_fd, .events = POLLIN},
+                                 {.fd = link->child.err_fd, .events = POLLIN}};
+        poll(both, 2, 100);
+        keep_stderr(link);
+    }
+    return STATUS_OK;
+}
+
+static status_t check_answer(worker_link_t *link, const char *id, const json_t *answer,
+                             error_t *err) {
+    const char *status = json_string_value(json_object_get(answer, "status"));
+    if (status == NULL || (strcmp(status, "ok") != 0 && strcmp(status, "skipped") != 0 &&
+                           strcmp(status, "failed") != 0))
+        return give_up(link, "gave an answer without a status", err);
+    const char *answered = json_string_value(json_object_get(answer, "id"));
+    if (id != NULL && strcmp(status, "failed") != 0 &&
+        (answered == NULL || strcmp(id, answered) != 0)) {
+        char *what = mem_format("answered for case \"%.100s\" when asked for \"%.100s\"",
+                                answered != NULL ? answered : "(none)", id);
+        give_up(link, what, err);
+        free(what);
+        return STATUS_FAILED;
+    }
+    return STATUS_OK;
+}
+
+static status_t exchange(worker_link_t *link, const json_t *request, double timeout_s,
+                         json_t **answer, error_t *err) {
+    char *text = json_dumps(request, JSON_COMPACT);
+    char *line = mem_format("%s\n", text);
+    free(text);
+    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
+    status_t status = send_line(link, line, deadline_ns, err);
+    free(line);
+    TRY(status);
+    TRY(receive_line(link, deadline_ns, err));
+    if (link->line_bytes != strlen(link->line) + 1)
+        return give_up(link, "gave more than one line, or a NUL byte, for one answer", err);
+    *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(*answer)) {
+        json_decref(*answer);
+        *answer = NULL;
+        char *what = mem_format("printed \"%.80s\" instead of an answer", link->line);
+        give_up(link, what, err);
+        free(what);
+        return STATUS_FAILED;
+    }
+    const char *id = json_string_value(json_object_get(request, "id"));
+    if (id == NULL)
+        id = json_string_value(json_object_get(json_object_get(request, "case"), "id"));
+    status = check_answer(link, id, *answer, err);
+    if (status != STATUS_OK) {
+        json_decref(*answer);
+        *answer = NULL;
+    }
+    return status;
+}
+
+status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
+                         error_t *err) {
+    *answer = NULL;
+    status_t status = link->running
+                          ? exchange(link, request, timeout_s, answer, err)
+                          : error_set(err, STATUS_FAILED, "worker %s is not running", link->label);
+    json_decref(request);
+    return status;
+}
+
+/* ---- start and stop -----------------------------------------------------------------------------
+ */
+
+static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
+    json_t *answer;
+    TRY(worker_link_ask(link, json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION),
+                        timeout_s, &answer, err));
+    const char *status = json_string_value(json_object_get(answer, "status"));
+    if (strcmp(status, "ok") != 0) {
+        const char *reason = json_string_value(json_object_get(answer, "reason"));
+        link->declined = true;
+        error_set(err, STATUS_FAILED, "%s", reason != NULL ? reason : "no reason given");
+        json_decref(answer);
+        return STATUS_FAILED;
+    }
+    const json_t *spoken = json_object_get(answer, "protocol");
+    if (json_is_integer(spoken) && json_integer_value(spoken) != PROTOCOL_VERSION) {
+        error_set(err, STATUS_FAILED, "worker %s speaks protocol %lld, expected %d", link->label,
+                  (long long)json_integer_value(spoken), PROTOCOL_VERSION);
+        json_decref(answer);
+        return STATUS_FAILED;
+    }
+    link->hello = answer;
+    return STATUS_OK;
+}
+
+static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) {
+    const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
+    for (size_t i = 0; i < link->argv.n; i++)
+        argv[i] = link->argv.items[i];
+    link->struck = link->declined = false;
+    link->kept_bytes = 0;
+    link->kept[0] = '\0';
+    status_t status = subprocess_start(argv, &link->child, err);
+    free(argv);
+    TRY(status);
+    link->running = true;
+    link->generation++;
+    status = say_hello(link, timeout_s, err);
+    if (status != STATUS_OK)
+        worker_link_stop(link);
+    return status;
+}
+
+status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) {
+    if (link->cannot != NULL)
+        return error_set(err, STATUS_FAILED, "%s", link->cannot);
+    if (link->running)
+        return STATUS_OK;
+    error_t why = ERROR_INIT;
+    status_t status = start_once(link, timeout_s, &why);
+    if (status != STATUS_OK && link->struck && !link->has_run) {
+        error_clear(&why);
+        status = start_once(link, timeout_s, &why);
+    }
+    link->has_run = link->has_run || status == STATUS_OK;
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    /* A worker that ran before and does not come back may do so later; one that never ran will not.
+     */
+    if (!link->has_run)
+        link->cannot = mem_text(why.text);
+    else
+        link->declined = false; /* it had what it needed */
+    return error_set(err, STATUS_FAILED, "%s", why.text);
+}
+
+static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {
+    json_t *answer = NULL;
+    status_t status =
+        worker_link_ask(link, json_pack("{s:s}", "op", "bye"), timeout_s, &answer, err);
+    json_decref(answer);
+    return status;
+}
+
+/* Reap it; `how` says how it ended. */
+static void bury(worker_link_t *link, char how[64]) {
+    subprocess_stop(&link->child, how);
+    json_decref(link->hello);
+    link->hello = NULL;
+    link->running = false;
+}
+
+/* A process that has said bye still gives back what it holds: its device, a profiler's report. */
+static bool has_left(worker_link_t *link, int64_t deadline_ns) {
+    while (!subprocess_has_ended(&link->child)) {
+        if (clock_ns() > deadline_ns)
+            return false;
+        keep_stderr(link); /* a full pipe would keep it from ending */
+        clock_sleep_ns(EXIT_LOOK_NS);
+    }
+    return true;
+}
+
+status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
+    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
+    TRY(say_bye(link, timeout_s, err));
+    if (!has_left(link, deadline_ns))
+        return give_up(link, "did not end after bye", err);
+    char how[64];
+    keep_stderr(link);
+    bury(link, how);
+    if (strcmp(how, "exit code 0") == 0)
+        return STATUS_OK;
+    const char *words = last_words(link);
+    return error_set(err, STATUS_FAILED, "worker %s ended badly after bye (%s)%s%s", link->label,
+                     how, words[0] != '\0' ? "; it said: " : "", words);
+}
+
+void worker_link_stop(worker_link_t *link) {
+    char how[64];
+    error_t ignored = ERROR_INIT;
+    if (!link->running || say_bye(link, BYE_S, &ignored) != STATUS_OK)
+        return;
+    has_left(link, clock_ns() + BYE_S * INT64_C(1000000000));
+    bury(link, how);
+}

@@ -1,0 +1,132 @@
+#include "worker/pool.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/package.h"
+#include "run/other_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* `other_root` may be NULL. */
+static char *find_python(const char *root, const char *other_root) {
+    const char *chosen = getenv("BENCH_PYTHON"), *const roots[] = {root, other_root};
+    if (chosen != NULL && chosen[0] != '\0')
+        return mem_text(chosen);
+    for (size_t i = 0; i < 2 && roots[i] != NULL; i++) {
+        char *own = mem_format("%s/.venv/bin/python3", roots[i]);
+        if (fs_exists(own))
+            return own;
+        free(own);
+    }
+    return fs_find_program("python3");
+}
+
+status_t workers_find_python(const char *root, const char *other_root, char **python,
+                             error_t *err) {
+    static const package_t package = {"python3", "python3", "python"};
+    *python = find_python(root, other_root);
+    if (*python == NULL) {
+        char *install = package_install(&package);
+        error_set(err, STATUS_USAGE, "no python3 on $PATH: %s", install);
+        free(install);
+        return STATUS_USAGE;
+    }
+    char *program = fs_find_program(*python); /* $BENCH_PYTHON may be a name */
+    bool there = program != NULL;
+    free(program);
+    if (there)
+        return STATUS_OK;
+    error_set(err, STATUS_USAGE, "$BENCH_PYTHON names no program (%s): unset it, or name a Python",
+              *python);
+    free(*python);
+    *python = NULL;
+    return STATUS_USAGE;
+}
+
+static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
+                            error_t *err) {
+    char *script = mem_format("%s/reference_%s/worker.py", workers->root, spec->engine);
+    char *python = NULL;
+    status_t status = STATUS_OK;
+    if (!fs_exists(script))
+        status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s is not there",
+                           spec->engine, script);
+    else
+        status = workers_find_python(workers->root, workers->own_root, &python, err);
+    if (status == STATUS_OK) {
+        text_list_add(argv, python);
+        text_list_add(argv, script);
+        text_list_add(argv, "--device");
+        text_list_add(argv, spec->device);
+    }
+    free(python);
+    free(script);
+    return status;
+}
+
+/* Not each worker's own affair: one that is killed removes nothing. */
+static status_t make_scratch(workers_t *workers, error_t *err) {
+    if (workers->scratch != NULL)
+        return STATUS_OK;
+    TRY(fs_temporary_folder(&workers->scratch, err));
+    setenv("BENCH_SCRATCH", workers->scratch, 1);
+    return STATUS_OK;
+}
+
+static status_t own_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
+                         error_t *err) {
+    if (workers->bench != NULL) {
+        build_worker_argv(workers->root, workers->bench, argv);
+    } else {
+        char *self;
+        TRY(fs_executable(&self, err));
+        text_list_add(argv, self);
+        free(self);
+    }
+    text_list_add(argv, "worker");
+    text_list_add_format(argv, "--engine=%s", spec->engine);
+    text_list_add_format(argv, "--device=%d", workers->device);
+    return STATUS_OK;
+}
+
+status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
+                      worker_link_t **link, error_t *err) {
+    char engine[32];
+    char *label =
+        mem_format("%s%s%s", case_engine_label(spec, engine), role[0] != '\0' ? "-" : "", role);
+    for (size_t i = 0; i < workers->n; i++)
+        if (strcmp(workers->items[i]->label, label) == 0) {
+            *link = workers->items[i];
+            free(label);
+            return STATUS_OK;
+        }
+    text_list_t argv = {0};
+    status_t status = case_engine_is_built_in(spec->engine)
+                          ? own_argv(workers, spec, &argv, err)
+                          : python_argv(workers, spec, &argv, err);
+    if (status == STATUS_OK && !case_engine_is_built_in(spec->engine))
+        status = make_scratch(workers, err);
+    if (status == STATUS_OK) {
+        *link = mem_zeroed(1, sizeof **link);
+        worker_link_init(*link, label, argv);
+        workers->items = mem_resize(workers->items, workers->n + 1, sizeof *workers->items);
+        workers->items[workers->n++] = *link;
+    } else {
+        text_list_free(&argv);
+    }
+    free(label);
+    return status;
+}
+
+void workers_free(workers_t *workers) {
+    for (size_t i = 0; i < workers->n; i++) {
+        worker_link_free(workers->items[i]);
+        free(workers->items[i]);
+    }
+    if (workers->scratch != NULL)
+        fs_remove_tree(workers->scratch, NULL);
+    free(workers->scratch);
+    free(workers->items);
+    *workers = (workers_t){0};
+}

@@ -1,0 +1,81 @@
+#include "workloads/allocate/descriptor.h"
+
+#include "base/rng.h"
+#include "workloads/common/descriptors.h"
+
+/* What a block costs when many others are in use: the microbenchmark of mlp_train's allocators. */
+static const param_spec_t PARAMS[] = {
+    {.name = "live",
+     .summary = "blocks in use while one of them is given back and another one taken",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 1000000,
+     .standard = "100",
+     .always_in_id = true},
+};
+
+/* What the operators of one step of mlp_train write with its defaults, 64 images and layers
+ * 784-784-784-784-10, in float32. */
+static const uint32_t OUTPUTS[] = {
+    200704,  200704,  200704,  2560,  /* products and biases, forward */
+    200704,  200704,  200704,         /* ReLU */
+    256,     4,       2560,           /* loss of each row, their mean, gradient of the logits */
+    200704,  200704,  200704,         /* gradients behind ReLU */
+    200704,  200704,  200704,         /* gradients in front of it */
+    2458624, 2458624, 2458624, 31360, /* of the weights */
+    3136,    3136,    3136,    40,    /* of the biases */
+};
+enum { N_OUTPUTS = sizeof OUTPUTS / sizeof *OUTPUTS };
+
+size_t allocate_start_bytes(uint64_t seed, size_t block) {
+    return OUTPUTS[rng_word(seed, ALLOCATE_STREAM_START, block) % N_OUTPUTS];
+}
+
+allocate_change_t allocate_change(uint64_t seed, size_t n_live, uint64_t index) {
+    return (allocate_change_t){
+        .block = (uint32_t)(rng_word(seed, ALLOCATE_STREAM_VICTIM, index) % n_live),
+        .bytes = OUTPUTS[rng_word(seed, ALLOCATE_STREAM_SIZE, index) % N_OUTPUTS]};
+}
+
+double allocate_mean_bytes(void) {
+    double sum_bytes = 0;
+    for (size_t i = 0; i < N_OUTPUTS; i++)
+        sum_bytes += OUTPUTS[i];
+    return sum_bytes / N_OUTPUTS;
+}
+
+/* It moves no data: there is no limit to hold it against. */
+static workload_cost_t cost(const case_t *spec) {
+    return (workload_cost_t){.device_bytes =
+                                 (double)case_param_int(spec, "live", 0) * allocate_mean_bytes()};
+}
+
+/* Nothing is computed. */
+static double tolerance(const case_t *spec) {
+    (void)spec;
+    return 1e-12;
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    (void)spec;
+    (void)defines;
+}
+
+const workload_t workload_allocate = {
+    .name = "allocate",
+    .summary = "device memory for one operator's output: what asking and giving back cost the host",
+    .params = PARAMS,
+    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .compared_by = "total",
+    .caveat = "ours is called from C, PyTorch's from Python",
+    .size_param = "live",
+    .size_noun = "blocks in use",
+    .size_title = "blocks in use",
+    .dtypes = (const char *const[]){"f32", NULL},
+    .cuda_builtin = (const char *const[]){"caching", "malloc", "async", "arena", NULL},
+    .cpu_variants = (const char *const[]){"caching", "arena", NULL},
+    .pytorch_variants = (const char *const[]){"caching", NULL},
+    .cost = cost,
+    .tolerance = tolerance,
+    .constants = constants,
+};

@@ -1,0 +1,320 @@
+/* Times changes: one block in use, chosen at random, is given back, and one of another size taken.
+ * `total` is a change, from a batch between two readings of the clock. How it divides into
+ * `allocate` and `free` is from another batch, in which the clock is read between any two calls and
+ * what a reading takes is subtracted: too coarse for a time of its own where a call takes few
+ * nanoseconds, good enough for a share. The device has nothing else to do: what malloc's waiting
+ * costs a training, mlp_train shows.
+ *
+ * On the CPU the same code runs on a driver that only counts addresses: what is left is the
+ * allocator's own bookkeeping. */
+#include "allocators/allocator.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "engine/gpu.h"
+#include "workloads/allocate/descriptor.h"
+#include "workloads/common/sessions.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHANGES = 1000,        /* in one batch: long against the clock's resolution */
+    CHANGES_MALLOC = 50,   /* each waits for the device, some 0.1 ms */
+    CLOCK_READINGS = 1000, /* what one takes is their mean */
+};
+
+enum { PHASE_ALLOCATE, PHASE_FREE, PHASE_TOTAL };
+
+/* Beside the blocks themselves: what is cut off, and rounding up to segments. */
+static const double ROOM_FACTOR = 1.25;
+
+typedef struct block {
+    cu_pointer_t address;
+    size_t bytes;
+} block_t;
+
+typedef struct state {
+    gpu_t *gpu;        /* NULL on the CPU */
+    cuda_api_t driver; /* on the CPU */
+    cu_stream_t stream;
+    allocator_t *allocator;
+    allocator_kind_t kind;
+    uint64_t seed, next; /* change */
+    block_t *blocks;
+    size_t n_live;
+    allocate_change_t *changes; /* two batches */
+    size_t n_changes;           /* of one */
+    double clock_ns;
+} state_t;
+
+typedef struct batch {
+    double allocate_ns, free_ns, total_ns; /* sums */
+} batch_t;
+
+/* ---- a driver without a device -----------------------------------------------------------------
+ */
+
+static cu_result_t count_addresses(cu_pointer_t *address, size_t bytes) {
+    static cu_pointer_t end = 0x100000000; /* one device has one address space */
+    *address = end;
+    end += (bytes + 511) / 512 * 512;
+    return CU_SUCCESS;
+}
+
+static cu_result_t accept_address(cu_pointer_t address) {
+    (void)address;
+    return CU_SUCCESS;
+}
+
+static cu_result_t nothing_to_wait_for(void) {
+    return CU_SUCCESS;
+}
+
+/* ---- changes -----------------------------------------------------------------------------------
+ */
+
+static status_t take(state_t *s, size_t number, size_t bytes, error_t *err) {
+    block_t *block = &s->blocks[number];
+    block->bytes = bytes;
+    return allocator_allocate(s->allocator, bytes, s->stream, &block->address, err);
+}
+
+static status_t give_back(state_t *s, size_t number, error_t *err) {
+    return allocator_free(s->allocator, s->blocks[number].address, s->stream, err);
+}
+
+static status_t change_together(state_t *s, batch_t *batch, error_t *err) {
+    int64_t start_ns = clock_ns();
+    for (size_t i = 0; i < s->n_changes; i++) {
+        const allocate_change_t *change = &s->changes[i];
+        TRY(give_back(s, change->block, err));
+        TRY(take(s, change->block, change->bytes, err));
+    }
+    batch->total_ns = (double)(clock_ns() - start_ns);
+    return STATUS_OK;
+}
+
+static status_t change_apart(state_t *s, batch_t *batch, error_t *err) {
+    int64_t free_ns = 0, allocate_ns = 0;
+    for (size_t i = s->n_changes; i < 2 * s->n_changes; i++) {
+        const allocate_change_t *change = &s->changes[i];
+        int64_t start_ns = clock_ns();
+        TRY(give_back(s, change->block, err));
+        int64_t between_ns = clock_ns();
+        TRY(take(s, change->block, change->bytes, err));
+        allocate_ns += clock_ns() - between_ns;
+        free_ns += between_ns - start_ns;
+    }
+    batch->free_ns = (double)free_ns;
+    batch->allocate_ns = (double)allocate_ns;
+    return STATUS_OK;
+}
+
+static status_t fill(state_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_live; i++)
+        TRY(take(s, i, allocate_start_bytes(s->seed, i), err));
+    return STATUS_OK;
+}
+
+static status_t empty(state_t *s, error_t *err) {
+    for (size_t i = 0; i < s->n_live; i++)
+        TRY(give_back(s, i, err));
+    return STATUS_OK;
+}
+
+/* Two batches of changes, and whatever `look` wants to see before blocks go. What is planned begins
+ * and ends with nothing in use, and does the same each time; the others go on where they were. */
+static status_t run(state_t *s, batch_t *batch, status_t (*look)(state_t *, error_t *),
+                    error_t *err) {
+    const bool planned = s->kind == ALLOCATOR_ARENA;
+    if (planned)
+        s->next = 0;
+    for (size_t i = 0; i < 2 * s->n_changes; i++)
+        s->changes[i] = allocate_change(s->seed, s->n_live, s->next++);
+    TRY(allocator_begin(s->allocator, 0, err));
+    if (planned)
+        TRY(fill(s, err));
+    TRY(change_together(s, batch, err));
+    TRY(change_apart(s, batch, err));
+    if (look != NULL)
+        TRY(look(s, err));
+    if (planned)
+        TRY(empty(s, err));
+    TRY(allocator_end(s->allocator, err));
+    return s->gpu != NULL ? gpu_sync(s->gpu, err) : STATUS_OK;
+}
+
+static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
+    state_t *s = session->state;
+    batch_t batch;
+    TRY(run(s, &batch, NULL, err));
+    const double n = (double)s->n_changes;
+    /* A nanosecond at least, so that there is a ratio. */
+    const double allocate_ns = fmax(batch.allocate_ns / n - s->clock_ns, 1),
+                 free_ns = fmax(batch.free_ns / n - s->clock_ns, 1);
+    const double total_ns = batch.total_ns / n, share = allocate_ns / (allocate_ns + free_ns);
+    recorder_add(recorder, PHASE_ALLOCATE, total_ns * share);
+    recorder_add(recorder, PHASE_FREE, total_ns * (1 - share));
+    recorder_add(recorder, PHASE_TOTAL, total_ns);
+    return STATUS_OK;
+}
+
+/* ---- are they blocks? --------------------------------------------------------------------------
+ */
+
+static int by_address(const void *left, const void *right) {
+    const block_t *a = left, *b = right;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static status_t look_apart(state_t *s, error_t *err) {
+    block_t *sorted = mem_zeroed(s->n_live, sizeof *sorted);
+    memcpy(sorted, s->blocks, s->n_live * sizeof *sorted);
+    qsort(sorted, s->n_live, sizeof *sorted, by_address);
+    size_t n_wrong = 0;
+    for (size_t i = 1; i < s->n_live; i++)
+        n_wrong += sorted[i].address < sorted[i - 1].address + sorted[i - 1].bytes;
+    free(sorted);
+    return n_wrong == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%zu of %zu blocks overlap", n_wrong, s->n_live);
+}
+
+/* Every block is written as a whole, each with a byte of its own, before any is read: both of its
+ * ends must still be there. */
+static status_t look_at_memory(state_t *s, error_t *err) {
+    TRY(look_apart(s, err));
+    for (size_t i = 0; s->gpu != NULL && i < s->n_live; i++)
+        TRY(gpu_fill(s->gpu, s->blocks[i].address, (unsigned char)i, s->blocks[i].bytes, err));
+    if (s->gpu != NULL)
+        TRY(gpu_sync(s->gpu, err));
+    for (size_t i = 0; s->gpu != NULL && i < s->n_live; i++) {
+        const block_t *block = &s->blocks[i];
+        unsigned char ends[2] = {0, 0};
+        for (size_t end = 0; end < 2; end++)
+            TRY(cuda_check(
+                &s->gpu->api,
+                s->gpu->api.copy_out(&ends[end], block->address + end * (block->bytes - 1), 1),
+                "copy_out", err));
+        if (ends[0] != (unsigned char)i || ends[1] != (unsigned char)i)
+            return error_set(err, STATUS_FAILED, "block %zu does not hold what was written to it",
+                             i);
+    }
+    return STATUS_OK;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    (void)folder;
+    (void)arrays;
+    batch_t batch;
+    return run(session->state, &batch, look_at_memory, err);
+}
+
+/* ---- open and close ----------------------------------------------------------------------------
+ */
+
+static double clock_cost_ns(void) {
+    int64_t sum_ns = 0;
+    for (int i = 0; i < CLOCK_READINGS; i++) {
+        int64_t start_ns = clock_ns();
+        sum_ns += clock_ns() - start_ns;
+    }
+    return (double)sum_ns / CLOCK_READINGS;
+}
+
+static char *results_json(const state_t *s) {
+    const allocator_stats_t stats = allocator_stats(s->allocator);
+    json_t *json = allocator_stats_json(&stats);
+    json_object_set_new(json, "changes", json_integer((json_int_t)s->n_changes));
+    json_object_set_new(json, "clock_ns", json_real(s->clock_ns));
+    if (s->kind == ALLOCATOR_ARENA) /* it knows what comes: nobody else does */
+        json_object_set_new(json, "algorithmic", json_true());
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    return text;
+}
+
+static void close_case(session_t *session) {
+    state_t *s = session->state;
+    allocator_close(s->allocator);
+    free(s->blocks);
+    free(s->changes);
+    free(s);
+}
+
+static status_t choose_kind(state_t *s, const char *variant, error_t *err) {
+    for (size_t i = 0; ALLOCATOR_NAMES[i] != NULL; i++)
+        if (strcmp(ALLOCATOR_NAMES[i], variant) == 0) {
+            s->kind = (allocator_kind_t)i;
+            return STATUS_OK;
+        }
+    return error_set(err, STATUS_FAILED, "no allocator \"%s\"", variant);
+}
+
+/* The first run is the plan of what is planned, and makes caches large enough. */
+static status_t prepare(session_t *session, const case_t *spec, error_t *err) {
+    state_t *s = session->state;
+    const allocator_options_t options = {.device = s->gpu != NULL ? s->gpu->device : 0,
+                                         .untimed = true};
+    TRY(choose_kind(s, spec->variant, err));
+    if (s->gpu != NULL) {
+        session->skipped = true;
+        TRY(gpu_room(s->gpu, ROOM_FACTOR * allocate_mean_bytes() * (double)s->n_live, err));
+        session->skipped = false;
+    }
+    s->n_changes = s->kind == ALLOCATOR_MALLOC ? CHANGES_MALLOC : CHANGES;
+    s->blocks = mem_zeroed(s->n_live, sizeof *s->blocks);
+    s->changes = mem_zeroed(2 * s->n_changes, sizeof *s->changes);
+    TRY(allocator_open(s->kind, s->gpu != NULL ? &s->gpu->api : &s->driver, &options, &s->allocator,
+                       err));
+    s->clock_ns = clock_cost_ns();
+    batch_t batch;
+    int64_t start_ns = clock_ns();
+    if (s->kind != ALLOCATOR_ARENA)
+        TRY(fill(s, err));
+    TRY(run(s, &batch, NULL, err));
+    session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
+    allocator_epoch(s->allocator);
+    TRY(run(s, &batch, NULL, err));
+    return STATUS_OK;
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, gpu_t *gpu,
+                          error_t *err) {
+    state_t *s = mem_zeroed(1, sizeof *s);
+    s->gpu = gpu;
+    s->stream = gpu != NULL ? gpu->stream : NULL;
+    s->driver = (cuda_api_t){
+        .alloc = count_addresses, .release = accept_address, .context_sync = nothing_to_wait_for};
+    s->seed = request->seed;
+    s->n_live = (size_t)case_param_int(request->spec, "live", 0);
+    session->state = s;
+    status_t status = prepare(session, request->spec, err);
+    if (status != STATUS_OK) {
+        close_case(session);
+        return status;
+    }
+    if (gpu != NULL)
+        session->resources.peak_device_bytes =
+            (int64_t)allocator_stats(s->allocator).peak_reserved_bytes;
+    session->results_json = results_json(s);
+    recorder_phase(&session->recorder, "allocate", CLOCK_HOST);
+    recorder_phase(&session->recorder, "free", CLOCK_HOST);
+    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    session_add_probe(session, "changes", probe);
+    return STATUS_OK;
+}
+
+static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
+    return open_case(session, request, session->engine, err);
+}
+
+static status_t open_cpu(session_t *session, const open_request_t *request, error_t *err) {
+    return open_case(session, request, NULL, err);
+}
+
+const session_ops_t allocate_cuda = {
+    .workload = "allocate", .open = open_cuda, .output = output, .close = close_case};
+const session_ops_t allocate_cpu = {
+    .workload = "allocate", .open = open_cpu, .output = output, .close = close_case};

@@ -1,0 +1,12 @@
+/* The descriptors that the table in workloads/registry.c lists, one a file:
+ * bench/workloads/<name>/descriptor.c. Everyone else finds them by name through workload.h. */
+#ifndef BENCH_WORKLOADS_COMMON_DESCRIPTORS_H
+#define BENCH_WORKLOADS_COMMON_DESCRIPTORS_H
+
+#include "workloads/common/workload.h"
+
+extern const workload_t workload_mlp_infer, workload_linreg_train, workload_mnist_train;
+extern const workload_t workload_mlp_train;
+extern const workload_t workload_null, workload_device, workload_allocate;
+
+#endif

@@ -1,0 +1,95 @@
+/* A workload as plain data plus a few functions: what its parameters are, what it costs at least,
+ * and who can run it. The table in workloads/registry.c is the one list of workloads. */
+#ifndef BENCH_WORKLOADS_COMMON_WORKLOAD_H
+#define BENCH_WORKLOADS_COMMON_WORKLOAD_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "model/case.h"
+
+#include <stdbool.h>
+
+typedef struct param_spec {
+    const char *name;            /* "batch" */
+    const char *summary;         /* for help texts and the schema */
+    value_kind_t kind;           /* VALUE_INT, VALUE_REAL or VALUE_INTS */
+    double min, max;             /* allowed range, of each element for VALUE_INTS */
+    size_t min_items, max_items; /* allowed lengths, for VALUE_INTS */
+    const char *standard;        /* default as JSON text: "64", "[4,5,1]" */
+    bool always_in_id;
+} param_spec_t;
+
+typedef struct technique_spec {
+    const char *name;
+    const char *summary;
+    const char *const *choices; /* NULL-terminated; the first is the default */
+} technique_spec_t;
+
+/* The least that any implementation must do. */
+typedef struct workload_cost {
+    double bytes; /* moved through device memory */
+    double flops;
+    double working_set_bytes; /* what stays if it fits in a cache */
+    double further_passes;    /* over the working set, behind the one that `bytes` counts */
+    double device_bytes;      /* allocated on the device by one case */
+} workload_cost_t;
+
+typedef struct workload {
+    const char *name;
+    const char *summary;
+    const param_spec_t *params;
+    size_t n_params;
+    /* The parameter that charts run along, what it is called in their texts ("against …", "at each
+     * …"), and an axis's title. All NULL for a workload that is not drawn. */
+    const char *size_param, *size_noun, *size_title;
+    const char *compared_by; /* phase; NULL: host_to_host, or total where a side lacks that */
+    const char *caveat;      /* why its ratios are in no headline; or NULL */
+    const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
+    size_t n_techniques;
+    const char *const *dtypes;        /* NULL-terminated; the first is the default */
+    const char *const *cuda_builtin;  /* NULL-terminated; variants of the cuda engine that need no
+                                         .cu file, beside the rungs of kernels/<name>/ */
+    const char *const *cpu_variants;  /* NULL-terminated; "ref" is the oracle; NULL for none */
+    const char *const *null_variants; /* of the null engine */
+    const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
+    /* More than ranges: STATUS_USAGE with a message that names the parameter. NULL for nothing. */
+    status_t (*validate)(const case_t *spec, error_t *err);
+    workload_cost_t (*cost)(const case_t *spec);
+    double (*tolerance)(const case_t *spec); /* largest relative L2 error against the oracle */
+    /* Compile-time constants "NAME=value" that a kernel source may use; only those that it mentions
+     * are passed to the compiler. */
+    void (*constants)(const case_t *spec, text_list_t *defines);
+} workload_t;
+
+const workload_t *workload_find(const char *name); /* NULL when unknown */
+/* Does this variant of the cuda engine need no .cu file? */
+bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
+/* The table; `*n` gets its length. */
+const workload_t *const *workload_all(size_t *n);
+
+/* A case of this workload that holds every default (engine "cpu", variant ""): what ids are made
+ * relative to. The caller frees it with case_free(). */
+case_t workload_defaults(const workload_t *workload);
+/* Fill in missing params, techniques (cuda engine only) and dtype, put them into the workload's
+ * order, and set the id. */
+void workload_complete(const workload_t *workload, case_t *spec);
+/* Does the case have every parameter, of its kind and in its range, and a dtype of the workload?
+ * For cases that come over a worker's stdin: a sweep's own are checked as they are read. */
+status_t workload_check(const workload_t *workload, const case_t *spec, error_t *err);
+char *workload_group(const workload_t *workload, const case_t *spec); /* see case_group() */
+
+/* Rungs of kernels/<workload>/ under `root` as variant names ("01_study"), sorted. An absent folder
+ * is an empty ladder. */
+status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err);
+
+/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch". `*n` gets their number.
+ */
+const char *const *workload_engines(size_t *n);
+
+/* What `engine` can run of this workload, in the order that "*" means: rungs, then built-in
+ * variants for cuda, a list of the descriptor for the others. Nothing is an empty list, not a
+ * failure. */
+status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
+                           text_list_t *variants, error_t *err);
+
+#endif

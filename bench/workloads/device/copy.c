@@ -1,0 +1,169 @@
+/* The copy bandwidth of this device, in this run: the roof that other cases are held against. Both
+ * sides count bytes read plus bytes written. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "engine/gpu.h"
+#include "workloads/common/sessions.h"
+#include "workloads/device/descriptor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A small copy is timed in a batch, long against the event pair around it. */
+enum { BATCH_BYTES = 1 << 28, BATCH_MOST = 100 };
+
+enum { PHASE_KERNEL, PHASE_TOTAL };
+
+typedef struct state {
+    gpu_t *gpu; /* NULL: host memory */
+    size_t bytes;
+    unsigned batch;
+    cu_pointer_t device_from, device_to;
+    char *from, *to;
+} state_t;
+
+static status_t copy_batch(state_t *s, error_t *err) {
+    for (unsigned i = 0; i < s->batch; i++)
+        TRY(cuda_check(
+            &s->gpu->api,
+            s->gpu->api.copy_device_async(s->device_to, s->device_from, s->bytes, s->gpu->stream),
+            "copy_device_async", err));
+    return STATUS_OK;
+}
+
+static status_t probe_cuda(session_t *session, recorder_t *recorder, error_t *err) {
+    state_t *s = session->state;
+    double ns;
+    TRY(gpu_sync(s->gpu, err));
+    int64_t start_ns = clock_ns();
+    TRY(gpu_record(s->gpu, 0, err));
+    TRY(copy_batch(s, err));
+    TRY(gpu_record(s->gpu, 1, err));
+    TRY(gpu_sync(s->gpu, err));
+    double total_ns = (double)(clock_ns() - start_ns);
+    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    recorder_add(recorder, PHASE_KERNEL, ns / s->batch);
+    recorder_add(recorder, PHASE_TOTAL, total_ns / s->batch);
+    return STATUS_OK;
+}
+
+static void copy_host(const state_t *s) {
+    const size_t chunk = 1 << 20;
+#pragma omp parallel for schedule(static) if (s->bytes > 4 * chunk)
+    for (size_t at = 0; at < s->bytes; at += chunk)
+        memcpy(s->to + at, s->from + at, s->bytes - at < chunk ? s->bytes - at : chunk);
+}
+
+static status_t probe_cpu(session_t *session, recorder_t *recorder, error_t *err) {
+    (void)err;
+    int64_t start_ns = clock_ns();
+    copy_host(session->state);
+    double ns = (double)(clock_ns() - start_ns);
+    recorder_add(recorder, PHASE_KERNEL, ns);
+    recorder_add(recorder, PHASE_TOTAL, ns);
+    return STATUS_OK;
+}
+
+static state_t *new_state(session_t *session, const open_request_t *request) {
+    state_t *s = mem_zeroed(1, sizeof *s);
+    s->bytes = (size_t)case_param_int(request->spec, "bytes", 0);
+    session->state = s;
+    return s;
+}
+
+static void close_case(session_t *session) {
+    state_t *s = session->state;
+    error_t ignored = ERROR_INIT;
+    if (s->device_from != 0)
+        gpu_free(s->gpu, s->device_from, &ignored);
+    if (s->device_to != 0)
+        gpu_free(s->gpu, s->device_to, &ignored);
+    free(s->from);
+    free(s->to);
+    free(s);
+}
+
+static status_t prepare_cuda(session_t *session, error_t *err) {
+    state_t *s = session->state;
+    session->skipped = true;
+    TRY(gpu_room(s->gpu, 2.0 * (double)s->bytes, err));
+    session->skipped = false;
+    size_t batch = BATCH_BYTES / s->bytes;
+    s->batch = batch < 1 ? 1 : batch > BATCH_MOST ? BATCH_MOST : (unsigned)batch;
+    TRY(gpu_alloc(s->gpu, s->bytes, &s->device_from, err));
+    TRY(gpu_alloc(s->gpu, s->bytes, &s->device_to, err));
+    TRY(gpu_fill(s->gpu, s->device_from, 0x5A, s->bytes, err)); /* not zeros: they can be cheaper */
+    TRY(copy_batch(s, err));
+    return gpu_sync(s->gpu, err);
+}
+
+static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
+    if (request->cubin != NULL)
+        return strcmp(request->spec->variant, DEVICE_BARRIER_VARIANT) == 0
+                   ? device_barrier_open(session, request, err)
+                   : device_read_open(session, request, err);
+    state_t *s = new_state(session, request);
+    s->gpu = session->engine;
+    status_t status = prepare_cuda(session, err);
+    if (status != STATUS_OK) {
+        close_case(session);
+        return status;
+    }
+    session->resources.peak_device_bytes = 2 * (int64_t)s->bytes;
+    recorder_phase(&session->recorder, "kernel", CLOCK_DEVICE);
+    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    session_add_probe(session, "copy", probe_cuda);
+    return STATUS_OK;
+}
+
+static status_t open_cpu(session_t *session, const open_request_t *request, error_t *err) {
+    (void)err;
+    state_t *s = new_state(session, request);
+    s->from = mem_alloc(s->bytes);
+    s->to = mem_alloc(s->bytes);
+    memset(s->from, 0x5A, s->bytes);
+    memset(s->to, 0, s->bytes);
+    recorder_phase(&session->recorder, "kernel", CLOCK_HOST);
+    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    session_add_probe(session, "copy", probe_cpu);
+    return STATUS_OK;
+}
+
+/* A copy that copied nothing would be a bandwidth without bytes: look at every byte. */
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    state_t *s = session->state;
+    (void)folder;
+    (void)arrays;
+    char *copied = s->to;
+    if (s->gpu != NULL) {
+        copied = mem_alloc(s->bytes);
+        status_t status = gpu_fill(s->gpu, s->device_to, 0xFF, s->bytes, err);
+        if (status == STATUS_OK)
+            status = copy_batch(s, err);
+        if (status == STATUS_OK)
+            status = gpu_sync(s->gpu, err);
+        if (status == STATUS_OK)
+            status = cuda_check(&s->gpu->api, s->gpu->api.copy_out(copied, s->device_to, s->bytes),
+                                "copy_out", err);
+        if (status != STATUS_OK) {
+            free(copied);
+            return status;
+        }
+    } else {
+        memset(s->to, 0xFF, s->bytes);
+        copy_host(s);
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < s->bytes; i++)
+        wrong += copied[i] != 0x5A;
+    if (copied != s->to)
+        free(copied);
+    return wrong == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong, s->bytes);
+}
+
+const session_ops_t device_copy_cuda = {
+    .workload = "device", .open = open_cuda, .output = output, .close = close_case};
+const session_ops_t device_copy_cpu = {
+    .workload = "device", .open = open_cpu, .output = output, .close = close_case};

@@ -1,0 +1,217 @@
+/* linreg_train on a GPU: opening and closing a case, and handing out its output. */
+#include "workloads/linreg_train/cuda.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "workloads/common/sessions.h"
+#include "workloads/linreg_train/data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+typedef status_t train_t(linreg_cuda_t *s, error_t *err);
+
+/* A training and its evaluation, into s->fit; nothing of an earlier one can be left in it. */
+static status_t train_once(linreg_cuda_t *s, train_t *train, error_t *err) {
+    const size_t bytes = s->n_results * sizeof *s->results;
+    memset(s->results, 0xFF, bytes);
+    TRY(gpu_fill(s->gpu, s->problem.results, 0xFF, bytes, err));
+    TRY(linreg_cuda_upload(s, err));
+    TRY(train(s, err));
+    TRY(linreg_cuda_evaluate(s, err));
+    TRY(linreg_cuda_copy_out(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    linreg_fit_t *fit = &s->fit;
+    fit->w = s->results[RESULT_W];
+    fit->b = s->results[RESULT_B];
+    for (size_t i = 0; i + 1 < fit->n_losses; i++)
+        fit->losses[i] = s->results[RESULT_LOSSES + i];
+    fit->losses[fit->n_losses - 1] = s->results[RESULT_LAST_LOSS];
+    fit->test_loss = s->problem.n_test > 0 ? s->results[RESULT_TEST_LOSS] : NAN;
+    return STATUS_OK;
+}
+
+static void describe_problem(linreg_cuda_t *s, const open_request_t *request) {
+    const size_t points = (size_t)case_param_int(request->spec, "points", 1);
+    const double n = (double)linreg_n_train(points);
+    s->fit = linreg_fit_new(request->spec);
+    s->problem = (linreg_problem_t){.seed = request->seed,
+                                    .gain = 2 * s->fit.rate / n,
+                                    .inverse_n = 1 / n,
+                                    .x_step = (float)(10.0 / (double)points),
+                                    .points = (uint32_t)points,
+                                    .n = (uint32_t)linreg_n_train(points),
+                                    .n_test = (uint32_t)linreg_n_test(points),
+                                    .epochs = (uint32_t)s->fit.epochs};
+    s->n_results = RESULT_LOSSES + s->fit.n_losses - 1;
+}
+
+static double buffer_bytes(const linreg_cuda_t *s) {
+    return (double)(sizeof *s->start + s->n_results * sizeof *s->results + s->prediction_bytes);
+}
+
+static status_t make_host_side(linreg_cuda_t *s, error_t *err) {
+    void *start, *results;
+    CUDA(host_alloc(&start, sizeof *s->start, CU_HOST_ALLOC_PORTABLE));
+    s->start = start;
+    CUDA(host_alloc(&results, s->n_results * sizeof *s->results, CU_HOST_ALLOC_PORTABLE));
+    s->results = results;
+    memset(s->start, 0, sizeof *s->start);
+    s->start->w = LINREG_W0;
+    s->start->b = LINREG_B0;
+    return STATUS_OK;
+}
+
+static status_t make_streams(linreg_cuda_t *s, error_t *err) {
+    const uint32_t n = s->program.plan.streams;
+    if (n > LINREG_MAX_STREAMS)
+        return error_set(err, STATUS_FAILED, "its PLAN asks for %u streams; at most %d", n,
+                         LINREG_MAX_STREAMS);
+    if (n < 2)
+        return STATUS_OK;
+    CUDA(event_create(&s->forked, CU_EVENT_NO_TIMING));
+    for (uint32_t i = 0; i < n; i++) {
+        CUDA(stream_create(&s->streams[i], CU_STREAM_NON_BLOCKING));
+        CUDA(event_create(&s->joined[i], CU_EVENT_NO_TIMING));
+    }
+    return STATUS_OK;
+}
+
+static status_t make_points(session_t *session, error_t *err) {
+    linreg_cuda_t *s = session->state;
+    linreg_problem_t *problem = &s->problem;
+    int64_t start_ns = clock_ns();
+    const size_t train_bytes = problem->n * sizeof(float);
+    const size_t test_bytes = (problem->n_test + 1) * sizeof(float); /* no allocation of nothing */
+    TRY(gpu_alloc(s->gpu, train_bytes, &problem->x, err));
+    TRY(gpu_alloc(s->gpu, train_bytes, &problem->y, err));
+    TRY(gpu_alloc(s->gpu, test_bytes, &problem->x_test, err));
+    TRY(gpu_alloc(s->gpu, test_bytes, &problem->y_test, err));
+    TRY(linreg_cuda_make_data(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    session_add_once(session, "data", (double)(clock_ns() - start_ns));
+    return STATUS_OK;
+}
+
+/* Occupancy of the stage that an epoch is made of. */
+static double occupancy_frac(const gpu_program_t *program) {
+    for (size_t i = 0; i < program->n_stages; i++)
+        if (program->stages[i].spec.when == STAGE_TRAINING ||
+            program->stages[i].spec.when == STAGE_EPOCH)
+            return program->stages[i].occupancy_frac;
+    return NAN;
+}
+
+static status_t check_room(session_t *session, error_t *err) {
+    linreg_cuda_t *s = session->state;
+    session->skipped = true;
+    s->prediction_bytes = (size_t)s->program.plan.scratch_per_item * s->problem.n;
+    /* The buffers of a sample beside the fixed ones. */
+    const double bytes = 8.0 * s->problem.points + 2 * buffer_bytes(s);
+    TRY(gpu_room(s->gpu, bytes, err));
+    session->skipped = false;
+    session->resources.peak_device_bytes = (int64_t)bytes;
+    return STATUS_OK;
+}
+
+static char *results_json(const linreg_cuda_t *s) {
+    char *fit = linreg_fit_json(&s->fit);
+    if (!s->program.plan.algorithmic)
+        return fit;
+    char *text = mem_format("{\"algorithmic\":true,%s", fit + 1);
+    free(fit);
+    return text;
+}
+
+static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
+    linreg_cuda_t *s = session->state;
+    TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
+    session_add_once(session, "module_load", s->program.load_ns);
+    TRY(check_room(session, err));
+    TRY(make_host_side(s, err));
+    TRY(make_streams(s, err));
+    TRY(make_points(session, err));
+    TRY(linreg_cuda_allocate(s, &s->fixed, err));
+    linreg_cuda_use(s, &s->fixed);
+    TRY(linreg_cuda_capture(s, err));
+    int64_t start_ns = clock_ns();
+    TRY(train_once(s, linreg_cuda_train, err));
+    session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
+    TRY(linreg_fit_check(&s->fit, err));
+    session->results_json = results_json(s);
+    session->resources.occupancy_frac = occupancy_frac(&s->program);
+    linreg_cuda_add_probes(session);
+    return STATUS_OK;
+}
+
+/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
+static void close_case(session_t *session) {
+    linreg_cuda_t *s = session->state;
+    error_t ignored = ERROR_INIT;
+    if (s->graph != NULL)
+        s->gpu->api.graph_exec_destroy(s->graph);
+    linreg_cuda_release(s, &s->fixed, &ignored);
+    const cu_pointer_t points[] = {s->problem.x, s->problem.y, s->problem.x_test,
+                                   s->problem.y_test};
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+        if (points[i] != 0)
+            gpu_free(s->gpu, points[i], &ignored);
+    for (size_t i = 0; i < LINREG_MAX_STREAMS; i++) {
+        if (s->streams[i] != NULL)
+            s->gpu->api.stream_destroy(s->streams[i]);
+        if (s->joined[i] != NULL)
+            s->gpu->api.event_destroy(s->joined[i]);
+    }
+    if (s->forked != NULL)
+        s->gpu->api.event_destroy(s->forked);
+    if (s->start != NULL)
+        s->gpu->api.host_free(s->start);
+    if (s->results != NULL)
+        s->gpu->api.host_free(s->results);
+    gpu_program_unload(s->gpu, &s->program);
+    linreg_fit_free(&s->fit);
+    free(s);
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    if (request->cubin == NULL)
+        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
+    linreg_cuda_t *s = mem_zeroed(1, sizeof *s);
+    s->gpu = session->engine;
+    session->state = s;
+    describe_problem(s, request);
+    status_t status = prepare(session, request, err);
+    if (status != STATUS_OK)
+        close_case(session);
+    return status;
+}
+
+/* The same kernels in the same order, so no more than the order of atomics may differ. */
+static bool alike(double a, double b) {
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
+
+/* Does the probe that times operations train as the others do? */
+static status_t check_operations(linreg_cuda_t *s, error_t *err) {
+    TRY(train_once(s, linreg_cuda_train_by_operation, err));
+    const double w = s->fit.w, b = s->fit.b, loss = s->fit.losses[0];
+    TRY(train_once(s, linreg_cuda_train, err));
+    if (alike(w, s->fit.w) && alike(b, s->fit.b) && alike(loss, s->fit.losses[0]))
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "output: operation by operation the epoch leaves w %.9g, b %.9g, loss %.9g; "
+                     "in one go %.9g, %.9g, %.9g",
+                     w, b, loss, s->fit.w, s->fit.b, s->fit.losses[0]);
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    linreg_cuda_t *s = session->state;
+    TRY(s->fit.epochs == 1 ? check_operations(s, err) : train_once(s, linreg_cuda_train, err));
+    return linreg_fit_write(&s->fit, folder, arrays, err);
+}
+
+const session_ops_t linreg_train_cuda = {
+    .workload = "linreg_train", .open = open_case, .output = output, .close = close_case};

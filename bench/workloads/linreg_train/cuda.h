@@ -1,0 +1,94 @@
+/* The pieces of linreg_train on a GPU. The points are made on the device as the case is opened and
+ * stay there; a sample is allocate → upload the start values → train → copy out → release. What a
+ * training launches, a rung says in its cubin (stages and plan in kernels/common/launch.cuh). */
+#ifndef BENCH_WORKLOADS_LINREG_TRAIN_CUDA_H
+#define BENCH_WORKLOADS_LINREG_TRAIN_CUDA_H
+
+#include "engine/gpu_module.h"
+#include "engine/session.h"
+#include "workloads/common/train_phases.h"
+#include "workloads/linreg_train/fit.h"
+
+#include <stdbool.h>
+
+enum {
+    LINREG_STATE_SLOTS = 1536,
+    LINREG_MAX_STREAMS = 8,
+    LINREG_GRAPH_EPOCHS = 1024, /* at most, in one graph: a longer training replays it */
+};
+
+/* As in kernels/linreg_train/linreg_train.cuh, which asserts the same sizes. */
+typedef struct linreg_state {
+    double w, b;
+    double e, ex, ee;
+    uint32_t epoch, ticket;
+    double reserved[2];
+    double slot[LINREG_STATE_SLOTS];
+} linreg_state_t;
+
+enum linreg_result { RESULT_W, RESULT_B, RESULT_LAST_LOSS, RESULT_TEST_LOSS, RESULT_LOSSES };
+
+typedef struct linreg_problem {
+    cu_pointer_t x, y;
+    cu_pointer_t x_test, y_test;
+    cu_pointer_t prediction;
+    cu_pointer_t state;
+    cu_pointer_t results;
+    uint64_t seed;
+    double gain;
+    double inverse_n;
+    float x_step;
+    uint32_t points, n, n_test, epochs;
+} linreg_problem_t;
+
+_Static_assert(sizeof(linreg_state_t) == 64 + 8 * LINREG_STATE_SLOTS, "the device's layout");
+_Static_assert(sizeof(linreg_problem_t) == 104, "the device's layout");
+
+/* What one training needs beside the points. */
+typedef struct linreg_buffers {
+    cu_pointer_t state, results, prediction;
+} linreg_buffers_t;
+
+typedef struct linreg_cuda {
+    gpu_t *gpu;
+    gpu_program_t program;
+    linreg_problem_t problem; /* with the buffers that the next launches use */
+    linreg_buffers_t fixed;   /* allocated once: host_to_host, graphs and output */
+    linreg_buffers_t own;     /* of a sample that allocates */
+    train_phases_t phases;
+    unsigned host_to_host; /* phase */
+    linreg_fit_t fit;
+    linreg_state_t *start; /* pinned: what is uploaded … */
+    double *results;       /* … and what comes back */
+    size_t n_results, prediction_bytes;
+    cu_stream_t streams[LINREG_MAX_STREAMS];
+    cu_event_t forked, joined[LINREG_MAX_STREAMS];
+    cu_graph_exec_t graph; /* plan.graph: some epochs */
+    unsigned graph_replays;
+    unsigned first_operation; /* phase; epochs = 1 */
+} linreg_cuda_t;
+
+status_t linreg_cuda_allocate(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err);
+status_t linreg_cuda_release(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err);
+void linreg_cuda_use(linreg_cuda_t *s, const linreg_buffers_t *buffers);
+
+/* These submit work and do not wait for it. */
+status_t linreg_cuda_make_data(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_upload(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_train(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_run_stage(linreg_cuda_t *s, const gpu_stage_t *stage, error_t *err);
+status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_copy_out(linreg_cuda_t *s, error_t *err);
+
+/* Capture the epochs where the rung's plan asks for it; they use `fixed` from then on. */
+status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err);
+
+/* Declare phases and probes in the session (probes.c). */
+void linreg_cuda_add_probes(session_t *session);
+
+/* With epochs = 1, declare the phases of single operations and their probe, too; and one epoch as
+ * this probe runs it, which waits for each of them (operations.c). */
+void linreg_cuda_add_operations(session_t *session);
+status_t linreg_cuda_train_by_operation(linreg_cuda_t *s, error_t *err);
+
+#endif

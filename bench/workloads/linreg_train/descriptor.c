@@ -1,0 +1,83 @@
+#include "workloads/common/descriptors.h"
+#include "workloads/linreg_train/data.h"
+#include "workloads/linreg_train/fit.h"
+
+#include <math.h>
+
+static const param_spec_t PARAMS[] = {
+    {.name = "points",
+     .summary = "points of the data set, four in five of them for training",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 2147483647,
+     .standard = "5000000",
+     .always_in_id = true},
+    {.name = "epochs",
+     .summary = "passes over the training points",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 100000,
+     .standard = "200"},
+    {.name = "rate",
+     .summary = "learning rate",
+     .kind = VALUE_REAL,
+     .min = 1e-9,
+     .max = 1,
+     .standard = "0.01"},
+};
+
+static size_t points_of(const case_t *spec) {
+    return (size_t)case_param_int(spec, "points", 1);
+}
+
+static size_t epochs_of(const case_t *spec) {
+    return (size_t)case_param_int(spec, "epochs", 1);
+}
+
+/* Whoever goes through the points in every epoch must read them at least once, and can keep on the
+ * chip from then on what fits there. Per point and epoch: the error w·x + b − y and its sums for
+ * both gradients, two operations each but one for the sum of errors, 3 + 3 in all; its square's
+ * sum, 2, where the loss is recorded. (Five sums over the data would do for all epochs: rungs that
+ * use them are marked algorithmic and are not held against this.) */
+static workload_cost_t cost(const case_t *spec) {
+    const double n_train = (double)linreg_n_train(points_of(spec));
+    const size_t epochs = epochs_of(spec);
+    const double n_recorded = (double)((epochs + LINREG_LOSS_EVERY - 1) / LINREG_LOSS_EVERY);
+    return (workload_cost_t){.bytes = 8 * n_train,
+                             .flops = n_train * (6 * (double)epochs + 2 * n_recorded),
+                             .working_set_bytes = 8 * n_train,
+                             .further_passes = (double)epochs - 1,
+                             .device_bytes = 8 * (double)points_of(spec)};
+}
+
+/* The parameters' norm is about 2.2, so this keeps w and b within 1e-5 of the oracle's. Of a few
+ * points, one rounding of float32 is already 1e-6 of an error of 0.3 and does not average out. */
+static double tolerance(const case_t *spec) {
+    return fmax(5e-6, 1e-4 / sqrt((double)points_of(spec)));
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    const size_t points = points_of(spec), epochs = epochs_of(spec);
+    text_list_add_format(defines, "POINTS=%zu", points);
+    text_list_add_format(defines, "N_TRAIN=%zu", linreg_n_train(points));
+    text_list_add_format(defines, "N_TEST=%zu", linreg_n_test(points));
+    text_list_add_format(defines, "EPOCHS=%zu", epochs);
+    text_list_add_format(defines, "LOSS_EVERY=%d", LINREG_LOSS_EVERY);
+    text_list_add_format(defines, "RATE=%.17g", case_param(spec, "rate")->real);
+}
+
+const workload_t workload_linreg_train = {
+    .name = "linreg_train",
+    .summary = "linear regression by full-batch gradient descent",
+    .params = PARAMS,
+    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .size_param = "points",
+    .size_noun = "data-set size",
+    .size_title = "points in the data set",
+    .dtypes = (const char *const[]){"f32", NULL},
+    .cpu_variants = (const char *const[]){"ref", "omp", NULL},
+    .pytorch_variants = (const char *const[]){"eager", "compile", "graph", "compile_graph", NULL},
+    .cost = cost,
+    .tolerance = tolerance,
+    .constants = constants,
+};

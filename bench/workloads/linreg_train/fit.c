@@ -1,0 +1,77 @@
+#include "workloads/linreg_train/fit.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+linreg_fit_t linreg_fit_new(const case_t *spec) {
+    linreg_fit_t fit = {.epochs = (size_t)case_param_int(spec, "epochs", 1),
+                        .rate = case_param(spec, "rate")->real,
+                        .w = NAN,
+                        .b = NAN,
+                        .test_loss = NAN};
+    fit.n_losses = (fit.epochs + LINREG_LOSS_EVERY - 1) / LINREG_LOSS_EVERY + 1;
+    fit.losses = mem_zeroed(fit.n_losses, sizeof *fit.losses);
+    for (size_t i = 0; i < fit.n_losses; i++)
+        fit.losses[i] = NAN;
+    return fit;
+}
+
+void linreg_fit_free(linreg_fit_t *fit) {
+    free(fit->losses);
+    *fit = (linreg_fit_t){0};
+}
+
+size_t linreg_loss_epoch(const linreg_fit_t *fit, size_t i) {
+    return i + 1 < fit->n_losses ? i * LINREG_LOSS_EVERY : fit->epochs;
+}
+
+status_t linreg_fit_check(const linreg_fit_t *fit, error_t *err) {
+    for (size_t i = 0; i < fit->n_losses; i++)
+        if (!(fabs(fit->losses[i]) <= (double)FLT_MAX))
+            return error_set(err, STATUS_FAILED, "loss is not finite from epoch %zu on",
+                             linreg_loss_epoch(fit, i));
+    return STATUS_OK;
+}
+
+static status_t write_array(const char *folder, const char *name, const double *values, size_t n,
+                            text_list_t *arrays, error_t *err) {
+    char *file = mem_format("%s.npy", name);
+    char *path = fs_join(folder, file);
+    status_t status = npy_write_f64(path, values, &n, 1, err);
+    free(path);
+    free(file);
+    if (status == STATUS_OK)
+        text_list_add(arrays, name);
+    return status;
+}
+
+status_t linreg_fit_write(const linreg_fit_t *fit, const char *folder, text_list_t *arrays,
+                          error_t *err) {
+    const double params[2] = {fit->w, fit->b};
+    TRY(write_array(folder, "params", params, 2, arrays, err));
+    TRY(write_array(folder, "losses", fit->losses, fit->n_losses, arrays, err));
+    if (!isnan(fit->test_loss))
+        TRY(write_array(folder, "test_loss", &fit->test_loss, 1, arrays, err));
+    return STATUS_OK;
+}
+
+char *linreg_fit_json(const linreg_fit_t *fit) {
+    json_t *losses = json_array();
+    for (size_t i = 0; i < fit->n_losses; i++)
+        json_array_append_new(
+            losses, json_pack("[I, f]", (json_int_t)linreg_loss_epoch(fit, i), fit->losses[i]));
+    json_t *json = json_pack("{s:f, s:f, s:o}", "w", fit->w, "b", fit->b, "loss", losses);
+    if (!isnan(fit->test_loss))
+        json_object_set_new(json, "test_loss", json_real(fit->test_loss));
+    char *dumped = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    char *text = mem_text(dumped);
+    free(dumped);
+    return text;
+}

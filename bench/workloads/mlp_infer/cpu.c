@@ -1,0 +1,203 @@
+/* mlp_infer in C: `ref`, the float64 oracle that every other contender is checked against, written
+ * to be obviously right; and `omp`, what a careful C programmer would run: float32, all cores,
+ * vectorised across samples. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
+#include "workloads/common/sessions.h"
+#include "workloads/mlp_infer/data.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples a tile: a tile's activations of 64 floats a unit are whole cache lines and vectors. */
+enum { TILE = 64 };
+
+enum { PHASE_FORWARD, PHASE_TOTAL, PHASE_RESIDUAL, PHASE_HOST_TO_HOST };
+
+typedef struct state {
+    const mlp_data_t *data;
+    size_t widest;
+    double *y64, *scratch64; /* ref */
+    float *y32, *scratch32;  /* omp: 2 · widest · TILE floats a thread */
+} state_t;
+
+static void forward_ref(const state_t *s) {
+    const mlp_data_t *d = s->data;
+    size_t n_in = mlp_data_inputs(d), n_out = mlp_data_outputs(d);
+    double *in = s->scratch64, *out = s->scratch64 + s->widest;
+    for (size_t i = 0; i < d->batch; i++) {
+        for (size_t k = 0; k < n_in; k++)
+            in[k] = d->x[i * n_in + k];
+        for (size_t l = 0; l < d->n_layers; l++) {
+            size_t width = d->sizes[l];
+            for (size_t j = 0; j < d->sizes[l + 1]; j++) {
+                double sum = d->b[l][j];
+                for (size_t k = 0; k < width; k++)
+                    sum += (double)d->w[l][j * width + k] * in[k];
+                out[j] = l + 1 < d->n_layers && sum < 0 ? 0 : sum;
+            }
+            memcpy(in, out, d->sizes[l + 1] * sizeof *in);
+        }
+        memcpy(s->y64 + i * n_out, in, n_out * sizeof *in);
+    }
+}
+
+/* One layer of one tile: in and out are (units, TILE). The compiler picks the widest vectors that
+ * the machine has when the program starts. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+static void
+layer_tile(const float *restrict in, float *restrict out, const float *restrict w,
+           const float *restrict b, size_t n_in, size_t n_out, bool relu) {
+    for (size_t j = 0; j < n_out; j++) {
+        float sum[TILE];
+        for (size_t t = 0; t < TILE; t++)
+            sum[t] = b[j];
+        for (size_t k = 0; k < n_in; k++) {
+#pragma omp simd
+            for (size_t t = 0; t < TILE; t++)
+                sum[t] += w[j * n_in + k] * in[k * TILE + t];
+        }
+#pragma omp simd
+        for (size_t t = 0; t < TILE; t++)
+            out[j * TILE + t] = relu && sum[t] < 0 ? 0 : sum[t];
+    }
+}
+
+static void forward_tile(const state_t *s, size_t first, float *scratch) {
+    const mlp_data_t *d = s->data;
+    size_t n_in = mlp_data_inputs(d), n_out = mlp_data_outputs(d);
+    size_t n = d->batch - first < TILE ? d->batch - first : TILE;
+    float *in = scratch, *out = scratch + s->widest * TILE;
+    for (size_t k = 0; k < n_in; k++)
+        for (size_t t = 0; t < TILE; t++)
+            in[k * TILE + t] = t < n ? d->x[(first + t) * n_in + k] : 0;
+    for (size_t l = 0; l < d->n_layers; l++) {
+        layer_tile(in, out, d->w[l], d->b[l], d->sizes[l], d->sizes[l + 1], l + 1 < d->n_layers);
+        float *swap = in;
+        in = out;
+        out = swap;
+    }
+    for (size_t t = 0; t < n; t++)
+        for (size_t o = 0; o < n_out; o++)
+            s->y32[(first + t) * n_out + o] = in[o * TILE + t];
+}
+
+static void forward_omp(const state_t *s) {
+    const size_t batch = s->data->batch, each = 2 * s->widest * TILE;
+    /* Under a few tiles the threads' start costs more than the work. */
+#pragma omp parallel for schedule(static) if (batch > 16 * TILE)
+    for (size_t first = 0; first < batch; first += TILE)
+        forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
+}
+
+static void forward(const session_t *session) {
+    const state_t *s = session->state;
+    if (s->y64 != NULL)
+        forward_ref(s);
+    else
+        forward_omp(s);
+}
+
+static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
+    (void)err;
+    int64_t start_ns = clock_ns();
+    int64_t before_ns = clock_ns();
+    forward(session);
+    int64_t after_ns = clock_ns();
+    int64_t end_ns = clock_ns();
+    recorder_add_between(recorder, PHASE_FORWARD, (double)(after_ns - before_ns), before_ns,
+                         after_ns);
+    recorder_add_between(recorder, PHASE_TOTAL, (double)(end_ns - start_ns), start_ns, end_ns);
+    recorder_add(recorder, PHASE_RESIDUAL, (double)((end_ns - start_ns) - (after_ns - before_ns)));
+    return STATUS_OK;
+}
+
+static status_t probe_host_to_host(session_t *session, recorder_t *recorder, error_t *err) {
+    (void)err;
+    int64_t start_ns = clock_ns();
+    forward(session);
+    int64_t end_ns = clock_ns();
+    recorder_add_between(recorder, PHASE_HOST_TO_HOST, (double)(end_ns - start_ns), start_ns,
+                         end_ns);
+    return STATUS_OK;
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    bool is_ref = strcmp(request->spec->variant, "ref") == 0;
+    if (!is_ref && strcmp(request->spec->variant, "omp") != 0)
+        return error_set(err, STATUS_FAILED, "no variant \"%s\" (known: ref, omp)",
+                         request->spec->variant);
+    /* The oracle is float64 for every dtype; a contender must compute in the one it is named for.
+     */
+    session->skipped = !is_ref && strcmp(request->spec->dtype, "f32") != 0;
+    if (session->skipped)
+        return error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s",
+                         request->spec->dtype, request->spec->variant);
+    session->skipped = true;
+    TRY(mlp_data_room(request->spec, 1, err));
+    session->skipped = false;
+    state_t *s = mem_zeroed(1, sizeof *s);
+    s->data = mlp_data_take(request->spec, request->seed);
+    for (size_t l = 0; l <= s->data->n_layers; l++)
+        if (s->data->sizes[l] > s->widest)
+            s->widest = s->data->sizes[l];
+    size_t n = s->data->batch * mlp_data_outputs(s->data);
+    if (is_ref) {
+        s->y64 = mem_zeroed(n, sizeof *s->y64);
+        s->scratch64 = mem_zeroed(2 * s->widest, sizeof *s->scratch64);
+    } else {
+        s->y32 = mem_zeroed(n, sizeof *s->y32);
+        s->scratch32 =
+            mem_zeroed(2 * s->widest * TILE * (size_t)omp_get_max_threads(), sizeof *s->scratch32);
+    }
+    session->state = s;
+    recorder_phase(&session->recorder, "forward", CLOCK_HOST);
+    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    recorder_phase(&session->recorder, "residual", CLOCK_HOST);
+    recorder_phase(&session->recorder, "host_to_host", CLOCK_HOST);
+    session_add_probe(session, "phases", probe_phases);
+    session_add_probe(session, "host_to_host", probe_host_to_host);
+    int64_t start_ns = clock_ns();
+    forward(session);
+    session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
+    return STATUS_OK;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    state_t *s = session->state;
+    const size_t shape[2] = {s->data->batch, mlp_data_outputs(s->data)};
+    char *path = fs_join(folder, "y.npy");
+    status_t status;
+    if (s->y64 != NULL) {
+        memset(s->y64, 0xFF, shape[0] * shape[1] * sizeof *s->y64);
+        forward(session);
+        status = npy_write_f64(path, s->y64, shape, 2, err);
+    } else {
+        memset(s->y32, 0xFF, shape[0] * shape[1] * sizeof *s->y32);
+        forward(session);
+        status = npy_write_f32(path, s->y32, shape, 2, err);
+    }
+    free(path);
+    if (status == STATUS_OK)
+        text_list_add(arrays, "y");
+    return status;
+}
+
+static void close_case(session_t *session) {
+    state_t *s = session->state;
+    mlp_data_release(s->data);
+    free(s->y64);
+    free(s->scratch64);
+    free(s->y32);
+    free(s->scratch32);
+    free(s);
+}
+
+const session_ops_t mlp_infer_cpu = {
+    .workload = "mlp_infer", .open = open_case, .output = output, .close = close_case};

@@ -1,0 +1,176 @@
+/* mlp_infer on a GPU: opening and closing a case, and handing out its output. */
+#include "workloads/mlp_infer/cuda.h"
+
+#include "base/clock.h"
+#include "base/half.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "io/npy.h"
+#include "workloads/common/sessions.h"
+#include "workloads/common/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+static bool is(const case_t *spec, const char *technique, const char *choice) {
+    const char *chosen = case_technique(spec, technique);
+    return chosen != NULL && strcmp(chosen, choice) == 0;
+}
+
+/* What this case asks for and this rung or machine cannot do. */
+static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *err) {
+    const case_t *spec = &session->spec;
+    session->skipped = true;
+    double need = workload_find("mlp_infer")->cost(spec).device_bytes;
+    /* The fixed buffers, and those of a sample. */
+    TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need, err));
+    if (is(spec, "launch", "graph") && s->alloc != ALLOC_ARENA)
+        return error_set(err, STATUS_FAILED,
+                         "launch=graph replays fixed addresses: needs "
+                         "alloc=arena");
+    if (is(spec, "launch", "graph") && s->copy == COPY_PAGEABLE)
+        return error_set(err, STATUS_FAILED,
+                         "launch=graph copies without a call: needs copy=pinned or mapped");
+    if (s->poll && s->copy != COPY_MAPPED)
+        return error_set(err, STATUS_FAILED,
+                         "wait=poll watches the output in host memory: needs copy=mapped");
+    if (s->alloc == ALLOC_ASYNC && !gpu_has_pool(s->gpu))
+        return error_set(err, STATUS_FAILED, "this driver has no cuMemAllocAsync");
+    session->skipped = false;
+    return STATUS_OK;
+}
+
+static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
+    const mlp_data_t *d = s->data;
+    size_t element_bytes = d->f16 ? sizeof *d->x16 : sizeof *d->x;
+    void *x = d->f16 ? (void *)d->x16 : (void *)d->x;
+    s->x_bytes = d->batch * mlp_data_inputs(d) * element_bytes;
+    s->y_bytes = d->batch * mlp_data_outputs(d) * element_bytes;
+    if (s->copy == COPY_PAGEABLE) {
+        s->x = x;
+        s->y = mem_alloc(s->y_bytes);
+        memset(s->y, 0xFF, s->y_bytes); /* touch every page before anything is timed */
+        return STATUS_OK;
+    }
+    unsigned flags = CU_HOST_ALLOC_PORTABLE;
+    if (s->copy == COPY_MAPPED)
+        flags |= CU_HOST_ALLOC_DEVICEMAP;
+    CUDA(host_alloc(&s->x, s->x_bytes, flags));
+    CUDA(host_alloc(&s->y, s->y_bytes, flags));
+    memcpy(s->x, x, s->x_bytes);
+    memset(s->y, 0xFF, s->y_bytes);
+    return STATUS_OK;
+}
+
+static void read_techniques(mlp_cuda_t *s, const case_t *spec) {
+    s->alloc = is(spec, "alloc", "arena")   ? ALLOC_ARENA
+               : is(spec, "alloc", "async") ? ALLOC_ASYNC
+                                            : ALLOC_MALLOC;
+    s->copy = is(spec, "copy", "pinned")   ? COPY_PINNED
+              : is(spec, "copy", "mapped") ? COPY_MAPPED
+                                           : COPY_PAGEABLE;
+    s->upload = !is(spec, "weights", "resident");
+    s->poll = is(spec, "wait", "poll");
+}
+
+static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    TRY(gpu_kernel_load(s->gpu, request->cubin, "mlp_infer", &s->kernel, err));
+    session_add_once(session, "module_load", s->kernel.load_ns);
+    s->weights_by_value = s->kernel.launch.weights == WEIGHTS_AS_ARGUMENT;
+    if (s->weights_by_value)
+        memcpy(s->weights, s->data->weights, s->data->n_weights * sizeof(float));
+    if (s->alloc == ALLOC_ASYNC)
+        TRY(gpu_pool_keep(s->gpu, err));
+    TRY(make_host_side(s, err));
+    TRY(mlp_cuda_allocate(s, &s->fixed, err));
+    TRY(mlp_cuda_copy_weights(s, &s->fixed, err));
+    TRY(gpu_sync(s->gpu, err));
+    int64_t start_ns = clock_ns();
+    TRY(mlp_cuda_sample(s, err));
+    session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
+    session->resources.occupancy_frac = s->kernel.occupancy_frac;
+    session->resources.peak_device_bytes =
+        (int64_t)(workload_find("mlp_infer")->cost(&session->spec).device_bytes *
+                  (mlp_cuda_allocates(s) ? 2 : 1));
+    return mlp_cuda_add_probes(session, err);
+}
+
+/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
+static void close_case(session_t *session) {
+    mlp_cuda_t *s = session->state;
+    if (s->batch != NULL)
+        s->gpu->api.graph_exec_destroy(s->batch);
+    if (s->whole != NULL)
+        s->gpu->api.graph_exec_destroy(s->whole);
+    mlp_cuda_release_all(s);
+    if (s->alloc == ALLOC_ASYNC)
+        gpu_pool_trim(s->gpu);
+    gpu_kernel_unload(s->gpu, &s->kernel);
+    if (s->copy == COPY_PAGEABLE) {
+        free(s->y);
+    } else {
+        if (s->x != NULL)
+            s->gpu->api.host_free(s->x);
+        if (s->y != NULL)
+            s->gpu->api.host_free(s->y);
+    }
+    mlp_data_release(s->data);
+    free(s);
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    if (request->cubin == NULL)
+        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
+    session->skipped = true;
+    TRY(mlp_data_room(request->spec, is(request->spec, "copy", "pageable") ? 1 : 2, err));
+    session->skipped = false;
+    mlp_cuda_t *s = mem_zeroed(1, sizeof *s);
+    s->gpu = session->engine;
+    session->state = s;
+    read_techniques(s, request->spec);
+    status_t status = check_applies(session, s, err); /* before gigabytes of data are made */
+    if (status != STATUS_OK) {
+        free(s);
+        return status;
+    }
+    s->data = mlp_data_take(request->spec, request->seed);
+    status = prepare(session, request, err);
+    if (status != STATUS_OK)
+        close_case(session);
+    return status;
+}
+
+static status_t write_y(const mlp_cuda_t *s, const char *folder, error_t *err) {
+    const size_t shape[2] = {s->data->batch, mlp_data_outputs(s->data)};
+    size_t n = shape[0] * shape[1];
+    float *widened = s->data->f16 ? mem_zeroed(n, sizeof *widened) : NULL;
+    for (size_t i = 0; widened != NULL && i < n; i++)
+        widened[i] = half_to_float(((const uint16_t *)s->y)[i]);
+    char *path = fs_join(folder, "y.npy");
+    status_t status = npy_write_f32(path, widened != NULL ? widened : s->y, shape, 2, err);
+    free(path);
+    free(widened);
+    return status;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    memset(s->y, 0xFF, s->y_bytes);
+    /* A graph has its steps fixed: poison its output from outside. */
+    if (s->whole != NULL && s->copy != COPY_MAPPED)
+        TRY(gpu_fill(s->gpu, s->fixed.y, 0xFF, s->y_bytes, err));
+    s->poison = true;
+    status_t status = mlp_cuda_sample(s, err);
+    s->poison = false;
+    TRY(status);
+    status = write_y(s, folder, err);
+    if (status == STATUS_OK)
+        text_list_add(arrays, "y");
+    return status;
+}
+
+const session_ops_t mlp_infer_cuda = {
+    .workload = "mlp_infer", .open = open_case, .output = output, .close = close_case};

@@ -1,0 +1,66 @@
+/* The pieces of mlp_infer on a GPU: one sample is allocate → copy in → launch → copy out → release,
+ * and the techniques of the case (alloc, copy, weights, launch) say how each of them is done. */
+#ifndef BENCH_WORKLOADS_MLP_INFER_CUDA_H
+#define BENCH_WORKLOADS_MLP_INFER_CUDA_H
+
+#include "engine/gpu.h"
+#include "engine/session.h"
+#include "workloads/mlp_infer/data.h"
+
+#include <stdbool.h>
+
+enum { MLP_MAX_ARGUMENT_WEIGHTS = 960 }; /* as in kernels/mlp_infer/mlp_infer.cuh */
+
+typedef enum mlp_alloc { ALLOC_MALLOC, ALLOC_ASYNC, ALLOC_ARENA } mlp_alloc_t;
+typedef enum mlp_copy { COPY_PAGEABLE, COPY_PINNED, COPY_MAPPED } mlp_copy_t;
+
+/* Device memory of one sample, in the layout of the kernel's arguments. */
+typedef struct mlp_buffers {
+    cu_pointer_t x, y;
+    cu_pointer_t wb[2 * MLP_MAX_LAYERS]; /* struct mlp_pointers: W_1 … W_L, then b_1 … b_L */
+} mlp_buffers_t;
+
+typedef struct mlp_cuda {
+    gpu_t *gpu;
+    const mlp_data_t *data;
+    gpu_kernel_t kernel;
+    mlp_alloc_t alloc;
+    mlp_copy_t copy;
+    bool upload; /* weights are copied in each sample */
+    bool poll;   /* wait=poll */
+    bool weights_by_value;
+    void *x, *y; /* host side: pageable, pinned or mapped memory; float32, or f16 bits */
+    size_t x_bytes, y_bytes;
+    mlp_buffers_t fixed;   /* allocated once: arena, and the batches of launches */
+    mlp_buffers_t current; /* what this sample uses */
+    bool poison;           /* fill the next sample's output with NaN */
+    cu_graph_exec_t whole; /* launch=graph: the whole sample */
+    cu_graph_exec_t batch; /* many launches, for kernel_graph */
+    unsigned batch_launches;
+    float weights[MLP_MAX_ARGUMENT_WEIGHTS];
+    struct {
+        unsigned phase[16];
+        bool has[16];
+    } phases;
+} mlp_cuda_t;
+
+status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
+/* Give back what this sample allocated. */
+status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err);
+void mlp_cuda_release_all(mlp_cuda_t *s);
+status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err);
+status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
+status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err);
+status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err);
+/* One whole sample with no synchronisation but the one at its end. */
+status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err);
+
+/* Does a sample allocate, copy in, copy out anything? A phase that does nothing is not reported. */
+bool mlp_cuda_allocates(const mlp_cuda_t *s);
+bool mlp_cuda_copies_in(const mlp_cuda_t *s);
+bool mlp_cuda_copies_out(const mlp_cuda_t *s);
+
+/* Declare the phases and probes of this case in the session (probes.c). */
+status_t mlp_cuda_add_probes(session_t *session, error_t *err);
+
+#endif

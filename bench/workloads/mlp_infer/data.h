@@ -1,0 +1,41 @@
+/* Inputs and weights of an mlp_infer case, from Philox: the same bits as in every other engine
+ * (streams and ranges: docs/worker-protocol.md, "Data"). Cases of the same shape and seed share one
+ * copy. */
+#ifndef BENCH_WORKLOADS_MLP_INFER_DATA_H
+#define BENCH_WORKLOADS_MLP_INFER_DATA_H
+
+#include "model/case.h"
+#include "workloads/common/shared_data.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MLP_MAX_LAYERS = 7 };
+
+typedef struct mlp_data {
+    shared_data_t shared;
+    size_t batch;
+    size_t n_layers;                  /* weight matrices */
+    size_t sizes[MLP_MAX_LAYERS + 1]; /* inputs, hidden layers, outputs */
+    uint64_t seed;
+    bool f16;       /* inputs and weights are rounded to f16 */
+    float *x;       /* (batch, sizes[0]) */
+    uint16_t *x16;  /* the same as f16 bits; NULL unless f16 */
+    float *weights; /* W_1, b_1, W_2, b_2, … packed; W_l is (sizes[l], sizes[l-1]) row-major */
+    size_t n_weights;
+    const float *w[MLP_MAX_LAYERS], *b[MLP_MAX_LAYERS]; /* into weights */
+} mlp_data_t;
+
+/* Would inputs and outputs of this case fit into what is free of the host's memory, `copies` times?
+ * Otherwise fails with both numbers. */
+status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err);
+
+/* Every take needs a release; the last one frees. Not for several threads at once. */
+const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed);
+void mlp_data_release(const mlp_data_t *data);
+
+size_t mlp_data_inputs(const mlp_data_t *data);  /* sizes[0] */
+size_t mlp_data_outputs(const mlp_data_t *data); /* sizes[n_layers] */
+
+#endif

@@ -1,0 +1,115 @@
+#include "workloads/common/descriptors.h"
+
+#include <string.h>
+
+static const param_spec_t PARAMS[] = {
+    {.name = "batch",
+     .summary = "samples per run",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 1 << 28,
+     .standard = "64",
+     .always_in_id = true},
+    {.name = "layers",
+     .summary = "sizes of input, hidden layers and output",
+     .kind = VALUE_INTS,
+     .min = 1,
+     .max = 4096,
+     .min_items = 2,
+     .max_items = 8,
+     .standard = "[4,5,1]"},
+};
+
+static const technique_spec_t TECHNIQUES[] = {
+    {.name = "alloc",
+     .summary =
+         "where device memory comes from in each sample (async: a pool that keeps what is freed)",
+     .choices = (const char *const[]){"malloc", "async", "arena", NULL}},
+    {.name = "copy",
+     .summary = "host memory that is copied from and to",
+     .choices = (const char *const[]){"pageable", "pinned", "mapped", NULL}},
+    {.name = "weights",
+     .summary = "weights copied in each sample, or once",
+     .choices = (const char *const[]){"upload", "resident", NULL}},
+    {.name = "launch",
+     .summary = "work submitted call by call, or as a captured graph",
+     .choices = (const char *const[]){"stream", "graph", NULL}},
+    {.name = "wait",
+     .summary = "the host synchronises, or watches mapped output arrive",
+     .choices = (const char *const[]){"sync", "poll", NULL}},
+};
+
+typedef struct shape {
+    int64_t batch;
+    const int64_t *sizes; /* n_matrices + 1 */
+    size_t n_matrices;
+    double n_weights;        /* matrices and biases */
+    double flops_per_sample; /* a multiply-add counts as two, ReLU as none */
+} shape_t;
+
+static shape_t shape_of(const case_t *spec) {
+    const value_t *layers = case_param(spec, "layers");
+    shape_t shape = {.batch = case_param_int(spec, "batch", 0),
+                     .sizes = layers->ints,
+                     .n_matrices = layers->n_ints - 1};
+    for (size_t l = 0; l < shape.n_matrices; l++) {
+        double in = (double)shape.sizes[l], out = (double)shape.sizes[l + 1];
+        shape.n_weights += in * out + out;
+        shape.flops_per_sample += 2 * in * out + out;
+    }
+    return shape;
+}
+
+static bool is_f16(const case_t *spec) {
+    return strcmp(spec->dtype, "f16") == 0;
+}
+
+/* Input, output and weights pass through memory once; hidden activations can stay in registers. */
+static workload_cost_t cost(const case_t *spec) {
+    shape_t shape = shape_of(spec);
+    double elem_bytes = is_f16(spec) ? 2 : 4;
+    double in_and_out = (double)(shape.sizes[0] + shape.sizes[shape.n_matrices]);
+    double bytes = ((double)shape.batch * in_and_out + shape.n_weights) * elem_bytes;
+    return (workload_cost_t){.bytes = bytes,
+                             .flops = (double)shape.batch * shape.flops_per_sample,
+                             .working_set_bytes = bytes,
+                             .device_bytes = bytes};
+}
+
+/* A few roundings of float32 (6e-8 each), or one of the output to float16 (at most 4.9e-4) after
+ * sums in float32, with room for long sums and for hidden layers that are rounded too. */
+static double tolerance(const case_t *spec) {
+    return is_f16(spec) ? 2e-3 : 1e-5;
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    shape_t shape = shape_of(spec);
+    text_list_add_format(defines, "DTYPE_F16=%d", is_f16(spec));
+    text_list_add_format(defines, "BATCH=%lld", (long long)shape.batch);
+    text_list_add_format(defines, "N_LAYERS=%zu", shape.n_matrices);
+    for (size_t l = 0; l <= shape.n_matrices; l++)
+        text_list_add_format(defines, "N%zu=%lld", l, (long long)shape.sizes[l]);
+    text_list_add_format(defines, "N_IN=%lld", (long long)shape.sizes[0]);
+    if (shape.n_matrices == 2) /* a kernel written for one hidden layer refuses other shapes */
+        text_list_add_format(defines, "N_HIDDEN=%lld", (long long)shape.sizes[1]);
+    text_list_add_format(defines, "N_OUT=%lld", (long long)shape.sizes[shape.n_matrices]);
+    text_list_add_format(defines, "N_WEIGHTS=%.0f", shape.n_weights);
+}
+
+const workload_t workload_mlp_infer = {
+    .name = "mlp_infer",
+    .summary = "batched inference of a small multilayer perceptron",
+    .params = PARAMS,
+    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .size_param = "batch",
+    .size_noun = "batch",
+    .size_title = "batch, samples",
+    .techniques = TECHNIQUES,
+    .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
+    .dtypes = (const char *const[]){"f32", "f16", NULL},
+    .cpu_variants = (const char *const[]){"ref", "omp", NULL},
+    .pytorch_variants = (const char *const[]){"eager", "inference", "compile", "graph", NULL},
+    .cost = cost,
+    .tolerance = tolerance,
+    .constants = constants,
+};

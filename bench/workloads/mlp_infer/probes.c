@@ -1,0 +1,243 @@
+/* How a sample of mlp_infer on the GPU is timed: several questions, each with a probe of its own,
+ * because every clock reading inside a sample changes what is measured. */
+#include "base/clock.h"
+#include "workloads/mlp_infer/cuda.h"
+
+#include <stdlib.h>
+
+/* A batch must be long against what it takes to start one (some µs, which every launch gets its
+ * share of), and short against a round. Powers of two, and the same one for all short kernels: two
+ * runs must not divide by different numbers. */
+enum { BATCH_TARGET_NS = 400000, BATCH_MOST = 256, LAUNCH_FLOOR_NS = 4000 };
+
+enum {
+    MALLOC,
+    H2D,
+    KERNEL,
+    D2H,
+    FREE,
+    TOTAL,
+    RESIDUAL,
+    MALLOC_DEVICE,
+    H2D_DEVICE,
+    D2H_DEVICE,
+    FREE_DEVICE,
+    HOST_TO_HOST,
+    KERNEL_GRAPH,
+    KERNEL_STREAM,
+    KERNEL_COLD,
+};
+
+static void add(session_t *session, recorder_t *recorder, unsigned which, double ns) {
+    const mlp_cuda_t *s = session->state;
+    if (s->phases.has[which])
+        recorder_add(recorder, s->phases.phase[which], ns);
+}
+
+static void add_between(session_t *session, recorder_t *recorder, unsigned which, double ns,
+                        int64_t from_ns, int64_t to_ns) {
+    const mlp_cuda_t *s = session->state;
+    if (s->phases.has[which])
+        recorder_add_between(recorder, s->phases.phase[which], ns, from_ns, to_ns);
+}
+
+/* The study's phases: synchronised, on the host's clock; the kernel between two events. */
+static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    gpu_t *gpu = s->gpu;
+    int64_t at[6];
+    TRY(gpu_sync(gpu, err));
+    at[0] = clock_ns();
+    TRY(mlp_cuda_allocate(s, &s->current, err));
+    if (s->alloc == ALLOC_ASYNC)
+        TRY(gpu_sync(gpu, err));
+    at[1] = clock_ns();
+    TRY(mlp_cuda_copy_in(s, err));
+    if (mlp_cuda_copies_in(s))
+        TRY(gpu_sync(gpu, err));
+    at[2] = clock_ns();
+    TRY(gpu_record(gpu, 0, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(gpu_record(gpu, 1, err));
+    TRY(gpu_sync(gpu, err));
+    at[3] = clock_ns();
+    TRY(mlp_cuda_copy_out(s, err));
+    if (mlp_cuda_copies_out(s))
+        TRY(gpu_sync(gpu, err));
+    at[4] = clock_ns();
+    TRY(mlp_cuda_release(s, err));
+    if (s->alloc == ALLOC_ASYNC)
+        TRY(gpu_sync(gpu, err));
+    at[5] = clock_ns();
+    double kernel_ns;
+    TRY(gpu_elapsed(gpu, 0, 1, &kernel_ns, err));
+
+    double parts[] = {(double)(at[1] - at[0]), (double)(at[2] - at[1]), kernel_ns,
+                      (double)(at[4] - at[3]), (double)(at[5] - at[4])};
+    double total_ns = (double)(at[5] - at[0]), residual_ns = total_ns;
+    for (unsigned i = MALLOC; i <= FREE; i++) {
+        add_between(session, recorder, i, parts[i], at[i - MALLOC], at[i - MALLOC + 1]);
+        if (s->phases.has[i])
+            residual_ns -= parts[i];
+    }
+    add_between(session, recorder, TOTAL, total_ns, at[0], at[5]);
+    add(session, recorder, RESIDUAL, residual_ns);
+    return STATUS_OK;
+}
+
+/* The same phases between events, as the original study reports them. */
+static status_t probe_device(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    gpu_t *gpu = s->gpu;
+    TRY(gpu_sync(gpu, err));
+    TRY(gpu_record(gpu, 0, err));
+    TRY(mlp_cuda_allocate(s, &s->current, err));
+    TRY(gpu_record(gpu, 1, err));
+    TRY(mlp_cuda_copy_in(s, err));
+    TRY(gpu_record(gpu, 2, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(gpu_record(gpu, 3, err));
+    TRY(mlp_cuda_copy_out(s, err));
+    TRY(gpu_record(gpu, 4, err));
+    TRY(mlp_cuda_release(s, err));
+    TRY(gpu_record(gpu, 5, err));
+    TRY(gpu_sync(gpu, err));
+    static const struct {
+        unsigned which, from;
+    } SPANS[] = {{MALLOC_DEVICE, 0}, {H2D_DEVICE, 1}, {D2H_DEVICE, 3}, {FREE_DEVICE, 4}};
+    for (size_t i = 0; i < sizeof SPANS / sizeof *SPANS; i++) {
+        double ns;
+        TRY(gpu_elapsed(gpu, SPANS[i].from, SPANS[i].from + 1, &ns, err));
+        add(session, recorder, SPANS[i].which, ns);
+    }
+    return STATUS_OK;
+}
+
+static status_t probe_host_to_host(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    TRY(gpu_sync(s->gpu, err));
+    int64_t start_ns = clock_ns();
+    TRY(mlp_cuda_sample(s, err));
+    int64_t end_ns = clock_ns();
+    add_between(session, recorder, HOST_TO_HOST, (double)(end_ns - start_ns), start_ns, end_ns);
+    return STATUS_OK;
+}
+
+static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    TRY(gpu_record(s->gpu, 0, err));
+    TRY(cuda_check(&s->gpu->api, s->gpu->api.graph_launch(s->batch, s->gpu->stream), "graph_launch",
+                   err));
+    TRY(gpu_record(s->gpu, 1, err));
+    TRY(gpu_sync(s->gpu, err));
+    double ns;
+    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    add(session, recorder, KERNEL_GRAPH, ns / s->batch_launches);
+    return STATUS_OK;
+}
+
+static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    s->current = s->fixed;
+    TRY(gpu_record(s->gpu, 0, err));
+    for (unsigned i = 0; i < s->batch_launches; i++)
+        TRY(mlp_cuda_launch(s, err));
+    TRY(gpu_record(s->gpu, 1, err));
+    TRY(gpu_sync(s->gpu, err));
+    double ns;
+    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    add(session, recorder, KERNEL_STREAM, ns / s->batch_launches);
+    return STATUS_OK;
+}
+
+/* The inputs come from DRAM, as they would if something else had run in between. */
+static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    s->current = s->fixed;
+    TRY(gpu_flush_l2(s->gpu, err));
+    TRY(gpu_record(s->gpu, 0, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(gpu_record(s->gpu, 1, err));
+    TRY(gpu_sync(s->gpu, err));
+    double ns;
+    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    add(session, recorder, KERNEL_COLD, ns);
+    return STATUS_OK;
+}
+
+/* `single_ns`: one launch between two events, of which about LAUNCH_FLOOR_NS is not the kernel's.
+ */
+static unsigned batch_launches(double single_ns) {
+    unsigned n = BATCH_MOST;
+    while (n > 2 && n * (single_ns - LAUNCH_FLOOR_NS) > BATCH_TARGET_NS)
+        n /= 2;
+    return n;
+}
+
+static status_t make_batch(mlp_cuda_t *s, error_t *err) {
+    s->current = s->fixed;
+    double ns = 0;
+    for (int i = 0; i < 3; i++) {
+        TRY(gpu_record(s->gpu, 0, err));
+        TRY(mlp_cuda_launch(s, err));
+        TRY(gpu_record(s->gpu, 1, err));
+        TRY(gpu_sync(s->gpu, err));
+        TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    }
+    s->batch_launches = batch_launches(ns);
+    TRY(gpu_capture_begin(s->gpu, err));
+    for (unsigned i = 0; i < s->batch_launches; i++)
+        TRY(mlp_cuda_launch(s, err));
+    return gpu_capture_end(s->gpu, &s->batch, err);
+}
+
+static status_t make_whole(mlp_cuda_t *s, error_t *err) {
+    s->current = s->fixed;
+    TRY(gpu_capture_begin(s->gpu, err));
+    TRY(mlp_cuda_copy_in(s, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(mlp_cuda_copy_out(s, err));
+    return gpu_capture_end(s->gpu, &s->whole, err);
+}
+
+static void declare(session_t *session, unsigned which, const char *name, clock_domain_t clock,
+                    bool applies) {
+    mlp_cuda_t *s = session->state;
+    s->phases.has[which] = applies;
+    if (applies)
+        s->phases.phase[which] = recorder_phase(&session->recorder, name, clock);
+}
+
+status_t mlp_cuda_add_probes(session_t *session, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    bool allocates = mlp_cuda_allocates(s), in = mlp_cuda_copies_in(s);
+    bool out = mlp_cuda_copies_out(s);
+    const char *launch = case_technique(&session->spec, "launch");
+    bool whole = launch != NULL && launch[0] == 'g';
+    if (whole)
+        TRY(make_whole(s, err));
+    declare(session, MALLOC, "malloc", CLOCK_HOST, !whole && allocates);
+    declare(session, H2D, "h2d", CLOCK_HOST, !whole && in);
+    declare(session, KERNEL, "kernel", CLOCK_DEVICE, !whole);
+    declare(session, D2H, "d2h", CLOCK_HOST, !whole && out);
+    declare(session, FREE, "free", CLOCK_HOST, !whole && allocates);
+    declare(session, TOTAL, "total", CLOCK_HOST, !whole);
+    declare(session, RESIDUAL, "residual", CLOCK_HOST, !whole);
+    declare(session, MALLOC_DEVICE, "malloc_device", CLOCK_DEVICE, !whole && allocates);
+    declare(session, H2D_DEVICE, "h2d_device", CLOCK_DEVICE, !whole && in);
+    declare(session, D2H_DEVICE, "d2h_device", CLOCK_DEVICE, !whole && out);
+    declare(session, FREE_DEVICE, "free_device", CLOCK_DEVICE, !whole && allocates);
+    declare(session, HOST_TO_HOST, "host_to_host", CLOCK_HOST, true);
+    declare(session, KERNEL_GRAPH, "kernel_graph", CLOCK_DEVICE, true);
+    declare(session, KERNEL_STREAM, "kernel_stream", CLOCK_DEVICE, true);
+    declare(session, KERNEL_COLD, "kernel_cold", CLOCK_DEVICE, true);
+    if (!whole) {
+        session_add_probe(session, "phases", probe_phases);
+        session_add_probe(session, "device", probe_device);
+    }
+    session_add_probe(session, "host_to_host", probe_host_to_host);
+    session_add_probe(session, "kernel_graph", probe_kernel_graph);
+    session_add_probe(session, "kernel_stream", probe_kernel_stream);
+    session_add_probe(session, "kernel_cold", probe_kernel_cold);
+    return make_batch(s, err);
+}

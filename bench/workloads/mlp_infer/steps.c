@@ -1,0 +1,181 @@
+/* The steps of one sample on the GPU. */
+#include "base/clock.h"
+#include "workloads/mlp_infer/cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POLL_MOST_NS = 1000000000 };
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+static size_t array_bytes(const mlp_cuda_t *s, size_t array) {
+    const mlp_data_t *d = s->data;
+    size_t layer = array % d->n_layers;
+    size_t rows = d->sizes[layer + 1];
+    return (array < d->n_layers ? rows * d->sizes[layer] : rows) * sizeof(float);
+}
+
+static const float *array_data(const mlp_cuda_t *s, size_t array) {
+    size_t n = s->data->n_layers;
+    return array < n ? s->data->w[array] : s->data->b[array - n];
+}
+
+static size_t n_arrays(const mlp_cuda_t *s) {
+    return s->weights_by_value ? 0 : 2 * s->data->n_layers;
+}
+
+bool mlp_cuda_allocates(const mlp_cuda_t *s) {
+    bool weights = n_arrays(s) > 0 && s->upload;
+    return s->alloc != ALLOC_ARENA && (s->copy != COPY_MAPPED || weights);
+}
+
+bool mlp_cuda_copies_in(const mlp_cuda_t *s) {
+    return s->copy != COPY_MAPPED || (n_arrays(s) > 0 && s->upload);
+}
+
+bool mlp_cuda_copies_out(const mlp_cuda_t *s) {
+    return s->copy != COPY_MAPPED;
+}
+
+static status_t take(mlp_cuda_t *s, bool fixed, size_t bytes, cu_pointer_t *pointer, error_t *err) {
+    if (!fixed && s->alloc == ALLOC_ASYNC)
+        CUDA(alloc_async(pointer, bytes, s->gpu->stream));
+    else
+        CUDA(alloc(pointer, bytes));
+    return STATUS_OK;
+}
+
+/* Everything that a sample needs and `fixed` does not already give. */
+status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
+    bool fixed = buffers == &s->fixed;
+    if (!fixed)
+        *buffers = s->fixed;
+    if (!fixed && s->alloc == ALLOC_ARENA)
+        return STATUS_OK;
+    if (s->copy == COPY_MAPPED) {
+        CUDA(host_device_pointer(&buffers->x, s->x, 0));
+        CUDA(host_device_pointer(&buffers->y, s->y, 0));
+    } else {
+        TRY(take(s, fixed, s->x_bytes, &buffers->x, err));
+        TRY(take(s, fixed, s->y_bytes, &buffers->y, err));
+    }
+    if (fixed || s->upload)
+        for (size_t i = 0; i < n_arrays(s); i++)
+            TRY(take(s, fixed, array_bytes(s, i), &buffers->wb[i], err));
+    return STATUS_OK;
+}
+
+static status_t give(mlp_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
+    if (s->alloc == ALLOC_ASYNC)
+        CUDA(release_async(*pointer, s->gpu->stream));
+    else
+        CUDA(release(*pointer));
+    *pointer = 0;
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err) {
+    if (s->alloc == ALLOC_ARENA)
+        return STATUS_OK;
+    if (s->copy != COPY_MAPPED) {
+        TRY(give(s, &s->current.x, err));
+        TRY(give(s, &s->current.y, err));
+    }
+    for (size_t i = 0; s->upload && i < n_arrays(s); i++)
+        TRY(give(s, &s->current.wb[i], err));
+    return STATUS_OK;
+}
+
+/* Whatever is still allocated, also after a failure halfway and when the driver refuses everything.
+ */
+void mlp_cuda_release_all(mlp_cuda_t *s) {
+    cu_pointer_t *current = s->current.wb, *fixed = s->fixed.wb;
+    for (size_t i = 0; i < n_arrays(s); i++) {
+        if (current[i] != 0 && current[i] != fixed[i])
+            s->gpu->api.release(current[i]);
+        if (fixed[i] != 0)
+            s->gpu->api.release(fixed[i]);
+    }
+    if (s->copy != COPY_MAPPED) {
+        const cu_pointer_t samples[] = {s->current.x == s->fixed.x ? 0 : s->current.x,
+                                        s->current.y == s->fixed.y ? 0 : s->current.y, s->fixed.x,
+                                        s->fixed.y};
+        for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+            if (samples[i] != 0)
+                s->gpu->api.release(samples[i]);
+    }
+    s->current = s->fixed = (mlp_buffers_t){0};
+}
+
+status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
+    for (size_t i = 0; i < n_arrays(s); i++)
+        CUDA(copy_in_async(buffers->wb[i], array_data(s, i), array_bytes(s, i), s->gpu->stream));
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err) {
+    if (s->poison)
+        CUDA(fill_async(s->current.y, 0xFF, s->y_bytes, s->gpu->stream));
+    if (s->copy != COPY_MAPPED)
+        CUDA(copy_in_async(s->current.x, s->x, s->x_bytes, s->gpu->stream));
+    return s->upload ? mlp_cuda_copy_weights(s, &s->current, err) : STATUS_OK;
+}
+
+status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err) {
+    unsigned batch = (unsigned)s->data->batch;
+    void *arguments[] = {&s->current.x, s->current.wb, &s->current.y, &batch, s->weights};
+    return gpu_kernel_launch(s->gpu, &s->kernel, batch, arguments, err);
+}
+
+status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err) {
+    if (s->copy != COPY_MAPPED)
+        CUDA(copy_out_async(s->y, s->current.y, s->y_bytes, s->gpu->stream));
+    return STATUS_OK;
+}
+
+/* No arithmetic makes these bits: a GPU's own NaN is 0x7FFFFFFF, or 0x7FFF in f16. */
+static bool all_there(const mlp_cuda_t *s) {
+    if (s->data->f16) {
+        const volatile uint16_t *y = s->y;
+        for (size_t i = 0; i < s->y_bytes / sizeof *y; i++)
+            if (y[i] == UINT16_MAX)
+                return false;
+    } else {
+        const volatile uint32_t *y = s->y;
+        for (size_t i = 0; i < s->y_bytes / sizeof *y; i++)
+            if (y[i] == UINT32_MAX)
+                return false;
+    }
+    return true;
+}
+
+/* Every element is looked at, so no order among the device's writes is needed. */
+static status_t wait_for_output(mlp_cuda_t *s, error_t *err) {
+    if (!s->poll)
+        return gpu_sync(s->gpu, err);
+    int64_t start_ns = clock_ns();
+    for (unsigned turn = 1; !all_there(s); turn++)
+        if (turn % 1024 == 0 && clock_ns() - start_ns > POLL_MOST_NS) {
+            TRY(gpu_sync(s->gpu, err)); /* says what went wrong, if the device knows */
+            return all_there(s) ? STATUS_OK
+                                : error_set(err, STATUS_FAILED,
+                                            "the kernel ended without writing every output");
+        }
+    return STATUS_OK;
+}
+
+status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err) {
+    if (s->poll)
+        memset(s->y, 0xFF, s->y_bytes);
+    if (s->whole != NULL) {
+        CUDA(graph_launch(s->whole, s->gpu->stream));
+        return wait_for_output(s, err);
+    }
+    TRY(mlp_cuda_allocate(s, &s->current, err));
+    TRY(mlp_cuda_copy_in(s, err));
+    TRY(mlp_cuda_launch(s, err));
+    TRY(mlp_cuda_copy_out(s, err));
+    TRY(wait_for_output(s, err));
+    return mlp_cuda_release(s, err);
+}

@@ -1,0 +1,178 @@
+/* mlp_train on a GPU: the loop's functions, an epoch, and the graphs of one. */
+#include "workloads/mlp_train/cuda.h"
+
+#include <string.h>
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+/* ---- what the loop asks for ----------------------------------------------------------------- */
+
+static status_t begin(void *context, mlpt_pass_t pass, error_t *err) {
+    const mlpt_cuda_t *s = context;
+    return allocator_begin(s->allocator, pass, err);
+}
+
+static status_t end(void *context, error_t *err) {
+    const mlpt_cuda_t *s = context;
+    return allocator_end(s->allocator, err);
+}
+
+static status_t allocate(void *context, size_t bytes, cu_pointer_t *at, error_t *err) {
+    const mlpt_cuda_t *s = context;
+    return allocator_allocate(s->allocator, bytes, s->gpu->stream, at, err);
+}
+
+static status_t release(void *context, cu_pointer_t at, error_t *err) {
+    const mlpt_cuda_t *s = context;
+    return allocator_free(s->allocator, at, s->gpu->stream, err);
+}
+
+static status_t launch(void *context, mlpt_operator_t which, size_t blocks, const void *argument,
+                       error_t *err) {
+    const mlpt_cuda_t *s = context;
+    void *arguments[] = {(void *)argument};
+    return gpu_stage_launch(s->gpu, s->stages[which], blocks, s->gpu->stream, arguments, err);
+}
+
+static status_t connect_stage(mlpt_cuda_t *s, const gpu_stage_t *stage, error_t *err) {
+    for (size_t i = 0; i < MLPT_OPERATORS; i++) {
+        if (strcmp(stage->spec.entry, MLPT_OPERATOR_NAMES[i]) != 0)
+            continue;
+        s->stages[i] = stage;
+        s->loop.kernels.has[i] = true;
+        s->loop.kernels.stage[i] = stage->spec;
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_FAILED, "its stage \"%s\" is no operator of mlp_train",
+                     stage->spec.entry);
+}
+
+status_t mlpt_cuda_connect(mlpt_cuda_t *s, error_t *err) {
+    s->loop.device = (mlpt_device_t){.context = s,
+                                     .begin = begin,
+                                     .end = end,
+                                     .allocate = allocate,
+                                     .release = release,
+                                     .launch = launch};
+    s->loop.layers = s->shape.layers;
+    memcpy(s->loop.sizes, s->shape.sizes, sizeof s->loop.sizes);
+    s->loop.rate = (float)s->shape.rate;
+    for (size_t i = 0; i < s->program.n_stages; i++)
+        TRY(connect_stage(s, &s->program.stages[i], err));
+    return mlpt_kernels_check(&s->loop.kernels, err);
+}
+
+/* ---- an epoch ------------------------------------------------------------------------------- */
+
+status_t mlpt_cuda_restore(mlpt_cuda_t *s, error_t *err) {
+    CUDA(copy_device_async(s->parameters, s->start, s->parameter_bytes, s->gpu->stream));
+    return STATUS_OK;
+}
+
+void mlpt_cuda_shuffle(mlpt_cuda_t *s, uint32_t epoch) {
+    if (epoch == 0)
+        memcpy(s->host_order, s->data->order, MNIST_IMAGES * sizeof *s->host_order);
+    else
+        mnist_images_order(s->host_order, s->shape.seed, epoch);
+}
+
+status_t mlpt_cuda_upload_order(mlpt_cuda_t *s, error_t *err) {
+    CUDA(copy_in_async(s->order, s->host_order, MNIST_IMAGES * sizeof *s->host_order,
+                       s->gpu->stream));
+    return STATUS_OK;
+}
+
+static cu_pointer_t order_of(const mlpt_cuda_t *s, cu_pointer_t order, size_t step) {
+    return order + step * s->shape.batch * sizeof(uint32_t);
+}
+
+/* Steps first … first + n - 1 of the epoch, with their numbers of images from `order` on. */
+static status_t run_steps(mlpt_cuda_t *s, size_t first, size_t n, cu_pointer_t order,
+                          cu_pointer_t losses, error_t *err) {
+    for (size_t i = 0; i < n; i++)
+        TRY(mlpt_loop_step(&s->loop, mlpt_rows(&s->shape, first + i), order_of(s, order, i),
+                           losses + i * sizeof(float), err));
+    return STATUS_OK;
+}
+
+status_t mlpt_cuda_first_step(mlpt_cuda_t *s, error_t *err) {
+    return run_steps(s, 0, 1, s->order, s->losses, err);
+}
+
+status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err) {
+    const size_t last = s->shape.steps - 1;
+    return run_steps(s, last, 1, order_of(s, s->order, last), s->losses, err);
+}
+
+static status_t replay(mlpt_cuda_t *s, error_t *err) {
+    const cu_stream_t stream = s->gpu->stream;
+    const size_t loss_bytes = s->whole.steps * sizeof(float);
+    const size_t order_bytes = s->whole.steps * s->shape.batch * sizeof(uint32_t);
+    for (size_t i = 0; i < s->replays; i++) {
+        CUDA(copy_device_async(s->window_order, order_of(s, s->order, i * s->whole.steps),
+                               order_bytes, stream));
+        CUDA(graph_launch(s->whole.exec, stream));
+        CUDA(copy_device_async(s->losses + i * loss_bytes, s->window_losses, loss_bytes, stream));
+    }
+    if (s->rest.exec != NULL)
+        CUDA(graph_launch(s->rest.exec, stream));
+    return STATUS_OK;
+}
+
+static status_t train_in_one_launch(mlpt_cuda_t *s, size_t steps, error_t *err) {
+    const size_t batch = s->shape.batch;
+    const size_t rows = (steps - 1) * batch + mlpt_rows(&s->shape, steps - 1);
+    return mlpt_loop_steps(&s->loop, rows, batch, s->order, s->losses, err);
+}
+
+status_t mlpt_cuda_epoch(mlpt_cuda_t *s, size_t steps, error_t *err) {
+    if (s->whole.exec != NULL || s->rest.exec != NULL)
+        TRY(replay(s, err));
+    else if (s->stages[MLPT_TRAIN_STEPS] != NULL)
+        TRY(train_in_one_launch(s, steps, err));
+    else
+        TRY(run_steps(s, 0, steps, s->order, s->losses, err));
+    CUDA(copy_out_async(s->host_losses, s->losses, steps * sizeof(float), s->gpu->stream));
+    return STATUS_OK;
+}
+
+status_t mlpt_cuda_validate(mlpt_cuda_t *s, error_t *err) {
+    TRY(mlpt_loop_validate(&s->loop, MNIST_TEST_IMAGES, s->sums, err));
+    CUDA(copy_out_async(s->host_sums, s->sums, 2 * sizeof(float), s->gpu->stream));
+    return STATUS_OK;
+}
+
+/* ---- graphs --------------------------------------------------------------------------------- */
+
+static status_t capture_steps(mlpt_cuda_t *s, mlpt_graph_t *graph, size_t first, size_t n,
+                              cu_pointer_t order, cu_pointer_t losses, error_t *err) {
+    if (n == 0)
+        return STATUS_OK;
+    graph->steps = n;
+    TRY(gpu_capture_begin(s->gpu, err));
+    TRY(run_steps(s, first, n, order, losses, err));
+    return gpu_capture_end(s->gpu, &graph->exec, err);
+}
+
+/* Equal graphs, so that few steps are left over. */
+status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err) {
+    if (!s->program.plan.graph)
+        return STATUS_OK;
+    const size_t steps = s->shape.steps;
+    const size_t whole = mlpt_rows(&s->shape, steps - 1) == s->shape.batch ? steps : steps - 1;
+    const size_t graphs = (whole + MLPT_GRAPH_STEPS - 1) / MLPT_GRAPH_STEPS;
+    const size_t each = graphs > 0 ? whole / graphs : 0, replayed = graphs * each;
+    s->replays = graphs;
+    TRY(capture_steps(s, &s->whole, 0, each, s->window_order, s->window_losses, err));
+    return capture_steps(s, &s->rest, replayed, steps - replayed, order_of(s, s->order, replayed),
+                         s->losses + replayed * sizeof(float), err);
+}
+
+void mlpt_cuda_drop_graphs(mlpt_cuda_t *s) {
+    mlpt_graph_t *const graphs[] = {&s->whole, &s->rest};
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        if (graphs[i]->exec != NULL)
+            s->gpu->api.graph_exec_destroy(graphs[i]->exec);
+        *graphs[i] = (mlpt_graph_t){0};
+    }
+}

@@ -1,0 +1,102 @@
+#include "workloads/common/descriptors.h"
+#include "workloads/mlp_train/data.h"
+
+#include <string.h>
+
+static const param_spec_t PARAMS[] = {
+    {.name = "width",
+     .summary = "units of each hidden layer",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 8192,
+     .standard = "784",
+     .always_in_id = true},
+    {.name = "depth",
+     .summary = "linear layers; between them depth - 1 hidden ones",
+     .kind = VALUE_INT,
+     .min = 2,
+     .max = MLPT_MAX_LAYERS,
+     .standard = "4"},
+    {.name = "batch",
+     .summary = "images in one step; the last step of an epoch has the rest of the 60000",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = MNIST_IMAGES,
+     .standard = "64"},
+    {.name = "epochs",
+     .summary = "epochs of the whole training; a sample is the first of them",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 1000,
+     .standard = "3"},
+    {.name = "rate",
+     .summary = "learning rate",
+     .kind = VALUE_REAL,
+     .min = 1e-9,
+     .max = 1000,
+     .standard = "0.1"},
+    {.name = "seed",
+     .summary = "of the start weights and of the order of the images",
+     .kind = VALUE_INT,
+     .min = 1,
+     .max = 2147483647,
+     .standard = "1"},
+};
+
+static const technique_spec_t TECHNIQUES[] = {
+    {.name = "allocator",
+     .summary = "where operators get the memory of their results from",
+     .choices = (const char *const[]){"caching", "malloc", "async", "arena", NULL}},
+};
+
+static bool is_tf32(const case_t *spec) {
+    return strcmp(spec->dtype, "tf32") == 0;
+}
+
+/* Of a sample's training; the validation behind it is a forward pass of a sixth of the images. A
+ * multiplication and an addition each: forward, for the gradient of the weights, and for that of
+ * what went into a layer, which the first layer does not need.
+ * Weights stay in the L2, which the host tells from the working set: a step reads them forward,
+ * reads them backward, and writes them. */
+static workload_cost_t cost(const case_t *spec) {
+    const mlpt_shape_t shape = mlpt_shape(spec);
+    const double weights = mlpt_matrix_elements(&shape), bytes = sizeof(float) * weights;
+    const double first = (double)shape.sizes[0] * (double)shape.sizes[1];
+    const double images_bytes =
+        (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (double)(sizeof(float) * MNIST_PIXELS + 1);
+    return (workload_cost_t){.bytes = (double)shape.steps * 3 * bytes,
+                             .flops = MNIST_IMAGES * (6 * weights - 2 * first),
+                             .working_set_bytes = bytes,
+                             .device_bytes = images_bytes + 2 * bytes};
+}
+
+static double tolerance(const case_t *spec) {
+    return is_tf32(spec) ? 5e-2 : 1e-4;
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    text_list_add_format(defines, "WIDTH=%lld", (long long)case_param_int(spec, "width", 1));
+    text_list_add_format(defines, "DEPTH=%lld", (long long)case_param_int(spec, "depth", 1));
+    text_list_add_format(defines, "BATCH=%lld", (long long)case_param_int(spec, "batch", 1));
+    text_list_add_format(defines, "DTYPE_TF32=%d", is_tf32(spec));
+}
+
+const workload_t workload_mlp_train = {
+    .name = "mlp_train",
+    .summary = "whole epochs of training a multilayer perceptron on MNIST, by allocator",
+    .params = PARAMS,
+    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .compared_by = "train",
+    .size_param = "width",
+    .size_noun = "width",
+    .size_title = "width of the hidden layers, units",
+    .techniques = TECHNIQUES,
+    .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
+    .dtypes = (const char *const[]){"f32", "tf32", NULL},
+    .cpu_variants = (const char *const[]){"ref", "omp", NULL},
+    .pytorch_variants =
+        (const char *const[]){"dataloader", "eager", "compile", "graph", "compile_graph", NULL},
+    .cost = cost,
+    .tolerance = tolerance,
+    .constants = constants,
+};

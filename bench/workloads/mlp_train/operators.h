@@ -1,0 +1,80 @@
+/* The operators that a training of mlp_train is made of, and what their kernels take as their one
+ * argument. A rung has some of them: kernels of these names, listed in its STAGES. What it lacks is
+ * part of another one, as far as the table in operators.c says so. */
+#ifndef BENCH_WORKLOADS_MLP_TRAIN_OPERATORS_H
+#define BENCH_WORKLOADS_MLP_TRAIN_OPERATORS_H
+
+#include "cuda/driver.h"
+#include "engine/launch.h"
+#include "workloads/mlp_train/data.h"
+
+typedef enum mlpt_operator {
+    MLPT_GATHER,              /* y: the images of the batch, side by side */
+    MLPT_LINEAR,              /* y = x W^T + b */
+    MLPT_RELU,                /* y = max(x, 0) */
+    MLPT_LINEAR_RELU,         /* both */
+    MLPT_SOFTMAX_LOSS,        /* loss of the logits x; dy, its gradient by them */
+    MLPT_LINEAR_LOSS,         /* the last layer with loss of each row, dy and, masked, dx */
+    MLPT_INPUT_GRADIENT,      /* dx = dy W */
+    MLPT_RELU_GRADIENT,       /* dx = dy where x > 0, else 0 */
+    MLPT_INPUT_GRADIENT_RELU, /* both */
+    MLPT_WEIGHT_GRADIENT,     /* dw = dy^T x */
+    MLPT_BIAS_GRADIENT,       /* db = sum of dy over the batch */
+    MLPT_UPDATE,              /* w -= rate * dw, b -= rate * db */
+    MLPT_TRAIN_LAYERS,        /* the last three of all layers in one launch */
+    MLPT_TRAIN_STEPS,         /* all of some steps in one launch */
+    MLPT_VALIDATE,            /* sum of the losses of the logits x, number of rows that are right */
+    MLPT_OPERATORS,
+} mlpt_operator_t;
+
+extern const char *const MLPT_OPERATOR_NAMES[MLPT_OPERATORS];
+
+enum { MLPT_FLAG_FIRST_LAYER = 1 }; /* see the device's OP_FIRST_LAYER */
+
+/* As in kernels/mlp_train/mlp_train.cuh, which asserts the same size; so with the next. */
+typedef struct mlpt_op {
+    cu_pointer_t x, order, w, b, y, dy, dx, dw, db, labels, loss;
+    uint32_t rows, n_in, n_out, flags;
+    uint32_t first_block; /* of this layer, in a launch for several */
+    float rate;
+} mlpt_op_t;
+
+_Static_assert(sizeof(mlpt_op_t) == 112, "the device's layout");
+
+/* Of MLPT_TRAIN_LAYERS. A kernel takes as many layers as its case has, so they come last. */
+typedef struct mlpt_layers {
+    cu_pointer_t row_losses, loss; /* the mean of the first becomes the second, unless they are 0 */
+    uint32_t rows, blocks;         /* of all layers; one more block makes the mean */
+    mlpt_op_t layer[MLPT_MAX_LAYERS];
+} mlpt_layers_t;
+
+_Static_assert(sizeof(mlpt_layers_t) == 24 + MLPT_MAX_LAYERS * sizeof(mlpt_op_t),
+               "the device's layout");
+
+/* Of MLPT_TRAIN_STEPS. Of its layers w, b, dw, db and rate count; of the first one also x, the
+ * images of the set, order, of all steps, and rows, of one batch; of the last one also labels. */
+typedef struct mlpt_steps {
+    cu_pointer_t losses;  /* one a step */
+    cu_pointer_t memory;  /* mlpt_steps_floats() floats, for the launch alone */
+    uint32_t rows, steps; /* images of all steps together: the last batch may be smaller */
+    mlpt_op_t layer[MLPT_MAX_LAYERS];
+} mlpt_steps_t;
+
+_Static_assert(sizeof(mlpt_steps_t) == sizeof(mlpt_layers_t), "the device's layout");
+
+/* Which operators there are, and the tile that a block of each makes. */
+typedef struct mlpt_kernels {
+    bool has[MLPT_OPERATORS];
+    stage_t stage[MLPT_OPERATORS];
+} mlpt_kernels_t;
+
+/* Blocks for a result of `rows` × `columns`. */
+size_t mlpt_blocks(const stage_t *stage, size_t rows, size_t columns);
+
+/* Memory in which the blocks of MLPT_TRAIN_STEPS tell each other of activations and deltas. */
+size_t mlpt_steps_floats(const stage_t *stage, size_t layers, size_t width);
+
+/* Can these operators train a network? Otherwise fails with what is missing. */
+status_t mlpt_kernels_check(const mlpt_kernels_t *kernels, error_t *err);
+
+#endif

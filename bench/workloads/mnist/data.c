@@ -1,0 +1,147 @@
+#include "workloads/mnist/data.h"
+
+#include "base/half.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "engine/host_info.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The multiply-adds of the oracle's checked steps, at the standard batch of 32. */
+static const double CHECKED_FLOPS = 2e10;
+enum { CHECKED_FLOPS_PER_WEIGHT = 6 * 32 };
+
+static void sizes_of(size_t hidden, size_t *sizes) {
+    sizes[0] = MNIST_PIXELS;
+    for (size_t l = 1; l < MNIST_LAYERS; l++)
+        sizes[l] = hidden;
+    sizes[MNIST_LAYERS] = DATASET_CLASSES;
+}
+
+double mnist_matrix_elements(size_t hidden) {
+    size_t sizes[MNIST_LAYERS + 1];
+    double n = 0;
+    sizes_of(hidden, sizes);
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        n += (double)sizes[l] * (double)sizes[l + 1];
+    return n;
+}
+
+size_t mnist_step_images(const mnist_data_t *data, size_t step) {
+    const size_t left = data->n_order - step * data->batch;
+    return left < data->batch ? left : data->batch;
+}
+
+size_t mnist_sample_steps(size_t steps) {
+    return steps < MNIST_SAMPLE_STEPS ? steps : MNIST_SAMPLE_STEPS;
+}
+
+size_t mnist_checked_steps(size_t hidden, size_t steps) {
+    const size_t in_sample = mnist_sample_steps(steps);
+    const double fits =
+        fmax(2, floor(CHECKED_FLOPS / (CHECKED_FLOPS_PER_WEIGHT * mnist_matrix_elements(hidden))));
+    return fits < (double)in_sample ? (size_t)fits : in_sample;
+}
+
+size_t mnist_descent_steps(size_t hidden, size_t steps) {
+    const size_t checked = mnist_checked_steps(hidden, steps);
+    return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
+}
+
+/* ---- weights and order ---------------------------------------------------------------------- */
+
+static void make_weights(mnist_data_t *data) {
+    data->n_weights = 0;
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        data->n_weights += (data->sizes[l] + 1) * data->sizes[l + 1];
+    data->weights = mem_alloc(data->n_weights * sizeof *data->weights);
+    float *next = data->weights;
+    for (uint32_t l = 0; l < MNIST_LAYERS; l++) {
+        const size_t in = data->sizes[l], out = data->sizes[l + 1];
+        data->w[l] = next;
+        data->b[l] = next + in * out;
+        next = data->b[l] + out;
+        mnist_start_layer(data->w[l], data->b[l], in, out, data->seed, l, data->f16);
+    }
+}
+
+/* The batch divides the images, so epochs follow each other without a gap. */
+static size_t epochs_of(const mnist_data_t *shape) {
+    return (shape->steps * shape->batch + MNIST_IMAGES - 1) / MNIST_IMAGES;
+}
+
+static void make_order(mnist_data_t *data) {
+    const size_t epochs = epochs_of(data);
+    data->n_order = epochs * MNIST_IMAGES;
+    data->order = mem_alloc(epochs * MNIST_IMAGES * sizeof *data->order);
+#pragma omp parallel for schedule(dynamic)
+    for (size_t epoch = 0; epoch < epochs; epoch++)
+        mnist_images_order(data->order + epoch * MNIST_IMAGES, data->seed, (uint32_t)epoch);
+}
+
+static void *make(const void *shape) {
+    mnist_data_t *data = mem_zeroed(1, sizeof *data);
+    *data = *(const mnist_data_t *)shape;
+    for (unsigned pixel = 0; pixel < 256; pixel++)
+        data->x[pixel] = (float)pixel / 255.0f;
+    if (data->f16)
+        half_round(data->x, 256);
+    make_weights(data);
+    make_order(data);
+    return data;
+}
+
+static bool same(const void *data, const void *shape) {
+    const mnist_data_t *a = data, *b = shape;
+    return a->hidden == b->hidden && a->batch == b->batch && a->steps == b->steps &&
+           a->seed == b->seed && a->f16 == b->f16;
+}
+
+static void free_data(void *dead) {
+    mnist_data_t *data = dead;
+    free(data->weights);
+    free(data->order);
+    free(data);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
+
+static mnist_data_t shape_of(const case_t *spec) {
+    mnist_data_t shape = {.layers = MNIST_LAYERS,
+                          .hidden = (size_t)case_param_int(spec, "hidden", 1),
+                          .batch = (size_t)case_param_int(spec, "batch", 1),
+                          .steps = (size_t)case_param_int(spec, "steps", 1),
+                          .seed = (uint64_t)case_param_int(spec, "seed", 1),
+                          .f16 = strcmp(spec->dtype, "f16") == 0};
+    sizes_of(shape.hidden, shape.sizes);
+    return shape;
+}
+
+status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err) {
+    const mnist_data_t shape = shape_of(spec);
+    double need = more_bytes, room = host_available_bytes();
+    if (!mnist_images_held())
+        need += (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (MNIST_PIXELS + 1);
+    if (shared_data_find(&open_data, &shape) == NULL)
+        need += mnist_matrix_elements(shape.hidden) * sizeof(float) +
+                (double)epochs_of(&shape) * MNIST_IMAGES * sizeof(uint32_t);
+    if (!(need > room)) /* also when the room is not known */
+        return STATUS_OK;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",
+                     units_bytes(a, need), units_bytes(b, room));
+}
+
+status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err) {
+    mnist_data_t shape = shape_of(spec);
+    TRY(mnist_images_take(&shape.images, err));
+    *data = shared_data_take(&open_data, &shape);
+    return STATUS_OK;
+}
+
+void mnist_data_release(const mnist_data_t *data) {
+    shared_data_release(&open_data, data);
+    mnist_images_release();
+}

@@ -1,0 +1,51 @@
+/* The MNIST data set: images of 28 × 28 bytes and the digit that each of them shows, in four files
+ * of the IDX format (http://yann.lecun.com/exdb/mnist/), gzipped or plain; and a synthetic set of
+ * the same shape for where no files are. */
+#ifndef BENCH_WORKLOADS_MNIST_IDX_H
+#define BENCH_WORKLOADS_MNIST_IDX_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DATASET_CLASSES = 10 };
+
+typedef struct dataset_shape {
+    size_t n_train, n_test;
+    size_t rows, columns; /* of an image */
+} dataset_shape_t;
+
+extern const dataset_shape_t DATASET_MNIST; /* 60000 and 10000 images of 28 × 28 */
+
+/* One image behind the other, rows from top to bottom; labels are 0 … 9. */
+typedef struct dataset {
+    dataset_shape_t shape;
+    uint8_t *train_images, *train_labels;
+    uint8_t *test_images, *test_labels;
+    bool synthetic;
+} dataset_t;
+
+/* Read the four files of `folder`: train-images-idx3-ubyte, train-labels-idx1-ubyte,
+ * t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, or the same with ".gz". A file that is missing,
+ * not what its name says, not of this shape, damaged, too short or too long is an error that names
+ * it, what was found and what was expected; nothing is left to free then. */
+status_t dataset_read(const char *folder, const dataset_shape_t *shape, dataset_t *set,
+                      error_t *err);
+
+/* The folder to read: $MNIST_DIR where that is set, else the first of data/mnist and
+ * ../shared/data/mnist below `root`, the project's folder, that has one of the files. NULL, which
+ * is no failure: none has. The caller frees it. A $MNIST_DIR without the files is an error. */
+status_t dataset_find(const char *root, char **folder, error_t *err);
+
+/* Images made from Philox, of DATASET_MNIST's shape: each class has a pattern of bright pixels,
+ * each image is its class's pattern in noise. The bytes are the same in every language
+ * (docs/worker-protocol.md, "Data"). */
+void dataset_make(dataset_t *set);
+
+/* What dataset_find() finds, else the synthetic set. */
+status_t dataset_load(const char *root, dataset_t *set, error_t *err);
+void dataset_free(dataset_t *set);
+
+#endif

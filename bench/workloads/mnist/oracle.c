@@ -1,0 +1,336 @@
+#include "workloads/mnist/oracle.h"
+
+#include "base/half.h"
+#include "base/memory.h"
+#include "base/target_clones.h"
+#include "workloads/mnist/matmul.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a thread takes at once: of a layer's outputs or inputs a 64th, so that many threads have
+ * enough, but no more than a cache holds; of the update a tile of W. */
+enum { PANELS = 64, MOST_IN_PANEL = 128, UPDATE_ROWS = 8, UPDATE_COLUMNS = 512 };
+
+enum { ROW_PADDING = 8 };
+
+/* Under so many multiply-adds, starting threads costs more than they save. */
+enum { MIN_PARALLEL = 1 << 15 };
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static size_t filled_up(size_t n) {
+    return (n + MNIST_TILE_COLUMNS - 1) / MNIST_TILE_COLUMNS * MNIST_TILE_COLUMNS;
+}
+
+static size_t panel_of(size_t n) {
+    return smaller(filled_up((n + PANELS - 1) / PANELS), MOST_IN_PANEL);
+}
+
+double mnist_net_bytes(const case_t *spec) {
+    const double hidden = (double)case_param_int(spec, "hidden", 1);
+    const double batch = (double)case_param_int(spec, "batch", 1) + MNIST_TILE_COLUMNS;
+    const double width = MNIST_PIXELS + 3 * hidden + DATASET_CLASSES;
+    return sizeof(double) *
+           (mnist_matrix_elements((size_t)hidden) + ROW_PADDING * width + 3 * batch * width);
+}
+
+mnist_net_t *mnist_net_new(const mnist_data_t *data) {
+    mnist_net_t *net = mem_zeroed(1, sizeof *net);
+    net->data = data;
+    net->batch = data->batch;
+    net->images = filled_up(data->batch);
+    for (size_t l = 0; l <= net->data->layers; l++) {
+        net->row[l] = data->sizes[l] + ROW_PADDING;
+        net->a[l] = mem_zeroed(data->batch * net->row[l], sizeof(double));
+        net->delta[l] = mem_zeroed(data->batch * net->row[l], sizeof(double));
+        net->transposed[l] = mem_zeroed(data->sizes[l] * net->images, sizeof(double));
+    }
+    for (size_t l = 0; l < net->data->layers; l++) {
+        net->w[l] = mem_alloc(data->sizes[l + 1] * net->row[l] * sizeof(double));
+        net->b[l] = mem_alloc(data->sizes[l + 1] * sizeof(double));
+    }
+    net->labels = mem_zeroed(data->batch, sizeof *net->labels);
+    return net;
+}
+
+void mnist_net_free(mnist_net_t *net) {
+    for (size_t l = 0; l < net->data->layers; l++) {
+        free(net->w[l]);
+        free(net->b[l]);
+    }
+    for (size_t l = 0; l <= net->data->layers; l++) {
+        free(net->a[l]);
+        free(net->delta[l]);
+        free(net->transposed[l]);
+    }
+    free(net->labels);
+    free(net);
+}
+
+void mnist_net_start(mnist_net_t *net) {
+    const mnist_data_t *data = net->data;
+    for (size_t l = 0; l < net->data->layers; l++) {
+        const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
+#pragma omp parallel for schedule(static) if (n_in * n_out > MIN_PARALLEL)
+        for (size_t o = 0; o < n_out; o++) {
+            for (size_t i = 0; i < n_in; i++)
+                net->w[l][o * net->row[l] + i] = data->w[l][o * n_in + i];
+            net->b[l][o] = data->b[l][o];
+        }
+    }
+}
+
+/* As contenders of the dtype store it. */
+static void store(const mnist_net_t *net, double *values, size_t n) {
+    if (net->data->f16)
+        half_round_doubles(values, n);
+}
+
+/* As many images as a cache line has room for: each line of `transposed` is written once. */
+static void gather_tile(mnist_net_t *net, const uint8_t *const *image, size_t first, size_t n) {
+    double *input = net->a[0] + first * net->row[0], *column = net->transposed[0] + first;
+    for (size_t i = 0; i < MNIST_PIXELS; i++)
+        for (size_t r = 0; r < n; r++)
+            column[i * net->images + r] = input[r * net->row[0] + i] = net->data->x[image[r][i]];
+}
+
+/* The batch: images of these numbers, or, where `numbers` is NULL, the first ones. */
+static void gather(mnist_net_t *net, const uint8_t *images, const uint8_t *labels,
+                   const uint32_t *numbers) {
+#pragma omp parallel for schedule(static) if (net->batch * MNIST_PIXELS > MIN_PARALLEL)
+    for (size_t first = 0; first < net->batch; first += MNIST_TILE_COLUMNS) {
+        const size_t n = smaller(MNIST_TILE_COLUMNS, net->batch - first);
+        const uint8_t *image[MNIST_TILE_COLUMNS];
+        for (size_t r = 0; r < n; r++) {
+            const size_t number = numbers == NULL ? first + r : numbers[first + r];
+            image[r] = images + number * MNIST_PIXELS;
+            net->labels[first + r] = labels[number];
+        }
+        gather_tile(net, image, first, n);
+    }
+}
+
+/* ---- forward -------------------------------------------------------------------------------- */
+
+/* Outputs `first` … `first + n - 1`: relu(z + b), without the ReLU in the last layer, whose outputs
+ * nobody stores as float16. */
+static void activate(mnist_net_t *net, size_t l, size_t first, size_t n) {
+    const bool last = l + 1 == net->data->layers;
+    for (size_t o = first; o < first + n; o++) {
+        double *z = net->transposed[l + 1] + o * net->images;
+        for (size_t r = 0; r < net->batch; r++) {
+            z[r] += net->b[l][o];
+            z[r] = !last && z[r] < 0 ? 0 : z[r];
+        }
+        if (!last)
+            store(net, z, net->batch);
+        for (size_t r = 0; r < net->batch; r++)
+            net->a[l + 1][r * net->row[l + 1] + o] = z[r];
+    }
+}
+
+/* The images are columns here: a row of W is read once for all of them. */
+static void forward_layer(mnist_net_t *net, size_t l) {
+    const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
+    const size_t panel = panel_of(n_out);
+#pragma omp parallel for schedule(static) if (net->images * n_in * n_out > MIN_PARALLEL)
+    for (size_t first = 0; first < n_out; first += panel) {
+        const size_t n = smaller(panel, n_out - first);
+        double *z = net->transposed[l + 1] + first * net->images;
+        memset(z, 0, n * net->images * sizeof *z);
+        mnist_multiply(&(mnist_product_t){.sums = z,
+                                          .sums_row = net->images,
+                                          .left = net->w[l] + first * net->row[l],
+                                          .left_row = net->row[l],
+                                          .left_step = 1,
+                                          .right = net->transposed[l],
+                                          .right_row = net->images,
+                                          .rows = n,
+                                          .columns = net->images,
+                                          .n = n_in});
+        activate(net, l, first, n);
+    }
+}
+
+static void forward(mnist_net_t *net) {
+    for (size_t l = 0; l < net->data->layers; l++)
+        forward_layer(net, l);
+}
+
+/* Mean of −log softmax(z)[label], and the gradient of the sum by z: softmax(z) − [is the label].
+ * Subtracting the largest z keeps exp() in its range and changes nothing else. */
+static double loss_and_delta(mnist_net_t *net) {
+    const size_t batch = net->batch;
+    double sum = 0;
+    for (size_t r = 0; r < batch; r++) {
+        const double *z = net->a[net->data->layers] + r * net->row[net->data->layers];
+        double *delta = net->delta[net->data->layers] + r * net->row[net->data->layers];
+        double largest = z[0], total = 0;
+        for (size_t c = 1; c < DATASET_CLASSES; c++)
+            largest = fmax(largest, z[c]);
+        for (size_t c = 0; c < DATASET_CLASSES; c++)
+            total += exp(z[c] - largest);
+        for (size_t c = 0; c < DATASET_CLASSES; c++)
+            delta[c] = exp(z[c] - largest) / total - (c == net->labels[r]);
+        store(net, delta, DATASET_CLASSES);
+        sum += log(total) - (z[net->labels[r]] - largest);
+    }
+    return sum / (double)batch;
+}
+
+/* ---- backward ------------------------------------------------------------------------------- */
+
+/* delta[l] = (delta[l + 1] W) where a[l] is positive, else 0. */
+static void backward_layer(mnist_net_t *net, size_t l) {
+    const size_t batch = net->batch, n_in = net->data->sizes[l];
+    const size_t n_out = net->data->sizes[l + 1], row = net->row[l], panel = panel_of(n_in);
+#pragma omp parallel for schedule(static) if (batch * n_in * n_out > MIN_PARALLEL)
+    for (size_t first = 0; first < n_in; first += panel) {
+        const size_t n = smaller(panel, n_in - first);
+        for (size_t r = 0; r < batch; r++)
+            memset(net->delta[l] + r * row + first, 0, n * sizeof(double));
+        mnist_multiply(&(mnist_product_t){.sums = net->delta[l] + first,
+                                          .sums_row = row,
+                                          .left = net->delta[l + 1],
+                                          .left_row = net->row[l + 1],
+                                          .left_step = 1,
+                                          .right = net->w[l] + first,
+                                          .right_row = row,
+                                          .rows = batch,
+                                          .columns = n,
+                                          .n = n_out});
+        for (size_t r = 0; r < batch; r++) {
+            double *delta = net->delta[l] + r * row + first;
+            for (size_t i = 0; i < n; i++)
+                delta[i] = net->a[l][r * row + first + i] > 0 ? delta[i] : 0;
+            store(net, delta, n);
+        }
+    }
+}
+
+/* values -= rate * sums / batch; the sums become means. */
+WIDEST_VECTORS static void go_down(double *restrict values, double *restrict sums, size_t n,
+                                   double rate, double batch) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        sums[i] /= batch;
+        values[i] -= rate * sums[i];
+    }
+}
+
+/* A step down, and what it went along. */
+static void descend(const mnist_net_t *net, double *values, double *sums, size_t n, double rate,
+                    float *gradient) {
+    go_down(values, sums, n, rate, (double)net->batch);
+    store(net, values, n);
+    for (size_t i = 0; i < n && gradient != NULL; i++)
+        gradient[i] = (float)sums[i];
+}
+
+/* A tile of a layer's weights: their gradient, the mean over the batch of delta · a. */
+static void update_tile(mnist_net_t *net, size_t l, size_t first_out, size_t first_in, double rate,
+                        float *gradient) {
+    const size_t batch = net->batch, n_in = net->data->sizes[l], row = net->row[l];
+    const size_t rows = smaller(UPDATE_ROWS, net->data->sizes[l + 1] - first_out);
+    const size_t columns = smaller(UPDATE_COLUMNS, n_in - first_in);
+    double sums[UPDATE_ROWS * UPDATE_COLUMNS] = {0};
+    mnist_multiply(&(mnist_product_t){.sums = sums,
+                                      .sums_row = UPDATE_COLUMNS,
+                                      .left = net->delta[l + 1] + first_out,
+                                      .left_row = 1,
+                                      .left_step = net->row[l + 1],
+                                      .right = net->a[l] + first_in,
+                                      .right_row = row,
+                                      .rows = rows,
+                                      .columns = columns,
+                                      .n = batch});
+    for (size_t j = 0; j < rows; j++) {
+        const size_t o = first_out + j;
+        descend(net, net->w[l] + o * row + first_in, sums + j * UPDATE_COLUMNS, columns, rate,
+                gradient == NULL ? NULL : gradient + o * (n_in + 1) + first_in);
+    }
+}
+
+static void update_biases(mnist_net_t *net, size_t l, double rate, float *gradient) {
+    const size_t n_in = net->data->sizes[l], batch = net->batch;
+    for (size_t o = 0; o < net->data->sizes[l + 1]; o++) {
+        double sum = 0;
+        for (size_t r = 0; r < batch; r++)
+            sum += net->delta[l + 1][r * net->row[l + 1] + o];
+        descend(net, &net->b[l][o], &sum, 1, rate,
+                gradient == NULL ? NULL : gradient + o * (n_in + 1) + n_in);
+    }
+}
+
+static void update_layer(mnist_net_t *net, size_t l, double rate, float *gradient) {
+    const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
+#pragma omp parallel for collapse(2) schedule(static) if (net->batch * n_in * n_out > MIN_PARALLEL)
+    for (size_t in = 0; in < n_in; in += UPDATE_COLUMNS)
+        for (size_t out = 0; out < n_out; out += UPDATE_ROWS)
+            update_tile(net, l, out, in, rate, gradient);
+    update_biases(net, l, rate, gradient);
+}
+
+double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients) {
+    const mnist_data_t *data = net->data;
+    net->batch = mnist_step_images(data, step);
+    gather(net, data->images->train_images, data->images->train_labels,
+           data->order + step * data->batch);
+    forward(net);
+    const double loss = loss_and_delta(net);
+    for (size_t l = net->data->layers; l-- > 0;) {
+        if (l > 0) /* with the weights that the forward pass had */
+            backward_layer(net, l);
+        update_layer(net, l, rate, gradients == NULL ? NULL : gradients[l]);
+    }
+    return loss;
+}
+
+/* ---- accuracy ------------------------------------------------------------------------------- */
+
+static size_t largest_of(const double *z) {
+    size_t largest = 0;
+    for (size_t c = 1; c < DATASET_CLASSES; c++)
+        if (z[c] > z[largest])
+            largest = c;
+    return largest;
+}
+
+static double loss_of_row(const double *z, uint8_t label) {
+    const double largest = z[largest_of(z)];
+    double total = 0;
+    for (size_t c = 0; c < DATASET_CLASSES; c++)
+        total += exp(z[c] - largest);
+    return log(total) - (z[label] - largest);
+}
+
+double mnist_net_validate(mnist_net_t *net, double *accuracy) {
+    const dataset_t *images = net->data->images;
+    size_t n_right = 0;
+    double total_loss = 0;
+    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->data->batch) {
+        const size_t rows = smaller(MNIST_TEST_IMAGES - first, net->data->batch);
+        net->batch = rows;
+        gather(net, images->test_images + first * MNIST_PIXELS, images->test_labels + first, NULL);
+        forward(net);
+        for (size_t r = 0; r < rows; r++)
+            total_loss += loss_of_row(net->a[net->data->layers] + r * net->row[net->data->layers],
+                                      net->labels[r]);
+        for (size_t r = 0; r < rows; r++) {
+            const double *z = net->a[net->data->layers] + r * net->row[net->data->layers];
+            n_right += largest_of(z) == net->labels[r] ? 1 : 0;
+        }
+    }
+    *accuracy = (double)n_right / MNIST_TEST_IMAGES;
+    return total_loss / MNIST_TEST_IMAGES;
+}
+
+double mnist_net_accuracy(mnist_net_t *net) {
+    double accuracy;
+    mnist_net_validate(net, &accuracy);
+    return accuracy;
+}

@@ -1,0 +1,319 @@
+/* mnist_train on a GPU: opening and closing a case, and handing out its output. */
+#include "workloads/mnist_train/cuda.h"
+
+#include "base/clock.h"
+#include "base/half.h"
+#include "base/memory.h"
+#include "io/fs.h"
+#include "workloads/common/sessions.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+static bool uses_library(const mnist_cuda_t *s) {
+    return s->program.plan.library != 0;
+}
+
+static size_t results_bytes(const mnist_cuda_t *s) {
+    return s->sample.losses + s->sample_steps * sizeof(float);
+}
+
+static void describe_problem(mnist_cuda_t *s, const case_t *spec) {
+    const size_t hidden = (size_t)case_param_int(spec, "hidden", 1);
+    const size_t batch = (size_t)case_param_int(spec, "batch", 1);
+    const size_t steps = (size_t)case_param_int(spec, "steps", 1);
+    const bool scratch = s->program.plan.scratch_per_item != 0;
+    s->sample_steps = (uint32_t)mnist_sample_steps(steps);
+    s->whole = mnist_layout(hidden, batch, steps, scratch);
+    s->sample = mnist_layout(hidden, batch, s->sample_steps, scratch);
+    s->problem.seed = (uint64_t)case_param_int(spec, "seed", 1);
+    s->problem.rate = (float)case_param(spec, "rate")->real;
+    s->library.hidden = hidden;
+    s->library.batch = batch;
+    s->library.half_sums = strcmp(case_technique(spec, "accumulate"), "f16") == 0;
+}
+
+/* ---- what the case needs -------------------------------------------------------------------- */
+
+static double gradients_bytes(const mnist_cuda_t *s) {
+    double elements = 0;
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        elements += (double)mnist_fan_out(s->library.hidden, l) *
+                    (double)(mnist_fan_in(s->library.hidden, l) + 1);
+    return elements * sizeof(float);
+}
+
+static status_t check_room(session_t *session, const case_t *spec, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    double device_bytes = mnist_cuda_images_bytes() + (double)s->whole.bytes;
+    /* A sample's block, or the check's gradients. */
+    device_bytes += fmax((double)s->sample.bytes, gradients_bytes(s));
+    if (uses_library(s))
+        device_bytes +=
+            MNIST_WORKSPACE_BYTES + (double)mnist_masks_bytes(s->library.hidden, s->library.batch);
+    session->skipped = true;
+    TRY(gpu_room(s->gpu, device_bytes, err));
+    TRY(mnist_data_room(spec, 2 * (double)results_bytes(s) + mnist_cuda_images_bytes(), err));
+    session->skipped = false;
+    session->resources.peak_device_bytes = (int64_t)device_bytes;
+    return STATUS_OK;
+}
+
+static status_t make_host_side(mnist_cuda_t *s, error_t *err) {
+    void *start, *order, *results;
+    CUDA(host_alloc(&start, s->sample.parameter_bytes, CU_HOST_ALLOC_PORTABLE));
+    s->start = start;
+    const size_t order_bytes = s->sample_steps * s->data->batch * sizeof *s->order;
+    CUDA(host_alloc(&order, order_bytes, CU_HOST_ALLOC_PORTABLE));
+    s->order = order;
+    CUDA(host_alloc(&results, results_bytes(s), CU_HOST_ALLOC_PORTABLE));
+    s->results = results;
+    memcpy(s->order, s->data->order, order_bytes);
+    memset(s->start, 0, s->sample.parameter_bytes);
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        uint16_t *w = (uint16_t *)(s->start + s->sample.w[l]);
+        uint16_t *b = (uint16_t *)(s->start + s->sample.b[l]);
+        const size_t n_in = s->data->sizes[l], n_out = s->data->sizes[l + 1];
+#pragma omp parallel for
+        for (size_t i = 0; i < n_in * n_out; i++)
+            w[i] = half_from_float(s->data->w[l][i]);
+        for (size_t i = 0; i < n_out; i++)
+            b[i] = half_from_float(s->data->b[l][i]);
+    }
+    return STATUS_OK;
+}
+
+static status_t open_library(session_t *session, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    char *root, *path = NULL;
+    TRY(fs_project_root(&root, err));
+    status_t status = cublaslt_open(root, &s->library.api, &path, err);
+    free(root);
+    free(path);
+    session->skipped = status != STATUS_OK;
+    return status;
+}
+
+static status_t prepare_library(session_t *session, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    if (!uses_library(s))
+        return STATUS_OK;
+    int64_t start_ns = clock_ns();
+    TRY(open_library(session, err));
+    CUDA(alloc(&s->library.workspace, MNIST_WORKSPACE_BYTES));
+    CUDA(alloc(&s->library.masks, mnist_masks_bytes(s->library.hidden, s->library.batch)));
+    TRY(mnist_library_prepare(&s->library, &s->problem, err));
+    session_add_once(session, "library", (double)(clock_ns() - start_ns));
+    return STATUS_OK;
+}
+
+/* ---- trainings whose results are kept ------------------------------------------------------- */
+
+/* All steps, and the accuracy that they lead to, into s->fit. */
+static status_t train_whole(mnist_cuda_t *s, float *losses, error_t *err) {
+    const uint32_t steps = (uint32_t)s->data->steps;
+    const size_t bytes = steps * sizeof *losses;
+    uint32_t counters[MNIST_COUNTERS];
+    TRY(gpu_fill(s->gpu, s->problem.losses, 0xFF, bytes, err));
+    TRY(mnist_cuda_upload(s, steps, err));
+    TRY(mnist_cuda_train(s, steps, err));
+    TRY(mnist_cuda_evaluate(s, err));
+    CUDA(copy_out_async(losses, s->problem.losses, bytes, s->gpu->stream));
+    CUDA(copy_out_async(counters, s->problem.counters, sizeof counters, s->gpu->stream));
+    TRY(gpu_sync(s->gpu, err));
+    for (size_t i = 0; i < steps; i++)
+        s->fit.losses[i] = losses[i];
+    s->fit.accuracy = (double)counters[MNIST_COUNTER_CORRECT] / MNIST_TEST_IMAGES;
+    return mnist_fit_check(&s->fit, err);
+}
+
+static status_t first_training(session_t *session, const char *accumulate, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    float *losses = mem_alloc(s->data->steps * sizeof *losses);
+    int64_t start_ns = clock_ns();
+    s->fit = mnist_fit_new(s->data->steps);
+    status_t status = train_whole(s, losses, err);
+    free(losses);
+    TRY(status);
+    session_add_once(session, "training", (double)(clock_ns() - start_ns));
+    session->results_json = mnist_fit_json(&s->fit, s->data->images, accumulate);
+    return STATUS_OK;
+}
+
+/* Occupancy of the kernel that a training is made of; several have none in common. */
+static double occupancy_frac(const mnist_cuda_t *s) {
+    return s->n_units == 1 && s->units[0].stage != NULL ? s->units[0].stage->occupancy_frac : NAN;
+}
+
+/* The first step of all outside of a graph: what libraries load then, a capture would refuse. */
+static status_t warm_up(mnist_cuda_t *s, error_t *err) {
+    TRY(mnist_cuda_upload(s, 1, err));
+    TRY(mnist_cuda_train(s, 1, err));
+    return gpu_sync(s->gpu, err);
+}
+
+static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
+    session_add_once(session, "module_load", s->program.load_ns);
+    describe_problem(s, request->spec);
+    TRY(mnist_cuda_find_units(s, err));
+    TRY(check_room(session, request->spec, err));
+    int64_t start_ns = clock_ns();
+    TRY(mnist_data_take(request->spec, &s->data, err));
+    TRY(make_host_side(s, err));
+    TRY(mnist_cuda_place_images(s, err));
+    session_add_once(session, "data", (double)(clock_ns() - start_ns));
+    CUDA(alloc(&s->block, s->whole.bytes));
+    mnist_cuda_use_fixed(s);
+    TRY(prepare_library(session, err));
+    TRY(warm_up(s, err));
+    TRY(mnist_cuda_capture(s, err));
+    TRY(mnist_cuda_add_probes(session, err));
+    session->resources.occupancy_frac = occupancy_frac(s);
+    return first_training(session, case_technique(request->spec, "accumulate"), err);
+}
+
+/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
+static void close_case(session_t *session) {
+    mnist_cuda_t *s = session->state;
+    error_t ignored = ERROR_INIT;
+    if (s->graph != NULL)
+        s->gpu->api.graph_exec_destroy(s->graph);
+    if (s->library.handle != NULL)
+        mnist_library_close(&s->library);
+    const cu_pointer_t device[] = {s->images,       s->labels, s->test_images,
+                                   s->test_labels,  s->block,  s->library.workspace,
+                                   s->library.masks};
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
+        if (device[i] != 0)
+            gpu_free(s->gpu, device[i], &ignored);
+    void *const pinned[] = {s->start, s->order, s->results};
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
+        if (pinned[i] != NULL)
+            s->gpu->api.host_free(pinned[i]);
+    gpu_program_unload(s->gpu, &s->program);
+    if (s->data != NULL)
+        mnist_data_release(s->data);
+    mnist_fit_free(&s->fit);
+    free(s);
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    if (request->cubin == NULL)
+        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
+    mnist_cuda_t *s = mem_zeroed(1, sizeof *s);
+    s->gpu = session->engine;
+    session->state = s;
+    status_t status = prepare(session, request, err);
+    if (status != STATUS_OK)
+        close_case(session);
+    return status;
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static size_t gradient_bytes(const mnist_cuda_t *s, size_t layer) {
+    return s->data->sizes[layer + 1] * (s->data->sizes[layer] + 1) * sizeof(float);
+}
+
+/* One step that leaves its gradients. */
+static status_t run_gradients(mnist_cuda_t *s, cu_pointer_t on_device[MNIST_LAYERS],
+                              float *gradients[MNIST_LAYERS], error_t *err) {
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        CUDA(alloc(&on_device[l], gradient_bytes(s, l)));
+        TRY(gpu_fill(s->gpu, on_device[l], 0xFF, gradient_bytes(s, l), err));
+        gradients[l] = mem_alloc(gradient_bytes(s, l));
+    }
+    memcpy(s->problem.gradients, on_device, sizeof s->problem.gradients);
+    TRY(mnist_cuda_upload(s, 1, err));
+    TRY(mnist_cuda_train(s, 1, err));
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
+        CUDA(copy_out_async(gradients[l], on_device[l], gradient_bytes(s, l), s->gpu->stream));
+    return gpu_sync(s->gpu, err);
+}
+
+static status_t write_gradients(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
+                                error_t *err) {
+    cu_pointer_t on_device[MNIST_LAYERS] = {0};
+    float *gradients[MNIST_LAYERS] = {NULL};
+    error_t ignored = ERROR_INIT;
+    status_t status = run_gradients(s, on_device, gradients, err);
+    memset(s->problem.gradients, 0, sizeof s->problem.gradients);
+    if (status == STATUS_OK)
+        status = mnist_write_gradients(s->data, gradients, folder, arrays, err);
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        if (on_device[l] != 0)
+            gpu_free(s->gpu, on_device[l], &ignored);
+        free(gradients[l]);
+    }
+    return status;
+}
+
+/* The first `n` losses of a training that is run as a sample's. */
+static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
+    const size_t bytes = s->sample_steps * sizeof(float);
+    memset(s->results, 0xFF, results_bytes(s));
+    TRY(gpu_fill(s->gpu, s->problem.losses, 0xFF, bytes, err));
+    TRY(mnist_cuda_upload(s, s->sample_steps, err));
+    TRY(mnist_cuda_train(s, s->sample_steps, err));
+    TRY(mnist_cuda_copy_out(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    for (size_t i = 0; i < n; i++) {
+        float loss;
+        memcpy(&loss, s->results + s->sample.losses + i * sizeof loss, sizeof loss);
+        losses[i] = loss;
+    }
+    return STATUS_OK;
+}
+
+static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
+                             error_t *err) {
+    mnist_fit_t fit = mnist_fit_new(mnist_checked_steps(s->data->hidden, s->data->steps));
+    status_t status = run_losses(s, fit.losses, fit.steps, err);
+    if (status == STATUS_OK)
+        status = mnist_write_losses(fit.losses, fit.steps, folder, arrays, err);
+    mnist_fit_free(&fit);
+    return status;
+}
+
+static status_t capture_and_run(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
+    TRY(mnist_cuda_capture(s, err));
+    return run_losses(s, losses, n, err);
+}
+
+/* A sample, but for its rate and its first steps, which all have the first batch. A graph has the
+ * rate in it. */
+static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
+                              error_t *err) {
+    const size_t batch = s->data->batch;
+    const cu_graph_exec_t graph = s->graph;
+    const float rate = s->problem.rate;
+    mnist_fit_t fit = mnist_fit_new(mnist_descent_steps(s->data->hidden, s->data->steps));
+    for (size_t step = 1; step < fit.steps; step++)
+        memcpy(s->order + step * batch, s->order, batch * sizeof *s->order);
+    s->graph = NULL;
+    s->problem.rate = MNIST_DESCENT_RATE;
+    status_t status = capture_and_run(s, fit.losses, fit.steps, err);
+    if (s->graph != NULL)
+        s->gpu->api.graph_exec_destroy(s->graph);
+    s->graph = graph;
+    s->problem.rate = rate;
+    memcpy(s->order, s->data->order, fit.steps * batch * sizeof *s->order);
+    if (status == STATUS_OK)
+        status = mnist_write_descent(fit.losses, fit.steps, folder, arrays, err);
+    mnist_fit_free(&fit);
+    return status;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    TRY(write_gradients(session->state, folder, arrays, err));
+    TRY(write_losses(session->state, folder, arrays, err));
+    return write_descent(session->state, folder, arrays, err);
+}
+
+const session_ops_t mnist_train_cuda = {
+    .workload = "mnist_train", .open = open_case, .output = output, .close = close_case};

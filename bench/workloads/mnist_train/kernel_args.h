@@ -1,0 +1,51 @@
+/* What the kernels of mnist_train take as their argument, and where its parts lie in the one block
+ * of device memory that a training allocates. */
+#ifndef BENCH_WORKLOADS_MNIST_TRAIN_KERNEL_ARGS_H
+#define BENCH_WORKLOADS_MNIST_TRAIN_KERNEL_ARGS_H
+
+#include "cuda/driver.h"
+#include "workloads/mnist/data.h"
+
+#include <stdbool.h>
+
+enum {
+    MNIST_PADDED_CLASSES = 16,
+    MNIST_COUNTERS = 64,
+    MNIST_COUNTER_STEP = 0,
+    MNIST_COUNTER_CORRECT = 32,
+};
+
+/* As in kernels/mnist_train/mnist_train.cuh, which asserts the same size. */
+typedef struct mnist_problem {
+    cu_pointer_t images, labels, order;
+    cu_pointer_t w[MNIST_LAYERS], b[MNIST_LAYERS];
+    cu_pointer_t a[MNIST_LAYERS];
+    cu_pointer_t delta[MNIST_LAYERS];
+    cu_pointer_t logits, losses;
+    cu_pointer_t gradients[MNIST_LAYERS];
+    cu_pointer_t scratch, counters;
+    uint64_t seed;
+    float rate;
+    uint32_t steps, images_n;
+} mnist_problem_t;
+
+_Static_assert(sizeof(mnist_problem_t) == 240, "the device's layout");
+
+/* Bytes from the block's begin; all parts begin at multiples of 256. Weights and biases come first,
+ * w[0], b[0], w[1], …, so that one copy moves them all. */
+typedef struct mnist_layout {
+    size_t w[MNIST_LAYERS], b[MNIST_LAYERS], parameter_bytes;
+    size_t losses, order, counters;
+    size_t a[MNIST_LAYERS], delta[MNIST_LAYERS], logits;
+    size_t scratch; /* a float a parameter; without scratch: bytes */
+    size_t bytes;
+} mnist_layout_t;
+
+size_t mnist_fan_in(size_t hidden, size_t layer);
+size_t mnist_fan_out(size_t hidden, size_t layer);
+
+mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, bool scratch);
+/* Point the problem at a block that is laid out so; without scratch its pointer becomes 0. */
+void mnist_place(const mnist_layout_t *layout, cu_pointer_t block, mnist_problem_t *problem);
+
+#endif

@@ -1,0 +1,41 @@
+#include "workloads/common/descriptors.h"
+
+/* No arithmetic: it is there to test the harness itself, with variants of the null engine that
+ * behave in every way a contender can. */
+static const param_spec_t PARAMS[] = {
+    {.name = "work_ns",
+     .summary = "time that one sample takes",
+     .kind = VALUE_INT,
+     .min = 0,
+     .max = 1e9,
+     .standard = "0",
+     .always_in_id = true},
+};
+
+static workload_cost_t cost(const case_t *spec) {
+    (void)spec;
+    return (workload_cost_t){0};
+}
+
+/* Outputs are copied, never computed: anything but rounding noise is wrong. */
+static double tolerance(const case_t *spec) {
+    (void)spec;
+    return 1e-12;
+}
+
+static void constants(const case_t *spec, text_list_t *defines) {
+    text_list_add_format(defines, "WORK_NS=%lld", (long long)case_param_int(spec, "work_ns", 0));
+}
+
+const workload_t workload_null = {
+    .name = "null",
+    .summary = "no work at all: tests the harness itself",
+    .params = PARAMS,
+    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .dtypes = (const char *const[]){"f32", NULL},
+    .null_variants = (const char *const[]){"noop", "steady", "noisy", "bimodal", "drifting",
+                                           "wrong", "crash", "hang", NULL},
+    .cost = cost,
+    .tolerance = tolerance,
+    .constants = constants,
+};

@@ -1,0 +1,137 @@
+/* The null engine: contenders without work. `noop` is timed for real and shows what the harness
+ * itself costs; the others make up their times from a seed, so that rounds, stopping, checks and
+ * failures can be tested without a GPU and without waiting. They exist under the engine name "null"
+ * alone and never appear beside a real one. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "io/fs.h"
+#include "io/npy.h"
+#include "workloads/common/sessions.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PHASE_KERNEL, PHASE_TOTAL, PHASE_RESIDUAL };
+
+typedef struct state state_t;
+
+/* How the made-up time of sample `i` comes from a normal deviate. */
+typedef struct behaviour {
+    const char *variant;
+    double (*factor)(double normal, double uniform, uint64_t i);
+} behaviour_t;
+
+struct state {
+    const behaviour_t *behaviour; /* NULL: really run, and time it */
+    int64_t work_ns;
+    uint64_t seed, taken;
+    bool crash, hang, wrong;
+};
+
+static double steady(double normal, double uniform, uint64_t i) {
+    (void)uniform;
+    (void)i;
+    return 1 + 0.005 * normal;
+}
+
+static double noisy(double normal, double uniform, uint64_t i) {
+    (void)uniform;
+    (void)i;
+    return exp(0.2 * normal);
+}
+
+static double bimodal(double normal, double uniform, uint64_t i) {
+    (void)i;
+    return (uniform < 0.3 ? 1.25 : 1) * (1 + 0.005 * normal);
+}
+
+static double drifting(double normal, double uniform, uint64_t i) {
+    (void)uniform;
+    return (1 + 0.002 * normal) * (1 + 1e-4 * (double)i);
+}
+
+static const behaviour_t BEHAVIOURS[] = {
+    {"steady", steady}, {"noisy", noisy},  {"bimodal", bimodal}, {"drifting", drifting},
+    {"wrong", steady},  {"crash", steady}, {"hang", steady},
+};
+
+static double made_up_ns(state_t *s) {
+    uint64_t i = s->taken++;
+    double u1 = (rng_word(s->seed, 1, i) + 0.5) / 4294967296.0;
+    double u2 = (rng_word(s->seed, 2, i) + 0.5) / 4294967296.0;
+    double normal = sqrt(-2 * log(u1)) * cos(2 * M_PI * u2); /* Box–Muller */
+    double uniform = (rng_word(s->seed, 3, i) + 0.5) / 4294967296.0;
+    double base_ns = s->work_ns > 0 ? (double)s->work_ns : 1e5;
+    return round(base_ns * s->behaviour->factor(normal, uniform, i));
+}
+
+static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
+    (void)err;
+    state_t *s = session->state;
+    if (s->crash)
+        raise(SIGSEGV);
+    while (s->hang)
+        clock_sleep_ns(1000000000);
+    if (s->behaviour != NULL) {
+        double kernel_ns = made_up_ns(s);
+        recorder_add(recorder, PHASE_KERNEL, kernel_ns);
+        recorder_add(recorder, PHASE_TOTAL, kernel_ns + 100);
+        recorder_add(recorder, PHASE_RESIDUAL, 100);
+        return STATUS_OK;
+    }
+    int64_t start_ns = clock_ns(), done_ns = clock_ns();
+    while (done_ns - start_ns < s->work_ns)
+        done_ns = clock_ns();
+    int64_t end_ns = clock_ns();
+    double kernel_ns = (double)(done_ns - start_ns), total_ns = (double)(end_ns - start_ns);
+    recorder_add_between(recorder, PHASE_KERNEL, kernel_ns, start_ns, done_ns);
+    recorder_add_between(recorder, PHASE_TOTAL, total_ns, start_ns, end_ns);
+    recorder_add(recorder, PHASE_RESIDUAL, total_ns - kernel_ns);
+    return STATUS_OK;
+}
+
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    const char *variant = request->spec->variant;
+    state_t *s = mem_zeroed(1, sizeof *s);
+    for (size_t i = 0; i < sizeof BEHAVIOURS / sizeof *BEHAVIOURS; i++)
+        if (strcmp(BEHAVIOURS[i].variant, variant) == 0)
+            s->behaviour = &BEHAVIOURS[i];
+    if (s->behaviour == NULL && strcmp(variant, "noop") != 0) {
+        free(s);
+        return error_set(err, STATUS_FAILED, "no variant \"%s\" of the null engine", variant);
+    }
+    s->work_ns = case_param_int(request->spec, "work_ns", 0);
+    s->seed = request->seed;
+    s->crash = strcmp(variant, "crash") == 0;
+    s->hang = strcmp(variant, "hang") == 0;
+    s->wrong = strcmp(variant, "wrong") == 0;
+    session->state = s;
+    recorder_phase(&session->recorder, "kernel", CLOCK_HOST);
+    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    recorder_phase(&session->recorder, "residual", CLOCK_HOST);
+    session_add_probe(session, "phases", probe);
+    session_add_once(session, "first_run", 0);
+    return STATUS_OK;
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    const state_t *s = session->state;
+    float y[4] = {1, 2, 3, s->wrong ? 5 : 4};
+    const size_t shape[1] = {4};
+    char *path = fs_join(folder, "y.npy");
+    status_t status = npy_write_f32(path, y, shape, 1, err);
+    free(path);
+    if (status == STATUS_OK)
+        text_list_add(arrays, "y");
+    return status;
+}
+
+static void close_case(session_t *session) {
+    free(session->state);
+}
+
+const session_ops_t null_synthetic = {
+    .workload = "null", .open = open_case, .output = output, .close = close_case};

@@ -1,0 +1,204 @@
+#include "workloads/common/workload.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "model/result_json.h"
+#include "workloads/common/descriptors.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const workload_t *const TABLE[] = {
+    &workload_mlp_infer, &workload_linreg_train, &workload_mnist_train, &workload_mlp_train,
+    &workload_null,      &workload_device,       &workload_allocate};
+enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
+
+static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch"};
+
+const workload_t *workload_find(const char *name) {
+    for (size_t i = 0; i < N_WORKLOADS; i++)
+        if (strcmp(TABLE[i]->name, name) == 0)
+            return TABLE[i];
+    return NULL;
+}
+
+const workload_t *const *workload_all(size_t *n) {
+    *n = N_WORKLOADS;
+    return TABLE;
+}
+
+const char *const *workload_engines(size_t *n) {
+    *n = sizeof ENGINES / sizeof ENGINES[0];
+    return ENGINES;
+}
+
+/* The defaults are text in the table, so a mistake in one is a mistake in this program: a test asks
+ * for the defaults of every workload. */
+static value_t standard_value(const param_spec_t *param) {
+    json_t *json = json_loads(param->standard, JSON_DECODE_ANY, NULL);
+    value_t value = {0};
+    status_t status = value_from_json(json, &value, NULL);
+    assert(status == STATUS_OK);
+    (void)status;
+    json_decref(json);
+    if (param->kind == VALUE_REAL && value.kind == VALUE_INT)
+        value = (value_t){.kind = VALUE_REAL, .real = (double)value.integer};
+    assert(value.kind == param->kind);
+    return value;
+}
+
+case_t workload_defaults(const workload_t *workload) {
+    case_t spec = {
+        .workload = mem_text(workload->name),
+        .engine = mem_text("cpu"),
+        .device = mem_text("cpu"),
+        .variant = mem_text(""),
+        .dtype = mem_text(workload->dtypes[0]),
+    };
+    for (size_t i = 0; i < workload->n_params; i++) {
+        value_t value = standard_value(&workload->params[i]);
+        case_add_param(&spec, workload->params[i].name, &value);
+        value_free(&value);
+    }
+    for (size_t i = 0; i < workload->n_techniques; i++)
+        case_add_technique(&spec, workload->techniques[i].name, workload->techniques[i].choices[0]);
+    return spec;
+}
+
+static named_value_t *list_find(named_value_t *list, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* Make `*list` hold every entry of `defaults` in their order, with its own value where it has one.
+ * An entry that the defaults do not know stays, at the end, so that it shows up in the id. */
+static void complete_list(named_value_t **list, size_t *n, const named_value_t *defaults,
+                          size_t n_defaults) {
+    named_value_t *merged = mem_zeroed(n_defaults + *n + 1, sizeof *merged);
+    size_t n_merged = 0;
+    for (size_t i = 0; i < n_defaults; i++) {
+        named_value_t *own = list_find(*list, *n, defaults[i].name);
+        if (own != NULL) {
+            merged[n_merged++] = *own;
+            *own = (*list)[--*n];
+        } else {
+            merged[n_merged++] = (named_value_t){.name = mem_text(defaults[i].name),
+                                                 .value = value_copy(&defaults[i].value)};
+        }
+    }
+    for (size_t i = 0; i < *n; i++)
+        merged[n_merged++] = (*list)[i];
+    free(*list);
+    *list = merged;
+    *n = n_merged;
+}
+
+void workload_complete(const workload_t *workload, case_t *spec) {
+    case_t defaults = workload_defaults(workload);
+    bool cuda = strcmp(spec->engine, "cuda") == 0;
+    complete_list(&spec->params, &spec->n_params, defaults.params, defaults.n_params);
+    complete_list(&spec->techniques, &spec->n_techniques, defaults.techniques,
+                  cuda ? defaults.n_techniques : 0);
+    if (spec->workload == NULL)
+        spec->workload = mem_text(workload->name);
+    if (spec->device == NULL)
+        spec->device = mem_text(cuda || strcmp(spec->engine, "pytorch") == 0 ? "cuda" : "cpu");
+    if (spec->dtype == NULL)
+        spec->dtype = mem_text(workload->dtypes[0]);
+
+    const char **always = mem_zeroed(workload->n_params + 1, sizeof *always);
+    size_t n_always = 0;
+    for (size_t i = 0; i < workload->n_params; i++)
+        if (workload->params[i].always_in_id)
+            always[n_always++] = workload->params[i].name;
+    case_set_id(spec, &defaults, always, n_always);
+    free(always);
+    case_free(&defaults);
+}
+
+static bool in_range(const param_spec_t *param, const value_t *value) {
+    if (value->kind == VALUE_INT)
+        return (double)value->integer >= param->min && (double)value->integer <= param->max;
+    if (value->kind == VALUE_REAL)
+        return value->real >= param->min && value->real <= param->max;
+    bool good = value->n_ints >= param->min_items && value->n_ints <= param->max_items;
+    for (size_t i = 0; i < value->n_ints; i++)
+        good = good && (double)value->ints[i] >= param->min && (double)value->ints[i] <= param->max;
+    return good;
+}
+
+status_t workload_check(const workload_t *workload, const case_t *spec, error_t *err) {
+    for (size_t i = 0; i < workload->n_params; i++) {
+        const param_spec_t *param = &workload->params[i];
+        const value_t *value = case_param(spec, param->name);
+        if (value == NULL || value->kind != param->kind)
+            return error_set(err, STATUS_FAILED, "\"params.%s\" is missing or of the wrong type",
+                             param->name);
+        if (!in_range(param, value))
+            return error_set(err, STATUS_FAILED, "\"params.%s\" is out of range", param->name);
+    }
+    for (size_t i = 0; workload->dtypes[i] != NULL; i++)
+        if (strcmp(workload->dtypes[i], spec->dtype) == 0)
+            return workload->validate != NULL ? workload->validate(spec, err) : STATUS_OK;
+    return error_set(err, STATUS_FAILED, "%s has no dtype \"%s\"", workload->name, spec->dtype);
+}
+
+char *workload_group(const workload_t *workload, const case_t *spec) {
+    case_t defaults = workload_defaults(workload);
+    char *group = case_group(spec, &defaults);
+    case_free(&defaults);
+    return group;
+}
+
+static void add_stems(const text_list_t *files, text_list_t *rungs) {
+    for (size_t i = 0; i < files->n; i++) {
+        char *stem = fs_stem(files->items[i]);
+        if (text_is_name(stem)) /* an editor's ".#01_study.cu" is no rung */
+            text_list_add(rungs, stem);
+        free(stem);
+    }
+}
+
+status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err) {
+    char *folder = mem_format("%s/kernels/%s", root, workload);
+    status_t status = STATUS_OK;
+    if (fs_is_folder(folder)) {
+        text_list_t files = {0};
+        status = fs_list(folder, ".cu", &files, err);
+        add_stems(&files, rungs);
+        text_list_free(&files);
+    }
+    free(folder);
+    return status;
+}
+
+static void add_all(text_list_t *list, const char *const *names) {
+    for (; names != NULL && *names != NULL; names++)
+        text_list_add(list, *names);
+}
+
+bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
+    for (const char *const *name = workload->cuda_builtin; name != NULL && *name != NULL; name++)
+        if (strcmp(*name, variant) == 0)
+            return true;
+    return false;
+}
+
+status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
+                           text_list_t *variants, error_t *err) {
+    if (strcmp(engine, "cuda") == 0) {
+        TRY(workload_rungs(root, workload->name, variants, err));
+        add_all(variants, workload->cuda_builtin);
+    } else if (strcmp(engine, "cpu") == 0) {
+        add_all(variants, workload->cpu_variants);
+    } else if (strcmp(engine, "null") == 0) {
+        add_all(variants, workload->null_variants);
+    } else if (strcmp(engine, "pytorch") == 0) {
+        add_all(variants, workload->pytorch_variants);
+    }
+    return STATUS_OK;
+}
