@@ -1,6 +1,6 @@
 /* An engine runs cases inside a worker process. It has a device, and for each workload that it can
  * run a table of functions (session_ops_t); an open case is a session. Adding a workload to an
- * engine is one more such table in engine_*.c. */
+ * engine is one more such table in worker/engine_*.c. */
 #ifndef BENCH_ENGINE_SESSION_H
 #define BENCH_ENGINE_SESSION_H
 
@@ -68,10 +68,6 @@ typedef struct engine {
     status_t (*check)(void *state, error_t *err);
     const session_ops_t *const *workloads; /* NULL-terminated */
 } engine_t;
-
-extern const engine_t engine_cpu, engine_cuda, engine_null;
-
-const engine_t *engine_find(const char *name); /* NULL when unknown */
 
 /* For sessions: add a probe or a one-time cost. */
 void session_add_probe(session_t *session, const char *name,

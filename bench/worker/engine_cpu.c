@@ -1,5 +1,5 @@
 #include "engine/host_info.h"
-#include "engine/session.h"
+#include "worker/engines.h"
 #include "workloads/common/sessions.h"
 
 #include <omp.h>

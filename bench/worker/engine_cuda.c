@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "engine/gpu.h"
-#include "engine/session.h"
+#include "worker/engines.h"
 #include "workloads/common/sessions.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "worker/hello.h"
 
+#include "worker/engines.h"
 #include "worker/protocol.h"
 #include "workloads/common/workload.h"
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cuda/nvtx.h"
 #include "model/result_json.h"
+#include "worker/engines.h"
 #include "worker/hello.h"
 #include "worker/protocol.h"
 #include "worker/trace_session.h"

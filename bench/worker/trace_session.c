@@ -4,6 +4,7 @@
 #include "cuda/nvtx.h"
 #include "engine/trace_cupti.h"
 #include "io/fs.h"
+#include "worker/engines.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,12 @@
+/* The engines of this program: each in a file of its own, engine_<name>.c, with the list of the
+ * workloads that it can run. */
+#ifndef BENCH_WORKER_ENGINES_H
+#define BENCH_WORKER_ENGINES_H
+
+#include "engine/session.h"
+
+extern const engine_t engine_cpu, engine_cuda, engine_null;
+
+const engine_t *engine_find(const char *name); /* NULL when unknown */
+
+#endif
