@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/npy.h"
+#include "workloads/common/descriptors.h"
 #include "workloads/common/sessions.h"
-#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool is(const case_t *spec, const char *technique, const char *choice) {
 static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *err) {
     const case_t *spec = &session->spec;
     session->skipped = true;
-    double need = workload_find("mlp_infer")->cost(spec).device_bytes;
+    double need = workload_mlp_infer.cost(spec).device_bytes;
     /* The fixed buffers, and those of a sample. */
     TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need, err));
     if (is(spec, "launch", "graph") && s->alloc != ALLOC_ARENA)
@@ -93,7 +93,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
     session->resources.occupancy_frac = s->kernel.occupancy_frac;
     session->resources.peak_device_bytes =
-        (int64_t)(workload_find("mlp_infer")->cost(&session->spec).device_bytes *
+        (int64_t)(workload_mlp_infer.cost(&session->spec).device_bytes *
                   (mlp_cuda_allocates(s) ? 2 : 1));
     return mlp_cuda_add_probes(session, err);
 }

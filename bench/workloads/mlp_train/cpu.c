@@ -5,8 +5,8 @@
  * where layers are wide. It makes only the steps that are checked, and tells their losses. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "workloads/common/descriptors.h"
 #include "workloads/common/sessions.h"
-#include "workloads/common/workload.h"
 #include "workloads/mlp_train/fit.h"
 #include "workloads/mnist/fit.h"
 #include "workloads/mnist/omp.h"
@@ -115,7 +115,7 @@ static double network_bytes(const mlpt_shape_t *shape) {
 /* Reasons to skip the case; the oracle takes all. */
 static status_t can_run(const case_t *spec, bool is_ref, error_t *err) {
     const mlpt_shape_t shape = mlpt_shape(spec);
-    const double flops = workload_find("mlp_train")->cost(spec).flops;
+    const double flops = workload_mlp_train.cost(spec).flops;
     if (!is_ref && strcmp(spec->dtype, "f32") != 0)
         return error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s", spec->dtype,
                          spec->variant);
