@@ -4,7 +4,7 @@
 #include "io/fs.h"
 #include "io/subprocess.h"
 #include "version.h"
-#include "worker/client.h"
+#include "worker/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,6 @@ void build_free(build_t *build) {
     free(build->version);
     free(build->revision);
     *build = (build_t){0};
-}
-
-void build_worker_argv(const char *root, const char *bench, text_list_t *argv) {
-    text_list_add(argv, "env");
-    text_list_add_format(argv, "BENCH_ROOT=%s", root);
-    text_list_add(argv, bench);
 }
 
 /* The nearest folder above the program that is a project's. */

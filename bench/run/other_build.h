@@ -4,7 +4,6 @@
 #define BENCH_RUN_OTHER_BUILD_H
 
 #include "base/error.h"
-#include "base/text.h"
 
 #include <stdbool.h>
 
@@ -20,9 +19,5 @@ typedef struct build {
  * for anything that is not a build of this project or whose worker speaks another protocol. */
 status_t build_find(const char *given, const char *own_root, build_t *build, error_t *err);
 void build_free(build_t *build);
-
-/* How its program is started, up to the subcommand: it finds its own folder, whatever $BENCH_ROOT
- * says to us. */
-void build_worker_argv(const char *root, const char *bench, text_list_t *argv);
 
 #endif

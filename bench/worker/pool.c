@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/package.h"
-#include "run/other_build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +71,12 @@ static status_t make_scratch(workers_t *workers, error_t *err) {
     TRY(fs_temporary_folder(&workers->scratch, err));
     setenv("BENCH_SCRATCH", workers->scratch, 1);
     return STATUS_OK;
+}
+
+void build_worker_argv(const char *root, const char *bench, text_list_t *argv) {
+    text_list_add(argv, "env");
+    text_list_add_format(argv, "BENCH_ROOT=%s", root);
+    text_list_add(argv, bench);
 }
 
 static status_t own_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,

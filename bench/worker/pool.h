@@ -30,4 +30,8 @@ void workers_free(workers_t *workers);
  * `*python`. */
 status_t workers_find_python(const char *root, const char *other_root, char **python, error_t *err);
 
+/* How the program of another build is started, up to the subcommand: it finds its own folder,
+ * whatever $BENCH_ROOT says to us. */
+void build_worker_argv(const char *root, const char *bench, text_list_t *argv);
+
 #endif
