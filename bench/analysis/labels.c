@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* An id names exactly the techniques that are not the workload's defaults. */
 static bool is_changed(const text_list_t *id_parts, const named_value_t *technique) {
@@ -43,6 +44,11 @@ char *contender_name(const case_t *spec) {
     text_list_free(&choices);
     free(list);
     return name;
+}
+
+bool is_calibration(const case_t *spec) {
+    return strcmp(spec->engine, "cuda") == 0 &&
+           (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
 }
 
 bool is_cold_start(const case_result_t *result) {

@@ -13,6 +13,9 @@ text_list_t changed_techniques(const case_t *spec);
  * for the techniques that differ from the defaults. The caller frees it. */
 char *contender_name(const case_t *spec);
 
+/* Is this a case of the device's calibration and not of a workload of interest? */
+bool is_calibration(const case_t *spec);
+
 /* Was a new process started for each sample? Such a case answers another question than all others
  * and stands in no table or chart with them. */
 bool is_cold_start(const case_result_t *result);

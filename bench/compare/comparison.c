@@ -1,7 +1,7 @@
 #include "compare/comparison.h"
 
+#include "analysis/labels.h"
 #include "base/memory.h"
-#include "report/page.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "compare/history_series.h"
 
+#include "analysis/labels.h"
 #include "base/memory.h"
 #include "compare/comparison.h"
-#include "report/page.h"
 #include "stats/changepoints.h"
 
 #include <math.h>

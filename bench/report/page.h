@@ -107,8 +107,6 @@ void section_techniques(const page_t *page, const family_t *family);
 /* report/sections/environment.c, report/sections/device.c */
 void section_environment(const page_t *page);
 void section_device(const page_t *page);
-/* Is this a case of the device's calibration and not of a workload of interest? */
-bool is_calibration(const case_t *spec);
 /* report/sections/charts.c: charts of no workload by name; those of one. */
 void section_charts(const page_t *page);
 void section_charts_of(const page_t *page, const char *workload);

@@ -40,11 +40,6 @@ static const struct gauge {
      "the floor of `host_to_host` with one launch and a synchronisation"},
 };
 
-bool is_calibration(const case_t *spec) {
-    return strcmp(spec->engine, "cuda") == 0 &&
-           (strcmp(spec->workload, "device") == 0 || strcmp(spec->workload, "null") == 0);
-}
-
 static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
     bool small = case_param_int(spec, "bytes", 0) < LARGEST_L2_BYTES;
     return is_calibration(spec) && strcmp(spec->workload, gauge->workload) == 0 &&
