@@ -1,6 +1,6 @@
 #include "limits/device_rates.h"
 
-#include "measure/clock_lock.h"
+#include "results/clock_record.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,14 +1,9 @@
 #include "measure/clock_lock.h"
 
-#include "base/memory.h"
 #include "cuda/nvml.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#define ASKED "measure.lock_clocks.asked_mhz"
-#define LOCKED "measure.lock_clocks.locked_mhz"
-#define REASON "measure.lock_clocks.reason"
 
 /* Starting NVML on a machine of many GPUs takes seconds where nothing else keeps the driver up. */
 enum { ANSWER_S = 60 };
@@ -100,40 +95,4 @@ status_t lock_clocks_release(clock_lock_t *lock, error_t *err) {
     status_t status = guardian_end(&lock->guardian, ANSWER_S, err);
     *lock = (clock_lock_t){0};
     return status;
-}
-
-/* ---- the record --------------------------------------------------------------------------------
- */
-
-void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_mhz,
-                        const char *reason) {
-    environment_set_number(env, ASKED, asked_mhz > 0 ? asked_mhz : NAN);
-    environment_set_number(env, LOCKED, locked_mhz > 0 ? locked_mhz : NAN);
-    /* Null in run.json, also where a run that is gone on with had a reason. */
-    environment_set_number(env, REASON, NAN);
-    environment_set(env, REASON, reason);
-}
-
-static double number(const environment_t *env, const char *key) {
-    const char *text = environment_get(env, key);
-    return text != NULL ? strtod(text, NULL) : NAN;
-}
-
-double lock_clocks_recorded_mhz(const environment_t *env) {
-    return number(env, LOCKED);
-}
-
-char *lock_clocks_sentence(const environment_t *env) {
-    double asked_mhz = number(env, ASKED), locked_mhz = number(env, LOCKED);
-    const char *reason = environment_get(env, REASON);
-    if (isnan(asked_mhz))
-        return NULL;
-    if (isnan(locked_mhz))
-        return mem_format("the SM clock was to be locked to %g MHz, and was not: %s", asked_mhz,
-                          reason != NULL ? reason : "not recorded why");
-    if (locked_mhz == asked_mhz)
-        return mem_format("the SM clock was locked to %g MHz", locked_mhz);
-    return mem_format("the SM clock was locked to %g MHz, the nearest that the GPU has to the %g "
-                      "asked for",
-                      locked_mhz, asked_mhz);
 }

@@ -1,12 +1,11 @@
 /* `bench run --lock-clocks`: the SM clock of the GPU that a run uses, held at one frequency for as
  * long as the run lasts. A guardian process locks it, and sets it free when the run ends, however
- * it ends. What came of it is part of the run's environment, as measure.lock_clocks. */
+ * it ends. */
 #ifndef BENCH_MEASURE_CLOCK_LOCK_H
 #define BENCH_MEASURE_CLOCK_LOCK_H
 
 #include "base/error.h"
 #include "io/watchdog.h"
-#include "model/environment.h"
 
 #include <stddef.h>
 
@@ -28,15 +27,5 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err);
 /* Set it free. Fails where it may still be locked. Without a lock: nothing to do. */
 status_t lock_clocks_release(clock_lock_t *lock, error_t *err);
-
-/* Write down what was asked for, 0 for nothing, and what came of it: `locked_mhz` is 0 where it was
- * not locked, for a reason. */
-void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_mhz,
-                        const char *reason);
-/* The clock that a run was locked to, or NaN. */
-double lock_clocks_recorded_mhz(const environment_t *env);
-/* "the SM clock was locked to 1500 MHz", or that it was not, and why. NULL where it was not asked
- * for. The caller frees it. */
-char *lock_clocks_sentence(const environment_t *env);
 
 #endif

@@ -3,6 +3,7 @@
 #include "run/state.h"
 
 #include "base/memory.h"
+#include "results/clock_record.h"
 
 #include <math.h>
 #include <stdlib.h>

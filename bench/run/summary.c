@@ -8,6 +8,7 @@
 #include "model/result_json.h"
 #include "report/page.h"
 #include "report/report.h"
+#include "results/clock_record.h"
 
 #include <math.h>
 #include <stdlib.h>

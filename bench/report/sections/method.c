@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "measure/clock_lock.h"
+#include "results/clock_record.h"
 
 #include <jansson.h>
 #include <math.h>
