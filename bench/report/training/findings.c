@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "workloads/common/workload.h"
+#include "limits/training_bounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,34 +115,7 @@ void finding_ladder(const page_t *page, const training_pair_t *pair) {
 /* ---- the floor of a rung that streams -----------------------------------------------------------
  */
 
-static double number_of(const run_record_t *run, const char *key) {
-    const char *text = environment_get(&run->environment, key);
-    char *end;
-    double number = text != NULL ? strtod(text, &end) : NAN;
-    return text != NULL && end != text && number > 0 ? number : NAN;
-}
-
-typedef struct floor {
-    double bytes;          /* a step */
-    double dram_ns, l2_ns; /* a step; NaN: the run did not measure the rate */
-    double dram_rate, l2_rate, l2_bytes;
-    bool fits; /* into the L2 */
-} floor_t;
-
-static floor_t floor_at(const family_t *family, const case_result_t *result) {
-    const workload_t *workload = workload_find(family->workload);
-    floor_t floor = {.bytes =
-                         workload != NULL ? workload->cost(&result->spec).working_set_bytes : NAN,
-                     .dram_rate = number_of(family->run, "measured.copy_bytes_per_s"),
-                     .l2_rate = number_of(family->run, "measured.l2_read_bytes_per_s"),
-                     .l2_bytes = number_of(family->run, "gpu.l2_bytes")};
-    floor.fits = floor.bytes < floor.l2_bytes && isfinite(floor.l2_rate);
-    floor.dram_ns = floor.bytes / floor.dram_rate * 1e9;
-    floor.l2_ns = floor.bytes / floor.l2_rate * 1e9;
-    return floor;
-}
-
-static void print_floor(FILE *out, const training_pair_t *pair, const floor_t *floor) {
+static void print_floor(FILE *out, const training_pair_t *pair, const streaming_floor_t *floor) {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     const training_t *training = pair->training;
     fprintf(out, "%.0f %s × %.0f B = %s; ", floor->bytes / training->streamed_bytes,
@@ -158,8 +131,9 @@ static void print_floor(FILE *out, const training_pair_t *pair, const floor_t *f
 
 /* Above the floor, nearest first, stands the rung that streams best; below it are those that do
  * not stream all. */
-static void print_rungs_against(FILE *out, const training_pair_t *pair, const floor_t *floor,
-                                const case_result_t **rungs, size_t n) {
+static void print_rungs_against(FILE *out, const training_pair_t *pair,
+                                const streaming_floor_t *floor, const case_result_t **rungs,
+                                size_t n) {
     const double floor_ns = floor->fits ? floor->l2_ns : floor->dram_ns;
     const case_result_t *nearest = NULL;
     char text[UNITS_TEXT], share[UNITS_TEXT];
@@ -195,9 +169,9 @@ static bool print_floor_at(FILE *out, const training_pair_t *pair, const size_ro
                            bool first) {
     size_t n;
     const case_result_t **rungs = ladder_at(pair->gpu, row->size, &n);
-    floor_t floor = {0};
+    streaming_floor_t floor = {0};
     if (n > 0)
-        floor = floor_at(pair->gpu, rungs[0]);
+        floor = streaming_floor(pair->gpu->run, &rungs[0]->spec);
     bool known = n > 0 && isfinite(floor.dram_ns);
     if (known) {
         char size[UNITS_TEXT];
@@ -217,7 +191,7 @@ void finding_floor(const page_t *page, const training_pair_t *pair) {
     const size_row_t *told = told_row(family), *last = &family->rows[family->n_rows - 1];
     if (told == NULL || !print_floor_at(page->out, pair, told, true))
         return;
-    double barrier_ns = number_of(page->run, "measured.grid_barrier_ns");
+    double barrier_ns = recorded_number(page->run, "measured.grid_barrier_ns");
     char text[UNITS_TEXT];
     if (isfinite(barrier_ns))
         fprintf(page->out,

@@ -1,10 +1,10 @@
 /* What a step has to move that reads all weights forward, reads them backward and writes them, and
  * how near to it the fastest rung comes; with and without what the L2 keeps from step to step. */
-#include "plot/limit_lines.h"
 #include "report/training/training.h"
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "limits/training_bounds.h"
 
 #include <math.h>
 #include <stdlib.h>
