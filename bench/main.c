@@ -2,7 +2,7 @@
  * exits or prints errors. */
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "io/fs.h"
+#include "io/find.h"
 #include "version.h"
 
 #include <stdlib.h>

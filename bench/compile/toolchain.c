@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "cuda/nvrtc.h"
+#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 

@@ -1,6 +1,7 @@
 #include "cuda/find_library.h"
 
 #include "base/memory.h"
+#include "io/find.h"
 #include "io/fs.h"
 
 #include <glob.h>

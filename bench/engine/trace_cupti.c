@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/fs.h"
+#include "io/find.h"
 
 #include <stdlib.h>
 #include <string.h>

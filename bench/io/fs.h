@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,19 +31,5 @@ status_t fs_temporary_folder(char **path, error_t *err);
 
 /* Names (not paths) in `folder` that end in `suffix` ("" for all), sorted, without "." and "..". */
 status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err);
-
-char *fs_join(const char *folder, const char *name); /* "folder/name"; owned by the caller */
-/* File name without folder and without its last extension; owned by the caller. */
-char *fs_stem(const char *path);
-/* First hit of `name` on $PATH, or NULL; owned by the caller. */
-char *fs_find_program(const char *name);
-
-/* The project's folder (the one that holds kernels/ and sweeps/): $BENCH_ROOT, else the folder
- * above the executable's, else the current one. Owned by the caller. */
-status_t fs_project_root(char **root, error_t *err);
-/* The absolute path of `folder` when it holds what a project's folder holds, or NULL. */
-char *fs_project_at(const char *folder);
-/* Path of the running executable; owned by the caller. */
-status_t fs_executable(char **path, error_t *err);
 
 #endif

@@ -1,7 +1,7 @@
 #include "io/package.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
+#include "io/find.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

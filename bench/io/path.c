@@ -1,13 +1,9 @@
-/* The half of fs.h that works on paths: joining, and finding programs and the project's folder. */
-#include "base/memory.h"
-#include "io/fs.h"
+#include "io/path.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
+#include "base/memory.h"
+#include "base/text.h"
+
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 char *fs_join(const char *folder, const char *name) {
     return mem_format("%s%s%s", folder, text_ends(folder, "/") ? "" : "/", name);
@@ -19,82 +15,4 @@ char *fs_stem(const char *path) {
     const char *dot = strrchr(name, '.');
     /* A leading dot hides a file, it does not start an extension. */
     return dot == NULL || dot == name ? mem_text(name) : mem_text_n(name, (size_t)(dot - name));
-}
-
-static bool is_program(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
-}
-
-char *fs_find_program(const char *name) {
-    if (strchr(name, '/') != NULL)
-        return is_program(name) ? mem_text(name) : NULL;
-    const char *path = getenv("PATH");
-    text_list_t folders = text_split(path == NULL ? "" : path, ':');
-    char *found = NULL;
-    for (size_t i = 0; i < folders.n && found == NULL; i++) {
-        /* POSIX: an empty entry is the current folder. */
-        char *program = fs_join(folders.items[i][0] == '\0' ? "." : folders.items[i], name);
-        if (is_program(program))
-            found = program;
-        else
-            free(program);
-    }
-    text_list_free(&folders);
-    return found;
-}
-
-status_t fs_executable(char **path, error_t *err) {
-    char target[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", target, sizeof target);
-    if (length < 0 || (size_t)length == sizeof target)
-        return error_set(err, STATUS_USAGE, "/proc/self/exe: cannot read link: %s",
-                         length < 0 ? strerror(errno) : "too long");
-    *path = mem_text_n(target, (size_t)length);
-    return STATUS_OK;
-}
-
-char *fs_project_at(const char *folder) {
-    char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
-    char *root = NULL;
-    if (fs_is_folder(kernels) && fs_is_folder(sweeps))
-        root = realpath(folder, NULL);
-    free(kernels);
-    free(sweeps);
-    return root;
-}
-
-/* "/a/build/bench" -> "/a" */
-static void cut_two_parts(char *path) {
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash != NULL && slash != path)
-            *slash = '\0';
-    }
-}
-
-status_t fs_project_root(char **root, error_t *err) {
-    const char *wanted = getenv("BENCH_ROOT");
-    if (wanted != NULL && *wanted != '\0') {
-        *root = fs_project_at(wanted);
-        return *root != NULL ? STATUS_OK
-                             : error_set(err, STATUS_USAGE,
-                                         "BENCH_ROOT=%s: not the project's folder: expected "
-                                         "kernels/ and sweeps/ in it",
-                                         wanted);
-    }
-    char *above;
-    TRY(fs_executable(&above, err));
-    cut_two_parts(above);
-    *root = fs_project_at(above);
-    if (*root == NULL)
-        *root = fs_project_at(".");
-    status_t status = STATUS_OK;
-    if (*root == NULL)
-        status = error_set(err, STATUS_USAGE,
-                           "cannot find the project's folder: neither %s nor the current folder "
-                           "holds kernels/ and sweeps/; set BENCH_ROOT",
-                           above);
-    free(above);
-    return status;
 }

@@ -1,7 +1,7 @@
 #include "io/subprocess.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
+#include "io/find.h"
 
 #include <fcntl.h>
 #include <math.h>

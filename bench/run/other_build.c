@@ -1,6 +1,7 @@
 #include "run/other_build.h"
 
 #include "base/memory.h"
+#include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
 #include "version.h"

@@ -1,6 +1,7 @@
 #include "worker/pool.h"
 
 #include "base/memory.h"
+#include "io/find.h"
 #include "io/fs.h"
 #include "io/package.h"
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "io/find.h"
 #include "io/fs.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 
 #include "base/half.h"
 #include "base/rng.h"
-#include "io/fs.h"
+#include "io/find.h"
 
 #include <math.h>
 #include <stdlib.h>

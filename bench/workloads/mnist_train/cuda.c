@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
-#include "io/fs.h"
+#include "io/find.h"
 #include "workloads/common/sessions.h"
 
 #include <math.h>
