@@ -12,57 +12,6 @@
 static const char *const KEYS[] = {"\"round_starts\":", "\"samples\":"};
 enum { N_KEYS = sizeof KEYS / sizeof *KEYS, MOST_ARRAYS = 1000 };
 
-/* Powers of ten that a double holds exactly: a decimal of up to 15 digits divided by one of them is
- * rounded once, so it is the same as strtod's (Clinger 1990). */
-static const double POWERS[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-
-/* A number like 123 or 123.45; everything else (signs, exponents, very long ones) is NULL. */
-static const char *plain_number(const char *c, const char *end, double *value) {
-    enum { MOST_DIGITS = 15 };
-    int64_t digits = 0;
-    int n = 0, decimals = 0;
-    bool point = false;
-    if (end - c > 1 && c[0] == '0' && c[1] >= '0' && c[1] <= '9')
-        return NULL;
-    for (; c < end && ((*c >= '0' && *c <= '9') || (*c == '.' && n > 0 && !point)); c++) {
-        if (*c == '.') {
-            point = true;
-            continue;
-        }
-        digits = digits * 10 + (*c - '0');
-        decimals += point;
-        if (++n > MOST_DIGITS)
-            return NULL;
-    }
-    if (n == 0 || (point && decimals == 0))
-        return NULL;
-    *value = (double)digits / POWERS[decimals];
-    return c;
-}
-
-bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n) {
-    if (lifted->taken[index])
-        return false;
-    lifted->taken[index] = true;
-    const char *c = lifted->arrays[index] + 1, *end = lifted->ends[index];
-    size_t commas = 0;
-    for (const char *at = c; at < end; at++)
-        commas += *at == ',';
-    *n = 0;
-    *values = mem_alloc((commas + 1) * sizeof **values);
-    while (c < end && (c = plain_number(c, end, &(*values)[*n])) != NULL) {
-        ++*n;
-        if (c < end && *c++ != ',')
-            break;
-        if (c == end && c[-1] != ',')
-            return true;
-    }
-    free(*values);
-    *values = NULL;
-    return false;
-}
-
 /* The next of the keys from `from` on; a quote behind a backslash is inside of a text, every other
  * `"samples":` is a key, since no text can hold an unescaped quote. NULL and `end` at the end. */
 static const char *value_of_next_key(const char *from, const char *end) {

@@ -1,0 +1,20 @@
+/* Arrays of samples as they stand in a line of cases.jsonl. */
+#ifndef BENCH_MODEL_SAMPLE_TEXT_H
+#define BENCH_MODEL_SAMPLE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Arrays of numbers that were cut out of a result's text: where each begins and ends. See
+ * result_text.h. */
+typedef struct lifted {
+    const char **arrays, **ends; /* "[" and "]" */
+    bool *taken;                 /* has lifted_array() been asked for it? */
+    size_t n;
+} lifted_t;
+
+/* The values of a lifted array, which the caller frees; false where it holds anything but plain
+ * numbers, or was taken before. */
+bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n);
+
+#endif
