@@ -73,19 +73,6 @@ status_t run_against_load(run_state_t *run, error_t *err) {
     return load_cases(other, options, run->options->root, err);
 }
 
-void run_against_free(run_state_t *run) {
-    run_state_t *other = run->against;
-    free(run->pair);
-    if (other == NULL)
-        return;
-    run_options_t *options = (run_options_t *)(uintptr_t)other->options;
-    run_free_state(other);
-    build_free(&other->build);
-    free((char *)(uintptr_t)options->out);
-    free(options);
-    free(other);
-}
-
 /* ---- the folder ---------------------------------------------------------------------------------
  */
 

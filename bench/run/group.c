@@ -50,23 +50,6 @@ char *run_drop_reason(const run_state_t *run, const case_t *spec, case_status_t 
     return mem_text(run->no_gpu);
 }
 
-status_t run_find_program(run_state_t *run, const case_t *spec, const program_t **program,
-                          error_t *err) {
-    const workload_t *workload = workload_find(spec->workload);
-    *program = NULL;
-    if (workload_is_cuda_builtin(workload, spec->variant))
-        return STATUS_OK;
-    size_t index = (size_t)-1, n = run->programs.n;
-    if (strcmp(spec->engine, "cuda") != 0)
-        return STATUS_OK;
-    const compile_options_t options = {.root = run->options->root};
-    TRY(compile_add(&options, spec, run->arch, &run->programs, &index, err));
-    if (index >= n)
-        return error_set(err, STATUS_FAILED, "%s: its program was not compiled", spec->id);
-    *program = &run->programs.items[index];
-    return STATUS_OK;
-}
-
 /* The oracle: float64 on the CPU, or `noop` for the null workload. False when there is none. */
 static bool oracle_case(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;

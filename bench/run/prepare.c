@@ -1,4 +1,4 @@
-/* Before and after measuring: sweeps, the run's folder, what machine this is, programs. */
+/* Before and after measuring: the run's folder, and what machine this is. */
 #include "run/state.h"
 
 #include "base/clock.h"
@@ -13,71 +13,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { QUICK_TIME_LIMIT_S = 2 };
-static const double QUICK_PRECISION_FRAC = 0.01;
-
-/* ---- sweeps -----------------------------------------------------------------------------------
- */
-
-static bool left_out(const run_state_t *run, const case_t *spec) {
-    return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
-}
-
-/* Every N-th group: contenders that are compared with each other stay together. */
-static void keep_shard(const run_options_t *options, sweep_t *sweep) {
-    size_t kept = 0, number = 0;
-    for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
-        run_next_group(sweep, &end);
-        bool own = number % options->n_shards == options->shard - 1;
-        for (size_t i = first; i < end; i++) {
-            if (own)
-                sweep->cases[kept++] = sweep->cases[i];
-            else
-                case_free(&sweep->cases[i]);
-        }
-    }
-    sweep->n_cases = kept;
-}
-
-static void apply_options(run_state_t *run, sweep_t *sweep) {
-    const run_options_t *options = run->options;
-    if (options->quick) {
-        sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
-        sweep->measure.precision_frac = fmax(sweep->measure.precision_frac, QUICK_PRECISION_FRAC);
-    }
-    if (options->time_limit_s > 0)
-        sweep->measure.time_limit_s = options->time_limit_s;
-    size_t kept = 0;
-    for (size_t i = 0; i < sweep->n_cases; i++) {
-        if (left_out(run, &sweep->cases[i]))
-            case_free(&sweep->cases[i]);
-        else
-            sweep->cases[kept++] = sweep->cases[i];
-    }
-    sweep->n_cases = kept;
-    if (options->n_shards > 0)
-        keep_shard(options, sweep);
-}
-
-status_t run_load_sweeps(run_state_t *run, error_t *err) {
-    const run_options_t *options = run->options;
-    bool single = options->single.workload != NULL;
-    if (single == (options->n_sweeps > 0))
-        return error_set(err, STATUS_USAGE,
-                         single ? "give sweep files or --workload, not both"
-                                : "nothing to run: give sweep files, or --workload W");
-    size_t n = single ? 1 : options->n_sweeps;
-    run->sweeps = mem_zeroed(n, sizeof *run->sweeps);
-    for (size_t i = 0; i < n; i++, run->n_sweeps++) {
-        if (single)
-            TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
-        else
-            TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
-        apply_options(run, &run->sweeps[i]);
-    }
-    return STATUS_OK;
-}
 
 /* ---- the folder ---------------------------------------------------------------------------------
  */
@@ -267,72 +202,6 @@ status_t run_survey(run_state_t *run, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- programs ---------------------------------------------------------------------------------
- */
-
-static void on_compiled(void *context, size_t done, size_t total) {
-    char text[64];
-    snprintf(text, sizeof text, "compiling %zu/%zu", done, total);
-    progress_now(context, text);
-}
-
-/* Programs of the calibration cases. */
-static status_t add_calibration(run_state_t *run, const compile_options_t *compile,
-                                const char *workload, const char *variant, error_t *err) {
-    case_t spec = {.workload = mem_text(workload),
-                   .engine = mem_text("cuda"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(variant)};
-    workload_complete(workload_find(workload), &spec);
-    size_t index;
-    status_t status = compile_add(compile, &spec, run->arch, &run->programs, &index, err);
-    case_free(&spec);
-    return status;
-}
-
-static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
-    size_t index;
-    status_t status = STATUS_OK;
-    if (run->build.bench == NULL) { /* else our side calibrates for both */
-        TRY(add_calibration(run, compile, "null", "01_empty", err));
-        TRY(add_calibration(run, compile, "device", "02_barrier", err));
-        TRY(add_calibration(run, compile, "device", "01_read", err));
-    }
-    for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            if (!workload_is_cuda_builtin(run->sweeps[s].workload, spec->variant))
-                status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
-        }
-    return status;
-}
-
-status_t run_compile(run_state_t *run, error_t *err) {
-    if (run->arch == NULL)
-        return STATUS_OK;
-    compile_options_t compile = {.root = run->options->root,
-                                 .compiler = run->options->compiler,
-                                 .progress = on_compiled,
-                                 .context = &run->progress};
-    TRY(add_programs(run, &compile, err));
-    error_t why = ERROR_INIT;
-    char *described = NULL;
-    if (compile_describe(&compile, &described, &why) != STATUS_OK &&
-        compile.compiler == COMPILER_NVRTC) {
-        compile.compiler = COMPILER_NVCC;
-        error_t ignored = ERROR_INIT;
-        compile_describe(&compile, &described, &ignored);
-    }
-    if (described == NULL) {
-        run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
-        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
-        return STATUS_OK;
-    }
-    environment_set(&run->record.environment, "versions.cuda_compiler", described);
-    free(described);
-    return compile_all(&compile, &run->programs, err);
-}
-
 /* ---- the end
  * ------------------------------------------------------------------------------------- */
 
@@ -365,24 +234,4 @@ status_t run_close(run_state_t *run, error_t *err) {
     status_t status = results_write_derived(&finished, err);
     run_free(&finished);
     return status;
-}
-
-void run_free_state(run_state_t *run) {
-    for (size_t i = 0; i < run->n_sweeps; i++)
-        sweep_free(&run->sweeps[i]);
-    free(run->sweeps);
-    run_free(&run->record);
-    journal_close(&run->journal);
-    if (run->folder_lock >= 0)
-        close(run->folder_lock);
-    workers_free(&run->workers);
-    run_against_free(run);
-    for (size_t i = 0; i < run->n_sanitized; i++)
-        sanitize_free(&run->sanitized[i]);
-    free(run->sanitized);
-    program_list_free(&run->programs);
-    nvml_close(run->nvml);
-    free(run->arch);
-    free(run->no_compiler);
-    free(run->folder);
 }

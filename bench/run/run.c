@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Set by the first Ctrl-C; a second one ends the program at once. */
 static volatile sig_atomic_t interrupted;
@@ -75,6 +76,41 @@ static status_t run_steps(run_state_t *state, error_t *err) {
     if (two && interrupted)
         return STATUS_OK; /* half a run has no verdict */
     return two ? run_verdict(state, err) : run_print(state, err);
+}
+
+static void run_against_free(run_state_t *run);
+
+static void run_free_state(run_state_t *run) {
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        sweep_free(&run->sweeps[i]);
+    free(run->sweeps);
+    run_free(&run->record);
+    journal_close(&run->journal);
+    if (run->folder_lock >= 0)
+        close(run->folder_lock);
+    workers_free(&run->workers);
+    run_against_free(run);
+    for (size_t i = 0; i < run->n_sanitized; i++)
+        sanitize_free(&run->sanitized[i]);
+    free(run->sanitized);
+    program_list_free(&run->programs);
+    nvml_close(run->nvml);
+    free(run->arch);
+    free(run->no_compiler);
+    free(run->folder);
+}
+
+static void run_against_free(run_state_t *run) {
+    run_state_t *other = run->against;
+    free(run->pair);
+    if (other == NULL)
+        return;
+    run_options_t *options = (run_options_t *)(uintptr_t)other->options;
+    run_free_state(other);
+    build_free(&other->build);
+    free((char *)(uintptr_t)options->out);
+    free(options);
+    free(other);
 }
 
 status_t run(const run_options_t *options, error_t *err) {

@@ -73,7 +73,6 @@ status_t run_compile(run_state_t *run, error_t *err);
 /* Versions and devices of the workers that have started by now. */
 void run_note_workers(run_state_t *run);
 status_t run_close(run_state_t *run, error_t *err);
-void run_free_state(run_state_t *run);
 
 /* group.c */
 /* The next group of `sweep` from case `*at` on; moves `*at` behind it. */
@@ -119,7 +118,6 @@ void run_against_join(const run_state_t *run, size_t sweep, group_t *group, size
 /* The next group that only the other build has. */
 bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, group_t *group);
 status_t run_against_close(run_state_t *run, error_t *err);
-void run_against_free(run_state_t *run);
 /* Compare the two sides and print what comes of it. */
 status_t run_verdict(const run_state_t *run, error_t *err);
 

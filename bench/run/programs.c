@@ -1,0 +1,87 @@
+/* Programs of the run's cases: compiled before anything is measured, and found by their case. */
+#include "run/state.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void on_compiled(void *context, size_t done, size_t total) {
+    char text[64];
+    snprintf(text, sizeof text, "compiling %zu/%zu", done, total);
+    progress_now(context, text);
+}
+
+/* Programs of the calibration cases. */
+static status_t add_calibration(run_state_t *run, const compile_options_t *compile,
+                                const char *workload, const char *variant, error_t *err) {
+    case_t spec = {.workload = mem_text(workload),
+                   .engine = mem_text("cuda"),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text(variant)};
+    workload_complete(workload_find(workload), &spec);
+    size_t index;
+    status_t status = compile_add(compile, &spec, run->arch, &run->programs, &index, err);
+    case_free(&spec);
+    return status;
+}
+
+static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
+    size_t index;
+    status_t status = STATUS_OK;
+    if (run->build.bench == NULL) { /* else our side calibrates for both */
+        TRY(add_calibration(run, compile, "null", "01_empty", err));
+        TRY(add_calibration(run, compile, "device", "02_barrier", err));
+        TRY(add_calibration(run, compile, "device", "01_read", err));
+    }
+    for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
+            const case_t *spec = &run->sweeps[s].cases[i];
+            if (!workload_is_cuda_builtin(run->sweeps[s].workload, spec->variant))
+                status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
+        }
+    return status;
+}
+
+status_t run_compile(run_state_t *run, error_t *err) {
+    if (run->arch == NULL)
+        return STATUS_OK;
+    compile_options_t compile = {.root = run->options->root,
+                                 .compiler = run->options->compiler,
+                                 .progress = on_compiled,
+                                 .context = &run->progress};
+    TRY(add_programs(run, &compile, err));
+    error_t why = ERROR_INIT;
+    char *described = NULL;
+    if (compile_describe(&compile, &described, &why) != STATUS_OK &&
+        compile.compiler == COMPILER_NVRTC) {
+        compile.compiler = COMPILER_NVCC;
+        error_t ignored = ERROR_INIT;
+        compile_describe(&compile, &described, &ignored);
+    }
+    if (described == NULL) {
+        run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
+        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
+        return STATUS_OK;
+    }
+    environment_set(&run->record.environment, "versions.cuda_compiler", described);
+    free(described);
+    return compile_all(&compile, &run->programs, err);
+}
+
+status_t run_find_program(run_state_t *run, const case_t *spec, const program_t **program,
+                          error_t *err) {
+    const workload_t *workload = workload_find(spec->workload);
+    *program = NULL;
+    if (workload_is_cuda_builtin(workload, spec->variant))
+        return STATUS_OK;
+    size_t index = (size_t)-1, n = run->programs.n;
+    if (strcmp(spec->engine, "cuda") != 0)
+        return STATUS_OK;
+    const compile_options_t options = {.root = run->options->root};
+    TRY(compile_add(&options, spec, run->arch, &run->programs, &index, err));
+    if (index >= n)
+        return error_set(err, STATUS_FAILED, "%s: its program was not compiled", spec->id);
+    *program = &run->programs.items[index];
+    return STATUS_OK;
+}

@@ -1,0 +1,69 @@
+/* Which cases: those of the sweeps, less what options and shards leave out. */
+#include "run/state.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { QUICK_TIME_LIMIT_S = 2 };
+static const double QUICK_PRECISION_FRAC = 0.01;
+
+static bool left_out(const run_state_t *run, const case_t *spec) {
+    return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
+}
+
+/* Every N-th group: contenders that are compared with each other stay together. */
+static void keep_shard(const run_options_t *options, sweep_t *sweep) {
+    size_t kept = 0, number = 0;
+    for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
+        run_next_group(sweep, &end);
+        bool own = number % options->n_shards == options->shard - 1;
+        for (size_t i = first; i < end; i++) {
+            if (own)
+                sweep->cases[kept++] = sweep->cases[i];
+            else
+                case_free(&sweep->cases[i]);
+        }
+    }
+    sweep->n_cases = kept;
+}
+
+static void apply_options(run_state_t *run, sweep_t *sweep) {
+    const run_options_t *options = run->options;
+    if (options->quick) {
+        sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
+        sweep->measure.precision_frac = fmax(sweep->measure.precision_frac, QUICK_PRECISION_FRAC);
+    }
+    if (options->time_limit_s > 0)
+        sweep->measure.time_limit_s = options->time_limit_s;
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        if (left_out(run, &sweep->cases[i]))
+            case_free(&sweep->cases[i]);
+        else
+            sweep->cases[kept++] = sweep->cases[i];
+    }
+    sweep->n_cases = kept;
+    if (options->n_shards > 0)
+        keep_shard(options, sweep);
+}
+
+status_t run_load_sweeps(run_state_t *run, error_t *err) {
+    const run_options_t *options = run->options;
+    bool single = options->single.workload != NULL;
+    if (single == (options->n_sweeps > 0))
+        return error_set(err, STATUS_USAGE,
+                         single ? "give sweep files or --workload, not both"
+                                : "nothing to run: give sweep files, or --workload W");
+    size_t n = single ? 1 : options->n_sweeps;
+    run->sweeps = mem_zeroed(n, sizeof *run->sweeps);
+    for (size_t i = 0; i < n; i++, run->n_sweeps++) {
+        if (single)
+            TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
+        else
+            TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
+        apply_options(run, &run->sweeps[i]);
+    }
+    return STATUS_OK;
+}
