@@ -1,6 +1,6 @@
 /* `bench run --against OTHER_BUILD`: the other build's side of the run. It is a run_state_t of its
  * own, with its own sweeps (its kernels may be others), workers and folder, OUT/against; rounds are
- * taken in turns by group.c. */
+ * taken in turns by measure.c. */
 #include "run/state.h"
 
 #include "base/clock.h"
@@ -76,43 +76,6 @@ status_t run_against_load(run_state_t *run, error_t *err) {
 /* ---- the folder ---------------------------------------------------------------------------------
  */
 
-void run_against_describe(run_state_t *run) {
-    environment_t *env = &run->record.environment;
-    const build_t *build = &run->build;
-    environment_set(env, "measure.pair", run->pair);
-    environment_set(env, "measure.side", build->bench == NULL ? "candidate" : "base");
-    if (build->bench == NULL)
-        return;
-    environment_set(env, "versions.bench", build->version);
-    environment_set(env, "git.revision", build->revision);
-    environment_set_flag(env, "git.dirty", build->dirty);
-}
-
-status_t run_against_check(const run_state_t *run, error_t *err) {
-    const environment_t *env = &run->record.environment;
-    const char *pair = environment_get(env, "measure.pair");
-    const char *revision = environment_get(env, "git.revision");
-    const build_t *build = &run->build;
-    if ((pair != NULL) != (run->pair != NULL))
-        return error_set(err, STATUS_USAGE,
-                         "%s was measured %s --against: resume it %s, or choose another --out",
-                         run->folder, pair != NULL ? "with" : "without",
-                         pair != NULL ? "with it" : "without it");
-    if (build->bench == NULL)
-        return STATUS_OK;
-    if (strcmp(pair, run->pair) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "%s is not of the same run as the folder above it: measure.pair is %s, "
-                         "expected %s",
-                         run->folder, pair, run->pair);
-    if (revision != NULL && strcmp(revision, build->revision) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "%s was measured with revision %s, and --against is revision %s: resume "
-                         "it with the same build",
-                         run->folder, revision, build->revision);
-    return STATUS_OK;
-}
-
 /* Noise floors that an earlier run taught, for this verdict and for every later look at it. */
 static status_t take_floors(const run_state_t *run, error_t *err) {
     const char *from = run->options->floor;
@@ -141,60 +104,6 @@ status_t run_against_prepare(run_state_t *run, error_t *err) {
     TRY(run_survey(other, err));
     other->workers.own_root = run->options->root;
     return run_compile(other, err);
-}
-
-/* ---- groups -------------------------------------------------------------------------------------
- */
-
-/* Look for the group `name` from `*at` on, once around: both builds expand a sweep in one order. */
-static bool find_group(const sweep_t *sweep, const char *name, size_t *at, group_t *found) {
-    size_t start = *at < sweep->n_cases ? *at : 0;
-    *at = start;
-    do {
-        if (sweep->n_cases == 0)
-            return false;
-        *found = run_next_group(sweep, at);
-        char *other = workload_group(found->workload, &found->cases[0]);
-        bool same = strcmp(name, other) == 0;
-        free(other);
-        if (same)
-            return true;
-        if (*at == sweep->n_cases)
-            *at = 0;
-    } while (*at != start);
-    return false;
-}
-
-void run_against_join(const run_state_t *run, size_t sweep, group_t *group, size_t *at) {
-    group_t there;
-    if (run->against == NULL)
-        return;
-    char *name = workload_group(group->workload, &group->cases[0]);
-    group->n_visits = run->options->n_processes;
-    if (find_group(&run->against->sweeps[sweep], name, at, &there)) {
-        group->against = there.cases;
-        group->n_against = there.n;
-    }
-    free(name);
-}
-
-bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, group_t *group) {
-    size_t here = 0;
-    while (run->against != NULL && *at < run->against->sweeps[sweep].n_cases) {
-        group_t own, there = run_next_group(&run->against->sweeps[sweep], at);
-        char *name = workload_group(there.workload, &there.cases[0]);
-        bool both = find_group(&run->sweeps[sweep], name, &here, &own);
-        free(name);
-        if (both)
-            continue;
-        *group = there;
-        group->against = there.cases;
-        group->n_against = there.n;
-        group->n = 0;
-        group->n_visits = run->options->n_processes;
-        return true;
-    }
-    return false;
 }
 
 /* ---- the verdict --------------------------------------------------------------------------------

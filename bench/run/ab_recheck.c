@@ -33,14 +33,6 @@ static unsigned choose(const run_state_t *run, const run_record_t records[2], te
     return more_rounds;
 }
 
-status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
-                    const device_rates_t *rates, error_t *err) {
-    case_result_t *whole = (case_result_t *)(uintptr_t)run_find(side->again, more->spec.id);
-    result_extend(whole, more);
-    judge_limit_again(whole, workload, rates);
-    return journal_append(&side->journal, whole, err);
-}
-
 static status_t look_again(run_state_t *run, const run_record_t records[2], int64_t deadline_ns,
                            bool *go_on, const volatile sig_atomic_t *interrupted, error_t *err) {
     text_list_t ids = {0};

@@ -28,17 +28,6 @@ group_t run_next_group(const sweep_t *sweep, size_t *at) {
     return group;
 }
 
-bool run_group_at(const run_state_t *run, size_t sweep, size_t *at, size_t *there, group_t *group) {
-    size_t n = run->sweeps[sweep].n_cases;
-    if (*at == n)
-        return run_against_next(run, sweep, there, group);
-    *group = run_next_group(&run->sweeps[sweep], at);
-    run_against_join(run, sweep, group, there);
-    if (*at == n)
-        *there = 0;
-    return true;
-}
-
 char *run_drop_reason(const run_state_t *run, const case_t *spec, case_status_t *status) {
     *status = CASE_SKIPPED;
     if (strcmp(spec->engine, "cuda") != 0)

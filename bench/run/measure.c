@@ -96,6 +96,15 @@ static void lineup_free(lineup_t *lineup) {
     free(lineup->sides);
 }
 
+/* Journal the case with the rounds that it had before and those of `more`. */
+static status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
+                           const device_rates_t *rates, error_t *err) {
+    case_result_t *whole = (case_result_t *)(uintptr_t)run_find(side->again, more->spec.id);
+    result_extend(whole, more);
+    judge_limit_again(whole, workload, rates);
+    return journal_append(&side->journal, whole, err);
+}
+
 static status_t write_one(run_state_t *run, const group_t *group, run_state_t *side,
                           contender_t *contender, error_t *err) {
     case_result_t *result = &contender->result;

@@ -1,8 +1,4 @@
-/* The state of one `bench run`, shared by run.c (the sentence), prepare.c (folder and
- * surroundings), calibrate.c (the device itself), group.c (groups of cases), measure.c
- * (one of them), sanitize.c (compute-sanitizer), ab.c and ab_recheck.c (another build
- * in turns), clocks.c (the clock's lock), trace.c (tracing instead of measuring) and
- * summary.c (the answer). */
+/* The state of one `bench run`, and what its files have for each other. run.c is the sentence. */
 #ifndef BENCH_RUN_STATE_H
 #define BENCH_RUN_STATE_H
 
@@ -62,29 +58,30 @@ typedef struct group {
     int64_t deadline_ns; /* no more visits but a last one from then on; 0: none */
 } group_t;
 
-/* prepare.c */
+/* select.c */
 status_t run_load_sweeps(run_state_t *run, error_t *err);
+
+/* prepare.c */
 /* Where the run's files go, and how many cases there are. */
 void run_choose_folder(run_state_t *run);
 status_t run_prepare_folder(run_state_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and learn what is here. No GPU is not an error. */
 status_t run_survey(run_state_t *run, error_t *err);
-status_t run_compile(run_state_t *run, error_t *err);
 /* Versions and devices of the workers that have started by now. */
 void run_note_workers(run_state_t *run);
 status_t run_close(run_state_t *run, error_t *err);
 
-/* group.c */
-/* The next group of `sweep` from case `*at` on; moves `*at` behind it. */
-group_t run_next_group(const sweep_t *sweep, size_t *at);
-/* The same with the other build's cases, and then the groups that only that build has. `*at` and
- * `*there` begin at 0. False when there are no more. */
-bool run_group_at(const run_state_t *run, size_t sweep, size_t *at, size_t *there, group_t *group);
-/* A contender for this case, not opened yet; one that cannot run here is not live and says why. */
-status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err);
+/* programs.c */
+status_t run_compile(run_state_t *run, error_t *err);
 /* The case's program, among those that were compiled; NULL in `*program` where it needs none. */
 status_t run_find_program(run_state_t *run, const case_t *spec, const program_t **program,
                           error_t *err);
+
+/* group.c */
+/* The next group of `sweep` from case `*at` on; moves `*at` behind it. */
+group_t run_next_group(const sweep_t *sweep, size_t *at);
+/* A contender for this case, not opened yet; one that cannot run here is not live and says why. */
+status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err);
 /* What the oracle computes for the group's cases: nothing where it has none. */
 status_t run_ask_oracle(run_state_t *run, const group_t *group, reference_t *reference,
                         error_t *err);
@@ -110,23 +107,23 @@ status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupte
 status_t run_against_load(run_state_t *run, error_t *err);
 /* Its folder, its workers, its programs. */
 status_t run_against_prepare(run_state_t *run, error_t *err);
-/* What run.json says of a side of the run, and whether a run to be resumed is the same. */
-void run_against_describe(run_state_t *run);
-status_t run_against_check(const run_state_t *run, error_t *err);
-/* Give `group` the cases of its twin in the other build, looked for from `*at` on. */
-void run_against_join(const run_state_t *run, size_t sweep, group_t *group, size_t *at);
-/* The next group that only the other build has. */
-bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, group_t *group);
 status_t run_against_close(run_state_t *run, error_t *err);
 /* Compare the two sides and print what comes of it. */
 status_t run_verdict(const run_state_t *run, error_t *err);
 
+/* ab_identity.c */
+/* What run.json says of a side of the run, and whether a run to be resumed is the same. */
+void run_against_describe(run_state_t *run);
+status_t run_against_check(const run_state_t *run, error_t *err);
+
+/* ab_groups.c */
+/* As run_next_group(), with the other build's cases, and then the groups that only that build has.
+ * `*at` and `*there` begin at 0. False when there are no more. */
+bool run_group_at(const run_state_t *run, size_t sweep, size_t *at, size_t *there, group_t *group);
+
 /* ab_recheck.c */
 /* Measure what is undecided again, up to options->recheck_limit_s. */
 status_t run_recheck(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
-/* Journal the case with the rounds that it had before and those of `more`. */
-status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
-                    const device_rates_t *rates, error_t *err);
 
 /* clocks.c */
 /* Lock the clock if --lock-clocks asks for it. Fails where the GPU has no such clock, and where a
