@@ -4,7 +4,7 @@
 #include "compare/compare.h"
 #include "compare/decision.h"
 #include "compare/history.h"
-#include "run/recheck.h"
+#include "run/ab_recheck.h"
 #include "run/run.h"
 
 enum { RECHECK_LIMIT_S = 300, USUAL_PROCESSES = 8 };

@@ -1,12 +1,37 @@
 /* `bench run --against`: what is undecided is measured again, in turns, only that, until it is
  * decided or the time is up. */
-#include "run/state.h"
+#include "run/ab_recheck.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "run/recheck.h"
+#include "run/state.h"
 
 #include <stdlib.h>
+
+static size_t rounds_of(const pair_t *pair) {
+    size_t most = 0;
+    for (size_t i = 0; i < pair->n_cells; i++) {
+        const phase_t *const sides[] = {pair->cells[i].base, pair->cells[i].candidate};
+        for (size_t k = 0; k < 2; k++)
+            if (sides[k]->n_rounds > most)
+                most = sides[k]->n_rounds;
+    }
+    return most;
+}
+
+unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
+    size_t most = 0;
+    for (size_t i = 0; i < comparison->n_pairs; i++) {
+        const pair_t *pair = &comparison->pairs[i];
+        size_t rounds = rounds_of(pair);
+        if (pair->verdict != PAIR_UNDECIDED || rounds >= RECHECK_MOST_ROUNDS)
+            continue;
+        text_list_add(ids, pair->id);
+        if (rounds > most)
+            most = rounds;
+    }
+    return (unsigned)(2 * most <= RECHECK_MOST_ROUNDS ? most : RECHECK_MOST_ROUNDS - most);
+}
 
 static status_t load_both(run_state_t *run, run_record_t records[2], error_t *err) {
     TRY(run_load(run->against->folder, &records[0], err));

@@ -290,3 +290,47 @@ status_t run_measure(run_state_t *run, const group_t *group,
     lineup_free(&lineup);
     return status;
 }
+
+/* ---- the device itself: cases that come before all others --------------------------------------
+ */
+
+/* The buffer that calibration copies: far larger than any L2. */
+enum { IN_DRAM_BYTES = 1 << 30 };
+
+static status_t calibrate_with(run_state_t *run, const char *workload_name, const char *variant,
+                               const char *param, int64_t value,
+                               const volatile sig_atomic_t *interrupted, error_t *err) {
+    static const measure_options_t MEASURE = MEASURE_DEFAULTS;
+    measure_options_t measure = MEASURE;
+    measure.time_limit_s = 2;
+    const workload_t *workload = workload_find(workload_name);
+    case_t spec = {.workload = mem_text(workload_name),
+                   .engine = mem_text("cuda"),
+                   .device = mem_text("cuda"),
+                   .variant = mem_text(variant)};
+    case_add_param(&spec, param, &(value_t){.kind = VALUE_INT, .integer = value});
+    workload_complete(workload, &spec);
+    const group_t group = {.workload = workload, .cases = &spec, .n = 1, .measure = &measure};
+    run->progress.total++;
+    status_t status = STATUS_OK;
+    const case_result_t *before = run_find(&run->record, spec.id);
+    if (before != NULL)
+        judge_calibrate(before, &run->rates);
+    status = run_measure(run, &group, interrupted, err);
+    case_free(&spec);
+    return status;
+}
+
+status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+    if (run->arch == NULL || run->options->profile || run->options->cold)
+        return STATUS_OK; /* nothing will be held against them */
+    int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);
+    TRY(calibrate_with(run, "device", "copy", "bytes", IN_DRAM_BYTES, interrupted, err));
+    if (run->no_compiler != NULL)
+        return STATUS_OK;
+    if (in_l2 > 0)
+        TRY(calibrate_with(run, "device", "01_read", "bytes", in_l2, interrupted, err));
+    TRY(calibrate_with(run, "device", "02_barrier", "bytes", 1, interrupted, err));
+    TRY(calibrate_with(run, "null", "01_empty", "work_ns", 0, interrupted, err));
+    return STATUS_OK;
+}

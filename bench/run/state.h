@@ -97,8 +97,6 @@ void run_note_sanitized(run_state_t *run, contender_t *contender);
 /* measure.c */
 status_t run_measure(run_state_t *run, const group_t *group,
                      const volatile sig_atomic_t *interrupted, error_t *err);
-
-/* calibrate.c */
 /* Measure the device itself first: copy bandwidth and clock floors. */
 status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err);
 

@@ -1,7 +1,7 @@
 /* What `bench run --against` measures again: cases of which it cannot be said yet whether they are
  * slower. */
-#ifndef BENCH_RUN_RECHECK_H
-#define BENCH_RUN_RECHECK_H
+#ifndef BENCH_RUN_AB_RECHECK_H
+#define BENCH_RUN_AB_RECHECK_H
 
 #include "compare/comparison.h"
 
