@@ -27,18 +27,12 @@ typedef struct training {
     const char *const *quality; /* numbers of the results that are shown as they are */
 } training_t;
 
-/* NULL for a workload that is not described here. */
-const training_t *training_of(const char *workload);
-
 /* The cases of one shape on both kinds of device. */
 struct training_pair {
     const training_t *training;
     const family_t *gpu, *cpu; /* NULL: that device has none */
     const family_t *either;    /* gpu, else cpu */
 };
-
-/* A shape that differs from one before it in nothing but the seed is no pair of its own. */
-void for_each_pair(const page_t *page, const family_list_t *families, pair_section_t *section);
 
 /* Of the family's rows the one that findings tell: its told_size, else the largest that both
  * sides have a time for, else the largest. NULL for a family without rows. */

@@ -1,0 +1,217 @@
+/* The part on trainings as a whole: which there are, and the order of their sections. */
+#include "report/training/training.h"
+
+#include "base/memory.h"
+#include "workloads/mnist/data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const training_t TRAININGS[] = {
+    {.workload = "linreg_train",
+     .steps_param = "epochs",
+     .step = "epoch",
+     .most_steps = INFINITY,
+     .timed = "of a whole training",
+     .least = "read the data once, and in each further step what does not fit on the chip; do the "
+              "arithmetic",
+     .operations = "",
+     .floor = finding_floor,
+     .outcome = finding_fit,
+     .outcome_table = table_of_fits,
+     .gpu_task = "start values in host memory to fitted values in host memory; the points lie on "
+                 "the device before the clock starts",
+     .cpu_task = "the points lie in memory before the clock starts",
+     .streamed = "training points",
+     .streamed_bytes = 8,
+     .algorithm = "one pass over the points, then all epochs on five sums",
+     .fitted = (const char *const[]){"w", "b", NULL},
+     .quality = (const char *const[]){"test_loss", NULL}},
+    {.workload = "mnist_train",
+     .steps_param = "steps",
+     .step = "step",
+     .most_steps = MNIST_SAMPLE_STEPS,
+     .timed = "of one step",
+     .gpu_task =
+         "one step of it, by the host's clock: the first steps from the start weights, over "
+         "their number; images, weights and order lie on the device before the clock starts",
+     .cpu_task = "one step of it; images and weights lie in memory before the clock starts",
+     .least =
+         "read all weights forward, read them backward and write them, at the rate of DRAM, or "
+         "of the L2 where it holds all of them",
+     .operations =
+         " *forward* and *backward* are sums over the layers. Who has no column of its own "
+         "for the loss or the update does that in the backward pass.",
+     .algorithm = "other arithmetic",
+     .floor = finding_weights,
+     .floor_table = table_of_weights,
+     .outcome = finding_learning,
+     .outcome_table = table_of_learning},
+    {.workload = "mlp_train",
+     .steps_param = "epochs",
+     .step = "epoch",
+     .most_steps = 1, /* in one sample */
+     .timed = "of one epoch",
+     .gpu_task = "the training of one epoch, by the host's clock, from the order of the images in "
+                 "host memory until the device is done; images and weights lie on the device "
+                 "before the clock starts, but for PyTorch's dataloader",
+     .cpu_task = "the training of one epoch; images and weights lie in memory before the clock "
+                 "starts",
+     .least =
+         "do the arithmetic of all products in float32, or move all weights three times a step",
+     .operations = "",
+     .algorithm = "other arithmetic",
+     .floor = finding_validated,
+     .floor_table = table_of_validated,
+     .outcome = finding_epochs,
+     .outcome_table = table_of_epochs},
+};
+
+/* NULL for a workload that is not described here. */
+static const training_t *training_of(const char *workload) {
+    for (size_t i = 0; i < sizeof TRAININGS / sizeof *TRAININGS; i++)
+        if (strcmp(TRAININGS[i].workload, workload) == 0)
+            return &TRAININGS[i];
+    return NULL;
+}
+
+/* ---- pairs -------------------------------------------------------------------------------------
+ */
+
+static bool is_on_gpu(const family_t *family) {
+    return strcmp(family->side->device, "cuda") == 0;
+}
+
+/* "batch=32, seed=1, f16" as "batch=32, f16". */
+static char *key_without_seed(const char *key) {
+    text_list_t parts = text_split(key, ','), kept = {0};
+    for (size_t i = 0; i < parts.n; i++)
+        if (!text_starts(parts.items[i] + strspn(parts.items[i], " "), "seed="))
+            text_list_add(&kept, parts.items[i]);
+    char *text = text_list_join(&kept, ",");
+    text_list_free(&parts);
+    text_list_free(&kept);
+    return text;
+}
+
+/* The GPU's families come first, so a shape is met there before it is on the CPU. */
+static bool was_met(const family_list_t *families, size_t index) {
+    char *key = key_without_seed(families->items[index].key);
+    bool met = false;
+    for (size_t i = 0; i < index && !met; i++) {
+        char *other = key_without_seed(families->items[i].key);
+        met = strcmp(other, key) == 0;
+        free(other);
+    }
+    free(key);
+    return met;
+}
+
+/* A shape that differs from one before it in nothing but the seed is no pair of its own. */
+static void for_each_pair(const page_t *page, const family_list_t *families,
+                          pair_section_t *section) {
+    for (size_t i = 0; i < families->n; i++) {
+        const family_t *family = &families->items[i];
+        if (was_met(families, i))
+            continue;
+        training_pair_t pair = {.training = training_of(family->workload), .either = family};
+        for (size_t k = i; k < families->n; k++)
+            if (strcmp(families->items[k].key, family->key) == 0)
+                *(is_on_gpu(&families->items[k]) ? &pair.gpu : &pair.cpu) = &families->items[k];
+        if (pair.training != NULL)
+            section(page, &pair);
+    }
+}
+
+/* ---- findings ----------------------------------------------------------------------------------
+ */
+
+static void print_heading(const page_t *page, const training_pair_t *pair, const char *what) {
+    char *key = markdown_text(pair->either->key);
+    char *heading = mem_format("%s %s%s", pair->training->workload, key, what);
+    page_heading(page, 3, heading);
+    free(heading);
+    free(key);
+}
+
+static bool is_timed(const family_t *family) {
+    return family != NULL && family_count(family).timed > 0;
+}
+
+static void headline(const page_t *page, const training_pair_t *pair, const family_t *family) {
+    const char *spans = "the total of all phases";
+    if (strcmp(family->phase, "total") != 0)
+        spans = is_on_gpu(family) ? pair->training->gpu_task : pair->training->cpu_task;
+    char *subject = mem_format("**A training %s** (%s), the fastest %s case against PyTorch's "
+                               "fastest mode",
+                               family->side->place, spans, family->side->name);
+    finding_headline(page, family, subject);
+    finding_missing(page, family);
+    free(subject);
+}
+
+static void without_times(const page_t *page, const family_t *family) {
+    fprintf(page->out,
+            "- Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
+            "among the warnings.\n",
+            family->side->place, family_count(family).n);
+}
+
+static void pair_findings(const page_t *page, const training_pair_t *pair) {
+    bool operations = has_operations(pair);
+    print_heading(page, pair, operations ? ": operations" : "");
+    const family_t *families[] = {pair->gpu, pair->cpu};
+    if (operations)
+        finding_operations(page, pair);
+    for (size_t i = 0; i < 2 && !operations; i++) {
+        if (families[i] == NULL)
+            continue;
+        if (!is_timed(families[i])) {
+            without_times(page, families[i]);
+            continue;
+        }
+        headline(page, pair, families[i]);
+        finding_others(page, families[i]);
+        if (families[i] != pair->gpu)
+            continue;
+        finding_host(page, pair);
+        finding_ladder(page, pair);
+        finding_limit(page, pair->gpu, pair->gpu->told_size);
+        pair->training->floor(page, pair);
+        finding_algorithm(page, pair);
+    }
+    if (!operations)
+        pair->training->outcome(page, pair);
+    for (size_t i = 0; i < 2 && !operations; i++)
+        if (is_timed(families[i]))
+            finding_once(page, families[i]);
+    fputc('\n', page->out);
+}
+
+void training_findings(const page_t *page, const family_list_t *families) {
+    for_each_pair(page, families, pair_findings);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------
+ */
+
+static void pair_tables(const page_t *page, const training_pair_t *pair) {
+    if (!is_timed(pair->gpu) && !is_timed(pair->cpu))
+        return;
+    print_heading(page, pair, ": tables");
+    if (has_operations(pair)) {
+        table_of_operations(page, pair);
+        return;
+    }
+    table_by_size(page, pair);
+    if (pair->gpu != NULL)
+        table_of_ladder(page, pair);
+    if (pair->training->floor_table != NULL && pair->gpu != NULL)
+        pair->training->floor_table(page, pair);
+    pair->training->outcome_table(page, pair);
+}
+
+void training_tables(const page_t *page, const family_list_t *families) {
+    for_each_pair(page, families, pair_tables);
+}
