@@ -1,6 +1,7 @@
 /* Command lines of the verbs that put runs side by side: compare, history. */
+#include "cli/compare_options.h"
+
 #include "base/units.h"
-#include "cli/commands.h"
 #include "compare/compare.h"
 #include "compare/decision.h"
 #include "compare/history.h"
