@@ -142,8 +142,8 @@ faults: $(BUILD)/bench ## every fault in every phase on a fake GPU, and 200 kill
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/faults.py
 
 .PHONY: layers
-layers: ## includes inside bench/ point downward only
-	$(Q)tests/tools/layers.sh
+layers: $(BUILD)/bench ## includes and calls inside bench/ point downward only
+	$(Q)"$$(tests/tools/python.sh)" tests/tools/layers.py --objects $(BUILD)/obj/bench
 
 C_FILES = $(shell find bench -name '*.[ch]') $(wildcard tests/unit/*.[ch] tests/tools/*.c tests/fuzz/*.[ch] tests/*.h)
 
