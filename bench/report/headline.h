@@ -13,7 +13,7 @@ enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 typedef struct headline_part {
     const run_record_t *run;
     const family_list_t *families; /* of the workload */
-    const char *saved;             /* "saved 2026-11-21"; NULL: measured now */
+    const char *when;              /* "saved 2026-11-21", "2026-11-22"; NULL: not told */
 } headline_part_t;
 
 typedef struct headline_row {

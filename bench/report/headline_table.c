@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Columns whose value may be the same in all rows, and then stands above the table. */
-enum { COLUMN_WORKLOAD, COLUMN_MACHINE, COLUMN_SAVED, COLUMN_PHASE, N_COMMON };
+enum { COLUMN_WORKLOAD, COLUMN_MACHINE, COLUMN_WHEN, COLUMN_PHASE, N_COMMON };
 
 /* ---- cells --------------------------------------------------------------------------------------
  */
@@ -60,8 +60,8 @@ static char *common_label(const headline_row_t *row, size_t column) {
         if (strcmp(row->family->side->device, "cuda") != 0)
             return mem_text("CPU");
         return mem_text(gpu != NULL ? gpu : "GPU");
-    case COLUMN_SAVED:
-        return mem_text(row->part->saved != NULL ? row->part->saved : "this run");
+    case COLUMN_WHEN:
+        return mem_text(row->part->when != NULL ? row->part->when : "");
     default:
         return mem_text(row->family->phase);
     }
@@ -164,7 +164,7 @@ static void print_title(FILE *out, const headline_t *headline, char *const share
     const char *caveat = headline_caveat(headline->rows[0].family->workload);
     text_list_t parts = {0};
     for (size_t c = 0; c < N_COMMON; c++)
-        if (shared[c] != NULL && strcmp(shared[c], "this run") != 0)
+        if (shared[c] != NULL && shared[c][0] != '\0')
             text_list_add_format(&parts, c == COLUMN_PHASE ? "median %s" : "%s", shared[c]);
     if (caveat != NULL)
         text_list_add(&parts, caveat);

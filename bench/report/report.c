@@ -140,7 +140,7 @@ static run_record_t steady_part(const run_record_t *run) {
 typedef struct overview {
     run_record_t *steady; /* one a run */
     part_list_t *parts;   /* likewise */
-    char **saved;         /* NULL for a run that was not saved */
+    char **when;          /* NULL for a run that stands alone */
     headline_part_t *headline_parts;
     size_t n_runs, n;
 } overview_t;
@@ -148,21 +148,20 @@ typedef struct overview {
 static overview_t overview_of(const run_record_t *runs, size_t n_runs, size_t first_saved) {
     overview_t all = {.steady = mem_zeroed(n_runs + 1, sizeof *all.steady),
                       .parts = mem_zeroed(n_runs + 1, sizeof *all.parts),
-                      .saved = mem_zeroed(n_runs + 1, sizeof *all.saved),
+                      .when = mem_zeroed(n_runs + 1, sizeof *all.when),
                       .n_runs = n_runs};
     size_t capacity = 0;
     for (size_t r = 0; r < n_runs; r++) {
         all.steady[r] = steady_part(&runs[r]);
         all.parts[r] = parts_of_run(&all.steady[r], NULL);
-        if (r >= first_saved) {
-            char *date = page_date(&runs[r]);
-            all.saved[r] = mem_format("saved %s", date);
-            free(date);
-        }
+        char *date = page_date(&runs[r]);
+        if (r >= first_saved || n_runs > 1)
+            all.when[r] = mem_format("%s%s", r >= first_saved ? "saved " : "", date);
+        free(date);
         for (size_t p = 0; p < all.parts[r].n; p++) {
             mem_grow(&all.headline_parts, all.n, &capacity, sizeof *all.headline_parts);
             all.headline_parts[all.n++] =
-                (headline_part_t){&all.steady[r], &all.parts[r].items[p].families, all.saved[r]};
+                (headline_part_t){&all.steady[r], &all.parts[r].items[p].families, all.when[r]};
         }
     }
     return all;
@@ -172,11 +171,11 @@ static void overview_free(overview_t *all) {
     for (size_t r = 0; r < all->n_runs; r++) {
         part_list_free(&all->parts[r]);
         free(all->steady[r].cases);
-        free(all->saved[r]);
+        free(all->when[r]);
     }
     free(all->parts);
     free(all->steady);
-    free(all->saved);
+    free(all->when);
     free(all->headline_parts);
 }
 

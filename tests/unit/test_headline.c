@@ -116,14 +116,15 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     plant_pair(&gpu, "cpu", 1, 3);
     plant_pair(&cpu, "cpu", 1, 3);
     family_list_t of_gpu = families_of(&gpu, "mlp_infer"), of_cpu = families_of(&cpu, "mlp_infer");
-    const headline_part_t parts[] = {{&cpu, &of_cpu, NULL}, {&gpu, &of_gpu, "saved 2026-11-21"}};
+    const headline_part_t parts[] = {{&cpu, &of_cpu, "2026-11-22"},
+                                     {&gpu, &of_gpu, "saved 2026-11-21"}};
     headline_t alone = headline_select(&parts[1], 1, 10), both = headline_select(parts, 2, 10);
     assert_int_equal(alone.n, 2);
     assert_int_equal(both.n, 2);
     char *text = headline_text(&both, TABLE_MARKDOWN);
     assert_tables_are_whole(text);
     assert_has(text, "mlp_infer f32, median host_to_host\n\n| on");
-    assert_has(text, "| CPU | this run ");
+    assert_has(text, "| CPU | 2026-11-22 ");
     assert_has(text, "| GPU | saved 2026-11-21 ");
     free(text);
     headline_free(&alone);
