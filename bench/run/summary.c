@@ -124,7 +124,10 @@ static void print_cold(FILE *out, const run_record_t *record) {
 
 /* One screen a case, and not a table of them. */
 static bool prints_cases(const run_state_t *run) {
-    return run->progress.total <= FEW_CASES;
+    size_t n = 0; /* without the device's own, which the progress counts too */
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        n += run->sweeps[s].n_cases;
+    return n <= FEW_CASES;
 }
 
 static void print_record(const run_state_t *run, const run_record_t *record) {
