@@ -71,6 +71,13 @@ check: ## every test that needs no GPU; installs or names what the tests need
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh tests
 
+.PHONY: quick
+quick: $(BUILD)/bench ## a minute of make check, for while you work: layers, format, unit tests, golden command line
+	$(Q)tests/tools/setup.sh check
+	$(Q)$(MAKE) --no-print-directory layers format-check
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) unit
+	$(Q)tests/tools/pytest.sh tests/cli/test_golden.py tests/cli/test_layers.py
+
 .PHONY: check-fresh
 check-fresh: ## ./run_all.sh and make check on a bare Debian, which is made and removed; needs root and debootstrap
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/check_fresh.py
