@@ -100,7 +100,9 @@ static status_t compare_loaded(const compare_options_t *options, const run_recor
     text_list_t phases = list_of(options->phases, options->n_phases);
     comparison_t comparison = {0};
     floors_t *floors = NULL;
-    status_t status = floors_make(&runs[0], runs + 2, options->n_floors, &floors, err);
+    status_t status = options->n_floors > 0
+                          ? floors_learn(&runs[0], runs + 2, options->n_floors, &floors, err)
+                          : floors_load(runs[0].folder, &floors, err);
     if (status == STATUS_OK && options->save_floor)
         status = floors_save(floors, options->base, err);
     if (status == STATUS_OK)

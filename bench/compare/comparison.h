@@ -54,10 +54,11 @@ typedef struct comparison {
 /* Which noise floors are known: of a cell, by its case's id and its phase. */
 typedef struct floors floors_t;
 
-/* Learn from further runs of BASE's build: STATUS_INCOMPARABLE where one is not. Without runs, read
- * BASE/floor.json where there is one. NULL in `*floors`: none are known. */
-status_t floors_make(const run_record_t *base, const run_record_t *runs, size_t n_runs,
-                     floors_t **floors, error_t *err);
+/* Read the folder's floor.json; NULL in `*floors` where there is none. */
+status_t floors_load(const char *folder, floors_t **floors, error_t *err);
+/* Learn from further runs of BASE's build: STATUS_INCOMPARABLE where one is not. */
+status_t floors_learn(const run_record_t *base, const run_record_t *runs, size_t n_runs,
+                      floors_t **floors, error_t *err);
 /* What the two runs of one build, measured in turns, teach: of each cell that was compared, the far
  * end of its interval. */
 floors_t *floors_of_twins(const comparison_t *comparison);

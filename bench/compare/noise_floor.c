@@ -152,10 +152,11 @@ static status_t parse_floors(const char *text, size_t size, floors_t **floors, e
     return status;
 }
 
-static status_t floors_load(const char *folder, floors_t **floors, error_t *err) {
+status_t floors_load(const char *folder, floors_t **floors, error_t *err) {
     char *path = fs_join(folder, FLOOR_FILE), *text = NULL;
     size_t size;
     status_t status = STATUS_OK;
+    *floors = NULL;
     if (fs_exists(path) && (status = fs_read(path, &text, &size, err)) == STATUS_OK &&
         (status = parse_floors(text, size, floors, err)) != STATUS_OK)
         error_within(err, "%s", path);
@@ -164,11 +165,9 @@ static status_t floors_load(const char *folder, floors_t **floors, error_t *err)
     return status;
 }
 
-status_t floors_make(const run_record_t *base, const run_record_t *runs, size_t n_runs,
-                     floors_t **floors, error_t *err) {
+status_t floors_learn(const run_record_t *base, const run_record_t *runs, size_t n_runs,
+                      floors_t **floors, error_t *err) {
     *floors = NULL;
-    if (n_runs == 0)
-        return floors_load(base->folder, floors, err);
     for (size_t i = 0; i < n_runs; i++)
         TRY(check_build(base, &runs[i], err));
     run_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);

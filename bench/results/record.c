@@ -24,7 +24,7 @@ static size_t find_index(const run_record_t *run, const char *id) {
     return run->n_cases;
 }
 
-const case_result_t *run_find(const run_record_t *run, const char *id) {
+case_result_t *run_find(const run_record_t *run, const char *id) {
     size_t i = find_index(run, id);
     return i < run->n_cases ? &run->cases[i] : NULL;
 }

@@ -39,7 +39,8 @@ status_t run_load_phases(const char *folder, const text_list_t *phases, run_reco
 /* The schema number of a run's run.json, whatever else stands there. */
 status_t run_read_schema(const char *folder, long long *schema, error_t *err);
 void run_free(run_record_t *run);
-const case_result_t *run_find(const run_record_t *run, const char *id);
+/* The case of that id, or NULL. Only who owns the run may change it. */
+case_result_t *run_find(const run_record_t *run, const char *id);
 
 /* Cases by id, for runs with thousands of them. Borrows the run's cases: none may be added while it
  * lives. */

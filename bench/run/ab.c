@@ -61,12 +61,14 @@ static status_t load_cases(run_state_t *other, run_options_t *options, const cha
 status_t run_against_load(run_state_t *run, error_t *err) {
     char now[32];
     run_state_t *other = mem_zeroed(1, sizeof *other);
-    run_options_t *options = mem_zeroed(1, sizeof *options);
-    *options = *run->options;
+    *other = (run_state_t){.options = &other->own_options,
+                           .own_options = *run->options,
+                           .folder_lock = -1,
+                           .rates = DEVICE_RATES_UNKNOWN};
+    run_options_t *options = &other->own_options;
     options->against = NULL;
     options->out = NULL;
     options->quiet = true; /* one side tells of the progress of both */
-    *other = (run_state_t){.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
     run->against = other;
     run->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
     TRY(build_find(run->options->against, run->options->root, &other->build, err));
@@ -81,9 +83,8 @@ static status_t take_floors(const run_state_t *run, error_t *err) {
     const char *from = run->options->floor;
     if (from == NULL)
         return STATUS_OK;
-    const run_record_t source = {.folder = (char *)(uintptr_t)from};
     floors_t *floors;
-    TRY(floors_make(&source, NULL, 0, &floors, err));
+    TRY(floors_load(from, &floors, err));
     if (floors == NULL)
         return error_set(err, STATUS_USAGE,
                          "--floor %s: no floor.json there; bench run --against self leaves one",
@@ -95,8 +96,8 @@ static status_t take_floors(const run_state_t *run, error_t *err) {
 
 status_t run_against_prepare(run_state_t *run, error_t *err) {
     run_state_t *other = run->against;
-    run_options_t *options = (run_options_t *)(uintptr_t)other->options;
-    options->out = fs_join(run->folder, "against");
+    other->own_out = fs_join(run->folder, "against");
+    other->own_options.out = other->own_out;
     other->pair = mem_text(environment_get(&run->record.environment, "measure.pair"));
     TRY(run_prepare_folder(other, err));
     TRY(take_floors(run, err));

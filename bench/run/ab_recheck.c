@@ -49,7 +49,7 @@ static unsigned choose(const run_state_t *run, const run_record_t records[2], te
     comparison_t comparison = {0};
     floors_t *floors = NULL;
     unsigned more_rounds = 0;
-    if (floors_make(&records[0], NULL, 0, &floors, &ignored) == STATUS_OK &&
+    if (floors_load(records[0].folder, &floors, &ignored) == STATUS_OK &&
         comparison_make(&records[0], &records[1], floors, &USUAL, &USUAL,
                         run->options->threshold_frac, &comparison, &ignored) == STATUS_OK)
         more_rounds = recheck_choose(&comparison, ids);

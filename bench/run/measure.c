@@ -99,7 +99,7 @@ static void lineup_free(lineup_t *lineup) {
 /* Journal the case with the rounds that it had before and those of `more`. */
 static status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
                            const device_rates_t *rates, error_t *err) {
-    case_result_t *whole = (case_result_t *)(uintptr_t)run_find(side->again, more->spec.id);
+    case_result_t *whole = run_find(side->again, more->spec.id);
     result_extend(whole, more);
     judge_limit_again(whole, workload, rates);
     return journal_append(&side->journal, whole, err);

@@ -105,11 +105,9 @@ static void run_against_free(run_state_t *run) {
     free(run->pair);
     if (other == NULL)
         return;
-    run_options_t *options = (run_options_t *)(uintptr_t)other->options;
     run_free_state(other);
     build_free(&other->build);
-    free((char *)(uintptr_t)options->out);
-    free(options);
+    free(other->own_out);
     free(other);
 }
 

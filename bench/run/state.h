@@ -41,6 +41,8 @@ typedef struct run_state {
     struct run_state *against; /* the other build's side of an --against run; NULL: none */
     build_t build;             /* of that side: which build; empty in ours */
     char *pair;                /* what both sides' run.json call the run; NULL without --against */
+    run_options_t own_options; /* of that side: ours with changes */
+    char *own_out;             /* of them */
     run_record_t *again;       /* in run_recheck(): what was measured before */
 } run_state_t;
 
