@@ -133,4 +133,6 @@ void cli_print_help(const cli_command_t *command, FILE *out) {
     }
     if (command->details != NULL)
         fprintf(out, "\n%s\n", command->details);
+    if (command->print_details != NULL)
+        command->print_details(out);
 }

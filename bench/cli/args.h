@@ -30,6 +30,7 @@ typedef struct cli_command {
     const char *details;         /* paragraphs under the options in the help; may be NULL */
     const cli_option_t *options; /* ends with a NULL name */
     status_t (*handle)(const cli_args_t *args, error_t *err);
+    void (*print_details)(FILE *out); /* instead of `details`, where another table has them */
 } cli_command_t;
 
 /* Parse argv[first …] by the command's table. The caller frees with cli_args_free(). */

@@ -3,6 +3,7 @@
 #include "cli/compare_options.h"
 #include "cli/compile.h"
 #include "cli/run_options.h"
+#include "model/chart_kinds.h"
 #include "plot/plot.h"
 #include "report/report.h"
 #include "worker/server.h"
@@ -57,6 +58,26 @@ static const cli_option_t PLOT_OPTIONS[] = {
     {"phase", "P", "with --case: which phase of it (host_to_host)"},
     {NULL, NULL, NULL},
 };
+
+/* Charts that share a summary share a line. */
+static void print_charts(FILE *out) {
+    enum { NAMES_COLUMN = 43 };
+    size_t n;
+    const chart_kind_t *kinds = chart_kinds(&n);
+    fputs("\nCSVs are mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or of the "
+          "study.\n\ncharts, each with its data beside it (NAME.dat):\n",
+          out);
+    for (size_t i = 0, next; i < n; i = next) {
+        int used = fprintf(out, "  %s", kinds[i].name);
+        for (next = i + 1; next < n && kinds[next].summary == NULL; next++)
+            used += fprintf(out, ", %s", kinds[next].name);
+        fprintf(out, "%*s%s\n", NAMES_COLUMN - used, "", kinds[i].summary);
+    }
+    fputs("Size is the batch, or the points of a data set. Charts of mlp_infer have these names; "
+          "those\nof another workload start with its name (linreg_train_size). A sweep's "
+          "\"charts\" chooses.\n",
+          out);
+}
 
 static status_t plot_command(const cli_args_t *args, error_t *err) {
     const plot_options_t options = {
@@ -150,35 +171,15 @@ static const cli_command_t COMMANDS[] = {
      "  bench run sweeps/mlp_infer_quick.json --out results/mine\n"
      "  bench run --workload mlp_infer --variant 03_vectorized --set batch=64\n"
      "  bench run sweeps/mlp_infer.json --out results/mine --resume",
-     RUN_OPTIONS, run_command},
+     RUN_OPTIONS, run_command, NULL},
     {"plan", "SWEEP.json…", "the cases that run would run, and why any is skipped", NULL,
-     PLAN_OPTIONS, plan_command},
+     PLAN_OPTIONS, plan_command, NULL},
     {"compile", "SWEEP.json…", "compile every CUDA program of sweeps; needs no GPU", NULL,
-     COMPILE_OPTIONS, compile_verb},
-    {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs",
-     "CSVs are mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or of the study.\n"
-     "\n"
-     "charts, each with its data beside it (NAME.dat):\n"
-     "  phases_cuda, phases_pytorch, phases_cpu  phases of one sample, stacked, by size\n"
-     "  total, host_to_host                      both sides, as in the study and at their best\n"
-     "  size                                     every contender's time against size\n"
-     "  speed                                    each side's best against PyTorch's, by size\n"
-     "  difference, difference_best              CUDA - PyTorch by size: the study's; the best\n"
-     "  ladder, ladder_batch                     compute time of rungs, and the limits\n"
-     "  operations                               of a training: time of each operation\n"
-     "  loss, loss_tf32                          of a training: the loss over epochs\n"
-     "  epoch, epoch_tf32                        of mlp_train: an epoch by contender\n"
-     "  accuracy, accuracy_tf32                  of mlp_train: validation after each epoch\n"
-     "  allocators, driver_calls                 of mlp_train: what each allocator costs\n"
-     "  blocks                                   of allocate: an allocation and a free\n"
-     "  techniques                               combinations of host techniques\n"
-     "  once                                     what is paid once\n"
-     "  samples                                  with --case: its samples, one by one\n"
-     "Size is the batch, or the points of a data set. Charts of mlp_infer have these names; those\n"
-     "of another workload start with its name (linreg_train_size). A sweep's \"charts\" chooses.",
-     PLOT_OPTIONS, plot_command},
+     COMPILE_OPTIONS, compile_verb, NULL},
+    {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs", NULL,
+     PLOT_OPTIONS, plot_command, print_charts},
     {"report", "RUN…", "write the report of a run; further runs are shown as saved", NULL,
-     REPORT_OPTIONS, report_command},
+     REPORT_OPTIONS, report_command, NULL},
     {"compare", "BASE CANDIDATE", "is the candidate's run slower? per case, and as a whole",
      "A case is regressed where a phase is slower than the threshold allows, and that is no "
      "chance.\n"
@@ -192,18 +193,18 @@ static const cli_command_t COMMANDS[] = {
      "  bench compare results/main results/mine\n"
      "  bench compare results/main results/mine --floor results/main2 --floor results/main3\n"
      "  bench compare results/main results/mine --markdown comment.md --junit compare.xml",
-     COMPARE_OPTIONS, compare_command},
+     COMPARE_OPTIONS, compare_command, NULL},
     {"history", "RUN…", "the same cases over many runs, oldest first: where did one become slower?",
      "Levels are fitted to the medians of each case, with a penalty for each step\n"
      "(optimal partitioning; docs/compare.md): slow creep shows as well as a jump.",
-     HISTORY_OPTIONS, history_command},
-    {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command},
+     HISTORY_OPTIONS, history_command, NULL},
+    {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command, NULL},
     {"list", "[workloads|variants|sweeps|devices]", "what can be measured", NULL, NO_OPTIONS,
-     list_command},
+     list_command, NULL},
     {"doctor", "", "what is here, what is missing, and the command that installs it", NULL,
-     DOCTOR_OPTIONS, doctor_command},
+     DOCTOR_OPTIONS, doctor_command, NULL},
     {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,
-     WORKER_OPTIONS, worker_command},
+     WORKER_OPTIONS, worker_command, NULL},
 };
 
 const cli_command_t *commands_all(size_t *n) {

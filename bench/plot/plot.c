@@ -6,12 +6,12 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "model/chart_kinds.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The charts, in the order of a report. */
 typedef enum applies {
     ALWAYS,
     TO_RUNS,
@@ -23,35 +23,35 @@ typedef enum applies {
 } applies_t;
 
 static const struct chart_entry {
-    const char *name, *family; /* family: what a sweep's `charts` asks for */
+    const char *name; /* of a chart_kind_t */
     chart_build_t *build;
     applies_t applies;
     const char *dtype; /* NULL: of the first shape that can carry it; else of shapes of this dtype,
                           if there are any */
 } CHARTS[] = {
-    {"phases_cuda", "phases", chart_phases_cuda, ALWAYS, NULL},
-    {"phases_pytorch", "phases", chart_phases_pytorch, ALWAYS, NULL},
-    {"phases_cpu", "phases", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA, NULL},
-    {"total", "total", chart_total, ALWAYS, NULL},
-    {"host_to_host", "total", chart_host_to_host, TO_RUNS, NULL},
-    {"size", "size", chart_times, TO_RUNS, NULL},
-    {"speed", "speed", chart_speed, TO_RUNS, NULL},
-    {"difference", "difference", chart_difference, ALWAYS, NULL},
-    {"difference_best", "difference", chart_difference_best, TO_RUNS, NULL},
-    {"ladder", "ladder", chart_ladder, TO_RUNS, NULL},
-    {"ladder_batch", "ladder", chart_ladder_batch, TO_RUNS, NULL},
-    {"epoch", "epoch", chart_epoch, TO_EPOCHS, NULL},
-    {"epoch_tf32", "epoch", chart_epoch, TO_EPOCHS, "tf32"},
-    {"operations", "operations", chart_operations, TO_STEPS, NULL},
-    {"loss", "loss", chart_loss, TO_TRAININGS, NULL},
-    {"loss_tf32", "loss", chart_loss, TO_EPOCHS, "tf32"},
-    {"accuracy", "accuracy", chart_accuracy, TO_EPOCHS, NULL},
-    {"accuracy_tf32", "accuracy", chart_accuracy, TO_EPOCHS, "tf32"},
-    {"allocators", "allocators", chart_allocators, TO_EPOCHS, NULL},
-    {"driver_calls", "driver_calls", chart_driver_calls, TO_EPOCHS, NULL},
-    {"blocks", "blocks", chart_blocks, TO_BLOCKS, NULL},
-    {"techniques", "techniques", chart_techniques, TO_RUNS, NULL},
-    {"once", "once", chart_once, TO_RUNS, NULL},
+    {"phases_cuda", chart_phases_cuda, ALWAYS, NULL},
+    {"phases_pytorch", chart_phases_pytorch, ALWAYS, NULL},
+    {"phases_cpu", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA, NULL},
+    {"total", chart_total, ALWAYS, NULL},
+    {"host_to_host", chart_host_to_host, TO_RUNS, NULL},
+    {"size", chart_times, TO_RUNS, NULL},
+    {"speed", chart_speed, TO_RUNS, NULL},
+    {"difference", chart_difference, ALWAYS, NULL},
+    {"difference_best", chart_difference_best, TO_RUNS, NULL},
+    {"ladder", chart_ladder, TO_RUNS, NULL},
+    {"ladder_batch", chart_ladder_batch, TO_RUNS, NULL},
+    {"epoch", chart_epoch, TO_EPOCHS, NULL},
+    {"epoch_tf32", chart_epoch, TO_EPOCHS, "tf32"},
+    {"operations", chart_operations, TO_STEPS, NULL},
+    {"loss", chart_loss, TO_TRAININGS, NULL},
+    {"loss_tf32", chart_loss, TO_EPOCHS, "tf32"},
+    {"accuracy", chart_accuracy, TO_EPOCHS, NULL},
+    {"accuracy_tf32", chart_accuracy, TO_EPOCHS, "tf32"},
+    {"allocators", chart_allocators, TO_EPOCHS, NULL},
+    {"driver_calls", chart_driver_calls, TO_EPOCHS, NULL},
+    {"blocks", chart_blocks, TO_BLOCKS, NULL},
+    {"techniques", chart_techniques, TO_RUNS, NULL},
+    {"once", chart_once, TO_RUNS, NULL},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 
@@ -97,7 +97,8 @@ static bool has_dtype(const plot_data_t *data, const char *dtype) {
 }
 
 static bool applies(const struct chart_entry *entry, const workload_part_t *part) {
-    if (part->families.n > 0 && !text_list_has(&part->families, entry->family))
+    if (part->families.n > 0 &&
+        !text_list_has(&part->families, chart_kind_find(entry->name)->family))
         return false;
     bool any = false;
     for (size_t i = 0; i < part->n; i++)

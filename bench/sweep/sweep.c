@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "model/chart_kinds.h"
 #include "sweep/plan.h"
 
 #include <ctype.h>
@@ -10,16 +11,6 @@
 #include <string.h>
 
 enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
-
-static const char *const CHARTS[] = {"phases",     "total",        "size",   "speed",
-                                     "difference", "once",         "ladder", "techniques",
-                                     "operations", "loss",         "epoch",  "accuracy",
-                                     "allocators", "driver_calls", "blocks"};
-
-const char *const *sweep_charts(size_t *n) {
-    *n = sizeof CHARTS / sizeof CHARTS[0];
-    return CHARTS;
-}
 
 /* Limits that catch a slip (a precision in percent, a time limit in ms) and leave room for odd
  * wishes. */
@@ -109,15 +100,21 @@ static status_t read_charts(const node_t *top, text_list_t *charts, error_t *err
     if (!node_exists(&list))
         return STATUS_OK;
     TRY(node_set(&list, err));
-    vocabulary_t known = {.what = "chart", .where = ""};
-    known.names = sweep_charts(&known.n);
-    for (size_t i = 0; i < node_length(&list); i++) {
+    text_list_t families = chart_families();
+    const vocabulary_t known = {.what = "chart",
+                                .where = "",
+                                .names = (const char *const *)families.items,
+                                .n = families.n};
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < node_length(&list) && status == STATUS_OK; i++) {
         node_t item = node_item(&list, i);
         size_t index;
-        TRY(node_choice(&item, &known, &index, err));
-        text_list_add(charts, known.names[index]);
+        status = node_choice(&item, &known, &index, err);
+        if (status == STATUS_OK)
+            text_list_add(charts, known.names[index]);
     }
-    return STATUS_OK;
+    text_list_free(&families);
+    return status;
 }
 
 static status_t read_workload(const node_t *top, const workload_t **workload, error_t *err) {

@@ -41,9 +41,6 @@ typedef struct measure_key {
 } measure_key_t;
 const measure_key_t *sweep_measure_keys(size_t *n);
 
-/* The charts that a sweep may ask for. */
-const char *const *sweep_charts(size_t *n);
-
 /* "native", or "sm_75" and up. */
 bool sweep_arch_is_valid(const char *arch);
 

@@ -1,6 +1,7 @@
 /* sweeps/schema.json says for editors what the tables in C say for the program: the two must agree.
  */
 #include "base/memory.h"
+#include "model/chart_kinds.h"
 #include "sweep/sweep.h"
 
 #include <setjmp.h>
@@ -148,8 +149,10 @@ static void test_engines_and_charts(void **state) {
     /* The other choice is an engine of the user's own, reference_NAME/worker.py. */
     const json_t *name = at(state, "properties", "name", "pattern", NULL);
     check_text(json_array_get(choices, 1), "pattern", json_string_value(name));
-    const char *const *charts = sweep_charts(&n);
-    check_names(at(state, "properties", "charts", "items", "enum", NULL), charts, n);
+    text_list_t charts = chart_families();
+    check_names(at(state, "properties", "charts", "items", "enum", NULL),
+                (const char *const *)charts.items, charts.n);
+    text_list_free(&charts);
 }
 
 static void test_measure_keys(void **state) {

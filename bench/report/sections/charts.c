@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "model/chart_kinds.h"
 #include "workloads/common/workload.h"
 
 #include <stdlib.h>
@@ -60,24 +61,21 @@ void section_charts(const page_t *page) {
     free(folder);
 }
 
-/* As a reader asks: who is faster, by how much, why; then the rest. */
-static size_t rank_of(const char *kind) {
-    static const char *const FIRST[] = {"epoch",        "epoch_tf32", "size",     "speed",
-                                        "ladder",       "loss",       "accuracy", "allocators",
-                                        "driver_calls", "operations", "once"};
-    enum { N_FIRST = sizeof FIRST / sizeof *FIRST };
-    for (size_t i = 0; i < N_FIRST; i++)
-        if (strncmp(kind, FIRST[i], strlen(FIRST[i])) == 0 && kind[strlen(FIRST[i])] == '.')
-            return i;
-    return N_FIRST;
+/* "loss.svg": its place among all charts; behind them what somebody else put there. */
+static size_t rank_of(const char *file) {
+    size_t n;
+    char *stem = fs_stem(file);
+    const chart_kind_t *kinds = chart_kinds(&n), *kind = chart_kind_find(stem);
+    free(stem);
+    return kind != NULL ? (size_t)(kind - kinds) : n;
 }
 
 void section_charts_of(const page_t *page, const char *workload) {
-    enum { N_RANKS = 12 };
     char *folder;
     text_list_t names = charts_in(page, &folder);
-    size_t n = 0;
-    for (size_t rank = 0; rank < N_RANKS; rank++)
+    size_t n = 0, n_kinds;
+    chart_kinds(&n_kinds);
+    for (size_t rank = 0; rank <= n_kinds; rank++)
         for (size_t i = 0; i < names.n; i++) {
             const char *kind = after_prefix(names.items[i], workload);
             if (kind == NULL || rank_of(kind) != rank)
