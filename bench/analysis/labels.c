@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "workloads/common/workload.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,15 +52,6 @@ bool is_calibration(const case_t *spec) {
 
 bool is_cold_start(const case_result_t *result) {
     return result_phase(result, "cold_first_answer") != NULL;
-}
-
-bool is_algorithmic(const case_result_t *result) {
-    if (result->results_json == NULL)
-        return false;
-    json_t *results = json_loads(result->results_json, 0, NULL);
-    bool algorithmic = json_is_true(json_object_get(results, "algorithmic"));
-    json_decref(results);
-    return algorithmic;
 }
 
 bool is_rougher(const case_t *spec) {

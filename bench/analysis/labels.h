@@ -20,10 +20,6 @@ bool is_calibration(const case_t *spec);
  * and stands in no table or chart with them. */
 bool is_cold_start(const case_result_t *result);
 
-/* Did it reach the same result by another algorithm, as its results say? Such a case is shown and
- * marked, and no comparison is decided by it. */
-bool is_algorithmic(const case_result_t *result);
-
 /* Do its techniques allow it a larger error than the default ones would (mnist_train's sums in
  * fp16)? Shown like any other, but it is not what a comparison with PyTorch is decided by. */
 bool is_rougher(const case_t *spec);

@@ -101,7 +101,7 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
         name_series(fresh, &result->spec, data->study_csv);
     }
     series_t *series = &data->series[i];
-    series->algorithmic = series->algorithmic || is_algorithmic(result);
+    series->algorithmic = series->algorithmic || result_is_algorithmic(result);
     series->rougher = series->rougher || is_rougher(&result->spec);
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
     series->cases[series->n_cases++] = result;
