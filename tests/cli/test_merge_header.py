@@ -1,0 +1,52 @@
+"""`bench merge`: what the joined run says of itself, and whose shards it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import bench, null_sweep, read_cases, read_header
+
+EARLY, LATE = ("2026-03-02T11:00:00Z", "2026-03-02T11:30:00Z"), ("2026-03-02T11:10:00Z",) * 2
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[Path]:
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000])
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for i, folder in enumerate(folders):
+        bench("run", sweep, "--shard", f"{i + 1}/2", "--out", folder)
+    return folders
+
+
+def change(run: Path, **keys: Any) -> None:
+    header = {**read_header(run), **keys}
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_times_are_those_of_the_whole(shards: list[Path], tmp_path: Path, turned: bool) -> None:
+    """From the first start to the last end, whichever shard is named first."""
+    for shard, (started, finished) in zip(shards, (EARLY, LATE), strict=True):
+        change(shard, started=started, finished=finished)
+    named = shards[::-1] if turned else shards
+    bench("merge", tmp_path / "merged", *named)
+    header = read_header(tmp_path / "merged")
+    assert (header["started"], header["finished"]) == EARLY
+    assert len(read_cases(tmp_path / "merged")) == 2
+
+
+@pytest.mark.parametrize("unfinished", [0, 1])
+def test_what_is_unfinished_stays_so(shards: list[Path], tmp_path: Path, unfinished: int) -> None:
+    change(shards[unfinished], finished=None)
+    bench("merge", tmp_path / "merged", *shards)
+    assert read_header(tmp_path / "merged")["finished"] is None
+
+
+def test_another_seed_is_other_data(shards: list[Path], tmp_path: Path) -> None:
+    change(shards[1], seed=7)
+    done = bench("merge", tmp_path / "merged", *shards, expect=3)
+    assert "its seed is 7, but 42 in " in done.stderr
+    assert not (tmp_path / "merged").exists()

@@ -1,0 +1,66 @@
+/* The line that renews itself on a terminal. */
+#include "measure/progress.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const int64_t SECOND_NS = 1000000000;
+
+/* What progress_now() prints when `done` of `total` cases took `elapsed_s`. */
+static char *line_of(bool terminal, size_t done, size_t total, int64_t elapsed_s) {
+    progress_t progress = {.terminal = terminal,
+                           .done = done,
+                           .total = total,
+                           .start_ns = clock_ns() - elapsed_s * SECOND_NS};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *real = stderr, *kept = open_memstream(&text, &size);
+    assert_non_null(kept);
+    stderr = kept;
+    progress_now(&progress, "what");
+    stderr = real;
+    fclose(kept);
+    return text;
+}
+
+static void test_time_left_is_that_of_what_is_missing(void **state) {
+    (void)state;
+    static const struct {
+        size_t done, total;
+        const char *line;
+    } CASES[] = {
+        {0, 4, "\r\033[K[0/4] what"}, /* nothing to judge by */
+        {1, 4, "\r\033[K[1/4] what  10 min 00 s left"},
+        {2, 4, "\r\033[K[2/4] what  3 min 20 s left"},
+        {3, 4, "\r\033[K[3/4] what  1 min 07 s left"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char *line = line_of(true, CASES[i].done, CASES[i].total, 200);
+        assert_string_equal(line, CASES[i].line);
+        free(line);
+    }
+}
+
+static void test_no_line_where_there_is_no_terminal(void **state) {
+    (void)state;
+    char *line = line_of(false, 1, 4, 200);
+    assert_string_equal(line, "");
+    free(line);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_time_left_is_that_of_what_is_missing),
+        cmocka_unit_test(test_no_line_where_there_is_no_terminal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
