@@ -1,0 +1,53 @@
+"""What a worker is asked for before and between the samples that count."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from project import bench, make_root, read_lines, write_sweep
+
+# Notes each request for samples; a sample of variant `long` takes longer than 100 ms.
+WORKER = """
+import json, pathlib, sys, time
+log = pathlib.Path(__file__).with_name("asked").open("w", buffering=1)
+pause_s = 0
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"status": "ok", "protocol": 1, "id": request.get("id")}
+    if request["op"] == "open":
+        pause_s = {"long": 0.12, "short": 0.002}[request["case"]["variant"]]
+        answer["id"] = request["case"]["id"]
+        answer["phases"] = {"total": "host"}
+    if request["op"] == "sample":
+        time.sleep(pause_s)
+        log.write(line)
+        answer["phases"] = {"total": [1000] * min(request["max_samples"], 6)}
+    print(json.dumps(answer), flush=True)
+    if request["op"] == "bye":
+        break
+"""
+
+
+@pytest.mark.parametrize(("variant", "warmup_samples"), [("long", 1), ("short", 3)])
+def test_long_samples_are_warm_after_one(variant: str, warmup_samples: int, tmp_path: Path) -> None:
+    """Three of them before each round would take longer than the round."""
+    root = make_root(tmp_path / "project")
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    mine = {"engine": "mine", "variants": [variant], "device": ["cpu"]}
+    sweep = write_sweep(tmp_path / "s.json", "null", [mine])
+    bench("run", sweep, "--out", tmp_path / "run", root=root, BENCH_PYTHON=sys.executable)
+    (case,) = read_lines(tmp_path / "run")
+    assert case["status"] == "ok"
+    text = (root / "reference_mine" / "asked").read_text(encoding="utf-8")
+    asked = [json.loads(line) for line in text.splitlines()]
+    rounds = asked[-case["rounds"] :]
+    before = asked[: -case["rounds"]]
+    assert {request["warmup_samples"] for request in rounds} == {warmup_samples}
+    # Not timed: at least three samples and 50 ms, an answer of one sample each.
+    assert len(before) >= 3
+    assert case["warmup_ns"] >= 50e6
+    assert {(request["max_samples"], request["warmup_samples"]) for request in before} == {(1, 0)}

@@ -1,0 +1,60 @@
+/* Whatever goes into a program is in its key: else a cubin of other options would be taken for it.
+ */
+#include "compile/cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static text_list_t list_of(const char *a, const char *b) {
+    text_list_t list = {0};
+    text_list_add(&list, a);
+    if (b != NULL)
+        text_list_add(&list, b);
+    return list;
+}
+
+static void test_every_input_is_in_the_key(void **state) {
+    (void)state;
+    source_t source = {.digest = "0123456789abcdef0123456789abcdef"};
+    source_t other = {.digest = "1123456789abcdef0123456789abcdef"};
+    text_list_t none = {0}, one = list_of("-DBATCH=4", NULL), two = list_of("-DBATCH=8", NULL);
+    text_list_t both = list_of("-DBATCH=4", "-DBATCH=8"), fast = list_of("-use_fast_math", NULL);
+    const cache_inputs_t INPUTS[] = {
+        {&source, &one, &none, "sm_90", "NVRTC 13.0"},
+        {&other, &one, &none, "sm_90", "NVRTC 13.0"},
+        {&source, &two, &none, "sm_90", "NVRTC 13.0"},
+        {&source, &both, &none, "sm_90", "NVRTC 13.0"},
+        {&source, &one, &two, "sm_90", "NVRTC 13.0"},
+        {&source, &none, &one, "sm_90", "NVRTC 13.0"},
+        {&source, &one, &fast, "sm_90", "NVRTC 13.0"},
+        {&source, &one, &none, "sm_100", "NVRTC 13.0"},
+        {&source, &one, &none, "sm_90", "NVRTC 13.1"},
+        {&source, &one, &none, "sm_90", "nvcc 13.0"},
+    };
+    enum { N = sizeof INPUTS / sizeof *INPUTS };
+    char keys[N][HASH_TEXT], again[HASH_TEXT];
+    for (size_t i = 0; i < N; i++) {
+        compile_cache_key(&INPUTS[i], keys[i]);
+        compile_cache_key(&INPUTS[i], again);
+        assert_string_equal(keys[i], again);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(keys[i], keys[k]) == 0)
+                fail_msg("inputs %zu and %zu have one key", k, i);
+    }
+    text_list_free(&one);
+    text_list_free(&two);
+    text_list_free(&both);
+    text_list_free(&fast);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_input_is_in_the_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
