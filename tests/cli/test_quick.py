@@ -1,0 +1,53 @@
+"""`--quick` shortens, and lengthens nothing; `--time-limit` is taken at its word."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from project import QUICK_MEASURE, bench, make_root, read_lines, write_sweep
+
+# Whatever it is asked for, an answer takes ROUND_S: so many rounds fit into a limit, and no more.
+ROUND_S = 0.05
+WORKER = f"""
+import json, sys, time
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {{"status": "ok", "protocol": 1, "id": request.get("id")}}
+    if request["op"] == "open":
+        answer["id"] = request["case"]["id"]
+        answer["phases"] = {{"total": "host"}}
+    if request["op"] == "sample":
+        time.sleep({ROUND_S})
+        answer["phases"] = {{"total": [1000]}}
+    print(json.dumps(answer), flush=True)
+    if request["op"] == "bye":
+        break
+"""
+
+
+@pytest.mark.parametrize(
+    ("sweep_s", "options", "limit_s"),
+    [
+        (0.2, [], 0.2),
+        (0.2, ["--quick"], 0.2),
+        (60, ["--quick"], 2),
+        (60, ["--quick", "--time-limit", "200ms"], 0.2),
+        (60, ["--time-limit", "200ms"], 0.2),
+    ],
+)
+def test_limit_of_a_case(
+    sweep_s: float, options: list[str], limit_s: float, tmp_path: Path
+) -> None:
+    root = make_root(tmp_path / "project")
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    mine = {"engine": "mine", "variants": ["slow"], "device": ["cpu"]}
+    # More samples than there is time for: nothing but the limit ends it.
+    measure = {**QUICK_MEASURE, "time_limit_s": sweep_s, "min_samples": 5000}
+    sweep, run = write_sweep(tmp_path / "s.json", "null", [mine], measure=measure), tmp_path / "run"
+    bench("run", sweep, "--out", run, *options, root=root, BENCH_PYTHON=sys.executable)
+    (case,) = read_lines(run)
+    assert (case["status"], case["stop"]) == ("ok", "time_limit")
+    assert 1 <= case["rounds"] <= limit_s / ROUND_S + 1
