@@ -1,0 +1,47 @@
+"""`bench run --against`: the rounds that a sweep asks for are shared out among the processes."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from project import QUICK_MEASURE, bench, make_root, write_sweep
+
+# Notes its process at every round: times that do not differ ask for no round more than the least.
+WORKER = """
+import json, os, pathlib, sys
+log = pathlib.Path(__file__).with_name("rounds").open("a", buffering=1)
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"status": "ok", "protocol": 1, "id": request.get("id")}
+    if request["op"] == "open":
+        answer["id"] = request["case"]["id"]
+        answer["phases"] = {"total": "host"}
+    if request["op"] == "sample":
+        answer["phases"] = {"total": [1000] * min(request["max_samples"], 8)}
+        if request["warmup_samples"] > 0:
+            log.write(f"{os.getpid()}\\n")
+    print(json.dumps(answer), flush=True)
+    if request["op"] == "bye":
+        break
+"""
+N_PROCESSES = 3
+
+
+@pytest.mark.parametrize(("min_rounds", "share"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
+def test_least_rounds_of_a_process(min_rounds: int, share: int, tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project")
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
+    mine = {"engine": "mine", "variants": ["steady"], "device": ["cpu"]}
+    measure = {**QUICK_MEASURE, "time_limit_s": 60, "min_rounds": min_rounds}
+    sweep = write_sweep(tmp_path / "s.json", "null", [mine], measure=measure)
+    command = ("run", sweep, "--against", "self", "--out", tmp_path / "run", "--quiet")
+    options = ("--processes", str(N_PROCESSES), "--recheck-limit", "0s")
+    bench(*command, *options, root=root, BENCH_PYTHON=sys.executable)
+    log = (root / "reference_mine" / "rounds").read_text(encoding="utf-8")
+    rounds = Counter(log.split())
+    assert len(rounds) == 2 * N_PROCESSES
+    assert set(rounds.values()) == {share}
