@@ -9,21 +9,23 @@ from pathlib import Path
 import pytest
 from project import bench, make_root, read_lines, write_sweep
 
-# Notes each request for samples; a sample of variant `long` takes longer than 100 ms.
+# Notes each request for samples. A sample of variant `long` takes longer than 100 ms; `short` says
+# that it ran many in that time, so that no pause of the machine makes long ones of them.
 WORKER = """
 import json, pathlib, sys, time
 log = pathlib.Path(__file__).with_name("asked").open("w", buffering=1)
-pause_s = 0
+pause_s, runs = 0, 0
 for line in sys.stdin:
     request = json.loads(line)
     answer = {"status": "ok", "protocol": 1, "id": request.get("id")}
     if request["op"] == "open":
-        pause_s = {"long": 0.12, "short": 0.002}[request["case"]["variant"]]
+        pause_s, runs = {"long": (0.12, 0), "short": (0.002, 50)}[request["case"]["variant"]]
         answer["id"] = request["case"]["id"]
         answer["phases"] = {"total": "host"}
     if request["op"] == "sample":
         time.sleep(pause_s)
         log.write(line)
+        answer["warmup"] = {"samples": runs}
         answer["phases"] = {"total": [1000] * min(request["max_samples"], 6)}
     print(json.dumps(answer), flush=True)
     if request["op"] == "bye":
@@ -48,6 +50,6 @@ def test_long_samples_are_warm_after_one(variant: str, warmup_samples: int, tmp_
     before = asked[: -case["rounds"]]
     assert {request["warmup_samples"] for request in rounds} == {warmup_samples}
     # Not timed: at least three samples and 50 ms, an answer of one sample each.
-    assert len(before) >= 3
+    assert variant == "short" or len(before) >= 3
     assert case["warmup_ns"] >= 50e6
     assert {(request["max_samples"], request["warmup_samples"]) for request in before} == {(1, 0)}
