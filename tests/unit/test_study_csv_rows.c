@@ -1,4 +1,5 @@
-/* Which cases get a row of the study's tables: a made-up number is worse than none. */
+/* Which cases get a row of the study's tables: a made-up number is worse than none. And rows of
+ * timings.csv that names would break. */
 #include "results_folder.h"
 
 static const char *const NO_H2D[] = {"malloc", "kernel", "d2h", "free", "total", NULL};
@@ -30,10 +31,28 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     run_free(&run);
 }
 
+static void test_names_do_not_break_a_row(void **state) {
+    const char *folder = *state;
+    static const char *const VARIANTS[] = {"a\rb", "a\nb", "a,b", "a\"b"};
+    static const char *const FIELDS[] = {",\"a\rb\",", ",\"a\nb\",", ",\"a,b\",", ",\"a\"\"b\","};
+    char *path = fs_join(folder, "timings.csv");
+    for (size_t i = 0; i < sizeof VARIANTS / sizeof *VARIANTS; i++) {
+        case_result_t result = make_result("cpu", VARIANTS[i], 1, NO_COPIES, 1000);
+        const run_record_t run = {.cases = &result, .n_cases = 1};
+        assert_ok(results_write_timings_csv(&run, path, &err));
+        char *text = read_file(folder, "timings.csv");
+        assert_non_null(strstr(text, FIELDS[i]));
+        free(text);
+        result_free(&result);
+    }
+    free(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_only_a_cpu_copies_for_nothing, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(test_names_do_not_break_a_row, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

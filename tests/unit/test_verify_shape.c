@@ -1,0 +1,57 @@
+/* As many numbers in another number of dimensions are another output. */
+#include "measure/verify.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double VALUES[6] = {1, 2, 3, 4, 5, 6};
+static const size_t FLAT[] = {6}, COLUMN[] = {6, 1};
+
+static void check_shapes(const size_t *found, unsigned n_found, const size_t *expected,
+                         unsigned n_expected, const char *complaint) {
+    char *folder, *reason = NULL;
+    error_t err = ERROR_INIT;
+    assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
+    char *path = fs_join(folder, "y.npy");
+    text_list_t names = {0};
+    text_list_add(&names, "y");
+    reference_t reference;
+    check_t check;
+    assert_int_equal(npy_write_f64(path, VALUES, expected, n_expected, &err), STATUS_OK);
+    assert_int_equal(reference_load(folder, &names, &reference, &err), STATUS_OK);
+    assert_int_equal(npy_write_f64(path, VALUES, found, n_found, &err), STATUS_OK);
+    verify_outputs(&reference, folder, 1e-6, &check, &reason);
+    assert_int_equal(check.ok, complaint == NULL);
+    if (complaint != NULL)
+        assert_string_equal(reason, complaint);
+    reference_free(&reference);
+    text_list_free(&names);
+    fs_remove_tree(folder, NULL);
+    free(reason);
+    free(path);
+    free(folder);
+}
+
+static void test_dimensions_count(void **state) {
+    (void)state;
+    check_shapes(FLAT, 1, FLAT, 1, NULL);
+    check_shapes(COLUMN, 2, COLUMN, 2, NULL);
+    check_shapes(FLAT, 1, COLUMN, 2, "y has shape (6,), the oracle's has (6, 1)");
+    check_shapes(COLUMN, 2, FLAT, 1, "y has shape (6, 1), the oracle's has (6,)");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dimensions_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
