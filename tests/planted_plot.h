@@ -118,13 +118,13 @@ enum { N_PLANTED = sizeof PLANTED / sizeof *PLANTED };
 /* The head of a run that has no cases yet. */
 static inline void write_header(const char *folder, const char *gpu) {
     error_t err = ERROR_INIT;
-    run_record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
+    record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
     run.started = mem_text("2026-03-02T10:15:00Z");
     environment_set(&run.environment, "gpu.name", gpu);
     environment_set(&run.environment, "host.cpu", "Some CPU");
     assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
-    assert_int_equal(run_write_header(&run, &err), STATUS_OK);
-    run_free(&run);
+    assert_int_equal(record_write_header(&run, &err), STATUS_OK);
+    record_free(&run);
 }
 
 /* Those of PLANTED that `wanted` (an engine's device, or NULL for all) lets in. */

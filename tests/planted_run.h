@@ -34,7 +34,7 @@ static inline void plant_phase(case_result_t *result, const char *name, double m
     phase_summarise(phase);
 }
 
-static inline void plant(run_record_t *run, planted_t what, uint64_t seed) {
+static inline void plant(record_t *run, planted_t what, uint64_t seed) {
     case_t spec = {.workload = mem_text("mlp_infer"),
                    .engine = mem_text(what.engine),
                    .device = mem_text(what.device),
@@ -60,8 +60,8 @@ static inline void plant(run_record_t *run, planted_t what, uint64_t seed) {
 }
 
 /* CUDA takes 1000 ns at every batch, PyTorch eager `ratios[i]` times as long at batch 2^i. */
-static inline run_record_t plant_ratios(const double *ratios, size_t n) {
-    run_record_t run = {.name = mem_text("planted")};
+static inline record_t plant_ratios(const double *ratios, size_t n) {
+    record_t run = {.name = mem_text("planted")};
     for (size_t i = 0; i < n; i++) {
         plant(&run, (planted_t){"cuda", "cuda", "01_study", 1LL << i, 1000, CASE_OK, NULL}, 10 * i);
         plant(&run,

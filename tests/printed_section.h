@@ -20,13 +20,13 @@ typedef void families_section_t(const page_t *page, const family_list_t *familie
 /* Not inlined: gcc 12 would take what strstr() finds in the text for a pointer to `text` itself. */
 __attribute__((noinline, unused)) static char *printed_either(section_t *section,
                                                               families_section_t *of_families,
-                                                              const run_record_t *run,
+                                                              const record_t *run,
                                                               const char *workload) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    run_record_t shown = *run;
+    record_t shown = *run;
     shown.folder = (char[]){"/nowhere/planted"};
     page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
     if (section != NULL) {
@@ -41,12 +41,12 @@ __attribute__((noinline, unused)) static char *printed_either(section_t *section
 }
 
 /* What the section prints; the caller frees it. */
-static inline char *printed(section_t *section, const run_record_t *run) {
+static inline char *printed(section_t *section, const record_t *run) {
     return printed_either(section, NULL, run, NULL);
 }
 
 /* The same of a section about one workload's families. */
-static inline char *printed_families(families_section_t *section, const run_record_t *run,
+static inline char *printed_families(families_section_t *section, const record_t *run,
                                      const char *workload) {
     return printed_either(NULL, section, run, workload);
 }

@@ -70,10 +70,10 @@ static const char *const CUDA_PHASES[] = {"malloc", "h2d", "kernel", "d2h", "fre
 
 static inline void write_header(const char *folder, const char *finished, const char *gpu,
                                 const char *sweep) {
-    run_record_t run = {.folder = mem_text(folder),
-                        .started = mem_text("2026-03-02T10:15:00Z"),
-                        .finished = mem_text(finished),
-                        .seed = 42};
+    record_t run = {.folder = mem_text(folder),
+                    .started = mem_text("2026-03-02T10:15:00Z"),
+                    .finished = mem_text(finished),
+                    .seed = 42};
     text_list_add(&run.argv, "bench");
     text_list_add(&run.argv, "run");
     run.sweeps = mem_zeroed(1, sizeof *run.sweeps);
@@ -83,8 +83,8 @@ static inline void write_header(const char *folder, const char *finished, const 
     environment_set_flag(&run.environment, "gpu.ecc", true);
     environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4.3e12);
     environment_set_number(&run.environment, "host.load", 0.25);
-    assert_ok(run_write_header(&run, &err));
-    run_free(&run);
+    assert_ok(record_write_header(&run, &err));
+    record_free(&run);
 }
 
 static inline void append(const char *folder, case_result_t result) {

@@ -46,7 +46,7 @@ static int by_seed(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-seeds_t seeds_of(const run_record_t *run, const case_t *like) {
+seeds_t seeds_of(const record_t *run, const case_t *like) {
     seeds_t seeds = {.n = 0};
     for (size_t i = 0; i < run->n_cases && seeds.n < MOST_SEEDS; i++) {
         const case_result_t *result = &run->cases[i];

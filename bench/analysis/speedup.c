@@ -257,7 +257,7 @@ static void fill_rows(family_t *family) {
         fill_row(family, &family->rows[i]);
 }
 
-static void add_family(family_list_t *list, const run_record_t *run, const side_t *side,
+static void add_family(family_list_t *list, const record_t *run, const side_t *side,
                        const case_t *spec) {
     family_t family = {.run = run,
                        .side = side,
@@ -276,7 +276,7 @@ static void add_family(family_list_t *list, const run_record_t *run, const side_
     list->items[list->n++] = family;
 }
 
-family_list_t families_of(const run_record_t *run, const char *workload) {
+family_list_t families_of(const record_t *run, const char *workload) {
     family_list_t list = {0};
     for (size_t s = 0; s < sizeof SIDES / sizeof *SIDES; s++)
         for (size_t i = 0; i < run->n_cases; i++) {

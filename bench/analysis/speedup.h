@@ -61,7 +61,7 @@ typedef struct batch_row {
 
 /* Cases of one workload that differ only in size, contender and technique, on one side. */
 typedef struct family {
-    const run_record_t *run;
+    const record_t *run;
     const side_t *side;
     const char *workload;   /* borrowed */
     const char *size_param; /* "batch" */
@@ -79,7 +79,7 @@ typedef struct family_list {
 } family_list_t;
 
 /* Families of a workload, in the order in which the run has them, the GPU's before the CPU's. */
-family_list_t families_of(const run_record_t *run, const char *workload);
+family_list_t families_of(const record_t *run, const char *workload);
 void family_list_free(family_list_t *list);
 
 /* Is the case's work that of the family, but for its size, whoever does it and where? */

@@ -41,7 +41,7 @@ static bool is_untold(const char *key, const char *a, const char *b) {
     return strcmp(key, "versions.compiler") == 0 && (a == NULL || b == NULL);
 }
 
-void cause_of_runs(const run_record_t *base, const run_record_t *candidate, text_list_t *changes) {
+void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t *changes) {
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         const char *a = environment_get(&base->environment, FACTS[i]);
         const char *b = environment_get(&candidate->environment, FACTS[i]);

@@ -15,15 +15,14 @@ static text_list_t list_of(const char *const *items, size_t n) {
 }
 
 /* Another schema is no broken file: it is a run that cannot be compared. */
-static status_t load(const char *folder, const text_list_t *phases, run_record_t *run,
-                     error_t *err) {
+static status_t load(const char *folder, const text_list_t *phases, record_t *run, error_t *err) {
     long long schema;
-    TRY(run_read_schema(folder, &schema, err));
+    TRY(record_read_schema(folder, &schema, err));
     if (schema != RESULT_SCHEMA)
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s/run.json: schema %lld, expected %d: made by another version", folder,
                          schema, RESULT_SCHEMA);
-    return run_load_phases(folder, phases, run, err);
+    return record_load_phases(folder, phases, run, err);
 }
 
 typedef void (*print_t)(const comparison_t *comparison, FILE *out);
@@ -94,7 +93,7 @@ static status_t check_floors(const compare_options_t *options, error_t *err) {
 }
 
 /* Runs: BASE, CANDIDATE, then those that teach the floors. */
-static status_t compare_loaded(const compare_options_t *options, const run_record_t *runs,
+static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     text_list_t allow = list_of(options->allow, options->n_allow);
     text_list_t phases = list_of(options->phases, options->n_phases);
@@ -119,7 +118,7 @@ static status_t compare_loaded(const compare_options_t *options, const run_recor
 
 status_t compare_runs(const compare_options_t *options, error_t *err) {
     size_t n = 2 + options->n_floors, loaded = 0;
-    run_record_t *runs = mem_zeroed(n, sizeof *runs);
+    record_t *runs = mem_zeroed(n, sizeof *runs);
     text_list_t phases = list_of(options->phases, options->n_phases), needed = {0};
     /* Floors that are kept are for whatever will be compared. */
     bool only = comparison_phases(&phases, &needed) && !options->save_floor;
@@ -131,7 +130,7 @@ status_t compare_runs(const compare_options_t *options, error_t *err) {
     if (status == STATUS_OK)
         status = compare_loaded(options, runs, err);
     for (size_t i = 0; i < loaded; i++)
-        run_free(&runs[i]);
+        record_free(&runs[i]);
     free(runs);
     text_list_free(&needed);
     text_list_free(&phases);

@@ -161,21 +161,21 @@ static pair_t *add_pair(comparison_t *comparison, const case_result_t *base,
  * attribution.c names them where they differ. */
 static void make_pairs(comparison_t *comparison, const text_list_t *phases,
                        const text_list_t *allow) {
-    const run_record_t *base = comparison->base, *candidate = comparison->candidate;
-    run_index_t in_base = run_index_make(base), in_candidate = run_index_make(candidate);
+    const record_t *base = comparison->base, *candidate = comparison->candidate;
+    record_index_t in_base = record_index_make(base), in_candidate = record_index_make(candidate);
     comparison->pairs =
         mem_zeroed(base->n_cases + candidate->n_cases + 1, sizeof *comparison->pairs);
     for (size_t i = 0; i < base->n_cases; i++)
         if (!is_calibration(&base->cases[i].spec))
             pair_open(add_pair(comparison, &base->cases[i],
-                               run_index_find(&in_candidate, base->cases[i].spec.id)),
+                               record_index_find(&in_candidate, base->cases[i].spec.id)),
                       phases, allow);
     for (size_t i = 0; i < candidate->n_cases; i++)
         if (!is_calibration(&candidate->cases[i].spec) &&
-            run_index_find(&in_base, candidate->cases[i].spec.id) == NULL)
+            record_index_find(&in_base, candidate->cases[i].spec.id) == NULL)
             pair_open(add_pair(comparison, NULL, &candidate->cases[i]), phases, allow);
-    run_index_free(&in_base);
-    run_index_free(&in_candidate);
+    record_index_free(&in_base);
+    record_index_free(&in_candidate);
 }
 
 /* ---- deciding ---------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ static int worst_first(const void *a, const void *b) {
 }
 
 /* What `bench run --against` writes into both of its runs. */
-static bool is_interleaved(const run_record_t *base, const run_record_t *candidate) {
+static bool is_interleaved(const record_t *base, const record_t *candidate) {
     const char *a = environment_get(&base->environment, "measure.pair");
     const char *b = environment_get(&candidate->environment, "measure.pair");
     return a != NULL && b != NULL && strcmp(a, b) == 0;
@@ -297,10 +297,9 @@ static status_t check_phases(const comparison_t *comparison, const text_list_t *
     return status;
 }
 
-status_t comparison_make(const run_record_t *base, const run_record_t *candidate,
-                         const floors_t *floors, const text_list_t *phases,
-                         const text_list_t *allow, double threshold_frac, comparison_t *comparison,
-                         error_t *err) {
+status_t comparison_make(const record_t *base, const record_t *candidate, const floors_t *floors,
+                         const text_list_t *phases, const text_list_t *allow, double threshold_frac,
+                         comparison_t *comparison, error_t *err) {
     *comparison = (comparison_t){.base = base,
                                  .candidate = candidate,
                                  .threshold_frac = threshold_frac,

@@ -39,7 +39,7 @@ typedef struct pair {
 } pair_t;
 
 typedef struct comparison {
-    const run_record_t *base, *candidate;
+    const record_t *base, *candidate;
     double threshold_frac;
     bool paired;         /* the runs were measured in turns */
     size_t n_floor_runs; /* that floors were learnt from, BASE included; 0: no floors */
@@ -57,8 +57,8 @@ typedef struct floors floors_t;
 /* Read the folder's floor.json; NULL in `*floors` where there is none. */
 status_t floors_load(const char *folder, floors_t **floors, error_t *err);
 /* Learn from further runs of BASE's build: STATUS_INCOMPARABLE where one is not. */
-status_t floors_learn(const run_record_t *base, const run_record_t *runs, size_t n_runs,
-                      floors_t **floors, error_t *err);
+status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t **floors,
+                      error_t *err);
 /* What the two runs of one build, measured in turns, teach: of each cell that was compared, the far
  * end of its interval. */
 floors_t *floors_of_twins(const comparison_t *comparison);
@@ -70,8 +70,8 @@ size_t floors_runs(const floors_t *floors);
 
 /* May the runs be compared at all? STATUS_INCOMPARABLE says what differs and how to allow it. What
  * was allowed, and did differ, is added to `allowed`. */
-status_t guard_runs(const run_record_t *base, const run_record_t *candidate,
-                    const text_list_t *allow, text_list_t *allowed, error_t *err);
+status_t guard_runs(const record_t *base, const record_t *candidate, const text_list_t *allow,
+                    text_list_t *allowed, error_t *err);
 /* Is it the same case on both sides? If not, the reason; the caller frees it. */
 char *guard_pair(const case_result_t *base, const case_result_t *candidate,
                  const text_list_t *allow);
@@ -79,7 +79,7 @@ char *guard_pair(const case_result_t *base, const case_result_t *candidate,
 status_t guard_check_allow(const text_list_t *allow, error_t *err);
 
 /* Facts of the runs that differ, for people: "git.revision: a → b". */
-void cause_of_runs(const run_record_t *base, const run_record_t *candidate, text_list_t *changes);
+void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t *changes);
 /* What may have made a case slower or faster: "code: registers 40 → 72", "same machine code; SM
  * clock 1980 → 1755 MHz". The caller frees it. */
 char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
@@ -94,10 +94,9 @@ bool comparison_phases(const text_list_t *asked, text_list_t *needed);
 text_list_t comparison_usual_phases(const case_result_t *result, const text_list_t *asked);
 
 /* `phases` are what the user asked for (none: the usual ones). */
-status_t comparison_make(const run_record_t *base, const run_record_t *candidate,
-                         const floors_t *floors, const text_list_t *phases,
-                         const text_list_t *allow, double threshold_frac, comparison_t *comparison,
-                         error_t *err);
+status_t comparison_make(const record_t *base, const record_t *candidate, const floors_t *floors,
+                         const text_list_t *phases, const text_list_t *allow, double threshold_frac,
+                         comparison_t *comparison, error_t *err);
 void comparison_free(comparison_t *comparison);
 
 /* The cell that decided the case: the one with the largest change among those of its verdict. */

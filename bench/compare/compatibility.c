@@ -50,12 +50,12 @@ static const char *or_none(const char *value) {
 }
 
 /* Runs from before `measure.mode` was recorded were all steady. */
-static const char *fact_of(const run_record_t *run, const char *key) {
+static const char *fact_of(const record_t *run, const char *key) {
     const char *value = environment_get(&run->environment, key);
     return value == NULL && strcmp(key, "measure.mode") == 0 ? "steady" : value;
 }
 
-static bool has_engine(const run_record_t *run, const char *engine) {
+static bool has_engine(const record_t *run, const char *engine) {
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.engine, engine) == 0)
             return true;
@@ -63,7 +63,7 @@ static bool has_engine(const run_record_t *run, const char *engine) {
 }
 
 /* An engine that only one of the runs has is no obstacle, unless they share none. */
-static bool share_engine(const run_record_t *base, const run_record_t *candidate) {
+static bool share_engine(const record_t *base, const record_t *candidate) {
     const char *last = "";
     for (size_t i = 0; i < base->n_cases; i++) {
         const char *engine = base->cases[i].spec.engine;
@@ -74,8 +74,8 @@ static bool share_engine(const run_record_t *base, const run_record_t *candidate
     return base->n_cases == 0 || candidate->n_cases == 0;
 }
 
-status_t guard_runs(const run_record_t *base, const run_record_t *candidate,
-                    const text_list_t *allow, text_list_t *allowed, error_t *err) {
+status_t guard_runs(const record_t *base, const record_t *candidate, const text_list_t *allow,
+                    text_list_t *allowed, error_t *err) {
     text_list_t refused = {0}, names = {0};
     for (size_t i = 0; i < N_RUN_GUARDS; i++) {
         const char *a = or_none(fact_of(base, RUN_GUARDS[i].key));

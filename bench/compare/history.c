@@ -18,7 +18,7 @@
  */
 
 /* "from 2026-03-05_b on: +8.1 %; from … on: …" */
-static char *steps_text(const history_series_t *series, const run_record_t *runs) {
+static char *steps_text(const history_series_t *series, const record_t *runs) {
     text_list_t steps = {0};
     for (size_t i = 0; i < series->n_steps; i++)
         text_list_add_format(&steps, "%+.1f %% from %s on", (series->steps[i].ratio - 1) * 100,
@@ -42,7 +42,7 @@ static bool is_told(const history_series_t *series, bool all) {
 }
 
 static void print_table(const history_options_t *options, const history_list_t *list,
-                        const run_record_t *runs) {
+                        const record_t *runs) {
     static const char *const HEADINGS[] = {"case",       "phase",  "runs", "first level",
                                            "last level", "change", "steps"};
     table_t table;
@@ -113,8 +113,8 @@ static void print_json(const history_options_t *options, const history_list_t *l
 /* ---- the verb ---------------------------------------------------------------------------------
  */
 
-static status_t tell(const history_options_t *options, history_list_t *list,
-                     const run_record_t *runs, error_t *err) {
+static status_t tell(const history_options_t *options, history_list_t *list, const record_t *runs,
+                     error_t *err) {
     if (list->n == 0 && options->case_id != NULL)
         return error_set(err, STATUS_USAGE, "--case %s: no run has that case", options->case_id);
     for (size_t i = 0; i < list->n; i++)
@@ -138,7 +138,7 @@ static status_t tell(const history_options_t *options, history_list_t *list,
 }
 
 /* Each run is held against the one before. */
-static status_t check_runs(const run_record_t *runs, size_t n_runs, const text_list_t *allow,
+static status_t check_runs(const record_t *runs, size_t n_runs, const text_list_t *allow,
                            error_t *err) {
     text_list_t allowed = {0};
     status_t status = guard_check_allow(allow, err);
@@ -156,14 +156,15 @@ static text_list_t list_of(const char *const *items, size_t n) {
 }
 
 status_t history_runs(const history_options_t *options, error_t *err) {
-    run_record_t *runs = mem_zeroed(options->n_runs, sizeof *runs);
+    record_t *runs = mem_zeroed(options->n_runs, sizeof *runs);
     text_list_t phases = list_of(options->phases, options->n_phases),
                 allow = list_of(options->allow, options->n_allow), needed = {0};
     bool only = comparison_phases(&phases, &needed);
     size_t loaded = 0;
     status_t status = STATUS_OK;
     while (loaded < options->n_runs && status == STATUS_OK) {
-        status = run_load_phases(options->runs[loaded], only ? &needed : NULL, &runs[loaded], err);
+        status =
+            record_load_phases(options->runs[loaded], only ? &needed : NULL, &runs[loaded], err);
         loaded += status == STATUS_OK;
     }
     if (status == STATUS_OK)
@@ -177,7 +178,7 @@ status_t history_runs(const history_options_t *options, error_t *err) {
     text_list_free(&needed);
     text_list_free(&allow);
     for (size_t i = 0; i < loaded; i++)
-        run_free(&runs[i]);
+        record_free(&runs[i]);
     free(runs);
     return status;
 }

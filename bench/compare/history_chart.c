@@ -63,8 +63,7 @@ static char *file_name(const history_series_t *series) {
     return safe;
 }
 
-static void write_runs(const history_series_t *series, const run_record_t *runs,
-                       drawing_t *drawing) {
+static void write_runs(const history_series_t *series, const record_t *runs, drawing_t *drawing) {
     size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
     fputs("# run, median, ends of its 95 % interval, level of the fit (µs)\n"
           "run median low high level label\n",
@@ -111,7 +110,7 @@ static void write_axes(const history_series_t *series, drawing_t *drawing) {
 }
 
 status_t history_chart(history_charts_t *charts, const history_series_t *series,
-                       const run_record_t *runs, error_t *err) {
+                       const record_t *runs, error_t *err) {
     enum { HEIGHT = 440 };
     drawing_t drawing = {0};
     if (series->n_times == 0)

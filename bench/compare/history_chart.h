@@ -15,7 +15,7 @@ status_t history_charts_open(history_charts_t *charts, const char *root, const c
                              const char *formats, error_t *err);
 /* FOLDER/<case>_<phase>.dat and a picture of each format. */
 status_t history_chart(history_charts_t *charts, const history_series_t *series,
-                       const run_record_t *runs, error_t *err);
+                       const record_t *runs, error_t *err);
 void history_charts_close(history_charts_t *charts);
 
 #endif

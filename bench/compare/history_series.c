@@ -12,14 +12,14 @@
 /* ---- collecting -------------------------------------------------------------------------------
  */
 
-static history_series_t series_of(const char *id, const char *phase, const run_index_t *indexes,
+static history_series_t series_of(const char *id, const char *phase, const record_index_t *indexes,
                                   size_t n_runs) {
     history_series_t series = {.id = mem_text(id), .phase = mem_text(phase), .n_runs = n_runs};
     double **columns[] = {&series.medians, &series.lows, &series.highs, &series.levels};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         *columns[i] = mem_alloc((n_runs + 1) * sizeof(double));
     for (size_t r = 0; r < n_runs; r++) {
-        const case_result_t *result = run_index_find(&indexes[r], id);
+        const case_result_t *result = record_index_find(&indexes[r], id);
         const phase_t *found =
             result != NULL && result->status == CASE_OK ? result_phase(result, phase) : NULL;
         bool timed = found != NULL && found->summary.median > 0;
@@ -33,19 +33,19 @@ static history_series_t series_of(const char *id, const char *phase, const run_i
 }
 
 /* Cases that an earlier run has were collected with it. */
-static bool is_first(const run_index_t *indexes, size_t run, const char *id) {
+static bool is_first(const record_index_t *indexes, size_t run, const char *id) {
     for (size_t r = 0; r < run; r++)
-        if (run_index_find(&indexes[r], id) != NULL)
+        if (record_index_find(&indexes[r], id) != NULL)
             return false;
     return true;
 }
 
-history_list_t history_collect(const run_record_t *runs, size_t n_runs, const text_list_t *phases,
+history_list_t history_collect(const record_t *runs, size_t n_runs, const text_list_t *phases,
                                const char *case_id) {
     history_list_t list = {0};
-    run_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t r = 0; r < n_runs; r++)
-        indexes[r] = run_index_make(&runs[r]);
+        indexes[r] = record_index_make(&runs[r]);
     for (size_t r = 0; r < n_runs; r++)
         for (size_t i = 0; i < runs[r].n_cases; i++) {
             const case_result_t *result = &runs[r].cases[i];
@@ -60,7 +60,7 @@ history_list_t history_collect(const run_record_t *runs, size_t n_runs, const te
             text_list_free(&names);
         }
     for (size_t r = 0; r < n_runs; r++)
-        run_index_free(&indexes[r]);
+        record_index_free(&indexes[r]);
     free(indexes);
     return list;
 }

@@ -26,7 +26,7 @@ typedef struct history_list {
 
 /* Every case that any run has, in the order of their appearance, with the phases asked for (none:
  * host_to_host or total, and the kernel's). */
-history_list_t history_collect(const run_record_t *runs, size_t n_runs, const text_list_t *phases,
+history_list_t history_collect(const record_t *runs, size_t n_runs, const text_list_t *phases,
                                const char *case_id);
 /* Fit steps (stats/changepoints.h) to logarithms of medians; steps of less than `least_frac` are
  * no steps. */

@@ -44,7 +44,7 @@ size_t floors_runs(const floors_t *floors) {
 /* ---- learning ---------------------------------------------------------------------------------
  */
 
-static status_t check_build(const run_record_t *base, const run_record_t *run, error_t *err) {
+static status_t check_build(const record_t *base, const record_t *run, error_t *err) {
     static const text_list_t NOTHING;
     text_list_t allowed = {0};
     status_t status = guard_runs(base, run, &NOTHING, &allowed, err);
@@ -66,8 +66,8 @@ static bool same_code(const case_result_t *a, const case_result_t *b) {
 }
 
 typedef struct learning {
-    const run_record_t *runs;
-    const run_index_t *indexes;
+    const record_t *runs;
+    const record_index_t *indexes;
     size_t n_runs;
     stats_draws_t *draws;
 } learning_t;
@@ -80,7 +80,7 @@ static double learn_cell(const learning_t *learning, const case_result_t *base,
         stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
                      learning->draws, NULL);
     for (size_t i = 0; i < learning->n_runs; i++) {
-        const case_result_t *other = run_index_find(&learning->indexes[i], base->spec.id);
+        const case_result_t *other = record_index_find(&learning->indexes[i], base->spec.id);
         if (other == NULL || other->status != CASE_OK || !same_code(base, other))
             continue;
         const phase_t *twin = result_phase(other, phase->name);
@@ -94,7 +94,7 @@ static double learn_cell(const learning_t *learning, const case_result_t *base,
     return floor_frac;
 }
 
-static json_t *learn(const learning_t *learning, const run_record_t *base) {
+static json_t *learn(const learning_t *learning, const record_t *base) {
     json_t *cells = json_object();
     for (size_t i = 0; i < base->n_cases; i++) {
         const case_result_t *result = &base->cases[i];
@@ -165,19 +165,19 @@ status_t floors_load(const char *folder, floors_t **floors, error_t *err) {
     return status;
 }
 
-status_t floors_learn(const run_record_t *base, const run_record_t *runs, size_t n_runs,
-                      floors_t **floors, error_t *err) {
+status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t **floors,
+                      error_t *err) {
     *floors = NULL;
     for (size_t i = 0; i < n_runs; i++)
         TRY(check_build(base, &runs[i], err));
-    run_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
+    record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t i = 0; i < n_runs; i++)
-        indexes[i] = run_index_make(&runs[i]);
+        indexes[i] = record_index_make(&runs[i]);
     learning_t learning = {runs, indexes, n_runs, stats_draws_new(GATE_SEED)};
     *floors = floors_new(learn(&learning, base), n_runs + 1);
     stats_draws_free(learning.draws);
     for (size_t i = 0; i < n_runs; i++)
-        run_index_free(&indexes[i]);
+        record_index_free(&indexes[i]);
     free(indexes);
     return STATUS_OK;
 }

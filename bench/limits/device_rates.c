@@ -40,7 +40,7 @@ static void otherwise(double *rate, double value) {
         *rate = value;
 }
 
-device_rates_t rates_of_run(const run_record_t *run) {
+device_rates_t rates_of_run(const record_t *run) {
     const environment_t *env = &run->environment;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates_from_facts(env, &rates);
@@ -60,7 +60,7 @@ static bool are_complete(const device_rates_t *rates) {
            isfinite(rates->launch_ns);
 }
 
-void rates_judge_again(run_record_t *run) {
+void rates_judge_again(record_t *run) {
     const device_rates_t rates = rates_of_run(run);
     for (size_t i = 0; i < run->n_cases && are_complete(&rates); i++) {
         const workload_t *workload = workload_find(run->cases[i].spec.workload);

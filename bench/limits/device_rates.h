@@ -11,10 +11,10 @@ void rates_from_facts(const environment_t *env, device_rates_t *rates);
 
 /* Every rate that the run tells: its cases have the word, its head tells the rest. NaN elsewhere.
  */
-device_rates_t rates_of_run(const run_record_t *run);
+device_rates_t rates_of_run(const record_t *run);
 
 /* Judge the limits of a run that was loaded once more, as this program would judge them today. A
  * run that does not tell all rates keeps what it stored. */
-void rates_judge_again(run_record_t *run);
+void rates_judge_again(record_t *run);
 
 #endif

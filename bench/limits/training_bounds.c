@@ -151,14 +151,14 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
 /* ---- a step that streams -----------------------------------------------------------------------
  */
 
-double recorded_number(const run_record_t *run, const char *key) {
+double recorded_number(const record_t *run, const char *key) {
     const char *text = environment_get(&run->environment, key);
     char *end;
     double number = text != NULL ? strtod(text, &end) : NAN;
     return text != NULL && end != text && number > 0 ? number : NAN;
 }
 
-streaming_floor_t streaming_floor(const run_record_t *run, const case_t *spec) {
+streaming_floor_t streaming_floor(const record_t *run, const case_t *spec) {
     const workload_t *workload = workload_find(spec->workload);
     streaming_floor_t floor = {.bytes =
                                    workload != NULL ? workload->cost(spec).working_set_bytes : NAN,

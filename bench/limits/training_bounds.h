@@ -37,9 +37,9 @@ typedef struct streaming_floor {
     bool fits; /* into the L2 */
 } streaming_floor_t;
 
-streaming_floor_t streaming_floor(const run_record_t *run, const case_t *spec);
+streaming_floor_t streaming_floor(const record_t *run, const case_t *spec);
 
 /* A positive number of the run's environment, or NaN. */
-double recorded_number(const run_record_t *run, const char *key);
+double recorded_number(const record_t *run, const char *key);
 
 #endif

@@ -129,7 +129,7 @@ static bool applies(const struct chart_entry *entry, const workload_part_t *part
 
 /* The families that a run's sweeps ask for together, of a workload's own sweeps; none when one of
  * them leaves the choice open or cannot be read. */
-static text_list_t families_asked_for(const run_record_t *run, const workload_t *workload) {
+static text_list_t families_asked_for(const record_t *run, const workload_t *workload) {
     text_list_t families = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
         json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
@@ -227,7 +227,7 @@ static status_t finish(const set_t *set, const char *name, const char *size_titl
 
 static status_t draw_samples(const set_t *set, error_t *err) {
     const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
-    const case_result_t *result = run_find(&set->source->run, case_id);
+    const case_result_t *result = record_find(&set->source->run, case_id);
     if (result == NULL)
         return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->name,
                          case_id);

@@ -136,13 +136,13 @@ char *plot_shape_without(const plot_data_t *data, const char *param) {
 /* ---- loading ----------------------------------------------------------------------------------
  */
 
-static const char *fact(const run_record_t *run, const char *key) {
+static const char *fact(const record_t *run, const char *key) {
     return environment_get(&run->environment, key);
 }
 
 /* Which device, when, which run. A run without a GPU is named by its CPU, so that nobody takes its
  * charts for those of a GPU. */
-static char *footer_of(const run_record_t *run) {
+static char *footer_of(const record_t *run) {
     const char *gpu = fact(run, "gpu.name"), *driver = fact(run, "gpu.driver");
     const char *cpu = fact(run, "host.cpu");
     text_list_t parts = {0};
@@ -164,7 +164,7 @@ static char *footer_of(const run_record_t *run) {
 
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err) {
     *source = (plot_source_t){0};
-    TRY(run_load(folder, &source->run, err));
+    TRY(record_load(folder, &source->run, err));
     rates_judge_again(&source->run);
     /* The name becomes a folder: "." and ".." are none. */
     source->name = mem_text(text_is_name(source->run.name) ? source->run.name : "run");
@@ -174,7 +174,7 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
 }
 
 /* Moves the log's cases to the end of the run's. */
-static void take_cases(run_record_t *run, study_log_t *log) {
+static void take_cases(record_t *run, study_log_t *log) {
     for (size_t i = 0; i < log->n_cases; i++) {
         mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
         run->cases[run->n_cases++] = log->cases[i];
@@ -228,6 +228,6 @@ void plot_source_free(plot_source_t *source) {
     free(source->shapes);
     free(source->name);
     free(source->footer);
-    run_free(&source->run);
+    record_free(&source->run);
     *source = (plot_source_t){0};
 }

@@ -31,7 +31,7 @@ typedef struct best {
 
 /* The cases of one shape. */
 typedef struct plot_data {
-    const run_record_t *run; /* with all of its cases */
+    const record_t *run; /* with all of its cases */
     const workload_t *workload;
     char *shape;    /* "mlp_infer, layers 4-5-1, f32" */
     bool synthetic; /* made-up images in place of the data set's; the shape says so, too */
@@ -47,7 +47,7 @@ typedef struct plot_data {
 
 /* All that one set of charts is drawn from: a run, or the study's CSVs. */
 typedef struct plot_source {
-    run_record_t run;
+    record_t run;
     char *name;   /* of the set of charts: the run's name, or "study" */
     char *footer; /* device, date, source */
     bool study_csv;

@@ -11,7 +11,7 @@ enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 
 /* One workload of one run. */
 typedef struct headline_part {
-    const run_record_t *run;
+    const record_t *run;
     const family_list_t *families; /* of the workload */
     const char *when;              /* "saved 2026-11-21", "2026-11-22"; NULL: not told */
 } headline_part_t;

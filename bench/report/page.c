@@ -31,14 +31,14 @@ char *page_fact(const page_t *page, const char *key) {
     return value != NULL ? markdown_text(value) : NULL;
 }
 
-char *page_machine(const run_record_t *run) {
+char *page_machine(const record_t *run) {
     const char *name = environment_get(&run->environment, "gpu.name");
     if (name == NULL)
         name = environment_get(&run->environment, "host.cpu");
     return markdown_text(name != NULL ? name : "a machine that was not recorded");
 }
 
-char *page_date(const run_record_t *run) {
+char *page_date(const record_t *run) {
     if (run->started == NULL || strlen(run->started) < strlen("2026-03-02"))
         return mem_text("unknown date");
     char *date = mem_text_n(run->started, strlen("2026-03-02"));

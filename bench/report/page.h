@@ -11,11 +11,11 @@
 
 typedef struct page {
     FILE *out;
-    const run_record_t *run;   /* without cold starts */
-    const run_record_t *whole; /* with them */
-    const char *root;          /* the project's folder */
-    const char *folder;        /* the report's own, which links are relative to */
-    bool saved;                /* a run of another time or machine, shown beside this machine's */
+    const record_t *run;   /* without cold starts */
+    const record_t *whole; /* with them */
+    const char *root;      /* the project's folder */
+    const char *folder;    /* the report's own, which links are relative to */
+    bool saved;            /* a run of another time or machine, shown beside this machine's */
 } page_t;
 
 /* "## text", one level deeper and marked as saved on a saved run's page, so that no heading of two
@@ -26,9 +26,9 @@ void page_table(const page_t *page, table_t *table);
 /* A fact of the run's environment, escaped; NULL when it was not recorded. The caller frees it. */
 char *page_fact(const page_t *page, const char *key);
 /* "NVIDIA H200", else the CPU's name, escaped; the caller frees it. */
-char *page_machine(const run_record_t *run);
+char *page_machine(const record_t *run);
 /* "2026-03-02", or "unknown date". The caller frees it. */
-char *page_date(const run_record_t *run);
+char *page_date(const record_t *run);
 /* A link's target for `path`, relative to the report's folder and percent-encoded; the caller frees
  * it. */
 char *page_link(const page_t *page, const char *path);

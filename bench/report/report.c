@@ -44,7 +44,7 @@ typedef struct part_list {
 } part_list_t;
 
 /* Of one workload, or of all where that is NULL. */
-static part_list_t parts_of_run(const run_record_t *run, const char *only) {
+static part_list_t parts_of_run(const record_t *run, const char *only) {
     part_list_t list = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *workload = run->cases[i].spec.workload;
@@ -126,8 +126,8 @@ static void section_workload(const page_t *page, const part_t *part) {
 
 /* The run without its cold starts, which answer another question than all else here. Cases are
  * borrowed; only the list is freed. */
-static run_record_t steady_part(const run_record_t *run) {
-    run_record_t steady = *run;
+static record_t steady_part(const record_t *run) {
+    record_t steady = *run;
     steady.cases = mem_zeroed(run->n_cases + 1, sizeof *steady.cases);
     steady.n_cases = 0;
     for (size_t i = 0; i < run->n_cases; i++)
@@ -138,14 +138,14 @@ static run_record_t steady_part(const run_record_t *run) {
 
 /* The workloads of several runs; each run is without its cold starts. */
 typedef struct overview {
-    run_record_t *steady; /* one a run */
-    part_list_t *parts;   /* likewise */
-    char **when;          /* NULL for a run that stands alone */
+    record_t *steady;   /* one a run */
+    part_list_t *parts; /* likewise */
+    char **when;        /* NULL for a run that stands alone */
     headline_part_t *headline_parts;
     size_t n_runs, n;
 } overview_t;
 
-static overview_t overview_of(const run_record_t *runs, size_t n_runs, size_t first_saved) {
+static overview_t overview_of(const record_t *runs, size_t n_runs, size_t first_saved) {
     overview_t all = {.steady = mem_zeroed(n_runs + 1, sizeof *all.steady),
                       .parts = mem_zeroed(n_runs + 1, sizeof *all.parts),
                       .when = mem_zeroed(n_runs + 1, sizeof *all.when),
@@ -179,7 +179,7 @@ static void overview_free(overview_t *all) {
     free(all->headline_parts);
 }
 
-static void write_run(page_t *page, const run_record_t *run, const overview_t *all, size_t r) {
+static void write_run(page_t *page, const record_t *run, const overview_t *all, size_t r) {
     const part_list_t *parts = &all->parts[r];
     page->run = &all->steady[r];
     page->whole = run;
@@ -196,7 +196,7 @@ static void write_run(page_t *page, const run_record_t *run, const overview_t *a
     page->run = run;
 }
 
-static void print_saved_title(FILE *out, const run_record_t *run) {
+static void print_saved_title(FILE *out, const record_t *run) {
     char *machine = page_machine(run), *date = page_date(run);
     fprintf(out, "Saved run: %s, %s", machine, date);
     free(machine);
@@ -204,7 +204,7 @@ static void print_saved_title(FILE *out, const run_record_t *run) {
 }
 
 /* Title and the box that says which runs are shown. */
-static void write_top(FILE *out, const run_record_t *runs, size_t n_runs) {
+static void write_top(FILE *out, const record_t *runs, size_t n_runs) {
     char *machine = page_machine(&runs[0]), *date = page_date(&runs[0]);
     char *folder = markdown_code(runs[0].folder);
     const char *host = environment_get(&runs[0].environment, "host.name");
@@ -251,7 +251,7 @@ static char *folder_of(const char *path) {
     return slash == path ? mem_text("/") : mem_text_n(path, (size_t)(slash - path));
 }
 
-static void write_report(FILE *out, const report_options_t *options, const run_record_t *runs) {
+static void write_report(FILE *out, const report_options_t *options, const record_t *runs) {
     char *folder = folder_of(options->out);
     page_t page = {.out = out, .root = options->root, .folder = folder};
     overview_t all = overview_of(runs, options->n_runs, 1);
@@ -272,18 +272,18 @@ static void write_report(FILE *out, const report_options_t *options, const run_r
     free(folder);
 }
 
-static void free_runs(run_record_t *runs, size_t n) {
+static void free_runs(record_t *runs, size_t n) {
     for (size_t i = 0; i < n; i++)
-        run_free(&runs[i]);
+        record_free(&runs[i]);
     free(runs);
 }
 
-static status_t load_runs(const char *const *folders, size_t n, run_record_t **runs, error_t *err) {
+static status_t load_runs(const char *const *folders, size_t n, record_t **runs, error_t *err) {
     if (n == 0)
         return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
     *runs = mem_zeroed(n, sizeof **runs);
     for (size_t i = 0; i < n; i++) {
-        if (run_load(folders[i], &(*runs)[i], err) != STATUS_OK) {
+        if (record_load(folders[i], &(*runs)[i], err) != STATUS_OK) {
             free_runs(*runs, i);
             return err->status;
         }
@@ -293,7 +293,7 @@ static status_t load_runs(const char *const *folders, size_t n, run_record_t **r
 }
 
 status_t report_write(const report_options_t *options, error_t *err) {
-    run_record_t *runs = NULL;
+    record_t *runs = NULL;
     TRY(load_runs(options->runs, options->n_runs, &runs, err));
     char *text;
     size_t size;
@@ -310,7 +310,7 @@ status_t report_write(const report_options_t *options, error_t *err) {
  */
 
 /* "mlp_train: nothing to compare (29 skipped)". */
-static void print_counts(FILE *out, const part_t *part, const run_record_t *run) {
+static void print_counts(FILE *out, const part_t *part, const record_t *run) {
     size_t statuses[CASE_THROTTLED + 1] = {0};
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
@@ -326,11 +326,11 @@ static void print_counts(FILE *out, const part_t *part, const run_record_t *run)
     text_list_free(&counts);
 }
 
-char *report_workload_tables(const run_record_t *run, const char *workload) {
+char *report_workload_tables(const record_t *run, const char *workload) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    run_record_t steady = steady_part(run);
+    record_t steady = steady_part(run);
     part_list_t parts = parts_of_run(&steady, workload);
     for (size_t p = 0; p < parts.n; p++) {
         const headline_part_t part = {&steady, &parts.items[p].families, NULL};
@@ -351,7 +351,7 @@ char *report_workload_tables(const run_record_t *run, const char *workload) {
 
 status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
                       error_t *err) {
-    run_record_t *runs = NULL;
+    record_t *runs = NULL;
     TRY(load_runs(folders, n, &runs, err));
     for (size_t i = 0; i < n && view == REPORT_WORKLOADS; i++) {
         char *tables = report_workload_tables(&runs[i], NULL);

@@ -19,7 +19,7 @@ status_t report_write(const report_options_t *options, error_t *err);
 
 /* A table for each workload of the run, or for one of them (NULL: all), as text for a terminal; the
  * caller frees it. */
-char *report_workload_tables(const run_record_t *run, const char *workload);
+char *report_workload_tables(const record_t *run, const char *workload);
 
 typedef enum report_view {
     REPORT_HEADLINE,  /* one table over the workloads of all runs, which it calls saved */

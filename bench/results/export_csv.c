@@ -109,7 +109,7 @@ static void csv_case(FILE *out, const case_result_t *result) {
     }
 }
 
-status_t results_write_timings_csv(const run_record_t *run, const char *path, error_t *err) {
+status_t results_write_timings_csv(const record_t *run, const char *path, error_t *err) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -151,8 +151,8 @@ static int by_batch(const void *a, const void *b) {
 }
 
 /* One row a batch; the first rung that the pattern fits gives it. Owned by the caller. */
-static const case_result_t **study_rows(const run_record_t *run, const char *engine,
-                                        const char *device, const char *variant, size_t *n_rows) {
+static const case_result_t **study_rows(const record_t *run, const char *engine, const char *device,
+                                        const char *variant, size_t *n_rows) {
     const case_result_t **rows = mem_zeroed(run->n_cases + 1, sizeof *rows);
     size_t n = 0;
     for (size_t i = 0; i < run->n_cases; i++)
@@ -186,7 +186,7 @@ static bool write_study_row(FILE *out, const case_result_t *result, const char *
     return true;
 }
 
-status_t results_write_study_csv(const run_record_t *run, const char *path, const char *engine,
+status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
                                  const char *variant, error_t *err) {
     const struct study_columns *columns = NULL;
     for (size_t i = 0; i < sizeof STUDY_COLUMNS / sizeof *STUDY_COLUMNS; i++)
@@ -213,7 +213,7 @@ status_t results_write_study_csv(const run_record_t *run, const char *path, cons
     return publish(out, &text, &size, has_rows, path, err);
 }
 
-status_t results_write_derived(const run_record_t *run, error_t *err) {
+status_t results_write_derived(const record_t *run, error_t *err) {
     char *timings = fs_join(run->folder, "timings.csv");
     char *cuda = fs_join(run->folder, "mlp_timing_log.csv");
     char *pytorch = fs_join(run->folder, "mlp_timing_log_pytorch.csv");

@@ -11,15 +11,15 @@ static int by_id(const void *a, const void *b) {
     return strcmp((*x)->spec.id, (*y)->spec.id);
 }
 
-run_index_t run_index_make(const run_record_t *run) {
-    run_index_t index = {mem_alloc((run->n_cases + 1) * sizeof *index.cases), run->n_cases};
+record_index_t record_index_make(const record_t *run) {
+    record_index_t index = {mem_alloc((run->n_cases + 1) * sizeof *index.cases), run->n_cases};
     for (size_t i = 0; i < run->n_cases; i++)
         index.cases[i] = &run->cases[i];
     qsort(index.cases, index.n, sizeof *index.cases, by_id);
     return index;
 }
 
-const case_result_t *run_index_find(const run_index_t *index, const char *id) {
+const case_result_t *record_index_find(const record_index_t *index, const char *id) {
     size_t low = 0, high = index->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -34,7 +34,7 @@ const case_result_t *run_index_find(const run_index_t *index, const char *id) {
     return NULL;
 }
 
-void run_index_free(run_index_t *index) {
+void record_index_free(record_index_t *index) {
     free(index->cases);
-    *index = (run_index_t){0};
+    *index = (record_index_t){0};
 }

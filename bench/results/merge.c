@@ -27,7 +27,7 @@ static bool must_match(const char *key) {
     return false;
 }
 
-static status_t check_machine(const run_record_t *first, const run_record_t *shard, error_t *err) {
+static status_t check_machine(const record_t *first, const record_t *shard, error_t *err) {
     for (size_t i = 0; i < first->environment.n; i++) {
         const fact_t *fact = &first->environment.facts[i];
         const char *other = environment_get(&shard->environment, fact->key);
@@ -54,14 +54,14 @@ static status_t check_machine(const run_record_t *first, const run_record_t *sha
     return STATUS_OK;
 }
 
-static bool has_sweep(const run_record_t *run, const char *text) {
+static bool has_sweep(const record_t *run, const char *text) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         if (strcmp(run->sweeps[i].text, text) == 0)
             return true;
     return false;
 }
 
-static status_t check_sweeps(const run_record_t *first, const run_record_t *shard, error_t *err) {
+static status_t check_sweeps(const record_t *first, const record_t *shard, error_t *err) {
     bool same = first->n_sweeps == shard->n_sweeps;
     for (size_t i = 0; same && i < shard->n_sweeps; i++)
         same = has_sweep(first, shard->sweeps[i].text);
@@ -80,9 +80,9 @@ static char *result_text(const case_result_t *result) {
 }
 
 /* Move the shard's cases over. A case that two shards share must be the same to the last sample. */
-static status_t take_cases(run_record_t *merged, run_record_t *shard, error_t *err) {
+static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
     for (size_t i = 0; i < shard->n_cases; i++) {
-        const case_result_t *known = run_find(merged, shard->cases[i].spec.id);
+        const case_result_t *known = record_find(merged, shard->cases[i].spec.id);
         if (known != NULL) {
             char *a = result_text(known), *b = result_text(&shard->cases[i]);
             bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
@@ -94,14 +94,14 @@ static status_t take_cases(run_record_t *merged, run_record_t *shard, error_t *e
                                  shard->folder, known->spec.id);
             continue;
         }
-        run_add(merged, &shard->cases[i]);
+        record_add(merged, &shard->cases[i]);
         result_init(&shard->cases[i], &(case_t){0});
     }
     return STATUS_OK;
 }
 
 /* ISO 8601 times of one time zone sort as text. */
-static void widen_times(run_record_t *merged, run_record_t *shard) {
+static void widen_times(record_t *merged, record_t *shard) {
     if (shard->started != NULL &&
         (merged->started == NULL || strcmp(shard->started, merged->started) < 0)) {
         free(merged->started);
@@ -115,9 +115,9 @@ static void widen_times(run_record_t *merged, run_record_t *shard) {
     merged->n_dropped_lines += shard->n_dropped_lines;
 }
 
-static status_t take_shard(run_record_t *merged, const char *folder, error_t *err) {
-    run_record_t shard;
-    TRY(run_load(folder, &shard, err));
+static status_t take_shard(record_t *merged, const char *folder, error_t *err) {
+    record_t shard;
+    TRY(record_load(folder, &shard, err));
     status_t status = check_machine(merged, &shard, err);
     if (status == STATUS_OK)
         status = check_sweeps(merged, &shard, err);
@@ -125,13 +125,13 @@ static status_t take_shard(run_record_t *merged, const char *folder, error_t *er
         status = take_cases(merged, &shard, err);
     if (status == STATUS_OK)
         widen_times(merged, &shard);
-    run_free(&shard);
+    record_free(&shard);
     return status;
 }
 
 /* run.json comes last: a folder without it is no run, so a merge that was cut short is not taken
  * for a whole one. */
-static status_t write_run(const run_record_t *run, error_t *err) {
+static status_t write_run(const record_t *run, error_t *err) {
     TRY(fs_make_folders(run->folder, err));
     journal_t journal;
     TRY(journal_open(run->folder, &journal, err));
@@ -140,14 +140,13 @@ static status_t write_run(const run_record_t *run, error_t *err) {
         status = journal_append(&journal, &run->cases[i], err);
     journal_close(&journal);
     TRY(status);
-    TRY(run_write_header(run, err));
+    TRY(record_write_header(run, err));
     return results_write_derived(run, err);
 }
 
 /* Take the place of the first shard: its header, in a folder of its own. */
-static status_t start_from(const char *first, const char *folder, run_record_t *merged,
-                           error_t *err) {
-    TRY(run_load(first, merged, err));
+static status_t start_from(const char *first, const char *folder, record_t *merged, error_t *err) {
+    TRY(record_load(first, merged, err));
     free(merged->folder);
     merged->folder = mem_text(folder);
     return STATUS_OK;
@@ -163,13 +162,13 @@ status_t results_merge(const char *folder, const char *const *runs, size_t n_run
     text_list_free(&there);
     if (!empty)
         return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
-    run_record_t merged;
+    record_t merged;
     TRY(start_from(runs[0], folder, &merged, err));
     status_t status = STATUS_OK;
     for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
         status = take_shard(&merged, runs[i], err);
     if (status == STATUS_OK)
         status = write_run(&merged, err);
-    run_free(&merged);
+    record_free(&merged);
     return status;
 }

@@ -17,19 +17,19 @@
 #define JOURNAL "cases.jsonl"
 #define JOURNAL_GZIP "cases.jsonl.gz"
 
-static size_t find_index(const run_record_t *run, const char *id) {
+static size_t find_index(const record_t *run, const char *id) {
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.id, id) == 0)
             return i;
     return run->n_cases;
 }
 
-case_result_t *run_find(const run_record_t *run, const char *id) {
+case_result_t *record_find(const record_t *run, const char *id) {
     size_t i = find_index(run, id);
     return i < run->n_cases ? &run->cases[i] : NULL;
 }
 
-void run_add(run_record_t *run, case_result_t *result) {
+void record_add(record_t *run, case_result_t *result) {
     size_t i = find_index(run, result->spec.id);
     if (i < run->n_cases) {
         result_free(&run->cases[i]);
@@ -40,7 +40,7 @@ void run_add(run_record_t *run, case_result_t *result) {
     run->cases[i] = *result;
 }
 
-void run_free(run_record_t *run) {
+void record_free(record_t *run) {
     free(run->folder);
     free(run->name);
     free(run->started);
@@ -55,7 +55,7 @@ void run_free(run_record_t *run) {
     for (size_t i = 0; i < run->n_cases; i++)
         result_free(&run->cases[i]);
     free(run->cases);
-    *run = (run_record_t){0};
+    *run = (record_t){0};
 }
 
 /* A line of a journal, and what became of it. */
@@ -119,13 +119,13 @@ static void drop_repeated(const line_list_t *lines) {
 }
 
 /* The lines' results move into the run. What it holds already is from another journal. */
-static void add_results(run_record_t *run, const line_list_t *lines) {
+static void add_results(record_t *run, const line_list_t *lines) {
     size_t n_before = run->n_cases;
     for (size_t i = 0; i < lines->n; i++) {
         if (lines->items[i].status != STATUS_OK)
             continue;
         if (n_before > 0) {
-            run_add(run, &lines->items[i].result);
+            record_add(run, &lines->items[i].result);
             continue;
         }
         mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
@@ -135,7 +135,7 @@ static void add_results(run_record_t *run, const line_list_t *lines) {
 
 /* Only a last line without its newline can be half-written: an append is a single write, so a line
  * that has its newline is whole, and if it cannot be read, something else has damaged the file. */
-static status_t check_lines(run_record_t *run, const line_list_t *lines, const char *path,
+static status_t check_lines(record_t *run, const line_list_t *lines, const char *path,
                             error_t *err) {
     for (size_t i = 0; i < lines->n; i++) {
         const line_t *line = &lines->items[i];
@@ -154,7 +154,7 @@ static status_t check_lines(run_record_t *run, const line_list_t *lines, const c
 }
 
 /* A full sweep has thousands of lines of many thousand characters: all cores read them. */
-static status_t load_lines(run_record_t *run, const char *path, const text_list_t *phases,
+static status_t load_lines(record_t *run, const char *path, const text_list_t *phases,
                            error_t *err) {
     char *data;
     size_t size;
@@ -181,7 +181,7 @@ static status_t load_lines(run_record_t *run, const char *path, const text_list_
 }
 
 /* A resumed run may have a gzipped journal and, after it, a plain one with what came later. */
-static status_t load_journals(run_record_t *run, const text_list_t *phases, error_t *err) {
+static status_t load_journals(record_t *run, const text_list_t *phases, error_t *err) {
     static const char *const NAMES[] = {JOURNAL_GZIP, JOURNAL};
     bool found = false;
     status_t status = STATUS_OK;
@@ -201,22 +201,22 @@ static status_t load_journals(run_record_t *run, const text_list_t *phases, erro
     return status;
 }
 
-status_t run_load_phases(const char *folder, const text_list_t *phases, run_record_t *run,
-                         error_t *err) {
-    *run = (run_record_t){0};
-    status_t status = run_read_header(folder, run, err);
+status_t record_load_phases(const char *folder, const text_list_t *phases, record_t *run,
+                            error_t *err) {
+    *run = (record_t){0};
+    status_t status = record_read_header(folder, run, err);
     if (status == STATUS_OK)
         status = load_journals(run, phases, err);
     if (status != STATUS_OK)
-        run_free(run);
+        record_free(run);
     return status;
 }
 
-status_t run_load(const char *folder, run_record_t *run, error_t *err) {
-    return run_load_phases(folder, NULL, run, err);
+status_t record_load(const char *folder, record_t *run, error_t *err) {
+    return record_load_phases(folder, NULL, run, err);
 }
 
-/* Would run_load() keep this last line? What it drops must not become a whole line. */
+/* Would record_load() keep this last line? What it drops must not become a whole line. */
 static bool is_result(const char *line, size_t length) {
     case_result_t result;
     error_t ignored = ERROR_INIT;
@@ -262,7 +262,7 @@ static status_t mend_last_line(const char *path, error_t *err) {
     return status;
 }
 
-status_t run_lock(const char *folder, int *lock, error_t *err) {
+status_t record_lock(const char *folder, int *lock, error_t *err) {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)
         return error_set(err, STATUS_USAGE, "%s: cannot open: %s", folder, strerror(errno));

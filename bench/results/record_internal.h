@@ -5,8 +5,8 @@
 #include "results/record.h"
 
 /* Read <folder>/run.json into an empty record. */
-status_t run_read_header(const char *folder, run_record_t *run, error_t *err);
+status_t record_read_header(const char *folder, record_t *run, error_t *err);
 /* Append `result` to the run, or replace the one with its id; the record owns it from then on. */
-void run_add(run_record_t *run, case_result_t *result);
+void record_add(record_t *run, case_result_t *result);
 
 #endif

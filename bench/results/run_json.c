@@ -75,7 +75,7 @@ static status_t flatten(const json_t *object, const char *prefix, environment_t 
     return status;
 }
 
-static json_t *sweeps_to_json(const run_record_t *run) {
+static json_t *sweeps_to_json(const record_t *run) {
     json_t *list = json_array();
     for (size_t i = 0; i < run->n_sweeps; i++)
         json_array_append_new(list, json_pack("{s:o, s:s}", "path", json_text(run->sweeps[i].path),
@@ -83,7 +83,7 @@ static json_t *sweeps_to_json(const run_record_t *run) {
     return list;
 }
 
-status_t run_write_header(const run_record_t *run, error_t *err) {
+status_t record_write_header(const record_t *run, error_t *err) {
     json_t *argv = json_array();
     for (size_t i = 0; i < run->argv.n; i++)
         json_array_append_new(argv, json_text(run->argv.items[i]));
@@ -138,7 +138,7 @@ static char *shown_text(const json_t *json) {
     return text;
 }
 
-static status_t read_argv(const json_t *list, run_record_t *run, error_t *err) {
+static status_t read_argv(const json_t *list, record_t *run, error_t *err) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_string(item))
@@ -150,7 +150,7 @@ static status_t read_argv(const json_t *list, run_record_t *run, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t read_sweeps(const json_t *list, run_record_t *run, error_t *err) {
+static status_t read_sweeps(const json_t *list, record_t *run, error_t *err) {
     size_t n = json_array_size(list);
     run->sweeps = mem_zeroed(n + 1, sizeof *run->sweeps);
     for (size_t i = 0; i < n; i++) {
@@ -165,7 +165,7 @@ static status_t read_sweeps(const json_t *list, run_record_t *run, error_t *err)
     return STATUS_OK;
 }
 
-static status_t read_fields(const json_t *json, run_record_t *run, error_t *err) {
+static status_t read_fields(const json_t *json, record_t *run, error_t *err) {
     const json_t *schema, *seed, *started, *finished, *argv, *sweeps, *environment;
     TRY(expect(json, "schema", is_integer, "a whole number", true, &schema, err));
     if (json_integer_value(schema) != RESULT_SCHEMA)
@@ -211,7 +211,7 @@ static status_t read_json(const char *folder, char **path, json_t **json, error_
     return status;
 }
 
-status_t run_read_schema(const char *folder, long long *schema, error_t *err) {
+status_t record_read_schema(const char *folder, long long *schema, error_t *err) {
     char *path;
     json_t *json = NULL;
     const json_t *value;
@@ -228,7 +228,7 @@ status_t run_read_schema(const char *folder, long long *schema, error_t *err) {
     return status;
 }
 
-status_t run_read_header(const char *folder, run_record_t *run, error_t *err) {
+status_t record_read_header(const char *folder, record_t *run, error_t *err) {
     run->folder = mem_text(folder);
     run->name = last_part(folder);
     char *path;

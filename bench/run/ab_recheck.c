@@ -33,17 +33,17 @@ unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     return (unsigned)(2 * most <= RECHECK_MOST_ROUNDS ? most : RECHECK_MOST_ROUNDS - most);
 }
 
-static status_t load_both(run_state_t *run, run_record_t records[2], error_t *err) {
-    TRY(run_load(run->against->folder, &records[0], err));
-    status_t status = run_load(run->folder, &records[1], err);
+static status_t load_both(run_state_t *run, record_t records[2], error_t *err) {
+    TRY(record_load(run->against->folder, &records[0], err));
+    status_t status = record_load(run->folder, &records[1], err);
     if (status != STATUS_OK)
-        run_free(&records[0]);
+        record_free(&records[0]);
     return status;
 }
 
 /* Who deserves more rounds, by the verdict as it stands. Runs that cannot be compared deserve none,
  * and run_verdict() says so. */
-static unsigned choose(const run_state_t *run, const run_record_t records[2], text_list_t *ids) {
+static unsigned choose(const run_state_t *run, const record_t records[2], text_list_t *ids) {
     static const text_list_t USUAL;
     error_t ignored = ERROR_INIT;
     comparison_t comparison = {0};
@@ -58,7 +58,7 @@ static unsigned choose(const run_state_t *run, const run_record_t records[2], te
     return more_rounds;
 }
 
-static status_t look_again(run_state_t *run, const run_record_t records[2], int64_t deadline_ns,
+static status_t look_again(run_state_t *run, const record_t records[2], int64_t deadline_ns,
                            bool *go_on, const volatile sig_atomic_t *interrupted, error_t *err) {
     text_list_t ids = {0};
     unsigned more_rounds = choose(run, records, &ids);
@@ -86,14 +86,14 @@ status_t run_recheck(run_state_t *run, const volatile sig_atomic_t *interrupted,
     int64_t deadline_ns = clock_ns() + (int64_t)(run->options->recheck_limit_s * 1e9);
     bool go_on = run->options->recheck_limit_s > 0;
     while (go_on && !*interrupted) {
-        run_record_t records[2];
+        record_t records[2];
         TRY(load_both(run, records, err));
         run->against->again = &records[0];
         run->again = &records[1];
         status_t status = look_again(run, records, deadline_ns, &go_on, interrupted, err);
         run->again = run->against->again = NULL;
-        run_free(&records[0]);
-        run_free(&records[1]);
+        record_free(&records[0]);
+        record_free(&records[1]);
         TRY(status);
     }
     return STATUS_OK;

@@ -86,7 +86,7 @@ status_t run_lock_clocks(run_state_t *run, error_t *err) {
                   reason != NULL ? "; the run goes on with the clock as it is" : "");
     free(sentence);
     /* A run that is killed is gone on with at the same clock. */
-    return run_write_header(&run->record, err);
+    return record_write_header(&run->record, err);
 }
 
 status_t run_share_clocks(const run_state_t *run, run_state_t *other, error_t *err) {

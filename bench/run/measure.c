@@ -28,8 +28,8 @@ static const case_t *find_case(const case_t *cases, size_t n, const char *id) {
 
 /* Finished before: --resume. Twins are measured together or not at all. */
 static bool is_finished(const run_state_t *run, const case_t *own, const case_t *other) {
-    return (own == NULL || run_find(&run->record, own->id) != NULL) &&
-           (other == NULL || run_find(&run->against->record, other->id) != NULL);
+    return (own == NULL || record_find(&run->record, own->id) != NULL) &&
+           (other == NULL || record_find(&run->against->record, other->id) != NULL);
 }
 
 static status_t enter(run_state_t *side, const case_t *spec, lineup_t *lineup, error_t *err) {
@@ -83,7 +83,7 @@ static void count_finished(run_state_t *side, const case_t *cases, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (lines_up(lineup, side, cases[i].id))
             continue;
-        const case_result_t *before = run_find(&side->record, cases[i].id);
+        const case_result_t *before = record_find(&side->record, cases[i].id);
         side->n_bad += before != NULL && result_is_broken(before);
         side->progress.done++;
     }
@@ -99,7 +99,7 @@ static void lineup_free(lineup_t *lineup) {
 /* Journal the case with the rounds that it had before and those of `more`. */
 static status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
                            const device_rates_t *rates, error_t *err) {
-    case_result_t *whole = run_find(side->again, more->spec.id);
+    case_result_t *whole = record_find(side->again, more->spec.id);
     result_extend(whole, more);
     judge_limit_again(whole, workload, rates);
     return journal_append(&side->journal, whole, err);
@@ -313,7 +313,7 @@ static status_t calibrate_with(run_state_t *run, const char *workload_name, cons
     const group_t group = {.workload = workload, .cases = &spec, .n = 1, .measure = &measure};
     run->progress.total++;
     status_t status = STATUS_OK;
-    const case_result_t *before = run_find(&run->record, spec.id);
+    const case_result_t *before = record_find(&run->record, spec.id);
     if (before != NULL)
         judge_calibrate(before, &run->rates);
     status = run_measure(run, &group, interrupted, err);

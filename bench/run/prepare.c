@@ -30,7 +30,7 @@ static const char *mode_name(bool cold) {
 }
 
 static void describe_run(run_state_t *run) {
-    run_record_t *record = &run->record;
+    record_t *record = &run->record;
     char now[32];
     record->folder = mem_text(run->folder);
     record->name = fs_stem(run->folder);
@@ -54,7 +54,7 @@ static void describe_run(run_state_t *run) {
 }
 
 static status_t resume(run_state_t *run, error_t *err) {
-    TRY(run_load(run->folder, &run->record, err));
+    TRY(record_load(run->folder, &run->record, err));
     free(run->record.finished);
     run->record.finished = NULL;
     if (run->record.seed != run->options->seed)
@@ -87,7 +87,7 @@ void run_choose_folder(run_state_t *run) {
 status_t run_prepare_folder(run_state_t *run, error_t *err) {
     run_choose_folder(run);
     TRY(fs_make_folders(run->folder, err));
-    TRY(run_lock(run->folder, &run->folder_lock, err));
+    TRY(record_lock(run->folder, &run->folder_lock, err));
     /* Behind the lock: a run that began beside this one may have ended by now. */
     char *header = fs_join(run->folder, "run.json");
     bool there = fs_exists(header);
@@ -102,7 +102,7 @@ status_t run_prepare_folder(run_state_t *run, error_t *err) {
         TRY(resume(run, err));
     else
         describe_run(run);
-    TRY(run_write_header(&run->record, err));
+    TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
 }
 
@@ -228,10 +228,10 @@ status_t run_close(run_state_t *run, error_t *err) {
     if (isfinite(run->rates.barrier_ns))
         environment_set_number(&run->record.environment, "measured.grid_barrier_ns",
                                run->rates.barrier_ns);
-    TRY(run_write_header(&run->record, err));
-    run_record_t finished;
-    TRY(run_load(run->folder, &finished, err));
+    TRY(record_write_header(&run->record, err));
+    record_t finished;
+    TRY(record_load(run->folder, &finished, err));
     status_t status = results_write_derived(&finished, err);
-    run_free(&finished);
+    record_free(&finished);
     return status;
 }

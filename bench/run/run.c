@@ -61,8 +61,8 @@ static status_t run_steps(run_state_t *state, error_t *err) {
     TRY(run_prepare_folder(state, err));
     TRY(run_survey(state, err));
     TRY(run_compile(state, err));
-    TRY(run_write_header(&state->record,
-                         err)); /* tables that are printed on the way name the GPU */
+    TRY(record_write_header(&state->record,
+                            err)); /* tables that are printed on the way name the GPU */
     if (two)
         TRY(run_against_prepare(state, err));
     TRY(run_sanitize(state, &interrupted, err));
@@ -84,7 +84,7 @@ static void run_free_state(run_state_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         sweep_free(&run->sweeps[i]);
     free(run->sweeps);
-    run_free(&run->record);
+    record_free(&run->record);
     journal_close(&run->journal);
     if (run->folder_lock >= 0)
         close(run->folder_lock);

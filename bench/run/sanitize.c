@@ -26,7 +26,7 @@ static const case_t **choose_cases(run_state_t *run, error_t *err) {
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
             const program_t *program;
-            if (run_find(&run->record, spec->id) != NULL)
+            if (record_find(&run->record, spec->id) != NULL)
                 continue;
             if (run_find_program(run, spec, &program, err) != STATUS_OK) {
                 free(chosen);

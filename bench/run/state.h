@@ -18,8 +18,8 @@ typedef struct run_state {
     const run_options_t *options;
     sweep_t *sweeps;
     size_t n_sweeps;
-    run_record_t record; /* of run.json; with --resume its cases are those finished before */
-    int folder_lock;     /* -1: not held */
+    record_t record; /* of run.json; with --resume its cases are those finished before */
+    int folder_lock; /* -1: not held */
     journal_t journal;
     workers_t workers;
     char *arch;         /* of the GPU here, "sm_90"; NULL without one */
@@ -43,7 +43,7 @@ typedef struct run_state {
     char *pair;                /* what both sides' run.json call the run; NULL without --against */
     run_options_t own_options; /* of that side: ours with changes */
     char *own_out;             /* of them */
-    run_record_t *again;       /* in run_recheck(): what was measured before */
+    record_t *again;           /* in run_recheck(): what was measured before */
 } run_state_t;
 
 /* Cases that run together: they are compared with each other. */

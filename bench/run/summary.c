@@ -90,7 +90,7 @@ static void print_case(FILE *out, const case_result_t *result) {
     fputc('\n', out);
 }
 
-static void print_json(FILE *out, const run_record_t *record) {
+static void print_json(FILE *out, const record_t *record) {
     json_t *cases = json_array();
     for (size_t i = 0; i < record->n_cases; i++)
         json_array_append_new(cases, result_to_json(&record->cases[i]));
@@ -100,7 +100,7 @@ static void print_json(FILE *out, const run_record_t *record) {
 }
 
 /* Cold times have no place in a headline of steady ones. */
-static void print_cold(FILE *out, const run_record_t *record) {
+static void print_cold(FILE *out, const record_t *record) {
     static const char *const HEADINGS[] = {"case",         "start", "open",
                                            "first answer", "total", "status"};
     static const char *const PHASES[] = {"cold_start", "cold_open", "cold_first_answer",
@@ -130,7 +130,7 @@ static bool prints_cases(const run_state_t *run) {
     return n <= FEW_CASES;
 }
 
-static void print_record(const run_state_t *run, const run_record_t *record) {
+static void print_record(const run_state_t *run, const record_t *record) {
     FILE *out = run->options->print;
     if (run->options->json) {
         print_json(out, record);
@@ -147,14 +147,14 @@ status_t run_print_workload(const run_state_t *run, const char *workload, error_
     const run_options_t *options = run->options;
     if (options->json || options->cold || options->against != NULL || prints_cases(run))
         return STATUS_OK;
-    run_record_t record;
-    TRY(run_load(run->folder, &record, err));
+    record_t record;
+    TRY(record_load(run->folder, &record, err));
     char *tables = report_workload_tables(&record, workload);
     progress_clear(&run->progress);
     fprintf(options->print, "%s\n", tables);
     fflush(options->print);
     free(tables);
-    run_free(&record);
+    record_free(&record);
     return STATUS_OK;
 }
 
@@ -167,10 +167,10 @@ static void print_lock(const run_state_t *run) {
 }
 
 status_t run_print(const run_state_t *run, error_t *err) {
-    run_record_t record;
-    TRY(run_load(run->folder, &record, err));
+    record_t record;
+    TRY(record_load(run->folder, &record, err));
     print_record(run, &record);
-    run_free(&record);
+    record_free(&record);
     print_lock(run);
     if (!run->options->quiet)
         fprintf(stderr, "results: %s\n", run->folder);

@@ -50,9 +50,9 @@ static void check_lines(const char *data, size_t size) {
     }
 }
 
-static void check_resume(const run_record_t *run) {
+static void check_resume(const record_t *run) {
     journal_t journal;
-    run_record_t again;
+    record_t again;
     error_t err = ERROR_INIT;
     status_t status = journal_open(run->folder, &journal, &err);
     if (status != STATUS_OK) {
@@ -62,12 +62,12 @@ static void check_resume(const run_record_t *run) {
     for (size_t i = 0; i < run->n_cases && i < 2; i++)
         FUZZ_CHECK(journal_append(&journal, &run->cases[i], &err) == STATUS_OK);
     journal_close(&journal);
-    status = run_load(run->folder, &again, &err);
+    status = record_load(run->folder, &again, &err);
     FUZZ_CHECK(status == STATUS_OK);
     FUZZ_CHECK(again.n_cases == run->n_cases && again.n_dropped_lines == 0);
     for (size_t i = 0; i < run->n_cases; i++)
         FUZZ_CHECK(same(&run->cases[i], &again.cases[i]));
-    run_free(&again);
+    record_free(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -77,18 +77,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_write("cases.jsonl", data, size);
     text_list_t phases = {0};
     text_list_add(&phases, "total");
-    run_record_t run, some;
+    record_t run, some;
     error_t err = ERROR_INIT, some_err = ERROR_INIT;
-    status_t status = run_load(fuzz_folder(), &run, &err);
-    status_t some_status = run_load_phases(fuzz_folder(), &phases, &some, &some_err);
+    status_t status = record_load(fuzz_folder(), &run, &err);
+    status_t some_status = record_load_phases(fuzz_folder(), &phases, &some, &some_err);
     if (some_status == STATUS_OK)
-        run_free(&some);
+        record_free(&some);
     if (status != STATUS_OK) {
         fuzz_check_refusal(status, &err);
     } else {
         FUZZ_CHECK(some_status == STATUS_OK);
         check_resume(&run);
-        run_free(&run);
+        record_free(&run);
     }
     text_list_free(&phases);
     free(text);

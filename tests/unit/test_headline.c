@@ -11,7 +11,7 @@ typedef struct shown {
     char *text;
 } shown_t;
 
-static shown_t show(const run_record_t *run, size_t most) {
+static shown_t show(const record_t *run, size_t most) {
     shown_t shown = {.families = families_of(run, "mlp_infer")};
     const headline_part_t part = {run, &shown.families, NULL};
     shown.headline = headline_select(&part, 1, most);
@@ -25,7 +25,7 @@ static void shown_free(shown_t *shown) {
     family_list_free(&shown->families);
 }
 
-static void plant_pair(run_record_t *run, const char *device, int64_t batch, double ratio) {
+static void plant_pair(record_t *run, const char *device, int64_t batch, double ratio) {
     const bool gpu = strcmp(device, "cuda") == 0;
     plant(run,
           (planted_t){gpu ? "cuda" : "cpu", device, gpu ? "01_study" : "omp", batch, 1000, CASE_OK,
@@ -44,7 +44,7 @@ static void assert_sizes(const headline_t *headline, const int64_t *sizes, size_
 /* Sizes 1, 2, 4 … 1024; the study's is 64; the lead changes between 256 and 512. */
 static void test_sizes_that_matter_come_first(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2, 2, 2, 2, 2, 2, 2, 2, 2, 0.5, 0.5}, 11);
+    record_t run = plant_ratios((double[]){2, 2, 2, 2, 2, 2, 2, 2, 2, 0.5, 0.5}, 11);
     static const int64_t MOST[][6] = {{64}, {64, 1024}, {1, 64, 1024}, {1, 64, 256, 512, 1024}};
     static const size_t N[] = {1, 2, 3, 5};
     for (size_t i = 0; i < sizeof N / sizeof *N; i++) {
@@ -61,57 +61,57 @@ static void test_sizes_that_matter_come_first(void **state) {
     assert_has(all.text, "CUDA 2.0");
     assert_has(all.text, "PyTorch 2.0");
     shown_free(&all);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_no_difference_is_no_win(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){1}, 1);
+    record_t run = plant_ratios((double[]){1}, 1);
     shown_t shown = show(&run, 10);
     assert_has(shown.text, "no difference, 1.0");
     shown_free(&shown);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* A worker of somebody's own that is faster than PyTorch is the one to beat. */
 static void test_best_rival_is_whoever_is_fastest(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){4}, 1);
+    record_t run = plant_ratios((double[]){4}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 500, CASE_OK, NULL}, 9);
     shown_t shown = show(&run, 10);
     assert_has(shown.text, "mine-cuda jit ");
     assert_int_equal(shown.headline.rows[0].row->against_other.verdict, VERDICT_THEIRS);
     assert_has_not(shown.text, "PyTorch");
     shown_free(&shown);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_sizes_without_a_rival_are_left_out(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 64, 10, CASE_WRONG, "off"}, 4);
     shown_t shown = show(&run, 10);
     assert_sizes(&shown.headline, (int64_t[]){1}, 1);
     shown_free(&shown);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_alone_there_is_no_rival(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
     shown_t shown = show(&run, 10);
     assert_sizes(&shown.headline, (int64_t[]){64}, 1);
     assert_has(shown.text, "–");
     shown_free(&shown);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* One part shows the CPU beside the GPU; of several, each shows its GPU. */
 static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     (void)state;
-    run_record_t gpu = {.name = mem_text("gpu")}, cpu = {.name = mem_text("cpu")};
+    record_t gpu = {.name = mem_text("gpu")}, cpu = {.name = mem_text("cpu")};
     plant_pair(&gpu, "cuda", 1, 2);
     plant_pair(&gpu, "cpu", 1, 3);
     plant_pair(&cpu, "cpu", 1, 3);
@@ -131,8 +131,8 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     headline_free(&both);
     family_list_free(&of_gpu);
     family_list_free(&of_cpu);
-    run_free(&gpu);
-    run_free(&cpu);
+    record_free(&gpu);
+    record_free(&cpu);
 }
 
 int main(void) {

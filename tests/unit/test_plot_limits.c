@@ -66,7 +66,7 @@ static void arithmetic_can_be_checked_by_hand(void **state) {
     assert_arithmetic(BOUND_BARRIER, &copy_alone, NULL);
 }
 
-static void add_gauge(run_record_t *run, const char *variant, int64_t bytes, const char *phase,
+static void add_gauge(record_t *run, const char *variant, int64_t bytes, const char *phase,
                       double ns) {
     case_t spec = {.id = mem_format("device/cuda/%s", variant),
                    .workload = mem_text("device"),
@@ -84,7 +84,7 @@ static void add_gauge(run_record_t *run, const char *variant, int64_t bytes, con
 /* A run's own cases have the word; its head tells the rest. */
 static void rates_are_the_runs(void **state) {
     (void)state;
-    run_record_t run = {0};
+    record_t run = {0};
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     environment_set_number(&run.environment, "gpu.multiprocessors", 100);
     environment_set_number(&run.environment, "gpu.clock_mhz", 1500);
@@ -109,10 +109,10 @@ static void rates_are_the_runs(void **state) {
     assert_true(fabs(rates_of_run(&run).barrier_ns / 980 - 1) < 1e-9);
     environment_set(&run.environment, "gpu.arch", "sm_80");
     assert_true(fabs(rates_of_run(&run).fp32_flops_per_s / (100 * 128 * 2e9) - 1) < 1e-12);
-    run_free(&run);
+    record_free(&run);
 }
 
-static case_result_t *add_training(run_record_t *run) {
+static case_result_t *add_training(record_t *run) {
     case_t spec = case_of(50000000);
     case_result_t result;
     result_init(&result, &spec);
@@ -131,7 +131,7 @@ static case_result_t *add_training(run_record_t *run) {
 /* A run that was stored before further passes counted: 320 MB, 100 of which stay on the chip. */
 static void limits_of_a_loaded_run_are_judged_again(void **state) {
     (void)state;
-    run_record_t run = {0};
+    record_t run = {0};
     environment_set_number(&run.environment, "gpu.l2_bytes", 100e6 - 495616);
     environment_set_number(&run.environment, "gpu.multiprocessors", 1);
     environment_set_number(&run.environment, "gpu.clock_mhz", 1e6);
@@ -150,7 +150,7 @@ static void limits_of_a_loaded_run_are_judged_again(void **state) {
     result->limit.bound = NULL; /* a case without a limit gets none */
     rates_judge_again(&run);
     assert_null(result->limit.bound);
-    run_free(&run);
+    record_free(&run);
 }
 
 #define RUNG(variant, points, ns)                                                                  \

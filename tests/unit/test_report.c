@@ -33,7 +33,7 @@ static int remove_folder(void **state) {
 }
 
 /* Write a planted run under `folder`; takes it. Returns its folder, owned by the caller. */
-static char *save_run(run_record_t run, const char *folder, const char *name, const char *gpu) {
+static char *save_run(record_t run, const char *folder, const char *name, const char *gpu) {
     error_t err = ERROR_INIT;
     free(run.name);
     run.name = mem_text(name);
@@ -43,14 +43,14 @@ static char *save_run(run_record_t run, const char *folder, const char *name, co
     environment_set(&run.environment, "host.cpu", "Some CPU");
     environment_set(&run.environment, "gpu.name", gpu);
     succeed(fs_make_folders(run.folder, &err), &err);
-    succeed(run_write_header(&run, &err), &err);
+    succeed(record_write_header(&run, &err), &err);
     journal_t journal;
     succeed(journal_open(run.folder, &journal, &err), &err);
     for (size_t i = 0; i < run.n_cases; i++)
         succeed(journal_append(&journal, &run.cases[i], &err), &err);
     journal_close(&journal);
     char *path = mem_text(run.folder);
-    run_free(&run);
+    record_free(&run);
     return path;
 }
 
@@ -92,7 +92,7 @@ static void test_crossover_sentence(void **state) {
 
 /* The same samples on both sides: nobody may win. */
 static void test_no_difference_sentence(void **state) {
-    run_record_t same = {.name = mem_text("")};
+    record_t same = {.name = mem_text("")};
     plant(&same, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
     plant(&same, (planted_t){"pytorch", "cuda", "eager", 1, 1000, CASE_OK, NULL}, 1);
     char *run = save_run(same, *state, "same", "NVIDIA H200");
@@ -108,7 +108,7 @@ static void test_no_difference_sentence(void **state) {
 
 static void test_bad_cases_have_no_time_anywhere(void **state) {
     static const case_status_t BAD[] = {CASE_WRONG, CASE_FAILED, CASE_SKIPPED};
-    run_record_t run = plant_ratios((double[]){3, 2, 1.5}, 3);
+    record_t run = plant_ratios((double[]){3, 2, 1.5}, 3);
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
         plant(&run, (planted_t){"cuda", "cuda", "02_bad", 1LL << i, 777e6, BAD[i], "planted"}, 1);
         plant(&run, (planted_t){"pytorch", "cuda", "bad", 1LL << i, 777, BAD[i], "planted"}, 2);
@@ -133,19 +133,19 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
     assert_has(text, "mlp_infer/cuda/02_bad/batch=1");
     free(text);
     error_t err = ERROR_INIT;
-    run_record_t loaded;
+    record_t loaded;
     char *headline;
-    succeed(run_load(folder, &loaded, &err), &err);
+    succeed(record_load(folder, &loaded, &err), &err);
     headline = report_workload_tables(&loaded, NULL);
     assert_has_not(headline, "02_bad");
     assert_has_not(headline, "777");
     free(headline);
-    run_free(&loaded);
+    record_free(&loaded);
     free(folder);
 }
 
 static void test_saved_run_is_labelled_and_apart(void **state) {
-    run_record_t mine = {.name = mem_text("")};
+    record_t mine = {.name = mem_text("")};
     plant(&mine, (planted_t){"cpu", "cpu", "omp", 1, 1000, CASE_OK, NULL}, 1);
     plant(&mine, (planted_t){"pytorch", "cpu", "eager", 1, 2000, CASE_OK, NULL}, 2);
     char *here = save_run(mine, *state, "here", NULL);
@@ -175,7 +175,7 @@ static void test_saved_run_is_labelled_and_apart(void **state) {
 }
 
 static void test_what_was_not_measured_is_said(void **state) {
-    run_record_t alone = {.name = mem_text("")};
+    record_t alone = {.name = mem_text("")};
     plant(&alone, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
     char *run = save_run(alone, *state, "alone", "NVIDIA H200");
     char *text = report_of(*state, NULL, run, NULL);
@@ -183,7 +183,7 @@ static void test_what_was_not_measured_is_said(void **state) {
     assert_has_not(text, "as fast");
     free(text);
     free(run);
-    run_record_t failed = {.name = mem_text("")};
+    record_t failed = {.name = mem_text("")};
     plant(&failed, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
     plant(&failed, (planted_t){"pytorch", "cuda", "eager", 1, 1, CASE_FAILED, "no memory"}, 2);
     run = save_run(failed, *state, "failed", "NVIDIA H200");
@@ -191,7 +191,7 @@ static void test_what_was_not_measured_is_said(void **state) {
     assert_has(text, "None of the 1 cases of PyTorch on the GPU has a valid time");
     free(text);
     free(run);
-    run = save_run((run_record_t){.name = mem_text("")}, *state, "empty", NULL);
+    run = save_run((record_t){.name = mem_text("")}, *state, "empty", NULL);
     text = report_of(*state, NULL, run, NULL);
     assert_has(text, "None: no case has ended in this run.");
     free(text);
@@ -199,7 +199,7 @@ static void test_what_was_not_measured_is_said(void **state) {
 }
 
 static void test_hostile_text_stays_text(void **state) {
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     plant(&run,
           (planted_t){"cuda", "cuda", "x|y", 1, 10, CASE_FAILED,
                       "a | b\n# heading\n<script>alert(1)</script> `code` [link](http://x)"},
@@ -247,7 +247,7 @@ static void test_charts_are_linked_from_the_reports_folder(void **state) {
 }
 
 static void test_warnings_tell_all(void **state) {
-    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    record_t run = plant_ratios((double[]){2, 2}, 2);
     run.cases[0].stop = STOP_PRECISE;
     run.cases[1].stop = STOP_NOISE_FLOOR;
     run.cases[2].stop = STOP_TIME_LIMIT;
@@ -270,7 +270,7 @@ static void test_warnings_tell_all(void **state) {
 
 /* Cold starts answer another question: they are in their own table and in nothing else. */
 static void test_cold_starts_have_a_table_of_their_own(void **state) {
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_OK, NULL}, 5);
     case_result_t *cold = &run.cases[run.n_cases - 1];
     plant_phase(cold, "cold_start", 400e6, 6);
@@ -289,7 +289,7 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
     assert_has_not(text, "09_cold");
     free(text);
     free(folder);
-    run = (run_record_t){.name = mem_text("")};
+    run = (record_t){.name = mem_text("")};
     plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_FAILED, "ended | early"}, 5);
     result_add_phase(&run.cases[0], "cold_first_answer", CLOCK_HOST);
     folder = save_run(run, *state, "lost", "NVIDIA H200");
@@ -300,7 +300,7 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
     assert_tables_are_whole(text);
     free(text);
     free(folder);
-    run = (run_record_t){.name = mem_text("")};
+    run = (record_t){.name = mem_text("")};
     plant(&run, (planted_t){"cuda", "cuda", "09_cold", 1, 1, CASE_OK, NULL}, 5);
     plant_phase(&run.cases[0], "cold_first_answer", 500e6, 7);
     folder = save_run(run, *state, "only", "NVIDIA H200");

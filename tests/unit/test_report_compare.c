@@ -32,7 +32,7 @@ static void test_crossover_is_where_it_was_planted(void **state) {
         {{2, 0.5, 2, 2, 2, 2}, 2, 2, 4},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        run_record_t run = plant_ratios(CASES[i].ratios, 6);
+        record_t run = plant_ratios(CASES[i].ratios, 6);
         family_list_t families = families_of(&run, "mlp_infer");
         assert_int_equal(families.n, 1);
         crossover_t found = find_crossover(&families.items[0], headline_of);
@@ -40,7 +40,7 @@ static void test_crossover_is_where_it_was_planted(void **state) {
         assert_int_equal(found.last_before, CASES[i].last_before);
         assert_int_equal(found.first_after, CASES[i].first_after);
         family_list_free(&families);
-        run_free(&run);
+        record_free(&run);
     }
 }
 
@@ -51,7 +51,7 @@ static void test_interval_holds_the_planted_ratio(void **state) {
     enum { RUNS = 200 };
     size_t held = 0, decided = 0, equal_called_different = 0;
     for (uint64_t seed = 0; seed < RUNS; seed++) {
-        run_record_t run = {.name = mem_text("planted")};
+        record_t run = {.name = mem_text("planted")};
         plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 100 * seed);
         plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1100, CASE_OK, NULL},
               100 * seed + 50);
@@ -62,7 +62,7 @@ static void test_interval_holds_the_planted_ratio(void **state) {
         held += slower.ratio.low <= 1.1 && 1.1 <= slower.ratio.high;
         decided += slower.verdict == VERDICT_OURS;
         equal_called_different += equal.verdict != VERDICT_NO_DIFFERENCE;
-        run_free(&run);
+        record_free(&run);
     }
     print_message("planted 1.1: held %zu, decided %zu of %d; equal ones called different %zu\n",
                   held, decided, RUNS, equal_called_different);
@@ -73,7 +73,7 @@ static void test_interval_holds_the_planted_ratio(void **state) {
 
 static void test_only_ok_cases_compete(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 5000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_a", 1, 10, CASE_WRONG, "off"}, 2);
     plant(&run, (planted_t){"cuda", "cuda", "03_b", 1, 20, CASE_THROTTLED, "hot"}, 3);
@@ -97,12 +97,12 @@ static void test_only_ok_cases_compete(void **state) {
     assert_string_equal(cpu->fastest->spec.device, "cpu");
     assert_null(cpu->study);
     family_list_free(&families);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_without_rounds_nobody_wins(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     for (size_t c = 0; c < run.n_cases; c++)
         for (size_t i = 0; i < run.cases[c].n_phases; i++)
             run.cases[c].phases[i].n_rounds = 1;
@@ -111,7 +111,7 @@ static void test_without_rounds_nobody_wins(void **state) {
     assert_true(fabs(duel.ratio.ratio - 2) < 0.1);
     assert_int_equal(duel_make(&run.cases[0], "total", NULL, "total").verdict, VERDICT_NONE);
     assert_int_equal(duel_make(&run.cases[0], "none", &run.cases[1], "none").verdict, VERDICT_NONE);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* The middle one is batch 64 where that is among them. */
@@ -125,14 +125,14 @@ static void test_key_rows(void **state) {
     for (size_t i = 0; i < 10; i++)
         ratios[i] = 2;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        run_record_t run = plant_ratios(ratios, CASES[i].n);
+        record_t run = plant_ratios(ratios, CASES[i].n);
         family_list_t families = families_of(&run, "mlp_infer");
         const size_row_t *rows[3];
         assert_int_equal(key_rows(&families.items[0], any_row, rows), CASES[i].n_keys);
         for (size_t k = 0; k < CASES[i].n_keys; k++)
             assert_int_equal(rows[k]->size, CASES[i].keys[k]);
         family_list_free(&families);
-        run_free(&run);
+        record_free(&run);
     }
 }
 

@@ -53,13 +53,13 @@ static void test_golden_reports(void **state) {
 static void test_golden_headline(void **state) {
     (void)state;
     error_t err = ERROR_INIT;
-    run_record_t run;
+    record_t run;
     char *text;
-    succeed(run_load(FIXTURES "gpu", &run, &err), &err);
+    succeed(record_load(FIXTURES "gpu", &run, &err), &err);
     text = report_workload_tables(&run, NULL);
     assert_golden(FIXTURES "gpu_headline.txt", text);
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ typedef struct learnt {
     const char *weights; /* NULL: not told */
 } learnt_t;
 
-static case_result_t *plant_learnt(run_record_t *run, learnt_t what) {
+static case_result_t *plant_learnt(record_t *run, learnt_t what) {
     const bool pytorch = strcmp(what.engine, "pytorch") == 0;
     case_t spec = {.workload = mem_text("mnist_train"),
                    .engine = mem_text(what.engine),
@@ -53,7 +53,7 @@ static case_result_t *plant_learnt(run_record_t *run, learnt_t what) {
     return &run->cases[run->n_cases++];
 }
 
-static run_record_t planted(void) {
+static record_t planted(void) {
     static const learnt_t LEARNT[] = {
         {"cuda", "04_streaming", 128, 1, 15e3, 0.9, "1.501", NULL},
         {"cuda", "05_persistent", 128, 1, 8e3, 0.902, "1.5", NULL},
@@ -64,13 +64,13 @@ static run_record_t planted(void) {
         {"pytorch", "graph", 128, 2, 80e3, 0.912, "1.5", "f16"},
         {"pytorch", "graph", 8192, 1, 900e3, 0.951, "0.5", "f16"},
     };
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     for (size_t i = 0; i < sizeof LEARNT / sizeof *LEARNT; i++)
         plant_learnt(&run, LEARNT[i]);
     return run;
 }
 
-static char *section_text(families_section_t *section, const run_record_t *run) {
+static char *section_text(families_section_t *section, const record_t *run) {
     char *text = printed_families(section, run, "mnist_train");
     assert_tables_are_whole(text);
     return text;
@@ -78,7 +78,7 @@ static char *section_text(families_section_t *section, const run_record_t *run) 
 
 static void contenders_are_compared_by_the_step(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     family_list_t families = families_of(&run, "mnist_train");
     assert_string_equal(families.items[0].phase, "step");
     family_list_free(&families);
@@ -93,23 +93,23 @@ static void contenders_are_compared_by_the_step(void **state) {
     /* A sample has 200 of the 5000 steps. */
     assert_has(text, "| 04_streaming  |   15.0 µs |     300 µs |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* They are told with the first one's. */
 static void other_seeds_have_no_sections(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has(text, "### mnist_train steps=5000, seed=1, f16\n");
     assert_has_not(text, "seed=2");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void accuracies_are_compared_among_equal_weights(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has(text, "whose weights are all f16");
     assert_has(text, "within **0.30 points**, at each of the 3 pairs of width and seed");
@@ -124,13 +124,13 @@ static void accuracies_are_compared_among_equal_weights(void **state) {
     assert_has(text, "| pytorch-cuda eager | f32     |    1 |  97.00 %, 0.25 |          – |");
     assert_has(text, "| pytorch-cuda graph | f16     |    1 |        90.10 % |    95.10 % |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* A worker that does not tell may keep anything. */
 static void weights_that_are_not_told_are_not_compared(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     plant_learnt(&run, (learnt_t){"pytorch", "compile", 128, 1, 9e5, 0.2, "1.5", NULL});
     char *text = section_text(training_findings, &run);
     assert_has(text, "within **0.30 points**");
@@ -139,12 +139,12 @@ static void weights_that_are_not_told_are_not_compared(void **state) {
     text = section_text(training_tables, &run);
     assert_has(text, "| pytorch-cuda compile | not told |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void losses_are_held_against_pytorchs_spread(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has(text, "the largest difference from pytorch-cuda graph at the same width and seed is "
                      "**0.001** (cuda 04_streaming, width 128, seed 1) among our contenders");
@@ -161,22 +161,22 @@ static void losses_are_held_against_pytorchs_spread(void **state) {
     text = section_text(training_findings, &run);
     assert_has(text, "ours lie **not inside** that spread; ");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void repeated_checks_are_counted(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     run.cases[5].after.rel_l2 *= 1 + 1e-15;
     char *text = section_text(training_findings, &run);
     assert_has(text, "in 4 of 4 cases of ours and in 3 of 4 of PyTorch's.");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void made_up_images_are_named(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has(text, "- **Data set:** dataset=mnist.\n");
     free(text);
@@ -185,13 +185,13 @@ static void made_up_images_are_named(void **state) {
     text = section_text(training_findings, &run);
     assert_has(text, "dataset=synthetic, mnist. **The images are made up");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* W is 281 MB, of which an L2 of 50 MB keeps some; 269 kB are kept whole. */
 static void the_floor_is_told_with_and_without_the_l2(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has_not(text, "3·W"); /* of a run that measured no rate */
     free(text);
@@ -209,7 +209,7 @@ static void the_floor_is_told_with_and_without_the_l2(void **state) {
     assert_has(text, "|   8192 | 281 MB |      211 µs |                 174 µs |    300 µs | "
                      "04_streaming  |           70 % |        58 % |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 int main(void) {

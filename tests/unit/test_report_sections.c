@@ -24,7 +24,7 @@ static void all_tables(const page_t *page) {
 }
 
 /* A case of the device's calibration with one phase of 160 equal samples. */
-static void plant_gauge(run_record_t *run, const char *workload, const char *variant, int64_t bytes,
+static void plant_gauge(record_t *run, const char *workload, const char *variant, int64_t bytes,
                         const char *phase_name, double median_ns) {
     case_t spec = {.id = mem_format("%s/cuda/%s", workload, variant),
                    .workload = mem_text(workload),
@@ -48,7 +48,7 @@ static void plant_gauge(run_record_t *run, const char *workload, const char *var
 
 static void device_is_told_by_rates_and_floors(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     plant_gauge(&run, "device", "copy", 1000000000, "kernel", 500e3);
     plant_gauge(&run, "device", "01_read", 16000000, "kernel", 2e3);
@@ -75,17 +75,17 @@ static void device_is_told_by_rates_and_floors(void **state) {
     text = printed(section_cases, &run); /* they are no cases of interest */
     assert_has(text, "No case of a workload has ended in this run.");
     free(text);
-    run_free(&run);
+    record_free(&run);
     run = plant_ratios((double[]){2}, 1);
     text = printed(section_device, &run);
     assert_string_equal(text, "");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void environment_says_each_thing_once(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     environment_t *env = &run.environment;
     environment_set(env, "versions.pytorch", "2.11.0");
     environment_set(env, "gpu.kind", "cuda");
@@ -109,12 +109,12 @@ static void environment_says_each_thing_once(void **state) {
     assert_has_not(text, "torch 2.11.0");
     assert_has_not(text, "kind");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void side_without_times_is_one_sentence(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1, CASE_SKIPPED, "no GPU"}, 1);
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1, CASE_FAILED, "no GPU"}, 1);
     plant(&run, (planted_t){"cpu", "cpu", "omp", 1, 500, CASE_OK, NULL}, 2);
@@ -131,12 +131,12 @@ static void side_without_times_is_one_sentence(void **state) {
     assert_has(text, "C omp ");
     assert_has_not(text, "GPU");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void other_contenders_stand_beside_both_sides(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
     char *text = printed(all_findings, &run);
     assert_has(text, "**Other contenders**");
@@ -146,7 +146,7 @@ static void other_contenders_stand_beside_both_sides(void **state) {
     assert_has(text, "Others' best");
     assert_has(text, "| mine-cuda jit |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static phase_t *plant_device_phase(case_result_t *result, const char *name, double median_ns) {
@@ -159,7 +159,7 @@ static phase_t *plant_device_phase(case_result_t *result, const char *name, doub
 /* PyTorch's forward by the host's clock is 2000 ns, by the device's 1000. */
 static void computation_is_compared_by_one_clock(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){4}, 1);
+    record_t run = plant_ratios((double[]){4}, 1);
     for (size_t i = 0; i < run.cases[0].n_phases; i++)
         if (strcmp(run.cases[0].phases[i].name, "kernel") == 0)
             run.cases[0].phases[i].clock = CLOCK_DEVICE;
@@ -179,14 +179,14 @@ static void computation_is_compared_by_one_clock(void **state) {
     assert_has(text, "#### The four times of a kernel");
     assert_has(text, "| kernel_cold |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* ---- techniques --------------------------------------------------------------------------------
  */
 
 /* A CUDA case at batch 64 with its techniques as "name=choice/name=choice". */
-static case_result_t *plant_techniques(run_record_t *run, const char *variant, double median_ns,
+static case_result_t *plant_techniques(record_t *run, const char *variant, double median_ns,
                                        const char *techniques) {
     plant(run, (planted_t){"cuda", "cuda", variant, 64, median_ns, CASE_OK, NULL}, run->n_cases);
     case_result_t *result = &run->cases[run->n_cases - 1];
@@ -207,8 +207,8 @@ static case_result_t *plant_techniques(run_record_t *run, const char *variant, d
     return result;
 }
 
-static run_record_t run_with_techniques(void) {
-    run_record_t run = {.name = mem_text("planted")};
+static record_t run_with_techniques(void) {
+    record_t run = {.name = mem_text("planted")};
     plant_techniques(&run, "02_x", 8000, "");
     plant_techniques(&run, "02_x", 4000, "alloc=arena");
     plant_techniques(&run, "02_x", 16000, "copy=pinned");
@@ -220,7 +220,7 @@ static run_record_t run_with_techniques(void) {
 
 static void each_technique_is_told_with_all_else_fixed(void **state) {
     (void)state;
-    run_record_t run = run_with_techniques();
+    record_t run = run_with_techniques();
     char *text = printed(all_findings, &run);
     assert_has(text,
                "**What host techniques buy** (rung 02_x, host to host). Together: at batch 64");
@@ -235,12 +235,12 @@ static void each_technique_is_told_with_all_else_fixed(void **state) {
     assert_has(text, "| malloc | pageable | upload  | stream | sync |");
     assert_has(text, "| arena  | mapped   | upload  | stream | poll | **");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void what_polling_wins_is_also_told_without_it(void **state) {
     (void)state;
-    run_record_t run = run_with_techniques();
+    record_t run = run_with_techniques();
     char *text = printed(all_findings, &run);
     assert_has(text, "**Without polling:** at 1 batch size the fastest CUDA case has `wait=poll`");
     assert_has(text, "which PyTorch does not offer");
@@ -250,17 +250,17 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     text = printed(all_tables, &run);
     assert_has(text, "vs best, sync");
     free(text);
-    run_free(&run);
+    record_free(&run);
     run = plant_ratios((double[]){2}, 1);
     text = printed(all_findings, &run);
     assert_has_not(text, "polling");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void batch_as_a_constant_gets_one_sentence(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     plant_device_phase(plant_techniques(&run, "04_y", 9000, ""), "kernel_graph", 1000);
     plant_device_phase(plant_techniques(&run, "06_batch_constant", 9000, ""), "kernel_graph", 500);
     char *text = printed(all_findings, &run);
@@ -268,7 +268,7 @@ static void batch_as_a_constant_gets_one_sentence(void **state) {
                      "run-time value (04_y");
     assert_has(text, "2.00–2.00× as fast over 1 batch size; faster at 1, slower at 0");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* As fast as copying moves them, DRAM may be a little faster read; by far more, something is wrong.
@@ -286,7 +286,7 @@ static void more_than_the_limit_is_told(void **state) {
         {1.2, "launch", "**So much more than all cannot be"},
     };
     for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
-        run_record_t run = plant_ratios((double[]){4}, 1);
+        record_t run = plant_ratios((double[]){4}, 1);
         plant_device_phase(&run.cases[0], "kernel_graph", 300);
         run.cases[0].limit = (limit_t){.limit_ns = 300 * TABLE[i].frac,
                                        .frac = TABLE[i].frac,
@@ -301,29 +301,29 @@ static void more_than_the_limit_is_told(void **state) {
         assert_int_equal(strstr(text, "cannot be:") != NULL,
                          TABLE[i].told != NULL && TABLE[i].told[0] == '*');
         free(text);
-        run_free(&run);
+        record_free(&run);
     }
 }
 
 static void study_is_named_where_it_was_run(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){4}, 1);
+    record_t run = plant_ratios((double[]){4}, 1);
     char *text = printed(all_tables, &run);
     assert_has(text, "CUDA: the study's set-up and the fastest case:");
     free(text);
-    run_free(&run);
-    run = (run_record_t){.name = mem_text("planted")};
+    record_free(&run);
+    run = (record_t){.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "05_other", 1, 500, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 900, CASE_OK, NULL}, 2);
     text = printed(all_tables, &run);
     assert_has(text, "CUDA: the fastest case:");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void limit_stands_in_every_table_of_compute_times(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){4}, 1);
+    record_t run = plant_ratios((double[]){4}, 1);
     plant_device_phase(&run.cases[0], "kernel_graph", 300);
     plant_device_phase(&run.cases[0], "kernel_stream", 400);
     run.cases[0].limit = (limit_t){
@@ -334,7 +334,7 @@ static void limit_stands_in_every_table_of_compute_times(void **state) {
         n++;
     assert_int_equal(n, 4); /* phases of both sides, one launch, times of a kernel */
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 int main(void) {

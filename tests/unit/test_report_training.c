@@ -22,7 +22,7 @@ typedef struct trained {
     const char *results; /* JSON, or NULL */
 } trained_t;
 
-static case_result_t *plant_training(run_record_t *run, trained_t what) {
+static case_result_t *plant_training(record_t *run, trained_t what) {
     char label[32];
     case_t spec = {.workload = mem_text("linreg_train"),
                    .engine = mem_text(what.engine),
@@ -52,8 +52,8 @@ static const char OTHER_ALGORITHM[] =
     "{\"algorithmic\":true,\"w\":2.5,\"b\":1.0,\"test_loss\":0.25}";
 
 /* Fast on the GPU from 1000 points on; the other algorithm is faster still. */
-static run_record_t planted(void) {
-    run_record_t run = {.name = mem_text("planted")};
+static record_t planted(void) {
+    record_t run = {.name = mem_text("planted")};
     static const int64_t POINTS[] = {1000, 5000000};
     for (size_t i = 0; i < 2; i++) {
         const int64_t n = POINTS[i];
@@ -68,13 +68,13 @@ static run_record_t planted(void) {
     return run;
 }
 
-static char *section_text(families_section_t *section, const run_record_t *run) {
+static char *section_text(families_section_t *section, const record_t *run) {
     return printed_families(section, run, "linreg_train");
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     family_list_t families = families_of(&run, "linreg_train");
     assert_int_equal(families.n, 2);
     const family_t *gpu = &families.items[0];
@@ -89,12 +89,12 @@ static void sizes_are_those_of_the_workload(void **state) {
     assert_has(text, "at 2 of the 2 data-set sizes compared");
     assert_has_not(text, "atch");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void another_algorithm_wins_nothing(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     family_list_t families = families_of(&run, "linreg_train");
     for (size_t i = 0; i < 2; i++) {
         assert_string_equal(families.items[0].rows[i].best->spec.variant, "06_persistent");
@@ -116,12 +116,12 @@ static void another_algorithm_wins_nothing(void **state) {
     assert_has(text, " in all |");
     assert_has_not(text, "| 07_sums |"); /* unmarked, as a best would be */
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void the_cpu_is_compared_with_and_named(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has(text, "**Against the CPU**, the fastest CUDA case against the fastest in C there: "
                      "CUDA is faster at 1 of the 2 data-set sizes compared, C at 1.");
@@ -130,12 +130,12 @@ static void the_cpu_is_compared_with_and_named(void **state) {
     assert_has(text, "CUDA is **10.");
     assert_has_not(text, "ref)"); /* the oracle is no contender */
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void fits_are_held_against_the_oracle(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has(text, "over the 10 cases that can be held against the float64 oracle");
     assert_has(text, "|w − w64| is at most 1.0e-07 (cuda 06_persistent, 1 k points)");
@@ -144,13 +144,13 @@ static void fits_are_held_against_the_oracle(void **state) {
     assert_has(text, "| cpu ref (the oracle)");
     assert_has(text, "| 2.500000100 |     1.0e-07 |     1.0e-07 | 1.000000000 |     0.0e+00 |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* 4 M training points at 8 bytes, at 4 TB/s and at 32 TB/s. */
 static void floor_is_told_with_its_arithmetic(void **state) {
     (void)state;
-    run_record_t run = planted();
+    record_t run = planted();
     char *text = section_text(training_findings, &run);
     assert_has_not(text, "The floor"); /* of a run that measured no rate */
     free(text);
@@ -167,7 +167,7 @@ static void floor_is_told_with_its_arithmetic(void **state) {
     text = section_text(training_findings, &run);
     assert_has_not(text, "holds them");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void plant_operation(case_result_t *result, const char *name, double ns) {
@@ -179,7 +179,7 @@ static void plant_operation(case_result_t *result, const char *name, double ns) 
 /* All of them in one go are no part of their sum. */
 static void operations_have_a_table_of_their_own(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     static const struct {
         const char *name;
         double ns;
@@ -212,12 +212,12 @@ static void operations_have_a_table_of_their_own(void **state) {
     assert_has(text, "|       – |      – | 70.0 µs |");
     assert_has_not(text, "By size");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void one_device_alone_is_enough(void **state) {
     (void)state;
-    run_record_t run = {.name = mem_text("planted")};
+    record_t run = {.name = mem_text("planted")};
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
     char *text = section_text(training_findings, &run);
@@ -229,7 +229,7 @@ static void one_device_alone_is_enough(void **state) {
     assert_has(text, "#### By size, on the CPU");
     assert_has_not(text, "The ladder");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 /* A workload's own charts are in its section, size before ladder, and not among the others. */
@@ -247,7 +247,7 @@ static void charts_stand_with_their_workload(void **state) {
         assert_int_equal(fs_write_atomic(path, "<svg/>", 6, &err), STATUS_OK);
         free(path);
     }
-    run_record_t run = {.name = (char[]){"planted"}};
+    record_t run = {.name = (char[]){"planted"}};
     char *own, *others;
     size_t size;
     page_t page = {.run = &run, .whole = &run, .root = root, .folder = root};

@@ -19,7 +19,7 @@ static void flags_are_told_once_with_the_worst(void **state) {
         "900 ns)",
         "implausible: kernel 700 ns, under the event floor of 1.28 µs",
         "implausible: kernel 600 ns, under the event floor of 1.28 µs"};
-    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < 4; i++)
         text_list_add(&run.cases[i].flags, FLAGS[i]);
     char *text = printed(section_flags, &run);
@@ -31,12 +31,12 @@ static void flags_are_told_once_with_the_worst(void **state) {
     assert_has_not(text, "2.00 µs");
     assert_has_not(text, "700 ns");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void widest_intervals_are_named(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2, 2}, 2);
+    record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < run.n_cases; i++)
         run.cases[i].stop = STOP_PRECISE;
     run.cases[2].stop = STOP_NOISE_FLOOR;
@@ -47,12 +47,12 @@ static void widest_intervals_are_named(void **state) {
     char *text = printed(section_warnings, &run);
     assert_has(text, "- The widest intervals: `mlp_infer/cuda/01_study/batch=2` ± 10 %.");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void skipped_by_design_is_no_alarm(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
     char *text = printed(section_warnings, &run);
     assert_has(text, "1 case of 05_f16 did not apply by design (it is for dtype f16 only)");
@@ -65,12 +65,12 @@ static void skipped_by_design_is_no_alarm(void **state) {
     text = printed(section_warnings, &run);
     assert_has(text, "| skipped | needs sm_90 |");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void case_without_its_last_check_is_named(void **state) {
     (void)state;
-    run_record_t run = plant_ratios((double[]){2}, 1);
+    record_t run = plant_ratios((double[]){2}, 1);
     for (size_t i = 0; i < run.n_cases; i++)
         run.cases[i].before = run.cases[i].after = (check_t){.done = true, .ok = true};
     char *text = printed(section_warnings, &run);
@@ -84,7 +84,7 @@ static void case_without_its_last_check_is_named(void **state) {
     text = printed(section_warnings, &run);
     assert_has_not(text, "Not checked");
     free(text);
-    run_free(&run);
+    record_free(&run);
 }
 
 int main(void) {

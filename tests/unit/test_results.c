@@ -5,8 +5,8 @@ static void test_round_trip(void **state) {
     const char *folder = *state;
     write_header(folder, "2026-03-02T11:00:00Z", "NVIDIA H200", "{\"a\": 1}");
     append(folder, make_result("cuda", "01_study", 64, CUDA_PHASES, 1000));
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_string_equal(run.name, strrchr(folder, '/') + 1);
     assert_string_equal(run.started, "2026-03-02T10:15:00Z");
     assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
@@ -20,13 +20,13 @@ static void test_round_trip(void **state) {
     assert_string_equal(environment_get(&run.environment, "measured.copy_bytes_per_s"),
                         "4300000000000");
     assert_int_equal(run.n_cases, 1);
-    const case_result_t *result = run_find(&run, "mlp_infer/cuda/01_study/batch=64");
+    const case_result_t *result = record_find(&run, "mlp_infer/cuda/01_study/batch=64");
     assert_non_null(result);
     assert_string_equal(result->spec.device, "cuda");
     assert_true(result_median(result, "kernel") == 3000);
     assert_int_equal(result_phase(result, "kernel")->n_samples, 3);
-    assert_null(run_find(&run, "mlp_infer/cuda/01_study/batch=65"));
-    run_free(&run);
+    assert_null(record_find(&run, "mlp_infer/cuda/01_study/batch=65"));
+    record_free(&run);
 }
 
 static void test_half_written_last_line_is_dropped(void **state) {
@@ -34,19 +34,19 @@ static void test_half_written_last_line_is_dropped(void **state) {
     write_header(folder, NULL, "NVIDIA H200", "{}");
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append_text(folder, "{\"schema\": 1, \"id\": \"mlp_inf");
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_null(run.finished);
     assert_int_equal(run.n_cases, 1);
     assert_int_equal(run.n_dropped_lines, 1);
-    run_free(&run);
+    record_free(&run);
 
     /* A resumed run appends after it, and must not glue its line to the half one. */
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
-    assert_ok(run_load(folder, &run, &err));
+    assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
     assert_int_equal(run.n_dropped_lines, 0);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_whole_last_line_without_newline_is_kept(void **state) {
@@ -58,10 +58,10 @@ static void test_whole_last_line_without_newline_is_kept(void **state) {
     free(text);
     free(path);
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_bad_line_is_an_error_with_its_number(void **state) {
@@ -74,9 +74,9 @@ static void test_bad_line_is_an_error_with_its_number(void **state) {
         append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
         append_text(folder, BAD[i]);
         append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
-        run_record_t run;
+        record_t run;
         error_t failure = ERROR_INIT;
-        assert_int_equal(run_load(folder, &run, &failure), STATUS_USAGE);
+        assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
         assert_non_null(strstr(failure.text, "cases.jsonl:2: "));
         char *path = fs_join(folder, "cases.jsonl");
         assert_ok(fs_remove_tree(path, &err));
@@ -90,12 +90,12 @@ static void test_later_lines_win(void **state) {
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 5000));
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
     assert_true(result_median(&run.cases[0], "malloc") == 5000);
     assert_true(result_median(&run.cases[1], "malloc") == 1000);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_gzip_then_resumed(void **state) {
@@ -107,15 +107,15 @@ static void test_gzip_then_resumed(void **state) {
     char *text = read_file(folder, "cases.jsonl");
     assert_ok(fs_write_gzip(packed, text, strlen(text), &err));
     assert_ok(fs_remove_tree(plain, &err));
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
-    run_free(&run);
+    record_free(&run);
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 7000));
-    assert_ok(run_load(folder, &run, &err));
+    assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
     assert_true(result_median(&run.cases[1], "malloc") == 7000);
-    run_free(&run);
+    record_free(&run);
     free(text);
     free(plain);
     free(packed);
@@ -123,20 +123,20 @@ static void test_gzip_then_resumed(void **state) {
 
 static void test_unreadable_folders(void **state) {
     const char *folder = *state;
-    run_record_t run;
+    record_t run;
     error_t failure = ERROR_INIT;
-    assert_int_not_equal(run_load(folder, &run, &failure), STATUS_OK);
+    assert_int_not_equal(record_load(folder, &run, &failure), STATUS_OK);
     assert_non_null(strstr(failure.text, "run.json"));
 
     /* A run that says it is finished has a journal; one that was cut short may have none. */
     write_header(folder, "2026-03-02T11:00:00Z", "NVIDIA H200", "{}");
     error_clear(&failure);
-    assert_int_equal(run_load(folder, &run, &failure), STATUS_USAGE);
+    assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
     assert_non_null(strstr(failure.text, "cases.jsonl"));
     write_header(folder, NULL, "NVIDIA H200", "{}");
-    assert_ok(run_load(folder, &run, &err));
+    assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 0);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_bad_headers(void **state) {
@@ -155,9 +155,9 @@ static void test_bad_headers(void **state) {
     char *path = fs_join(folder, "run.json");
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         assert_ok(fs_write_atomic(path, CASES[i].json, strlen(CASES[i].json), &err));
-        run_record_t run;
+        record_t run;
         error_t failure = ERROR_INIT;
-        assert_int_equal(run_load(folder, &run, &failure), STATUS_USAGE);
+        assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
         assert_non_null(strstr(failure.text, "run.json"));
         assert_non_null(strstr(failure.text, CASES[i].message));
     }

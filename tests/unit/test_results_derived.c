@@ -25,8 +25,8 @@ static void write_study_run(const char *folder) {
 static void test_study_csvs_to_the_letter(void **state) {
     const char *folder = *state;
     write_study_run(folder);
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, &err));
     char *cuda = read_file(folder, "mlp_timing_log.csv");
     char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
@@ -47,7 +47,7 @@ static void test_study_csvs_to_the_letter(void **state) {
     assert_int_equal(results_write_study_csv(&run, path, "cpu", "omp", &failure), STATUS_USAGE);
     free(graph);
     free(path);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_timings_csv_to_the_letter(void **state) {
@@ -61,8 +61,8 @@ static void test_timings_csv_to_the_letter(void **state) {
     case_result_t wrong = make_result("cpu", "omp", 2, FORWARD, 10);
     wrong.status = CASE_WRONG;
     append(folder, wrong);
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, &err));
     char *text = read_file(folder, "timings.csv");
     assert_string_equal(
@@ -77,7 +77,7 @@ static void test_timings_csv_to_the_letter(void **state) {
     /* Neither study table has a row here, so neither file is there. */
     assert_null(read_file(folder, "mlp_timing_log.csv"));
     assert_null(read_file(folder, "mlp_timing_log_pytorch.csv"));
-    run_free(&run);
+    record_free(&run);
 }
 
 int main(void) {

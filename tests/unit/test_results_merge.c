@@ -18,15 +18,15 @@ static void test_merge(void **state) {
     append(b, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(b, make_result("cuda", "01_study", 4, CUDA_PHASES, 1000));
     assert_ok(results_merge(out, (const char *[]){a, b}, 2, &err));
-    run_record_t run;
-    assert_ok(run_load(out, &run, &err));
+    record_t run;
+    assert_ok(record_load(out, &run, &err));
     assert_int_equal(run.n_cases, 3);
     assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
     assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
     char *csv = read_file(out, "mlp_timing_log.csv");
     assert_non_null(csv);
     free(csv);
-    run_free(&run);
+    record_free(&run);
 
     error_t failure = ERROR_INIT; /* what is there stays there */
     assert_int_equal(results_merge(out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);

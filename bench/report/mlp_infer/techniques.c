@@ -11,7 +11,7 @@
 #include <string.h>
 
 static technique_set_t set_of(const family_t *family) {
-    const run_record_t *run = family->run;
+    const record_t *run = family->run;
     const case_result_t **cases = mem_zeroed(run->n_cases + 1, sizeof *cases);
     size_t n = 0;
     for (size_t i = 0; i < run->n_cases; i++)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Contenders of a workload (NULL: of all), in the run's order. */
-static text_list_t contenders_of(const run_record_t *run, const char *workload) {
+static text_list_t contenders_of(const record_t *run, const char *workload) {
     text_list_t keys = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         if ((workload != NULL && strcmp(run->cases[i].spec.workload, workload) != 0) ||
@@ -39,7 +39,7 @@ static void add_escaped(table_t *table, const char *text) {
 }
 
 /* Another algorithm than the other contenders' is marked wherever it is named. */
-static void add_contender(table_t *table, const run_record_t *run, const char *workload,
+static void add_contender(table_t *table, const record_t *run, const char *workload,
                           const char *contender) {
     bool algorithmic = false;
     for (size_t i = 0; i < run->n_cases && !algorithmic; i++)
@@ -55,7 +55,7 @@ typedef struct status_counts {
 } status_counts_t;
 
 /* NULL: of all workloads, of all contenders. */
-static status_counts_t count_statuses(const run_record_t *run, const char *workload,
+static status_counts_t count_statuses(const record_t *run, const char *workload,
                                       const char *contender) {
     status_counts_t counts = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
@@ -71,7 +71,7 @@ static status_counts_t count_statuses(const run_record_t *run, const char *workl
 
 /* What became of the cases; statuses that no case has take no column, and all ok no table. */
 void section_cases(const page_t *page) {
-    const run_record_t *run = page->run;
+    const record_t *run = page->run;
     status_counts_t total = count_statuses(run, NULL, NULL);
     if (total.all == 0) {
         fputs("No case of a workload has ended in this run.\n\n", page->out);
@@ -116,7 +116,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Median over the contender's cases of a one-time cost; NaN when none has it. */
-static double once_median(const run_record_t *run, const char *workload, const char *contender,
+static double once_median(const record_t *run, const char *workload, const char *contender,
                           const char *name) {
     double *values = mem_zeroed(run->n_cases + 1, sizeof *values);
     size_t n = 0;
@@ -132,7 +132,7 @@ static double once_median(const run_record_t *run, const char *workload, const c
 }
 
 void section_once(const page_t *page, const char *workload) {
-    const run_record_t *run = page->run;
+    const record_t *run = page->run;
     text_list_t names = {0}, contenders = contenders_of(run, workload);
     text_list_add(&names, "Contender");
     for (size_t i = 0; i < run->n_cases; i++)
@@ -169,7 +169,7 @@ void section_once(const page_t *page, const char *workload) {
 }
 
 /* The largest relative error of a contender's checks, before and after timing. */
-static void add_checks(table_t *table, const run_record_t *run, const char *workload,
+static void add_checks(table_t *table, const record_t *run, const char *workload,
                        const char *contender) {
     double worst[2] = {-INFINITY, -INFINITY}, tolerance = NAN;
     size_t n[2] = {0}, wrong = 0;
@@ -229,7 +229,7 @@ static void add_range(table_t *table, double low, double high, bool bytes) {
         table_add_format(table, "%s–%s", units_bytes(a, low), units_bytes(b, high));
 }
 
-static void add_resources(table_t *table, const run_record_t *run, const char *workload,
+static void add_resources(table_t *table, const record_t *run, const char *workload,
                           const char *contender) {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-1, -1, -1};
     double least = INFINITY, most = -INFINITY;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static bool any_without_times(const run_record_t *run) {
+static bool any_without_times(const record_t *run) {
     for (size_t i = 0; i < run->n_cases; i++)
         if (is_cold_start(&run->cases[i]) && !result_has_times(&run->cases[i]))
             return true;

@@ -85,7 +85,7 @@ static void add_gauge(table_t *table, const struct gauge *gauge, const case_resu
 void section_device(const page_t *page) {
     static const char *const HEADINGS[] = {"What", "median", "95 % interval", "samples",
                                            "For reading the other numbers"};
-    const run_record_t *run = page->run;
+    const record_t *run = page->run;
     const device_rates_t rates = rates_of_run(run);
     table_t table;
     table_init(&table, HEADINGS, 5);

@@ -129,7 +129,7 @@ static bool repeats(const environment_t *env, const fact_t *fact) {
     return false;
 }
 
-static bool has_calibration(const run_record_t *run) {
+static bool has_calibration(const record_t *run) {
     for (size_t i = 0; i < run->n_cases; i++)
         if (is_calibration(&run->cases[i].spec))
             return true;
@@ -138,7 +138,7 @@ static bool has_calibration(const run_record_t *run) {
 
 /* Said elsewhere: what was measured, in the device's section; the others by "gpu.name" and by the
  * highest clock. */
-static bool is_left_out(const run_record_t *run, const fact_t *fact) {
+static bool is_left_out(const record_t *run, const fact_t *fact) {
     const environment_t *env = &run->environment;
     const fact_t *most = find_fact(env, "gpu.clock_max_mhz");
     return (text_starts(fact->key, "measured.") && has_calibration(run)) ||
@@ -181,7 +181,7 @@ static char *subject_of(const char *key) {
 }
 
 /* A row for each subject that has facts left. */
-static void add_other_rows(table_t *table, const run_record_t *run) {
+static void add_other_rows(table_t *table, const record_t *run) {
     const environment_t *env = &run->environment;
     text_list_t subjects = {0};
     for (size_t i = 0; i < env->n; i++) {

@@ -61,7 +61,7 @@ static char *sweep_name(const sweep_text_t *sweep) {
     return text;
 }
 
-static char *sweep_names(const run_record_t *run) {
+static char *sweep_names(const record_t *run) {
     text_list_t names = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
         char *name = sweep_name(&run->sweeps[i]);
@@ -73,7 +73,7 @@ static char *sweep_names(const run_record_t *run) {
     return list;
 }
 
-static char *architectures(const run_record_t *run) {
+static char *architectures(const record_t *run) {
     text_list_t names = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *arch = run->cases[i].resources.arch;
@@ -96,7 +96,7 @@ static void print_item(FILE *out, const char *label, char *value) {
 }
 
 void section_reproduce(const page_t *page) {
-    const run_record_t *run = page->run;
+    const record_t *run = page->run;
     FILE *out = page->out;
     page_heading(page, 2, "Reproduce it");
     static const struct {

@@ -235,7 +235,7 @@ static void print_unchecked(const page_t *page) {
     text_list_free(&ids);
 }
 
-static bool fact_is(const run_record_t *run, const char *key, const char *value) {
+static bool fact_is(const record_t *run, const char *key, const char *value) {
     const char *found = environment_get(&run->environment, key);
     return found != NULL && strcmp(found, value) == 0;
 }
@@ -243,7 +243,7 @@ static bool fact_is(const run_record_t *run, const char *key, const char *value)
 /* A saved run's own device against what its name promises is the run's matter; here only what the
  * header says. */
 static void print_header_warnings(const page_t *page) {
-    const run_record_t *run = page->run;
+    const record_t *run = page->run;
     if (run->finished == NULL)
         fputs("- **The run did not finish:** it holds the cases that had ended, and its fastest "
               "contender is the fastest of those.\n",

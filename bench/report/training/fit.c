@@ -17,7 +17,7 @@ static bool is_of(const training_pair_t *pair, const case_result_t *result) {
 }
 
 static const case_result_t *oracle_at(const training_pair_t *pair, int64_t size) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     for (size_t i = 0; i < run->n_cases; i++)
         if (is_oracle(&run->cases[i]) && is_of(pair, &run->cases[i]) &&
             size_of_case(pair->either, &run->cases[i].spec) == size &&
@@ -47,7 +47,7 @@ static char *contender_of(const case_result_t *result) {
  */
 
 static const case_result_t *farthest(const training_pair_t *pair, const char *key, size_t *n) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     const case_result_t *worst = NULL;
     *n = 0;
     for (size_t i = 0; i < run->n_cases; i++) {
@@ -89,7 +89,7 @@ void finding_fit(const page_t *page, const training_pair_t *pair) {
 /* Over all sizes at which this contender and the oracle were run. */
 static double worst_distance(const training_pair_t *pair, const case_result_t *like,
                              const char *key) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     double worst = NAN;
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_result_t *result = &run->cases[i];
@@ -167,7 +167,7 @@ static void init_table(table_t *table, const training_t *training) {
 }
 
 void table_of_fits(const page_t *page, const training_pair_t *pair) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     int64_t size = size_with_oracle(pair);
     table_t table;
     init_table(&table, pair->training);

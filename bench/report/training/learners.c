@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const case_t *any_of(const training_pair_t *pair) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     for (size_t i = 0; i < run->n_cases; i++)
         if (family_shares_work(pair->either, &run->cases[i].spec))
             return &run->cases[i].spec;
@@ -75,7 +75,7 @@ static int by_contender_and_seed(const void *a, const void *b) {
 }
 
 learners_t learners_of(const training_pair_t *pair) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     const case_t *like = any_of(pair);
     learners_t learners = {.n = 0};
     for (size_t i = 0; like != NULL && i < run->n_cases; i++) {

@@ -14,7 +14,7 @@ static bool is_of(const training_pair_t *pair, const case_result_t *result) {
 }
 
 bool has_operations(const training_pair_t *pair) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     for (size_t i = 0; i < run->n_cases; i++)
         if (is_of(pair, &run->cases[i]) && has_step_parts(&run->cases[i]))
             return true;
@@ -113,7 +113,7 @@ void finding_operations(const page_t *page, const training_pair_t *pair) {
 
 /* Who has no gathering of its own leaves no column for it. */
 static bool has_part(const training_pair_t *pair, step_part_t part) {
-    const run_record_t *run = pair->either->run;
+    const record_t *run = pair->either->run;
     for (size_t i = 0; i < run->n_cases && part == PART_GATHER; i++)
         if (is_of(pair, &run->cases[i]) && isfinite(step_part_ns(&run->cases[i], part)))
             return true;

@@ -39,7 +39,7 @@ static int by_variant(const void *a, const void *b) {
 }
 
 const case_result_t **ladder_at(const family_t *family, int64_t size, size_t *n) {
-    const run_record_t *run = family->run;
+    const record_t *run = family->run;
     const case_result_t **rungs = mem_zeroed(run->n_cases + 1, sizeof *rungs);
     *n = 0;
     for (size_t i = 0; i < run->n_cases; i++) {
