@@ -1,4 +1,4 @@
-/* `bench run --against OTHER_BUILD`: the other build's side of the run. It is a run_state_t of its
+/* `bench run --against OTHER_BUILD`: the other build's side of the run. It is a run_t of its
  * own, with its own sweeps (its kernels may be others), workers and folder, OUT/against; rounds are
  * taken in turns by measure.c. */
 #include "run/state.h"
@@ -39,7 +39,7 @@ static void drop_missing(const char *root, sweep_t *sweep) {
 
 /* The sweep as the other build's folder has it: "*" stands for its rungs. A sweep that names a rung
  * or a worker that only we have is read as ours. */
-static status_t load_cases(run_state_t *other, run_options_t *options, const char *own_root,
+static status_t load_cases(run_t *other, run_options_t *options, const char *own_root,
                            error_t *err) {
     error_t unknown = ERROR_INIT;
     options->root = other->build.root;
@@ -58,13 +58,13 @@ static status_t load_cases(run_state_t *other, run_options_t *options, const cha
     return status;
 }
 
-status_t run_against_load(run_state_t *run, error_t *err) {
+status_t run_against_load(run_t *run, error_t *err) {
     char now[32];
-    run_state_t *other = mem_zeroed(1, sizeof *other);
-    *other = (run_state_t){.options = &other->own_options,
-                           .own_options = *run->options,
-                           .folder_lock = -1,
-                           .rates = DEVICE_RATES_UNKNOWN};
+    run_t *other = mem_zeroed(1, sizeof *other);
+    *other = (run_t){.options = &other->own_options,
+                     .own_options = *run->options,
+                     .folder_lock = -1,
+                     .rates = DEVICE_RATES_UNKNOWN};
     run_options_t *options = &other->own_options;
     options->against = NULL;
     options->out = NULL;
@@ -79,7 +79,7 @@ status_t run_against_load(run_state_t *run, error_t *err) {
  */
 
 /* Noise floors that an earlier run taught, for this verdict and for every later look at it. */
-static status_t take_floors(const run_state_t *run, error_t *err) {
+static status_t take_floors(const run_t *run, error_t *err) {
     const char *from = run->options->floor;
     if (from == NULL)
         return STATUS_OK;
@@ -94,8 +94,8 @@ static status_t take_floors(const run_state_t *run, error_t *err) {
     return status;
 }
 
-status_t run_against_prepare(run_state_t *run, error_t *err) {
-    run_state_t *other = run->against;
+status_t run_against_prepare(run_t *run, error_t *err) {
+    run_t *other = run->against;
     other->own_out = fs_join(run->folder, "against");
     other->own_options.out = other->own_out;
     other->pair = mem_text(environment_get(&run->record.environment, "measure.pair"));
@@ -110,12 +110,12 @@ status_t run_against_prepare(run_state_t *run, error_t *err) {
 /* ---- the verdict --------------------------------------------------------------------------------
  */
 
-status_t run_against_close(run_state_t *run, error_t *err) {
+status_t run_against_close(run_t *run, error_t *err) {
     run->against->rates = run->rates; /* calibrations are of the device, and measured once */
     return run_close(run->against, err);
 }
 
-status_t run_verdict(const run_state_t *run, error_t *err) {
+status_t run_verdict(const run_t *run, error_t *err) {
     const run_options_t *options = run->options;
     const compare_options_t compare = {.base = run->against->folder,
                                        .candidate = run->folder,

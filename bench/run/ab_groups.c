@@ -23,7 +23,7 @@ static bool find_group(const sweep_t *sweep, const char *name, size_t *at, group
     return false;
 }
 
-static void run_against_join(const run_state_t *run, size_t sweep, group_t *group, size_t *at) {
+static void run_against_join(const run_t *run, size_t sweep, group_t *group, size_t *at) {
     group_t there;
     if (run->against == NULL)
         return;
@@ -36,7 +36,7 @@ static void run_against_join(const run_state_t *run, size_t sweep, group_t *grou
     free(name);
 }
 
-static bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, group_t *group) {
+static bool run_against_next(const run_t *run, size_t sweep, size_t *at, group_t *group) {
     size_t here = 0;
     while (run->against != NULL && *at < run->against->sweeps[sweep].n_cases) {
         group_t own, there = run_next_group(&run->against->sweeps[sweep], at);
@@ -55,7 +55,7 @@ static bool run_against_next(const run_state_t *run, size_t sweep, size_t *at, g
     return false;
 }
 
-bool run_group_at(const run_state_t *run, size_t sweep, size_t *at, size_t *there, group_t *group) {
+bool run_group_at(const run_t *run, size_t sweep, size_t *at, size_t *there, group_t *group) {
     size_t n = run->sweeps[sweep].n_cases;
     if (*at == n)
         return run_against_next(run, sweep, there, group);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void run_against_describe(run_state_t *run) {
+void run_against_describe(run_t *run) {
     environment_t *env = &run->record.environment;
     const build_t *build = &run->build;
     environment_set(env, "measure.pair", run->pair);
@@ -15,7 +15,7 @@ void run_against_describe(run_state_t *run) {
     environment_set_flag(env, "git.dirty", build->dirty);
 }
 
-status_t run_against_check(const run_state_t *run, error_t *err) {
+status_t run_against_check(const run_t *run, error_t *err) {
     const environment_t *env = &run->record.environment;
     const char *pair = environment_get(env, "measure.pair");
     const char *revision = environment_get(env, "git.revision");

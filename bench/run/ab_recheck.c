@@ -33,7 +33,7 @@ unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     return (unsigned)(2 * most <= RECHECK_MOST_ROUNDS ? most : RECHECK_MOST_ROUNDS - most);
 }
 
-static status_t load_both(run_state_t *run, record_t records[2], error_t *err) {
+static status_t load_both(run_t *run, record_t records[2], error_t *err) {
     TRY(record_load(run->against->folder, &records[0], err));
     status_t status = record_load(run->folder, &records[1], err);
     if (status != STATUS_OK)
@@ -43,7 +43,7 @@ static status_t load_both(run_state_t *run, record_t records[2], error_t *err) {
 
 /* Who deserves more rounds, by the verdict as it stands. Runs that cannot be compared deserve none,
  * and run_verdict() says so. */
-static unsigned choose(const run_state_t *run, const record_t records[2], text_list_t *ids) {
+static unsigned choose(const run_t *run, const record_t records[2], text_list_t *ids) {
     static const text_list_t USUAL;
     error_t ignored = ERROR_INIT;
     comparison_t comparison = {0};
@@ -58,8 +58,8 @@ static unsigned choose(const run_state_t *run, const record_t records[2], text_l
     return more_rounds;
 }
 
-static status_t look_again(run_state_t *run, const record_t records[2], int64_t deadline_ns,
-                           bool *go_on, const volatile sig_atomic_t *interrupted, error_t *err) {
+static status_t look_again(run_t *run, const record_t records[2], int64_t deadline_ns, bool *go_on,
+                           const volatile sig_atomic_t *interrupted, error_t *err) {
     text_list_t ids = {0};
     unsigned more_rounds = choose(run, records, &ids);
     *go_on = more_rounds > 0;
@@ -82,7 +82,7 @@ static status_t look_again(run_state_t *run, const record_t records[2], int64_t 
     return status;
 }
 
-status_t run_recheck(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_recheck(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
     int64_t deadline_ns = clock_ns() + (int64_t)(run->options->recheck_limit_s * 1e9);
     bool go_on = run->options->recheck_limit_s > 0;
     while (go_on && !*interrupted) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A case that has a GPU; one of ours before one of PyTorch's, whose worker is slower to start. */
-static const case_t *case_on_a_gpu(const run_state_t *run) {
+static const case_t *case_on_a_gpu(const run_t *run) {
     const case_t *found = NULL;
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
@@ -24,7 +24,7 @@ static const case_t *case_on_a_gpu(const run_state_t *run) {
 }
 
 /* The worker knows which GPU it uses. It stays: its cases are next. */
-static status_t find_gpu(run_state_t *run, const char **uuid, error_t *err) {
+static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
     const case_t *spec = case_on_a_gpu(run);
     worker_link_t *link;
     if (spec == NULL)
@@ -45,7 +45,7 @@ static const char *how_locked(char text[48], double mhz) {
 }
 
 /* Times at different clocks would stand in one table. */
-static status_t compare_with_before(const run_state_t *run, double before_mhz, const char *reason,
+static status_t compare_with_before(const run_t *run, double before_mhz, const char *reason,
                                     error_t *err) {
     char before[48], now[48];
     double now_mhz = run->clock_lock.mhz > 0 ? run->clock_lock.mhz : NAN;
@@ -59,7 +59,7 @@ static status_t compare_with_before(const run_state_t *run, double before_mhz, c
                      reason != NULL ? ")" : "");
 }
 
-status_t run_lock_clocks(run_state_t *run, error_t *err) {
+status_t run_lock_clocks(run_t *run, error_t *err) {
     const unsigned asked_mhz = run->options->lock_mhz;
     environment_t *env = &run->record.environment;
     const double before_mhz = lock_clocks_recorded_mhz(env);
@@ -89,7 +89,7 @@ status_t run_lock_clocks(run_state_t *run, error_t *err) {
     return record_write_header(&run->record, err);
 }
 
-status_t run_share_clocks(const run_state_t *run, run_state_t *other, error_t *err) {
+status_t run_share_clocks(const run_t *run, run_t *other, error_t *err) {
     environment_t *env = &other->record.environment;
     const double before_mhz = lock_clocks_recorded_mhz(env);
     const bool refused = run->options->lock_mhz > 0 && run->clock_lock.mhz == 0;
@@ -102,7 +102,7 @@ status_t run_share_clocks(const run_state_t *run, run_state_t *other, error_t *e
     return STATUS_OK;
 }
 
-void run_free_clocks(run_state_t *run) {
+void run_free_clocks(run_t *run) {
     error_t why = ERROR_INIT;
     if (lock_clocks_release(&run->clock_lock, &why) != STATUS_OK)
         fprintf(stderr,

@@ -28,7 +28,7 @@ group_t run_next_group(const sweep_t *sweep, size_t *at) {
     return group;
 }
 
-char *run_drop_reason(const run_state_t *run, const case_t *spec, case_status_t *status) {
+char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *status) {
     *status = CASE_SKIPPED;
     if (strcmp(spec->engine, "cuda") != 0)
         return NULL;
@@ -59,7 +59,7 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
     return true;
 }
 
-static status_t ask_oracle_once(run_state_t *run, const case_t *spec, worker_link_t *worker,
+static status_t ask_oracle_once(run_t *run, const case_t *spec, worker_link_t *worker,
                                 reference_t *reference, error_t *err) {
     contender_t oracle;
     contender_init(&oracle, spec, worker, NULL, &run->settings);
@@ -71,8 +71,7 @@ static status_t ask_oracle_once(run_state_t *run, const case_t *spec, worker_lin
     return status;
 }
 
-status_t run_ask_oracle(run_state_t *run, const group_t *group, reference_t *reference,
-                        error_t *err) {
+status_t run_ask_oracle(run_t *run, const group_t *group, reference_t *reference, error_t *err) {
     case_t spec;
     *reference = (reference_t){0};
     if (run->options->profile || !oracle_case(group, &spec))
@@ -96,7 +95,7 @@ status_t run_ask_oracle(run_state_t *run, const group_t *group, reference_t *ref
     return status == STATUS_OK ? status : error_within(err, "the oracle");
 }
 
-status_t run_enter(run_state_t *run, const case_t *spec, contender_t *contender, error_t *err) {
+status_t run_enter(run_t *run, const case_t *spec, contender_t *contender, error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
     case_status_t fate;

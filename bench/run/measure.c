@@ -15,7 +15,7 @@
  */
 typedef struct lineup {
     contender_t *contenders;
-    run_state_t **sides;
+    run_t **sides;
     size_t n;
 } lineup_t;
 
@@ -27,20 +27,20 @@ static const case_t *find_case(const case_t *cases, size_t n, const char *id) {
 }
 
 /* Finished before: --resume. Twins are measured together or not at all. */
-static bool is_finished(const run_state_t *run, const case_t *own, const case_t *other) {
+static bool is_finished(const run_t *run, const case_t *own, const case_t *other) {
     return (own == NULL || record_find(&run->record, own->id) != NULL) &&
            (other == NULL || record_find(&run->against->record, other->id) != NULL);
 }
 
-static status_t enter(run_state_t *side, const case_t *spec, lineup_t *lineup, error_t *err) {
+static status_t enter(run_t *side, const case_t *spec, lineup_t *lineup, error_t *err) {
     TRY(run_enter(side, spec, &lineup->contenders[lineup->n], err));
     lineup->sides[lineup->n++] = side;
     return STATUS_OK;
 }
 
 /* The same case in this build and in the other; either may be NULL. */
-static status_t enter_pair(run_state_t *run, const group_t *group, const char *id,
-                           const case_t *own, const case_t *other, lineup_t *lineup, error_t *err) {
+static status_t enter_pair(run_t *run, const group_t *group, const char *id, const case_t *own,
+                           const case_t *other, lineup_t *lineup, error_t *err) {
     if (group->again != NULL ? !text_list_has(group->again, id) : is_finished(run, own, other))
         return STATUS_OK;
     if (own != NULL)
@@ -55,7 +55,7 @@ static status_t enter_pair(run_state_t *run, const group_t *group, const char *i
     return STATUS_OK;
 }
 
-static status_t line_up(run_state_t *run, const group_t *group, lineup_t *lineup, error_t *err) {
+static status_t line_up(run_t *run, const group_t *group, lineup_t *lineup, error_t *err) {
     size_t most = group->n + group->n_against;
     *lineup = (lineup_t){.contenders = mem_zeroed(most, sizeof *lineup->contenders),
                          .sides = mem_zeroed(most, sizeof *lineup->sides)};
@@ -70,7 +70,7 @@ static status_t line_up(run_state_t *run, const group_t *group, lineup_t *lineup
     return STATUS_OK;
 }
 
-static bool lines_up(const lineup_t *lineup, const run_state_t *side, const char *id) {
+static bool lines_up(const lineup_t *lineup, const run_t *side, const char *id) {
     for (size_t i = 0; i < lineup->n; i++)
         if (lineup->sides[i] == side && strcmp(lineup->contenders[i].result.spec.id, id) == 0)
             return true;
@@ -78,8 +78,7 @@ static bool lines_up(const lineup_t *lineup, const run_state_t *side, const char
 }
 
 /* Cases that were finished before are done, and as bad as they were then. */
-static void count_finished(run_state_t *side, const case_t *cases, size_t n,
-                           const lineup_t *lineup) {
+static void count_finished(run_t *side, const case_t *cases, size_t n, const lineup_t *lineup) {
     for (size_t i = 0; i < n; i++) {
         if (lines_up(lineup, side, cases[i].id))
             continue;
@@ -97,7 +96,7 @@ static void lineup_free(lineup_t *lineup) {
 }
 
 /* Journal the case with the rounds that it had before and those of `more`. */
-static status_t run_extend(run_state_t *side, const workload_t *workload, const case_result_t *more,
+static status_t run_extend(run_t *side, const workload_t *workload, const case_result_t *more,
                            const device_rates_t *rates, error_t *err) {
     case_result_t *whole = record_find(side->again, more->spec.id);
     result_extend(whole, more);
@@ -105,8 +104,8 @@ static status_t run_extend(run_state_t *side, const workload_t *workload, const 
     return journal_append(&side->journal, whole, err);
 }
 
-static status_t write_one(run_state_t *run, const group_t *group, run_state_t *side,
-                          contender_t *contender, error_t *err) {
+static status_t write_one(run_t *run, const group_t *group, run_t *side, contender_t *contender,
+                          error_t *err) {
     case_result_t *result = &contender->result;
     side->n_bad += result_is_broken(result);
     if (group->again != NULL)
@@ -120,7 +119,7 @@ static status_t write_one(run_state_t *run, const group_t *group, run_state_t *s
     return STATUS_OK;
 }
 
-static status_t write_down(run_state_t *run, const group_t *group, lineup_t *lineup,
+static status_t write_down(run_t *run, const group_t *group, lineup_t *lineup,
                            const volatile sig_atomic_t *interrupted, error_t *err) {
     for (size_t i = 0; i < lineup->n; i++) {
         contender_t *contender = &lineup->contenders[i];
@@ -145,7 +144,7 @@ static void open_in_turn(contender_t *contenders, size_t n, unsigned visit,
 
 /* Open every contender and ask the oracle; without its word nothing can be checked, so nothing is
  * timed. True when there is something to measure. */
-static bool open_all(run_state_t *run, const group_t *group, contender_t *contenders, size_t n,
+static bool open_all(run_t *run, const group_t *group, contender_t *contenders, size_t n,
                      reference_t *reference, const volatile sig_atomic_t *interrupted) {
     bool any = false;
     open_in_turn(contenders, n, 0, interrupted);
@@ -174,7 +173,7 @@ static void check_all(contender_t *contenders, size_t n, const group_t *group,
 /* Fresh processes: what depends on how memory happened to be laid out in one is another thing in
  * the next (Mytkowicz et al. 2009, Producing wrong data without doing anything obviously wrong!).
  */
-static void end_processes(const run_state_t *run) {
+static void end_processes(const run_t *run) {
     const workers_t *const sides[] = {&run->workers, &run->against->workers};
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < sides[s]->n; i++)
@@ -183,7 +182,7 @@ static void end_processes(const run_state_t *run) {
 }
 
 /* Check, rounds in turns, check. */
-static void measure_open(run_state_t *run, const group_t *group, lineup_t *lineup,
+static void measure_open(run_t *run, const group_t *group, lineup_t *lineup,
                          const reference_t *reference, bool first, bool last,
                          const volatile sig_atomic_t *interrupted) {
     contender_t *contenders = lineup->contenders;
@@ -206,7 +205,7 @@ static void finish_all(lineup_t *lineup) {
 }
 
 /* Both builds once more, in fresh processes; `whole` gets what comes of it. */
-static status_t visit_again(run_state_t *run, const group_t *group, lineup_t *whole,
+static status_t visit_again(run_t *run, const group_t *group, lineup_t *whole,
                             const reference_t *reference, unsigned n_before, bool last,
                             const volatile sig_atomic_t *interrupted, error_t *err) {
     lineup_t visit;
@@ -231,7 +230,7 @@ static status_t visit_again(run_state_t *run, const group_t *group, lineup_t *wh
     return status;
 }
 
-static status_t measure_lineup(run_state_t *run, const group_t *group, lineup_t *lineup,
+static status_t measure_lineup(run_t *run, const group_t *group, lineup_t *lineup,
                                const volatile sig_atomic_t *interrupted, error_t *err) {
     reference_t reference;
     unsigned n_visits = group->n_visits;
@@ -266,8 +265,8 @@ static measure_options_t share_of(const measure_options_t *measure, unsigned n) 
     return share;
 }
 
-status_t run_measure(run_state_t *run, const group_t *group,
-                     const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_measure(run_t *run, const group_t *group, const volatile sig_atomic_t *interrupted,
+                     error_t *err) {
     lineup_t lineup;
     char *name = workload_group(group->workload, &group->cases[0]);
     progress_now(&run->progress, name);
@@ -297,7 +296,7 @@ status_t run_measure(run_state_t *run, const group_t *group,
 /* The buffer that calibration copies: far larger than any L2. */
 enum { IN_DRAM_BYTES = 1 << 30 };
 
-static status_t calibrate_with(run_state_t *run, const char *workload_name, const char *variant,
+static status_t calibrate_with(run_t *run, const char *workload_name, const char *variant,
                                const char *param, int64_t value,
                                const volatile sig_atomic_t *interrupted, error_t *err) {
     static const measure_options_t MEASURE = MEASURE_DEFAULTS;
@@ -321,7 +320,7 @@ static status_t calibrate_with(run_state_t *run, const char *workload_name, cons
     return status;
 }
 
-status_t run_calibrate(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_calibrate(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
     if (run->arch == NULL || run->options->profile || run->options->cold)
         return STATUS_OK; /* nothing will be held against them */
     int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);

@@ -17,7 +17,7 @@
 /* ---- the folder ---------------------------------------------------------------------------------
  */
 
-static char *default_folder(const run_state_t *run) {
+static char *default_folder(const run_t *run) {
     char text[32];
     time_t now = time(NULL);
     struct tm local;
@@ -29,7 +29,7 @@ static const char *mode_name(bool cold) {
     return cold ? "cold" : "steady";
 }
 
-static void describe_run(run_state_t *run) {
+static void describe_run(run_t *run) {
     record_t *record = &run->record;
     char now[32];
     record->folder = mem_text(run->folder);
@@ -53,7 +53,7 @@ static void describe_run(run_state_t *run) {
         run_against_describe(run);
 }
 
-static status_t resume(run_state_t *run, error_t *err) {
+static status_t resume(run_t *run, error_t *err) {
     TRY(record_load(run->folder, &run->record, err));
     free(run->record.finished);
     run->record.finished = NULL;
@@ -76,7 +76,7 @@ static status_t resume(run_state_t *run, error_t *err) {
     return STATUS_OK;
 }
 
-void run_choose_folder(run_state_t *run) {
+void run_choose_folder(run_t *run) {
     size_t total = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
         total += run->sweeps[s].n_cases;
@@ -84,7 +84,7 @@ void run_choose_folder(run_state_t *run) {
     run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
 }
 
-status_t run_prepare_folder(run_state_t *run, error_t *err) {
+status_t run_prepare_folder(run_t *run, error_t *err) {
     run_choose_folder(run);
     TRY(fs_make_folders(run->folder, err));
     TRY(record_lock(run->folder, &run->folder_lock, err));
@@ -122,7 +122,7 @@ static void copy_facts(environment_t *env, const char *prefix, const json_t *obj
     }
 }
 
-void run_note_workers(run_state_t *run) {
+void run_note_workers(run_t *run) {
     environment_t *env = &run->record.environment;
     for (size_t i = 0; i < run->workers.n; i++) {
         const worker_link_t *link = run->workers.items[i];
@@ -143,7 +143,7 @@ void run_note_workers(run_state_t *run) {
     }
 }
 
-static void note_gpu(run_state_t *run, const worker_link_t *link) {
+static void note_gpu(run_t *run, const worker_link_t *link) {
     environment_t *env = &run->record.environment;
     const json_t *device = json_object_get(link->hello, "device");
     const char *uuid = json_string_value(json_object_get(device, "uuid"));
@@ -166,7 +166,7 @@ static void note_gpu(run_state_t *run, const worker_link_t *link) {
     rates_from_facts(env, &run->rates);
 }
 
-static const case_t *first_cuda_case(const run_state_t *run) {
+static const case_t *first_cuda_case(const run_t *run) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
             if (strcmp(run->sweeps[s].cases[i].engine, "cuda") == 0)
@@ -174,7 +174,7 @@ static const case_t *first_cuda_case(const run_state_t *run) {
     return NULL;
 }
 
-status_t run_survey(run_state_t *run, error_t *err) {
+status_t run_survey(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
     run->workers =
         (workers_t){.root = options->root, .bench = run->build.bench, .device = options->device};
@@ -205,7 +205,7 @@ status_t run_survey(run_state_t *run, error_t *err) {
 /* ---- the end
  * ------------------------------------------------------------------------------------- */
 
-status_t run_close(run_state_t *run, error_t *err) {
+status_t run_close(run_t *run, error_t *err) {
     char now[32];
     progress_end(&run->progress);
     journal_close(&run->journal);

@@ -13,8 +13,8 @@ static void on_compiled(void *context, size_t done, size_t total) {
 }
 
 /* Programs of the calibration cases. */
-static status_t add_calibration(run_state_t *run, const compile_options_t *compile,
-                                const char *workload, const char *variant, error_t *err) {
+static status_t add_calibration(run_t *run, const compile_options_t *compile, const char *workload,
+                                const char *variant, error_t *err) {
     case_t spec = {.workload = mem_text(workload),
                    .engine = mem_text("cuda"),
                    .device = mem_text("cuda"),
@@ -26,7 +26,7 @@ static status_t add_calibration(run_state_t *run, const compile_options_t *compi
     return status;
 }
 
-static status_t add_programs(run_state_t *run, const compile_options_t *compile, error_t *err) {
+static status_t add_programs(run_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
     status_t status = STATUS_OK;
     if (run->build.bench == NULL) { /* else our side calibrates for both */
@@ -43,7 +43,7 @@ static status_t add_programs(run_state_t *run, const compile_options_t *compile,
     return status;
 }
 
-status_t run_compile(run_state_t *run, error_t *err) {
+status_t run_compile(run_t *run, error_t *err) {
     if (run->arch == NULL)
         return STATUS_OK;
     compile_options_t compile = {.root = run->options->root,
@@ -69,8 +69,7 @@ status_t run_compile(run_state_t *run, error_t *err) {
     return compile_all(&compile, &run->programs, err);
 }
 
-status_t run_find_program(run_state_t *run, const case_t *spec, const program_t **program,
-                          error_t *err) {
+status_t run_find_program(run_t *run, const case_t *spec, const program_t **program, error_t *err) {
     const workload_t *workload = workload_find(spec->workload);
     *program = NULL;
     if (workload_is_cuda_builtin(workload, spec->variant))

@@ -21,14 +21,14 @@ static void catch_interrupts(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static bool is_last_of_workload(const run_state_t *run, size_t sweep) {
+static bool is_last_of_workload(const run_t *run, size_t sweep) {
     for (size_t s = sweep + 1; s < run->n_sweeps; s++)
         if (run->sweeps[s].workload == run->sweeps[sweep].workload)
             return false;
     return true;
 }
 
-static status_t measure_all(run_state_t *run, error_t *err) {
+static status_t measure_all(run_t *run, error_t *err) {
     TRY(run_calibrate(run, &interrupted, err));
     for (size_t s = 0; s < run->n_sweeps; s++) {
         group_t group;
@@ -42,7 +42,7 @@ static status_t measure_all(run_state_t *run, error_t *err) {
 }
 
 /* A full disk, most likely: nothing that is finished is lost by it. */
-static status_t say_how_to_go_on(const run_state_t *state, error_t *err) {
+static status_t say_how_to_go_on(const run_t *state, error_t *err) {
     error_t cause = *err;
     error_clear(err);
     return error_set(err, cause.status,
@@ -51,7 +51,7 @@ static status_t say_how_to_go_on(const run_state_t *state, error_t *err) {
                      cause.text, state->folder);
 }
 
-static status_t run_steps(run_state_t *state, error_t *err) {
+static status_t run_steps(run_t *state, error_t *err) {
     if (state->options->trace)
         return run_trace(state, &interrupted, err);
     bool two = state->options->against != NULL;
@@ -78,9 +78,9 @@ static status_t run_steps(run_state_t *state, error_t *err) {
     return two ? run_verdict(state, err) : run_print(state, err);
 }
 
-static void run_against_free(run_state_t *run);
+static void run_against_free(run_t *run);
 
-static void run_free_state(run_state_t *run) {
+static void run_free(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         sweep_free(&run->sweeps[i]);
     free(run->sweeps);
@@ -100,19 +100,19 @@ static void run_free_state(run_state_t *run) {
     free(run->folder);
 }
 
-static void run_against_free(run_state_t *run) {
-    run_state_t *other = run->against;
+static void run_against_free(run_t *run) {
+    run_t *other = run->against;
     free(run->pair);
     if (other == NULL)
         return;
-    run_free_state(other);
+    run_free(other);
     build_free(&other->build);
     free(other->own_out);
     free(other);
 }
 
 status_t run(const run_options_t *options, error_t *err) {
-    run_state_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
     catch_interrupts();
     status_t status = run_steps(&state, err);
     run_free_clocks(&state);
@@ -132,11 +132,11 @@ status_t run(const run_options_t *options, error_t *err) {
                            "compute-sanitizer found errors in the programs of %zu of %zu cases (in "
                            "%s/logs)",
                            state.n_unsound, state.progress.done, state.folder);
-    run_free_state(&state);
+    run_free(&state);
     return status;
 }
 
-static void print_plan(run_state_t *state) {
+static void print_plan(run_t *state) {
     FILE *out = state->options->print;
     size_t n = 0, skipped = 0;
     for (size_t s = 0; s < state->n_sweeps; s++) {
@@ -155,12 +155,12 @@ static void print_plan(run_state_t *state) {
 }
 
 status_t plan(const run_options_t *options, error_t *err) {
-    run_state_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
     status_t status = run_load_sweeps(&state, err);
     if (status == STATUS_OK)
         status = run_survey(&state, err);
     if (status == STATUS_OK)
         print_plan(&state);
-    run_free_state(&state);
+    run_free(&state);
     return status;
 }

@@ -20,7 +20,7 @@ static double work_of(const case_t *spec) {
 
 /* For each program the case with the least work among those that are still to be measured: kernels
  * are far slower under a tool, and a size that fills no block shows what is not guarded. */
-static const case_t **choose_cases(run_state_t *run, error_t *err) {
+static const case_t **choose_cases(run_t *run, error_t *err) {
     const case_t **chosen = mem_zeroed(run->programs.n + 1, sizeof *chosen);
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
@@ -41,7 +41,7 @@ static const case_t **choose_cases(run_state_t *run, error_t *err) {
     return chosen;
 }
 
-static status_t keep_log(run_state_t *run, const program_t *program, const char *tool,
+static status_t keep_log(run_t *run, const program_t *program, const char *tool,
                          const sanitize_output_t *output, error_t *err) {
     char *folder = fs_join(run->folder, "logs");
     char *path = mem_format("%s/sanitize-%s-%s-%.12s-%s.txt", folder, program->workload,
@@ -57,8 +57,8 @@ static status_t keep_log(run_state_t *run, const program_t *program, const char 
     return status;
 }
 
-static status_t run_tools(run_state_t *run, const sanitizer_t *sanitizer,
-                          const sanitize_input_t *input, sanitize_t *found, error_t *err) {
+static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const sanitize_input_t *input,
+                          sanitize_t *found, error_t *err) {
     size_t n;
     const char *const *tools = sanitizer_tools(&n);
     status_t status = STATUS_OK;
@@ -89,7 +89,7 @@ static void note_absent(sanitize_t *found) {
     }
 }
 
-static status_t sanitize_all(run_state_t *run, const case_t **chosen, const sanitizer_t *sanitizer,
+static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_t *sanitizer,
                              const volatile sig_atomic_t *interrupted, error_t *err) {
     const compile_options_t compile = {.root = run->options->root};
     char *cache = compile_cache_folder(&compile);
@@ -110,7 +110,7 @@ static status_t sanitize_all(run_state_t *run, const case_t **chosen, const sani
     return status;
 }
 
-status_t run_sanitize(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_sanitize(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
     if (!run->options->sanitize || run->arch == NULL || run->no_compiler != NULL)
         return STATUS_OK;
     const case_t **chosen = choose_cases(run, err);
@@ -130,7 +130,7 @@ status_t run_sanitize(run_state_t *run, const volatile sig_atomic_t *interrupted
     return status;
 }
 
-void run_note_sanitized(run_state_t *run, contender_t *contender) {
+void run_note_sanitized(run_t *run, contender_t *contender) {
     if (run->sanitized == NULL || contender->program == NULL)
         return;
     size_t at = (size_t)(contender->program - run->programs.items);

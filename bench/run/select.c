@@ -9,7 +9,7 @@
 enum { QUICK_TIME_LIMIT_S = 2 };
 static const double QUICK_PRECISION_FRAC = 0.01;
 
-static bool left_out(const run_state_t *run, const case_t *spec) {
+static bool left_out(const run_t *run, const case_t *spec) {
     return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
 }
 
@@ -29,7 +29,7 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     sweep->n_cases = kept;
 }
 
-static void apply_options(run_state_t *run, sweep_t *sweep) {
+static void apply_options(run_t *run, sweep_t *sweep) {
     const run_options_t *options = run->options;
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
@@ -49,7 +49,7 @@ static void apply_options(run_state_t *run, sweep_t *sweep) {
         keep_shard(options, sweep);
 }
 
-status_t run_load_sweeps(run_state_t *run, error_t *err) {
+status_t run_load_sweeps(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
     bool single = options->single.workload != NULL;
     if (single == (options->n_sweeps > 0))

@@ -123,14 +123,14 @@ static void print_cold(FILE *out, const record_t *record) {
 }
 
 /* One screen a case, and not a table of them. */
-static bool prints_cases(const run_state_t *run) {
+static bool prints_cases(const run_t *run) {
     size_t n = 0; /* without the device's own, which the progress counts too */
     for (size_t s = 0; s < run->n_sweeps; s++)
         n += run->sweeps[s].n_cases;
     return n <= FEW_CASES;
 }
 
-static void print_record(const run_state_t *run, const record_t *record) {
+static void print_record(const run_t *run, const record_t *record) {
     FILE *out = run->options->print;
     if (run->options->json) {
         print_json(out, record);
@@ -143,7 +143,7 @@ static void print_record(const run_state_t *run, const record_t *record) {
     }
 }
 
-status_t run_print_workload(const run_state_t *run, const char *workload, error_t *err) {
+status_t run_print_workload(const run_t *run, const char *workload, error_t *err) {
     const run_options_t *options = run->options;
     if (options->json || options->cold || options->against != NULL || prints_cases(run))
         return STATUS_OK;
@@ -159,14 +159,14 @@ status_t run_print_workload(const run_state_t *run, const char *workload, error_
 }
 
 /* That it was not locked is said even when quiet: every time means something else then. */
-static void print_lock(const run_state_t *run) {
+static void print_lock(const run_t *run) {
     char *sentence = lock_clocks_sentence(&run->record.environment);
     if (sentence != NULL && (run->clock_lock.mhz == 0 || !run->options->quiet))
         fprintf(stderr, "clocks: %s\n", sentence);
     free(sentence);
 }
 
-status_t run_print(const run_state_t *run, error_t *err) {
+status_t run_print(const run_t *run, error_t *err) {
     record_t record;
     TRY(record_load(run->folder, &record, err));
     print_record(run, &record);

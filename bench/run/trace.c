@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static status_t trace_case(run_state_t *run, const case_t *spec, trace_file_t *file, error_t *err) {
+static status_t trace_case(run_t *run, const case_t *spec, trace_file_t *file, error_t *err) {
     contender_t contender;
     progress_now(&run->progress, spec->id);
     TRY(run_enter(run, spec, &contender, err));
@@ -20,8 +20,8 @@ static status_t trace_case(run_state_t *run, const case_t *spec, trace_file_t *f
     return STATUS_OK;
 }
 
-static status_t trace_all(run_state_t *run, trace_file_t *file,
-                          const volatile sig_atomic_t *interrupted, error_t *err) {
+static status_t trace_all(run_t *run, trace_file_t *file, const volatile sig_atomic_t *interrupted,
+                          error_t *err) {
     for (size_t s = 0; s < run->n_sweeps; s++) {
         run->settings.measure = run->sweeps[s].measure;
         for (size_t i = 0; i < run->sweeps[s].n_cases && !*interrupted; i++)
@@ -30,7 +30,7 @@ static status_t trace_all(run_state_t *run, trace_file_t *file,
     return STATUS_OK;
 }
 
-static status_t write_file(run_state_t *run, const trace_file_t *file, error_t *err) {
+static status_t write_file(run_t *run, const trace_file_t *file, error_t *err) {
     FILE *out = run->options->print;
     TRY(fs_make_folders(run->folder, err));
     char *path = fs_join(run->folder, "trace.json");
@@ -45,7 +45,7 @@ static status_t write_file(run_state_t *run, const trace_file_t *file, error_t *
     return status;
 }
 
-status_t run_trace(run_state_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_trace(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
     trace_file_t file;
     TRY(run_load_sweeps(run, err));
     run_choose_folder(run);
