@@ -23,7 +23,7 @@ static int lanes_of(const environment_t *env) {
     return arch != NULL && (strcmp(arch, "sm_75") == 0 || strcmp(arch, "sm_80") == 0) ? 64 : 128;
 }
 
-void rates_from_facts(const environment_t *env, device_rates_t *rates) {
+void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
     const double multiprocessors = fact(env, "gpu.multiprocessors");
     const double locked_mhz = lock_clocks_recorded_mhz(env);
     const double clock_mhz = isfinite(locked_mhz)
@@ -40,12 +40,12 @@ static void otherwise(double *rate, double value) {
         *rate = value;
 }
 
-device_rates_t rates_of_run(const record_t *run) {
+device_rates_t device_rates_of_record(const record_t *run) {
     const environment_t *env = &run->environment;
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    rates_from_facts(env, &rates);
+    device_rates_from_facts(env, &rates);
     for (size_t i = 0; i < run->n_cases; i++)
-        judge_calibrate(&run->cases[i], &rates);
+        device_rates_calibrate(&run->cases[i], &rates);
     otherwise(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
     otherwise(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
     otherwise(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
@@ -60,11 +60,11 @@ static bool are_complete(const device_rates_t *rates) {
            isfinite(rates->launch_ns);
 }
 
-void rates_judge_again(record_t *run) {
-    const device_rates_t rates = rates_of_run(run);
+void device_rates_set_limits_again(record_t *run) {
+    const device_rates_t rates = device_rates_of_record(run);
     for (size_t i = 0; i < run->n_cases && are_complete(&rates); i++) {
         const workload_t *workload = workload_find(run->cases[i].spec.workload);
         if (workload != NULL && run->cases[i].limit.bound != NULL)
-            judge_limit_again(&run->cases[i], workload, &rates);
+            limit_set_again(&run->cases[i], workload, &rates);
     }
 }

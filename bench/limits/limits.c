@@ -11,11 +11,11 @@ const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 
 
 /* Two medians of one kernel by two methods may differ by this much without a contradiction. */
 static const double SLACK = 1.05;
-const double JUDGE_MOST_OF_LIMIT = 1.05;
+const double PLAUSIBILITY_MOST_OF_LIMIT = 1.05;
 
 static const char TOO_FAST[] = "implausible: faster than the";
 
-void judge_calibrate(const case_result_t *result, device_rates_t *rates) {
+void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) {
     if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
         return;
     if (strcmp(result->spec.workload, "device") == 0) {
@@ -64,7 +64,7 @@ static double least_bytes(const workload_cost_t *cost, const device_rates_t *rat
     return cost->bytes + cost->further_passes * (cost->working_set_bytes - kept);
 }
 
-void judge_limit(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
+void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
     workload_cost_t cost = workload->cost(&result->spec);
     limit_t *limit = &result->limit;
     limit->bytes = cost.bytes;
@@ -89,18 +89,18 @@ void judge_limit(case_result_t *result, const workload_t *workload, const device
 
 static void flag_limit(case_result_t *result) {
     char text[UNITS_TEXT];
-    if (result->limit.frac > JUDGE_MOST_OF_LIMIT)
+    if (result->limit.frac > PLAUSIBILITY_MOST_OF_LIMIT)
         text_list_add_format(&result->flags, "%s %s limit (%s of it)", TOO_FAST,
                              result->limit.bound, units_percent(text, result->limit.frac));
 }
 
-void judge_limit_again(case_result_t *result, const workload_t *workload,
-                       const device_rates_t *rates) {
+void limit_set_again(case_result_t *result, const workload_t *workload,
+                     const device_rates_t *rates) {
     text_list_t kept = {0};
     free(result->limit.bound);
     result->limit.bound = NULL;
     result->limit.limit_ns = result->limit.frac = NAN;
-    judge_limit(result, workload, rates);
+    limit_set(result, workload, rates);
     for (size_t i = 0; i < result->flags.n; i++)
         if (!text_starts(result->flags.items[i], TOO_FAST))
             text_list_add(&kept, result->flags.items[i]);
@@ -119,7 +119,7 @@ static void flag_order(case_result_t *result, const char *slow, const char *fast
                              units_time(a, fast_ns), slow, units_time(b, slow_ns));
 }
 
-void judge_plausible(case_result_t *result, const device_rates_t *rates) {
+void plausibility_check(case_result_t *result, const device_rates_t *rates) {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     if (!result_has_times(result))
         return;

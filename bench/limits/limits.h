@@ -21,21 +21,21 @@ typedef struct device_rates {
 extern const device_rates_t DEVICE_RATES_UNKNOWN;
 
 /* Take what a calibration case (workloads device and null on cuda) says into `rates`. */
-void judge_calibrate(const case_result_t *result, device_rates_t *rates);
+void device_rates_calibrate(const case_result_t *result, device_rates_t *rates);
 
 /* More than this of the limit cannot be true. So much room is left since the DRAM's rate is that of
  * a copy, half of which are writes: what mostly reads may be a little faster. */
-extern const double JUDGE_MOST_OF_LIMIT;
+extern const double PLAUSIBILITY_MOST_OF_LIMIT;
 
 /* Fill in result->limit. */
-void judge_limit(case_result_t *result, const workload_t *workload, const device_rates_t *rates);
+void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates);
 
 /* The same for a case that has a limit already, with the flag that depends on it. */
-void judge_limit_again(case_result_t *result, const workload_t *workload,
-                       const device_rates_t *rates);
+void limit_set_again(case_result_t *result, const workload_t *workload,
+                     const device_rates_t *rates);
 
 /* Add "implausible: …" flags: faster than the limit, a batch in a graph slower than back to back, a
  * time under the event floor, a total under the sum of its phases. */
-void judge_plausible(case_result_t *result, const device_rates_t *rates);
+void plausibility_check(case_result_t *result, const device_rates_t *rates);
 
 #endif

@@ -75,7 +75,7 @@ static char *worked_example(const plot_data_t *data, const device_rates_t *rates
 }
 
 char *lines_add_bounds(lines_t *lines, const plot_data_t *data) {
-    const device_rates_t rates = rates_of_run(data->run);
+    const device_rates_t rates = device_rates_of_record(data->run);
     for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
         double *ns = mem_zeroed(data->n_sizes, sizeof *ns);
         for (size_t i = 0; i < data->n_sizes; i++)

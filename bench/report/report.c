@@ -287,7 +287,7 @@ static status_t load_runs(const char *const *folders, size_t n, record_t **runs,
             free_runs(*runs, i);
             return err->status;
         }
-        rates_judge_again(&(*runs)[i]);
+        device_rates_set_limits_again(&(*runs)[i]);
     }
     return STATUS_OK;
 }

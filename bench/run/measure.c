@@ -100,7 +100,7 @@ static status_t run_extend(run_t *side, const workload_t *workload, const case_r
                            const device_rates_t *rates, error_t *err) {
     case_result_t *whole = record_find(side->again, more->spec.id);
     result_extend(whole, more);
-    judge_limit_again(whole, workload, rates);
+    limit_set_again(whole, workload, rates);
     return journal_append(&side->journal, whole, err);
 }
 
@@ -110,9 +110,9 @@ static status_t write_one(run_t *run, const group_t *group, run_t *side, contend
     side->n_bad += result_is_broken(result);
     if (group->again != NULL)
         return run_extend(side, group->workload, result, &run->rates, err);
-    judge_limit(result, group->workload, &run->rates);
-    judge_plausible(result, &run->rates);
-    judge_calibrate(result, &run->rates);
+    limit_set(result, group->workload, &run->rates);
+    plausibility_check(result, &run->rates);
+    device_rates_calibrate(result, &run->rates);
     run_note_sanitized(side, contender);
     TRY(journal_append(&side->journal, result, err));
     progress_case(&side->progress, result);
@@ -314,7 +314,7 @@ static status_t calibrate_with(run_t *run, const char *workload_name, const char
     status_t status = STATUS_OK;
     const case_result_t *before = record_find(&run->record, spec.id);
     if (before != NULL)
-        judge_calibrate(before, &run->rates);
+        device_rates_calibrate(before, &run->rates);
     status = run_measure(run, &group, interrupted, err);
     case_free(&spec);
     return status;

@@ -163,7 +163,7 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
         environment_set(env, "gpu.clocks", "not read: no NVML");
     }
     run->arch = mem_text(arch != NULL ? arch : "");
-    rates_from_facts(env, &run->rates);
+    device_rates_from_facts(env, &run->rates);
 }
 
 static const case_t *first_cuda_case(const run_t *run) {

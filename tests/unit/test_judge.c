@@ -47,8 +47,8 @@ static case_result_t make_result(const char *workload_name, const char *engine, 
 
 static case_result_t judged(const char *engine, int64_t batch, const timed_t *times) {
     case_result_t result = make_result("mlp_infer", engine, batch, times);
-    judge_limit(&result, workload_find("mlp_infer"), &RATES);
-    judge_plausible(&result, &RATES);
+    limit_set(&result, workload_find("mlp_infer"), &RATES);
+    plausibility_check(&result, &RATES);
     return result;
 }
 
@@ -96,7 +96,7 @@ static void test_fp32_limit(void **state) {
     double least_ns = 56.0 * (1 << 24) / 1e12 * 1e9;
     case_result_t result =
         make_result("mlp_infer", "cuda", 1 << 24, (timed_t[]){{"kernel", least_ns}, {NULL, 0}});
-    judge_limit(&result, workload_find("mlp_infer"), &rates);
+    limit_set(&result, workload_find("mlp_infer"), &rates);
     assert_limit(&result, "fp32", least_ns, 1, "kernel");
     result_free(&result);
 }
@@ -108,7 +108,7 @@ static void test_no_arithmetic_limit_in_f16(void **state) {
     const workload_t *workload = workload_find("mnist_train");
     case_result_t result =
         make_result("mnist_train", "cuda", 8192, (timed_t[]){{"train_device", 60e6}, {NULL, 0}});
-    judge_limit(&result, workload, &RATES);
+    limit_set(&result, workload, &RATES);
     double weights = 784.0 * 8192 + 2 * 8192.0 * 8192 + 8192 * 10.0;
     double least_ns = 200 * 3 * 2 * weights / 4e12 * 1e9;
     assert_true(least_ns < result.limit.flops / RATES.fp32_flops_per_s * 1e9);
@@ -127,7 +127,7 @@ static void test_further_passes(void **state) {
     for (size_t i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
         case_result_t result = make_result("linreg_train", "cuda", TABLE[i].points,
                                            (timed_t[]){{"train_device", 20e6}, {NULL, 0}});
-        judge_limit(&result, workload, &RATES);
+        limit_set(&result, workload, &RATES);
         double least_ns = TABLE[i].bytes / 4e12 * 1e9, n_train = 0.8 * TABLE[i].points;
         double fp32_ns = n_train * (6 * 200 + 2 * 20) / 50e12 * 1e9;
         if (TABLE[i].bytes > 0)
@@ -141,7 +141,7 @@ static void test_further_passes(void **state) {
     unknown.on_chip_bytes = NAN;
     case_result_t result = make_result("linreg_train", "cuda", 50000000,
                                        (timed_t[]){{"train_device", 20e6}, {NULL, 0}});
-    judge_limit(&result, workload, &unknown);
+    limit_set(&result, workload, &unknown);
     assert_true(result.limit.bytes == 320e6);
     result_free(&result);
 }
@@ -156,11 +156,11 @@ static void test_judged_again(void **state) {
     char *other = mem_text(result.flags.items[1]);
     device_rates_t rates = RATES;
     rates.launch_ns = 450;
-    judge_limit_again(&result, workload_find("mlp_infer"), &rates);
+    limit_set_again(&result, workload_find("mlp_infer"), &rates);
     assert_limit(&result, "launch", 450, 0.5, "kernel_graph");
     assert_int_equal(result.flags.n, 1);
     assert_string_equal(result.flags.items[0], other);
-    judge_limit_again(&result, workload_find("mlp_infer"), &RATES);
+    limit_set_again(&result, workload_find("mlp_infer"), &RATES);
     assert_limit(&result, "launch", 1000, 1000.0 / 900, "kernel_graph");
     assert_int_equal(result.flags.n, 2);
     free(other);
@@ -198,14 +198,14 @@ static void test_no_limit(void **state) {
     result_free(&result);
     result = make_result("mlp_infer", "cuda", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
     result.status = CASE_WRONG;
-    judge_limit(&result, workload_find("mlp_infer"), &RATES);
-    judge_plausible(&result, &RATES);
+    limit_set(&result, workload_find("mlp_infer"), &RATES);
+    plausibility_check(&result, &RATES);
     assert_no_limit(&result);
     assert_int_equal(result.flags.n, 0);
     result_free(&result);
     result = make_result("mlp_infer", "cuda", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
-    judge_limit(&result, workload_find("mlp_infer"), &DEVICE_RATES_UNKNOWN);
-    judge_plausible(&result, &DEVICE_RATES_UNKNOWN);
+    limit_set(&result, workload_find("mlp_infer"), &DEVICE_RATES_UNKNOWN);
+    plausibility_check(&result, &DEVICE_RATES_UNKNOWN);
     assert_no_limit(&result);
     assert_int_equal(result.flags.n, 0);
     result_free(&result);
@@ -267,23 +267,23 @@ static void test_calibration(void **state) {
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
     case_result_t copy = device_result("cuda", "copy", 1 << 30, 500000);
-    judge_calibrate(&copy, &rates);
+    device_rates_calibrate(&copy, &rates);
     assert_true(fabs(rates.dram_bytes_per_s / (2.0 * (1 << 30) / 500e-6) - 1) < 1e-12);
     assert_true(isnan(rates.l2_bytes_per_s));
     result_free(&copy);
     case_result_t read = device_result("cuda", "01_read", 12500000, 1250);
-    judge_calibrate(&read, &rates);
+    device_rates_calibrate(&read, &rates);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
     result_free(&read);
     case_result_t barrier =
         make_result("device", "cuda", 1, (timed_t[]){{"barrier", 980}, {NULL, 0}});
-    judge_calibrate(&barrier, &rates);
+    device_rates_calibrate(&barrier, &rates);
     assert_true(rates.barrier_ns == 980);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
     result_free(&barrier);
     case_result_t empty = make_result(
         "null", "cuda", 0, (timed_t[]){{"kernel_graph", 700}, {"event_pair", 1300}, {NULL, 0}});
-    judge_calibrate(&empty, &rates);
+    device_rates_calibrate(&empty, &rates);
     assert_true(rates.launch_ns == 700 && rates.event_ns == 1300);
     result_free(&empty);
 }
@@ -304,7 +304,7 @@ static void test_what_does_not_calibrate(void **state) {
     };
     results[6].status = CASE_FAILED;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
-        judge_calibrate(&results[i], &rates);
+        device_rates_calibrate(&results[i], &rates);
         result_free(&results[i]);
     }
     assert_true(isnan(rates.dram_bytes_per_s) && isnan(rates.l2_bytes_per_s) &&

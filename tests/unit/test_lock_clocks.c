@@ -94,13 +94,13 @@ static void the_nominal_peak_is_that_of_the_locked_clock(void **state) {
     environment_set_number(&env, "gpu.multiprocessors", 10);
     environment_set_number(&env, "gpu.clock_max_mhz", 2000);
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    rates_from_facts(&env, &rates);
+    device_rates_from_facts(&env, &rates);
     assert_true(rates.fp32_flops_per_s == 10 * 128 * 2 * 2000e6);
     lock_clocks_record(&env, 1500, 0, "it takes root");
-    rates_from_facts(&env, &rates);
+    device_rates_from_facts(&env, &rates);
     assert_true(rates.fp32_flops_per_s == 10 * 128 * 2 * 2000e6);
     lock_clocks_record(&env, 1500, 1500, NULL);
-    rates_from_facts(&env, &rates);
+    device_rates_from_facts(&env, &rates);
     assert_true(rates.fp32_flops_per_s == 10 * 128 * 2 * 1500e6);
     environment_free(&env);
 }

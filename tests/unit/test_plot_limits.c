@@ -98,7 +98,7 @@ static void rates_are_the_runs(void **state) {
     add_gauge(&run, "copy", 1000000000, "kernel", 500e3);
     add_gauge(&run, "01_read", 10000000, "kernel", 1e3);
     add_gauge(&run, "01_read", 1000000000, "kernel", 170e3); /* an older run's: not used */
-    device_rates_t rates = rates_of_run(&run);
+    device_rates_t rates = device_rates_of_record(&run);
     assert_true(fabs(rates.dram_bytes_per_s / 4e12 - 1) < 1e-9);
     assert_true(fabs(rates.l2_bytes_per_s / 10e12 - 1) < 1e-9);
     assert_true(fabs(rates.on_chip_bytes / (50e6 + 100 * 495616.0) - 1) < 1e-12);
@@ -106,9 +106,10 @@ static void rates_are_the_runs(void **state) {
     assert_true(rates.launch_ns == 511 && rates.event_ns == 1280);
     assert_true(rates.barrier_ns == 1234);
     add_gauge(&run, "02_barrier", 1, "barrier", 980);
-    assert_true(fabs(rates_of_run(&run).barrier_ns / 980 - 1) < 1e-9);
+    assert_true(fabs(device_rates_of_record(&run).barrier_ns / 980 - 1) < 1e-9);
     environment_set(&run.environment, "gpu.arch", "sm_80");
-    assert_true(fabs(rates_of_run(&run).fp32_flops_per_s / (100 * 128 * 2e9) - 1) < 1e-12);
+    assert_true(fabs(device_rates_of_record(&run).fp32_flops_per_s / (100 * 128 * 2e9) - 1) <
+                1e-12);
     record_free(&run);
 }
 
@@ -138,17 +139,17 @@ static void limits_of_a_loaded_run_are_judged_again(void **state) {
     environment_set_number(&run.environment, "measured.copy_bytes_per_s", 4e12);
     environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 10e12);
     case_result_t *result = add_training(&run);
-    rates_judge_again(&run); /* the time of a launch is not known: nothing changes */
+    device_rates_set_limits_again(&run); /* the time of a launch is not known: nothing changes */
     assert_string_equal(result->limit.bound, "fp32");
     assert_true(result->limit.frac == 0.05);
     environment_set_number(&run.environment, "measured.empty_graph_node_ns", 500);
-    rates_judge_again(&run);
+    device_rates_set_limits_again(&run);
     assert_string_equal(result->limit.bound, "dram");
     assert_true(fabs(result->limit.limit_ns / ((320e6 + 199 * 220e6) / 4e12 * 1e9) - 1) < 1e-9);
     assert_true(fabs(result->limit.frac / (result->limit.limit_ns / 20e6) - 1) < 1e-9);
     free(result->limit.bound);
     result->limit.bound = NULL; /* a case without a limit gets none */
-    rates_judge_again(&run);
+    device_rates_set_limits_again(&run);
     assert_null(result->limit.bound);
     record_free(&run);
 }

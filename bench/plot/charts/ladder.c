@@ -246,7 +246,7 @@ static const char *dashed_lines(const plot_data_t *data) {
 char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
     enum { COLUMNS = 3, LEFT = 170 };
     ladder_panels_t panels = {.data = data,
-                              .rates = rates_of_run(data->run),
+                              .rates = device_rates_of_record(data->run),
                               .with_bounds = has_training_bounds(data),
                               .bars = {.drawing = drawing, .logarithmic = true}};
     for (size_t s = 0; s < data->n_series; s++)

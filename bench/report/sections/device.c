@@ -86,7 +86,7 @@ void section_device(const page_t *page) {
     static const char *const HEADINGS[] = {"What", "median", "95 % interval", "samples",
                                            "For reading the other numbers"};
     const record_t *run = page->run;
-    const device_rates_t rates = rates_of_run(run);
+    const device_rates_t rates = device_rates_of_record(run);
     table_t table;
     table_init(&table, HEADINGS, 5);
     table_set_align(&table, "lrrrl");

@@ -62,7 +62,7 @@ static void print_least(FILE *out, const limit_t *limit) {
 
 /* Two measurements are never the same; where they differ by more, one of them is wrong. */
 static void print_excess(FILE *out, const limit_t *limit) {
-    if (limit->frac > JUDGE_MOST_OF_LIMIT)
+    if (limit->frac > PLAUSIBILITY_MOST_OF_LIMIT)
         fputs(" **So much more than all cannot be: the limit or the time is wrong.**", out);
     else if (limit->frac > 1 && limit->bound != NULL && strcmp(limit->bound, "dram") == 0)
         fputs(" (Up to 105 % can be: DRAM's rate is that of a copy, half of which are writes, and "

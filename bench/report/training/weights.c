@@ -21,7 +21,7 @@ typedef struct weights_row {
 } weights_row_t;
 
 static weights_row_t weights_row(const training_pair_t *pair, const size_row_t *row) {
-    const device_rates_t rates = rates_of_run(pair->gpu->run);
+    const device_rates_t rates = device_rates_of_record(pair->gpu->run);
     weights_row_t found = {.row = row,
                            .best = family_fastest(pair->gpu, row->size, PARTY_OURS, PHASE)};
     if (found.best == NULL)
@@ -44,7 +44,7 @@ static void print_bound(FILE *out, const weights_row_t *row, training_bound_t bo
 
 static void print_row(const page_t *page, const training_pair_t *pair, const weights_row_t *row,
                       bool first) {
-    const device_rates_t rates = rates_of_run(pair->gpu->run);
+    const device_rates_t rates = device_rates_of_record(pair->gpu->run);
     char size[UNITS_TEXT], time[UNITS_TEXT], l2[UNITS_TEXT];
     const bool fits = row->weights_bytes < rates.l2_bytes;
     char *name = shown_name(row->best);
