@@ -175,7 +175,7 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
 }
 
 /* What the threads of one compile_all() share: they take the next program until none is left. */
-typedef struct crew {
+typedef struct pool {
     const toolchain_t *tools;
     const char *cache;
     const source_t **sources; /* of each program */
@@ -183,7 +183,7 @@ typedef struct crew {
     pthread_mutex_t lock;
     pthread_cond_t finished;
     size_t next, done; /* under the lock */
-} crew_t;
+} thread_pool_t;
 
 /* Where a header lies says nothing about the code, and is another place on each machine. */
 static void note_flags(program_t *program, const text_list_t *options) {
@@ -194,20 +194,20 @@ static void note_flags(program_t *program, const text_list_t *options) {
         text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
 }
 
-static void make(const crew_t *crew, size_t index) {
-    program_t *program = &crew->programs->items[index];
+static void make(const thread_pool_t *pool, size_t index) {
+    program_t *program = &pool->programs->items[index];
     forget_result(program);
-    program->reason = toolchain_refuses(crew->tools, program->arch);
+    program->reason = toolchain_refuses(pool->tools, program->arch);
     if (program->reason != NULL) {
         program->status = PROGRAM_SKIPPED;
         return;
     }
     text_list_t options = {0};
-    toolchain_options(crew->tools, crew->sources[index], &options);
+    toolchain_options(pool->tools, pool->sources[index], &options);
     note_flags(program, &options);
-    char *compiler = toolchain_identity(crew->tools, crew->sources[index]);
+    char *compiler = toolchain_identity(pool->tools, pool->sources[index]);
     const cache_inputs_t inputs = {
-        .source = crew->sources[index],
+        .source = pool->sources[index],
         .defines = &program->defines,
         .options = &options,
         .arch = program->arch,
@@ -216,11 +216,11 @@ static void make(const crew_t *crew, size_t index) {
     cache_entry_t entry;
     program->key = mem_alloc(HASH_TEXT);
     compile_cache_key(&inputs, program->key);
-    if (compile_cache_load(crew->cache, program->key, &entry)) {
+    if (compile_cache_load(pool->cache, program->key, &entry)) {
         take_entry(program, &entry);
         program->cached = true;
     } else {
-        build(crew->tools, crew->cache, &inputs, program);
+        build(pool->tools, pool->cache, &inputs, program);
     }
     cache_entry_free(&entry);
     free(compiler);
@@ -228,17 +228,17 @@ static void make(const crew_t *crew, size_t index) {
 }
 
 static void *work(void *argument) {
-    crew_t *crew = argument;
-    pthread_mutex_lock(&crew->lock);
-    while (crew->next < crew->programs->n) {
-        size_t index = crew->next++;
-        pthread_mutex_unlock(&crew->lock);
-        make(crew, index);
-        pthread_mutex_lock(&crew->lock);
-        crew->done++;
-        pthread_cond_signal(&crew->finished);
+    thread_pool_t *pool = argument;
+    pthread_mutex_lock(&pool->lock);
+    while (pool->next < pool->programs->n) {
+        size_t index = pool->next++;
+        pthread_mutex_unlock(&pool->lock);
+        make(pool, index);
+        pthread_mutex_lock(&pool->lock);
+        pool->done++;
+        pthread_cond_signal(&pool->finished);
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
@@ -248,28 +248,28 @@ static unsigned cores(void) {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
-static void run_crew(const compile_options_t *options, crew_t *crew) {
+static void thread_pool_run(const compile_options_t *options, thread_pool_t *pool) {
     size_t wanted = options->jobs != 0 ? options->jobs : cores(), n_threads = 0;
-    size_t total = crew->programs->n;
+    size_t total = pool->programs->n;
     if (wanted > total)
         wanted = total;
     pthread_t *threads = mem_zeroed(wanted, sizeof *threads);
-    while (n_threads < wanted && pthread_create(&threads[n_threads], NULL, work, crew) == 0)
+    while (n_threads < wanted && pthread_create(&threads[n_threads], NULL, work, pool) == 0)
         n_threads++;
     if (n_threads == 0)
-        work(crew); /* no thread to be had: this one does it */
+        work(pool); /* no thread to be had: this one does it */
 
-    pthread_mutex_lock(&crew->lock);
+    pthread_mutex_lock(&pool->lock);
     for (size_t reported = 0; reported < total;) {
-        while (crew->done == reported)
-            pthread_cond_wait(&crew->finished, &crew->lock);
+        while (pool->done == reported)
+            pthread_cond_wait(&pool->finished, &pool->lock);
         reported++;
-        pthread_mutex_unlock(&crew->lock);
+        pthread_mutex_unlock(&pool->lock);
         if (options->progress != NULL)
             options->progress(options->context, reported, total);
-        pthread_mutex_lock(&crew->lock);
+        pthread_mutex_lock(&pool->lock);
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < n_threads; i++)
         pthread_join(threads[i], NULL);
     free(threads);
@@ -290,10 +290,10 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     toolchain_t tools;
     TRY(toolchain_open(options->compiler, options->root, &tools, err));
     char *cache = compile_cache_folder(options);
-    crew_t crew = {
+    thread_pool_t pool = {
         .tools = &tools,
         .cache = cache,
-        .sources = mem_zeroed(programs->n, sizeof *crew.sources),
+        .sources = mem_zeroed(programs->n, sizeof *pool.sources),
         .programs = programs,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .finished = PTHREAD_COND_INITIALIZER,
@@ -301,10 +301,10 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     status_t status = fs_make_folders(cache, err);
     for (size_t i = 0; i < programs->n && status == STATUS_OK; i++)
         status = source_get(&programs->sources, options->root, programs->items[i].source,
-                            &crew.sources[i], err);
+                            &pool.sources[i], err);
     if (status == STATUS_OK)
-        run_crew(options, &crew);
-    free(crew.sources);
+        thread_pool_run(options, &pool);
+    free(pool.sources);
     free(cache);
     toolchain_close(&tools);
     return status;
