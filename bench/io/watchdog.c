@@ -25,10 +25,10 @@ typedef struct answer {
 
 _Static_assert(sizeof(answer_t) <= PIPE_BUF, "an answer is written in one piece");
 
-/* ---- in the guardian ---------------------------------------------------------------------------
+/* ---- in the watchdog ---------------------------------------------------------------------------
  */
 
-/* Whatever we have open would stay open for as long as the guardian lives: the pipes of workers,
+/* Whatever we have open would stay open for as long as the watchdog lives: the pipes of workers,
  * the journal, our own end of the pipe that it waits at. */
 static void keep_only(int first, int second) {
     DIR *folder = opendir("/proc/self/fd");
@@ -64,7 +64,7 @@ static void wait_for_the_end(int life_fd) {
     while (got > 0 || (got < 0 && errno == EINTR));
 }
 
-static _Noreturn void guard(const guardian_task_t *task, int life_fd, int answer_fd) {
+static _Noreturn void guard(const watchdog_task_t *task, int life_fd, int answer_fd) {
     setsid();
     prctl(PR_SET_NAME, task->name);
     keep_only(life_fd, answer_fd);
@@ -111,9 +111,9 @@ static hearing_t hear(int fd, double timeout_s, answer_t *answer) {
 
 static status_t judge(hearing_t hearing, const answer_t *answer, double timeout_s, error_t *err) {
     if (hearing == DIED)
-        return error_set(err, STATUS_FAILED, "its guardian process has died");
+        return error_set(err, STATUS_FAILED, "its watchdog process has died");
     if (hearing == SILENT)
-        return error_set(err, STATUS_FAILED, "its guardian process has not answered within %.3g s",
+        return error_set(err, STATUS_FAILED, "its watchdog process has not answered within %.3g s",
                          timeout_s);
     if (answer->status != STATUS_OK)
         return error_set(err, answer->status, "%s", answer->err.text);
@@ -121,16 +121,16 @@ static status_t judge(hearing_t hearing, const answer_t *answer, double timeout_
 }
 
 /* Close our ends. Whoever answers no more is not waited for: init reaps it when we are gone. */
-static void let_go(guardian_t *guardian, hearing_t hearing) {
-    if (guardian->life_fd >= 0)
-        close(guardian->life_fd);
-    close(guardian->answer_fd);
-    while (hearing != SILENT && waitpid(guardian->pid, NULL, 0) < 0 && errno == EINTR)
+static void let_go(watchdog_t *watchdog, hearing_t hearing) {
+    if (watchdog->life_fd >= 0)
+        close(watchdog->life_fd);
+    close(watchdog->answer_fd);
+    while (hearing != SILENT && waitpid(watchdog->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    *guardian = (guardian_t){0};
+    *watchdog = (watchdog_t){0};
 }
 
-/* No signal may find the guardian without its own way with signals, so they are blocked before. */
+/* No signal may find the watchdog without its own way with signals, so they are blocked before. */
 static pid_t fork_deaf(void) {
     sigset_t all, before;
     sigfillset(&all);
@@ -143,10 +143,10 @@ static pid_t fork_deaf(void) {
     return pid;
 }
 
-status_t guardian_start(const guardian_task_t *task, double timeout_s, guardian_t *guardian,
+status_t watchdog_start(const watchdog_task_t *task, double timeout_s, watchdog_t *watchdog,
                         double *value, error_t *err) {
     int life[2], answers[2];
-    *guardian = (guardian_t){0};
+    *watchdog = (watchdog_t){0};
     if (!subprocess_pipe(life))
         return error_set(err, STATUS_FAILED, "%s: no pipe: %s", task->name, strerror(errno));
     if (!subprocess_pipe(answers)) {
@@ -167,24 +167,24 @@ status_t guardian_start(const guardian_task_t *task, double timeout_s, guardian_
         close(answers[0]);
         return STATUS_FAILED;
     }
-    *guardian = (guardian_t){pid, life[1], answers[0]};
+    *watchdog = (watchdog_t){pid, life[1], answers[0]};
     answer_t answer;
-    hearing_t hearing = hear(guardian->answer_fd, timeout_s, &answer);
+    hearing_t hearing = hear(watchdog->answer_fd, timeout_s, &answer);
     status_t status = judge(hearing, &answer, timeout_s, err);
     if (status == STATUS_OK)
         *value = answer.value;
     else
-        let_go(guardian, hearing);
+        let_go(watchdog, hearing);
     return status;
 }
 
-status_t guardian_end(guardian_t *guardian, double timeout_s, error_t *err) {
-    if (guardian->pid <= 0)
+status_t watchdog_end(watchdog_t *watchdog, double timeout_s, error_t *err) {
+    if (watchdog->pid <= 0)
         return STATUS_OK;
-    close(guardian->life_fd);
-    guardian->life_fd = -1;
+    close(watchdog->life_fd);
+    watchdog->life_fd = -1;
     answer_t answer;
-    hearing_t hearing = hear(guardian->answer_fd, timeout_s, &answer);
-    let_go(guardian, hearing);
+    hearing_t hearing = hear(watchdog->answer_fd, timeout_s, &answer);
+    let_go(watchdog, hearing);
     return judge(hearing, &answer, timeout_s, err);
 }

@@ -39,13 +39,13 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
     return STATUS_OK;
 }
 
-/* ---- in the guardian ---------------------------------------------------------------------------
+/* ---- in the watchdog ---------------------------------------------------------------------------
  */
 
 typedef struct wish {
     const char *uuid;
     unsigned asked_mhz;
-    nvml_t *nvml; /* the guardian's own */
+    nvml_t *nvml; /* the watchdog's own */
 } wish_t;
 
 static status_t choose_and_lock(wish_t *wish, unsigned *mhz, error_t *err) {
@@ -82,17 +82,17 @@ static status_t give_back(void *context, error_t *err) {
 
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err) {
     wish_t wish = {.uuid = uuid, .asked_mhz = asked_mhz};
-    const guardian_task_t task = {
-        .name = "clock-guardian", .take = take, .give_back = give_back, .context = &wish};
+    const watchdog_task_t task = {
+        .name = "clock-watchdog", .take = take, .give_back = give_back, .context = &wish};
     double mhz;
     *lock = (clock_lock_t){0};
-    TRY(guardian_start(&task, ANSWER_S, &lock->guardian, &mhz, err));
+    TRY(watchdog_start(&task, ANSWER_S, &lock->watchdog, &mhz, err));
     lock->mhz = (unsigned)mhz;
     return STATUS_OK;
 }
 
 status_t lock_clocks_release(clock_lock_t *lock, error_t *err) {
-    status_t status = guardian_end(&lock->guardian, ANSWER_S, err);
+    status_t status = watchdog_end(&lock->watchdog, ANSWER_S, err);
     *lock = (clock_lock_t){0};
     return status;
 }

@@ -1,5 +1,5 @@
 /* `bench run --lock-clocks`: the SM clock of the GPU that a run uses, held at one frequency for as
- * long as the run lasts. A guardian process locks it, and sets it free when the run ends, however
+ * long as the run lasts. A watchdog process locks it, and sets it free when the run ends, however
  * it ends. */
 #ifndef BENCH_MEASURE_CLOCK_LOCK_H
 #define BENCH_MEASURE_CLOCK_LOCK_H
@@ -11,7 +11,7 @@
 
 /* Zeroed: no lock. */
 typedef struct clock_lock {
-    guardian_t guardian;
+    watchdog_t watchdog;
     unsigned mhz; /* 0: not locked */
 } clock_lock_t;
 
@@ -23,7 +23,7 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
 
 /* Lock the device of this CUDA UUID. STATUS_USAGE: it has no such clock; STATUS_FAILED: it cannot
  * be locked here, and why. Nothing is locked then. This process must not have NVML open, and no
- * thread: the guardian is a fork of it. */
+ * thread: the watchdog is a fork of it. */
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err);
 /* Set it free. Fails where it may still be locked. Without a lock: nothing to do. */
 status_t lock_clocks_release(clock_lock_t *lock, error_t *err);

@@ -300,7 +300,7 @@ def start(fake: Fake, sweep: Path) -> subprocess.Popen[str]:
     journal = run / "cases.jsonl"
     assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 1)
     assert fake.calls() == [LOCKED]
-    assert "clock-guardian" in fake.processes()
+    assert "clock-watchdog" in fake.processes()
     return process
 
 
@@ -332,7 +332,7 @@ def test_killed_run(fake: Fake, tmp_path: Path, number: signal.Signals, whole_gr
     hang = {"engine": "null", "variants": ["hang"]}
     with start(fake, sweep_of(tmp_path, EMPTY_KERNEL, hang)) as process:
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        process.communicate(timeout=TIMEOUT_S)  # the guardian holds no stream of the run
+        process.communicate(timeout=TIMEOUT_S)  # the watchdog holds no stream of the run
     assert process.returncode == -number
     assert_free(fake)
     # What was measured until then was measured under the lock, and is gone on with under it.

@@ -45,9 +45,9 @@ static status_t give_back(void *context, error_t *err) {
     return fs_write_atomic(place->file, "given back", 10, err);
 }
 
-static guardian_task_t task_at(place_t *place) {
-    return (guardian_task_t){
-        .name = "test-guardian", .take = take, .give_back = give_back, .context = place};
+static watchdog_task_t task_at(place_t *place) {
+    return (watchdog_task_t){
+        .name = "test-watchdog", .take = take, .give_back = give_back, .context = place};
 }
 
 static int set_up(void **state) {
@@ -57,7 +57,7 @@ static int set_up(void **state) {
     place->file = fs_join(place->folder, "file");
     place->go = fs_join(place->folder, "go"); /* ends a take() that hangs */
     *state = place;
-    return prctl(PR_SET_CHILD_SUBREAPER, 1); /* guardians whose parent died become ours */
+    return prctl(PR_SET_CHILD_SUBREAPER, 1); /* watchdogs whose parent died become ours */
 }
 
 static int tear_down(void **state) {
@@ -81,67 +81,67 @@ static bool file_says(const place_t *place, const char *words) {
     return same;
 }
 
-static guardian_t start(const place_t *place) {
-    guardian_task_t task = task_at((place_t *)(uintptr_t)place);
-    guardian_t guardian;
+static watchdog_t start(const place_t *place) {
+    watchdog_task_t task = task_at((place_t *)(uintptr_t)place);
+    watchdog_t watchdog;
     double value = 0;
     error_t err = ERROR_INIT;
-    if (guardian_start(&task, LONG_S, &guardian, &value, &err) != STATUS_OK)
+    if (watchdog_start(&task, LONG_S, &watchdog, &value, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     assert_true(value == 1.5);
-    return guardian;
+    return watchdog;
 }
 
 static void it_takes_and_gives_back(void **state) {
-    guardian_t guardian = start(*state);
+    watchdog_t watchdog = start(*state);
     assert_true(file_says(*state, "taken"));
-    assert_true(getsid(guardian.pid) == guardian.pid);
+    assert_true(getsid(watchdog.pid) == watchdog.pid);
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_OK);
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
     assert_true(file_says(*state, "given back"));
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_OK); /* nothing to do */
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK); /* nothing to do */
 }
 
 static void a_refusal_leaves_nobody_behind(void **state) {
     place_t *place = *state;
     place->refuse = true;
-    guardian_task_t task = task_at(place);
-    guardian_t guardian;
+    watchdog_task_t task = task_at(place);
+    watchdog_t watchdog;
     double value;
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_start(&task, LONG_S, &guardian, &value, &err), STATUS_USAGE);
+    assert_int_equal(watchdog_start(&task, LONG_S, &watchdog, &value, &err), STATUS_USAGE);
     assert_string_equal(err.text, "nothing to be had");
-    assert_int_equal(guardian.pid, 0);
+    assert_int_equal(watchdog.pid, 0);
     assert_false(fs_exists(place->file));
 }
 
 static void that_it_cannot_give_back_is_told(void **state) {
     place_t *place = *state;
     place->keep = true;
-    guardian_t guardian = start(place);
+    watchdog_t watchdog = start(place);
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_FAILED);
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_FAILED);
     assert_string_equal(err.text, "it sticks");
 }
 
 static void signals_pass_it_by(void **state) {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1};
-    guardian_t guardian = start(*state);
+    watchdog_t watchdog = start(*state);
     for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++)
-        assert_int_equal(kill(guardian.pid, SIGNALS[i]), 0);
+        assert_int_equal(kill(watchdog.pid, SIGNALS[i]), 0);
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_OK);
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
     assert_true(file_says(*state, "given back"));
 }
 
 /* A program of ours that lives on must not keep it waiting. */
 static void programs_do_not_hold_the_pipe(void **state) {
     static const char *const ARGV[] = {"sleep", "1000", NULL};
-    guardian_t guardian = start(*state);
+    watchdog_t watchdog = start(*state);
     subprocess_t child;
     error_t err = ERROR_INIT;
     assert_int_equal(subprocess_start(ARGV, &child, &err), STATUS_OK);
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_OK);
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
     assert_false(subprocess_has_ended(&child));
     assert_true(file_says(*state, "given back"));
     char how[64];
@@ -152,14 +152,14 @@ static void programs_do_not_hold_the_pipe(void **state) {
 static void it_holds_no_files_of_ours(void **state) {
     int ends[2];
     assert_true(subprocess_pipe(ends));
-    guardian_t guardian = start(*state);
+    watchdog_t watchdog = start(*state);
     close(ends[1]);
     struct pollfd in = {.fd = ends[0], .events = POLLIN};
     assert_int_equal(poll(&in, 1, LONG_S * 1000), 1);
     assert_true((in.revents & POLLHUP) != 0);
     close(ends[0]);
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_OK);
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_OK);
 }
 
 static void a_killed_process_has_it_given_back(void **state) {
@@ -167,41 +167,41 @@ static void a_killed_process_has_it_given_back(void **state) {
     assert_true(subprocess_pipe(ends));
     pid_t pid = fork();
     if (pid == 0) {
-        guardian_t guardian = start(*state);
-        if (write(ends[1], &guardian.pid, sizeof guardian.pid) < 0)
+        watchdog_t watchdog = start(*state);
+        if (write(ends[1], &watchdog.pid, sizeof watchdog.pid) < 0)
             _exit(1);
         poll(NULL, 0, -1);
     }
-    pid_t guardian_pid = -1;
-    assert_int_equal(read(ends[0], &guardian_pid, sizeof guardian_pid), sizeof guardian_pid);
+    pid_t watchdog_pid = -1;
+    assert_int_equal(read(ends[0], &watchdog_pid, sizeof watchdog_pid), sizeof watchdog_pid);
     assert_true(file_says(*state, "taken"));
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_int_equal(waitpid(guardian_pid, NULL, 0), guardian_pid); /* it ends by itself */
+    assert_int_equal(waitpid(watchdog_pid, NULL, 0), watchdog_pid); /* it ends by itself */
     assert_true(file_says(*state, "given back"));
     close(ends[0]);
     close(ends[1]);
 }
 
 static void its_own_death_is_told(void **state) {
-    guardian_t guardian = start(*state);
-    kill(guardian.pid, SIGKILL);
+    watchdog_t watchdog = start(*state);
+    kill(watchdog.pid, SIGKILL);
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_end(&guardian, LONG_S, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "its guardian process has died");
+    assert_int_equal(watchdog_end(&watchdog, LONG_S, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "its watchdog process has died");
     assert_true(file_says(*state, "taken"));
 }
 
 static void who_is_not_waited_for_gives_back_all_the_same(void **state) {
     place_t *place = *state;
     place->hang = true;
-    guardian_task_t task = task_at(place);
-    guardian_t guardian;
+    watchdog_task_t task = task_at(place);
+    watchdog_t watchdog;
     double value;
     error_t err = ERROR_INIT;
-    assert_int_equal(guardian_start(&task, SHORT_S, &guardian, &value, &err), STATUS_FAILED);
-    assert_string_equal(err.text, "its guardian process has not answered within 0.05 s");
-    assert_int_equal(guardian.pid, 0);
+    assert_int_equal(watchdog_start(&task, SHORT_S, &watchdog, &value, &err), STATUS_FAILED);
+    assert_string_equal(err.text, "its watchdog process has not answered within 0.05 s");
+    assert_int_equal(watchdog.pid, 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* it is still there */
     error_clear(&err);
     assert_int_equal(fs_write_atomic(place->go, "", 0, &err), STATUS_OK);
@@ -214,9 +214,9 @@ static void closed_streams_do_not_matter(void **state) {
     if (pid == 0) {
         for (int fd = 0; fd <= 2; fd++)
             close(fd);
-        guardian_t guardian = start(*state);
+        watchdog_t watchdog = start(*state);
         error_t err = ERROR_INIT;
-        _exit(guardian_end(&guardian, LONG_S, &err) == STATUS_OK ? 0 : 1);
+        _exit(watchdog_end(&watchdog, LONG_S, &err) == STATUS_OK ? 0 : 1);
     }
     int how = -1;
     assert_int_equal(waitpid(pid, &how, 0), pid);
