@@ -176,10 +176,10 @@ typedef struct numbers {
     size_t n;
 } numbers_t;
 
-static bool get_numbers(const json_t *json, const lifted_t *lifted, numbers_t *numbers) {
-    if (json_is_integer(json) && (uint64_t)json_integer_value(json) < lifted->n)
-        return lifted_array(lifted, (size_t)json_integer_value(json), &numbers->values,
-                            &numbers->n);
+static bool get_numbers(const json_t *json, const raw_arrays_t *raw_arrays, numbers_t *numbers) {
+    if (json_is_integer(json) && (uint64_t)json_integer_value(json) < raw_arrays->n)
+        return parse_samples(raw_arrays, (size_t)json_integer_value(json), &numbers->values,
+                             &numbers->n);
     bool good = json == NULL || json_is_array(json);
     numbers->n = json_array_size(json);
     numbers->values = mem_zeroed(numbers->n, sizeof *numbers->values);
@@ -222,12 +222,12 @@ static bool take_rounds(const numbers_t *starts, const numbers_t *samples, phase
     return true;
 }
 
-static status_t get_rounds(const json_t *json, const lifted_t *lifted, phase_t *phase,
+static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, phase_t *phase,
                            error_t *err) {
     numbers_t starts = {0}, samples = {0};
     status_t status = STATUS_OK;
-    if (!get_numbers(json_object_get(json, "round_starts"), lifted, &starts) ||
-        !get_numbers(json_object_get(json, "samples"), lifted, &samples))
+    if (!get_numbers(json_object_get(json, "round_starts"), raw_arrays, &starts) ||
+        !get_numbers(json_object_get(json, "samples"), raw_arrays, &samples))
         status = error_set(err, STATUS_USAGE, "not an array of numbers");
     else if (starts.n < 2) /* no rounds were kept: one round of everything */
         phase_add_round(phase, samples.values, samples.n);
@@ -240,8 +240,8 @@ static status_t get_rounds(const json_t *json, const lifted_t *lifted, phase_t *
     return status;
 }
 
-static status_t get_phases(const json_t *json, const lifted_t *lifted, case_result_t *result,
-                           error_t *err) {
+static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
+                           case_result_t *result, error_t *err) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "phases"), name, item) {
@@ -255,7 +255,7 @@ static status_t get_phases(const json_t *json, const lifted_t *lifted, case_resu
                              "\"phases.%s.clock\" is \"%s\", expected host or device", name,
                              clock_name != NULL ? clock_name : "missing");
         phase_t *phase = result_add_phase(result, name, clock);
-        if (get_rounds(item, lifted, phase, err) != STATUS_OK)
+        if (get_rounds(item, raw_arrays, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
         phase->n_throttled = (size_t)get_integer(item, "n_throttled");
         summary_t *s = &phase->summary;
@@ -341,8 +341,8 @@ static void get_details(const json_t *json, case_result_t *result) {
     result->warmup_ns = get_number(json, "warmup_ns");
 }
 
-static status_t read_result(const json_t *json, const lifted_t *lifted, case_result_t *result,
-                            error_t *err) {
+static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
+                            case_result_t *result, error_t *err) {
     const char *status = json_string_value(json_object_get(json, "status"));
     if (status == NULL || !case_status_parse(status, &result->status))
         return error_set(err, STATUS_USAGE,
@@ -356,11 +356,11 @@ static status_t read_result(const json_t *json, const lifted_t *lifted, case_res
                          stop);
     result->reason = get_text(json, "reason");
     get_details(json, result);
-    return get_phases(json, lifted, result, err);
+    return get_phases(json, raw_arrays, result, err);
 }
 
-status_t result_from_lifted_json(const json_t *json, const lifted_t *lifted, case_result_t *result,
-                                 error_t *err) {
+status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays,
+                              case_result_t *result, error_t *err) {
     if (!json_is_object(json))
         return error_set(err, STATUS_USAGE, "not a JSON object");
     json_int_t schema = json_integer_value(json_object_get(json, "schema"));
@@ -371,13 +371,13 @@ status_t result_from_lifted_json(const json_t *json, const lifted_t *lifted, cas
     TRY(case_from_json(json, &spec, err));
     result_init(result, &spec);
     case_free(&spec);
-    status_t status = read_result(json, lifted, result, err);
+    status_t status = read_result(json, raw_arrays, result, err);
     if (status != STATUS_OK)
         result_free(result);
     return status;
 }
 
 status_t result_from_json(const json_t *json, case_result_t *result, error_t *err) {
-    static const lifted_t NOTHING;
-    return result_from_lifted_json(json, &NOTHING, result, err);
+    static const raw_arrays_t NOTHING;
+    return result_from_raw_json(json, &NOTHING, result, err);
 }

@@ -13,8 +13,8 @@ json_t *result_to_json(const case_result_t *result);
 status_t result_from_json(const json_t *json, case_result_t *result, error_t *err);
 
 /* As result_from_json() where "samples" and "round_starts" of some phases are not arrays, but
- * numbers: of one that was lifted. */
-status_t result_from_lifted_json(const json_t *json, const lifted_t *lifted, case_result_t *result,
-                                 error_t *err);
+ * numbers: its place in `raw_arrays`. */
+status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays,
+                              case_result_t *result, error_t *err);
 
 #endif

@@ -43,8 +43,8 @@ static bool may_hide_keys(const char *text, size_t length) {
 
 /* `line` with each array replaced by its number: so a number that was there before must not be, and
  * such a line is left as it is. */
-static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char *text,
-                        size_t *left) {
+static bool find_raw_arrays(const char *line, size_t length, raw_arrays_t *raw_arrays, char *text,
+                            size_t *left) {
     const char *end = line + length, *from = line;
     char *to = text;
     for (;;) {
@@ -59,7 +59,7 @@ static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char 
             return true;
         const char *close = memchr(value, ']', (size_t)(end - value));
         /* "[1]" and "[10,20]" have room for the number that takes their place: 1, or up to 999. */
-        if (*value != '[' || close == NULL || lifted->n == MOST_ARRAYS)
+        if (*value != '[' || close == NULL || raw_arrays->n == MOST_ARRAYS)
             return false;
         from = close + 1;
         if (from - value < 5) {
@@ -67,10 +67,10 @@ static bool lift_arrays(const char *line, size_t length, lifted_t *lifted, char 
             to += from - value;
             continue;
         }
-        to += sprintf(to, "%zu", lifted->n);
-        lifted->arrays[lifted->n] = value;
-        lifted->taken[lifted->n] = false;
-        lifted->ends[lifted->n++] = close;
+        to += sprintf(to, "%zu", raw_arrays->n);
+        raw_arrays->arrays[raw_arrays->n] = value;
+        raw_arrays->taken[raw_arrays->n] = false;
+        raw_arrays->ends[raw_arrays->n++] = close;
     }
 }
 
@@ -118,22 +118,22 @@ static bool drop_phases(const char *line, size_t length, const text_list_t *want
     return true;
 }
 
-static status_t from_json_text(const char *text, size_t length, const lifted_t *lifted,
+static status_t from_json_text(const char *text, size_t length, const raw_arrays_t *raw_arrays,
                                case_result_t *result, error_t *err) {
     json_error_t where;
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (json == NULL)
         return error_set(err, STATUS_USAGE, "not a JSON object: %s (column %d)", where.text,
                          where.column);
-    status_t status = result_from_lifted_json(json, lifted, result, err);
+    status_t status = result_from_raw_json(json, raw_arrays, result, err);
     json_decref(json);
     return status;
 }
 
 /* One that nobody asked for stands where no reader looks: what is in it was not read at all. */
-static bool all_taken(const lifted_t *lifted) {
-    for (size_t i = 0; i < lifted->n; i++)
-        if (!lifted->taken[i])
+static bool all_taken(const raw_arrays_t *raw_arrays) {
+    for (size_t i = 0; i < raw_arrays->n; i++)
+        if (!raw_arrays->taken[i])
             return false;
     return true;
 }
@@ -142,15 +142,15 @@ status_t result_from_text(const char *line, size_t length, const text_list_t *ph
                           case_result_t *result, error_t *err) {
     const char *arrays[MOST_ARRAYS], *ends[MOST_ARRAYS];
     bool taken[MOST_ARRAYS];
-    lifted_t lifted = {.arrays = arrays, .ends = ends, .taken = taken};
+    raw_arrays_t raw_arrays = {.arrays = arrays, .ends = ends, .taken = taken};
     char *some = phases != NULL ? mem_alloc(length + 1) : NULL, *text = mem_alloc(length + 1);
     size_t n_some, left;
     bool dropped = phases != NULL && drop_phases(line, length, phases, some, &n_some);
     status_t status = STATUS_FAILED;
     error_t ignored = ERROR_INIT;
-    if (lift_arrays(dropped ? some : line, dropped ? n_some : length, &lifted, text, &left))
-        status = from_json_text(text, left, &lifted, result, &ignored);
-    if (status == STATUS_OK && !all_taken(&lifted)) {
+    if (find_raw_arrays(dropped ? some : line, dropped ? n_some : length, &raw_arrays, text, &left))
+        status = from_json_text(text, left, &raw_arrays, result, &ignored);
+    if (status == STATUS_OK && !all_taken(&raw_arrays)) {
         result_free(result);
         status = STATUS_FAILED;
     }
@@ -158,8 +158,8 @@ status_t result_from_text(const char *line, size_t length, const text_list_t *ph
     free(some);
     /* Rare, or an error: the parser reads it all, so that a message's column is the line's. */
     if (status != STATUS_OK) {
-        lifted.n = 0;
-        status = from_json_text(line, length, &lifted, result, err);
+        raw_arrays.n = 0;
+        status = from_json_text(line, length, &raw_arrays, result, err);
     }
     return status;
 }

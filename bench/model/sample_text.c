@@ -34,11 +34,11 @@ static const char *plain_number(const char *c, const char *end, double *value) {
     return c;
 }
 
-bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n) {
-    if (lifted->taken[index])
+bool parse_samples(const raw_arrays_t *raw_arrays, size_t index, double **values, size_t *n) {
+    if (raw_arrays->taken[index])
         return false;
-    lifted->taken[index] = true;
-    const char *c = lifted->arrays[index] + 1, *end = lifted->ends[index];
+    raw_arrays->taken[index] = true;
+    const char *c = raw_arrays->arrays[index] + 1, *end = raw_arrays->ends[index];
     size_t commas = 0;
     for (const char *at = c; at < end; at++)
         commas += *at == ',';

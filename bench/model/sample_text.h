@@ -7,14 +7,14 @@
 
 /* Arrays of numbers that were cut out of a result's text: where each begins and ends. See
  * result_text.h. */
-typedef struct lifted {
+typedef struct raw_arrays {
     const char **arrays, **ends; /* "[" and "]" */
-    bool *taken;                 /* has lifted_array() been asked for it? */
+    bool *taken;                 /* has parse_samples() been asked for it? */
     size_t n;
-} lifted_t;
+} raw_arrays_t;
 
-/* The values of a lifted array, which the caller frees; false where it holds anything but plain
+/* The values of one of the arrays, which the caller frees; false where it holds anything but plain
  * numbers, or was taken before. */
-bool lifted_array(const lifted_t *lifted, size_t index, double **values, size_t *n);
+bool parse_samples(const raw_arrays_t *raw_arrays, size_t index, double **values, size_t *n);
 
 #endif
