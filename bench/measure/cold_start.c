@@ -12,7 +12,7 @@ static const char *const PHASES[N_PHASES] = {
     [TOTAL] = "cold_total",
 };
 
-/* The life of one process. False when a part of it failed; the contender is not live any more
+/* The life of one process. False when a part of it failed; the contender is not active any more
  * then. */
 static bool live_once(contender_t *c, double ns[N_PHASES]) {
     error_t err = ERROR_INIT;
@@ -61,11 +61,11 @@ void cold_rounds(contender_t *contenders, size_t n, workers_t *workers, uint64_t
         worker_link_stop(workers->items[i]);
     for (size_t i = 0; i < n; i++) {
         case_result_t *result = &contenders[i].result;
-        if (!contenders[i].live)
+        if (!contenders[i].active)
             continue;
         for (size_t k = 0; k < N_PHASES; k++) {
             result_add_phase(result, PHASES[k], CLOCK_HOST);
-            result_add_phase(&contenders[i].apart, PHASES[k], CLOCK_HOST);
+            result_add_phase(&contenders[i].throttled_rounds, PHASES[k], CLOCK_HOST);
         }
         text_list_add(&result->flags, "cold: every sample is a new process");
     }

@@ -22,9 +22,9 @@
  * with STOP_FIXED_COUNT. */
 enum { COLD_SAMPLES = 5 };
 
-/* Sample every live contender COLD_SAMPLES times, in the order of schedule_turns(). They must have
- * been opened with settings->cold, which checked outputs outside the timed path. Every process of
- * `workers` is ended first, so that no other one keeps a device, a cache or a core awake. */
+/* Sample every active contender COLD_SAMPLES times, in the order of schedule_turns(). They must
+ * have been opened with settings->cold, which checked outputs outside the timed path. Every process
+ * of `workers` is ended first, so that no other one keeps a device, a cache or a core awake. */
 void cold_rounds(contender_t *contenders, size_t n, workers_t *workers, uint64_t seed,
                  uint32_t stream, const volatile sig_atomic_t *interrupted);
 

@@ -24,19 +24,19 @@ enum {
 
 void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
                     const program_t *program, const contender_settings_t *settings) {
-    *c = (contender_t){.worker = worker, .program = program, .settings = settings, .live = true};
+    *c = (contender_t){.worker = worker, .program = program, .settings = settings, .active = true};
     result_init(&c->result, spec);
-    result_init(&c->apart, spec);
+    result_init(&c->throttled_rounds, spec);
     stopping_init(&c->stopping, &settings->measure);
 }
 
 void contender_free(contender_t *c) {
     result_free(&c->result);
-    result_free(&c->apart);
+    result_free(&c->throttled_rounds);
 }
 
 void contender_drop(contender_t *c, case_status_t status, const char *reason) {
-    c->live = false;
+    c->active = false;
     c->result.status = status;
     free(c->result.reason);
     c->result.reason = mem_text(reason);
@@ -44,8 +44,8 @@ void contender_drop(contender_t *c, case_status_t status, const char *reason) {
         text_make_plain(c->result.reason);
 }
 
-/* Ask about this case; NULL when it failed, and then the contender is not live any more. Where the
- * worker could not answer, the reason names the request. */
+/* Ask about this case; NULL when it failed, and then the contender is not active any more. Where
+ * the worker could not answer, the reason names the request. */
 static json_t *ask(contender_t *c, json_t *request) {
     json_t *answer;
     error_t err = ERROR_INIT;
@@ -93,7 +93,7 @@ static void read_phases(contender_t *c, const json_t *phases) {
         if (json_is_string(value))
             clock_domain_parse(json_string_value(value), &clock);
         result_add_phase(&c->result, name, clock);
-        result_add_phase(&c->apart, name, clock);
+        result_add_phase(&c->throttled_rounds, name, clock);
     }
 }
 
@@ -189,7 +189,7 @@ status_t contender_reference(contender_t *oracle, reference_t *reference, error_
     *reference = (reference_t){0};
     TRY(fs_temporary_folder(&folder, err));
     contender_open(oracle);
-    json_t *answer = oracle->live ? ask_output(oracle, folder) : NULL;
+    json_t *answer = oracle->active ? ask_output(oracle, folder) : NULL;
     status_t status = STATUS_FAILED;
     if (answer != NULL) {
         text_list_t names = {0};
@@ -214,7 +214,7 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
                      check_t *check) {
     char *folder, *reason = NULL;
     error_t err = ERROR_INIT;
-    if (!c->live)
+    if (!c->active)
         return;
     if (fs_temporary_folder(&folder, &err) != STATUS_OK) {
         contender_drop(c, CASE_FAILED, err.text);
@@ -234,7 +234,7 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
 
 bool contender_is_finished(const contender_t *c) {
     const case_result_t *result = &c->result;
-    return !c->live || (result->stop != STOP_NONE && result->after.done == result->before.done);
+    return !c->active || (result->stop != STOP_NONE && result->after.done == result->before.done);
 }
 
 /* ---- samples ----------------------------------------------------------------------------------
@@ -330,13 +330,13 @@ void contender_round(contender_t *c) {
         return;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
-    bool good = add_samples(c, low ? &c->apart : &c->result, answer);
+    bool good = add_samples(c, low ? &c->throttled_rounds : &c->result, answer);
     json_decref(answer);
     if (!good)
         return;
     double round_s = (double)(clock_ns() - start_ns) / 1e9;
     stop_reason_t stop = stopping_after_round(&c->stopping, &c->result, round_s);
-    if (c->result.stop == STOP_NONE) /* else it goes on for its twin's sake */
+    if (c->result.stop == STOP_NONE) /* else it goes on for the sake of the one it is paired with */
         c->result.stop = stop;
     if (c->settings->profile)
         c->result.stop = STOP_SINGLE;
@@ -369,7 +369,7 @@ void contender_finish(contender_t *c) {
         status_t status = worker_link_ask(
             c->worker, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id),
             c->settings->timeout_s, &answer, &err);
-        if (status != STATUS_OK && c->live) {
+        if (status != STATUS_OK && c->active) {
             error_within(&err, "close");
             contender_drop(c, CASE_FAILED, err.text);
         }
@@ -381,8 +381,8 @@ void contender_finish(contender_t *c) {
         }
         json_decref(answer);
     }
-    if (c->live)
-        clocks_settle(&c->result, &c->apart, c->settings->measure.min_samples);
+    if (c->active)
+        clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
     for (size_t i = 0; i < c->result.n_phases; i++)
         phase_summarise(&c->result.phases[i]);
 }

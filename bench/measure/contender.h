@@ -25,12 +25,12 @@ typedef struct contender {
     worker_link_t *worker;
     const program_t *program; /* NULL: needs none */
     const contender_settings_t *settings;
-    bool live;           /* may still be measured */
+    bool active;         /* may still be measured */
     bool is_long;        /* a sample takes so long that one is warm-up enough */
     unsigned generation; /* of the worker that it is open in */
     stopping_t stopping;
-    case_result_t apart;    /* phases of the rounds that were set apart as throttled */
-    struct contender *twin; /* the same case in another build: both take rounds until both have
+    case_result_t throttled_rounds; /* phases of the rounds that were set apart as throttled */
+    struct contender *paired; /* the same case in another build: both take rounds until both have
                                enough, side by side; NULL: none */
 } contender_t;
 
@@ -40,14 +40,15 @@ void contender_free(contender_t *contender);
 
 /* Take it out of the running: nothing more is asked of it, and its result says why. */
 void contender_drop(contender_t *contender, case_status_t status, const char *reason);
-/* Start the worker if need be and open the case. On failure the contender is not live any more. */
+/* Start the worker if need be and open the case. On failure the contender is not active any more.
+ */
 void contender_open(contender_t *contender);
 /* What a worker is asked to open a case; the caller owns it. */
 json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
                                bool profile);
 /* Open the case of an oracle and have its output in `reference`. */
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
-/* Run once on poisoned buffers and compare; a wrong one is not live any more. */
+/* Run once on poisoned buffers and compare; a wrong one is not active any more. */
 void contender_check(contender_t *contender, const reference_t *reference, double tolerance,
                      check_t *check);
 /* Warm up: at least 3 samples and 50 ms, and until the clock has stopped rising; at most 3 s. */
@@ -56,7 +57,7 @@ void contender_warm_up(contender_t *contender);
 void contender_round(contender_t *contender);
 
 /* The parts of a round, for those who time the worker itself (cold_start.h). Each is false when it
- * failed; the contender is not live any more then. */
+ * failed; the contender is not active any more then. */
 
 /* Open the case, unless it is open, in a worker that took another one's place. */
 bool contender_reopen(contender_t *contender);

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 static bool is_unfinished(const contender_t *contender) {
-    return contender->live && contender->result.stop == STOP_NONE;
+    return contender->active && contender->result.stop == STOP_NONE;
 }
 
 static bool wants_rounds(const contender_t *contender) {
     return is_unfinished(contender) ||
-           (contender->live && contender->twin != NULL && is_unfinished(contender->twin));
+           (contender->active && contender->paired != NULL && is_unfinished(contender->paired));
 }
 
 /* Who takes part in this pass is settled before it: twins have equally many rounds. */
@@ -24,14 +24,15 @@ static bool choose(const contender_t *contenders, size_t n, bool *takes_part) {
     return any;
 }
 
-/* Each right behind its twin, wherever the shuffle has put it: drift has little time between. */
+/* Each right behind the one it is paired with, wherever the shuffle has put it: drift has little
+ * time between. */
 static void join_twins(uint32_t *order, const contender_t *contenders, size_t n) {
     for (size_t i = 0; i + 1 < n; i++) {
-        const contender_t *twin = contenders[order[i]].twin;
-        if (twin == NULL || (i > 0 && twin == &contenders[order[i - 1]]))
+        const contender_t *paired = contenders[order[i]].paired;
+        if (paired == NULL || (i > 0 && paired == &contenders[order[i - 1]]))
             continue;
         size_t at = i + 1;
-        while (at < n && &contenders[order[at]] != twin)
+        while (at < n && &contenders[order[at]] != paired)
             at++;
         for (; at < n && at > i + 1; at--) {
             uint32_t earlier = order[at - 1];
@@ -52,7 +53,7 @@ void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t
         }
         for (size_t i = 0; i < n && !*interrupted; i++) {
             size_t next = order[pass % 2 == 0 ? i : n - 1 - i];
-            if (takes_part[next] && contenders[next].live)
+            if (takes_part[next] && contenders[next].active)
                 round(&contenders[next]);
         }
     }
@@ -63,7 +64,7 @@ void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t
 void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
                      const volatile sig_atomic_t *interrupted) {
     for (size_t i = 0; i < n && !*interrupted; i++)
-        if (contenders[i].live && !contenders[i].settings->profile)
+        if (contenders[i].active && !contenders[i].settings->profile)
             contender_warm_up(&contenders[i]);
     schedule_turns(contenders, n, contender_round, seed, stream, interrupted);
 }

@@ -9,13 +9,13 @@
 
 #include <signal.h>
 
-/* Let every live contender take its turns with `round` until its result says why it stopped.
+/* Let every active contender take its turns with `round` until its result says why it stopped.
  * `stream` numbers the group, so that each has its own order from the seed. Returns early when
  * `*interrupted` becomes non-zero. */
 void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t *contender),
                     uint64_t seed, uint32_t stream, const volatile sig_atomic_t *interrupted);
 
-/* Warm up every live contender, then sample each to its end in turns. */
+/* Warm up every active contender, then sample each to its end in turns. */
 void schedule_rounds(contender_t *contenders, size_t n, uint64_t seed, uint32_t stream,
                      const volatile sig_atomic_t *interrupted);
 

@@ -47,10 +47,10 @@ bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool lock
            reading->sm_mhz < FULL_CLOCK_FRAC * full_sm_mhz; /* false for NaN */
 }
 
-static void join_rounds(phase_t *phase, const phase_t *apart) {
-    for (size_t r = 0; r < apart->n_rounds; r++)
-        phase_add_round(phase, apart->samples + apart->round_starts[r],
-                        apart->round_starts[r + 1] - apart->round_starts[r]);
+static void join_rounds(phase_t *phase, const phase_t *throttled_rounds) {
+    for (size_t r = 0; r < throttled_rounds->n_rounds; r++)
+        phase_add_round(phase, throttled_rounds->samples + throttled_rounds->round_starts[r],
+                        throttled_rounds->round_starts[r + 1] - throttled_rounds->round_starts[r]);
 }
 
 static void flag_power_limit(case_result_t *result) {
@@ -61,20 +61,21 @@ static void flag_power_limit(case_result_t *result) {
                                  result->device.sm_mhz[0], result->device.sm_mhz[1]);
 }
 
-void clocks_settle(case_result_t *result, const case_result_t *apart, size_t min_samples) {
+void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
+                   size_t min_samples) {
     size_t kept = SIZE_MAX, set_apart = 0;
     flag_power_limit(result);
     for (size_t i = 0; i < result->n_phases; i++) {
-        result->phases[i].n_throttled = apart->phases[i].n_samples;
+        result->phases[i].n_throttled = throttled_rounds->phases[i].n_samples;
         if (result->phases[i].n_samples < kept)
             kept = result->phases[i].n_samples;
-        if (apart->phases[i].n_samples > set_apart)
-            set_apart = apart->phases[i].n_samples;
+        if (throttled_rounds->phases[i].n_samples > set_apart)
+            set_apart = throttled_rounds->phases[i].n_samples;
     }
     if (set_apart == 0 || kept >= min_samples)
         return;
     for (size_t i = 0; i < result->n_phases; i++)
-        join_rounds(&result->phases[i], &apart->phases[i]);
+        join_rounds(&result->phases[i], &throttled_rounds->phases[i]);
     char *reasons = text_list_join(&result->device.throttle, ", ");
     char *reason =
         mem_format("only %zu samples at full clocks (%s)", kept,

@@ -22,9 +22,10 @@ void clocks_forget(device_state_t *device);
  * setting holds a locked clock is what was asked for. */
 bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool locked);
 
-/* `apart` holds the phases of rounds at low clocks. They are counted in `result`, and where fewer
- * than `min_samples` others are left they join them, and the case is throttled. A case that met the
- * board's power limit is flagged. */
-void clocks_settle(case_result_t *result, const case_result_t *apart, size_t min_samples);
+/* `throttled_rounds` holds the phases of rounds at low clocks. They are counted in `result`, and
+ * where fewer than `min_samples` others are left they join them, and the case is throttled. A case
+ * that met the board's power limit is flagged. */
+void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
+                   size_t min_samples);
 
 #endif

@@ -173,7 +173,7 @@ static void trace_open_case(trace_file_t *file, contender_t *c, const char *path
                                    "origin_ns", (json_int_t)file->origin_ns),
                          reason);
     if (answer == NULL) {
-        if (c->live)
+        if (c->active)
             contender_drop(c, CASE_FAILED, *reason);
         return;
     }
@@ -192,14 +192,14 @@ static void trace_open_case(trace_file_t *file, contender_t *c, const char *path
 }
 
 static void trace_contender(trace_file_t *file, contender_t *c, const char *folder, char **reason) {
-    if (!c->live) {
+    if (!c->active) {
         *reason = mem_text(c->result.reason);
         return;
     }
     if (!start(c, reason))
         return;
     contender_open(c);
-    if (!c->live) {
+    if (!c->active) {
         *reason = mem_text(c->result.reason);
         return;
     }

@@ -20,7 +20,7 @@ void trace_file_init(trace_file_t *file, int64_t origin_ns);
 void trace_file_free(trace_file_t *file);
 
 /* Open the case, let its worker trace one run of it, close it. A contender that cannot be traced is
- * in the table with the reason; one that failed is not live any more and its result says why. A
+ * in the table with the reason; one that failed is not active any more and its result says why. A
  * worker that does not know how to trace is no failure. */
 void trace_file_add(trace_file_t *file, contender_t *contender);
 status_t trace_file_write(const trace_file_t *file, const char *path, error_t *err);

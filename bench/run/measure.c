@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Contenders of a group, and whose they are: this build's or, right behind its twin, the other's.
+/* Contenders of a group, and whose they are: this build's or, right behind the one it is paired
+ * with, the other's.
  */
-typedef struct lineup {
+typedef struct entrants {
     contender_t *contenders;
     run_t **sides;
     size_t n;
-} lineup_t;
+} entrants_t;
 
 static const case_t *find_case(const case_t *cases, size_t n, const char *id) {
     for (size_t i = 0; i < n; i++)
@@ -32,55 +33,56 @@ static bool is_finished(const run_t *run, const case_t *own, const case_t *other
            (other == NULL || record_find(&run->against->record, other->id) != NULL);
 }
 
-static status_t enter(run_t *side, const case_t *spec, lineup_t *lineup, error_t *err) {
-    TRY(run_enter(side, spec, &lineup->contenders[lineup->n], err));
-    lineup->sides[lineup->n++] = side;
+static status_t enter(run_t *side, const case_t *spec, entrants_t *entrants, error_t *err) {
+    TRY(run_enter(side, spec, &entrants->contenders[entrants->n], err));
+    entrants->sides[entrants->n++] = side;
     return STATUS_OK;
 }
 
 /* The same case in this build and in the other; either may be NULL. */
 static status_t enter_pair(run_t *run, const group_t *group, const char *id, const case_t *own,
-                           const case_t *other, lineup_t *lineup, error_t *err) {
+                           const case_t *other, entrants_t *entrants, error_t *err) {
     if (group->again != NULL ? !text_list_has(group->again, id) : is_finished(run, own, other))
         return STATUS_OK;
     if (own != NULL)
-        TRY(enter(run, own, lineup, err));
+        TRY(enter(run, own, entrants, err));
     if (other != NULL)
-        TRY(enter(run->against, other, lineup, err));
+        TRY(enter(run->against, other, entrants, err));
     if (own != NULL && other != NULL) {
-        contender_t *last = &lineup->contenders[lineup->n - 1];
-        last->twin = last - 1;
-        last[-1].twin = last;
+        contender_t *last = &entrants->contenders[entrants->n - 1];
+        last->paired = last - 1;
+        last[-1].paired = last;
     }
     return STATUS_OK;
 }
 
-static status_t line_up(run_t *run, const group_t *group, lineup_t *lineup, error_t *err) {
+static status_t entrants_make(run_t *run, const group_t *group, entrants_t *entrants,
+                              error_t *err) {
     size_t most = group->n + group->n_against;
-    *lineup = (lineup_t){.contenders = mem_zeroed(most, sizeof *lineup->contenders),
-                         .sides = mem_zeroed(most, sizeof *lineup->sides)};
+    *entrants = (entrants_t){.contenders = mem_zeroed(most, sizeof *entrants->contenders),
+                             .sides = mem_zeroed(most, sizeof *entrants->sides)};
     for (size_t i = 0; i < group->n; i++)
         TRY(enter_pair(run, group, group->cases[i].id, &group->cases[i],
-                       find_case(group->against, group->n_against, group->cases[i].id), lineup,
+                       find_case(group->against, group->n_against, group->cases[i].id), entrants,
                        err));
     for (size_t i = 0; i < group->n_against; i++)
         if (find_case(group->cases, group->n, group->against[i].id) == NULL)
-            TRY(enter_pair(run, group, group->against[i].id, NULL, &group->against[i], lineup,
+            TRY(enter_pair(run, group, group->against[i].id, NULL, &group->against[i], entrants,
                            err));
     return STATUS_OK;
 }
 
-static bool lines_up(const lineup_t *lineup, const run_t *side, const char *id) {
-    for (size_t i = 0; i < lineup->n; i++)
-        if (lineup->sides[i] == side && strcmp(lineup->contenders[i].result.spec.id, id) == 0)
+static bool entrants_have(const entrants_t *entrants, const run_t *side, const char *id) {
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->sides[i] == side && strcmp(entrants->contenders[i].result.spec.id, id) == 0)
             return true;
     return false;
 }
 
 /* Cases that were finished before are done, and as bad as they were then. */
-static void count_finished(run_t *side, const case_t *cases, size_t n, const lineup_t *lineup) {
+static void count_finished(run_t *side, const case_t *cases, size_t n, const entrants_t *entrants) {
     for (size_t i = 0; i < n; i++) {
-        if (lines_up(lineup, side, cases[i].id))
+        if (entrants_have(entrants, side, cases[i].id))
             continue;
         const case_result_t *before = record_find(&side->record, cases[i].id);
         side->n_bad += before != NULL && result_is_broken(before);
@@ -88,11 +90,11 @@ static void count_finished(run_t *side, const case_t *cases, size_t n, const lin
     }
 }
 
-static void lineup_free(lineup_t *lineup) {
-    for (size_t i = 0; i < lineup->n; i++)
-        contender_free(&lineup->contenders[i]);
-    free(lineup->contenders);
-    free(lineup->sides);
+static void entrants_free(entrants_t *entrants) {
+    for (size_t i = 0; i < entrants->n; i++)
+        contender_free(&entrants->contenders[i]);
+    free(entrants->contenders);
+    free(entrants->sides);
 }
 
 /* Journal the case with the rounds that it had before and those of `more`. */
@@ -119,13 +121,13 @@ static status_t write_one(run_t *run, const group_t *group, run_t *side, contend
     return STATUS_OK;
 }
 
-static status_t write_down(run_t *run, const group_t *group, lineup_t *lineup,
+static status_t write_down(run_t *run, const group_t *group, entrants_t *entrants,
                            const volatile sig_atomic_t *interrupted, error_t *err) {
-    for (size_t i = 0; i < lineup->n; i++) {
-        contender_t *contender = &lineup->contenders[i];
+    for (size_t i = 0; i < entrants->n; i++) {
+        contender_t *contender = &entrants->contenders[i];
         if (*interrupted && (group->n_visits > 0 || !contender_is_finished(contender)))
             continue;
-        TRY(write_one(run, group, lineup->sides[i], contender, err));
+        TRY(write_one(run, group, entrants->sides[i], contender, err));
     }
     return STATUS_OK;
 }
@@ -137,7 +139,7 @@ static void open_in_turn(contender_t *contenders, size_t n, unsigned visit,
                          const volatile sig_atomic_t *interrupted) {
     for (size_t i = 0; i < n && !*interrupted; i++) {
         contender_t *contender = &contenders[visit % 2 == 0 ? i : n - 1 - i];
-        if (contender->live)
+        if (contender->active)
             contender_open(contender);
     }
 }
@@ -149,13 +151,13 @@ static bool open_all(run_t *run, const group_t *group, contender_t *contenders, 
     bool any = false;
     open_in_turn(contenders, n, 0, interrupted);
     for (size_t i = 0; i < n; i++)
-        any = any || contenders[i].live;
+        any = any || contenders[i].active;
     *reference = (reference_t){0};
     error_t why = ERROR_INIT;
     if (!any || run_ask_oracle(run, group, reference, &why) == STATUS_OK)
         return any;
     for (size_t i = 0; i < n; i++)
-        if (contenders[i].live)
+        if (contenders[i].active)
             contender_drop(&contenders[i], CASE_FAILED, why.text);
     return false;
 }
@@ -182,11 +184,11 @@ static void end_processes(const run_t *run) {
 }
 
 /* Check, rounds in turns, check. */
-static void measure_open(run_t *run, const group_t *group, lineup_t *lineup,
+static void measure_open(run_t *run, const group_t *group, entrants_t *entrants,
                          const reference_t *reference, bool first, bool last,
                          const volatile sig_atomic_t *interrupted) {
-    contender_t *contenders = lineup->contenders;
-    size_t n = lineup->n;
+    contender_t *contenders = entrants->contenders;
+    size_t n = entrants->n;
     bool check = !run->options->profile;
     if (check && first)
         check_all(contenders, n, group, reference, false, interrupted);
@@ -198,21 +200,21 @@ static void measure_open(run_t *run, const group_t *group, lineup_t *lineup,
         check_all(contenders, n, group, reference, true, interrupted);
 }
 
-static void finish_all(lineup_t *lineup) {
-    for (size_t i = 0; i < lineup->n; i++)
-        if (lineup->contenders[i].worker != NULL)
-            contender_finish(&lineup->contenders[i]);
+static void finish_all(entrants_t *entrants) {
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->contenders[i].worker != NULL)
+            contender_finish(&entrants->contenders[i]);
 }
 
 /* Both builds once more, in fresh processes; `whole` gets what comes of it. */
-static status_t visit_again(run_t *run, const group_t *group, lineup_t *whole,
+static status_t visit_again(run_t *run, const group_t *group, entrants_t *whole,
                             const reference_t *reference, unsigned n_before, bool last,
                             const volatile sig_atomic_t *interrupted, error_t *err) {
-    lineup_t visit;
+    entrants_t visit;
     end_processes(run);
-    status_t status = line_up(run, group, &visit, err);
+    status_t status = entrants_make(run, group, &visit, err);
     for (size_t i = 0; i < visit.n && status == STATUS_OK; i++)
-        visit.contenders[i].live = visit.contenders[i].live && whole->contenders[i].live;
+        visit.contenders[i].active = visit.contenders[i].active && whole->contenders[i].active;
     if (status == STATUS_OK) {
         open_in_turn(visit.contenders, visit.n, n_before, interrupted);
         measure_open(run, group, &visit, reference, false, last, interrupted);
@@ -220,40 +222,40 @@ static status_t visit_again(run_t *run, const group_t *group, lineup_t *whole,
     }
     for (size_t i = 0; i < visit.n && status == STATUS_OK && !*interrupted; i++) {
         contender_t *c = &whole->contenders[i];
-        if (!c->live)
+        if (!c->active)
             continue;
-        c->live = visit.contenders[i].live;
+        c->active = visit.contenders[i].active;
         result_join_rounds(&visit.contenders[i].result);
         result_extend(&c->result, &visit.contenders[i].result);
     }
-    lineup_free(&visit);
+    entrants_free(&visit);
     return status;
 }
 
-static status_t measure_lineup(run_t *run, const group_t *group, lineup_t *lineup,
-                               const volatile sig_atomic_t *interrupted, error_t *err) {
+static status_t measure_entrants(run_t *run, const group_t *group, entrants_t *entrants,
+                                 const volatile sig_atomic_t *interrupted, error_t *err) {
     reference_t reference;
     unsigned n_visits = group->n_visits;
     status_t status = STATUS_OK;
     if (n_visits > 0)
         end_processes(run);
-    bool any = open_all(run, group, lineup->contenders, lineup->n, &reference, interrupted);
+    bool any = open_all(run, group, entrants->contenders, entrants->n, &reference, interrupted);
     if (any)
-        measure_open(run, group, lineup, &reference, true, n_visits <= 1, interrupted);
-    finish_all(lineup);
-    for (size_t i = 0; i < lineup->n && n_visits > 0; i++)
-        result_join_rounds(&lineup->contenders[i].result);
+        measure_open(run, group, entrants, &reference, true, n_visits <= 1, interrupted);
+    finish_all(entrants);
+    for (size_t i = 0; i < entrants->n && n_visits > 0; i++)
+        result_join_rounds(&entrants->contenders[i].result);
     bool last = false;
     for (unsigned v = 1; any && v < n_visits && !last && !*interrupted && status == STATUS_OK;
          v++) {
         last = v + 1 == n_visits || (group->deadline_ns > 0 && clock_ns() > group->deadline_ns);
-        status = visit_again(run, group, lineup, &reference, v, last, interrupted, err);
+        status = visit_again(run, group, entrants, &reference, v, last, interrupted, err);
     }
     reference_free(&reference);
     run_note_workers(run);
     if (run->against != NULL)
         run_note_workers(run->against);
-    return status == STATUS_OK ? write_down(run, group, lineup, interrupted, err) : status;
+    return status == STATUS_OK ? write_down(run, group, entrants, interrupted, err) : status;
 }
 
 /* What one of `n` visits takes of it. */
@@ -267,7 +269,7 @@ static measure_options_t share_of(const measure_options_t *measure, unsigned n) 
 
 status_t run_measure(run_t *run, const group_t *group, const volatile sig_atomic_t *interrupted,
                      error_t *err) {
-    lineup_t lineup;
+    entrants_t entrants;
     char *name = workload_group(group->workload, &group->cases[0]);
     progress_now(&run->progress, name);
     nvtx_push(name);
@@ -276,17 +278,17 @@ status_t run_measure(run_t *run, const group_t *group, const volatile sig_atomic
         run->settings.measure = share_of(group->measure, run->options->n_processes);
     if (run->against != NULL)
         run->against->settings.measure = run->settings.measure;
-    status_t status = line_up(run, group, &lineup, err);
+    status_t status = entrants_make(run, group, &entrants, err);
     if (status == STATUS_OK && group->again == NULL) {
-        count_finished(run, group->cases, group->n, &lineup);
+        count_finished(run, group->cases, group->n, &entrants);
         if (run->against != NULL)
-            count_finished(run->against, group->against, group->n_against, &lineup);
+            count_finished(run->against, group->against, group->n_against, &entrants);
     }
-    if (status == STATUS_OK && lineup.n > 0)
-        status = measure_lineup(run, group, &lineup, interrupted, err);
+    if (status == STATUS_OK && entrants.n > 0)
+        status = measure_entrants(run, group, &entrants, interrupted, err);
     nvtx_pop();
     free(name);
-    lineup_free(&lineup);
+    entrants_free(&entrants);
     return status;
 }
 

@@ -52,7 +52,7 @@ typedef struct group {
     const case_t *cases;
     size_t n;
     const measure_options_t *measure;
-    const case_t *against; /* the same group in the other build: each takes turns with its twin */
+    const case_t *against; /* the same group in the other build: by turns with the one here */
     size_t n_against;
     const text_list_t *again; /* more visits for these ids; NULL: all that are not finished */
     unsigned n_visits;   /* to fresh processes, each of them a round of the results; 0: the workers
@@ -81,7 +81,8 @@ status_t run_find_program(run_t *run, const case_t *spec, const program_t **prog
 /* group.c */
 /* The next group of `sweep` from case `*at` on; moves `*at` behind it. */
 group_t run_next_group(const sweep_t *sweep, size_t *at);
-/* A contender for this case, not opened yet; one that cannot run here is not live and says why. */
+/* A contender for this case, not opened yet; one that cannot run here is not active and says why.
+ */
 status_t run_enter(run_t *run, const case_t *spec, contender_t *contender, error_t *err);
 /* What the oracle computes for the group's cases: nothing where it has none. */
 status_t run_ask_oracle(run_t *run, const group_t *group, reference_t *reference, error_t *err);

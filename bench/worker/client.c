@@ -69,7 +69,7 @@ static status_t give_up(worker_link_t *link, const char *what, error_t *err) {
     char how[64] = "";
     keep_stderr(link);
     subprocess_stop(&link->child, how);
-    link->struck = text_starts(how, "signal ");
+    link->killed_by_signal = text_starts(how, "signal ");
     link->running = false;
     json_decref(link->hello);
     link->hello = NULL;
@@ -234,7 +234,7 @@ static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) 
     const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
     for (size_t i = 0; i < link->argv.n; i++)
         argv[i] = link->argv.items[i];
-    link->struck = link->declined = false;
+    link->killed_by_signal = link->declined = false;
     link->kept_bytes = 0;
     link->kept[0] = '\0';
     status_t status = subprocess_start(argv, &link->child, err);
@@ -255,7 +255,7 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
         return STATUS_OK;
     error_t why = ERROR_INIT;
     status_t status = start_once(link, timeout_s, &why);
-    if (status != STATUS_OK && link->struck && !link->has_run) {
+    if (status != STATUS_OK && link->killed_by_signal && !link->has_run) {
         error_clear(&why);
         status = start_once(link, timeout_s, &why);
     }

@@ -15,12 +15,12 @@ typedef struct worker_link {
     char *label;      /* "cuda", "pytorch-cpu": for messages */
     text_list_t argv; /* how to start it */
     bool running;
-    bool has_run;        /* said hello once */
-    bool struck;         /* a signal ended the last one, and not ours */
-    unsigned generation; /* grows with every start: cases opened in an older one are gone */
-    json_t *hello;       /* the answer to hello of the running process; NULL before */
-    char *cannot;        /* why no worker of this kind can be had here; NULL: not known to be so */
-    bool declined;       /* the worker itself says so: it lacks something. Else it is broken */
+    bool has_run;          /* said hello once */
+    bool killed_by_signal; /* a signal ended the last one, and not ours */
+    unsigned generation;   /* grows with every start: cases opened in an older one are gone */
+    json_t *hello;         /* the answer to hello of the running process; NULL before */
+    char *cannot;  /* why no worker of this kind can be had here; NULL: not known to be so */
+    bool declined; /* the worker itself says so: it lacks something. Else it is broken */
     subprocess_t child;
     char *line; /* what was read of the answer so far */
     size_t line_bytes, line_capacity;

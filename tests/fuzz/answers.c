@@ -68,11 +68,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     contender_t contender;
     contender_init(&contender, &spec, link, NULL, &SETTINGS);
     contender_open(&contender);
-    for (int i = 0; i < ROUNDS && contender.live && contender.result.stop == STOP_NONE; i++)
+    for (int i = 0; i < ROUNDS && contender.active && contender.result.stop == STOP_NONE; i++)
         contender_round(&contender);
     contender_finish(&contender);
-    FUZZ_CHECK(contender.live == (contender.result.status == CASE_OK));
-    FUZZ_CHECK(contender.live || contender.result.reason != NULL);
+    FUZZ_CHECK(contender.active == (contender.result.status == CASE_OK));
+    FUZZ_CHECK(contender.active || contender.result.reason != NULL);
     check_journal_line(&contender.result);
 
     contender_free(&contender);

@@ -102,31 +102,31 @@ static void test_what_is_low(void **state) {
 
 static void test_low_rounds_stay_out_of_the_numbers(void **state) {
     (void)state;
-    case_result_t result = make_result("cuda"), apart = make_result("cuda");
+    case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
     add_rounds(&result, "total", 3, 1000);
-    add_rounds(&apart, "total", 2, 1500);
-    clocks_settle(&result, &apart, 30);
+    add_rounds(&throttled_rounds, "total", 2, 1500);
+    clocks_settle(&result, &throttled_rounds, 30);
     assert_int_equal(result.status, CASE_OK);
     assert_int_equal(result.phases[0].n_samples, 30);
     assert_int_equal(result.phases[0].n_throttled, 20);
     result_free(&result);
-    result_free(&apart);
+    result_free(&throttled_rounds);
 }
 
 static void test_the_power_limit_is_flagged(void **state) {
     (void)state;
-    case_result_t result = make_result("cuda"), apart = make_result("cuda");
+    case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
     add_rounds(&result, "total", 3, 1000);
-    add_rounds(&apart, "total", 0, 0);
+    add_rounds(&throttled_rounds, "total", 0, 0);
     clocks_note(&(nvml_reading_t){1755, 700, 60, SW_POWER_CAP}, &result.device);
     clocks_note(&(nvml_reading_t){1980, 650, 60, 0}, &result.device);
-    clocks_settle(&result, &apart, 30);
+    clocks_settle(&result, &throttled_rounds, 30);
     assert_int_equal(result.status, CASE_OK);
     assert_int_equal(result.flags.n, 1);
     assert_string_equal(result.flags.items[0],
                         "clock: at the board's power limit (SM 1755 to 1980 MHz)");
     result_free(&result);
-    result_free(&apart);
+    result_free(&throttled_rounds);
 }
 
 /* Of two phases the one with fewer samples decides. */
@@ -138,13 +138,13 @@ static void test_too_few_samples_at_full_clocks(void **state) {
     } CASES[] = {{0, "only 20 samples at full clocks (SM clock under 75 % of its full rate)"},
                  {SW_POWER_CAP, "only 20 samples at full clocks (sw_power_cap)"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        case_result_t result = make_result("cuda"), apart = make_result("cuda");
+        case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
         clocks_note(&(nvml_reading_t){1400, 700, 60, CASES[i].throttle}, &result.device);
         add_rounds(&result, "kernel", 4, 100);
         add_rounds(&result, "total", 2, 1000);
-        add_rounds(&apart, "kernel", 1, 150);
-        add_rounds(&apart, "total", 5, 1500);
-        clocks_settle(&result, &apart, 30);
+        add_rounds(&throttled_rounds, "kernel", 1, 150);
+        add_rounds(&throttled_rounds, "total", 5, 1500);
+        clocks_settle(&result, &throttled_rounds, 30);
         assert_int_equal(result.status, CASE_THROTTLED);
         assert_string_equal(result.reason, CASES[i].reason);
         assert_int_equal(result.phases[0].n_samples, 50);
@@ -152,7 +152,7 @@ static void test_too_few_samples_at_full_clocks(void **state) {
         assert_int_equal(result.phases[1].n_rounds, 7);
         assert_true(result.phases[1].samples[20] == 1500);
         result_free(&result);
-        result_free(&apart);
+        result_free(&throttled_rounds);
     }
 }
 

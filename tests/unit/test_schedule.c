@@ -67,7 +67,7 @@ static char *measured_order(bench_t *b, uint32_t stream) {
     static const volatile sig_atomic_t never;
     for (int i = 0; i < N; i++) {
         contender_open(&b->contenders[i]);
-        assert_true(b->contenders[i].live);
+        assert_true(b->contenders[i].active);
     }
     schedule_rounds(b->contenders, N, SEED, stream, &never);
     for (int i = 0; i < N; i++)
@@ -154,8 +154,8 @@ static void test_twins(void **state) {
     patient.measure.min_rounds = 2 * N_ROUNDS;
     c[2].settings = &patient;
     stopping_init(&c[2].stopping, &patient.measure);
-    c[0].twin = &c[2];
-    c[2].twin = &c[0];
+    c[0].paired = &c[2];
+    c[2].paired = &c[0];
     char *order = measured_order(b, 0);
     assert_int_equal(strlen(order), 2 * 2 * N_ROUNDS + N_ROUNDS);
     int first_a = 0, first_c = 0;
@@ -178,8 +178,8 @@ static void test_twins(void **state) {
 static void test_twin_of_one_that_was_dropped(void **state) {
     bench_t *b = *state;
     contender_t *c = b->contenders;
-    c[0].twin = &c[1];
-    c[1].twin = &c[0];
+    c[0].paired = &c[1];
+    c[1].paired = &c[0];
     contender_drop(&c[1], CASE_FAILED, "crashed");
     contender_open(&c[0]);
     contender_open(&c[2]);
