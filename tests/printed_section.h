@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-typedef void section_t(const page_t *page);
-typedef void families_section_t(const page_t *page, const family_list_t *families);
+typedef void section_t(const report_t *report);
+typedef void families_section_t(const report_t *report, const family_list_t *families);
 
 /* Not inlined: gcc 12 would take what strstr() finds in the text for a pointer to `text` itself. */
 __attribute__((noinline, unused)) static char *printed_either(section_t *section,
@@ -28,12 +28,13 @@ __attribute__((noinline, unused)) static char *printed_either(section_t *section
     assert_non_null(out);
     record_t shown = *run;
     shown.folder = (char[]){"/nowhere/planted"};
-    page_t page = {.out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
+    report_t report = {
+        .out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
     if (section != NULL) {
-        section(&page);
+        section(&report);
     } else {
         family_list_t families = families_of(&shown, workload);
-        of_families(&page, &families);
+        of_families(&report, &families);
         family_list_free(&families);
     }
     fclose(out);

@@ -9,36 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-void page_heading(const page_t *page, unsigned level, const char *text) {
-    unsigned depth = level + (page->saved ? 1 : 0);
-    char *name = markdown_text(page->run->name);
-    fprintf(page->out, "%.*s %s", (int)depth, "######", text);
-    if (page->saved)
-        fprintf(page->out, " — saved run %s", name);
-    fputs("\n\n", page->out);
+void report_heading(const report_t *report, unsigned level, const char *text) {
+    unsigned depth = level + (report->saved ? 1 : 0);
+    char *name = markdown_text(report->run->name);
+    fprintf(report->out, "%.*s %s", (int)depth, "######", text);
+    if (report->saved)
+        fprintf(report->out, " — saved run %s", name);
+    fputs("\n\n", report->out);
     free(name);
 }
 
-void page_table(const page_t *page, table_t *table) {
+void report_table(const report_t *report, table_t *table) {
     char *text = table_text(table, TABLE_MARKDOWN);
-    fprintf(page->out, "%s\n", text);
+    fprintf(report->out, "%s\n", text);
     free(text);
     table_free(table);
 }
 
-char *page_fact(const page_t *page, const char *key) {
-    const char *value = environment_get(&page->run->environment, key);
+char *report_fact(const report_t *report, const char *key) {
+    const char *value = environment_get(&report->run->environment, key);
     return value != NULL ? markdown_text(value) : NULL;
 }
 
-char *page_machine(const record_t *run) {
+char *report_machine(const record_t *run) {
     const char *name = environment_get(&run->environment, "gpu.name");
     if (name == NULL)
         name = environment_get(&run->environment, "host.cpu");
     return markdown_text(name != NULL ? name : "a machine that was not recorded");
 }
 
-char *page_date(const record_t *run) {
+char *report_date(const record_t *run) {
     if (run->started == NULL || strlen(run->started) < strlen("2026-03-02"))
         return mem_text("unknown date");
     char *date = mem_text_n(run->started, strlen("2026-03-02"));
@@ -67,8 +67,8 @@ static text_list_t parts_of(const char *path) {
     return parts;
 }
 
-char *page_link(const page_t *page, const char *path) {
-    text_list_t from = parts_of(page->folder), to = parts_of(path);
+char *report_link(const report_t *report, const char *path) {
+    text_list_t from = parts_of(report->folder), to = parts_of(path);
     size_t shared = 0;
     while (shared < from.n && shared < to.n && strcmp(from.items[shared], to.items[shared]) == 0)
         shared++;

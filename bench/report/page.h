@@ -9,29 +9,29 @@
 
 #include <stdio.h>
 
-typedef struct page {
+typedef struct report {
     FILE *out;
     const record_t *run;   /* without cold starts */
     const record_t *whole; /* with them */
     const char *root;      /* the project's folder */
     const char *folder;    /* the report's own, which links are relative to */
     bool saved;            /* a run of another time or machine, shown beside this machine's */
-} page_t;
+} report_t;
 
 /* "## text", one level deeper and marked as saved on a saved run's page, so that no heading of two
  * runs is the same. */
-void page_heading(const page_t *page, unsigned level, const char *text);
+void report_heading(const report_t *report, unsigned level, const char *text);
 /* Print the table, a blank line after it, and free it. */
-void page_table(const page_t *page, table_t *table);
+void report_table(const report_t *report, table_t *table);
 /* A fact of the run's environment, escaped; NULL when it was not recorded. The caller frees it. */
-char *page_fact(const page_t *page, const char *key);
+char *report_fact(const report_t *report, const char *key);
 /* "NVIDIA H200", else the CPU's name, escaped; the caller frees it. */
-char *page_machine(const record_t *run);
+char *report_machine(const record_t *run);
 /* "2026-03-02", or "unknown date". The caller frees it. */
-char *page_date(const record_t *run);
+char *report_date(const record_t *run);
 /* A link's target for `path`, relative to the report's folder and percent-encoded; the caller frees
  * it. */
-char *page_link(const page_t *page, const char *path);
+char *report_link(const report_t *report, const char *path);
 
 /* words.c: "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes";
  * "Batch", "Points". `text` has UNITS_TEXT bytes and is returned. */
@@ -72,58 +72,58 @@ void print_crossover(FILE *out, const family_t *family, duel_of_t duel_of, const
                      const char *theirs);
 /* `subject` says what is timed, up to a colon: "**Host to host** (…), the fastest CUDA case against
  * PyTorch's fastest mode". */
-void finding_headline(const page_t *page, const family_t *family, const char *subject);
-void finding_others(const page_t *page, const family_t *family);
-void finding_missing(const page_t *page, const family_t *family);
+void finding_headline(const report_t *report, const family_t *family, const char *subject);
+void finding_others(const report_t *report, const family_t *family);
+void finding_missing(const report_t *report, const family_t *family);
 /* report/sections/limits.c */
-void finding_limit(const page_t *page, const family_t *family, int64_t told); /* -1: largest */
-void finding_compute(const page_t *page, const family_t *family);
-void finding_once(const page_t *page, const family_t *family);
+void finding_limit(const report_t *report, const family_t *family, int64_t told); /* -1: largest */
+void finding_compute(const report_t *report, const family_t *family);
+void finding_once(const report_t *report, const family_t *family);
 
 /* Sections. report/mlp_infer/findings.c, report/sections/limits.c: sentences on mlp_infer;
  * report/mlp_infer/tables.c, report/mlp_infer/kernel_times.c: its tables. */
-void mlp_infer_findings(const page_t *page, const family_list_t *families);
-void mlp_infer_cost_findings(const page_t *page, const family_t *family);
-void mlp_infer_tables(const page_t *page, const family_list_t *families);
+void mlp_infer_findings(const report_t *report, const family_list_t *families);
+void mlp_infer_cost_findings(const report_t *report, const family_t *family);
+void mlp_infer_tables(const report_t *report, const family_list_t *families);
 /* How many samples stand behind the medians of a family's table, and how far off they can be. */
-void print_spread(const page_t *page, const family_t *family);
+void print_spread(const report_t *report, const family_t *family);
 /* report_training*.c: workloads that train. */
-void training_findings(const page_t *page, const family_list_t *families);
-void training_tables(const page_t *page, const family_list_t *families);
+void training_findings(const report_t *report, const family_list_t *families);
+void training_tables(const report_t *report, const family_list_t *families);
 /* report/training/blocks.c: allocators by themselves. */
-void block_findings(const page_t *page, const family_list_t *families);
-void block_tables(const page_t *page, const family_list_t *families);
-void section_compute(const page_t *page, const family_t *family);
+void block_findings(const report_t *report, const family_list_t *families);
+void block_tables(const report_t *report, const family_list_t *families);
+void section_compute(const report_t *report, const family_t *family);
 bool family_has_limit(const family_t *family); /* of ours or PyTorch's */
 /* report/mlp_infer/techniques.c: what host techniques, polling and a constant batch buy. */
-void finding_techniques(const page_t *page, const family_t *family);
-void finding_polling(const page_t *page, const family_t *family);
-void finding_batch_constant(const page_t *page, const family_t *family);
+void finding_techniques(const report_t *report, const family_t *family);
+void finding_polling(const report_t *report, const family_t *family);
+void finding_batch_constant(const report_t *report, const family_t *family);
 /* Is CUDA's fastest case at any batch one that polls? Then: its fastest that synchronises, as
  * PyTorch does, against PyTorch's. */
 bool family_polls(const family_t *family);
 duel_t duel_synchronising(const family_t *family, const size_row_t *row);
-void section_techniques(const page_t *page, const family_t *family);
+void section_techniques(const report_t *report, const family_t *family);
 /* report/sections/environment.c, report/sections/device.c */
-void section_environment(const page_t *page);
-void section_device(const page_t *page);
+void section_environment(const report_t *report);
+void section_device(const report_t *report);
 /* report/sections/charts.c: charts of no workload by name; those of one. */
-void section_charts(const page_t *page);
-void section_charts_of(const page_t *page, const char *workload);
+void section_charts(const report_t *report);
+void section_charts_of(const report_t *report, const char *workload);
 /* report/sections/cold.c */
-void section_cold(const page_t *page);
+void section_cold(const report_t *report);
 /* report/sections/cases.c: of any workload. */
-void section_cases(const page_t *page);
-void section_once(const page_t *page, const char *workload);
-void section_checks(const page_t *page, const char *workload);
-void section_resources(const page_t *page, const char *workload);
+void section_cases(const report_t *report);
+void section_once(const report_t *report, const char *workload);
+void section_checks(const report_t *report, const char *workload);
+void section_resources(const report_t *report, const char *workload);
 /* report/sections/sanitize.c */
-void section_sanitize(const page_t *page, const char *workload);
+void section_sanitize(const report_t *report, const char *workload);
 /* report/sections/flags.c, report/sections/warnings.c */
-void section_flags(const page_t *page);
-void section_warnings(const page_t *page);
+void section_flags(const report_t *report);
+void section_warnings(const report_t *report);
 /* report/sections/method.c */
-void section_reproduce(const page_t *page);
-void section_method(const page_t *page);
+void section_reproduce(const report_t *report);
+void section_method(const report_t *report);
 
 #endif

@@ -12,10 +12,10 @@
 #include <string.h>
 
 /* What a workload has of its own; a workload that is not here gets the sections that all have. */
-static const struct workload_pages {
+static const struct workload_sections {
     const char *name;
-    void (*findings)(const page_t *page, const family_list_t *families);
-    void (*tables)(const page_t *page, const family_list_t *families);
+    void (*findings)(const report_t *report, const family_list_t *families);
+    void (*tables)(const report_t *report, const family_list_t *families);
 } WORKLOADS[] = {
     {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
     {"linreg_train", training_findings, training_tables},
@@ -24,7 +24,7 @@ static const struct workload_pages {
     {"allocate", block_findings, block_tables},
 };
 
-static const struct workload_pages *pages_of(const char *workload) {
+static const struct workload_sections *sections_of(const char *workload) {
     for (size_t i = 0; i < sizeof WORKLOADS / sizeof *WORKLOADS; i++)
         if (strcmp(WORKLOADS[i].name, workload) == 0)
             return &WORKLOADS[i];
@@ -32,20 +32,20 @@ static const struct workload_pages *pages_of(const char *workload) {
 }
 
 /* One workload of a run, with its comparisons worked out (their bootstrap is worth doing once). */
-typedef struct part {
-    const char *workload;               /* borrowed */
-    const struct workload_pages *pages; /* NULL: none of its own */
-    family_list_t families;             /* empty without pages */
-} part_t;
+typedef struct workload_section {
+    const char *workload;                     /* borrowed */
+    const struct workload_sections *sections; /* NULL: none of its own */
+    family_list_t families;                   /* empty without pages */
+} workload_section_t;
 
-typedef struct part_list {
-    part_t *items;
+typedef struct workload_section_list {
+    workload_section_t *items;
     size_t n, capacity;
-} part_list_t;
+} workload_section_list_t;
 
 /* Of one workload, or of all where that is NULL. */
-static part_list_t parts_of_run(const record_t *run, const char *only) {
-    part_list_t list = {0};
+static workload_section_list_t parts_of_run(const record_t *run, const char *only) {
+    workload_section_list_t list = {0};
     for (size_t i = 0; i < run->n_cases; i++) {
         const char *workload = run->cases[i].spec.workload;
         if (is_calibration(&run->cases[i].spec) || (only != NULL && strcmp(only, workload) != 0))
@@ -55,8 +55,8 @@ static part_list_t parts_of_run(const record_t *run, const char *only) {
             known++;
         if (known < list.n)
             continue;
-        part_t part = {.workload = workload, .pages = pages_of(workload)};
-        if (part.pages != NULL)
+        workload_section_t part = {.workload = workload, .sections = sections_of(workload)};
+        if (part.sections != NULL)
             part.families = families_of(run, workload);
         mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
         list.items[list.n++] = part;
@@ -64,21 +64,21 @@ static part_list_t parts_of_run(const record_t *run, const char *only) {
     return list;
 }
 
-static void part_list_free(part_list_t *list) {
+static void part_list_free(workload_section_list_t *list) {
     for (size_t i = 0; i < list->n; i++)
         family_list_free(&list->items[i].families);
     free(list->items);
-    *list = (part_list_t){0};
+    *list = (workload_section_list_t){0};
 }
 
 /* Every time of a workload that has no tables of its own yet. */
-static void plain_tables(const page_t *page, const char *workload) {
+static void plain_tables(const report_t *report, const char *workload) {
     static const char *const HEADINGS[] = {"Case", "total", "95 % interval of the median"};
     table_t table;
     table_init(&table, HEADINGS, 3);
     table_set_align(&table, "lrr");
-    for (size_t i = 0; i < page->run->n_cases; i++) {
-        const case_result_t *result = &page->run->cases[i];
+    for (size_t i = 0; i < report->run->n_cases; i++) {
+        const case_result_t *result = &report->run->cases[i];
         if (strcmp(result->spec.workload, workload) != 0)
             continue;
         char *id = markdown_code(result->spec.id);
@@ -92,35 +92,35 @@ static void plain_tables(const page_t *page, const char *workload) {
         table_end_row(&table);
         free(id);
     }
-    page_table(page, &table);
+    report_table(report, &table);
 }
 
-static void section_findings(const page_t *page, const part_list_t *parts) {
-    page_heading(page, 2, "Findings");
+static void section_findings(const report_t *report, const workload_section_list_t *parts) {
+    report_heading(report, 2, "Findings");
     if (parts->n == 0)
-        fputs(page->whole->n_cases == 0 ? "None: no case has ended in this run.\n\n"
-              : page->run->n_cases == 0 ? "None: the run holds cold starts only.\n\n"
-                                        : "None: the run measured the device only.\n\n",
-              page->out);
+        fputs(report->whole->n_cases == 0 ? "None: no case has ended in this run.\n\n"
+              : report->run->n_cases == 0 ? "None: the run holds cold starts only.\n\n"
+                                          : "None: the run measured the device only.\n\n",
+              report->out);
     for (size_t p = 0; p < parts->n; p++) {
-        const part_t *part = &parts->items[p];
-        if (part->pages != NULL)
-            part->pages->findings(page, &part->families);
+        const workload_section_t *part = &parts->items[p];
+        if (part->sections != NULL)
+            part->sections->findings(report, &part->families);
     }
 }
 
-static void section_workload(const page_t *page, const part_t *part) {
+static void section_workload(const report_t *report, const workload_section_t *part) {
     char *name = markdown_text(part->workload);
-    page_heading(page, 2, name);
+    report_heading(report, 2, name);
     if (part->families.n > 0)
-        part->pages->tables(page, &part->families);
+        part->sections->tables(report, &part->families);
     else
-        plain_tables(page, part->workload);
-    section_once(page, part->workload);
-    section_checks(page, part->workload);
-    section_sanitize(page, part->workload);
-    section_resources(page, part->workload);
-    section_charts_of(page, part->workload);
+        plain_tables(report, part->workload);
+    section_once(report, part->workload);
+    section_checks(report, part->workload);
+    section_sanitize(report, part->workload);
+    section_resources(report, part->workload);
+    section_charts_of(report, part->workload);
     free(name);
 }
 
@@ -138,9 +138,9 @@ static record_t steady_part(const record_t *run) {
 
 /* The workloads of several runs; each run is without its cold starts. */
 typedef struct overview {
-    record_t *steady;   /* one a run */
-    part_list_t *parts; /* likewise */
-    char **when;        /* NULL for a run that stands alone */
+    record_t *steady;               /* one a run */
+    workload_section_list_t *parts; /* likewise */
+    char **when;                    /* NULL for a run that stands alone */
     headline_part_t *headline_parts;
     size_t n_runs, n;
 } overview_t;
@@ -154,7 +154,7 @@ static overview_t overview_of(const record_t *runs, size_t n_runs, size_t first_
     for (size_t r = 0; r < n_runs; r++) {
         all.steady[r] = steady_part(&runs[r]);
         all.parts[r] = parts_of_run(&all.steady[r], NULL);
-        char *date = page_date(&runs[r]);
+        char *date = report_date(&runs[r]);
         if (r >= first_saved || n_runs > 1)
             all.when[r] = mem_format("%s%s", r >= first_saved ? "saved " : "", date);
         free(date);
@@ -179,25 +179,25 @@ static void overview_free(overview_t *all) {
     free(all->headline_parts);
 }
 
-static void write_run(page_t *page, const record_t *run, const overview_t *all, size_t r) {
-    const part_list_t *parts = &all->parts[r];
-    page->run = &all->steady[r];
-    page->whole = run;
-    section_findings(page, parts);
-    section_environment(page);
-    section_cases(page);
-    section_device(page);
+static void write_run(report_t *report, const record_t *run, const overview_t *all, size_t r) {
+    const workload_section_list_t *parts = &all->parts[r];
+    report->run = &all->steady[r];
+    report->whole = run;
+    section_findings(report, parts);
+    section_environment(report);
+    section_cases(report);
+    section_device(report);
     for (size_t i = 0; i < parts->n; i++)
-        section_workload(page, &parts->items[i]);
-    section_cold(page);
-    section_charts(page);
-    section_warnings(page);
-    section_reproduce(page);
-    page->run = run;
+        section_workload(report, &parts->items[i]);
+    section_cold(report);
+    section_charts(report);
+    section_warnings(report);
+    section_reproduce(report);
+    report->run = run;
 }
 
 static void print_saved_title(FILE *out, const record_t *run) {
-    char *machine = page_machine(run), *date = page_date(run);
+    char *machine = report_machine(run), *date = report_date(run);
     fprintf(out, "Saved run: %s, %s", machine, date);
     free(machine);
     free(date);
@@ -205,7 +205,7 @@ static void print_saved_title(FILE *out, const record_t *run) {
 
 /* Title and the box that says which runs are shown. */
 static void write_top(FILE *out, const record_t *runs, size_t n_runs) {
-    char *machine = page_machine(&runs[0]), *date = page_date(&runs[0]);
+    char *machine = report_machine(&runs[0]), *date = report_date(&runs[0]);
     char *folder = markdown_code(runs[0].folder);
     const char *host = environment_get(&runs[0].environment, "host.name");
     char *on = markdown_text(host != NULL ? host : "a host that was not recorded");
@@ -253,20 +253,20 @@ static char *folder_of(const char *path) {
 
 static void write_report(FILE *out, const report_options_t *options, const record_t *runs) {
     char *folder = folder_of(options->out);
-    page_t page = {.out = out, .root = options->root, .folder = folder};
+    report_t report = {.out = out, .root = options->root, .folder = folder};
     overview_t all = overview_of(runs, options->n_runs, 1);
     write_top(out, runs, options->n_runs);
     write_headline(out, &all);
-    write_run(&page, &runs[0], &all, 0);
-    section_method(&page);
+    write_run(&report, &runs[0], &all, 0);
+    section_method(&report);
     for (size_t i = 1; i < options->n_runs; i++) {
-        page.saved = true;
+        report.saved = true;
         fputs("\n---\n\n## ", out);
         print_saved_title(out, &runs[i]);
         fputs("\n\nMade at another time or on another machine, and kept with the project. It is "
               "shown by itself.\n\n",
               out);
-        write_run(&page, &runs[i], &all, i);
+        write_run(&report, &runs[i], &all, i);
     }
     overview_free(&all);
     free(folder);
@@ -310,7 +310,7 @@ status_t report_write(const report_options_t *options, error_t *err) {
  */
 
 /* "mlp_train: nothing to compare (29 skipped)". */
-static void print_counts(FILE *out, const part_t *part, const record_t *run) {
+static void print_counts(FILE *out, const workload_section_t *part, const record_t *run) {
     size_t statuses[CASE_THROTTLED + 1] = {0};
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
@@ -331,7 +331,7 @@ char *report_workload_tables(const record_t *run, const char *workload) {
     size_t size;
     FILE *out = open_memstream(&text, &size);
     record_t steady = steady_part(run);
-    part_list_t parts = parts_of_run(&steady, workload);
+    workload_section_list_t parts = parts_of_run(&steady, workload);
     for (size_t p = 0; p < parts.n; p++) {
         const headline_part_t part = {&steady, &parts.items[p].families, NULL};
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);

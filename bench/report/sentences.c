@@ -109,28 +109,28 @@ static void print_headline_row(FILE *out, const family_t *family, const size_row
 }
 
 /* The answer to the question that the report is about. */
-void finding_headline(const page_t *page, const family_t *family, const char *subject) {
+void finding_headline(const report_t *report, const family_t *family, const char *subject) {
     const size_row_t *rows[3];
     size_t n = key_rows(family, has_headline, rows);
     if (n == 0)
         return;
     const char *name = family->side->name;
-    fprintf(page->out, "- %s: ", subject);
-    print_score(page->out, family, headline_of, name, "PyTorch");
-    print_crossover(page->out, family, headline_of, name, "PyTorch");
-    fputc('\n', page->out);
+    fprintf(report->out, "- %s: ", subject);
+    print_score(report->out, family, headline_of, name, "PyTorch");
+    print_crossover(report->out, family, headline_of, name, "PyTorch");
+    fputc('\n', report->out);
     for (size_t i = 0; i < n; i++)
-        print_headline_row(page->out, family, rows[i]);
+        print_headline_row(report->out, family, rows[i]);
 }
 
 /* Contenders that a user added. */
-void finding_others(const page_t *page, const family_t *family) {
+void finding_others(const report_t *report, const family_t *family) {
     const size_row_t *rows[3];
     size_t n = key_rows(family, has_other, rows);
     if (n == 0)
         return;
     const char *name = family->side->name;
-    fprintf(page->out,
+    fprintf(report->out,
             "- **Other contenders**, the fastest at each %s against the fastest %s "
             "case:",
             sizes_word(family, 1), name);
@@ -138,18 +138,18 @@ void finding_others(const page_t *page, const family_t *family) {
         const duel_t *duel = &rows[i]->against_other;
         char size[UNITS_TEXT], time[UNITS_TEXT];
         char *key = contender_key(&rows[i]->other->spec), *other = markdown_text(key);
-        fprintf(page->out, "%s at %s %s takes %s: ", i > 0 ? ";" : "",
+        fprintf(report->out, "%s at %s %s takes %s: ", i > 0 ? ";" : "",
                 named_size(size, family, rows[i]->size), other,
                 units_time(time, duel->theirs->summary.median));
-        print_verdict(page->out, duel, name, other);
+        print_verdict(report->out, duel, name, other);
         free(key);
         free(other);
     }
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
 }
 
 /* What the run cannot say, said plainly. */
-void finding_missing(const page_t *page, const family_t *family) {
+void finding_missing(const report_t *report, const family_t *family) {
     for (party_t party = PARTY_OURS; party <= PARTY_PYTORCH; party++) {
         size_t n = 0, timed = 0;
         for (size_t i = 0; i < family->run->n_cases; i++)
@@ -161,10 +161,10 @@ void finding_missing(const page_t *page, const family_t *family) {
             continue;
         const char *name = party == PARTY_PYTORCH ? "PyTorch" : family->side->name;
         if (n == 0)
-            fprintf(page->out, "- %s was not measured %s in this run.\n", name,
+            fprintf(report->out, "- %s was not measured %s in this run.\n", name,
                     family->side->place);
         else
-            fprintf(page->out,
+            fprintf(report->out,
                     "- None of the %zu cases of %s %s has a valid time: see the warnings.\n", n,
                     name, family->side->place);
     }

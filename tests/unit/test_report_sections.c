@@ -11,15 +11,15 @@
 
 #include <cmocka.h>
 
-static void all_findings(const page_t *page) {
-    family_list_t families = families_of(page->run, "mlp_infer");
-    mlp_infer_findings(page, &families);
+static void all_findings(const report_t *report) {
+    family_list_t families = families_of(report->run, "mlp_infer");
+    mlp_infer_findings(report, &families);
     family_list_free(&families);
 }
 
-static void all_tables(const page_t *page) {
-    family_list_t families = families_of(page->run, "mlp_infer");
-    mlp_infer_tables(page, &families);
+static void all_tables(const report_t *report) {
+    family_list_t families = families_of(report->run, "mlp_infer");
+    mlp_infer_tables(report, &families);
     family_list_free(&families);
 }
 

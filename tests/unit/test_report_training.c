@@ -250,13 +250,13 @@ static void charts_stand_with_their_workload(void **state) {
     record_t run = {.name = (char[]){"planted"}};
     char *own, *others;
     size_t size;
-    page_t page = {.run = &run, .whole = &run, .root = root, .folder = root};
-    page.out = open_memstream(&own, &size);
-    section_charts_of(&page, "linreg_train");
-    fclose(page.out);
-    page.out = open_memstream(&others, &size);
-    section_charts(&page);
-    fclose(page.out);
+    report_t report = {.run = &run, .whole = &run, .root = root, .folder = root};
+    report.out = open_memstream(&own, &size);
+    section_charts_of(&report, "linreg_train");
+    fclose(report.out);
+    report.out = open_memstream(&others, &size);
+    section_charts(&report);
+    fclose(report.out);
     assert_string_equal(own, "### Charts\n\n"
                              "![linreg_train_size](plots/planted/linreg_train_size.svg)\n\n"
                              "![linreg_train_ladder](plots/planted/linreg_train_ladder.svg)\n\n");

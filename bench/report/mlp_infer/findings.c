@@ -57,7 +57,7 @@ static void print_unequal_setups(FILE *out, const family_t *family) {
 }
 
 /* The comparison that the study itself published. */
-static void finding_study(const page_t *page, const family_t *family) {
+static void finding_study(const report_t *report, const family_t *family) {
     const size_row_t *rows[3];
     size_t n = key_rows(family, has_study_total, rows);
     if (n == 0)
@@ -65,74 +65,75 @@ static void finding_study(const page_t *page, const family_t *family) {
     fputs("- **The study's own question**, total against total, its CUDA set-up (rung 01, malloc, "
           "pageable copies, weights uploaded in every sample) against PyTorch eager with building "
           "the model included: ",
-          page->out);
-    print_score(page->out, family, study_total_of, "CUDA", "PyTorch");
-    print_crossover(page->out, family, study_total_of, "CUDA", "PyTorch");
+          report->out);
+    print_score(report->out, family, study_total_of, "CUDA", "PyTorch");
+    print_crossover(report->out, family, study_total_of, "CUDA", "PyTorch");
     for (size_t i = 0; i < n; i++) {
         const duel_t *duel = &rows[i]->study_total;
         char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
-        fprintf(page->out, "%s batch %s ", i == 0 ? " At" : "; at",
+        fprintf(report->out, "%s batch %s ", i == 0 ? " At" : "; at",
                 units_count(batch, rows[i]->size));
-        print_verdict(page->out, duel, "CUDA", "PyTorch");
-        fprintf(page->out, " (%s against %s)", units_time(a, duel->ours->summary.median),
+        print_verdict(report->out, duel, "CUDA", "PyTorch");
+        fprintf(report->out, " (%s against %s)", units_time(a, duel->ours->summary.median),
                 units_time(b, duel->theirs->summary.median));
     }
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
 }
 
-static void finding_own_gain(const page_t *page, const family_t *family) {
+static void finding_own_gain(const report_t *report, const family_t *family) {
     const size_row_t *rows[3];
     size_t n = key_rows(family, has_own_gain, rows);
     if (n == 0)
         return;
-    fprintf(page->out, "- **Over the study's own set-up** (%s), the fastest CUDA case: ",
+    fprintf(report->out, "- **Over the study's own set-up** (%s), the fastest CUDA case: ",
             strcmp(family->phase, "total") == 0 ? "total" : "host to host");
     for (size_t i = 0; i < n; i++) {
         char batch[UNITS_TEXT];
-        fprintf(page->out, "%sat batch %s ", i > 0 ? "; " : "", units_count(batch, rows[i]->size));
-        print_verdict(page->out, &rows[i]->against_study, "it", "the study's set-up");
+        fprintf(report->out, "%sat batch %s ", i > 0 ? "; " : "",
+                units_count(batch, rows[i]->size));
+        print_verdict(report->out, &rows[i]->against_study, "it", "the study's set-up");
     }
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
 }
 
 /* The answer to the question that the report is about. */
-static void finding_host_to_host(const page_t *page, const family_t *family) {
+static void finding_host_to_host(const report_t *report, const family_t *family) {
     char *subject = mem_format("%s, the fastest %s case against PyTorch's fastest mode",
                                phase_in_words(family->phase), family->side->name);
-    finding_headline(page, family, subject);
+    finding_headline(report, family, subject);
     free(subject);
     const size_row_t *rows[3];
     if (key_rows(family, has_headline, rows) > 0)
-        print_unequal_setups(page->out, family);
+        print_unequal_setups(report->out, family);
 }
 
-static void family_findings(const page_t *page, const family_t *family) {
+static void family_findings(const report_t *report, const family_t *family) {
     char *key = markdown_text(family->key);
     char *heading = mem_format("mlp_infer %s, %s", key, family->side->place);
-    page_heading(page, 3, heading);
+    report_heading(report, 3, heading);
     free(heading);
     free(key);
     family_count_t size = family_count(family);
     if (size.timed == 0) {
-        fprintf(page->out,
+        fprintf(report->out,
                 "Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
                 "among the warnings.\n\n",
                 family->side->place, size.n);
         return;
     }
-    finding_host_to_host(page, family);
-    finding_missing(page, family);
-    finding_polling(page, family);
-    mlp_infer_cost_findings(page, family);
-    finding_techniques(page, family);
-    finding_batch_constant(page, family);
-    finding_study(page, family);
-    finding_own_gain(page, family);
-    finding_others(page, family);
-    fputc('\n', page->out);
+    finding_host_to_host(report, family);
+    finding_missing(report, family);
+    finding_polling(report, family);
+    mlp_infer_cost_findings(report, family);
+    finding_techniques(report, family);
+    finding_batch_constant(report, family);
+    finding_study(report, family);
+    finding_own_gain(report, family);
+    finding_others(report, family);
+    fputc('\n', report->out);
 }
 
-void mlp_infer_findings(const page_t *page, const family_list_t *families) {
+void mlp_infer_findings(const report_t *report, const family_list_t *families) {
     for (size_t i = 0; i < families->n; i++)
-        family_findings(page, &families->items[i]);
+        family_findings(report, &families->items[i]);
 }

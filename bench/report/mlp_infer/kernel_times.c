@@ -84,7 +84,7 @@ bool family_has_limit(const family_t *family) {
     return false;
 }
 
-static void table_of_limits(const page_t *page, const family_t *family) {
+static void table_of_limits(const report_t *report, const family_t *family) {
     static const char *const HEADINGS[] = {"Batch", "Contender",    "one launch", "phase",
                                            "limit", "of the limit", "taken from"};
     table_t table;
@@ -95,13 +95,13 @@ static void table_of_limits(const page_t *page, const family_t *family) {
     for (size_t i = 0; i < n; i++)
         for (party_t party = PARTY_OURS; party <= PARTY_OTHERS; party++)
             add_compute_rows(&table, family, rows[i]->size, party);
-    page_heading(page, 4, "Computation alone, and the limit");
+    report_heading(report, 4, "Computation alone, and the limit");
     fputs("*One launch*: one kernel launch or forward pass between two events of the device "
           "(*host*: by the host's clock, launching included). *Limit*: the least time in which "
           "this device can move the bytes, do the arithmetic or launch; *of the limit* is it over "
           "the median of the phase named last.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
 }
 
 /* ---- the four times of a kernel -------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static void add_kernel_row(table_t *table, int64_t batch, const case_result_t *r
     free(variant);
 }
 
-static void table_of_kernel_times(const page_t *page, const family_t *family) {
+static void table_of_kernel_times(const report_t *report, const family_t *family) {
     const char *headings[3 + N_KERNEL_PHASES] = {"Batch", "Rung"};
     const char **phases = headings + 2;
     size_t n = 0;
@@ -163,20 +163,20 @@ static void table_of_kernel_times(const page_t *page, const family_t *family) {
                 add_kernel_row(&table, batch, result, phases, n, limit);
         }
     bool cold = any_has(family, "kernel_cold");
-    page_heading(page, 4, cold ? "The four times of a kernel" : "The times of a kernel");
+    report_heading(report, 4, cold ? "The four times of a kernel" : "The times of a kernel");
     fprintf(
-        page->out,
+        report->out,
         "By the device's clock: `kernel`, one launch between two events inside a sample, after its "
         "allocations and copies; `kernel_stream`, many back to back, and `kernel_graph`, many in "
         "one graph, divided by their number%s.\n\n",
         cold ? "; `kernel_cold`, one launch with the L2 flushed before it. The others run hot: "
                "what fits into the L2 stays there"
              : ". They run hot: what fits into the L2 stays there");
-    page_table(page, &table);
+    report_table(report, &table);
 }
 
-void section_compute(const page_t *page, const family_t *family) {
+void section_compute(const report_t *report, const family_t *family) {
     if (family_has_limit(family))
-        table_of_limits(page, family);
-    table_of_kernel_times(page, family);
+        table_of_limits(report, family);
+    table_of_kernel_times(report, family);
 }

@@ -116,7 +116,7 @@ static void widen(spread_t *spread, const case_result_t *result, const char *nam
         spread->widest_frac = half_frac;
 }
 
-void print_spread(const page_t *page, const family_t *family) {
+void print_spread(const report_t *report, const family_t *family) {
     spread_t spread = {.fewest = SIZE_MAX};
     for (size_t i = 0; i < family->n_rows; i++) {
         const size_row_t *row = &family->rows[i];
@@ -128,22 +128,22 @@ void print_spread(const page_t *page, const family_t *family) {
     if (spread.most == 0)
         return;
     char text[UNITS_TEXT];
-    fprintf(page->out,
+    fprintf(report->out,
             "Behind each median are at least %zu samples (at most %zu); the widest 95 %% interval "
             "of one is ± %s.",
             spread.fewest, spread.most, units_percent(text, spread.widest_frac));
-    char *path = fs_join(page->run->folder, "timings.csv");
+    char *path = fs_join(report->run->folder, "timings.csv");
     if (fs_exists(path)) {
-        char *link = page_link(page, path);
-        fprintf(page->out, " All of them: [timings.csv](%s).", link);
+        char *link = report_link(report, path);
+        fprintf(report->out, " All of them: [timings.csv](%s).", link);
         free(link);
     }
     free(path);
-    fputs("\n\n", page->out);
+    fputs("\n\n", report->out);
 }
 
 /* The fastest of three at one batch and of twelve at the next is not the same question. */
-static void print_unequal_choice(const page_t *page, const family_t *family) {
+static void print_unequal_choice(const report_t *report, const family_t *family) {
     size_t fewest = SIZE_MAX, most = 0;
     for (size_t i = 0; i < family->n_rows; i++) {
         size_t n = 0;
@@ -154,14 +154,14 @@ static void print_unequal_choice(const page_t *page, const family_t *family) {
         most = n > most ? n : most;
     }
     if (most > fewest)
-        fprintf(page->out,
+        fprintf(report->out,
                 "Not every %s case was run at every batch (%zu to %zu of them): the fastest at one "
                 "batch may not have been tried at the next, which makes steps in the table.\n\n",
                 family->side->name, fewest, most);
 }
 
-static void section_headline(const page_t *page, const family_t *family) {
-    fprintf(page->out,
+static void section_headline(const report_t *report, const family_t *family) {
+    fprintf(report->out,
             "Medians of `%s`. *vs eager* and *vs best* are PyTorch's median over ours, with a "
             "bootstrap 95 %% interval: above 1, %s is the faster; where the interval holds 1, no "
             "difference was found. Behind a + stand techniques other than the defaults. † marks a "
@@ -170,11 +170,11 @@ static void section_headline(const page_t *page, const family_t *family) {
             family_polls(family) ? " *vs best, sync* is the same with CUDA's cases that "
                                    "synchronise, as PyTorch does, and do not poll."
                                  : "");
-    print_spread(page, family);
-    print_unequal_choice(page, family);
+    print_spread(report, family);
+    print_unequal_choice(report, family);
     table_t table;
     table_of_sizes(family, &table);
-    page_table(page, &table);
+    report_table(report, &table);
 }
 
 static bool has_contender(const size_row_t *row) {
@@ -211,7 +211,7 @@ static const case_result_t *fastest_with_phases(const family_t *family, const si
     return family_fastest(family, row->size, pytorch ? PARTY_PYTORCH : PARTY_OURS, "total");
 }
 
-static void section_phases(const page_t *page, const family_t *family,
+static void section_phases(const report_t *report, const family_t *family,
                            const phase_columns_t *columns) {
     const char *headings[16] = {"Batch", "Case"};
     char align[17] = "rl";
@@ -239,8 +239,8 @@ static void section_phases(const page_t *page, const family_t *family,
     if (table_rows(&table) == 0) {
         table_free(&table);
     } else {
-        fprintf(page->out, "%s:\n\n", columns->title);
-        page_table(page, &table);
+        fprintf(report->out, "%s:\n\n", columns->title);
+        report_table(report, &table);
     }
     free(outside);
 }
@@ -274,7 +274,7 @@ static bool has_study(const family_t *family) {
     return false;
 }
 
-static void sections_phases(const page_t *page, const family_t *family) {
+static void sections_phases(const report_t *report, const family_t *family) {
     static const char *const CUDA[] = {"malloc", "h2d",      "kernel", "d2h",
                                        "free",   "residual", "total",  NULL};
     static const char *const CPU[] = {"forward", "residual", "total", NULL};
@@ -282,48 +282,48 @@ static void sections_phases(const page_t *page, const family_t *family) {
                                           "residual", "total", NULL};
     static const char *const PYTORCH_CPU[] = {"init", "forward", "residual", "total", NULL};
     bool gpu = strcmp(family->side->device, "cuda") == 0, limit = family_has_limit(family);
-    page_heading(page, 4, "Where the time goes");
+    report_heading(report, 4, "Where the time goes");
     fputs("Medians, phases separated by synchronisation. `residual` is what `total` spends between "
           "the phases; since each column is a median of its own, a row adds up only nearly.",
-          page->out);
+          report->out);
     if (any_mapped(family))
         fputs(" With mapped memory the kernel itself moves the data, over the bus: *of the limit* "
               "holds that against the device's own memory.",
-              page->out);
+              report->out);
     if (any_without_phases(family))
         fputs(" A graph from host to host has no phases: where that is the fastest, the fastest "
               "case that has phases stands here.",
-              page->out);
+              report->out);
     if (limit)
         fputs(" *Of the limit*: the least time in which the hardware can do the computation, over "
               "the one measured for it; the next table names both.",
-              page->out);
-    fputs("\n\n", page->out);
+              report->out);
+    fputs("\n\n", report->out);
     phase_columns_t ours = {!gpu                ? "C: the fastest case"
                             : has_study(family) ? "CUDA: the study's set-up and the fastest case"
                                                 : "CUDA: the fastest case",
                             false, limit, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
-    section_phases(page, family, &ours);
+    section_phases(report, family, &ours);
     phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, limit, "forward",
                               gpu ? PYTORCH : PYTORCH_CPU};
-    section_phases(page, family, &theirs);
+    section_phases(report, family, &theirs);
 }
 
-static void family_tables(const page_t *page, const family_t *family) {
+static void family_tables(const report_t *report, const family_t *family) {
     if (family_count(family).timed == 0)
         return;
     char *key = markdown_text(family->key);
     char *heading = mem_format("mlp_infer %s, %s: tables", key, family->side->place);
-    page_heading(page, 3, heading);
-    section_headline(page, family);
-    sections_phases(page, family);
-    section_compute(page, family);
-    section_techniques(page, family);
+    report_heading(report, 3, heading);
+    section_headline(report, family);
+    sections_phases(report, family);
+    section_compute(report, family);
+    section_techniques(report, family);
     free(heading);
     free(key);
 }
 
-void mlp_infer_tables(const page_t *page, const family_list_t *families) {
+void mlp_infer_tables(const report_t *report, const family_list_t *families) {
     for (size_t i = 0; i < families->n; i++)
-        family_tables(page, &families->items[i]);
+        family_tables(report, &families->items[i]);
 }

@@ -69,8 +69,9 @@ static void print_step(FILE *out, const step_t *step, int64_t batch) {
             step->n, step->faster, step->slower);
 }
 
-static void print_technique(const page_t *page, const family_t *family, const technique_set_t *set,
-                            size_t t, const size_t *shown, size_t n_shown) {
+static void print_technique(const report_t *report, const family_t *family,
+                            const technique_set_t *set, size_t t, const size_t *shown,
+                            size_t n_shown) {
     const technique_spec_t *technique = &set->techniques[t];
     bool any = false;
     for (size_t after = 1; technique->choices[after] != NULL; after++) {
@@ -80,16 +81,16 @@ static void print_technique(const page_t *page, const family_t *family, const te
             if (step.n == 0)
                 continue;
             if (n == 0 && !any)
-                fprintf(page->out, "  - `%s`: ", technique->name);
-            fprintf(page->out, n > 0 ? ", " : "%s%s → %s ", any ? "; " : "",
+                fprintf(report->out, "  - `%s`: ", technique->name);
+            fprintf(report->out, n > 0 ? ", " : "%s%s → %s ", any ? "; " : "",
                     technique->choices[after - 1], technique->choices[after]);
-            print_step(page->out, &step, set->batches[shown[k]]);
+            print_step(report->out, &step, set->batches[shown[k]]);
             any = true;
             n++;
         }
     }
     if (any)
-        fputs(".\n", page->out);
+        fputs(".\n", report->out);
 }
 
 /* Batch 64 and the largest; the first where 64 is not there. */
@@ -117,8 +118,8 @@ static const technique_row_t *fastest_at(const technique_set_t *set, const char 
     return fastest;
 }
 
-static void print_together(const page_t *page, const family_t *family, const technique_set_t *set,
-                           const size_t *shown, size_t n_shown) {
+static void print_together(const report_t *report, const family_t *family,
+                           const technique_set_t *set, const size_t *shown, size_t n_shown) {
     const technique_row_t *standard = &set->rows[0];
     size_t n = 0;
     for (size_t k = 0; k < n_shown && technique_row_is_standard(set, standard); k++) {
@@ -131,30 +132,30 @@ static void print_together(const page_t *page, const family_t *family, const tec
             continue;
         char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
         char *name = shown_name(fastest->cases[shown[k]]);
-        fprintf(page->out, "%s at batch %s %s to %s (%s), ",
+        fprintf(report->out, "%s at batch %s %s to %s (%s), ",
                 n++ > 0 ? ";" : " Together:", units_count(batch, set->batches[shown[k]]),
                 units_time(a, duel.theirs->summary.median),
                 units_time(b, duel.ours->summary.median), name);
-        print_verdict(page->out, &duel, "which", "the study's set-up");
+        print_verdict(report->out, &duel, "which", "the study's set-up");
         free(name);
     }
     if (n > 0)
-        fputc('.', page->out);
+        fputc('.', report->out);
 }
 
-void finding_techniques(const page_t *page, const family_t *family) {
+void finding_techniques(const report_t *report, const family_t *family) {
     technique_set_t set = set_of(family);
     if (set.variant != NULL && set.n_rows > 1) {
         size_t shown[2], n_shown = batches_shown(&set, shown);
         char *variant = markdown_text(set.variant);
-        fprintf(page->out, "- **What host techniques buy** (rung %s, %s).", variant,
+        fprintf(report->out, "- **What host techniques buy** (rung %s, %s).", variant,
                 strcmp(family->phase, "total") == 0 ? "total" : "host to host");
-        print_together(page, family, &set, shown, n_shown);
+        print_together(report, family, &set, shown, n_shown);
         fputs(" One by one, as time before over time after with all else held fixed, over every "
               "pair of cases that differ in it alone:\n",
-              page->out);
+              report->out);
         for (size_t t = 0; t < set.n_techniques; t++)
-            print_technique(page, family, &set, t, shown, n_shown);
+            print_technique(report, family, &set, t, shown, n_shown);
         free(variant);
     }
     technique_set_free(&set);
@@ -183,7 +184,7 @@ static void add_combination(table_t *table, const technique_set_t *set, const te
     }
 }
 
-void section_techniques(const page_t *page, const family_t *family) {
+void section_techniques(const report_t *report, const family_t *family) {
     technique_set_t set = set_of(family);
     if (set.variant != NULL && set.n_rows > 1) {
         const char *headings[MAX_TECHNIQUES + TECHNIQUE_BATCHES];
@@ -205,13 +206,13 @@ void section_techniques(const page_t *page, const family_t *family) {
         for (size_t r = 0; r < set.n_rows; r++)
             add_combination(&table, &set, &set.rows[r], family->phase);
         char *variant = markdown_text(set.variant);
-        page_heading(page, 4, "Host techniques");
-        fprintf(page->out, "Medians of `%s` of rung %s%s.\n\n", family->phase, variant,
+        report_heading(report, 4, "Host techniques");
+        fprintf(report->out, "Medians of `%s` of rung %s%s.\n\n", family->phase, variant,
                 technique_row_is_standard(&set, &set.rows[0])
                     ? ", and how many times as fast as the study's set-up, which is the first "
                       "row; the fastest of a batch in bold"
                     : "");
-        page_table(page, &table);
+        report_table(report, &table);
         free(variant);
         for (size_t b = 0; b < set.n_batches; b++)
             free(batches[b]);
@@ -258,7 +259,7 @@ static bool won_by_polling(const size_row_t *row) {
 }
 
 /* A sceptic asks what is left without it. */
-void finding_polling(const page_t *page, const family_t *family) {
+void finding_polling(const report_t *report, const family_t *family) {
     const size_row_t *rows[3];
     size_t n = key_rows(family, won_by_polling, rows), n_won = 0;
     size_t counts[VERDICT_UNDECIDED + 1] = {0};
@@ -268,7 +269,7 @@ void finding_polling(const page_t *page, const family_t *family) {
         n_won += won_by_polling(&family->rows[i]);
         counts[duel_synchronising(family, &family->rows[i]).verdict]++;
     }
-    fprintf(page->out,
+    fprintf(report->out,
             "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
             "host watches its own memory for the output instead of synchronising, which PyTorch "
             "does not offer. With `wait=sync` on both sides CUDA's fastest is faster at %zu of the "
@@ -283,14 +284,14 @@ void finding_polling(const page_t *page, const family_t *family) {
             continue;
         char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
         char *name = shown_name(ours), *mode = shown_name(rows[i]->fastest);
-        fprintf(page->out, "; at batch %s ", units_count(batch, rows[i]->size));
-        print_verdict(page->out, &duel, "CUDA", "PyTorch");
-        fprintf(page->out, ", %s (%s) against %s (%s)", units_time(a, duel.ours->summary.median),
+        fprintf(report->out, "; at batch %s ", units_count(batch, rows[i]->size));
+        print_verdict(report->out, &duel, "CUDA", "PyTorch");
+        fprintf(report->out, ", %s (%s) against %s (%s)", units_time(a, duel.ours->summary.median),
                 name, units_time(b, duel.theirs->summary.median), mode);
         free(name);
         free(mode);
     }
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
 }
 
 /* ---- the batch as a constant ------------------------------------------------------------------
@@ -310,7 +311,7 @@ static const case_result_t *standard_rung(const family_t *family, int64_t batch,
     return NULL;
 }
 
-void finding_batch_constant(const page_t *page, const family_t *family) {
+void finding_batch_constant(const report_t *report, const family_t *family) {
     static const char PHASE[] = "kernel_graph";
     size_t counts[VERDICT_UNDECIDED + 1] = {0}, n = 0;
     double least = INFINITY, most = 0;
@@ -331,7 +332,7 @@ void finding_batch_constant(const page_t *page, const family_t *family) {
     if (n == 0)
         return;
     char *a = markdown_text(constant->spec.variant), *b = markdown_text(run_time->spec.variant);
-    fprintf(page->out,
+    fprintf(report->out,
             "- **The batch as a compile-time constant** (%s) against a run-time value (%s, the "
             "same code), %s: %.2f–%.2f× as fast over %zu batch size%s; faster at %zu, slower at "
             "%zu, no difference found at %zu.\n",

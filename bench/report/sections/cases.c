@@ -70,15 +70,15 @@ static status_counts_t count_statuses(const record_t *run, const char *workload,
 }
 
 /* What became of the cases; statuses that no case has take no column, and all ok no table. */
-void section_cases(const page_t *page) {
-    const record_t *run = page->run;
+void section_cases(const report_t *report) {
+    const record_t *run = report->run;
     status_counts_t total = count_statuses(run, NULL, NULL);
     if (total.all == 0) {
-        fputs("No case of a workload has ended in this run.\n\n", page->out);
+        fputs("No case of a workload has ended in this run.\n\n", report->out);
         return;
     }
     if (total.of[CASE_OK] == total.all) {
-        fprintf(page->out, "All %zu cases are ok.\n\n", total.all);
+        fprintf(report->out, "All %zu cases are ok.\n\n", total.all);
         return;
     }
     const char *headings[4 + CASE_THROTTLED] = {"Workload", "Contender", "cases"};
@@ -105,7 +105,7 @@ void section_cases(const page_t *page) {
                 if (s == CASE_OK || total.of[s] > 0)
                     table_add_format(&table, "%zu", counts.of[s]);
         }
-    page_table(page, &table);
+    report_table(report, &table);
     text_list_free(&workloads);
     text_list_free(&contenders);
 }
@@ -131,8 +131,8 @@ static double once_median(const record_t *run, const char *workload, const char 
     return median;
 }
 
-void section_once(const page_t *page, const char *workload) {
-    const record_t *run = page->run;
+void section_once(const report_t *report, const char *workload) {
+    const record_t *run = report->run;
     text_list_t names = {0}, contenders = contenders_of(run, workload);
     text_list_add(&names, "Contender");
     for (size_t i = 0; i < run->n_cases; i++)
@@ -158,11 +158,11 @@ void section_once(const page_t *page, const char *workload) {
                                                                names.items[k])));
             }
         }
-        page_heading(page, 3, "One-time costs");
+        report_heading(report, 3, "One-time costs");
         fputs("Paid once by a worker process or a case, and part of no time above; medians over "
               "each contender's cases.\n\n",
-              page->out);
-        page_table(page, &table);
+              report->out);
+        report_table(report, &table);
     }
     text_list_free(&names);
     text_list_free(&contenders);
@@ -202,20 +202,20 @@ static void add_checks(table_t *table, const record_t *run, const char *workload
     table_add_format(table, "%zu", wrong);
 }
 
-void section_checks(const page_t *page, const char *workload) {
+void section_checks(const report_t *report, const char *workload) {
     static const char *const HEADINGS[] = {"Contender", "checked before", "worst", "checked after",
                                            "worst",     "tolerance",      "#wrong"};
-    text_list_t contenders = contenders_of(page->run, workload);
+    text_list_t contenders = contenders_of(report->run, workload);
     table_t table;
     table_init(&table, HEADINGS, 7);
     table_set_align(&table, "lrrrrrr");
     for (size_t i = 0; i < contenders.n; i++)
-        add_checks(&table, page->run, workload, contenders.items[i]);
-    page_heading(page, 3, "Checks");
+        add_checks(&table, report->run, workload, contenders.items[i]);
+    report_heading(report, 3, "Checks");
     fputs("Relative L2 error against the float64 oracle, before and after timing; the worst over "
           "each contender's cases. A case that is wrong has no time in this report.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
     text_list_free(&contenders);
 }
 
@@ -263,19 +263,19 @@ static void add_resources(table_t *table, const record_t *run, const char *workl
         table_add_format(table, "%s–%s", units_percent(a, least), units_percent(b, most));
 }
 
-void section_resources(const page_t *page, const char *workload) {
+void section_resources(const report_t *report, const char *workload) {
     static const char *const HEADINGS[] = {"Contender", "arch",   "registers",
                                            "shared",    "spills", "occupancy"};
-    text_list_t contenders = contenders_of(page->run, workload);
+    text_list_t contenders = contenders_of(report->run, workload);
     table_t table;
     table_init(&table, HEADINGS, 6);
     table_set_align(&table, "llrrrr");
     for (size_t i = 0; i < contenders.n; i++)
-        add_resources(&table, page->run, workload, contenders.items[i]);
+        add_resources(&table, report->run, workload, contenders.items[i]);
     if (table_rows(&table) > 0) {
-        page_heading(page, 3, "Kernel resources");
-        fputs("Per thread and per block, over all sizes.\n\n", page->out);
-        page_table(page, &table);
+        report_heading(report, 3, "Kernel resources");
+        fputs("Per thread and per block, over all sizes.\n\n", report->out);
+        report_table(report, &table);
     } else {
         table_free(&table);
     }

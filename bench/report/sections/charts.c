@@ -25,9 +25,9 @@ static bool is_of_a_workload(const char *name) {
 }
 
 /* Sorted names; the caller frees them and `folder`. */
-static text_list_t charts_in(const page_t *page, char **folder) {
-    char *parent = fs_join(page->root, "plots");
-    *folder = fs_join(parent, page->run->name);
+static text_list_t charts_in(const report_t *report, char **folder) {
+    char *parent = fs_join(report->root, "plots");
+    *folder = fs_join(parent, report->run->name);
     text_list_t names = {0};
     error_t none = ERROR_INIT; /* no folder is no charts */
     if (fs_is_folder(*folder) && fs_list(*folder, ".svg", &names, &none) != STATUS_OK)
@@ -36,26 +36,26 @@ static text_list_t charts_in(const page_t *page, char **folder) {
     return names;
 }
 
-static void print_chart(const page_t *page, const char *folder, const char *name) {
-    char *path = fs_join(folder, name), *link = page_link(page, path);
+static void print_chart(const report_t *report, const char *folder, const char *name) {
+    char *path = fs_join(folder, name), *link = report_link(report, path);
     char *stem = fs_stem(name), *alt = markdown_text(stem);
-    fprintf(page->out, "![%s](%s)\n\n", alt, link);
+    fprintf(report->out, "![%s](%s)\n\n", alt, link);
     free(path);
     free(link);
     free(stem);
     free(alt);
 }
 
-void section_charts(const page_t *page) {
+void section_charts(const report_t *report) {
     char *folder;
-    text_list_t names = charts_in(page, &folder);
+    text_list_t names = charts_in(report, &folder);
     size_t n = 0;
     for (size_t i = 0; i < names.n; i++) {
         if (is_of_a_workload(names.items[i]))
             continue;
         if (n++ == 0)
-            page_heading(page, 2, "Charts");
-        print_chart(page, folder, names.items[i]);
+            report_heading(report, 2, "Charts");
+        print_chart(report, folder, names.items[i]);
     }
     text_list_free(&names);
     free(folder);
@@ -70,9 +70,9 @@ static size_t rank_of(const char *file) {
     return kind != NULL ? (size_t)(kind - kinds) : n;
 }
 
-void section_charts_of(const page_t *page, const char *workload) {
+void section_charts_of(const report_t *report, const char *workload) {
     char *folder;
-    text_list_t names = charts_in(page, &folder);
+    text_list_t names = charts_in(report, &folder);
     size_t n = 0, n_kinds;
     chart_kinds(&n_kinds);
     for (size_t rank = 0; rank <= n_kinds; rank++)
@@ -81,8 +81,8 @@ void section_charts_of(const page_t *page, const char *workload) {
             if (kind == NULL || rank_of(kind) != rank)
                 continue;
             if (n++ == 0)
-                page_heading(page, 3, "Charts");
-            print_chart(page, folder, names.items[i]);
+                report_heading(report, 3, "Charts");
+            print_chart(report, folder, names.items[i]);
         }
     text_list_free(&names);
     free(folder);

@@ -39,24 +39,24 @@ static void add_row(table_t *table, const case_result_t *result) {
     table_end_row(table);
 }
 
-void section_cold(const page_t *page) {
+void section_cold(const report_t *report) {
     static const char *const HEADINGS[] = {"Case",         "first answer", "95 % interval",
                                            "of it: start", "of it: open",  "whole process",
                                            "samples",      "reason"};
     const size_t n = sizeof HEADINGS / sizeof *HEADINGS;
     table_t table;
-    table_init(&table, HEADINGS, any_without_times(page->whole) ? n : n - 1);
+    table_init(&table, HEADINGS, any_without_times(report->whole) ? n : n - 1);
     table_set_align(&table, "lrrrrrr");
-    for (size_t i = 0; i < page->whole->n_cases; i++)
-        if (is_cold_start(&page->whole->cases[i]))
-            add_row(&table, &page->whole->cases[i]);
+    for (size_t i = 0; i < report->whole->n_cases; i++)
+        if (is_cold_start(&report->whole->cases[i]))
+            add_row(&table, &report->whole->cases[i]);
     if (table_rows(&table) == 0) {
         table_free(&table);
         return;
     }
-    page_heading(page, 2, "First answer from a cold start");
+    report_heading(report, 2, "First answer from a cold start");
     fputs("Every sample is a new process, on the host's clock from its start to its first output. "
           "These cases are in no other table and no chart.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
 }

@@ -82,10 +82,10 @@ static void add_gauge(table_t *table, const struct gauge *gauge, const case_resu
     table_add(table, meaning);
 }
 
-void section_device(const page_t *page) {
+void section_device(const report_t *report) {
     static const char *const HEADINGS[] = {"What", "median", "95 % interval", "samples",
                                            "For reading the other numbers"};
-    const record_t *run = page->run;
+    const record_t *run = report->run;
     const device_rates_t rates = device_rates_of_record(run);
     table_t table;
     table_init(&table, HEADINGS, 5);
@@ -98,6 +98,6 @@ void section_device(const page_t *page) {
         table_free(&table);
         return;
     }
-    page_heading(page, 2, "The device, measured in this run");
-    page_table(page, &table);
+    report_heading(report, 2, "The device, measured in this run");
+    report_table(report, &table);
 }

@@ -219,17 +219,17 @@ static void add_other_rows(table_t *table, const record_t *run) {
     text_list_free(&subjects);
 }
 
-void section_environment(const page_t *page) {
+void section_environment(const report_t *report) {
     static const char *const HEADINGS[] = {"What", "Value"};
-    const environment_t *env = &page->run->environment;
-    page_heading(page, 2, "What was run on what");
+    const environment_t *env = &report->run->environment;
+    report_heading(report, 2, "What was run on what");
     if (env->n == 0) {
-        fputs("The run recorded nothing about its machine.\n\n", page->out);
+        fputs("The run recorded nothing about its machine.\n\n", report->out);
         return;
     }
     table_t table;
     table_init(&table, HEADINGS, 2);
     add_shown_rows(&table, env);
-    add_other_rows(&table, page->run);
-    page_table(page, &table);
+    add_other_rows(&table, report->run);
+    report_table(report, &table);
 }

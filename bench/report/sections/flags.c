@@ -90,11 +90,11 @@ static void add_flag(flag_kinds_t *kinds, const char *flag, const char *id) {
     }
 }
 
-void section_flags(const page_t *page) {
+void section_flags(const report_t *report) {
     static const char *const HEADINGS[] = {"Flag", "cases", "the worst", "in"};
     flag_kinds_t kinds = {0};
-    for (size_t i = 0; i < page->run->n_cases; i++) {
-        const case_result_t *result = &page->run->cases[i];
+    for (size_t i = 0; i < report->run->n_cases; i++) {
+        const case_result_t *result = &report->run->cases[i];
         for (size_t k = 0; k < result->flags.n; k++)
             add_flag(&kinds, result->flags.items[k], result->spec.id);
     }
@@ -115,7 +115,7 @@ void section_flags(const page_t *page) {
         free(kind->name);
     }
     if (kinds.n > 0)
-        page_table(page, &table);
+        report_table(report, &table);
     else
         table_free(&table);
     free(kinds.items);

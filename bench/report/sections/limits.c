@@ -72,41 +72,41 @@ static void print_excess(FILE *out, const limit_t *limit) {
         fputs(" (Up to 105 % is taken for the difference of two ways to measure.)", out);
 }
 
-static void print_limit(const page_t *page, const family_t *family, const case_result_t *ours,
+static void print_limit(const report_t *report, const family_t *family, const case_result_t *ours,
                         const case_result_t *theirs) {
     const limit_t *limit = &ours->limit;
     char text[UNITS_TEXT], share[UNITS_TEXT];
     char *name = shown_name(ours);
     char *bound = markdown_text(limit->bound != NULL ? limit->bound : "not named");
-    fprintf(page->out,
+    fprintf(report->out,
             "- **Against the limit** at %s, computation alone: %s's %s comes to **%s** of "
             "what the hardware allows, ",
             named_size(text, family, size_of_case(family, &ours->spec)), family->side->name, name,
             units_percent(share, limit->frac));
-    print_measured(page->out, limit);
-    print_least(page->out, limit);
-    fprintf(page->out, " (bound: %s).", bound);
-    print_excess(page->out, limit);
+    print_measured(report->out, limit);
+    print_least(report->out, limit);
+    fprintf(report->out, " (bound: %s).", bound);
+    print_excess(report->out, limit);
     if (theirs != NULL) {
         char *mode = shown_name(theirs);
-        fprintf(page->out, " PyTorch's nearest, %s: %s, ", mode,
+        fprintf(report->out, " PyTorch's nearest, %s: %s, ", mode,
                 units_percent(share, theirs->limit.frac));
-        print_measured(page->out, &theirs->limit);
-        fputc('.', page->out);
+        print_measured(report->out, &theirs->limit);
+        fputc('.', report->out);
         free(mode);
     }
     free(name);
     free(bound);
 }
 
-static void print_limit_in_brief(const page_t *page, const family_t *family, int64_t size) {
+static void print_limit_in_brief(const report_t *report, const family_t *family, int64_t size) {
     const case_result_t *nearest = nearest_to_limit(family, size, PARTY_OURS);
     if (nearest == NULL)
         return;
     char text[UNITS_TEXT], share[UNITS_TEXT];
     char *name = shown_name(nearest);
     char *bound = markdown_text(nearest->limit.bound != NULL ? nearest->limit.bound : "not named");
-    fprintf(page->out, " At %s: %s, %s (bound: %s).", named_size(text, family, size), name,
+    fprintf(report->out, " At %s: %s, %s (bound: %s).", named_size(text, family, size), name,
             units_percent(share, nearest->limit.frac), bound);
     free(name);
     free(bound);
@@ -114,7 +114,7 @@ static void print_limit_in_brief(const page_t *page, const family_t *family, int
 
 /* The size asked for, else the largest; in brief the smallest and the largest, which other things
  * bind. */
-void finding_limit(const page_t *page, const family_t *family, int64_t told) {
+void finding_limit(const report_t *report, const family_t *family, int64_t told) {
     size_t i = family->n_rows;
     while (i > 0 && nearest_to_limit(family, family->rows[i - 1].size, PARTY_OURS) == NULL)
         i--;
@@ -122,13 +122,13 @@ void finding_limit(const page_t *page, const family_t *family, int64_t told) {
         return;
     const int64_t smallest = family->rows[0].size, largest = family->rows[i - 1].size;
     const int64_t size = nearest_to_limit(family, told, PARTY_OURS) != NULL ? told : largest;
-    print_limit(page, family, nearest_to_limit(family, size, PARTY_OURS),
+    print_limit(report, family, nearest_to_limit(family, size, PARTY_OURS),
                 nearest_to_limit(family, size, PARTY_PYTORCH));
     if (smallest != size)
-        print_limit_in_brief(page, family, smallest);
+        print_limit_in_brief(report, family, smallest);
     if (largest != size)
-        print_limit_in_brief(page, family, largest);
-    fputc('\n', page->out);
+        print_limit_in_brief(report, family, largest);
+    fputc('\n', report->out);
 }
 
 /* Phases of one computation that are measured alike: by the device's clock, between two events,
@@ -137,8 +137,8 @@ typedef struct like_phases {
     const char *ours, *theirs;
 } like_phases_t;
 
-static bool compare_computation(const page_t *page, const family_t *family, const size_row_t *row,
-                                like_phases_t phases) {
+static bool compare_computation(const report_t *report, const family_t *family,
+                                const size_row_t *row, like_phases_t phases) {
     const case_result_t *ours = family_fastest(family, row->size, PARTY_OURS, phases.ours);
     const case_result_t *theirs = family_fastest(family, row->size, PARTY_PYTORCH, phases.theirs);
     if (ours == NULL || theirs == NULL)
@@ -147,9 +147,9 @@ static bool compare_computation(const page_t *page, const family_t *family, cons
     clock_domain_t own = duel.ours->clock, other = duel.theirs->clock;
     char size[UNITS_TEXT], x[UNITS_TEXT], y[UNITS_TEXT];
     char *name = shown_name(ours), *mode = shown_name(theirs);
-    fprintf(page->out, "- **Computation alone** at %s: ", named_size(size, family, row->size));
-    print_verdict(page->out, &duel, family->side->name, "PyTorch");
-    fprintf(page->out, ", %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
+    fprintf(report->out, "- **Computation alone** at %s: ", named_size(size, family, row->size));
+    print_verdict(report->out, &duel, family->side->name, "PyTorch");
+    fprintf(report->out, ", %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
             units_time(x, duel.ours->summary.median), name, phases.ours, clock_domain_name(own),
             units_time(y, duel.theirs->summary.median), mode, phases.theirs,
             clock_domain_name(other),
@@ -161,12 +161,12 @@ static bool compare_computation(const page_t *page, const family_t *family, cons
 }
 
 /* At the largest size that both have. */
-void finding_compute(const page_t *page, const family_t *family) {
+void finding_compute(const report_t *report, const family_t *family) {
     static const like_phases_t LIKE[] = {
         {"kernel", "forward_device"}, {"kernel", "forward"}, {"forward", "forward"}};
     for (size_t k = 0; k < sizeof LIKE / sizeof *LIKE; k++)
         for (size_t i = family->n_rows; i-- > 0;)
-            if (compare_computation(page, family, &family->rows[i], LIKE[k]))
+            if (compare_computation(report, family, &family->rows[i], LIKE[k]))
                 return;
 }
 
@@ -195,25 +195,25 @@ static void print_outside(FILE *out, const case_result_t *result, int64_t batch,
         fprintf(out, " (most: %s, %s)", part, units_time(time, part_ns));
 }
 
-static void finding_outside_kernel(const page_t *page, const family_t *family) {
+static void finding_outside_kernel(const report_t *report, const family_t *family) {
     const size_row_t *rows[3];
     size_t n = key_rows(family, has_share, rows), n_study = 0, n_best = 0;
     if (n == 0)
         return;
-    fputs("- **Outside the kernel**, of `total`: ", page->out);
+    fputs("- **Outside the kernel**, of `total`: ", report->out);
     for (size_t i = 0; i < n; i++)
         if (share_is_known(rows[i]->study)) {
             if (n_study == 0)
-                fputs("in the study's set-up ", page->out);
-            print_outside(page->out, rows[i]->study, rows[i]->size, n_study++);
+                fputs("in the study's set-up ", report->out);
+            print_outside(report->out, rows[i]->study, rows[i]->size, n_study++);
         }
     for (size_t i = 0; i < n; i++)
         if (share_is_known(rows[i]->best) && rows[i]->best != rows[i]->study) {
             if (n_best == 0)
-                fprintf(page->out, "%sin the fastest case ", n_study > 0 ? "; " : "");
-            print_outside(page->out, rows[i]->best, rows[i]->size, n_best++);
+                fprintf(report->out, "%sin the fastest case ", n_study > 0 ? "; " : "");
+            print_outside(report->out, rows[i]->best, rows[i]->size, n_best++);
         }
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
 }
 
 static void print_once(FILE *out, const case_result_t *result, const char *prefix,
@@ -236,7 +236,7 @@ static void print_once(FILE *out, const case_result_t *result, const char *prefi
     free(list);
 }
 
-void finding_once(const page_t *page, const family_t *family) {
+void finding_once(const report_t *report, const family_t *family) {
     if (family->n_rows == 0)
         return;
     const size_row_t *row = &family->rows[0];
@@ -248,18 +248,18 @@ void finding_once(const page_t *page, const family_t *family) {
     if (!ours && !theirs)
         return;
     char size[UNITS_TEXT];
-    fprintf(page->out, "- **Paid once**, in none of the times above (%s): ",
+    fprintf(report->out, "- **Paid once**, in none of the times above (%s): ",
             named_size(size, family, row->size));
     if (ours)
-        print_once(page->out, row->best, family->side->name, "");
+        print_once(report->out, row->best, family->side->name, "");
     if (theirs)
-        print_once(page->out, row->fastest, "PyTorch", ours ? "; " : "");
-    fputs(".\n", page->out);
+        print_once(report->out, row->fastest, "PyTorch", ours ? "; " : "");
+    fputs(".\n", report->out);
 }
 
-void mlp_infer_cost_findings(const page_t *page, const family_t *family) {
-    finding_limit(page, family, -1);
-    finding_outside_kernel(page, family);
-    finding_compute(page, family);
-    finding_once(page, family);
+void mlp_infer_cost_findings(const report_t *report, const family_t *family) {
+    finding_limit(report, family, -1);
+    finding_outside_kernel(report, family);
+    finding_compute(report, family);
+    finding_once(report, family);
 }

@@ -95,10 +95,10 @@ static void print_item(FILE *out, const char *label, char *value) {
     free(value);
 }
 
-void section_reproduce(const page_t *page) {
-    const record_t *run = page->run;
-    FILE *out = page->out;
-    page_heading(page, 2, "Reproduce it");
+void section_reproduce(const report_t *report) {
+    const record_t *run = report->run;
+    FILE *out = report->out;
+    report_heading(report, 2, "Reproduce it");
     static const struct {
         const char *label, *key, *other_key;
         bool of_gpu;
@@ -110,9 +110,9 @@ void section_reproduce(const page_t *page) {
                  {"Git revision", "git.revision", NULL, false}};
     bool gpu = environment_get(&run->environment, "gpu.name") != NULL;
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
-        char *fact = page_fact(page, FACTS[i].key);
+        char *fact = report_fact(report, FACTS[i].key);
         if (fact == NULL && FACTS[i].other_key != NULL)
-            fact = page_fact(page, FACTS[i].other_key);
+            fact = report_fact(report, FACTS[i].other_key);
         if (gpu || !FACTS[i].of_gpu)
             print_item(out, FACTS[i].label, fact);
         else
@@ -144,13 +144,13 @@ void section_reproduce(const page_t *page) {
 }
 
 /* Times at a locked clock are not those that a GPU reaches by itself. */
-static void print_clocks(const page_t *page) {
-    const environment_t *env = &page->run->environment;
+static void print_clocks(const report_t *report) {
+    const environment_t *env = &report->run->environment;
     char *sentence = lock_clocks_sentence(env);
     if (sentence == NULL)
         return;
     char *safe = markdown_text(sentence);
-    fprintf(page->out, "- Clocks: %s. %s\n", safe,
+    fprintf(report->out, "- Clocks: %s. %s\n", safe,
             isfinite(lock_clocks_recorded_mhz(env))
                 ? "Times are those at this clock, not those that the GPU reaches when its clock is "
                   "free; `throttled` is judged against it."
@@ -159,10 +159,10 @@ static void print_clocks(const page_t *page) {
     free(sentence);
 }
 
-void section_method(const page_t *page) {
-    char *path = fs_join(page->root, "docs/measuring.md");
-    char *link = page_link(page, path);
-    page_heading(page, 2, "Method in brief");
+void section_method(const report_t *report) {
+    char *path = fs_join(report->root, "docs/measuring.md");
+    char *link = report_link(report, path);
+    report_heading(report, 2, "Method in brief");
     fputs("- Times are steady state: contenders are warmed up first, and what is paid once "
           "(context, module load, imports, compiling) is in a table of its own.\n"
           "- Contenders of the same case are measured in turns, in rounds, so that clock drift "
@@ -178,10 +178,10 @@ void section_method(const page_t *page) {
           "compared; where a GPU stands against a CPU, the text says so.\n"
           "- A contender that reaches the same result by another algorithm is marked "
           "*algorithmic* and takes no part in comparisons.\n",
-          page->out);
-    print_clocks(page);
+          report->out);
+    print_clocks(report);
     if (fs_exists(path))
-        fprintf(page->out, "\nThe reasons: [docs/measuring.md](%s).\n", link);
+        fprintf(report->out, "\nThe reasons: [docs/measuring.md](%s).\n", link);
     free(link);
     free(path);
 }

@@ -39,13 +39,13 @@ static void add_case(finding_list_t *list, const case_result_t *result) {
     }
 }
 
-void section_sanitize(const page_t *page, const char *workload) {
+void section_sanitize(const report_t *report, const char *workload) {
     static const char *const HEADINGS[] = {"compute-sanitizer", "version", "verdict", "programs",
                                            "first seen in"};
     finding_list_t list = {0};
-    for (size_t i = 0; i < page->run->n_cases; i++)
-        if (strcmp(page->run->cases[i].spec.workload, workload) == 0)
-            add_case(&list, &page->run->cases[i]);
+    for (size_t i = 0; i < report->run->n_cases; i++)
+        if (strcmp(report->run->cases[i].spec.workload, workload) == 0)
+            add_case(&list, &report->run->cases[i]);
     if (list.n == 0)
         return;
     table_t table;
@@ -71,6 +71,6 @@ void section_sanitize(const page_t *page, const char *workload) {
     fputs(
         "Each CUDA program once under compute-sanitizer, by its case with the least work; nothing "
         "was timed meanwhile.\n\n",
-        page->out);
-    page_table(page, &table);
+        report->out);
+    report_table(report, &table);
 }

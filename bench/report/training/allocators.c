@@ -74,24 +74,24 @@ static kinds_t kinds_at(const family_t *family) {
     return kinds;
 }
 
-static void print_driver_calls(const page_t *page, const family_t *family) {
+static void print_driver_calls(const report_t *report, const family_t *family) {
     kinds_t kinds = kinds_at(family);
     for (size_t i = 0; i < kinds.n; i++) {
         const kind_calls_t *kind = &kinds.items[i];
         char *name = markdown_text(kind->name);
-        fprintf(page->out, "%s%s: ",
+        fprintf(report->out, "%s%s: ",
                 i == 0 ? "- **Calls of the driver's allocator**, at most in any case: " : "; ",
                 name);
         if (kind->later > 0)
-            fprintf(page->out, "%.0f in the first epoch, **%.0f in a later one**", kind->first,
+            fprintf(report->out, "%.0f in the first epoch, **%.0f in a later one**", kind->first,
                     kind->later);
         else
-            fprintf(page->out, "%.0f in the first epoch and **none after it** (%zu case%s)",
+            fprintf(report->out, "%.0f in the first epoch and **none after it** (%zu case%s)",
                     kind->first, kind->n_cases, kind->n_cases == 1 ? "" : "s");
         free(name);
         free(kind->name);
     }
-    fputs(kinds.n > 0 ? ".\n" : "", page->out);
+    fputs(kinds.n > 0 ? ".\n" : "", report->out);
 }
 
 /* ---- what it costs ------------------------------------------------------------------------------
@@ -101,20 +101,20 @@ static void print_driver_calls(const page_t *page, const family_t *family) {
 static const double CLOSE = 0.02;
 
 /* "arena 56.8 ms, beside which caching takes +1.17 % (+0.70 to +1.61): within 2 %" */
-static void print_arena(const page_t *page, const family_t *family, const case_result_t *standard,
-                        size_t *n) {
+static void print_arena(const report_t *report, const family_t *family,
+                        const case_result_t *standard, size_t *n) {
     const case_result_t *arena = sibling(family, standard, "arena");
     const duel_t duel = duel_make(arena, family->phase, standard, family->phase);
     const stats_ratio_t *ratio = &duel.ratio;
     char time[UNITS_TEXT];
     if (duel.verdict == VERDICT_NONE)
         return;
-    fprintf(page->out, "%s arena %s, beside which caching takes **%+.2f %%**",
+    fprintf(report->out, "%s arena %s, beside which caching takes **%+.2f %%**",
             (*n)++ > 0 ? ";" : "", units_time(time, duel.ours->summary.median),
             100 * (ratio->ratio - 1));
     if (duel.verdict == VERDICT_UNDECIDED)
         return;
-    fprintf(page->out, " (%+.2f to %+.2f): %s %g %%", 100 * (ratio->low - 1),
+    fprintf(report->out, " (%+.2f to %+.2f): %s %g %%", 100 * (ratio->low - 1),
             100 * (ratio->high - 1),
             ratio->high <= 1 + CLOSE ? "within"
             : ratio->low > 1 + CLOSE ? "**not within**"
@@ -131,27 +131,27 @@ static double more_a_block_ns(const duel_t *duel, const case_result_t *other) {
 }
 
 /* "malloc 2.18 s, 38.0× (…) the time, 94.1 µs more a block" */
-static void print_cost(const page_t *page, const family_t *family, const case_result_t *standard,
-                       const char *allocator, size_t *n) {
+static void print_cost(const report_t *report, const family_t *family,
+                       const case_result_t *standard, const char *allocator, size_t *n) {
     const case_result_t *other = sibling(family, standard, allocator);
     const duel_t duel = duel_make(standard, family->phase, other, family->phase);
     char time[UNITS_TEXT], ratio[UNITS_TEXT];
     if (duel.verdict == VERDICT_NONE)
         return;
-    fprintf(page->out, "%s %s %s, ", (*n)++ > 0 ? ";" : "", allocator,
+    fprintf(report->out, "%s %s %s, ", (*n)++ > 0 ? ";" : "", allocator,
             units_time(time, duel.theirs->summary.median));
     if (fabs(duel.ratio.ratio - 1) < 0.1) /* a percentage is easier to read */
-        fprintf(page->out, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (duel.ratio.ratio - 1),
+        fprintf(report->out, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (duel.ratio.ratio - 1),
                 100 * (duel.ratio.low - 1), 100 * (duel.ratio.high - 1));
     else
-        fprintf(page->out, "**%s** the time",
+        fprintf(report->out, "**%s** the time",
                 units_ratio(ratio, duel.ratio.ratio, duel.ratio.low, duel.ratio.high));
     const double more_ns = more_a_block_ns(&duel, other);
     if (more_ns > 0 && isfinite(more_ns))
-        fprintf(page->out, ", %s more a block", units_time(time, more_ns));
+        fprintf(report->out, ", %s more a block", units_time(time, more_ns));
 }
 
-static void print_costs(const page_t *page, const family_t *family) {
+static void print_costs(const report_t *report, const family_t *family) {
     static const char *const OTHERS[] = {"async", "malloc"};
     size_t n_lines = 0;
     for (size_t i = 0; i < family->run->n_cases; i++) {
@@ -168,25 +168,25 @@ static void print_costs(const page_t *page, const family_t *family) {
         char size[UNITS_TEXT], time[UNITS_TEXT];
         char *name = shown_name(result);
         size_t n = 0;
-        fprintf(page->out,
+        fprintf(report->out,
                 n_lines++ == 0 ? "- **What the allocator costs**, `%s` with each of them against "
                                  "caching:\n"
                                : "",
                 family->phase);
-        fprintf(page->out, "  - %s, %s: caching %s;", name,
+        fprintf(report->out, "  - %s, %s: caching %s;", name,
                 named_size(size, family, size_of_case(family, &result->spec)),
                 units_time(time, result_median(result, family->phase)));
-        print_arena(page, family, result, &n);
+        print_arena(report, family, result, &n);
         for (size_t k = 0; k < sizeof OTHERS / sizeof *OTHERS; k++)
-            print_cost(page, family, result, OTHERS[k], &n);
-        fputs(".\n", page->out);
+            print_cost(report, family, result, OTHERS[k], &n);
+        fputs(".\n", report->out);
         free(name);
     }
 }
 
-void finding_allocators(const page_t *page, const training_pair_t *pair) {
-    print_driver_calls(page, pair->gpu);
-    print_costs(page, pair->gpu);
+void finding_allocators(const report_t *report, const training_pair_t *pair) {
+    print_driver_calls(report, pair->gpu);
+    print_costs(report, pair->gpu);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ static void add_case(table_t *table, const family_t *family, const case_result_t
     epoch_list_free(&epochs);
 }
 
-void table_of_allocators(const page_t *page, const training_pair_t *pair) {
+void table_of_allocators(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     char size[UNITS_TEXT];
     const char *const headings[] = {size_heading(size, family),
@@ -270,12 +270,12 @@ void table_of_allocators(const page_t *page, const training_pair_t *pair) {
         table_free(&table);
         return;
     }
-    page_heading(page, 4, "Allocators, epoch by epoch");
+    report_heading(report, 4, "Allocators, epoch by epoch");
     fputs("Of the whole training, each epoch with its validation. *Hits*: blocks served without "
           "the driver. *Driver calls*: the driver's allocations and frees, and the host's time in "
           "them. *Fragmentation*: of what was reserved at its peak, the share beyond the peak in "
           "use. *GPU busy*: the share of one more epoch, watched by CUPTI, in which some kernel or "
           "copy ran. PyTorch's bytes are of all that the case holds, weights and images too.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
 }

@@ -21,39 +21,41 @@ static const case_result_t *case_at(const family_t *family, int64_t size, party_
     return NULL;
 }
 
-static void print_against(const page_t *page, const case_result_t *ours,
+static void print_against(const report_t *report, const case_result_t *ours,
                           const case_result_t *theirs, const char *name) {
     const duel_t duel = duel_make(ours, PHASE, theirs, PHASE);
     char time[UNITS_TEXT];
     if (duel.verdict == VERDICT_NONE)
         return;
-    fprintf(page->out, "; %s %s: ", name, units_time(time, duel.theirs->summary.median));
-    print_verdict(page->out, &duel, "caching", name);
+    fprintf(report->out, "; %s %s: ", name, units_time(time, duel.theirs->summary.median));
+    print_verdict(report->out, &duel, "caching", name);
 }
 
-static void print_family(const page_t *page, const family_t *family) {
+static void print_family(const report_t *report, const family_t *family) {
     for (size_t i = 0; i < family->n_rows; i++) {
         const int64_t size = family->rows[i].size;
         const case_result_t *caching = case_at(family, size, PARTY_OURS, "caching");
         char text[UNITS_TEXT], time[UNITS_TEXT];
         if (caching == NULL || caching->status != CASE_OK)
             continue;
-        fprintf(page->out,
+        fprintf(report->out,
                 "- **%s block%s in use**, %s: one block given back and one taken take caching %s",
                 size_text(text, family, size), size == 1 ? "" : "s", family->side->place,
                 units_time(time, result_median(caching, PHASE)));
-        print_against(page, caching, case_at(family, size, PARTY_OURS, "async"), "cudaMallocAsync");
-        print_against(page, caching, case_at(family, size, PARTY_PYTORCH, "caching"), "PyTorch's");
-        print_against(page, caching, case_at(family, size, PARTY_OURS, "malloc"), "cudaMalloc");
-        fputs(".\n", page->out);
+        print_against(report, caching, case_at(family, size, PARTY_OURS, "async"),
+                      "cudaMallocAsync");
+        print_against(report, caching, case_at(family, size, PARTY_PYTORCH, "caching"),
+                      "PyTorch's");
+        print_against(report, caching, case_at(family, size, PARTY_OURS, "malloc"), "cudaMalloc");
+        fputs(".\n", report->out);
     }
 }
 
-void block_findings(const page_t *page, const family_list_t *families) {
-    page_heading(page, 3, "allocate");
+void block_findings(const report_t *report, const family_list_t *families) {
+    report_heading(report, 3, "allocate");
     for (size_t i = 0; i < families->n; i++)
-        print_family(page, &families->items[i]);
-    fputc('\n', page->out);
+        print_family(report, &families->items[i]);
+    fputc('\n', report->out);
 }
 
 static void add_case(table_t *table, const family_t *family, const size_row_t *row,
@@ -74,7 +76,7 @@ static void add_case(table_t *table, const family_t *family, const size_row_t *r
     free(name);
 }
 
-void block_tables(const page_t *page, const family_list_t *families) {
+void block_tables(const report_t *report, const family_list_t *families) {
     static const char *const HEADINGS[] = {"Live", "Allocator", "allocation",
                                            "free", "both",      "vs PyTorch's"};
     table_t table;
@@ -82,9 +84,9 @@ void block_tables(const page_t *page, const family_list_t *families) {
     table_set_align(&table, "rlrrrr");
     for (size_t f = 0; f < families->n; f++)
         for (size_t r = 0; r < families->items[f].n_rows; r++)
-            for (size_t i = 0; i < page->run->n_cases; i++) {
+            for (size_t i = 0; i < report->run->n_cases; i++) {
                 const family_t *family = &families->items[f];
-                const case_result_t *result = &page->run->cases[i];
+                const case_result_t *result = &report->run->cases[i];
                 if (size_of_case(family, &result->spec) == family->rows[r].size &&
                     (family_has(family, result, PARTY_OURS) ||
                      family_has(family, result, PARTY_PYTORCH)))
@@ -97,6 +99,6 @@ void block_tables(const page_t *page, const family_list_t *families) {
           "and "
           "is in no comparison. Cases of the CPU have a driver that only counts addresses: their "
           "bookkeeping alone.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
 }

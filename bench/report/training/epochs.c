@@ -26,7 +26,7 @@ static duel_t validated_at(const family_t *family, int64_t size, const case_resu
     return duel_make(*ours, VALIDATED, *theirs, VALIDATED);
 }
 
-void finding_validated(const page_t *page, const training_pair_t *pair) {
+void finding_validated(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     size_t n = 0;
     for (size_t i = 0; i < family->n_rows; i++) {
@@ -36,20 +36,20 @@ void finding_validated(const page_t *page, const training_pair_t *pair) {
             continue;
         char size[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
         char *our_name = shown_name(ours), *their_name = shown_name(theirs);
-        fprintf(page->out, "%s%s: ",
+        fprintf(report->out, "%s%s: ",
                 n++ == 0 ? "- **An epoch and the validation behind it** (`total`): at " : "; at ",
                 named_size(size, family, family->rows[i].size));
-        print_verdict(page->out, &duel, family->side->name, "PyTorch");
-        fprintf(page->out, ", %s (%s) against %s (%s)",
+        print_verdict(report->out, &duel, family->side->name, "PyTorch");
+        fprintf(report->out, ", %s (%s) against %s (%s)",
                 units_time(a, result_median(ours, VALIDATED)), our_name,
                 units_time(b, result_median(theirs, VALIDATED)), their_name);
         free(our_name);
         free(their_name);
     }
-    fputs(n > 0 ? ".\n" : "", page->out);
+    fputs(n > 0 ? ".\n" : "", report->out);
 }
 
-void table_of_validated(const page_t *page, const training_pair_t *pair) {
+void table_of_validated(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     char size[UNITS_TEXT], text[2 * UNITS_TEXT];
     const char *const headings[] = {
@@ -71,11 +71,11 @@ void table_of_validated(const page_t *page, const training_pair_t *pair) {
         free(our_name);
         free(their_name);
     }
-    page_heading(page, 4, "With the validation");
+    report_heading(report, 4, "With the validation");
     fputs("Medians of `total`: the training of one epoch and the validation on all test images "
           "behind it.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
 }
 
 /* ---- what was learnt ----------------------------------------------------------------------------
@@ -90,7 +90,7 @@ static void print_learner(FILE *out, const training_pair_t *pair, const learner_
     free(name);
 }
 
-static void print_enough(const page_t *page, const training_pair_t *pair,
+static void print_enough(const report_t *report, const training_pair_t *pair,
                          const learners_t *learners) {
     const learner_t *worst = NULL;
     size_t n_few = 0;
@@ -104,13 +104,13 @@ static void print_enough(const page_t *page, const training_pair_t *pair,
         return;
     const long long epochs = (long long)case_param_int(&worst->result->spec, "epochs", 0);
     if (epochs < LEARNT_AFTER) {
-        fprintf(page->out, "- **Validation accuracy** after %lld epoch%s: the least is ", epochs,
+        fprintf(report->out, "- **Validation accuracy** after %lld epoch%s: the least is ", epochs,
                 epochs == 1 ? "" : "s");
-        print_learner(page->out, pair, worst);
-        fputs(".\n", page->out);
+        print_learner(report->out, pair, worst);
+        fputs(".\n", report->out);
         return;
     }
-    fprintf(page->out,
+    fprintf(report->out,
             "- **Validation accuracy** after %lld epochs: %s%zu of %zu trainings reach %g %%%s",
             epochs, n_few > 0 ? "⚠ only " : "", learners->n - n_few, learners->n,
             100 * LEAST_ACCURACY, n_few > 0 ? "; below it: " : "; the least is ");
@@ -119,10 +119,10 @@ static void print_enough(const page_t *page, const training_pair_t *pair,
         const learner_t *learner = &learners->items[i];
         if (n_few > 0 ? learner->accuracy >= LEAST_ACCURACY : learner != worst)
             continue;
-        fputs(n++ > 0 ? ", " : "", page->out);
-        print_learner(page->out, pair, learner);
+        fputs(n++ > 0 ? ", " : "", report->out);
+        print_learner(report->out, pair, learner);
     }
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
 }
 
 /* Two trainings by one mode of PyTorch that differ in nothing but the seed. */
@@ -159,7 +159,7 @@ static seed_pair_t closest_seeds(const learners_t *learners) {
 
 /* Rounding makes trainings differ, and so does the seed; who differs by less than two seeds do
  * trains the same. */
-static void print_seed_noise(const page_t *page, const training_pair_t *pair,
+static void print_seed_noise(const report_t *report, const training_pair_t *pair,
                              const learners_t *learners) {
     const seed_pair_t seeds = closest_seeds(learners);
     double ours = NAN;
@@ -171,7 +171,7 @@ static void print_seed_noise(const page_t *page, const training_pair_t *pair,
     char size[UNITS_TEXT];
     char *name = learner_name(seeds.one);
     const case_t *spec = &seeds.one->result->spec;
-    fprintf(page->out,
+    fprintf(report->out,
             "- **Against the noise of the seed:** of the same running mean, trainings by %s from "
             "two seeds differ by at least **%.2g** (%s, seeds %lld and %lld), ours from PyTorch's "
             "of the same seed by up to **%.2g**: %s what the seed does.\n",
@@ -182,7 +182,7 @@ static void print_seed_noise(const page_t *page, const training_pair_t *pair,
 }
 
 /* Before timing; the tolerance is of the same dtype for all. */
-static void print_first_steps(const page_t *page, const learners_t *learners) {
+static void print_first_steps(const report_t *report, const learners_t *learners) {
     const learner_t *worst = NULL;
     for (size_t i = 0; i < learners->n; i++) {
         const learner_t *learner = &learners->items[i];
@@ -193,26 +193,26 @@ static void print_first_steps(const page_t *page, const learners_t *learners) {
     if (worst == NULL)
         return;
     char *name = learner_name(worst);
-    fprintf(page->out,
+    fprintf(report->out,
             "- **The first steps:** gradients and losses are those of the float64 oracle within "
             "**%.2g** relative (%s; tolerance %.2g).\n",
             worst->result->before.rel_l2, name, worst->result->before.tolerance);
     free(name);
 }
 
-void finding_epochs(const page_t *page, const training_pair_t *pair) {
+void finding_epochs(const report_t *report, const training_pair_t *pair) {
     learners_t learners = learners_of(pair);
-    finding_learning(page, pair);
-    print_seed_noise(page, pair, &learners);
-    print_enough(page, pair, &learners);
-    print_first_steps(page, &learners);
+    finding_learning(report, pair);
+    print_seed_noise(report, pair, &learners);
+    print_enough(report, pair, &learners);
+    print_first_steps(report, &learners);
     free(learners.items);
     if (pair->gpu != NULL)
-        finding_allocators(page, pair);
+        finding_allocators(report, pair);
 }
 
-void table_of_epochs(const page_t *page, const training_pair_t *pair) {
-    table_of_learning(page, pair);
+void table_of_epochs(const report_t *report, const training_pair_t *pair) {
+    table_of_learning(report, pair);
     if (pair->gpu != NULL)
-        table_of_allocators(page, pair);
+        table_of_allocators(report, pair);
 }

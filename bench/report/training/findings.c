@@ -46,21 +46,21 @@ static bool has_host(const size_row_t *row) {
            row->against_host_pytorch.verdict != VERDICT_NONE;
 }
 
-void finding_host(const page_t *page, const training_pair_t *pair) {
+void finding_host(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     const size_row_t *told = told_row(family), *rows[3];
     size_t n = key_rows(family, has_host, rows);
     if (n == 0)
         return;
     fputs("- **Against the CPU**, the fastest CUDA case against the fastest in C there: ",
-          page->out);
-    print_score(page->out, family, host_of, "CUDA", "C");
-    print_crossover(page->out, family, host_of, "CUDA", "C");
-    fputc('\n', page->out);
-    print_host_row(page->out, family, rows[0]);
+          report->out);
+    print_score(report->out, family, host_of, "CUDA", "C");
+    print_crossover(report->out, family, host_of, "CUDA", "C");
+    fputc('\n', report->out);
+    print_host_row(report->out, family, rows[0]);
     const size_row_t *second = has_host(told) ? told : rows[n - 1];
     if (second != rows[0])
-        print_host_row(page->out, family, second);
+        print_host_row(report->out, family, second);
 }
 
 /* ---- the ladder ---------------------------------------------------------------------------------
@@ -83,28 +83,28 @@ static void print_gain(FILE *out, const duel_t *duel, const char *than) {
         fprintf(out, ", **%s** as fast as %s", text, than);
 }
 
-void finding_ladder(const page_t *page, const training_pair_t *pair) {
+void finding_ladder(const report_t *report, const training_pair_t *pair) {
     const size_row_t *row = told_row(pair->gpu);
     size_t n = 0;
     const case_result_t **rungs = row != NULL ? ladder_at(pair->gpu, row->size, &n) : NULL;
     if (n > 1) {
         char text[UNITS_TEXT], ratio[2 * UNITS_TEXT];
-        fprintf(page->out, "- **What each rung of the ladder buys** at %s, `%s` a%s %s:",
+        fprintf(report->out, "- **What each rung of the ladder buys** at %s, `%s` a%s %s:",
                 named_size(text, pair->gpu, row->size), training_phase(rungs[0]),
                 strchr("aeiou", pair->training->step[0]) != NULL ? "n" : "", pair->training->step);
         for (size_t i = 0; i < n; i++) {
             char *name = shown_name(rungs[i]);
-            fprintf(page->out, "%s %s %s", i > 0 ? ";" : "", name,
+            fprintf(report->out, "%s %s %s", i > 0 ? ";" : "", name,
                     units_time(text, step_ns(pair, rungs[i])));
             free(name);
             if (i > 0) {
                 duel_t duel = duel_alone(rungs[i], rungs[i - 1]);
-                print_gain(page->out, &duel, "the rung before");
+                print_gain(report->out, &duel, "the rung before");
             }
         }
         duel_t whole = duel_alone(rungs[n - 1], rungs[0]);
         char *first = shown_name(rungs[0]), *last = shown_name(rungs[n - 1]);
-        fprintf(page->out, ". From end to end, %s is **%s** as fast as %s.\n", last,
+        fprintf(report->out, ". From end to end, %s is **%s** as fast as %s.\n", last,
                 ratio_text(ratio, sizeof ratio, &whole), first);
         free(first);
         free(last);
@@ -186,22 +186,22 @@ static bool print_floor_at(FILE *out, const training_pair_t *pair, const size_ro
     return known;
 }
 
-void finding_floor(const page_t *page, const training_pair_t *pair) {
+void finding_floor(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     const size_row_t *told = told_row(family), *last = &family->rows[family->n_rows - 1];
-    if (told == NULL || !print_floor_at(page->out, pair, told, true))
+    if (told == NULL || !print_floor_at(report->out, pair, told, true))
         return;
-    double barrier_ns = recorded_number(page->run, "measured.grid_barrier_ns");
+    double barrier_ns = recorded_number(report->run, "measured.grid_barrier_ns");
     char text[UNITS_TEXT];
     if (isfinite(barrier_ns))
-        fprintf(page->out,
+        fprintf(report->out,
                 " For a rung that keeps the data on the chip the floor is another: all blocks have "
                 "to hear of each other once in each %s, and a barrier of the whole grid took %s "
                 "in this run.",
                 pair->training->step, units_time(text, barrier_ns));
     if (last != told)
-        print_floor_at(page->out, pair, last, false);
-    fputc('\n', page->out);
+        print_floor_at(report->out, pair, last, false);
+    fputc('\n', report->out);
 }
 
 /* ---- another algorithm --------------------------------------------------------------------------
@@ -218,7 +218,7 @@ static const case_result_t *algorithmic_at(const family_t *family, int64_t size)
 }
 
 /* At the told size, and the smallest and largest that it was run at. */
-void finding_algorithm(const page_t *page, const training_pair_t *pair) {
+void finding_algorithm(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     const size_row_t *told = told_row(family);
     size_t n = 0;
@@ -230,15 +230,15 @@ void finding_algorithm(const page_t *page, const training_pair_t *pair) {
         char size[UNITS_TEXT], time[UNITS_TEXT];
         char *name = markdown_text(result->spec.variant);
         if (n == 0)
-            fprintf(page->out,
+            fprintf(report->out,
                     "- **Another algorithm with the same result**, marked *algorithmic* and in no "
                     "comparison, ratio or best of this report: %s (%s) takes",
                     name, pair->training->algorithm);
-        fprintf(page->out, "%s %s at %s", n++ > 0 ? "," : "",
+        fprintf(report->out, "%s %s at %s", n++ > 0 ? "," : "",
                 units_time(time, result_median(result, family->phase)),
                 named_size(size, family, row->size));
         free(name);
     }
     if (n > 0)
-        fputs(".\n", page->out);
+        fputs(".\n", report->out);
 }

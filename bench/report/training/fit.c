@@ -61,7 +61,7 @@ static const case_result_t *farthest(const training_pair_t *pair, const char *ke
     return worst;
 }
 
-void finding_fit(const page_t *page, const training_pair_t *pair) {
+void finding_fit(const report_t *report, const training_pair_t *pair) {
     size_t n, n_said = 0;
     for (const char *const *key = pair->training->fitted; *key != NULL; key++) {
         const case_result_t *worst = farthest(pair, *key, &n);
@@ -70,17 +70,17 @@ void finding_fit(const page_t *page, const training_pair_t *pair) {
         char size[UNITS_TEXT];
         char *name = contender_of(worst);
         if (n_said == 0)
-            fprintf(page->out,
+            fprintf(report->out,
                     "- **The same fit everywhere:** over the %zu case%s that can be held against "
                     "the float64 oracle of the same size,",
                     n, n == 1 ? "" : "s");
-        fprintf(page->out, "%s |%s − %s64| is at most %.1e (%s, %s)", n_said++ > 0 ? "," : "", *key,
-                *key, distance(pair, worst, *key), name,
+        fprintf(report->out, "%s |%s − %s64| is at most %.1e (%s, %s)", n_said++ > 0 ? "," : "",
+                *key, *key, distance(pair, worst, *key), name,
                 named_size(size, pair->either, size_of_case(pair->either, &worst->spec)));
         free(name);
     }
     if (n_said > 0)
-        fputs(".\n", page->out);
+        fputs(".\n", report->out);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ static void init_table(table_t *table, const training_t *training) {
     text_list_free(&made);
 }
 
-void table_of_fits(const page_t *page, const training_pair_t *pair) {
+void table_of_fits(const report_t *report, const training_pair_t *pair) {
     const record_t *run = pair->either->run;
     int64_t size = size_with_oracle(pair);
     table_t table;
@@ -182,10 +182,10 @@ void table_of_fits(const page_t *page, const training_pair_t *pair) {
         return;
     }
     char text[UNITS_TEXT];
-    page_heading(page, 4, "What was fitted");
-    fprintf(page->out,
+    report_heading(report, 4, "What was fitted");
+    fprintf(report->out,
             "At %s. Distances are to the float64 oracle of the same size; *at any size*: the "
             "largest over all sizes that have one.\n\n",
             named_size(text, pair->either, size));
-    page_table(page, &table);
+    report_table(report, &table);
 }

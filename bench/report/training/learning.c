@@ -64,30 +64,30 @@ static spread_t widest_spread(const learners_t *learners) {
     return widest;
 }
 
-static void print_accuracies(const page_t *page, const training_pair_t *pair,
+static void print_accuracies(const report_t *report, const training_pair_t *pair,
                              const learners_t *learners) {
     const spread_t spread = widest_spread(learners);
     if (spread.low == NULL)
         return;
     char task[2 * UNITS_TEXT];
     char *low = learner_name(spread.low), *high = learner_name(spread.high);
-    fprintf(page->out,
+    fprintf(report->out,
             "- **The same learning:** contenders whose weights are all %s recognise the same share "
             "of the test images within **%.2f points**, at each of the %zu pairs of %s and seed "
             "that several of them were trained at",
             weights_dtype(&spread.low->result->spec), 100 * width_of(&spread), spread.n_tasks,
             sizes_word(pair->either, 1));
     if (width_of(&spread) > 0)
-        fprintf(page->out, " (most at %s: %s %.2f %%, %s %.2f %%)",
+        fprintf(report->out, " (most at %s: %s %.2f %%, %s %.2f %%)",
                 task_text(task, pair, spread.low), low, 100 * spread.low->accuracy, high,
                 100 * spread.high->accuracy);
-    fputs(".\n", page->out);
+    fputs(".\n", report->out);
     free(low);
     free(high);
 }
 
 /* Modes that keep better weights, or do not tell. */
-static void print_other_weights(const page_t *page, const learners_t *learners) {
+static void print_other_weights(const report_t *report, const learners_t *learners) {
     text_list_t names = {0};
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < learners->n; i++) {
@@ -104,7 +104,7 @@ static void print_other_weights(const page_t *page, const learners_t *learners) 
     char *list = text_list_join(&names, ", ");
     if (names.n > 0)
         fprintf(
-            page->out,
+            report->out,
             "- **Another training:** %s multipl%s in that precision and keep%s better weights "
             "(autocast: in float32), in which small updates are not rounded away. Accuracies of "
             "%.2f %% to %.2f %% are not held against those above.\n",
@@ -128,11 +128,11 @@ static const learner_t *farthest(const learners_t *learners, bool pytorch, bool 
     return worst;
 }
 
-static void print_farthest(const page_t *page, const training_pair_t *pair,
+static void print_farthest(const report_t *report, const training_pair_t *pair,
                            const learner_t *learner) {
     char task[2 * UNITS_TEXT];
     char *name = learner_name(learner);
-    fprintf(page->out, "**%.2g** (%s, %s)", learner->distance, name,
+    fprintf(report->out, "**%.2g** (%s, %s)", learner->distance, name,
             task_text(task, pair, learner));
     free(name);
 }
@@ -141,51 +141,51 @@ static void print_farthest(const page_t *page, const training_pair_t *pair,
 static const double FEW_ROUNDINGS = 1e-6;
 
 /* PyTorch's modes with the same weights are what ours are held against. */
-static void print_their_spread(const page_t *page, const training_pair_t *pair,
+static void print_their_spread(const report_t *report, const training_pair_t *pair,
                                const learners_t *learners, const learner_t *ours) {
     const learner_t *theirs = farthest(learners, true, true);
     const learner_t *others = farthest(learners, true, false);
     if (theirs != NULL) {
-        fprintf(page->out,
+        fprintf(report->out,
                 " among our contenders; PyTorch's other modes with %s weights differ from it by up "
                 "to ",
                 weights_dtype(&ours->result->spec));
-        print_farthest(page, pair, theirs);
+        print_farthest(report, pair, theirs);
         if (ours->distance > theirs->distance && ours->distance < FEW_ROUNDINGS)
-            fputs(": ours lie within a few roundings of float32", page->out);
+            fputs(": ours lie within a few roundings of float32", report->out);
         else
-            fprintf(page->out, ": ours lie %s that spread",
+            fprintf(report->out, ": ours lie %s that spread",
                     ours->distance <= theirs->distance ? "inside" : "**not inside**");
     }
     if (others != NULL) {
         fputs(theirs != NULL ? "; those with other weights by up to "
                              : " among our contenders; PyTorch's modes with other weights differ "
                                "from it by up to ",
-              page->out);
-        print_farthest(page, pair, others);
+              report->out);
+        print_farthest(report, pair, others);
     }
 }
 
-static void print_losses(const page_t *page, const training_pair_t *pair,
+static void print_losses(const report_t *report, const training_pair_t *pair,
                          const learners_t *learners) {
     const learner_t *ours = farthest(learners, false, true);
     if (ours == NULL)
         return;
     char *reference = learner_name(learner_reference(learners, ours));
-    fprintf(page->out,
+    fprintf(report->out,
             "- **The same losses:** of the running mean of the loss, the largest difference from "
             "%s at the same %s and seed is ",
             reference, sizes_word(pair->either, 1));
     free(reference);
-    print_farthest(page, pair, ours);
-    print_their_spread(page, pair, learners, ours);
-    fputs(".\n", page->out);
+    print_farthest(report, pair, ours);
+    print_their_spread(report, pair, learners, ours);
+    fputs(".\n", report->out);
 }
 
 /* ---- the same again ---------------------------------------------------------------------------
  */
 
-static void print_repeated(const page_t *page, const learners_t *learners) {
+static void print_repeated(const report_t *report, const learners_t *learners) {
     size_t n[2] = {0}, n_equal[2] = {0};
     for (size_t i = 0; i < learners->n; i++) {
         const check_t *before = &learners->items[i].result->before;
@@ -198,16 +198,16 @@ static void print_repeated(const page_t *page, const learners_t *learners) {
     }
     if (n[0] == 0)
         return;
-    fprintf(page->out,
+    fprintf(report->out,
             "- **The same again:** the check before timing and the one after it, each from the "
             "start weights, found the same error to the last digit in %zu of %zu cases of ours",
             n_equal[0], n[0]);
     if (n[1] > 0)
-        fprintf(page->out, " and in %zu of %zu of PyTorch's", n_equal[1], n[1]);
-    fputs(".\n", page->out);
+        fprintf(report->out, " and in %zu of %zu of PyTorch's", n_equal[1], n[1]);
+    fputs(".\n", report->out);
 }
 
-static void print_dataset(const page_t *page, const learners_t *learners) {
+static void print_dataset(const report_t *report, const learners_t *learners) {
     text_list_t names = {0};
     for (size_t i = 0; i < learners->n; i++) {
         char *name = result_string(learners->items[i].result, "dataset");
@@ -217,7 +217,7 @@ static void print_dataset(const page_t *page, const learners_t *learners) {
     }
     char *list = text_list_join(&names, ", "), *safe = markdown_text(list);
     if (names.n > 0)
-        fprintf(page->out, "- **Data set:** dataset=%s.%s\n", safe,
+        fprintf(report->out, "- **Data set:** dataset=%s.%s\n", safe,
                 text_list_has(&names, "synthetic")
                     ? " **The images are made up, in MNIST's shape and number**, since its files "
                       "were not there: accuracies say nothing about digits."
@@ -227,13 +227,13 @@ static void print_dataset(const page_t *page, const learners_t *learners) {
     text_list_free(&names);
 }
 
-void finding_learning(const page_t *page, const training_pair_t *pair) {
+void finding_learning(const report_t *report, const training_pair_t *pair) {
     learners_t learners = learners_of(pair);
-    print_dataset(page, &learners);
-    print_accuracies(page, pair, &learners);
-    print_other_weights(page, &learners);
-    print_losses(page, pair, &learners);
-    print_repeated(page, &learners);
+    print_dataset(report, &learners);
+    print_accuracies(report, pair, &learners);
+    print_other_weights(report, &learners);
+    print_losses(report, pair, &learners);
+    print_repeated(report, &learners);
     free(learners.items);
 }
 
@@ -290,7 +290,7 @@ static void add_row(table_t *table, const training_pair_t *pair, const learners_
     free(weights);
 }
 
-void table_of_learning(const page_t *page, const training_pair_t *pair) {
+void table_of_learning(const report_t *report, const training_pair_t *pair) {
     learners_t learners = learners_of(pair);
     table_t table;
     init_table(&table, pair->either);
@@ -302,11 +302,11 @@ void table_of_learning(const page_t *page, const training_pair_t *pair) {
         table_free(&table);
         return;
     }
-    page_heading(page, 4, "What was learnt");
+    report_heading(report, 4, "What was learnt");
     fputs("The share of the test images that is recognised after all steps; behind it, the largest "
           "difference of the running mean of the loss from that of PyTorch with weights of the "
           "case's own precision (of another, where no mode has them) at the same size and seed. "
           "*weights*: the precision in which they are kept from step to step.\n\n",
-          page->out);
-    page_table(page, &table);
+          report->out);
+    report_table(report, &table);
 }

@@ -72,16 +72,16 @@ static void print_operations(FILE *out, const case_result_t *result, const char 
 }
 
 /* Of ours, two rungs; of PyTorch every mode, since each takes an epoch apart in its own way. */
-static void print_contenders(const page_t *page, const family_t *family) {
+static void print_contenders(const report_t *report, const family_t *family) {
     const case_result_t *apart = least(family, PARTY_OURS, step_parts_sum_ns);
     const case_result_t *whole = least(family, PARTY_OURS, fused_ns);
     size_t n = 0;
-    print_operations(page->out, apart, family->side->name, &n);
-    print_operations(page->out, whole != apart ? whole : NULL, family->side->name, &n);
+    print_operations(report->out, apart, family->side->name, &n);
+    print_operations(report->out, whole != apart ? whole : NULL, family->side->name, &n);
     for (size_t i = 0; i < family->run->n_cases; i++) {
         const case_result_t *result = &family->run->cases[i];
         if (is_told(family, PARTY_PYTORCH, result) && has_step_parts(result))
-            print_operations(page->out, result, "PyTorch", &n);
+            print_operations(report->out, result, "PyTorch", &n);
     }
 }
 
@@ -95,20 +95,20 @@ static bool is_any_told(const family_t *family) {
     return false;
 }
 
-void finding_operations(const page_t *page, const training_pair_t *pair) {
+void finding_operations(const report_t *report, const training_pair_t *pair) {
     const family_t *family =
         pair->gpu != NULL && family_count(pair->gpu).timed > 0 ? pair->gpu : pair->cpu;
     if (family == NULL || family->n_rows == 0 || !is_any_told(family))
         return;
     char size[UNITS_TEXT];
-    fprintf(page->out,
+    fprintf(report->out,
             "- **Operations of one %s** %s at %s, each by itself (*fused*: all of them in one go). "
             "Of %s the fastest whose operations can be told apart and the fastest that fuses them, "
             "of PyTorch every mode",
             pair->training->step, family->side->place,
             named_size(size, family, family->rows[family->n_rows - 1].size), family->side->name);
-    print_contenders(page, family);
-    fputs(".\n", page->out);
+    print_contenders(report, family);
+    fputs(".\n", report->out);
 }
 
 /* Who has no gathering of its own leaves no column for it. */
@@ -160,7 +160,7 @@ static void init_table(table_t *table, const training_pair_t *pair) {
         table->align[i] = i == 1 ? ALIGN_LEFT : ALIGN_RIGHT;
 }
 
-void table_of_operations(const page_t *page, const training_pair_t *pair) {
+void table_of_operations(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->either;
     table_t table;
     init_table(&table, pair);
@@ -174,7 +174,7 @@ void table_of_operations(const page_t *page, const training_pair_t *pair) {
         "Medians, each operation timed by itself: the device is idle before it, and its launches "
         "are inside. *sum* is of the medians of these operations. *fused*: all of them in one go, "
         "timed in the same way.",
-        page->out);
-    fprintf(page->out, "%s\n\n", pair->training->operations);
-    page_table(page, &table);
+        report->out);
+    fprintf(report->out, "%s\n\n", pair->training->operations);
+    report_table(report, &table);
 }

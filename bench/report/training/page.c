@@ -109,7 +109,7 @@ static bool was_met(const family_list_t *families, size_t index) {
 }
 
 /* A shape that differs from one before it in nothing but the seed is no pair of its own. */
-static void for_each_pair(const page_t *page, const family_list_t *families,
+static void for_each_pair(const report_t *report, const family_list_t *families,
                           pair_section_t *section) {
     for (size_t i = 0; i < families->n; i++) {
         const family_t *family = &families->items[i];
@@ -120,17 +120,17 @@ static void for_each_pair(const page_t *page, const family_list_t *families,
             if (strcmp(families->items[k].key, family->key) == 0)
                 *(is_on_gpu(&families->items[k]) ? &pair.gpu : &pair.cpu) = &families->items[k];
         if (pair.training != NULL)
-            section(page, &pair);
+            section(report, &pair);
     }
 }
 
 /* ---- findings ----------------------------------------------------------------------------------
  */
 
-static void print_heading(const page_t *page, const training_pair_t *pair, const char *what) {
+static void print_heading(const report_t *report, const training_pair_t *pair, const char *what) {
     char *key = markdown_text(pair->either->key);
     char *heading = mem_format("%s %s%s", pair->training->workload, key, what);
-    page_heading(page, 3, heading);
+    report_heading(report, 3, heading);
     free(heading);
     free(key);
 }
@@ -139,79 +139,79 @@ static bool is_timed(const family_t *family) {
     return family != NULL && family_count(family).timed > 0;
 }
 
-static void headline(const page_t *page, const training_pair_t *pair, const family_t *family) {
+static void headline(const report_t *report, const training_pair_t *pair, const family_t *family) {
     const char *spans = "the total of all phases";
     if (strcmp(family->phase, "total") != 0)
         spans = is_on_gpu(family) ? pair->training->gpu_task : pair->training->cpu_task;
     char *subject = mem_format("**A training %s** (%s), the fastest %s case against PyTorch's "
                                "fastest mode",
                                family->side->place, spans, family->side->name);
-    finding_headline(page, family, subject);
-    finding_missing(page, family);
+    finding_headline(report, family, subject);
+    finding_missing(report, family);
     free(subject);
 }
 
-static void without_times(const page_t *page, const family_t *family) {
-    fprintf(page->out,
+static void without_times(const report_t *report, const family_t *family) {
+    fprintf(report->out,
             "- Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
             "among the warnings.\n",
             family->side->place, family_count(family).n);
 }
 
-static void pair_findings(const page_t *page, const training_pair_t *pair) {
+static void pair_findings(const report_t *report, const training_pair_t *pair) {
     bool operations = has_operations(pair);
-    print_heading(page, pair, operations ? ": operations" : "");
+    print_heading(report, pair, operations ? ": operations" : "");
     const family_t *families[] = {pair->gpu, pair->cpu};
     if (operations)
-        finding_operations(page, pair);
+        finding_operations(report, pair);
     for (size_t i = 0; i < 2 && !operations; i++) {
         if (families[i] == NULL)
             continue;
         if (!is_timed(families[i])) {
-            without_times(page, families[i]);
+            without_times(report, families[i]);
             continue;
         }
-        headline(page, pair, families[i]);
-        finding_others(page, families[i]);
+        headline(report, pair, families[i]);
+        finding_others(report, families[i]);
         if (families[i] != pair->gpu)
             continue;
-        finding_host(page, pair);
-        finding_ladder(page, pair);
-        finding_limit(page, pair->gpu, pair->gpu->told_size);
-        pair->training->floor(page, pair);
-        finding_algorithm(page, pair);
+        finding_host(report, pair);
+        finding_ladder(report, pair);
+        finding_limit(report, pair->gpu, pair->gpu->told_size);
+        pair->training->floor(report, pair);
+        finding_algorithm(report, pair);
     }
     if (!operations)
-        pair->training->outcome(page, pair);
+        pair->training->outcome(report, pair);
     for (size_t i = 0; i < 2 && !operations; i++)
         if (is_timed(families[i]))
-            finding_once(page, families[i]);
-    fputc('\n', page->out);
+            finding_once(report, families[i]);
+    fputc('\n', report->out);
 }
 
-void training_findings(const page_t *page, const family_list_t *families) {
-    for_each_pair(page, families, pair_findings);
+void training_findings(const report_t *report, const family_list_t *families) {
+    for_each_pair(report, families, pair_findings);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------
  */
 
-static void pair_tables(const page_t *page, const training_pair_t *pair) {
+static void pair_tables(const report_t *report, const training_pair_t *pair) {
     if (!is_timed(pair->gpu) && !is_timed(pair->cpu))
         return;
-    print_heading(page, pair, ": tables");
+    print_heading(report, pair, ": tables");
     if (has_operations(pair)) {
-        table_of_operations(page, pair);
+        table_of_operations(report, pair);
         return;
     }
-    table_by_size(page, pair);
+    table_by_size(report, pair);
     if (pair->gpu != NULL)
-        table_of_ladder(page, pair);
+        table_of_ladder(report, pair);
     if (pair->training->floor_table != NULL && pair->gpu != NULL)
-        pair->training->floor_table(page, pair);
-    pair->training->outcome_table(page, pair);
+        pair->training->floor_table(report, pair);
+    pair->training->outcome_table(report, pair);
 }
 
-void training_tables(const page_t *page, const family_list_t *families) {
-    for_each_pair(page, families, pair_tables);
+void training_tables(const report_t *report, const family_list_t *families) {
+    for_each_pair(report, families, pair_tables);
 }

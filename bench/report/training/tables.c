@@ -43,10 +43,10 @@ static void add_sizes(table_t *table, const family_t *family, bool gpu) {
     }
 }
 
-static void describe_sizes(const page_t *page, const training_pair_t *pair, bool gpu) {
+static void describe_sizes(const report_t *report, const training_pair_t *pair, bool gpu) {
     const family_t *family = gpu ? pair->gpu : pair->cpu;
     fprintf(
-        page->out,
+        report->out,
         "Medians of `%s` %s. *vs best* and *vs eager* are PyTorch's median "
         "over ours%s, with a bootstrap 95 %% interval: above 1, %s is the faster; where the "
         "interval holds 1, no difference was found. † marks a throttled case, whose time is shown "
@@ -55,11 +55,11 @@ static void describe_sizes(const page_t *page, const training_pair_t *pair, bool
         gpu ? ", *vs C* is that of C on the CPU over ours" : "", family->side->name,
         gpu ? " *Of the limit*: the least time in which this device can do the training (" : "");
     if (gpu)
-        fprintf(page->out, "%s), over the training's own time.", pair->training->least);
-    fputs("\n\n", page->out);
+        fprintf(report->out, "%s), over the training's own time.", pair->training->least);
+    fputs("\n\n", report->out);
 }
 
-void table_by_size(const page_t *page, const training_pair_t *pair) {
+void table_by_size(const report_t *report, const training_pair_t *pair) {
     bool gpu = pair->gpu != NULL && family_count(pair->gpu).timed > 0;
     const family_t *family = gpu ? pair->gpu : pair->cpu;
     char size[UNITS_TEXT];
@@ -74,10 +74,10 @@ void table_by_size(const page_t *page, const training_pair_t *pair) {
                gpu ? sizeof both / sizeof *both : sizeof cpu / sizeof *cpu);
     table_set_align(&table, gpu ? "rrlrlrrrrrr" : "rrlrlrr");
     add_sizes(&table, family, gpu);
-    page_heading(page, 4, gpu ? "By size" : "By size, on the CPU");
-    describe_sizes(page, pair, gpu);
-    print_spread(page, family);
-    page_table(page, &table);
+    report_heading(report, 4, gpu ? "By size" : "By size, on the CPU");
+    describe_sizes(report, pair, gpu);
+    print_spread(report, family);
+    report_table(report, &table);
 }
 
 /* ---- the ladder ---------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ static void add_rungs(table_t *table, const training_pair_t *pair, party_t party
     text_list_free(&names);
 }
 
-void table_of_ladder(const page_t *page, const training_pair_t *pair) {
+void table_of_ladder(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     const char **headings = mem_zeroed(family->n_rows + 1, sizeof *headings);
     text_list_t sizes = {0};
@@ -168,12 +168,12 @@ void table_of_ladder(const page_t *page, const training_pair_t *pair) {
     add_rungs(&table, pair, PARTY_PYTORCH, "PyTorch ");
     text_list_free(&sizes);
     free(headings);
-    page_heading(page, 4, "The ladder");
+    report_heading(report, 4, "The ladder");
     fprintf(
-        page->out,
+        report->out,
         "The training alone (`train_device`, by the device's clock) by %s, and the share of "
         "the limit that it reaches. *(algorithmic)* marks another algorithm with the same "
         "result, which takes no part in comparisons and has no %ss: its time is that of all.\n\n",
         pair->training->step, pair->training->step);
-    page_table(page, &table);
+    report_table(report, &table);
 }

@@ -6,7 +6,7 @@
 #include "report/page.h"
 
 typedef struct training_pair training_pair_t;
-typedef void pair_section_t(const page_t *page, const training_pair_t *pair);
+typedef void pair_section_t(const report_t *report, const training_pair_t *pair);
 
 typedef struct training {
     const char *workload;

@@ -42,29 +42,29 @@ static void print_bound(FILE *out, const weights_row_t *row, training_bound_t bo
     free(arithmetic);
 }
 
-static void print_row(const page_t *page, const training_pair_t *pair, const weights_row_t *row,
+static void print_row(const report_t *report, const training_pair_t *pair, const weights_row_t *row,
                       bool first) {
     const device_rates_t rates = device_rates_of_record(pair->gpu->run);
     char size[UNITS_TEXT], time[UNITS_TEXT], l2[UNITS_TEXT];
     const bool fits = row->weights_bytes < rates.l2_bytes;
     char *name = shown_name(row->best);
-    fprintf(page->out, "%s %s %s takes %s: ", first ? "At" : " At",
+    fprintf(report->out, "%s %s %s takes %s: ", first ? "At" : " At",
             named_size(size, pair->gpu, row->row->size), name, units_time(time, row->best_ns));
     free(name);
     if (fits) {
-        fprintf(page->out, "the L2 (%s) holds all weights, and allows ",
+        fprintf(report->out, "the L2 (%s) holds all weights, and allows ",
                 units_bytes(l2, rates.l2_bytes));
-        print_bound(page->out, row, BOUND_KEPT, &rates, row->kept_ns);
+        print_bound(report->out, row, BOUND_KEPT, &rates, row->kept_ns);
     } else {
-        print_bound(page->out, row, BOUND_WEIGHTS, &rates, row->dram_ns);
-        fprintf(page->out, "; if the L2 (%s) kept as many weights as fit, ",
+        print_bound(report->out, row, BOUND_WEIGHTS, &rates, row->dram_ns);
+        fprintf(report->out, "; if the L2 (%s) kept as many weights as fit, ",
                 units_bytes(l2, rates.l2_bytes));
-        print_bound(page->out, row, BOUND_KEPT, &rates, row->kept_ns);
+        print_bound(report->out, row, BOUND_KEPT, &rates, row->kept_ns);
     }
-    fputc('.', page->out);
+    fputc('.', report->out);
 }
 
-void finding_weights(const page_t *page, const training_pair_t *pair) {
+void finding_weights(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     size_t n = 0;
     for (size_t i = family->n_rows; i-- > 0 && n < 3;) {
@@ -74,11 +74,11 @@ void finding_weights(const page_t *page, const training_pair_t *pair) {
         if (n == 0)
             fputs("- **The floor of 3·W**, with W the bytes of all weights: a step reads them "
                   "forward, reads them backward and writes them. ",
-                  page->out);
-        print_row(page, pair, &row, n++ == 0);
+                  report->out);
+        print_row(report, pair, &row, n++ == 0);
     }
     if (n > 0)
-        fputc('\n', page->out);
+        fputc('\n', report->out);
 }
 
 static void add_share(table_t *table, double ns, double best_ns) {
@@ -86,7 +86,7 @@ static void add_share(table_t *table, double ns, double best_ns) {
     table_add(table, isfinite(ns) ? part_text(share, ns / best_ns) : "–");
 }
 
-void table_of_weights(const page_t *page, const training_pair_t *pair) {
+void table_of_weights(const report_t *report, const training_pair_t *pair) {
     const family_t *family = pair->gpu;
     char heading[UNITS_TEXT], text[UNITS_TEXT];
     const char *const headings[] = {size_heading(heading, family),
@@ -115,12 +115,12 @@ void table_of_weights(const page_t *page, const training_pair_t *pair) {
         add_share(&table, row.kept_ns, row.best_ns);
         free(name);
     }
-    page_heading(page, 4, "The floor");
-    fprintf(page->out,
+    report_heading(report, 4, "The floor");
+    fprintf(report->out,
             "W: bytes of all weights. *3·W in DRAM*: three times that over the rate at which this "
             "run copied within DRAM; where the L2 holds them, a rung may be faster. *less what the "
             "L2 keeps*: without the part of W that fits into the L2, and not below 3·W at the L2's "
             "rate. The best rung's time of one step is `%s`.\n\n",
             PHASE);
-    page_table(page, &table);
+    report_table(report, &table);
 }
