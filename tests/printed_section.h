@@ -15,11 +15,11 @@
 #include <cmocka.h>
 
 typedef void section_t(const report_t *report);
-typedef void families_section_t(const report_t *report, const family_list_t *families);
+typedef void comparison_sets_section_t(const report_t *report, const comparison_set_list_t *sets);
 
 /* Not inlined: gcc 12 would take what strstr() finds in the text for a pointer to `text` itself. */
 __attribute__((noinline, unused)) static char *printed_either(section_t *section,
-                                                              families_section_t *of_families,
+                                                              comparison_sets_section_t *of_sets,
                                                               const record_t *run,
                                                               const char *workload) {
     char *text;
@@ -33,9 +33,9 @@ __attribute__((noinline, unused)) static char *printed_either(section_t *section
     if (section != NULL) {
         section(&report);
     } else {
-        family_list_t families = families_of(&shown, workload);
-        of_families(&report, &families);
-        family_list_free(&families);
+        comparison_set_list_t sets = comparison_sets_of(&shown, workload);
+        of_sets(&report, &sets);
+        comparison_set_list_free(&sets);
     }
     fclose(out);
     return text;
@@ -46,9 +46,9 @@ static inline char *printed(section_t *section, const record_t *run) {
     return printed_either(section, NULL, run, NULL);
 }
 
-/* The same of a section about one workload's families. */
-static inline char *printed_families(families_section_t *section, const record_t *run,
-                                     const char *workload) {
+/* The same of a section about one workload's sets. */
+static inline char *printed_sets(comparison_sets_section_t *section, const record_t *run,
+                                 const char *workload) {
     return printed_either(NULL, section, run, workload);
 }
 

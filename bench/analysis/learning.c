@@ -71,10 +71,10 @@ const char *weights_dtype(const case_t *spec) {
 }
 
 char *weights_of(const case_result_t *result) {
-    char *told = result_string(result, "weights");
+    char *stored = result_string(result, "weights");
     const bool plain = strcmp(result->spec.dtype, "f16") != 0; /* nobody keeps more than float32 */
-    if (told != NULL || !(plain || case_engine_is_built_in(result->spec.engine)))
-        return told;
+    if (stored != NULL || !(plain || case_engine_is_built_in(result->spec.engine)))
+        return stored;
     return mem_text(weights_dtype(&result->spec));
 }
 

@@ -13,7 +13,7 @@
 enum { RESAMPLES = 1000, RESAMPLING_SEED = 1 };
 
 enum { SIDE_GPU, SIDE_CPU };
-static const side_t SIDES[] = {
+static const platform_t PLATFORMS[] = {
     [SIDE_GPU] = {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
     [SIDE_CPU] =
         {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU", .oracle = "ref"},
@@ -36,23 +36,24 @@ static verdict_t judge(const stats_ratio_t *ratio) {
     return ratio->high < 1 ? VERDICT_THEIRS : VERDICT_NO_DIFFERENCE;
 }
 
-duel_t duel_make(const case_result_t *ours, const char *our_phase, const case_result_t *theirs,
-                 const char *their_phase) {
-    duel_t duel = {timed_phase(ours, our_phase),
-                   timed_phase(theirs, their_phase),
-                   {NAN, NAN, NAN},
-                   VERDICT_NONE};
-    if (duel.ours == NULL || duel.theirs == NULL)
-        return duel;
-    stats_rounds_t a = {duel.ours->samples, duel.ours->round_starts, duel.ours->n_rounds};
-    stats_rounds_t b = {duel.theirs->samples, duel.theirs->round_starts, duel.theirs->n_rounds};
+speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
+                       const case_result_t *theirs, const char *their_phase) {
+    speedup_t speedup = {timed_phase(ours, our_phase),
+                         timed_phase(theirs, their_phase),
+                         {NAN, NAN, NAN},
+                         VERDICT_NONE};
+    if (speedup.ours == NULL || speedup.theirs == NULL)
+        return speedup;
+    stats_rounds_t a = {speedup.ours->samples, speedup.ours->round_starts, speedup.ours->n_rounds};
+    stats_rounds_t b = {speedup.theirs->samples, speedup.theirs->round_starts,
+                        speedup.theirs->n_rounds};
     if (a.n_rounds > 0 && b.n_rounds > 0)
-        duel.ratio =
+        speedup.ratio =
             stats_ratio_of_medians(&b, &a, a.n_rounds == b.n_rounds, RESAMPLES, RESAMPLING_SEED);
     else
-        duel.ratio.ratio = duel.theirs->summary.median / duel.ours->summary.median;
-    duel.verdict = judge(&duel.ratio);
-    return duel;
+        speedup.ratio.ratio = speedup.theirs->summary.median / speedup.ours->summary.median;
+    speedup.verdict = judge(&speedup.ratio);
+    return speedup;
 }
 
 /* A workload that this version does not know is read as mlp_infer is. */
@@ -62,7 +63,7 @@ static const char *size_param_of(const char *workload) {
 }
 
 /* The size that the published study of the workload is about. */
-static int64_t told_size_of(const char *size_param) {
+static int64_t reference_size_of(const char *size_param) {
     static const struct {
         const char *param;
         int64_t size;
@@ -74,7 +75,7 @@ static int64_t told_size_of(const char *size_param) {
 }
 
 /* Everything that must be equal for two cases to do the same work, but for the size. */
-static char *family_key(const case_t *spec) {
+static char *comparison_set_key(const case_t *spec) {
     const char *size_param = size_param_of(spec->workload);
     text_list_t parts = {0};
     for (size_t i = 0; i < spec->n_params; i++) {
@@ -92,50 +93,52 @@ static char *family_key(const case_t *spec) {
     return key;
 }
 
-static bool on_side(const side_t *side, const case_t *spec, party_t party) {
-    if (strcmp(spec->device, side->device) != 0)
+static bool on_platform(const platform_t *platform, const case_t *spec, owner_t owner) {
+    if (strcmp(spec->device, platform->device) != 0)
         return false;
     bool pytorch = strcmp(spec->engine, "pytorch") == 0;
-    switch (party) {
-    case PARTY_OURS:
-        return strcmp(spec->engine, side->engine) == 0 &&
-               (side->oracle == NULL || strcmp(spec->variant, side->oracle) != 0);
-    case PARTY_PYTORCH:
+    switch (owner) {
+    case OWNER_OURS:
+        return strcmp(spec->engine, platform->engine) == 0 &&
+               (platform->oracle == NULL || strcmp(spec->variant, platform->oracle) != 0);
+    case OWNER_PYTORCH:
         return pytorch;
-    case PARTY_OTHERS:
+    case OWNER_OTHERS:
         return !pytorch && !case_engine_is_built_in(spec->engine);
     }
     return false;
 }
 
-static bool on_any_side(const side_t *side, const case_t *spec) {
-    return on_side(side, spec, PARTY_OURS) || on_side(side, spec, PARTY_PYTORCH) ||
-           on_side(side, spec, PARTY_OTHERS);
+static bool on_any_platform(const platform_t *platform, const case_t *spec) {
+    return on_platform(platform, spec, OWNER_OURS) || on_platform(platform, spec, OWNER_PYTORCH) ||
+           on_platform(platform, spec, OWNER_OTHERS);
 }
 
-bool family_shares_work(const family_t *family, const case_t *spec) {
-    if (strcmp(spec->workload, family->workload) != 0)
+bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec) {
+    if (strcmp(spec->workload, set->workload) != 0)
         return false;
-    char *key = family_key(spec);
-    bool same = strcmp(key, family->key) == 0;
+    char *key = comparison_set_key(spec);
+    bool same = strcmp(key, set->key) == 0;
     free(key);
     return same;
 }
 
-bool family_has(const family_t *family, const case_result_t *result, party_t party) {
-    return on_side(family->side, &result->spec, party) && family_shares_work(family, &result->spec);
+bool comparison_set_has(const comparison_set_t *set, const case_result_t *result, owner_t owner) {
+    return on_platform(set->platform, &result->spec, owner) &&
+           comparison_set_shares_work(set, &result->spec);
 }
 
-static bool family_has_any(const family_t *family, const case_result_t *result) {
-    return family_has(family, result, PARTY_OURS) || family_has(family, result, PARTY_PYTORCH) ||
-           family_has(family, result, PARTY_OTHERS);
+static bool comparison_set_has_any(const comparison_set_t *set, const case_result_t *result) {
+    return comparison_set_has(set, result, OWNER_OURS) ||
+           comparison_set_has(set, result, OWNER_PYTORCH) ||
+           comparison_set_has(set, result, OWNER_OTHERS);
 }
 
-family_count_t family_count(const family_t *family) {
-    family_count_t size = {0};
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (!family_has_any(family, result))
+comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
+    comparison_set_count_t size = {0};
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (!comparison_set_has_any(set, result))
             continue;
         size.n++;
         size.timed += result_has_times(result);
@@ -144,17 +147,17 @@ family_count_t family_count(const family_t *family) {
     return size;
 }
 
-int64_t size_of_case(const family_t *family, const case_t *spec) {
-    return case_param_int(spec, family->size_param, -1);
+int64_t size_of_case(const comparison_set_t *set, const case_t *spec) {
+    return case_param_int(spec, set->size_param, -1);
 }
 
-const case_result_t *family_fastest(const family_t *family, int64_t size, party_t party,
-                                    const char *phase) {
+const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
+                                            owner_t owner, const char *phase) {
     const case_result_t *fastest = NULL;
     double least_ns = INFINITY;
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (size_of_case(family, &result->spec) != size || !family_has(family, result, party) ||
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (size_of_case(set, &result->spec) != size || !comparison_set_has(set, result, owner) ||
             result_is_algorithmic(result) || is_rougher(&result->spec))
             continue;
         const phase_t *timed = timed_phase(result, phase);
@@ -167,69 +170,68 @@ const case_result_t *family_fastest(const family_t *family, int64_t size, party_
 }
 
 /* The case of rung 01 in the study's set-up, or of PyTorch eager, at a size. */
-static const case_result_t *fixed_case(const family_t *family, int64_t size, party_t party,
+static const case_result_t *fixed_case(const comparison_set_t *set, int64_t size, owner_t owner,
                                        const char *variant) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (size_of_case(family, &result->spec) == size &&
-            fnmatch(variant, result->spec.variant, 0) == 0 && family_has(family, result, party) &&
-            (party == PARTY_PYTORCH || results_is_study_setup(&result->spec)))
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (size_of_case(set, &result->spec) == size &&
+            fnmatch(variant, result->spec.variant, 0) == 0 &&
+            comparison_set_has(set, result, owner) &&
+            (owner == OWNER_PYTORCH || results_is_study_setup(&result->spec)))
             return result;
     }
     return NULL;
 }
 
-static bool has_phase(const family_t *family, party_t party, const char *name) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (timed_phase(result, name) != NULL && family_has(family, result, party))
+static bool has_phase(const comparison_set_t *set, owner_t owner, const char *name) {
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (timed_phase(result, name) != NULL && comparison_set_has(set, result, owner))
             return true;
     }
     return false;
 }
 
-static bool has_any(const family_t *family, party_t party) {
-    for (size_t i = 0; i < family->run->n_cases; i++)
-        if (family_has(family, &family->run->cases[i], party))
+static bool has_any(const comparison_set_t *set, owner_t owner) {
+    for (size_t i = 0; i < set->run->n_cases; i++)
+        if (comparison_set_has(set, &set->run->cases[i], owner))
             return true;
     return false;
 }
 
 /* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
-static const char *headline_phase(const family_t *family) {
-    const workload_t *workload = workload_find(family->workload);
+static const char *headline_phase(const comparison_set_t *set) {
+    const workload_t *workload = workload_find(set->workload);
     const char *own = workload != NULL ? workload->compared_by : NULL;
     if (own != NULL)
         return own;
-    bool ours = has_phase(family, PARTY_OURS, "host_to_host") || !has_any(family, PARTY_OURS);
-    bool theirs =
-        has_phase(family, PARTY_PYTORCH, "host_to_host") || !has_any(family, PARTY_PYTORCH);
+    bool ours = has_phase(set, OWNER_OURS, "host_to_host") || !has_any(set, OWNER_OURS);
+    bool theirs = has_phase(set, OWNER_PYTORCH, "host_to_host") || !has_any(set, OWNER_PYTORCH);
     return ours && theirs ? "host_to_host" : "total";
 }
 
-static void fill_row(const family_t *family, size_row_t *row) {
-    bool gpu = strcmp(family->side->device, "cuda") == 0;
-    bool study = gpu && strcmp(family->workload, "mlp_infer") == 0; /* its code is our rung 01 */
-    row->best = family_fastest(family, row->size, PARTY_OURS, family->phase);
-    row->fastest = family_fastest(family, row->size, PARTY_PYTORCH, family->phase);
-    row->other = family_fastest(family, row->size, PARTY_OTHERS, family->phase);
-    row->study = study ? fixed_case(family, row->size, PARTY_OURS, "01_*") : NULL;
-    row->eager = fixed_case(family, row->size, PARTY_PYTORCH, "eager");
-    row->headline = duel_make(row->best, family->phase, row->fastest, family->phase);
-    row->against_eager = duel_make(row->best, family->phase, row->eager, family->phase);
-    row->against_other = duel_make(row->best, family->phase, row->other, family->phase);
-    row->against_study = duel_make(row->best, family->phase, row->study, family->phase);
+static void fill_row(const comparison_set_t *set, size_row_t *row) {
+    bool gpu = strcmp(set->platform->device, "cuda") == 0;
+    bool study = gpu && strcmp(set->workload, "mlp_infer") == 0; /* its code is our rung 01 */
+    row->best = comparison_set_fastest(set, row->size, OWNER_OURS, set->phase);
+    row->fastest = comparison_set_fastest(set, row->size, OWNER_PYTORCH, set->phase);
+    row->other = comparison_set_fastest(set, row->size, OWNER_OTHERS, set->phase);
+    row->study = study ? fixed_case(set, row->size, OWNER_OURS, "01_*") : NULL;
+    row->eager = fixed_case(set, row->size, OWNER_PYTORCH, "eager");
+    row->headline = speedup_make(row->best, set->phase, row->fastest, set->phase);
+    row->against_eager = speedup_make(row->best, set->phase, row->eager, set->phase);
+    row->against_other = speedup_make(row->best, set->phase, row->other, set->phase);
+    row->against_study = speedup_make(row->best, set->phase, row->study, set->phase);
     if (gpu) {
         /* The same work on the other device. */
-        family_t host = *family;
-        host.side = &SIDES[SIDE_CPU];
-        row->host = family_fastest(&host, row->size, PARTY_OURS, family->phase);
-        row->host_pytorch = family_fastest(&host, row->size, PARTY_PYTORCH, family->phase);
+        comparison_set_t host = *set;
+        host.platform = &PLATFORMS[SIDE_CPU];
+        row->host = comparison_set_fastest(&host, row->size, OWNER_OURS, set->phase);
+        row->host_pytorch = comparison_set_fastest(&host, row->size, OWNER_PYTORCH, set->phase);
     }
-    row->against_host = duel_make(row->best, family->phase, row->host, family->phase);
-    row->against_host_pytorch =
-        duel_make(row->best, family->phase, row->host_pytorch, family->phase);
-    row->study_total = duel_make(row->study, "total", row->eager, "total");
+    row->against_host = speedup_make(row->best, set->phase, row->host, set->phase);
+    row->against_host_pytorch = speedup_make(row->best, set->phase, row->host_pytorch, set->phase);
+    row->study_total = speedup_make(row->study, "total", row->eager, "total");
 }
 
 static int by_size(const void *a, const void *b) {
@@ -237,95 +239,95 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void fill_rows(family_t *family) {
+static void fill_rows(comparison_set_t *set) {
     size_t capacity = 0;
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        int64_t size = size_of_case(family, &result->spec);
-        if (!family_has_any(family, result))
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        int64_t size = size_of_case(set, &result->spec);
+        if (!comparison_set_has_any(set, result))
             continue;
         size_t known = 0;
-        while (known < family->n_rows && family->rows[known].size != size)
+        while (known < set->n_rows && set->rows[known].size != size)
             known++;
-        if (known < family->n_rows)
+        if (known < set->n_rows)
             continue;
-        mem_grow(&family->rows, family->n_rows, &capacity, sizeof *family->rows);
-        family->rows[family->n_rows++] = (size_row_t){.size = size};
+        mem_grow(&set->rows, set->n_rows, &capacity, sizeof *set->rows);
+        set->rows[set->n_rows++] = (size_row_t){.size = size};
     }
-    qsort(family->rows, family->n_rows, sizeof *family->rows, by_size);
-    for (size_t i = 0; i < family->n_rows; i++)
-        fill_row(family, &family->rows[i]);
+    qsort(set->rows, set->n_rows, sizeof *set->rows, by_size);
+    for (size_t i = 0; i < set->n_rows; i++)
+        fill_row(set, &set->rows[i]);
 }
 
-static void add_family(family_list_t *list, const record_t *run, const side_t *side,
-                       const case_t *spec) {
-    family_t family = {.run = run,
-                       .side = side,
-                       .workload = spec->workload,
-                       .size_param = size_param_of(spec->workload),
-                       .key = family_key(spec)};
-    family.told_size = told_size_of(family.size_param);
+static void add_set(comparison_set_list_t *list, const record_t *run, const platform_t *platform,
+                    const case_t *spec) {
+    comparison_set_t set = {.run = run,
+                            .platform = platform,
+                            .workload = spec->workload,
+                            .size_param = size_param_of(spec->workload),
+                            .key = comparison_set_key(spec)};
+    set.reference_size = reference_size_of(set.size_param);
     for (size_t i = 0; i < list->n; i++)
-        if (list->items[i].side == side && strcmp(list->items[i].key, family.key) == 0) {
-            free(family.key);
+        if (list->items[i].platform == platform && strcmp(list->items[i].key, set.key) == 0) {
+            free(set.key);
             return;
         }
-    family.phase = headline_phase(&family);
-    fill_rows(&family);
+    set.phase = headline_phase(&set);
+    fill_rows(&set);
     mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
-    list->items[list->n++] = family;
+    list->items[list->n++] = set;
 }
 
-family_list_t families_of(const record_t *run, const char *workload) {
-    family_list_t list = {0};
-    for (size_t s = 0; s < sizeof SIDES / sizeof *SIDES; s++)
+comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload) {
+    comparison_set_list_t list = {0};
+    for (size_t s = 0; s < sizeof PLATFORMS / sizeof *PLATFORMS; s++)
         for (size_t i = 0; i < run->n_cases; i++) {
             const case_t *spec = &run->cases[i].spec;
-            if (strcmp(spec->workload, workload) == 0 && on_any_side(&SIDES[s], spec))
-                add_family(&list, run, &SIDES[s], spec);
+            if (strcmp(spec->workload, workload) == 0 && on_any_platform(&PLATFORMS[s], spec))
+                add_set(&list, run, &PLATFORMS[s], spec);
         }
     return list;
 }
 
-void family_list_free(family_list_t *list) {
+void comparison_set_list_free(comparison_set_list_t *list) {
     for (size_t i = 0; i < list->n; i++) {
         free(list->items[i].key);
         free(list->items[i].rows);
     }
     free(list->items);
-    *list = (family_list_t){0};
+    *list = (comparison_set_list_t){0};
 }
 
-crossover_t find_crossover(const family_t *family, duel_of_t duel_of) {
+crossover_t find_crossover(const comparison_set_t *set, speedup_of_t speedup_of) {
     crossover_t found = {0};
     verdict_t leader = VERDICT_NONE;
     int64_t since = 0;
-    for (size_t i = 0; i < family->n_rows; i++) {
-        verdict_t verdict = duel_of(&family->rows[i]).verdict;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        verdict_t verdict = speedup_of(&set->rows[i]).verdict;
         if (verdict != VERDICT_OURS && verdict != VERDICT_THEIRS)
             continue;
         if (leader != VERDICT_NONE && verdict != leader) {
             found.n_changes++;
             found.last_before = since;
-            found.first_after = family->rows[i].size;
+            found.first_after = set->rows[i].size;
             found.before = leader;
             found.after = verdict;
         }
         leader = verdict;
-        since = family->rows[i].size;
+        since = set->rows[i].size;
     }
     return found;
 }
 
-size_t key_rows(const family_t *family, bool (*fits)(const size_row_t *row),
+size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
                 const size_row_t *rows[3]) {
-    const size_row_t **fitting = mem_zeroed(family->n_rows + 1, sizeof *fitting);
+    const size_row_t **fitting = mem_zeroed(set->n_rows + 1, sizeof *fitting);
     size_t n = 0, middle = 0;
-    for (size_t i = 0; i < family->n_rows; i++)
-        if (fits(&family->rows[i]))
-            fitting[n++] = &family->rows[i];
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (fits(&set->rows[i]))
+            fitting[n++] = &set->rows[i];
     for (size_t i = 0; i < n; i++)
-        if (fitting[i]->size == family->told_size)
+        if (fitting[i]->size == set->reference_size)
             middle = i;
     if (middle == 0)
         middle = n / 2;

@@ -16,30 +16,31 @@ typedef enum verdict {
     VERDICT_UNDECIDED,     /* too few rounds for an interval */
 } verdict_t;
 
-typedef struct duel {
+typedef struct speedup {
     const phase_t *ours, *theirs; /* NULL where that side has no time */
     stats_ratio_t ratio;          /* theirs / ours: above 1, ours is faster */
     verdict_t verdict;
-} duel_t;
+} speedup_t;
 
 /* Either case may be NULL, and a case that is not ok has no time. */
-duel_t duel_make(const case_result_t *ours, const char *our_phase, const case_result_t *theirs,
-                 const char *their_phase);
+speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
+                       const case_result_t *theirs, const char *their_phase);
 
 /* Our own code on one kind of device, which faces PyTorch on the same kind. */
-typedef struct side {
+typedef struct platform {
     const char *device, *engine;
     const char *name;  /* "CUDA" */
     const char *place; /* "on the GPU" */
     const char
         *oracle; /* variant that is the yardstick for correctness and no contender; or NULL */
-} side_t;
+} platform_t;
 
-/* Who a case of a family belongs to. Others are workers that are neither ours nor PyTorch's. */
-typedef enum party { PARTY_OURS, PARTY_PYTORCH, PARTY_OTHERS } party_t;
+/* Who a case of a comparison set belongs to. Others are workers that are neither ours nor
+ * PyTorch's. */
+typedef enum owner { OWNER_OURS, OWNER_PYTORCH, OWNER_OTHERS } owner_t;
 
 /* The contenders at one size. `best`, `fastest`, `other` and those of the host are ok, have the
- * family's phase and are no other algorithm (result_is_algorithmic()), or are NULL; `study` and
+ * set's phase and are no other algorithm (result_is_algorithmic()), or are NULL; `study` and
  * `eager` are there whatever became of them. */
 typedef struct batch_row {
     int64_t size;
@@ -48,58 +49,59 @@ typedef struct batch_row {
     const case_result_t *eager;   /* PyTorch eager */
     const case_result_t *fastest; /* PyTorch's fastest mode */
     const case_result_t *other;   /* the fastest of the others */
-    /* The same work on the host: the fastest in C and of PyTorch. NULL in a family of the CPU. */
+    /* The same work on the host: the fastest in C and of PyTorch. NULL in a set of the CPU. */
     const case_result_t *host, *host_pytorch;
-    duel_t headline;             /* best against fastest */
-    duel_t against_eager;        /* best against eager */
-    duel_t against_other;        /* best against other */
-    duel_t against_study;        /* best against study, which stands as "theirs" */
-    duel_t against_host;         /* best against host */
-    duel_t against_host_pytorch; /* best against host_pytorch */
-    duel_t study_total;          /* study against eager, `total`: what the study compared */
+    speedup_t headline;             /* best against fastest */
+    speedup_t against_eager;        /* best against eager */
+    speedup_t against_other;        /* best against other */
+    speedup_t against_study;        /* best against study, which stands as "theirs" */
+    speedup_t against_host;         /* best against host */
+    speedup_t against_host_pytorch; /* best against host_pytorch */
+    speedup_t study_total;          /* study against eager, `total`: what the study compared */
 } size_row_t;
 
-/* Cases of one workload that differ only in size, contender and technique, on one side. */
-typedef struct family {
+/* Cases of one workload that differ only in size, contender and technique, on one platform. */
+typedef struct comparison_set {
     const record_t *run;
-    const side_t *side;
+    const platform_t *platform;
     const char *workload;   /* borrowed */
     const char *size_param; /* "batch" */
-    int64_t told_size;      /* what findings tell between the smallest and the largest size */
+    int64_t reference_size; /* what findings tell between the smallest and the largest size */
     char *key;              /* "4-5-1, f32" */
     const char *phase;      /* what they are compared by: the workload's own phase, else
                                "host_to_host", or "total" without it */
     size_row_t *rows;       /* ascending */
     size_t n_rows;
-} family_t;
+} comparison_set_t;
 
-typedef struct family_list {
-    family_t *items;
+typedef struct comparison_set_list {
+    comparison_set_t *items;
     size_t n, capacity;
-} family_list_t;
+} comparison_set_list_t;
 
-/* Families of a workload, in the order in which the run has them, the GPU's before the CPU's. */
-family_list_t families_of(const record_t *run, const char *workload);
-void family_list_free(family_list_t *list);
+/* The comparison sets of a workload, in the order in which the run has them, the GPU's before the
+ * CPU's. */
+comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
+void comparison_set_list_free(comparison_set_list_t *list);
 
-/* Is the case's work that of the family, but for its size, whoever does it and where? */
-bool family_shares_work(const family_t *family, const case_t *spec);
-/* Does the case belong to this family, and in it to this party? */
-bool family_has(const family_t *family, const case_result_t *result, party_t party);
-/* The case's value of the family's size_param; -1 when it has none. */
-int64_t size_of_case(const family_t *family, const case_t *spec);
-/* The party's ok case at `size` with the least median of `phase`; NULL when there is none. Another
+/* Is the case's work that of the set, but for its size, whoever does it and where? */
+bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec);
+/* Does the case belong to this set, and in it to this owner? */
+bool comparison_set_has(const comparison_set_t *set, const case_result_t *result, owner_t owner);
+/* The case's value of the set's size_param; -1 when it has none. */
+int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
+/* The owner's ok case at `size` with the least median of `phase`; NULL when there is none. Another
  * algorithm (result_is_algorithmic()), or a lower precision (is_rougher()), is not among those to
  * choose from. */
-const case_result_t *family_fastest(const family_t *family, int64_t size, party_t party,
-                                    const char *phase);
+const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
+                                            owner_t owner, const char *phase);
 
-typedef struct family_count {
-    size_t n, timed; /* cases of all parties; those whose times may be shown */
+typedef struct comparison_set_count {
+    size_t n, timed; /* cases of all owners; those whose times may be shown */
     size_t statuses[CASE_THROTTLED + 1];
-} family_count_t;
+} comparison_set_count_t;
 
-family_count_t family_count(const family_t *family);
+comparison_set_count_t comparison_set_count(const comparison_set_t *set);
 
 /* Where the lead passes from one to the other along the sizes. */
 typedef struct crossover {
@@ -108,12 +110,12 @@ typedef struct crossover {
     verdict_t before, after;
 } crossover_t;
 
-typedef duel_t (*duel_of_t)(const size_row_t *row);
-crossover_t find_crossover(const family_t *family, duel_of_t duel_of);
+typedef speedup_t (*speedup_of_t)(const size_row_t *row);
+crossover_t find_crossover(const comparison_set_t *set, speedup_of_t speedup_of);
 
-/* Up to three rows that stand for all: the first, the told size (else the middle one) and the last
- * of those that `fits`. Returns how many. */
-size_t key_rows(const family_t *family, bool (*fits)(const size_row_t *row),
+/* Up to three rows that stand for all: the first, the reference size (else the middle one) and the
+ * last of those that `fits`. Returns how many. */
+size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
                 const size_row_t *rows[3]);
 
 #endif

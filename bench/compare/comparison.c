@@ -239,24 +239,24 @@ static double size_of_change(const cell_t *cell) {
     return isnan(change) ? 0 : change;
 }
 
-const cell_t *pair_told_cell(const pair_t *pair) {
-    const cell_t *told = NULL;
+const cell_t *pair_deciding_cell(const pair_t *pair) {
+    const cell_t *deciding = NULL;
     gate_verdict_t wanted = pair->verdict == PAIR_REGRESSED   ? GATE_REGRESSED
                             : pair->verdict == PAIR_UNDECIDED ? GATE_UNDECIDED
                             : pair->verdict == PAIR_IMPROVED  ? GATE_IMPROVED
                                                               : GATE_UNCHANGED;
     for (size_t i = 0; i < pair->n_cells; i++)
         if (pair->cells[i].gate.verdict == wanted &&
-            (told == NULL || size_of_change(&pair->cells[i]) > size_of_change(told)))
-            told = &pair->cells[i];
-    return told;
+            (deciding == NULL || size_of_change(&pair->cells[i]) > size_of_change(deciding)))
+            deciding = &pair->cells[i];
+    return deciding;
 }
 
 static int worst_first(const void *a, const void *b) {
     const pair_t *x = a, *y = b;
     if (x->verdict != y->verdict)
         return (x->verdict > y->verdict) - (x->verdict < y->verdict);
-    const cell_t *p = pair_told_cell(x), *q = pair_told_cell(y);
+    const cell_t *p = pair_deciding_cell(x), *q = pair_deciding_cell(y);
     double larger = (q != NULL ? size_of_change(q) : 0) - (p != NULL ? size_of_change(p) : 0);
     return larger != 0 ? (larger > 0) - (larger < 0) : strcmp(x->id, y->id);
 }

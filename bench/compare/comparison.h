@@ -100,7 +100,7 @@ status_t comparison_make(const record_t *base, const record_t *candidate, const 
 void comparison_free(comparison_t *comparison);
 
 /* The cell that decided the case: the one with the largest change among those of its verdict. */
-const cell_t *pair_told_cell(const pair_t *pair);
+const cell_t *pair_deciding_cell(const pair_t *pair);
 
 /* "regressed: 2 of 50 cases", …: the verdict as a whole, in one line without its end; the caller
  * frees it. */

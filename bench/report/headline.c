@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- families -----------------------------------------------------------------------------------
+/* ---- sets -----------------------------------------------------------------------------------
  */
 
 /* "batch=32, seed=1, f16" as "batch=32, f16". */
@@ -24,13 +24,13 @@ static char *key_without_seed(const char *key) {
     return text;
 }
 
-static bool differs_in_seed_only(const family_list_t *families, size_t index) {
-    const family_t *family = &families->items[index];
-    char *key = key_without_seed(family->key);
+static bool differs_in_seed_only(const comparison_set_list_t *sets, size_t index) {
+    const comparison_set_t *set = &sets->items[index];
+    char *key = key_without_seed(set->key);
     bool found = false;
     for (size_t i = 0; i < index && !found; i++) {
-        char *other = key_without_seed(families->items[i].key);
-        found = families->items[i].side == family->side && strcmp(other, key) == 0;
+        char *other = key_without_seed(sets->items[i].key);
+        found = sets->items[i].platform == set->platform && strcmp(other, key) == 0;
         free(other);
     }
     free(key);
@@ -38,13 +38,13 @@ static bool differs_in_seed_only(const family_list_t *families, size_t index) {
 }
 
 /* A training whose operations are timed one by one answers a question of its own. */
-static bool is_taken_apart(const family_t *family) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
+static bool is_taken_apart(const comparison_set_t *set) {
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
         if ((isfinite(step_part_ns(result, PART_BACKWARD)) ||
              isfinite(step_part_ns(result, PART_FUSED))) &&
-            strcmp(result->spec.device, family->side->device) == 0 &&
-            family_shares_work(family, &result->spec))
+            strcmp(result->spec.device, set->platform->device) == 0 &&
+            comparison_set_shares_work(set, &result->spec))
             return true;
     }
     return false;
@@ -61,9 +61,9 @@ static bool has_time(const size_row_t *row) {
     return row->best != NULL || row->fastest != NULL || row->other != NULL;
 }
 
-/* Rows of one family, the most telling first. */
+/* Rows of one set, the most telling first. */
 typedef struct ranking {
-    const family_t *family;
+    const comparison_set_t *set;
     const size_row_t **rows;
     size_t n, next; /* next: the first that was not dealt out */
 } ranking_t;
@@ -102,23 +102,22 @@ static void rank_between(ranking_t *ranking, const size_row_t *const *candidates
     }
 }
 
-static bool any_row(const family_t *family, bool (*fits)(const size_row_t *row)) {
-    for (size_t i = 0; i < family->n_rows; i++)
-        if (fits(&family->rows[i]))
+static bool any_row(const comparison_set_t *set, bool (*fits)(const size_row_t *row)) {
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (fits(&set->rows[i]))
             return true;
     return false;
 }
 
-static ranking_t rank_sizes(const family_t *family, bool (*fits)(const size_row_t *row)) {
-    ranking_t ranking = {.family = family,
-                         .rows = mem_zeroed(family->n_rows + 1, sizeof *ranking.rows)};
-    const size_row_t **candidates = mem_zeroed(family->n_rows + 1, sizeof *candidates);
+static ranking_t rank_sizes(const comparison_set_t *set, bool (*fits)(const size_row_t *row)) {
+    ranking_t ranking = {.set = set, .rows = mem_zeroed(set->n_rows + 1, sizeof *ranking.rows)};
+    const size_row_t **candidates = mem_zeroed(set->n_rows + 1, sizeof *candidates);
     size_t n = 0;
-    for (size_t i = 0; i < family->n_rows; i++)
-        if (fits(&family->rows[i]))
-            candidates[n++] = &family->rows[i];
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (fits(&set->rows[i]))
+            candidates[n++] = &set->rows[i];
     for (size_t i = 0; i < n; i++)
-        if (candidates[i]->size == family->told_size)
+        if (candidates[i]->size == set->reference_size)
             rank(&ranking, candidates[i]);
     if (n > 0) {
         rank(&ranking, candidates[n - 1]);
@@ -144,25 +143,25 @@ const char *headline_caveat(const char *workload) {
 
 typedef struct hand {
     const headline_part_t *part;
-    ranking_t *rankings; /* one a family that is shown */
+    ranking_t *rankings; /* one a set that is shown */
     size_t n;
 } hand_t;
 
-/* With `gpu_first` the families of the CPU are dealt out only where no other one has a row. */
+/* With `gpu_first` the sets of the CPU are dealt out only where no other one has a row. */
 static hand_t hand_of(const headline_part_t *part, bool gpu_first) {
-    const family_list_t *families = part->families;
-    hand_t hand = {.part = part, .rankings = mem_zeroed(families->n + 1, sizeof *hand.rankings)};
+    const comparison_set_list_t *sets = part->sets;
+    hand_t hand = {.part = part, .rankings = mem_zeroed(sets->n + 1, sizeof *hand.rankings)};
     bool (*fits)(const size_row_t *row) = has_time;
-    for (size_t i = 0; i < families->n; i++)
-        if (any_row(&families->items[i], has_rival) && !is_taken_apart(&families->items[i]))
+    for (size_t i = 0; i < sets->n; i++)
+        if (any_row(&sets->items[i], has_rival) && !is_taken_apart(&sets->items[i]))
             fits = has_rival;
-    for (size_t i = 0; i < families->n; i++) {
-        const family_t *family = &families->items[i];
+    for (size_t i = 0; i < sets->n; i++) {
+        const comparison_set_t *set = &sets->items[i];
         ranking_t ranking = {0};
-        if (gpu_first && hand.n > 0 && strcmp(family->side->device, "cpu") == 0)
+        if (gpu_first && hand.n > 0 && strcmp(set->platform->device, "cpu") == 0)
             break; /* the GPU's come first */
-        if (!differs_in_seed_only(families, i) && !is_taken_apart(family))
-            ranking = rank_sizes(family, fits);
+        if (!differs_in_seed_only(sets, i) && !is_taken_apart(set))
+            ranking = rank_sizes(set, fits);
         if (ranking.n > 0)
             hand.rankings[hand.n++] = ranking;
         else
@@ -171,7 +170,7 @@ static hand_t hand_of(const headline_part_t *part, bool gpu_first) {
     return hand;
 }
 
-/* The family whose next row is due: the first one's second row comes with the second one's first.
+/* The set whose next row is due: the first one's second row comes with the second one's first.
  */
 static ranking_t *due(const hand_t *hand) {
     ranking_t *found = NULL;
@@ -190,8 +189,8 @@ static int by_place(const void *a, const void *b) {
     const headline_row_t *x = a, *y = b;
     if (x->part != y->part)
         return x->part < y->part ? -1 : 1;
-    if (x->family != y->family)
-        return x->family < y->family ? -1 : 1;
+    if (x->set != y->set)
+        return x->set < y->set ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
@@ -199,8 +198,8 @@ static int by_place(const void *a, const void *b) {
  * too.
  */
 static bool is_left_out(const headline_part_t *part, size_t n_parts) {
-    return n_parts > 1 && part->families->n > 0 &&
-           headline_caveat(part->families->items[0].workload) != NULL;
+    return n_parts > 1 && part->sets->n > 0 &&
+           headline_caveat(part->sets->items[0].workload) != NULL;
 }
 
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most) {
@@ -217,9 +216,8 @@ headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t 
                 continue;
             any = true;
             mem_grow(&headline.rows, headline.n, &headline.capacity, sizeof *headline.rows);
-            headline.rows[headline.n++] = (headline_row_t){.part = &parts[i],
-                                                           .family = ranking->family,
-                                                           .row = ranking->rows[ranking->next++]};
+            headline.rows[headline.n++] = (headline_row_t){
+                .part = &parts[i], .set = ranking->set, .row = ranking->rows[ranking->next++]};
         }
     }
     if (headline.n > 0)

@@ -12,26 +12,26 @@ enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 /* One workload of one run. */
 typedef struct headline_part {
     const record_t *run;
-    const family_list_t *families; /* of the workload */
-    const char *when;              /* "saved 2026-11-21", "2026-11-22"; NULL: not told */
+    const comparison_set_list_t *sets; /* of the workload */
+    const char *when;                  /* "saved 2026-11-21", "2026-11-22"; NULL: not told */
 } headline_part_t;
 
 typedef struct headline_row {
     const headline_part_t *part;
-    const family_t *family;
+    const comparison_set_t *set;
     const size_row_t *row;
 } headline_row_t;
 
 typedef struct headline {
-    headline_row_t *rows; /* in the order of the parts, their families and their sizes */
+    headline_row_t *rows; /* in the order of the parts, their sets and their sizes */
     size_t n, capacity;
 } headline_t;
 
-/* At most `most` rows, dealt out to the parts in turn. Of a family the told size comes first, then
- * the largest, the smallest, those around a change of lead, and what lies between. Left out: sizes
- * without a rival's time (where the whole part has none: without any), families that differ from an
- * earlier one in the seed only, and trainings taken apart into operations. The parts must outlive
- * the headline; the caller frees it. */
+/* At most `most` rows, dealt out to the parts in turn. Of a set the reference size comes first,
+ * then the largest, the smallest, those around a change of lead, and what lies between. Left out:
+ * sizes without a rival's time (where the whole part has none: without any), sets that differ from
+ * an earlier one in the seed only, and trainings taken apart into operations. The parts must
+ * outlive the headline; the caller frees it. */
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most);
 const char *headline_caveat(const char *workload); /* see workload_t; or NULL */
 void headline_free(headline_t *headline);

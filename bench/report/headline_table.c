@@ -35,7 +35,7 @@ static char *workload_label(const headline_row_t *row) {
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
         const value_t *usual = case_param(&defaults, name);
-        if (strcmp(name, row->family->size_param) == 0 || strcmp(name, "seed") == 0 ||
+        if (strcmp(name, row->set->size_param) == 0 || strcmp(name, "seed") == 0 ||
             (usual != NULL && value_equal(usual, &spec->params[i].value)))
             continue;
         char *value = value_text(&spec->params[i].value);
@@ -57,24 +57,23 @@ static char *common_label(const headline_row_t *row, size_t column) {
     case COLUMN_WORKLOAD:
         return workload_label(row);
     case COLUMN_MACHINE:
-        if (strcmp(row->family->side->device, "cuda") != 0)
+        if (strcmp(row->set->platform->device, "cuda") != 0)
             return mem_text("CPU");
         return mem_text(gpu != NULL ? gpu : "GPU");
     case COLUMN_WHEN:
         return mem_text(row->part->when != NULL ? row->part->when : "");
     default:
-        return mem_text(row->family->phase);
+        return mem_text(row->set->phase);
     }
 }
 
 /* The fastest that is not ours, and our ratio to it. */
-static const case_result_t *rival_of(const headline_row_t *row, const duel_t **duel) {
+static const case_result_t *rival_of(const headline_row_t *row, const speedup_t **speedup) {
     const size_row_t *sizes = row->row;
-    const bool other =
-        sizes->other != NULL &&
-        (sizes->fastest == NULL || result_median(sizes->other, row->family->phase) <
-                                       result_median(sizes->fastest, row->family->phase));
-    *duel = other ? &sizes->against_other : &sizes->headline;
+    const bool other = sizes->other != NULL && (sizes->fastest == NULL ||
+                                                result_median(sizes->other, row->set->phase) <
+                                                    result_median(sizes->fastest, row->set->phase));
+    *speedup = other ? &sizes->against_other : &sizes->headline;
     return other ? sizes->other : sizes->fastest;
 }
 
@@ -85,20 +84,20 @@ static char *owner_and_variant(const headline_row_t *row, const case_result_t *r
         return mem_text("–");
     const char *owner = case_engine_label(&result->spec, label);
     if (result == row->row->best)
-        owner = row->family->side->name;
+        owner = row->set->platform->name;
     else if (strcmp(result->spec.engine, "pytorch") == 0)
         owner = "PyTorch";
     return mem_format("%s %s", owner, result->spec.variant);
 }
 
 /* "CUDA 3.4× (3.3–3.5)", "PyTorch 1.2× (1.1–1.3)", "no difference, 1.00× (0.98–1.02)". */
-static char *faster_text(const headline_row_t *row, const duel_t *duel,
+static char *faster_text(const headline_row_t *row, const speedup_t *speedup,
                          const case_result_t *rival) {
-    const stats_ratio_t *r = &duel->ratio;
+    const stats_ratio_t *r = &speedup->ratio;
     char text[UNITS_TEXT], label[32];
-    switch (duel->verdict) {
+    switch (speedup->verdict) {
     case VERDICT_OURS:
-        return mem_format("%s %s", row->family->side->name,
+        return mem_format("%s %s", row->set->platform->name,
                           units_ratio(text, r->ratio, r->low, r->high));
     case VERDICT_THEIRS:
         return mem_format("%s %s",
@@ -128,19 +127,19 @@ static void add_owned(table_t *table, char *text, table_style_t style) {
 
 static void add_row(table_t *table, const headline_row_t *row, const bool common[N_COMMON],
                     table_style_t style) {
-    const char *phase = row->family->phase;
-    const duel_t *duel;
-    const case_result_t *rival = rival_of(row, &duel);
+    const char *phase = row->set->phase;
+    const speedup_t *speedup;
+    const case_result_t *rival = rival_of(row, &speedup);
     char size[UNITS_TEXT];
     for (size_t c = 0; c < N_COMMON; c++)
         if (!common[c])
             add_owned(table, common_label(row, c), style);
-    table_add(table, named_size(size, row->family, row->row->size));
+    table_add(table, named_size(size, row->set, row->row->size));
     add_time(table, row->row->best, phase);
     add_owned(table, owner_and_variant(row, row->row->best), style);
     add_time(table, rival, phase);
     add_owned(table, owner_and_variant(row, rival), style);
-    add_owned(table, faster_text(row, duel, rival), style);
+    add_owned(table, faster_text(row, speedup, rival), style);
 }
 
 static char *shared_label(const headline_t *headline, size_t column) {
@@ -161,7 +160,7 @@ static char *shared_label(const headline_t *headline, size_t column) {
 static void print_title(FILE *out, const headline_t *headline, char *const shared[N_COMMON],
                         table_style_t style) {
     const bool markdown = style == TABLE_MARKDOWN;
-    const char *caveat = headline_caveat(headline->rows[0].family->workload);
+    const char *caveat = headline_caveat(headline->rows[0].set->workload);
     text_list_t parts = {0};
     for (size_t c = 0; c < N_COMMON; c++)
         if (shared[c] != NULL && shared[c][0] != '\0')

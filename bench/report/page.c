@@ -99,10 +99,11 @@ void add_time(table_t *table, const case_result_t *result, const char *phase) {
                          result != NULL && result->status == CASE_THROTTLED ? " †" : "");
 }
 
-const char *ratio_text(char *text, size_t size, const duel_t *duel) {
+const char *ratio_text(char *text, size_t size, const speedup_t *speedup) {
     char ratio[UNITS_TEXT];
-    units_ratio(ratio, duel->ratio.ratio, duel->ratio.low, duel->ratio.high);
-    snprintf(text, size, "%s%s", ratio, duel->verdict == VERDICT_UNDECIDED ? " (no interval)" : "");
+    units_ratio(ratio, speedup->ratio.ratio, speedup->ratio.low, speedup->ratio.high);
+    snprintf(text, size, "%s%s", ratio,
+             speedup->verdict == VERDICT_UNDECIDED ? " (no interval)" : "");
     return text;
 }
 
@@ -142,10 +143,10 @@ const char *part_text(char *text, double frac) {
     return text;
 }
 
-void print_verdict(FILE *out, const duel_t *duel, const char *ours, const char *theirs) {
+void print_verdict(FILE *out, const speedup_t *speedup, const char *ours, const char *theirs) {
     char text[UNITS_TEXT];
-    const stats_ratio_t *r = &duel->ratio;
-    switch (duel->verdict) {
+    const stats_ratio_t *r = &speedup->ratio;
+    switch (speedup->verdict) {
     case VERDICT_OURS:
         fprintf(out, "%s is **%s** as fast", ours, units_ratio(text, r->ratio, r->low, r->high));
         break;

@@ -35,16 +35,16 @@ char *report_link(const report_t *report, const char *path);
 
 /* words.c: "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes";
  * "Batch", "Points". `text` has UNITS_TEXT bytes and is returned. */
-const char *size_text(char *text, const family_t *family, int64_t size);
-const char *named_size(char *text, const family_t *family, int64_t size);
-const char *sizes_word(const family_t *family, size_t n);
-const char *size_heading(char *text, const family_t *family);
+const char *size_text(char *text, const comparison_set_t *set, int64_t size);
+const char *named_size(char *text, const comparison_set_t *set, int64_t size);
+const char *sizes_word(const comparison_set_t *set, size_t n);
+const char *size_heading(char *text, const comparison_set_t *set);
 
 /* Add a time to a table: the median, "12.6 µs †" for a throttled case, the status for a case
  * without times, "–" where there is no such case or phase. */
 void add_time(table_t *table, const case_result_t *result, const char *phase);
 /* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" for none. Returns `text`. */
-const char *ratio_text(char *text, size_t size, const duel_t *duel);
+const char *ratio_text(char *text, size_t size, const speedup_t *speedup);
 
 /* "cuda 03_vectorized", "pytorch-cuda graph": who a case belongs to, whatever its parameters. The
  * caller frees it. */
@@ -55,7 +55,7 @@ char *shown_name(const case_result_t *result);
 /* "88 %", and with a decimal where rounding would make it all: "99.7 %". Returns `text`. */
 const char *part_text(char *text, double frac);
 /* "CUDA is **3.4× (3.3–3.6)** as fast", for whoever is the faster. */
-void print_verdict(FILE *out, const duel_t *duel, const char *ours, const char *theirs);
+void print_verdict(FILE *out, const speedup_t *speedup, const char *ours, const char *theirs);
 
 /* Was the case skipped because its variant is for another dtype or shape by design? Nothing went
  * wrong then. */
@@ -66,44 +66,45 @@ void add_limit_share(table_t *table, const case_result_t *result);
 /* sentences.c: findings that any workload has. */
 bool has_headline(const size_row_t *row);
 /* Who is faster at how many sizes, where the lead changes, and up to three sizes with numbers. */
-void print_score(FILE *out, const family_t *family, duel_of_t duel_of, const char *ours,
+void print_score(FILE *out, const comparison_set_t *set, speedup_of_t speedup_of, const char *ours,
                  const char *theirs);
-void print_crossover(FILE *out, const family_t *family, duel_of_t duel_of, const char *ours,
-                     const char *theirs);
+void print_crossover(FILE *out, const comparison_set_t *set, speedup_of_t speedup_of,
+                     const char *ours, const char *theirs);
 /* `subject` says what is timed, up to a colon: "**Host to host** (…), the fastest CUDA case against
  * PyTorch's fastest mode". */
-void finding_headline(const report_t *report, const family_t *family, const char *subject);
-void finding_others(const report_t *report, const family_t *family);
-void finding_missing(const report_t *report, const family_t *family);
+void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject);
+void finding_others(const report_t *report, const comparison_set_t *set);
+void finding_missing(const report_t *report, const comparison_set_t *set);
 /* report/sections/limits.c */
-void finding_limit(const report_t *report, const family_t *family, int64_t told); /* -1: largest */
-void finding_compute(const report_t *report, const family_t *family);
-void finding_once(const report_t *report, const family_t *family);
+void finding_limit(const report_t *report, const comparison_set_t *set,
+                   int64_t reference); /* -1: largest */
+void finding_compute(const report_t *report, const comparison_set_t *set);
+void finding_once(const report_t *report, const comparison_set_t *set);
 
 /* Sections. report/mlp_infer/findings.c, report/sections/limits.c: sentences on mlp_infer;
  * report/mlp_infer/tables.c, report/mlp_infer/kernel_times.c: its tables. */
-void mlp_infer_findings(const report_t *report, const family_list_t *families);
-void mlp_infer_cost_findings(const report_t *report, const family_t *family);
-void mlp_infer_tables(const report_t *report, const family_list_t *families);
-/* How many samples stand behind the medians of a family's table, and how far off they can be. */
-void print_spread(const report_t *report, const family_t *family);
+void mlp_infer_findings(const report_t *report, const comparison_set_list_t *sets);
+void mlp_infer_cost_findings(const report_t *report, const comparison_set_t *set);
+void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets);
+/* How many samples stand behind the medians of a set's table, and how far off they can be. */
+void print_spread(const report_t *report, const comparison_set_t *set);
 /* report_training*.c: workloads that train. */
-void training_findings(const report_t *report, const family_list_t *families);
-void training_tables(const report_t *report, const family_list_t *families);
+void training_findings(const report_t *report, const comparison_set_list_t *sets);
+void training_tables(const report_t *report, const comparison_set_list_t *sets);
 /* report/training/blocks.c: allocators by themselves. */
-void block_findings(const report_t *report, const family_list_t *families);
-void block_tables(const report_t *report, const family_list_t *families);
-void section_compute(const report_t *report, const family_t *family);
-bool family_has_limit(const family_t *family); /* of ours or PyTorch's */
+void block_findings(const report_t *report, const comparison_set_list_t *sets);
+void block_tables(const report_t *report, const comparison_set_list_t *sets);
+void section_compute(const report_t *report, const comparison_set_t *set);
+bool comparison_set_has_limit(const comparison_set_t *set); /* of ours or PyTorch's */
 /* report/mlp_infer/techniques.c: what host techniques, polling and a constant batch buy. */
-void finding_techniques(const report_t *report, const family_t *family);
-void finding_polling(const report_t *report, const family_t *family);
-void finding_batch_constant(const report_t *report, const family_t *family);
+void finding_techniques(const report_t *report, const comparison_set_t *set);
+void finding_polling(const report_t *report, const comparison_set_t *set);
+void finding_batch_constant(const report_t *report, const comparison_set_t *set);
 /* Is CUDA's fastest case at any batch one that polls? Then: its fastest that synchronises, as
  * PyTorch does, against PyTorch's. */
-bool family_polls(const family_t *family);
-duel_t duel_synchronising(const family_t *family, const size_row_t *row);
-void section_techniques(const report_t *report, const family_t *family);
+bool comparison_set_polls(const comparison_set_t *set);
+speedup_t speedup_synchronising(const comparison_set_t *set, const size_row_t *row);
+void section_techniques(const report_t *report, const comparison_set_t *set);
 /* report/sections/environment.c, report/sections/device.c */
 void section_environment(const report_t *report);
 void section_device(const report_t *report);

@@ -14,8 +14,8 @@
 /* What a workload has of its own; a workload that is not here gets the sections that all have. */
 static const struct workload_sections {
     const char *name;
-    void (*findings)(const report_t *report, const family_list_t *families);
-    void (*tables)(const report_t *report, const family_list_t *families);
+    void (*findings)(const report_t *report, const comparison_set_list_t *sets);
+    void (*tables)(const report_t *report, const comparison_set_list_t *sets);
 } WORKLOADS[] = {
     {"mlp_infer", mlp_infer_findings, mlp_infer_tables},
     {"linreg_train", training_findings, training_tables},
@@ -35,7 +35,7 @@ static const struct workload_sections *sections_of(const char *workload) {
 typedef struct workload_section {
     const char *workload;                     /* borrowed */
     const struct workload_sections *sections; /* NULL: none of its own */
-    family_list_t families;                   /* empty without pages */
+    comparison_set_list_t sets;               /* empty without pages */
 } workload_section_t;
 
 typedef struct workload_section_list {
@@ -57,7 +57,7 @@ static workload_section_list_t parts_of_run(const record_t *run, const char *onl
             continue;
         workload_section_t part = {.workload = workload, .sections = sections_of(workload)};
         if (part.sections != NULL)
-            part.families = families_of(run, workload);
+            part.sets = comparison_sets_of(run, workload);
         mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
         list.items[list.n++] = part;
     }
@@ -66,7 +66,7 @@ static workload_section_list_t parts_of_run(const record_t *run, const char *onl
 
 static void part_list_free(workload_section_list_t *list) {
     for (size_t i = 0; i < list->n; i++)
-        family_list_free(&list->items[i].families);
+        comparison_set_list_free(&list->items[i].sets);
     free(list->items);
     *list = (workload_section_list_t){0};
 }
@@ -105,15 +105,15 @@ static void section_findings(const report_t *report, const workload_section_list
     for (size_t p = 0; p < parts->n; p++) {
         const workload_section_t *part = &parts->items[p];
         if (part->sections != NULL)
-            part->sections->findings(report, &part->families);
+            part->sections->findings(report, &part->sets);
     }
 }
 
 static void section_workload(const report_t *report, const workload_section_t *part) {
     char *name = markdown_text(part->workload);
     report_heading(report, 2, name);
-    if (part->families.n > 0)
-        part->sections->tables(report, &part->families);
+    if (part->sets.n > 0)
+        part->sections->tables(report, &part->sets);
     else
         plain_tables(report, part->workload);
     section_once(report, part->workload);
@@ -161,7 +161,7 @@ static overview_t overview_of(const record_t *runs, size_t n_runs, size_t first_
         for (size_t p = 0; p < all.parts[r].n; p++) {
             mem_grow(&all.headline_parts, all.n, &capacity, sizeof *all.headline_parts);
             all.headline_parts[all.n++] =
-                (headline_part_t){&all.steady[r], &all.parts[r].items[p].families, all.when[r]};
+                (headline_part_t){&all.steady[r], &all.parts[r].items[p].sets, all.when[r]};
         }
     }
     return all;
@@ -333,7 +333,7 @@ char *report_workload_tables(const record_t *run, const char *workload) {
     record_t steady = steady_part(run);
     workload_section_list_t parts = parts_of_run(&steady, workload);
     for (size_t p = 0; p < parts.n; p++) {
-        const headline_part_t part = {&steady, &parts.items[p].families, NULL};
+        const headline_part_t part = {&steady, &parts.items[p].sets, NULL};
         headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
         fputs(p > 0 ? "\n" : "", out);
         if (headline.n == 0)

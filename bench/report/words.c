@@ -19,15 +19,15 @@ static const struct size_words {
 };
 static const struct size_words OTHERS = {NULL, "size", "sizes", "size ", ""};
 
-static const struct size_words *words_of(const family_t *family) {
+static const struct size_words *words_of(const comparison_set_t *set) {
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (strcmp(WORDS[i].param, family->size_param) == 0)
+        if (strcmp(WORDS[i].param, set->size_param) == 0)
             return &WORDS[i];
     return &OTHERS;
 }
 
-const char *size_text(char *text, const family_t *family, int64_t size) {
-    if (strcmp(family->size_param, "batch") == 0)
+const char *size_text(char *text, const comparison_set_t *set, int64_t size) {
+    if (strcmp(set->size_param, "batch") == 0)
         return units_count(text, size);
     if (size > 0 && size % 1000000 == 0)
         snprintf(text, UNITS_TEXT, "%lld M", (long long)(size / 1000000));
@@ -38,20 +38,20 @@ const char *size_text(char *text, const family_t *family, int64_t size) {
     return text;
 }
 
-const char *named_size(char *text, const family_t *family, int64_t size) {
-    const struct size_words *words = words_of(family);
+const char *named_size(char *text, const comparison_set_t *set, int64_t size) {
+    const struct size_words *words = words_of(set);
     char number[UNITS_TEXT];
-    snprintf(text, UNITS_TEXT, "%s%.30s%s", words->before, size_text(number, family, size),
+    snprintf(text, UNITS_TEXT, "%s%.30s%s", words->before, size_text(number, set, size),
              words->after);
     return text;
 }
 
-const char *sizes_word(const family_t *family, size_t n) {
-    return n == 1 ? words_of(family)->one : words_of(family)->many;
+const char *sizes_word(const comparison_set_t *set, size_t n) {
+    return n == 1 ? words_of(set)->one : words_of(set)->many;
 }
 
-const char *size_heading(char *text, const family_t *family) {
-    snprintf(text, UNITS_TEXT, "%.60s", family->size_param);
+const char *size_heading(char *text, const comparison_set_t *set) {
+    snprintf(text, UNITS_TEXT, "%.60s", set->size_param);
     text[0] = (char)toupper((unsigned char)text[0]);
     return text;
 }

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 typedef struct shown {
-    family_list_t families;
+    comparison_set_list_t sets;
     headline_t headline;
     char *text;
 } shown_t;
 
 static shown_t show(const record_t *run, size_t most) {
-    shown_t shown = {.families = families_of(run, "mlp_infer")};
-    const headline_part_t part = {run, &shown.families, NULL};
+    shown_t shown = {.sets = comparison_sets_of(run, "mlp_infer")};
+    const headline_part_t part = {run, &shown.sets, NULL};
     shown.headline = headline_select(&part, 1, most);
     shown.text = headline_text(&shown.headline, TABLE_TERMINAL);
     return shown;
@@ -22,7 +22,7 @@ static shown_t show(const record_t *run, size_t most) {
 static void shown_free(shown_t *shown) {
     free(shown->text);
     headline_free(&shown->headline);
-    family_list_free(&shown->families);
+    comparison_set_list_free(&shown->sets);
 }
 
 static void plant_pair(record_t *run, const char *device, int64_t batch, double ratio) {
@@ -115,7 +115,8 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     plant_pair(&gpu, "cuda", 1, 2);
     plant_pair(&gpu, "cpu", 1, 3);
     plant_pair(&cpu, "cpu", 1, 3);
-    family_list_t of_gpu = families_of(&gpu, "mlp_infer"), of_cpu = families_of(&cpu, "mlp_infer");
+    comparison_set_list_t of_gpu = comparison_sets_of(&gpu, "mlp_infer"),
+                          of_cpu = comparison_sets_of(&cpu, "mlp_infer");
     const headline_part_t parts[] = {{&cpu, &of_cpu, "2026-11-22"},
                                      {&gpu, &of_gpu, "saved 2026-11-21"}};
     headline_t alone = headline_select(&parts[1], 1, 10), both = headline_select(parts, 2, 10);
@@ -129,8 +130,8 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     free(text);
     headline_free(&alone);
     headline_free(&both);
-    family_list_free(&of_gpu);
-    family_list_free(&of_cpu);
+    comparison_set_list_free(&of_gpu);
+    comparison_set_list_free(&of_cpu);
     record_free(&gpu);
     record_free(&cpu);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static duel_t headline_of(const size_row_t *row) {
+static speedup_t headline_of(const size_row_t *row) {
     return row->headline;
 }
 
@@ -33,13 +33,13 @@ static void test_crossover_is_where_it_was_planted(void **state) {
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         record_t run = plant_ratios(CASES[i].ratios, 6);
-        family_list_t families = families_of(&run, "mlp_infer");
-        assert_int_equal(families.n, 1);
-        crossover_t found = find_crossover(&families.items[0], headline_of);
+        comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+        assert_int_equal(sets.n, 1);
+        crossover_t found = find_crossover(&sets.items[0], headline_of);
         assert_int_equal(found.n_changes, CASES[i].n_changes);
         assert_int_equal(found.last_before, CASES[i].last_before);
         assert_int_equal(found.first_after, CASES[i].first_after);
-        family_list_free(&families);
+        comparison_set_list_free(&sets);
         record_free(&run);
     }
 }
@@ -57,8 +57,8 @@ static void test_interval_holds_the_planted_ratio(void **state) {
               100 * seed + 50);
         plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 1000, CASE_OK, NULL},
               100 * seed + 70);
-        duel_t slower = duel_make(&run.cases[0], "total", &run.cases[1], "total");
-        duel_t equal = duel_make(&run.cases[0], "total", &run.cases[2], "total");
+        speedup_t slower = speedup_make(&run.cases[0], "total", &run.cases[1], "total");
+        speedup_t equal = speedup_make(&run.cases[0], "total", &run.cases[2], "total");
         held += slower.ratio.low <= 1.1 && 1.1 <= slower.ratio.high;
         decided += slower.verdict == VERDICT_OURS;
         equal_called_different += equal.verdict != VERDICT_NO_DIFFERENCE;
@@ -83,9 +83,9 @@ static void test_only_ok_cases_compete(void **state) {
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 6000, CASE_OK, NULL}, 6);
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 40, CASE_OK, NULL}, 7);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 50, CASE_OK, NULL}, 8);
-    family_list_t families = families_of(&run, "mlp_infer");
-    assert_int_equal(families.n, 2);
-    const size_row_t *gpu = &families.items[0].rows[0], *cpu = &families.items[1].rows[0];
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    assert_int_equal(sets.n, 2);
+    const size_row_t *gpu = &sets.items[0].rows[0], *cpu = &sets.items[1].rows[0];
     assert_string_equal(gpu->best->spec.variant, "01_study");
     assert_string_equal(gpu->fastest->spec.variant, "graph");
     assert_string_equal(gpu->eager->spec.variant, "eager");
@@ -96,7 +96,7 @@ static void test_only_ok_cases_compete(void **state) {
     assert_string_equal(cpu->best->spec.variant, "omp"); /* the oracle is no contender */
     assert_string_equal(cpu->fastest->spec.device, "cpu");
     assert_null(cpu->study);
-    family_list_free(&families);
+    comparison_set_list_free(&sets);
     record_free(&run);
 }
 
@@ -106,11 +106,12 @@ static void test_without_rounds_nobody_wins(void **state) {
     for (size_t c = 0; c < run.n_cases; c++)
         for (size_t i = 0; i < run.cases[c].n_phases; i++)
             run.cases[c].phases[i].n_rounds = 1;
-    duel_t duel = duel_make(&run.cases[0], "total", &run.cases[1], "total");
-    assert_int_equal(duel.verdict, VERDICT_UNDECIDED);
-    assert_true(fabs(duel.ratio.ratio - 2) < 0.1);
-    assert_int_equal(duel_make(&run.cases[0], "total", NULL, "total").verdict, VERDICT_NONE);
-    assert_int_equal(duel_make(&run.cases[0], "none", &run.cases[1], "none").verdict, VERDICT_NONE);
+    speedup_t speedup = speedup_make(&run.cases[0], "total", &run.cases[1], "total");
+    assert_int_equal(speedup.verdict, VERDICT_UNDECIDED);
+    assert_true(fabs(speedup.ratio.ratio - 2) < 0.1);
+    assert_int_equal(speedup_make(&run.cases[0], "total", NULL, "total").verdict, VERDICT_NONE);
+    assert_int_equal(speedup_make(&run.cases[0], "none", &run.cases[1], "none").verdict,
+                     VERDICT_NONE);
     record_free(&run);
 }
 
@@ -126,12 +127,12 @@ static void test_key_rows(void **state) {
         ratios[i] = 2;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         record_t run = plant_ratios(ratios, CASES[i].n);
-        family_list_t families = families_of(&run, "mlp_infer");
+        comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
         const size_row_t *rows[3];
-        assert_int_equal(key_rows(&families.items[0], any_row, rows), CASES[i].n_keys);
+        assert_int_equal(key_rows(&sets.items[0], any_row, rows), CASES[i].n_keys);
         for (size_t k = 0; k < CASES[i].n_keys; k++)
             assert_int_equal(rows[k]->size, CASES[i].keys[k]);
-        family_list_free(&families);
+        comparison_set_list_free(&sets);
         record_free(&run);
     }
 }

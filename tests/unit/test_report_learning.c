@@ -70,8 +70,8 @@ static record_t planted(void) {
     return run;
 }
 
-static char *section_text(families_section_t *section, const record_t *run) {
-    char *text = printed_families(section, run, "mnist_train");
+static char *section_text(comparison_sets_section_t *section, const record_t *run) {
+    char *text = printed_sets(section, run, "mnist_train");
     assert_tables_are_whole(text);
     return text;
 }
@@ -79,9 +79,9 @@ static char *section_text(families_section_t *section, const record_t *run) {
 static void contenders_are_compared_by_the_step(void **state) {
     (void)state;
     record_t run = planted();
-    family_list_t families = families_of(&run, "mnist_train");
-    assert_string_equal(families.items[0].phase, "step");
-    family_list_free(&families);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mnist_train");
+    assert_string_equal(sets.items[0].phase, "step");
+    comparison_set_list_free(&sets);
     char *text = section_text(training_findings, &run);
     assert_has(text, "- Width 128: CUDA is **10.0");
     assert_has(text, "(05_persistent) against 80.3 µs (graph)");

@@ -12,15 +12,15 @@
 #include <cmocka.h>
 
 static void all_findings(const report_t *report) {
-    family_list_t families = families_of(report->run, "mlp_infer");
-    mlp_infer_findings(report, &families);
-    family_list_free(&families);
+    comparison_set_list_t sets = comparison_sets_of(report->run, "mlp_infer");
+    mlp_infer_findings(report, &sets);
+    comparison_set_list_free(&sets);
 }
 
 static void all_tables(const report_t *report) {
-    family_list_t families = families_of(report->run, "mlp_infer");
-    mlp_infer_tables(report, &families);
-    family_list_free(&families);
+    comparison_set_list_t sets = comparison_sets_of(report->run, "mlp_infer");
+    mlp_infer_tables(report, &sets);
+    comparison_set_list_free(&sets);
 }
 
 /* A case of the device's calibration with one phase of 160 equal samples. */

@@ -68,21 +68,21 @@ static record_t planted(void) {
     return run;
 }
 
-static char *section_text(families_section_t *section, const record_t *run) {
-    return printed_families(section, run, "linreg_train");
+static char *section_text(comparison_sets_section_t *section, const record_t *run) {
+    return printed_sets(section, run, "linreg_train");
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
     (void)state;
     record_t run = planted();
-    family_list_t families = families_of(&run, "linreg_train");
-    assert_int_equal(families.n, 2);
-    const family_t *gpu = &families.items[0];
+    comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
+    assert_int_equal(sets.n, 2);
+    const comparison_set_t *gpu = &sets.items[0];
     assert_string_equal(gpu->size_param, "points");
     assert_string_equal(gpu->key, "epochs=200, f32");
     assert_int_equal(gpu->n_rows, 2);
     assert_int_equal(gpu->rows[1].size, 5000000);
-    family_list_free(&families);
+    comparison_set_list_free(&sets);
     char *text = section_text(training_findings, &run);
     assert_has(text, "  - 1 k points: CUDA is **5.0");
     assert_has(text, "  - 5 M points: CUDA is **5.0");
@@ -95,12 +95,12 @@ static void sizes_are_those_of_the_workload(void **state) {
 static void another_algorithm_wins_nothing(void **state) {
     (void)state;
     record_t run = planted();
-    family_list_t families = families_of(&run, "linreg_train");
+    comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     for (size_t i = 0; i < 2; i++) {
-        assert_string_equal(families.items[0].rows[i].best->spec.variant, "06_persistent");
-        assert_string_equal(families.items[1].rows[i].best->spec.variant, "omp");
+        assert_string_equal(sets.items[0].rows[i].best->spec.variant, "06_persistent");
+        assert_string_equal(sets.items[1].rows[i].best->spec.variant, "omp");
     }
-    family_list_free(&families);
+    comparison_set_list_free(&sets);
     char *text = section_text(training_findings, &run);
     assert_has(text, "**Another algorithm with the same result**");
     assert_has(text, "07_sums (one pass over the points, then all epochs on five sums) takes");

@@ -15,14 +15,14 @@ static bool has_contender(const size_row_t *row) {
 
 /* Of the cases of one variant at one batch, the first in the run: techniques of the host do not
  * change the kernel, so one of them stands for all. */
-static bool is_first_of_variant(const family_t *family, size_t index, party_t party) {
-    const case_t *spec = &family->run->cases[index].spec;
+static bool is_first_of_variant(const comparison_set_t *set, size_t index, owner_t owner) {
+    const case_t *spec = &set->run->cases[index].spec;
     for (size_t i = 0; i < index; i++) {
-        const case_result_t *other = &family->run->cases[i];
+        const case_result_t *other = &set->run->cases[i];
         if (strcmp(other->spec.variant, spec->variant) == 0 &&
             strcmp(other->spec.engine, spec->engine) == 0 &&
-            size_of_case(family, &other->spec) == size_of_case(family, spec) &&
-            family_has(family, other, party))
+            size_of_case(set, &other->spec) == size_of_case(set, spec) &&
+            comparison_set_has(set, other, owner))
             return false;
     }
     return true;
@@ -58,11 +58,12 @@ static void add_limit(table_t *table, const case_result_t *result) {
     free(bound);
 }
 
-static void add_compute_rows(table_t *table, const family_t *family, int64_t batch, party_t party) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (size_of_case(family, &result->spec) != batch || !family_has(family, result, party) ||
-            !is_first_of_variant(family, i, party) || is_not_applicable(result))
+static void add_compute_rows(table_t *table, const comparison_set_t *set, int64_t batch,
+                             owner_t owner) {
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (size_of_case(set, &result->spec) != batch || !comparison_set_has(set, result, owner) ||
+            !is_first_of_variant(set, i, owner) || is_not_applicable(result))
             continue;
         char text[UNITS_TEXT], label[32];
         char *variant = markdown_text(result->spec.variant);
@@ -74,27 +75,28 @@ static void add_compute_rows(table_t *table, const family_t *family, int64_t bat
     }
 }
 
-bool family_has_limit(const family_t *family) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
+bool comparison_set_has_limit(const comparison_set_t *set) {
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
         if (result_has_times(result) && isfinite(result->limit.frac) &&
-            (family_has(family, result, PARTY_OURS) || family_has(family, result, PARTY_PYTORCH)))
+            (comparison_set_has(set, result, OWNER_OURS) ||
+             comparison_set_has(set, result, OWNER_PYTORCH)))
             return true;
     }
     return false;
 }
 
-static void table_of_limits(const report_t *report, const family_t *family) {
+static void table_of_limits(const report_t *report, const comparison_set_t *set) {
     static const char *const HEADINGS[] = {"Batch", "Contender",    "one launch", "phase",
                                            "limit", "of the limit", "taken from"};
     table_t table;
     table_init(&table, HEADINGS, 7);
     table_set_align(&table, "rlrlrrl");
     const size_row_t *rows[3];
-    size_t n = key_rows(family, has_contender, rows);
+    size_t n = key_rows(set, has_contender, rows);
     for (size_t i = 0; i < n; i++)
-        for (party_t party = PARTY_OURS; party <= PARTY_OTHERS; party++)
-            add_compute_rows(&table, family, rows[i]->size, party);
+        for (owner_t owner = OWNER_OURS; owner <= OWNER_OTHERS; owner++)
+            add_compute_rows(&table, set, rows[i]->size, owner);
     report_heading(report, 4, "Computation alone, and the limit");
     fputs("*One launch*: one kernel launch or forward pass between two events of the device "
           "(*host*: by the host's clock, launching included). *Limit*: the least time in which "
@@ -110,18 +112,18 @@ static const char *const KERNEL_PHASES[] = {"kernel", "kernel_stream", "kernel_g
                                             "kernel_cold"};
 enum { N_KERNEL_PHASES = sizeof KERNEL_PHASES / sizeof *KERNEL_PHASES };
 
-static bool is_shown_batch(const family_t *family, int64_t batch) {
+static bool is_shown_batch(const comparison_set_t *set, int64_t batch) {
     static const int64_t BATCHES[] = {1, 64, 1 << 20, 1 << 22};
     for (size_t i = 0; i < sizeof BATCHES / sizeof *BATCHES; i++)
         if (batch == BATCHES[i])
             return true;
-    return batch == family->rows[family->n_rows - 1].size;
+    return batch == set->rows[set->n_rows - 1].size;
 }
 
-static bool any_has(const family_t *family, const char *phase) {
-    for (size_t i = 0; i < family->run->n_cases; i++)
-        if (family_has(family, &family->run->cases[i], PARTY_OURS) &&
-            isfinite(result_median(&family->run->cases[i], phase)))
+static bool any_has(const comparison_set_t *set, const char *phase) {
+    for (size_t i = 0; i < set->run->n_cases; i++)
+        if (comparison_set_has(set, &set->run->cases[i], OWNER_OURS) &&
+            isfinite(result_median(&set->run->cases[i], phase)))
             return true;
     return false;
 }
@@ -139,30 +141,30 @@ static void add_kernel_row(table_t *table, int64_t batch, const case_result_t *r
     free(variant);
 }
 
-static void table_of_kernel_times(const report_t *report, const family_t *family) {
+static void table_of_kernel_times(const report_t *report, const comparison_set_t *set) {
     const char *headings[3 + N_KERNEL_PHASES] = {"Batch", "Rung"};
     const char **phases = headings + 2;
     size_t n = 0;
     for (size_t k = 0; k < N_KERNEL_PHASES; k++)
-        if (any_has(family, KERNEL_PHASES[k]))
+        if (any_has(set, KERNEL_PHASES[k]))
             phases[n++] = KERNEL_PHASES[k];
     if (n < 2)
         return;
     table_t table;
-    bool limit = family_has_limit(family);
+    bool limit = comparison_set_has_limit(set);
     phases[n] = "of the limit";
     table_init(&table, headings, 2 + n + limit);
     table_set_align(&table, "rlrrrrr");
-    for (size_t r = 0; r < family->n_rows; r++)
-        for (size_t i = 0; i < family->run->n_cases; i++) {
-            const case_result_t *result = &family->run->cases[i];
-            int64_t batch = size_of_case(family, &result->spec);
-            if (batch == family->rows[r].size && is_shown_batch(family, batch) &&
-                family_has(family, result, PARTY_OURS) &&
-                is_first_of_variant(family, i, PARTY_OURS) && !is_not_applicable(result))
+    for (size_t r = 0; r < set->n_rows; r++)
+        for (size_t i = 0; i < set->run->n_cases; i++) {
+            const case_result_t *result = &set->run->cases[i];
+            int64_t batch = size_of_case(set, &result->spec);
+            if (batch == set->rows[r].size && is_shown_batch(set, batch) &&
+                comparison_set_has(set, result, OWNER_OURS) &&
+                is_first_of_variant(set, i, OWNER_OURS) && !is_not_applicable(result))
                 add_kernel_row(&table, batch, result, phases, n, limit);
         }
-    bool cold = any_has(family, "kernel_cold");
+    bool cold = any_has(set, "kernel_cold");
     report_heading(report, 4, cold ? "The four times of a kernel" : "The times of a kernel");
     fprintf(
         report->out,
@@ -175,8 +177,8 @@ static void table_of_kernel_times(const report_t *report, const family_t *family
     report_table(report, &table);
 }
 
-void section_compute(const report_t *report, const family_t *family) {
-    if (family_has_limit(family))
-        table_of_limits(report, family);
-    table_of_kernel_times(report, family);
+void section_compute(const report_t *report, const comparison_set_t *set) {
+    if (comparison_set_has_limit(set))
+        table_of_limits(report, set);
+    table_of_kernel_times(report, set);
 }

@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool any_study(const family_t *family) {
-    for (size_t i = 0; i < family->n_rows; i++)
-        if (family->rows[i].study != NULL)
+static bool any_study(const comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (set->rows[i].study != NULL)
             return true;
     return false;
 }
 
-static bool any_other(const family_t *family) {
-    for (size_t i = 0; i < family->n_rows; i++)
-        if (family->rows[i].other != NULL)
+static bool any_other(const comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (set->rows[i].other != NULL)
             return true;
     return false;
 }
@@ -39,19 +39,13 @@ static void add_name(table_t *table, const case_result_t *result) {
     free(name);
 }
 
-static void table_of_sizes(const family_t *family, table_t *table) {
-    bool study = any_study(family);
-    bool others = any_other(family), polls = family_polls(family);
-    char *best = mem_format("Best %s", family->side->name);
+static void table_of_sizes(const comparison_set_t *set, table_t *table) {
+    bool study = any_study(set);
+    bool others = any_other(set), polls = comparison_set_polls(set);
+    char *best = mem_format("Best %s", set->platform->name);
     char size[UNITS_TEXT], text[2 * UNITS_TEXT];
-    const char *headings[13] = {size_heading(size, family),
-                                best,
-                                "Case",
-                                "PyTorch eager",
-                                "PyTorch best",
-                                "Mode",
-                                "vs eager",
-                                "vs best"};
+    const char *headings[13] = {size_heading(size, set), best,   "Case",     "PyTorch eager",
+                                "PyTorch best",          "Mode", "vs eager", "vs best"};
     char align[14] = "rrlrrlrr";
     size_t n = 8;
     if (polls) {
@@ -70,24 +64,24 @@ static void table_of_sizes(const family_t *family, table_t *table) {
     }
     table_init(table, headings, n);
     table_set_align(table, align);
-    for (size_t i = 0; i < family->n_rows; i++) {
-        const size_row_t *row = &family->rows[i];
-        table_add(table, size_text(text, family, row->size));
-        add_time(table, row->best, family->phase);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
+        table_add(table, size_text(text, set, row->size));
+        add_time(table, row->best, set->phase);
         add_name(table, row->best);
-        add_time(table, row->eager, family->phase);
-        add_time(table, row->fastest, family->phase);
+        add_time(table, row->eager, set->phase);
+        add_time(table, row->fastest, set->phase);
         add_name(table, row->fastest);
         table_add(table, ratio_text(text, sizeof text, &row->against_eager));
         table_add(table, ratio_text(text, sizeof text, &row->headline));
         if (polls) {
-            duel_t synchronising = duel_synchronising(family, row);
+            speedup_t synchronising = speedup_synchronising(set, row);
             table_add(table, ratio_text(text, sizeof text, &synchronising));
         }
         if (study)
-            add_time(table, row->study, family->phase);
+            add_time(table, row->study, set->phase);
         if (others) {
-            add_time(table, row->other, family->phase);
+            add_time(table, row->other, set->phase);
             add_key(table, row->other);
             table_add(table, ratio_text(text, sizeof text, &row->against_other));
         }
@@ -116,14 +110,14 @@ static void widen(spread_t *spread, const case_result_t *result, const char *nam
         spread->widest_frac = half_frac;
 }
 
-void print_spread(const report_t *report, const family_t *family) {
+void print_spread(const report_t *report, const comparison_set_t *set) {
     spread_t spread = {.fewest = SIZE_MAX};
-    for (size_t i = 0; i < family->n_rows; i++) {
-        const size_row_t *row = &family->rows[i];
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
         const case_result_t *shown[] = {row->best, row->study, row->eager, row->fastest,
                                         row->other};
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
-            widen(&spread, shown[k], family->phase);
+            widen(&spread, shown[k], set->phase);
     }
     if (spread.most == 0)
         return;
@@ -143,13 +137,13 @@ void print_spread(const report_t *report, const family_t *family) {
 }
 
 /* The fastest of three at one batch and of twelve at the next is not the same question. */
-static void print_unequal_choice(const report_t *report, const family_t *family) {
+static void print_unequal_choice(const report_t *report, const comparison_set_t *set) {
     size_t fewest = SIZE_MAX, most = 0;
-    for (size_t i = 0; i < family->n_rows; i++) {
+    for (size_t i = 0; i < set->n_rows; i++) {
         size_t n = 0;
-        for (size_t k = 0; k < family->run->n_cases; k++)
-            n += size_of_case(family, &family->run->cases[k].spec) == family->rows[i].size &&
-                 family_has(family, &family->run->cases[k], PARTY_OURS);
+        for (size_t k = 0; k < set->run->n_cases; k++)
+            n += size_of_case(set, &set->run->cases[k].spec) == set->rows[i].size &&
+                 comparison_set_has(set, &set->run->cases[k], OWNER_OURS);
         fewest = n < fewest ? n : fewest;
         most = n > most ? n : most;
     }
@@ -157,23 +151,23 @@ static void print_unequal_choice(const report_t *report, const family_t *family)
         fprintf(report->out,
                 "Not every %s case was run at every batch (%zu to %zu of them): the fastest at one "
                 "batch may not have been tried at the next, which makes steps in the table.\n\n",
-                family->side->name, fewest, most);
+                set->platform->name, fewest, most);
 }
 
-static void section_headline(const report_t *report, const family_t *family) {
+static void section_headline(const report_t *report, const comparison_set_t *set) {
     fprintf(report->out,
             "Medians of `%s`. *vs eager* and *vs best* are PyTorch's median over ours, with a "
             "bootstrap 95 %% interval: above 1, %s is the faster; where the interval holds 1, no "
             "difference was found. Behind a + stand techniques other than the defaults. † marks a "
             "throttled case, whose time is shown and wins nothing.%s\n\n",
-            family->phase, family->side->name,
-            family_polls(family) ? " *vs best, sync* is the same with CUDA's cases that "
-                                   "synchronise, as PyTorch does, and do not poll."
-                                 : "");
-    print_spread(report, family);
-    print_unequal_choice(report, family);
+            set->phase, set->platform->name,
+            comparison_set_polls(set) ? " *vs best, sync* is the same with CUDA's cases that "
+                                        "synchronise, as PyTorch does, and do not poll."
+                                      : "");
+    print_spread(report, set);
+    print_unequal_choice(report, set);
     table_t table;
-    table_of_sizes(family, &table);
+    table_of_sizes(set, &table);
     report_table(report, &table);
 }
 
@@ -203,15 +197,15 @@ static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_
 }
 
 /* A graph from host to host has no phases: the fastest by `total` is shown then. */
-static const case_result_t *fastest_with_phases(const family_t *family, const size_row_t *row,
+static const case_result_t *fastest_with_phases(const comparison_set_t *set, const size_row_t *row,
                                                 bool pytorch) {
     const case_result_t *best = pytorch ? row->fastest : row->best;
     if (best != NULL && isfinite(result_median(best, "total")))
         return best;
-    return family_fastest(family, row->size, pytorch ? PARTY_PYTORCH : PARTY_OURS, "total");
+    return comparison_set_fastest(set, row->size, pytorch ? OWNER_PYTORCH : OWNER_OURS, "total");
 }
 
-static void section_phases(const report_t *report, const family_t *family,
+static void section_phases(const report_t *report, const comparison_set_t *set,
                            const phase_columns_t *columns) {
     const char *headings[16] = {"Batch", "Case"};
     char align[17] = "rl";
@@ -227,10 +221,10 @@ static void section_phases(const report_t *report, const family_t *family,
     table_init(&table, headings, n);
     table_set_align(&table, align);
     const size_row_t *rows[3];
-    size_t n_rows = key_rows(family, has_contender, rows);
+    size_t n_rows = key_rows(set, has_contender, rows);
     for (size_t i = 0; i < n_rows; i++) {
         const case_result_t *fixed = columns->pytorch ? rows[i]->eager : rows[i]->study;
-        const case_result_t *best = fastest_with_phases(family, rows[i], columns->pytorch);
+        const case_result_t *best = fastest_with_phases(set, rows[i], columns->pytorch);
         if (fixed != NULL && result_has_times(fixed))
             add_phase_row(&table, columns, rows[i]->size, fixed);
         if (best != NULL && best != fixed)
@@ -245,11 +239,11 @@ static void section_phases(const report_t *report, const family_t *family,
     free(outside);
 }
 
-static bool any_mapped(const family_t *family) {
+static bool any_mapped(const comparison_set_t *set) {
     const size_row_t *rows[3];
-    size_t n = key_rows(family, has_contender, rows);
+    size_t n = key_rows(set, has_contender, rows);
     for (size_t i = 0; i < n; i++) {
-        const case_result_t *shown = fastest_with_phases(family, rows[i], false);
+        const case_result_t *shown = fastest_with_phases(set, rows[i], false);
         const char *copy = shown != NULL ? case_technique(&shown->spec, "copy") : NULL;
         if (copy != NULL && strcmp(copy, "mapped") == 0)
             return true;
@@ -258,39 +252,39 @@ static bool any_mapped(const family_t *family) {
 }
 
 /* Is the fastest case of any row shown one that has no phases? */
-static bool any_without_phases(const family_t *family) {
+static bool any_without_phases(const comparison_set_t *set) {
     const size_row_t *rows[3];
-    size_t n = key_rows(family, has_contender, rows);
+    size_t n = key_rows(set, has_contender, rows);
     for (size_t i = 0; i < n; i++)
         if (rows[i]->best != NULL && !isfinite(result_median(rows[i]->best, "total")))
             return true;
     return false;
 }
 
-static bool has_study(const family_t *family) {
-    for (size_t i = 0; i < family->n_rows; i++)
-        if (family->rows[i].study != NULL)
+static bool has_study(const comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (set->rows[i].study != NULL)
             return true;
     return false;
 }
 
-static void sections_phases(const report_t *report, const family_t *family) {
+static void sections_phases(const report_t *report, const comparison_set_t *set) {
     static const char *const CUDA[] = {"malloc", "h2d",      "kernel", "d2h",
                                        "free",   "residual", "total",  NULL};
     static const char *const CPU[] = {"forward", "residual", "total", NULL};
     static const char *const PYTORCH[] = {"init",     "h2d",   "forward", "d2h",
                                           "residual", "total", NULL};
     static const char *const PYTORCH_CPU[] = {"init", "forward", "residual", "total", NULL};
-    bool gpu = strcmp(family->side->device, "cuda") == 0, limit = family_has_limit(family);
+    bool gpu = strcmp(set->platform->device, "cuda") == 0, limit = comparison_set_has_limit(set);
     report_heading(report, 4, "Where the time goes");
     fputs("Medians, phases separated by synchronisation. `residual` is what `total` spends between "
           "the phases; since each column is a median of its own, a row adds up only nearly.",
           report->out);
-    if (any_mapped(family))
+    if (any_mapped(set))
         fputs(" With mapped memory the kernel itself moves the data, over the bus: *of the limit* "
               "holds that against the device's own memory.",
               report->out);
-    if (any_without_phases(family))
+    if (any_without_phases(set))
         fputs(" A graph from host to host has no phases: where that is the fastest, the fastest "
               "case that has phases stands here.",
               report->out);
@@ -299,31 +293,31 @@ static void sections_phases(const report_t *report, const family_t *family) {
               "the one measured for it; the next table names both.",
               report->out);
     fputs("\n\n", report->out);
-    phase_columns_t ours = {!gpu                ? "C: the fastest case"
-                            : has_study(family) ? "CUDA: the study's set-up and the fastest case"
-                                                : "CUDA: the fastest case",
+    phase_columns_t ours = {!gpu             ? "C: the fastest case"
+                            : has_study(set) ? "CUDA: the study's set-up and the fastest case"
+                                             : "CUDA: the fastest case",
                             false, limit, gpu ? "kernel" : "forward", gpu ? CUDA : CPU};
-    section_phases(report, family, &ours);
+    section_phases(report, set, &ours);
     phase_columns_t theirs = {"PyTorch: eager and the fastest mode", true, limit, "forward",
                               gpu ? PYTORCH : PYTORCH_CPU};
-    section_phases(report, family, &theirs);
+    section_phases(report, set, &theirs);
 }
 
-static void family_tables(const report_t *report, const family_t *family) {
-    if (family_count(family).timed == 0)
+static void comparison_set_tables(const report_t *report, const comparison_set_t *set) {
+    if (comparison_set_count(set).timed == 0)
         return;
-    char *key = markdown_text(family->key);
-    char *heading = mem_format("mlp_infer %s, %s: tables", key, family->side->place);
+    char *key = markdown_text(set->key);
+    char *heading = mem_format("mlp_infer %s, %s: tables", key, set->platform->place);
     report_heading(report, 3, heading);
-    section_headline(report, family);
-    sections_phases(report, family);
-    section_compute(report, family);
-    section_techniques(report, family);
+    section_headline(report, set);
+    sections_phases(report, set);
+    section_compute(report, set);
+    section_techniques(report, set);
     free(heading);
     free(key);
 }
 
-void mlp_infer_tables(const report_t *report, const family_list_t *families) {
-    for (size_t i = 0; i < families->n; i++)
-        family_tables(report, &families->items[i]);
+void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets) {
+    for (size_t i = 0; i < sets->n; i++)
+        comparison_set_tables(report, &sets->items[i]);
 }

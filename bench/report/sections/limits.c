@@ -20,12 +20,13 @@ static bool has_share(const size_row_t *row) {
 }
 
 /* The ok case at a size that comes nearest to its limit. */
-static const case_result_t *nearest_to_limit(const family_t *family, int64_t size, party_t party) {
+static const case_result_t *nearest_to_limit(const comparison_set_t *set, int64_t size,
+                                             owner_t owner) {
     const case_result_t *nearest = NULL;
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
         if (result->status == CASE_OK && isfinite(result->limit.frac) &&
-            size_of_case(family, &result->spec) == size && family_has(family, result, party) &&
+            size_of_case(set, &result->spec) == size && comparison_set_has(set, result, owner) &&
             !result_is_algorithmic(result) && !is_rougher(&result->spec) &&
             (nearest == NULL || result->limit.frac > nearest->limit.frac))
             nearest = result;
@@ -72,8 +73,8 @@ static void print_excess(FILE *out, const limit_t *limit) {
         fputs(" (Up to 105 % is taken for the difference of two ways to measure.)", out);
 }
 
-static void print_limit(const report_t *report, const family_t *family, const case_result_t *ours,
-                        const case_result_t *theirs) {
+static void print_limit(const report_t *report, const comparison_set_t *set,
+                        const case_result_t *ours, const case_result_t *theirs) {
     const limit_t *limit = &ours->limit;
     char text[UNITS_TEXT], share[UNITS_TEXT];
     char *name = shown_name(ours);
@@ -81,7 +82,7 @@ static void print_limit(const report_t *report, const family_t *family, const ca
     fprintf(report->out,
             "- **Against the limit** at %s, computation alone: %s's %s comes to **%s** of "
             "what the hardware allows, ",
-            named_size(text, family, size_of_case(family, &ours->spec)), family->side->name, name,
+            named_size(text, set, size_of_case(set, &ours->spec)), set->platform->name, name,
             units_percent(share, limit->frac));
     print_measured(report->out, limit);
     print_least(report->out, limit);
@@ -99,14 +100,15 @@ static void print_limit(const report_t *report, const family_t *family, const ca
     free(bound);
 }
 
-static void print_limit_in_brief(const report_t *report, const family_t *family, int64_t size) {
-    const case_result_t *nearest = nearest_to_limit(family, size, PARTY_OURS);
+static void print_limit_in_brief(const report_t *report, const comparison_set_t *set,
+                                 int64_t size) {
+    const case_result_t *nearest = nearest_to_limit(set, size, OWNER_OURS);
     if (nearest == NULL)
         return;
     char text[UNITS_TEXT], share[UNITS_TEXT];
     char *name = shown_name(nearest);
     char *bound = markdown_text(nearest->limit.bound != NULL ? nearest->limit.bound : "not named");
-    fprintf(report->out, " At %s: %s, %s (bound: %s).", named_size(text, family, size), name,
+    fprintf(report->out, " At %s: %s, %s (bound: %s).", named_size(text, set, size), name,
             units_percent(share, nearest->limit.frac), bound);
     free(name);
     free(bound);
@@ -114,20 +116,20 @@ static void print_limit_in_brief(const report_t *report, const family_t *family,
 
 /* The size asked for, else the largest; in brief the smallest and the largest, which other things
  * bind. */
-void finding_limit(const report_t *report, const family_t *family, int64_t told) {
-    size_t i = family->n_rows;
-    while (i > 0 && nearest_to_limit(family, family->rows[i - 1].size, PARTY_OURS) == NULL)
+void finding_limit(const report_t *report, const comparison_set_t *set, int64_t reference) {
+    size_t i = set->n_rows;
+    while (i > 0 && nearest_to_limit(set, set->rows[i - 1].size, OWNER_OURS) == NULL)
         i--;
     if (i == 0)
         return;
-    const int64_t smallest = family->rows[0].size, largest = family->rows[i - 1].size;
-    const int64_t size = nearest_to_limit(family, told, PARTY_OURS) != NULL ? told : largest;
-    print_limit(report, family, nearest_to_limit(family, size, PARTY_OURS),
-                nearest_to_limit(family, size, PARTY_PYTORCH));
+    const int64_t smallest = set->rows[0].size, largest = set->rows[i - 1].size;
+    const int64_t size = nearest_to_limit(set, reference, OWNER_OURS) != NULL ? reference : largest;
+    print_limit(report, set, nearest_to_limit(set, size, OWNER_OURS),
+                nearest_to_limit(set, size, OWNER_PYTORCH));
     if (smallest != size)
-        print_limit_in_brief(report, family, smallest);
+        print_limit_in_brief(report, set, smallest);
     if (largest != size)
-        print_limit_in_brief(report, family, largest);
+        print_limit_in_brief(report, set, largest);
     fputc('\n', report->out);
 }
 
@@ -137,21 +139,22 @@ typedef struct like_phases {
     const char *ours, *theirs;
 } like_phases_t;
 
-static bool compare_computation(const report_t *report, const family_t *family,
+static bool compare_computation(const report_t *report, const comparison_set_t *set,
                                 const size_row_t *row, like_phases_t phases) {
-    const case_result_t *ours = family_fastest(family, row->size, PARTY_OURS, phases.ours);
-    const case_result_t *theirs = family_fastest(family, row->size, PARTY_PYTORCH, phases.theirs);
+    const case_result_t *ours = comparison_set_fastest(set, row->size, OWNER_OURS, phases.ours);
+    const case_result_t *theirs =
+        comparison_set_fastest(set, row->size, OWNER_PYTORCH, phases.theirs);
     if (ours == NULL || theirs == NULL)
         return false;
-    duel_t duel = duel_make(ours, phases.ours, theirs, phases.theirs);
-    clock_domain_t own = duel.ours->clock, other = duel.theirs->clock;
+    speedup_t speedup = speedup_make(ours, phases.ours, theirs, phases.theirs);
+    clock_domain_t own = speedup.ours->clock, other = speedup.theirs->clock;
     char size[UNITS_TEXT], x[UNITS_TEXT], y[UNITS_TEXT];
     char *name = shown_name(ours), *mode = shown_name(theirs);
-    fprintf(report->out, "- **Computation alone** at %s: ", named_size(size, family, row->size));
-    print_verdict(report->out, &duel, family->side->name, "PyTorch");
+    fprintf(report->out, "- **Computation alone** at %s: ", named_size(size, set, row->size));
+    print_verdict(report->out, &speedup, set->platform->name, "PyTorch");
     fprintf(report->out, ", %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
-            units_time(x, duel.ours->summary.median), name, phases.ours, clock_domain_name(own),
-            units_time(y, duel.theirs->summary.median), mode, phases.theirs,
+            units_time(x, speedup.ours->summary.median), name, phases.ours, clock_domain_name(own),
+            units_time(y, speedup.theirs->summary.median), mode, phases.theirs,
             clock_domain_name(other),
             own != other ? " The host's clock includes launching the work, the device's does not."
                          : "");
@@ -161,12 +164,12 @@ static bool compare_computation(const report_t *report, const family_t *family,
 }
 
 /* At the largest size that both have. */
-void finding_compute(const report_t *report, const family_t *family) {
+void finding_compute(const report_t *report, const comparison_set_t *set) {
     static const like_phases_t LIKE[] = {
         {"kernel", "forward_device"}, {"kernel", "forward"}, {"forward", "forward"}};
     for (size_t k = 0; k < sizeof LIKE / sizeof *LIKE; k++)
-        for (size_t i = family->n_rows; i-- > 0;)
-            if (compare_computation(report, family, &family->rows[i], LIKE[k]))
+        for (size_t i = set->n_rows; i-- > 0;)
+            if (compare_computation(report, set, &set->rows[i], LIKE[k]))
                 return;
 }
 
@@ -195,9 +198,9 @@ static void print_outside(FILE *out, const case_result_t *result, int64_t batch,
         fprintf(out, " (most: %s, %s)", part, units_time(time, part_ns));
 }
 
-static void finding_outside_kernel(const report_t *report, const family_t *family) {
+static void finding_outside_kernel(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
-    size_t n = key_rows(family, has_share, rows), n_study = 0, n_best = 0;
+    size_t n = key_rows(set, has_share, rows), n_study = 0, n_best = 0;
     if (n == 0)
         return;
     fputs("- **Outside the kernel**, of `total`: ", report->out);
@@ -236,30 +239,30 @@ static void print_once(FILE *out, const case_result_t *result, const char *prefi
     free(list);
 }
 
-void finding_once(const report_t *report, const family_t *family) {
-    if (family->n_rows == 0)
+void finding_once(const report_t *report, const comparison_set_t *set) {
+    if (set->n_rows == 0)
         return;
-    const size_row_t *row = &family->rows[0];
-    for (size_t i = family->n_rows; i-- > 0;)
-        if (has_headline(&family->rows[i]))
-            row = &family->rows[i];
+    const size_row_t *row = &set->rows[0];
+    for (size_t i = set->n_rows; i-- > 0;)
+        if (has_headline(&set->rows[i]))
+            row = &set->rows[i];
     bool ours = row->best != NULL && row->best->n_once > 0;
     bool theirs = row->fastest != NULL && row->fastest->n_once > 0;
     if (!ours && !theirs)
         return;
     char size[UNITS_TEXT];
-    fprintf(report->out, "- **Paid once**, in none of the times above (%s): ",
-            named_size(size, family, row->size));
+    fprintf(report->out,
+            "- **Paid once**, in none of the times above (%s): ", named_size(size, set, row->size));
     if (ours)
-        print_once(report->out, row->best, family->side->name, "");
+        print_once(report->out, row->best, set->platform->name, "");
     if (theirs)
         print_once(report->out, row->fastest, "PyTorch", ours ? "; " : "");
     fputs(".\n", report->out);
 }
 
-void mlp_infer_cost_findings(const report_t *report, const family_t *family) {
-    finding_limit(report, family, -1);
-    finding_outside_kernel(report, family);
-    finding_compute(report, family);
-    finding_once(report, family);
+void mlp_infer_cost_findings(const report_t *report, const comparison_set_t *set) {
+    finding_limit(report, set, -1);
+    finding_outside_kernel(report, set);
+    finding_compute(report, set);
+    finding_once(report, set);
 }

@@ -9,23 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ok cases on the GPU, of the family's own seed, at all sizes. */
-static bool is_told(const family_t *family, const case_result_t *result) {
-    return result->status == CASE_OK &&
-           (family_has(family, result, PARTY_OURS) || family_has(family, result, PARTY_PYTORCH));
+/* Ok cases on the GPU, of the set's own seed, at all sizes. */
+static bool is_told(const comparison_set_t *set, const case_result_t *result) {
+    return result->status == CASE_OK && (comparison_set_has(set, result, OWNER_OURS) ||
+                                         comparison_set_has(set, result, OWNER_PYTORCH));
 }
 
 /* The same contender at the same size with another allocator; NULL when there is none. */
-static const case_result_t *sibling(const family_t *family, const case_result_t *result,
+static const case_result_t *sibling(const comparison_set_t *set, const case_result_t *result,
                                     const char *allocator) {
-    const int64_t size = size_of_case(family, &result->spec);
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *other = &family->run->cases[i];
+    const int64_t size = size_of_case(set, &result->spec);
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *other = &set->run->cases[i];
         const char *own = allocator_of(&other->spec);
-        if (other->status == CASE_OK && family_has(family, other, PARTY_OURS) &&
+        if (other->status == CASE_OK && comparison_set_has(set, other, OWNER_OURS) &&
             strcmp(other->spec.variant, result->spec.variant) == 0 &&
-            size_of_case(family, &other->spec) == size && own != NULL &&
-            strcmp(own, allocator) == 0)
+            size_of_case(set, &other->spec) == size && own != NULL && strcmp(own, allocator) == 0)
             return other;
     }
     return NULL;
@@ -55,11 +54,11 @@ static kind_calls_t *kind_of(kinds_t *kinds, const char *name) {
     return &kinds->items[kinds->n++];
 }
 
-static kinds_t kinds_at(const family_t *family) {
+static kinds_t kinds_at(const comparison_set_t *set) {
     kinds_t kinds = {.n = 0};
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        epoch_list_t epochs = is_told(family, result) ? epochs_of(result) : (epoch_list_t){.n = 0};
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        epoch_list_t epochs = is_told(set, result) ? epochs_of(result) : (epoch_list_t){.n = 0};
         const double later = later_driver_calls(&epochs);
         const char *own = allocator_of(&result->spec);
         kind_calls_t *kind =
@@ -74,8 +73,8 @@ static kinds_t kinds_at(const family_t *family) {
     return kinds;
 }
 
-static void print_driver_calls(const report_t *report, const family_t *family) {
-    kinds_t kinds = kinds_at(family);
+static void print_driver_calls(const report_t *report, const comparison_set_t *set) {
+    kinds_t kinds = kinds_at(set);
     for (size_t i = 0; i < kinds.n; i++) {
         const kind_calls_t *kind = &kinds.items[i];
         char *name = markdown_text(kind->name);
@@ -101,18 +100,18 @@ static void print_driver_calls(const report_t *report, const family_t *family) {
 static const double CLOSE = 0.02;
 
 /* "arena 56.8 ms, beside which caching takes +1.17 % (+0.70 to +1.61): within 2 %" */
-static void print_arena(const report_t *report, const family_t *family,
+static void print_arena(const report_t *report, const comparison_set_t *set,
                         const case_result_t *standard, size_t *n) {
-    const case_result_t *arena = sibling(family, standard, "arena");
-    const duel_t duel = duel_make(arena, family->phase, standard, family->phase);
-    const stats_ratio_t *ratio = &duel.ratio;
+    const case_result_t *arena = sibling(set, standard, "arena");
+    const speedup_t speedup = speedup_make(arena, set->phase, standard, set->phase);
+    const stats_ratio_t *ratio = &speedup.ratio;
     char time[UNITS_TEXT];
-    if (duel.verdict == VERDICT_NONE)
+    if (speedup.verdict == VERDICT_NONE)
         return;
     fprintf(report->out, "%s arena %s, beside which caching takes **%+.2f %%**",
-            (*n)++ > 0 ? ";" : "", units_time(time, duel.ours->summary.median),
+            (*n)++ > 0 ? ";" : "", units_time(time, speedup.ours->summary.median),
             100 * (ratio->ratio - 1));
-    if (duel.verdict == VERDICT_UNDECIDED)
+    if (speedup.verdict == VERDICT_UNDECIDED)
         return;
     fprintf(report->out, " (%+.2f to %+.2f): %s %g %%", 100 * (ratio->low - 1),
             100 * (ratio->high - 1),
@@ -123,46 +122,46 @@ static void print_arena(const report_t *report, const family_t *family,
 }
 
 /* What an allocator costs beyond another, over the blocks asked for in an epoch; NaN: not told. */
-static double more_a_block_ns(const duel_t *duel, const case_result_t *other) {
+static double more_a_block_ns(const speedup_t *speedup, const case_result_t *other) {
     epoch_list_t epochs = epochs_of(other);
     const double calls = epochs.n > 0 ? epochs.items[epochs.n - 1].calls : NAN;
     epoch_list_free(&epochs);
-    return (duel->theirs->summary.median - duel->ours->summary.median) / calls;
+    return (speedup->theirs->summary.median - speedup->ours->summary.median) / calls;
 }
 
 /* "malloc 2.18 s, 38.0× (…) the time, 94.1 µs more a block" */
-static void print_cost(const report_t *report, const family_t *family,
+static void print_cost(const report_t *report, const comparison_set_t *set,
                        const case_result_t *standard, const char *allocator, size_t *n) {
-    const case_result_t *other = sibling(family, standard, allocator);
-    const duel_t duel = duel_make(standard, family->phase, other, family->phase);
+    const case_result_t *other = sibling(set, standard, allocator);
+    const speedup_t speedup = speedup_make(standard, set->phase, other, set->phase);
     char time[UNITS_TEXT], ratio[UNITS_TEXT];
-    if (duel.verdict == VERDICT_NONE)
+    if (speedup.verdict == VERDICT_NONE)
         return;
     fprintf(report->out, "%s %s %s, ", (*n)++ > 0 ? ";" : "", allocator,
-            units_time(time, duel.theirs->summary.median));
-    if (fabs(duel.ratio.ratio - 1) < 0.1) /* a percentage is easier to read */
-        fprintf(report->out, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (duel.ratio.ratio - 1),
-                100 * (duel.ratio.low - 1), 100 * (duel.ratio.high - 1));
+            units_time(time, speedup.theirs->summary.median));
+    if (fabs(speedup.ratio.ratio - 1) < 0.1) /* a percentage is easier to read */
+        fprintf(report->out, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (speedup.ratio.ratio - 1),
+                100 * (speedup.ratio.low - 1), 100 * (speedup.ratio.high - 1));
     else
         fprintf(report->out, "**%s** the time",
-                units_ratio(ratio, duel.ratio.ratio, duel.ratio.low, duel.ratio.high));
-    const double more_ns = more_a_block_ns(&duel, other);
+                units_ratio(ratio, speedup.ratio.ratio, speedup.ratio.low, speedup.ratio.high));
+    const double more_ns = more_a_block_ns(&speedup, other);
     if (more_ns > 0 && isfinite(more_ns))
         fprintf(report->out, ", %s more a block", units_time(time, more_ns));
 }
 
-static void print_costs(const report_t *report, const family_t *family) {
+static void print_costs(const report_t *report, const comparison_set_t *set) {
     static const char *const OTHERS[] = {"async", "malloc"};
     size_t n_lines = 0;
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
         const char *own = allocator_of(&result->spec);
         if (own == NULL || strcmp(own, "caching") != 0 || result->status != CASE_OK ||
-            !family_has(family, result, PARTY_OURS))
+            !comparison_set_has(set, result, OWNER_OURS))
             continue;
-        bool any = sibling(family, result, "arena") != NULL;
+        bool any = sibling(set, result, "arena") != NULL;
         for (size_t k = 0; k < sizeof OTHERS / sizeof *OTHERS; k++)
-            any = any || sibling(family, result, OTHERS[k]) != NULL;
+            any = any || sibling(set, result, OTHERS[k]) != NULL;
         if (!any)
             continue;
         char size[UNITS_TEXT], time[UNITS_TEXT];
@@ -172,13 +171,13 @@ static void print_costs(const report_t *report, const family_t *family) {
                 n_lines++ == 0 ? "- **What the allocator costs**, `%s` with each of them against "
                                  "caching:\n"
                                : "",
-                family->phase);
+                set->phase);
         fprintf(report->out, "  - %s, %s: caching %s;", name,
-                named_size(size, family, size_of_case(family, &result->spec)),
-                units_time(time, result_median(result, family->phase)));
-        print_arena(report, family, result, &n);
+                named_size(size, set, size_of_case(set, &result->spec)),
+                units_time(time, result_median(result, set->phase)));
+        print_arena(report, set, result, &n);
         for (size_t k = 0; k < sizeof OTHERS / sizeof *OTHERS; k++)
-            print_cost(report, family, result, OTHERS[k], &n);
+            print_cost(report, set, result, OTHERS[k], &n);
         fputs(".\n", report->out);
         free(name);
     }
@@ -223,7 +222,7 @@ static void add_busy(table_t *table, const case_result_t *result) {
 
 enum { FIRST_EPOCHS = 3 }; /* of a long training these are shown, and the last one */
 
-static void add_case(table_t *table, const family_t *family, const case_result_t *result) {
+static void add_case(table_t *table, const comparison_set_t *set, const case_result_t *result) {
     epoch_list_t epochs = epochs_of(result);
     for (size_t e = 0; e < epochs.n && isfinite(epochs.items[e].driver_calls); e++) {
         if (e >= FIRST_EPOCHS && e + 1 < epochs.n)
@@ -231,7 +230,7 @@ static void add_case(table_t *table, const family_t *family, const case_result_t
         char label[32], size[UNITS_TEXT];
         char *variant = markdown_text(result->spec.variant);
         const char *allocator = allocator_of(&result->spec);
-        table_add(table, size_text(size, family, size_of_case(family, &result->spec)));
+        table_add(table, size_text(size, set, size_of_case(set, &result->spec)));
         table_add_format(table, "%s %s", case_engine_label(&result->spec, label), variant);
         table_add(table, allocator != NULL ? allocator : "its own");
         add_epoch(table, &epochs.items[e]);
@@ -242,9 +241,9 @@ static void add_case(table_t *table, const family_t *family, const case_result_t
 }
 
 void table_of_allocators(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
+    const comparison_set_t *set = pair->gpu;
     char size[UNITS_TEXT];
-    const char *const headings[] = {size_heading(size, family),
+    const char *const headings[] = {size_heading(size, set),
                                     "Contender",
                                     "Allocator",
                                     "Epoch",
@@ -259,12 +258,11 @@ void table_of_allocators(const report_t *report, const training_pair_t *pair) {
     table_t table;
     table_init(&table, headings, sizeof headings / sizeof *headings);
     table_set_align(&table, "rllrrrrrrrrr");
-    for (size_t r = 0; r < family->n_rows; r++)
-        for (size_t i = 0; i < family->run->n_cases; i++) {
-            const case_result_t *result = &family->run->cases[i];
-            if (is_told(family, result) &&
-                size_of_case(family, &result->spec) == family->rows[r].size)
-                add_case(&table, family, result);
+    for (size_t r = 0; r < set->n_rows; r++)
+        for (size_t i = 0; i < set->run->n_cases; i++) {
+            const case_result_t *result = &set->run->cases[i];
+            if (is_told(set, result) && size_of_case(set, &result->spec) == set->rows[r].size)
+                add_case(&table, set, result);
         }
     if (table_rows(&table) == 0) {
         table_free(&table);

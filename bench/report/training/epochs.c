@@ -19,27 +19,27 @@ static const char VALIDATED[] = "total";
 /* ---- with the validation ------------------------------------------------------------------------
  */
 
-static duel_t validated_at(const family_t *family, int64_t size, const case_result_t **ours,
-                           const case_result_t **theirs) {
-    *ours = family_fastest(family, size, PARTY_OURS, VALIDATED);
-    *theirs = family_fastest(family, size, PARTY_PYTORCH, VALIDATED);
-    return duel_make(*ours, VALIDATED, *theirs, VALIDATED);
+static speedup_t validated_at(const comparison_set_t *set, int64_t size, const case_result_t **ours,
+                              const case_result_t **theirs) {
+    *ours = comparison_set_fastest(set, size, OWNER_OURS, VALIDATED);
+    *theirs = comparison_set_fastest(set, size, OWNER_PYTORCH, VALIDATED);
+    return speedup_make(*ours, VALIDATED, *theirs, VALIDATED);
 }
 
 void finding_validated(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
+    const comparison_set_t *set = pair->gpu;
     size_t n = 0;
-    for (size_t i = 0; i < family->n_rows; i++) {
+    for (size_t i = 0; i < set->n_rows; i++) {
         const case_result_t *ours, *theirs;
-        const duel_t duel = validated_at(family, family->rows[i].size, &ours, &theirs);
-        if (duel.verdict == VERDICT_NONE)
+        const speedup_t speedup = validated_at(set, set->rows[i].size, &ours, &theirs);
+        if (speedup.verdict == VERDICT_NONE)
             continue;
         char size[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
         char *our_name = shown_name(ours), *their_name = shown_name(theirs);
         fprintf(report->out, "%s%s: ",
                 n++ == 0 ? "- **An epoch and the validation behind it** (`total`): at " : "; at ",
-                named_size(size, family, family->rows[i].size));
-        print_verdict(report->out, &duel, family->side->name, "PyTorch");
+                named_size(size, set, set->rows[i].size));
+        print_verdict(report->out, &speedup, set->platform->name, "PyTorch");
         fprintf(report->out, ", %s (%s) against %s (%s)",
                 units_time(a, result_median(ours, VALIDATED)), our_name,
                 units_time(b, result_median(theirs, VALIDATED)), their_name);
@@ -50,24 +50,24 @@ void finding_validated(const report_t *report, const training_pair_t *pair) {
 }
 
 void table_of_validated(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
+    const comparison_set_t *set = pair->gpu;
     char size[UNITS_TEXT], text[2 * UNITS_TEXT];
-    const char *const headings[] = {
-        size_heading(size, family), "Best CUDA", "Case", "PyTorch best", "Mode", "vs best"};
+    const char *const headings[] = {size_heading(size, set), "Best CUDA", "Case",
+                                    "PyTorch best",          "Mode",      "vs best"};
     table_t table;
     table_init(&table, headings, sizeof headings / sizeof *headings);
     table_set_align(&table, "rrlrlr");
-    for (size_t i = 0; i < family->n_rows; i++) {
+    for (size_t i = 0; i < set->n_rows; i++) {
         const case_result_t *ours, *theirs;
-        const duel_t duel = validated_at(family, family->rows[i].size, &ours, &theirs);
+        const speedup_t speedup = validated_at(set, set->rows[i].size, &ours, &theirs);
         char *our_name = ours != NULL ? shown_name(ours) : mem_text("–");
         char *their_name = theirs != NULL ? shown_name(theirs) : mem_text("–");
-        table_add(&table, size_text(text, family, family->rows[i].size));
+        table_add(&table, size_text(text, set, set->rows[i].size));
         add_time(&table, ours, VALIDATED);
         table_add(&table, our_name);
         add_time(&table, theirs, VALIDATED);
         table_add(&table, their_name);
-        table_add(&table, ratio_text(text, sizeof text, &duel));
+        table_add(&table, ratio_text(text, sizeof text, &speedup));
         free(our_name);
         free(their_name);
     }

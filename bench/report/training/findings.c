@@ -13,27 +13,28 @@
 /* ---- against the CPU ----------------------------------------------------------------------------
  */
 
-static duel_t host_of(const size_row_t *row) {
+static speedup_t host_of(const size_row_t *row) {
     return row->against_host;
 }
 
-static void print_against(FILE *out, const duel_t *duel, const case_result_t *theirs,
+static void print_against(FILE *out, const speedup_t *speedup, const case_result_t *theirs,
                           const char *name) {
-    if (duel->verdict == VERDICT_NONE)
+    if (speedup->verdict == VERDICT_NONE)
         return;
     char time[UNITS_TEXT];
     char *variant = shown_name(theirs);
-    fprintf(out, " %s, %s (%s): ", name, units_time(time, duel->theirs->summary.median), variant);
-    print_verdict(out, duel, "CUDA", name);
+    fprintf(out, " %s, %s (%s): ", name, units_time(time, speedup->theirs->summary.median),
+            variant);
+    print_verdict(out, speedup, "CUDA", name);
     fputc('.', out);
     free(variant);
 }
 
-static void print_host_row(FILE *out, const family_t *family, const size_row_t *row) {
+static void print_host_row(FILE *out, const comparison_set_t *set, const size_row_t *row) {
     char size[UNITS_TEXT], time[UNITS_TEXT];
     char *name = shown_name(row->best);
-    double best_ns = result_median(row->best, family->phase);
-    fprintf(out, "  - %s, where CUDA takes %s (%s).", named_size(size, family, row->size),
+    double best_ns = result_median(row->best, set->phase);
+    fprintf(out, "  - %s, where CUDA takes %s (%s).", named_size(size, set, row->size),
             units_time(time, best_ns), name);
     print_against(out, &row->against_host, row->host, "C");
     print_against(out, &row->against_host_pytorch, row->host_pytorch, "PyTorch on the CPU");
@@ -47,20 +48,20 @@ static bool has_host(const size_row_t *row) {
 }
 
 void finding_host(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
-    const size_row_t *told = told_row(family), *rows[3];
-    size_t n = key_rows(family, has_host, rows);
+    const comparison_set_t *set = pair->gpu;
+    const size_row_t *reference = reference_row(set), *rows[3];
+    size_t n = key_rows(set, has_host, rows);
     if (n == 0)
         return;
     fputs("- **Against the CPU**, the fastest CUDA case against the fastest in C there: ",
           report->out);
-    print_score(report->out, family, host_of, "CUDA", "C");
-    print_crossover(report->out, family, host_of, "CUDA", "C");
+    print_score(report->out, set, host_of, "CUDA", "C");
+    print_crossover(report->out, set, host_of, "CUDA", "C");
     fputc('\n', report->out);
-    print_host_row(report->out, family, rows[0]);
-    const size_row_t *second = has_host(told) ? told : rows[n - 1];
+    print_host_row(report->out, set, rows[0]);
+    const size_row_t *second = has_host(reference) ? reference : rows[n - 1];
     if (second != rows[0])
-        print_host_row(report->out, family, second);
+        print_host_row(report->out, set, second);
 }
 
 /* ---- the ladder ---------------------------------------------------------------------------------
@@ -70,21 +71,21 @@ static double step_ns(const training_pair_t *pair, const case_result_t *result) 
     return result_median(result, training_phase(result)) / steps_of(pair, result);
 }
 
-static duel_t duel_alone(const case_result_t *ours, const case_result_t *theirs) {
-    return duel_make(ours, training_phase(ours), theirs, training_phase(theirs));
+static speedup_t speedup_alone(const case_result_t *ours, const case_result_t *theirs) {
+    return speedup_make(ours, training_phase(ours), theirs, training_phase(theirs));
 }
 
-static void print_gain(FILE *out, const duel_t *duel, const char *than) {
+static void print_gain(FILE *out, const speedup_t *speedup, const char *than) {
     char text[2 * UNITS_TEXT];
-    ratio_text(text, sizeof text, duel);
-    if (duel->verdict == VERDICT_NO_DIFFERENCE)
+    ratio_text(text, sizeof text, speedup);
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         fprintf(out, ", no difference to %s found, %s", than, text);
     else
         fprintf(out, ", **%s** as fast as %s", text, than);
 }
 
 void finding_ladder(const report_t *report, const training_pair_t *pair) {
-    const size_row_t *row = told_row(pair->gpu);
+    const size_row_t *row = reference_row(pair->gpu);
     size_t n = 0;
     const case_result_t **rungs = row != NULL ? ladder_at(pair->gpu, row->size, &n) : NULL;
     if (n > 1) {
@@ -98,11 +99,11 @@ void finding_ladder(const report_t *report, const training_pair_t *pair) {
                     units_time(text, step_ns(pair, rungs[i])));
             free(name);
             if (i > 0) {
-                duel_t duel = duel_alone(rungs[i], rungs[i - 1]);
-                print_gain(report->out, &duel, "the rung before");
+                speedup_t speedup = speedup_alone(rungs[i], rungs[i - 1]);
+                print_gain(report->out, &speedup, "the rung before");
             }
         }
-        duel_t whole = duel_alone(rungs[n - 1], rungs[0]);
+        speedup_t whole = speedup_alone(rungs[n - 1], rungs[0]);
         char *first = shown_name(rungs[0]), *last = shown_name(rungs[n - 1]);
         fprintf(report->out, ". From end to end, %s is **%s** as fast as %s.\n", last,
                 ratio_text(ratio, sizeof ratio, &whole), first);
@@ -187,9 +188,9 @@ static bool print_floor_at(FILE *out, const training_pair_t *pair, const size_ro
 }
 
 void finding_floor(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
-    const size_row_t *told = told_row(family), *last = &family->rows[family->n_rows - 1];
-    if (told == NULL || !print_floor_at(report->out, pair, told, true))
+    const comparison_set_t *set = pair->gpu;
+    const size_row_t *reference = reference_row(set), *last = &set->rows[set->n_rows - 1];
+    if (reference == NULL || !print_floor_at(report->out, pair, reference, true))
         return;
     double barrier_ns = recorded_number(report->run, "measured.grid_barrier_ns");
     char text[UNITS_TEXT];
@@ -199,7 +200,7 @@ void finding_floor(const report_t *report, const training_pair_t *pair) {
                 "to hear of each other once in each %s, and a barrier of the whole grid took %s "
                 "in this run.",
                 pair->training->step, units_time(text, barrier_ns));
-    if (last != told)
+    if (last != reference)
         print_floor_at(report->out, pair, last, false);
     fputc('\n', report->out);
 }
@@ -207,25 +208,25 @@ void finding_floor(const report_t *report, const training_pair_t *pair) {
 /* ---- another algorithm --------------------------------------------------------------------------
  */
 
-static const case_result_t *algorithmic_at(const family_t *family, int64_t size) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (result->status == CASE_OK && size_of_case(family, &result->spec) == size &&
-            family_has(family, result, PARTY_OURS) && result_is_algorithmic(result))
+static const case_result_t *algorithmic_at(const comparison_set_t *set, int64_t size) {
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (result->status == CASE_OK && size_of_case(set, &result->spec) == size &&
+            comparison_set_has(set, result, OWNER_OURS) && result_is_algorithmic(result))
             return result;
     }
     return NULL;
 }
 
-/* At the told size, and the smallest and largest that it was run at. */
+/* At the reference size, and the smallest and largest that it was run at. */
 void finding_algorithm(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
-    const size_row_t *told = told_row(family);
+    const comparison_set_t *set = pair->gpu;
+    const size_row_t *reference = reference_row(set);
     size_t n = 0;
-    for (size_t i = 0; i < family->n_rows; i++) {
-        const size_row_t *row = &family->rows[i];
-        const case_result_t *result = algorithmic_at(family, row->size);
-        if (result == NULL || (i > 0 && i + 1 < family->n_rows && row != told))
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
+        const case_result_t *result = algorithmic_at(set, row->size);
+        if (result == NULL || (i > 0 && i + 1 < set->n_rows && row != reference))
             continue;
         char size[UNITS_TEXT], time[UNITS_TEXT];
         char *name = markdown_text(result->spec.variant);
@@ -235,8 +236,8 @@ void finding_algorithm(const report_t *report, const training_pair_t *pair) {
                     "comparison, ratio or best of this report: %s (%s) takes",
                     name, pair->training->algorithm);
         fprintf(report->out, "%s %s at %s", n++ > 0 ? "," : "",
-                units_time(time, result_median(result, family->phase)),
-                named_size(size, family, row->size));
+                units_time(time, result_median(result, set->phase)),
+                named_size(size, set, row->size));
         free(name);
     }
     if (n > 0)

@@ -13,7 +13,7 @@ static bool is_oracle(const case_result_t *result) {
 }
 
 static bool is_of(const training_pair_t *pair, const case_result_t *result) {
-    return family_shares_work(pair->either, &result->spec);
+    return comparison_set_shares_work(pair->either, &result->spec);
 }
 
 static const case_result_t *oracle_at(const training_pair_t *pair, int64_t size) {
@@ -124,16 +124,16 @@ static void add_fit(table_t *table, const training_pair_t *pair, const case_resu
         add_number(table, "%.9g", result_number(result, *key));
 }
 
-/* The told size, if the oracle was run there; else the largest that has one. */
+/* The reference size, if the oracle was run there; else the largest that has one. */
 static int64_t size_with_oracle(const training_pair_t *pair) {
-    const family_t *family = pair->either;
-    const size_row_t *told = told_row(family);
-    if (told != NULL && oracle_at(pair, told->size) != NULL)
-        return told->size;
-    for (size_t i = family->n_rows; i-- > 0;)
-        if (oracle_at(pair, family->rows[i].size) != NULL)
-            return family->rows[i].size;
-    return told != NULL ? told->size : -1;
+    const comparison_set_t *set = pair->either;
+    const size_row_t *reference = reference_row(set);
+    if (reference != NULL && oracle_at(pair, reference->size) != NULL)
+        return reference->size;
+    for (size_t i = set->n_rows; i-- > 0;)
+        if (oracle_at(pair, set->rows[i].size) != NULL)
+            return set->rows[i].size;
+    return reference != NULL ? reference->size : -1;
 }
 
 static void init_table(table_t *table, const training_t *training) {

@@ -9,7 +9,7 @@
 static const case_t *any_of(const training_pair_t *pair) {
     const record_t *run = pair->either->run;
     for (size_t i = 0; i < run->n_cases; i++)
-        if (family_shares_work(pair->either, &run->cases[i].spec))
+        if (comparison_set_shares_work(pair->either, &run->cases[i].spec))
             return &run->cases[i].spec;
     return NULL;
 }

@@ -260,19 +260,19 @@ static void add_cell(table_t *table, const training_pair_t *pair, const learners
         table_add_format(table, "%.2f %%", 100 * learner->accuracy);
 }
 
-static void init_table(table_t *table, const family_t *family) {
-    const char **headings = mem_zeroed(family->n_rows + 3, sizeof *headings);
+static void init_table(table_t *table, const comparison_set_t *set) {
+    const char **headings = mem_zeroed(set->n_rows + 3, sizeof *headings);
     text_list_t sizes = {0};
     headings[0] = "Contender";
     headings[1] = "weights";
     headings[2] = "seed";
-    for (size_t i = 0; i < family->n_rows; i++) {
+    for (size_t i = 0; i < set->n_rows; i++) {
         char text[UNITS_TEXT];
-        text_list_add(&sizes, named_size(text, family, family->rows[i].size));
+        text_list_add(&sizes, named_size(text, set, set->rows[i].size));
         headings[i + 3] = sizes.items[i];
     }
-    table_init(table, headings, family->n_rows + 3);
-    for (size_t i = 2; i < family->n_rows + 3; i++)
+    table_init(table, headings, set->n_rows + 3);
+    for (size_t i = 2; i < set->n_rows + 3; i++)
         table->align[i] = ALIGN_RIGHT;
     text_list_free(&sizes);
     free(headings);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static bool is_of(const training_pair_t *pair, const case_result_t *result) {
-    return family_shares_work(pair->either, &result->spec);
+    return comparison_set_shares_work(pair->either, &result->spec);
 }
 
 bool has_operations(const training_pair_t *pair) {
@@ -22,18 +22,18 @@ bool has_operations(const training_pair_t *pair) {
 }
 
 /* Another algorithm has no operations of the same meaning. */
-static bool is_told(const family_t *family, party_t party, const case_result_t *result) {
-    return result->status == CASE_OK && family_has(family, result, party) &&
-           size_of_case(family, &result->spec) == family->rows[family->n_rows - 1].size &&
+static bool is_told(const comparison_set_t *set, owner_t owner, const case_result_t *result) {
+    return result->status == CASE_OK && comparison_set_has(set, result, owner) &&
+           size_of_case(set, &result->spec) == set->rows[set->n_rows - 1].size &&
            !result_is_algorithmic(result);
 }
 
-static const case_result_t *least(const family_t *family, party_t party,
+static const case_result_t *least(const comparison_set_t *set, owner_t owner,
                                   double (*time_ns)(const case_result_t *result)) {
     const case_result_t *best = NULL;
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (is_told(family, party, result) && isfinite(time_ns(result)) &&
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (is_told(set, owner, result) && isfinite(time_ns(result)) &&
             (best == NULL || time_ns(result) < time_ns(best)))
             best = result;
     }
@@ -72,42 +72,42 @@ static void print_operations(FILE *out, const case_result_t *result, const char 
 }
 
 /* Of ours, two rungs; of PyTorch every mode, since each takes an epoch apart in its own way. */
-static void print_contenders(const report_t *report, const family_t *family) {
-    const case_result_t *apart = least(family, PARTY_OURS, step_parts_sum_ns);
-    const case_result_t *whole = least(family, PARTY_OURS, fused_ns);
+static void print_contenders(const report_t *report, const comparison_set_t *set) {
+    const case_result_t *apart = least(set, OWNER_OURS, step_parts_sum_ns);
+    const case_result_t *whole = least(set, OWNER_OURS, fused_ns);
     size_t n = 0;
-    print_operations(report->out, apart, family->side->name, &n);
-    print_operations(report->out, whole != apart ? whole : NULL, family->side->name, &n);
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
-        if (is_told(family, PARTY_PYTORCH, result) && has_step_parts(result))
+    print_operations(report->out, apart, set->platform->name, &n);
+    print_operations(report->out, whole != apart ? whole : NULL, set->platform->name, &n);
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
+        if (is_told(set, OWNER_PYTORCH, result) && has_step_parts(result))
             print_operations(report->out, result, "PyTorch", &n);
     }
 }
 
-static bool is_any_told(const family_t *family) {
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
+static bool is_any_told(const comparison_set_t *set) {
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
         if (has_step_parts(result) &&
-            (is_told(family, PARTY_OURS, result) || is_told(family, PARTY_PYTORCH, result)))
+            (is_told(set, OWNER_OURS, result) || is_told(set, OWNER_PYTORCH, result)))
             return true;
     }
     return false;
 }
 
 void finding_operations(const report_t *report, const training_pair_t *pair) {
-    const family_t *family =
-        pair->gpu != NULL && family_count(pair->gpu).timed > 0 ? pair->gpu : pair->cpu;
-    if (family == NULL || family->n_rows == 0 || !is_any_told(family))
+    const comparison_set_t *set =
+        pair->gpu != NULL && comparison_set_count(pair->gpu).timed > 0 ? pair->gpu : pair->cpu;
+    if (set == NULL || set->n_rows == 0 || !is_any_told(set))
         return;
     char size[UNITS_TEXT];
     fprintf(report->out,
             "- **Operations of one %s** %s at %s, each by itself (*fused*: all of them in one go). "
             "Of %s the fastest whose operations can be told apart and the fastest that fuses them, "
             "of PyTorch every mode",
-            pair->training->step, family->side->place,
-            named_size(size, family, family->rows[family->n_rows - 1].size), family->side->name);
-    print_contenders(report, family);
+            pair->training->step, set->platform->place,
+            named_size(size, set, set->rows[set->n_rows - 1].size), set->platform->name);
+    print_contenders(report, set);
     fputs(".\n", report->out);
 }
 
@@ -161,11 +161,11 @@ static void init_table(table_t *table, const training_pair_t *pair) {
 }
 
 void table_of_operations(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->either;
+    const comparison_set_t *set = pair->either;
     table_t table;
     init_table(&table, pair);
-    for (size_t i = 0; i < family->run->n_cases; i++) {
-        const case_result_t *result = &family->run->cases[i];
+    for (size_t i = 0; i < set->run->n_cases; i++) {
+        const case_result_t *result = &set->run->cases[i];
         if (is_of(pair, result) && !is_not_applicable(result) &&
             (!result_has_times(result) || has_step_parts(result)))
             add_row(&table, pair, result);

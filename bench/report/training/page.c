@@ -79,8 +79,8 @@ static const training_t *training_of(const char *workload) {
 /* ---- pairs -------------------------------------------------------------------------------------
  */
 
-static bool is_on_gpu(const family_t *family) {
-    return strcmp(family->side->device, "cuda") == 0;
+static bool is_on_gpu(const comparison_set_t *set) {
+    return strcmp(set->platform->device, "cuda") == 0;
 }
 
 /* "batch=32, seed=1, f16" as "batch=32, f16". */
@@ -95,12 +95,12 @@ static char *key_without_seed(const char *key) {
     return text;
 }
 
-/* The GPU's families come first, so a shape is met there before it is on the CPU. */
-static bool was_met(const family_list_t *families, size_t index) {
-    char *key = key_without_seed(families->items[index].key);
+/* The GPU's sets come first, so a shape is met there before it is on the CPU. */
+static bool was_met(const comparison_set_list_t *sets, size_t index) {
+    char *key = key_without_seed(sets->items[index].key);
     bool met = false;
     for (size_t i = 0; i < index && !met; i++) {
-        char *other = key_without_seed(families->items[i].key);
+        char *other = key_without_seed(sets->items[i].key);
         met = strcmp(other, key) == 0;
         free(other);
     }
@@ -109,16 +109,16 @@ static bool was_met(const family_list_t *families, size_t index) {
 }
 
 /* A shape that differs from one before it in nothing but the seed is no pair of its own. */
-static void for_each_pair(const report_t *report, const family_list_t *families,
+static void for_each_pair(const report_t *report, const comparison_set_list_t *sets,
                           pair_section_t *section) {
-    for (size_t i = 0; i < families->n; i++) {
-        const family_t *family = &families->items[i];
-        if (was_met(families, i))
+    for (size_t i = 0; i < sets->n; i++) {
+        const comparison_set_t *set = &sets->items[i];
+        if (was_met(sets, i))
             continue;
-        training_pair_t pair = {.training = training_of(family->workload), .either = family};
-        for (size_t k = i; k < families->n; k++)
-            if (strcmp(families->items[k].key, family->key) == 0)
-                *(is_on_gpu(&families->items[k]) ? &pair.gpu : &pair.cpu) = &families->items[k];
+        training_pair_t pair = {.training = training_of(set->workload), .either = set};
+        for (size_t k = i; k < sets->n; k++)
+            if (strcmp(sets->items[k].key, set->key) == 0)
+                *(is_on_gpu(&sets->items[k]) ? &pair.gpu : &pair.cpu) = &sets->items[k];
         if (pair.training != NULL)
             section(report, &pair);
     }
@@ -135,62 +135,63 @@ static void print_heading(const report_t *report, const training_pair_t *pair, c
     free(key);
 }
 
-static bool is_timed(const family_t *family) {
-    return family != NULL && family_count(family).timed > 0;
+static bool is_timed(const comparison_set_t *set) {
+    return set != NULL && comparison_set_count(set).timed > 0;
 }
 
-static void headline(const report_t *report, const training_pair_t *pair, const family_t *family) {
+static void headline(const report_t *report, const training_pair_t *pair,
+                     const comparison_set_t *set) {
     const char *spans = "the total of all phases";
-    if (strcmp(family->phase, "total") != 0)
-        spans = is_on_gpu(family) ? pair->training->gpu_task : pair->training->cpu_task;
+    if (strcmp(set->phase, "total") != 0)
+        spans = is_on_gpu(set) ? pair->training->gpu_task : pair->training->cpu_task;
     char *subject = mem_format("**A training %s** (%s), the fastest %s case against PyTorch's "
                                "fastest mode",
-                               family->side->place, spans, family->side->name);
-    finding_headline(report, family, subject);
-    finding_missing(report, family);
+                               set->platform->place, spans, set->platform->name);
+    finding_headline(report, set, subject);
+    finding_missing(report, set);
     free(subject);
 }
 
-static void without_times(const report_t *report, const family_t *family) {
+static void without_times(const report_t *report, const comparison_set_t *set) {
     fprintf(report->out,
             "- Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
             "among the warnings.\n",
-            family->side->place, family_count(family).n);
+            set->platform->place, comparison_set_count(set).n);
 }
 
 static void pair_findings(const report_t *report, const training_pair_t *pair) {
     bool operations = has_operations(pair);
     print_heading(report, pair, operations ? ": operations" : "");
-    const family_t *families[] = {pair->gpu, pair->cpu};
+    const comparison_set_t *sets[] = {pair->gpu, pair->cpu};
     if (operations)
         finding_operations(report, pair);
     for (size_t i = 0; i < 2 && !operations; i++) {
-        if (families[i] == NULL)
+        if (sets[i] == NULL)
             continue;
-        if (!is_timed(families[i])) {
-            without_times(report, families[i]);
+        if (!is_timed(sets[i])) {
+            without_times(report, sets[i]);
             continue;
         }
-        headline(report, pair, families[i]);
-        finding_others(report, families[i]);
-        if (families[i] != pair->gpu)
+        headline(report, pair, sets[i]);
+        finding_others(report, sets[i]);
+        if (sets[i] != pair->gpu)
             continue;
         finding_host(report, pair);
         finding_ladder(report, pair);
-        finding_limit(report, pair->gpu, pair->gpu->told_size);
+        finding_limit(report, pair->gpu, pair->gpu->reference_size);
         pair->training->floor(report, pair);
         finding_algorithm(report, pair);
     }
     if (!operations)
         pair->training->outcome(report, pair);
     for (size_t i = 0; i < 2 && !operations; i++)
-        if (is_timed(families[i]))
-            finding_once(report, families[i]);
+        if (is_timed(sets[i]))
+            finding_once(report, sets[i]);
     fputc('\n', report->out);
 }
 
-void training_findings(const report_t *report, const family_list_t *families) {
-    for_each_pair(report, families, pair_findings);
+void training_findings(const report_t *report, const comparison_set_list_t *sets) {
+    for_each_pair(report, sets, pair_findings);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------
@@ -212,6 +213,6 @@ static void pair_tables(const report_t *report, const training_pair_t *pair) {
     pair->training->outcome_table(report, pair);
 }
 
-void training_tables(const report_t *report, const family_list_t *families) {
-    for_each_pair(report, families, pair_tables);
+void training_tables(const report_t *report, const comparison_set_list_t *sets) {
+    for_each_pair(report, sets, pair_tables);
 }

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const size_row_t *told_row(const family_t *family) {
-    const size_row_t *told = NULL;
-    for (size_t i = 0; i < family->n_rows; i++) {
-        const size_row_t *row = &family->rows[i];
-        if (row->size == family->told_size && row->best != NULL)
+const size_row_t *reference_row(const comparison_set_t *set) {
+    const size_row_t *reference = NULL;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const size_row_t *row = &set->rows[i];
+        if (row->size == set->reference_size && row->best != NULL)
             return row;
-        if (told == NULL || has_headline(row) || !has_headline(told))
-            told = row;
+        if (reference == NULL || has_headline(row) || !has_headline(reference))
+            reference = row;
     }
-    return told;
+    return reference;
 }
 
 const char *training_phase(const case_result_t *result) {
@@ -38,14 +38,14 @@ static int by_variant(const void *a, const void *b) {
     return order != 0 ? order : strcmp(x->spec.id, y->spec.id);
 }
 
-const case_result_t **ladder_at(const family_t *family, int64_t size, size_t *n) {
-    const record_t *run = family->run;
+const case_result_t **ladder_at(const comparison_set_t *set, int64_t size, size_t *n) {
+    const record_t *run = set->run;
     const case_result_t **rungs = mem_zeroed(run->n_cases + 1, sizeof *rungs);
     *n = 0;
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_result_t *result = &run->cases[i];
-        if (result->status == CASE_OK && size_of_case(family, &result->spec) == size &&
-            family_has(family, result, PARTY_OURS) && !result_is_algorithmic(result) &&
+        if (result->status == CASE_OK && size_of_case(set, &result->spec) == size &&
+            comparison_set_has(set, result, OWNER_OURS) && !result_is_algorithmic(result) &&
             !is_rougher(&result->spec) && !has_other_allocator(&result->spec) &&
             isfinite(result_median(result, training_phase(result))))
             rungs[(*n)++] = result;

@@ -10,7 +10,7 @@ typedef void pair_section_t(const report_t *report, const training_pair_t *pair)
 
 typedef struct training {
     const char *workload;
-    int64_t told_size;               /* the size that findings tell, where it was run */
+    int64_t reference_size;          /* the size that findings tell, where it was run */
     const char *steps_param, *step;  /* "epochs", "epoch": times are shown by step */
     double most_steps;               /* in one sample; INFINITY: all */
     const char *timed;               /* "a whole training": what is compared */
@@ -30,13 +30,13 @@ typedef struct training {
 /* The cases of one shape on both kinds of device. */
 struct training_pair {
     const training_t *training;
-    const family_t *gpu, *cpu; /* NULL: that device has none */
-    const family_t *either;    /* gpu, else cpu */
+    const comparison_set_t *gpu, *cpu; /* NULL: that device has none */
+    const comparison_set_t *either;    /* gpu, else cpu */
 };
 
-/* Of the family's rows the one that findings tell: its told_size, else the largest that both
- * sides have a time for, else the largest. NULL for a family without rows. */
-const size_row_t *told_row(const family_t *family);
+/* Of the set's rows the one that findings tell: its reference_size, else the largest that both
+ * sides have a time for, else the largest. NULL for a set without rows. */
+const size_row_t *reference_row(const comparison_set_t *set);
 
 /* The phase that is the training alone, by the device's clock where there is that. */
 const char *training_phase(const case_result_t *result);
@@ -49,7 +49,7 @@ pair_section_t finding_operations, table_of_operations; /* operations.c */
 
 /* Ok cases of CUDA at a size that are the same algorithm, in the ladder's order; the caller frees
  * the list. */
-const case_result_t **ladder_at(const family_t *family, int64_t size, size_t *n);
+const case_result_t **ladder_at(const comparison_set_t *set, int64_t size, size_t *n);
 
 /* findings.c */
 pair_section_t finding_host, finding_ladder, finding_floor, finding_algorithm;

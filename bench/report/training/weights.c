@@ -23,7 +23,7 @@ typedef struct weights_row {
 static weights_row_t weights_row(const training_pair_t *pair, const size_row_t *row) {
     const device_rates_t rates = device_rates_of_record(pair->gpu->run);
     weights_row_t found = {.row = row,
-                           .best = family_fastest(pair->gpu, row->size, PARTY_OURS, PHASE)};
+                           .best = comparison_set_fastest(pair->gpu, row->size, OWNER_OURS, PHASE)};
     if (found.best == NULL)
         return found;
     const case_t *spec = &found.best->spec;
@@ -65,10 +65,10 @@ static void print_row(const report_t *report, const training_pair_t *pair, const
 }
 
 void finding_weights(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
+    const comparison_set_t *set = pair->gpu;
     size_t n = 0;
-    for (size_t i = family->n_rows; i-- > 0 && n < 3;) {
-        const weights_row_t row = weights_row(pair, &family->rows[i]);
+    for (size_t i = set->n_rows; i-- > 0 && n < 3;) {
+        const weights_row_t row = weights_row(pair, &set->rows[i]);
         if (row.best == NULL || !isfinite(row.dram_ns) || !isfinite(row.kept_ns))
             continue;
         if (n == 0)
@@ -87,25 +87,20 @@ static void add_share(table_t *table, double ns, double best_ns) {
 }
 
 void table_of_weights(const report_t *report, const training_pair_t *pair) {
-    const family_t *family = pair->gpu;
+    const comparison_set_t *set = pair->gpu;
     char heading[UNITS_TEXT], text[UNITS_TEXT];
-    const char *const headings[] = {size_heading(heading, family),
-                                    "W",
-                                    "3·W in DRAM",
-                                    "less what the L2 keeps",
-                                    "Best rung",
-                                    "Case",
-                                    "of 3·W in DRAM",
-                                    "of the rest"};
+    const char *const headings[] = {size_heading(heading, set), "W",          "3·W in DRAM",
+                                    "less what the L2 keeps",   "Best rung",  "Case",
+                                    "of 3·W in DRAM",           "of the rest"};
     table_t table;
     table_init(&table, headings, sizeof headings / sizeof *headings);
     table_set_align(&table, "rrrrrlrr");
-    for (size_t i = 0; i < family->n_rows; i++) {
-        const weights_row_t row = weights_row(pair, &family->rows[i]);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const weights_row_t row = weights_row(pair, &set->rows[i]);
         if (row.best == NULL || !isfinite(row.best_ns))
             continue;
         char *name = shown_name(row.best);
-        table_add(&table, size_text(text, family, row.row->size));
+        table_add(&table, size_text(text, set, row.row->size));
         table_add(&table, units_bytes(text, row.weights_bytes));
         table_add(&table, units_time(text, row.dram_ns));
         table_add(&table, units_time(text, row.kept_ns));
