@@ -81,24 +81,25 @@ void table_of_validated(const report_t *report, const training_pair_t *pair) {
 /* ---- what was learnt ----------------------------------------------------------------------------
  */
 
-static void print_learner(FILE *out, const training_pair_t *pair, const learner_t *learner) {
+static void print_training_run(FILE *out, const training_pair_t *pair,
+                               const training_run_t *training_run) {
     char size[UNITS_TEXT];
-    char *name = learner_name(learner);
-    fprintf(out, "%s %.2f %% (%s, seed %lld)", name, 100 * learner->accuracy,
-            named_size(size, pair->either, size_of_case(pair->either, &learner->result->spec)),
-            (long long)seed_of(&learner->result->spec));
+    char *name = training_run_name(training_run);
+    fprintf(out, "%s %.2f %% (%s, seed %lld)", name, 100 * training_run->accuracy,
+            named_size(size, pair->either, size_of_case(pair->either, &training_run->result->spec)),
+            (long long)seed_of(&training_run->result->spec));
     free(name);
 }
 
 static void print_enough(const report_t *report, const training_pair_t *pair,
-                         const learners_t *learners) {
-    const learner_t *worst = NULL;
+                         const training_runs_t *training_runs) {
+    const training_run_t *worst = NULL;
     size_t n_few = 0;
-    for (size_t i = 0; i < learners->n; i++) {
-        const learner_t *learner = &learners->items[i];
-        n_few += learner->accuracy < LEAST_ACCURACY;
-        if (worst == NULL || learner->accuracy < worst->accuracy)
-            worst = learner;
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const training_run_t *training_run = &training_runs->items[i];
+        n_few += training_run->accuracy < LEAST_ACCURACY;
+        if (worst == NULL || training_run->accuracy < worst->accuracy)
+            worst = training_run;
     }
     if (worst == NULL)
         return;
@@ -106,37 +107,37 @@ static void print_enough(const report_t *report, const training_pair_t *pair,
     if (epochs < LEARNT_AFTER) {
         fprintf(report->out, "- **Validation accuracy** after %lld epoch%s: the least is ", epochs,
                 epochs == 1 ? "" : "s");
-        print_learner(report->out, pair, worst);
+        print_training_run(report->out, pair, worst);
         fputs(".\n", report->out);
         return;
     }
     fprintf(report->out,
             "- **Validation accuracy** after %lld epochs: %s%zu of %zu trainings reach %g %%%s",
-            epochs, n_few > 0 ? "⚠ only " : "", learners->n - n_few, learners->n,
+            epochs, n_few > 0 ? "⚠ only " : "", training_runs->n - n_few, training_runs->n,
             100 * LEAST_ACCURACY, n_few > 0 ? "; below it: " : "; the least is ");
     size_t n = 0;
-    for (size_t i = 0; i < learners->n; i++) {
-        const learner_t *learner = &learners->items[i];
-        if (n_few > 0 ? learner->accuracy >= LEAST_ACCURACY : learner != worst)
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const training_run_t *training_run = &training_runs->items[i];
+        if (n_few > 0 ? training_run->accuracy >= LEAST_ACCURACY : training_run != worst)
             continue;
         fputs(n++ > 0 ? ", " : "", report->out);
-        print_learner(report->out, pair, learner);
+        print_training_run(report->out, pair, training_run);
     }
     fputs(".\n", report->out);
 }
 
 /* Two trainings by one mode of PyTorch that differ in nothing but the seed. */
 typedef struct seed_pair {
-    const learner_t *one, *other; /* NULL: no such two */
-    double distance;              /* of their losses */
+    const training_run_t *one, *other; /* NULL: no such two */
+    double distance;                   /* of their losses */
 } seed_pair_t;
 
-static bool only_the_seed_differs(const learner_t *a, const learner_t *b) {
+static bool only_the_seed_differs(const training_run_t *a, const training_run_t *b) {
     return a->pytorch && a->plain && a->place == b->place &&
            same_but_seed(&a->result->spec, &b->result->spec);
 }
 
-static double distance_of(const learner_t *a, const learner_t *b) {
+static double distance_of(const training_run_t *a, const training_run_t *b) {
     curve_t one = smooth_loss(a->result), other = smooth_loss(b->result);
     const double distance = curve_distance(&one, &other);
     curve_free(&one);
@@ -145,11 +146,11 @@ static double distance_of(const learner_t *a, const learner_t *b) {
 }
 
 /* Of all such pairs the two that are closest to each other. */
-static seed_pair_t closest_seeds(const learners_t *learners) {
+static seed_pair_t closest_seeds(const training_runs_t *training_runs) {
     seed_pair_t closest = {.distance = INFINITY};
-    for (size_t i = 0; i < learners->n; i++)
+    for (size_t i = 0; i < training_runs->n; i++)
         for (size_t k = 0; k < i; k++) {
-            const learner_t *a = &learners->items[k], *b = &learners->items[i];
+            const training_run_t *a = &training_runs->items[k], *b = &training_runs->items[i];
             const double distance = only_the_seed_differs(a, b) ? distance_of(a, b) : NAN;
             if (distance < closest.distance)
                 closest = (seed_pair_t){.one = a, .other = b, .distance = distance};
@@ -160,16 +161,17 @@ static seed_pair_t closest_seeds(const learners_t *learners) {
 /* Rounding makes trainings differ, and so does the seed; who differs by less than two seeds do
  * trains the same. */
 static void print_seed_noise(const report_t *report, const training_pair_t *pair,
-                             const learners_t *learners) {
-    const seed_pair_t seeds = closest_seeds(learners);
+                             const training_runs_t *training_runs) {
+    const seed_pair_t seeds = closest_seeds(training_runs);
     double ours = NAN;
-    for (size_t i = 0; i < learners->n; i++)
-        if (!learners->items[i].pytorch)
-            ours = fmax(ours, learners->items[i].distance); /* of a number and NaN: the number */
+    for (size_t i = 0; i < training_runs->n; i++)
+        if (!training_runs->items[i].pytorch)
+            ours =
+                fmax(ours, training_runs->items[i].distance); /* of a number and NaN: the number */
     if (seeds.one == NULL || !isfinite(ours))
         return;
     char size[UNITS_TEXT];
-    char *name = learner_name(seeds.one);
+    char *name = training_run_name(seeds.one);
     const case_t *spec = &seeds.one->result->spec;
     fprintf(report->out,
             "- **Against the noise of the seed:** of the same running mean, trainings by %s from "
@@ -182,17 +184,17 @@ static void print_seed_noise(const report_t *report, const training_pair_t *pair
 }
 
 /* Before timing; the tolerance is of the same dtype for all. */
-static void print_first_steps(const report_t *report, const learners_t *learners) {
-    const learner_t *worst = NULL;
-    for (size_t i = 0; i < learners->n; i++) {
-        const learner_t *learner = &learners->items[i];
-        if (learner->result->before.done &&
-            (worst == NULL || learner->result->before.rel_l2 > worst->result->before.rel_l2))
-            worst = learner;
+static void print_first_steps(const report_t *report, const training_runs_t *training_runs) {
+    const training_run_t *worst = NULL;
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const training_run_t *training_run = &training_runs->items[i];
+        if (training_run->result->before.done &&
+            (worst == NULL || training_run->result->before.rel_l2 > worst->result->before.rel_l2))
+            worst = training_run;
     }
     if (worst == NULL)
         return;
-    char *name = learner_name(worst);
+    char *name = training_run_name(worst);
     fprintf(report->out,
             "- **The first steps:** gradients and losses are those of the float64 oracle within "
             "**%.2g** relative (%s; tolerance %.2g).\n",
@@ -201,12 +203,12 @@ static void print_first_steps(const report_t *report, const learners_t *learners
 }
 
 void finding_epochs(const report_t *report, const training_pair_t *pair) {
-    learners_t learners = learners_of(pair);
+    training_runs_t training_runs = training_runs_of(pair);
     finding_learning(report, pair);
-    print_seed_noise(report, pair, &learners);
-    print_enough(report, pair, &learners);
-    print_first_steps(report, &learners);
-    free(learners.items);
+    print_seed_noise(report, pair, &training_runs);
+    print_enough(report, pair, &training_runs);
+    print_first_steps(report, &training_runs);
+    free(training_runs.items);
     if (pair->gpu != NULL)
         finding_allocators(report, pair);
 }

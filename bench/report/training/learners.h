@@ -8,30 +8,31 @@
 #include "report/training/training.h"
 
 /* One training whose losses and accuracy are known. */
-typedef struct learner {
+typedef struct training_run {
     const case_result_t *result;
     double accuracy;
     bool pytorch;
     bool plain;      /* keeps its weights in the case's precision, and not in a better one */
     size_t place;    /* of its contender, among all */
     double distance; /* the largest of its smoothed loss from the reference's; NaN: none */
-} learner_t;
+} training_run_t;
 
 /* All of a pair's shape, whatever the size and the seed; sorted by contender, then by seed. */
-typedef struct learners {
-    learner_t *items;
+typedef struct training_runs {
+    training_run_t *items;
     size_t n, capacity;
-} learners_t;
+} training_runs_t;
 
 /* The caller frees its items. */
-learners_t learners_of(const training_pair_t *pair);
+training_runs_t training_runs_of(const training_pair_t *pair);
 
 /* The same size and seed? */
-bool learner_same_task(const learner_t *a, const learner_t *b);
+bool training_run_same_task(const training_run_t *a, const training_run_t *b);
 /* Whom losses are held against: PyTorch with plain weights, else PyTorch, at the same task; NULL
  * without PyTorch. */
-const learner_t *learner_reference(const learners_t *learners, const learner_t *learner);
+const training_run_t *training_run_reference(const training_runs_t *training_runs,
+                                             const training_run_t *training_run);
 /* "cuda 05_persistent"; the caller frees it. */
-char *learner_name(const learner_t *learner);
+char *training_run_name(const training_run_t *training_run);
 
 #endif

@@ -10,9 +10,10 @@
 #include <string.h>
 
 /* "width 128, seed 1"; `text` has 2 * UNITS_TEXT bytes. */
-static const char *task_text(char *text, const training_pair_t *pair, const learner_t *learner) {
+static const char *task_text(char *text, const training_pair_t *pair,
+                             const training_run_t *training_run) {
     char size[UNITS_TEXT];
-    const case_t *spec = &learner->result->spec;
+    const case_t *spec = &training_run->result->spec;
     snprintf(text, 2 * UNITS_TEXT, "%s, seed %lld",
              named_size(size, pair->either, size_of_case(pair->either, spec)),
              (long long)seed_of(spec));
@@ -23,8 +24,8 @@ static const char *task_text(char *text, const training_pair_t *pair, const lear
  */
 
 typedef struct spread {
-    const learner_t *low, *high; /* the two farthest apart of one task; NULL: none has two */
-    size_t n_tasks;              /* sizes and seeds that several were trained at */
+    const training_run_t *low, *high; /* the two farthest apart of one task; NULL: none has two */
+    size_t n_tasks;                   /* sizes and seeds that several were trained at */
 } spread_t;
 
 static double width_of(const spread_t *spread) {
@@ -32,30 +33,30 @@ static double width_of(const spread_t *spread) {
 }
 
 /* Of all that have plain weights and do what `like` does. */
-static spread_t spread_at(const learners_t *learners, const learner_t *like) {
+static spread_t spread_at(const training_runs_t *training_runs, const training_run_t *like) {
     spread_t spread = {.n_tasks = 1};
     size_t n = 0;
-    for (size_t i = 0; i < learners->n; i++) {
-        const learner_t *learner = &learners->items[i];
-        if (!learner->plain || !learner_same_task(learner, like))
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const training_run_t *training_run = &training_runs->items[i];
+        if (!training_run->plain || !training_run_same_task(training_run, like))
             continue;
-        if (n++ == 0 || learner->accuracy < spread.low->accuracy)
-            spread.low = learner;
-        if (n == 1 || learner->accuracy > spread.high->accuracy)
-            spread.high = learner;
+        if (n++ == 0 || training_run->accuracy < spread.low->accuracy)
+            spread.low = training_run;
+        if (n == 1 || training_run->accuracy > spread.high->accuracy)
+            spread.high = training_run;
     }
     return n > 1 ? spread : (spread_t){.n_tasks = 0};
 }
 
-static spread_t widest_spread(const learners_t *learners) {
+static spread_t widest_spread(const training_runs_t *training_runs) {
     spread_t widest = {.n_tasks = 0};
-    for (size_t i = 0; i < learners->n; i++) {
+    for (size_t i = 0; i < training_runs->n; i++) {
         bool met = false;
         for (size_t k = 0; k < i && !met; k++)
-            met = learner_same_task(&learners->items[k], &learners->items[i]);
+            met = training_run_same_task(&training_runs->items[k], &training_runs->items[i]);
         if (met)
             continue;
-        const spread_t spread = spread_at(learners, &learners->items[i]);
+        const spread_t spread = spread_at(training_runs, &training_runs->items[i]);
         const size_t n_tasks = widest.n_tasks + spread.n_tasks;
         if (width_of(&spread) > width_of(&widest))
             widest = spread;
@@ -65,12 +66,12 @@ static spread_t widest_spread(const learners_t *learners) {
 }
 
 static void print_accuracies(const report_t *report, const training_pair_t *pair,
-                             const learners_t *learners) {
-    const spread_t spread = widest_spread(learners);
+                             const training_runs_t *training_runs) {
+    const spread_t spread = widest_spread(training_runs);
     if (spread.low == NULL)
         return;
     char task[2 * UNITS_TEXT];
-    char *low = learner_name(spread.low), *high = learner_name(spread.high);
+    char *low = training_run_name(spread.low), *high = training_run_name(spread.high);
     fprintf(report->out,
             "- **The same learning:** contenders whose weights are all %s recognise the same share "
             "of the test images within **%.2f points**, at each of the %zu pairs of %s and seed "
@@ -87,19 +88,19 @@ static void print_accuracies(const report_t *report, const training_pair_t *pair
 }
 
 /* Modes that keep better weights, or do not tell. */
-static void print_other_weights(const report_t *report, const learners_t *learners) {
+static void print_other_weights(const report_t *report, const training_runs_t *training_runs) {
     text_list_t names = {0};
     double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < learners->n; i++) {
-        const learner_t *learner = &learners->items[i];
-        if (learner->plain)
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const training_run_t *training_run = &training_runs->items[i];
+        if (training_run->plain)
             continue;
-        char *name = learner_name(learner);
+        char *name = training_run_name(training_run);
         if (!text_list_has(&names, name))
             text_list_add(&names, name);
         free(name);
-        low = fmin(low, learner->accuracy);
-        high = fmax(high, learner->accuracy);
+        low = fmin(low, training_run->accuracy);
+        high = fmax(high, training_run->accuracy);
     }
     char *list = text_list_join(&names, ", ");
     if (names.n > 0)
@@ -117,23 +118,25 @@ static void print_other_weights(const report_t *report, const learners_t *learne
  */
 
 /* NULL if there is none. */
-static const learner_t *farthest(const learners_t *learners, bool pytorch, bool plain) {
-    const learner_t *worst = NULL;
-    for (size_t i = 0; i < learners->n; i++) {
-        const learner_t *learner = &learners->items[i];
-        if (learner->pytorch == pytorch && learner->plain == plain && isfinite(learner->distance) &&
-            (worst == NULL || learner->distance > worst->distance))
-            worst = learner;
+static const training_run_t *farthest(const training_runs_t *training_runs, bool pytorch,
+                                      bool plain) {
+    const training_run_t *worst = NULL;
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const training_run_t *training_run = &training_runs->items[i];
+        if (training_run->pytorch == pytorch && training_run->plain == plain &&
+            isfinite(training_run->distance) &&
+            (worst == NULL || training_run->distance > worst->distance))
+            worst = training_run;
     }
     return worst;
 }
 
 static void print_farthest(const report_t *report, const training_pair_t *pair,
-                           const learner_t *learner) {
+                           const training_run_t *training_run) {
     char task[2 * UNITS_TEXT];
-    char *name = learner_name(learner);
-    fprintf(report->out, "**%.2g** (%s, %s)", learner->distance, name,
-            task_text(task, pair, learner));
+    char *name = training_run_name(training_run);
+    fprintf(report->out, "**%.2g** (%s, %s)", training_run->distance, name,
+            task_text(task, pair, training_run));
     free(name);
 }
 
@@ -142,9 +145,9 @@ static const double FEW_ROUNDINGS = 1e-6;
 
 /* PyTorch's modes with the same weights are what ours are held against. */
 static void print_their_spread(const report_t *report, const training_pair_t *pair,
-                               const learners_t *learners, const learner_t *ours) {
-    const learner_t *theirs = farthest(learners, true, true);
-    const learner_t *others = farthest(learners, true, false);
+                               const training_runs_t *training_runs, const training_run_t *ours) {
+    const training_run_t *theirs = farthest(training_runs, true, true);
+    const training_run_t *others = farthest(training_runs, true, false);
     if (theirs != NULL) {
         fprintf(report->out,
                 " among our contenders; PyTorch's other modes with %s weights differ from it by up "
@@ -167,32 +170,32 @@ static void print_their_spread(const report_t *report, const training_pair_t *pa
 }
 
 static void print_losses(const report_t *report, const training_pair_t *pair,
-                         const learners_t *learners) {
-    const learner_t *ours = farthest(learners, false, true);
+                         const training_runs_t *training_runs) {
+    const training_run_t *ours = farthest(training_runs, false, true);
     if (ours == NULL)
         return;
-    char *reference = learner_name(learner_reference(learners, ours));
+    char *reference = training_run_name(training_run_reference(training_runs, ours));
     fprintf(report->out,
             "- **The same losses:** of the running mean of the loss, the largest difference from "
             "%s at the same %s and seed is ",
             reference, sizes_word(pair->either, 1));
     free(reference);
     print_farthest(report, pair, ours);
-    print_their_spread(report, pair, learners, ours);
+    print_their_spread(report, pair, training_runs, ours);
     fputs(".\n", report->out);
 }
 
 /* ---- the same again ---------------------------------------------------------------------------
  */
 
-static void print_repeated(const report_t *report, const learners_t *learners) {
+static void print_repeated(const report_t *report, const training_runs_t *training_runs) {
     size_t n[2] = {0}, n_equal[2] = {0};
-    for (size_t i = 0; i < learners->n; i++) {
-        const check_t *before = &learners->items[i].result->before;
-        const check_t *after = &learners->items[i].result->after;
+    for (size_t i = 0; i < training_runs->n; i++) {
+        const check_t *before = &training_runs->items[i].result->before;
+        const check_t *after = &training_runs->items[i].result->after;
         if (!before->done || !after->done)
             continue;
-        const bool pytorch = learners->items[i].pytorch;
+        const bool pytorch = training_runs->items[i].pytorch;
         n[pytorch]++;
         n_equal[pytorch] += before->rel_l2 == after->rel_l2 && before->max_abs == after->max_abs;
     }
@@ -207,10 +210,10 @@ static void print_repeated(const report_t *report, const learners_t *learners) {
     fputs(".\n", report->out);
 }
 
-static void print_dataset(const report_t *report, const learners_t *learners) {
+static void print_dataset(const report_t *report, const training_runs_t *training_runs) {
     text_list_t names = {0};
-    for (size_t i = 0; i < learners->n; i++) {
-        char *name = result_string(learners->items[i].result, "dataset");
+    for (size_t i = 0; i < training_runs->n; i++) {
+        char *name = result_string(training_runs->items[i].result, "dataset");
         if (name != NULL && !text_list_has(&names, name))
             text_list_add(&names, name);
         free(name);
@@ -228,36 +231,38 @@ static void print_dataset(const report_t *report, const learners_t *learners) {
 }
 
 void finding_learning(const report_t *report, const training_pair_t *pair) {
-    learners_t learners = learners_of(pair);
-    print_dataset(report, &learners);
-    print_accuracies(report, pair, &learners);
-    print_other_weights(report, &learners);
-    print_losses(report, pair, &learners);
-    print_repeated(report, &learners);
-    free(learners.items);
+    training_runs_t training_runs = training_runs_of(pair);
+    print_dataset(report, &training_runs);
+    print_accuracies(report, pair, &training_runs);
+    print_other_weights(report, &training_runs);
+    print_losses(report, pair, &training_runs);
+    print_repeated(report, &training_runs);
+    free(training_runs.items);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------
  */
 
-static bool same_row(const learner_t *a, const learner_t *b) {
+static bool same_row(const training_run_t *a, const training_run_t *b) {
     return a->place == b->place && seed_of(&a->result->spec) == seed_of(&b->result->spec);
 }
 
 /* "97.12 %, 0.0031": accuracy; the largest difference of the loss, but for the reference. */
-static void add_cell(table_t *table, const training_pair_t *pair, const learners_t *learners,
-                     const learner_t *row, int64_t size) {
-    const learner_t *learner = NULL;
-    for (size_t i = 0; i < learners->n && learner == NULL; i++)
-        if (same_row(&learners->items[i], row) &&
-            size_of_case(pair->either, &learners->items[i].result->spec) == size)
-            learner = &learners->items[i];
-    if (learner == NULL)
+static void add_cell(table_t *table, const training_pair_t *pair,
+                     const training_runs_t *training_runs, const training_run_t *row,
+                     int64_t size) {
+    const training_run_t *training_run = NULL;
+    for (size_t i = 0; i < training_runs->n && training_run == NULL; i++)
+        if (same_row(&training_runs->items[i], row) &&
+            size_of_case(pair->either, &training_runs->items[i].result->spec) == size)
+            training_run = &training_runs->items[i];
+    if (training_run == NULL)
         table_add(table, "–");
-    else if (isfinite(learner->distance))
-        table_add_format(table, "%.2f %%, %.2g", 100 * learner->accuracy, learner->distance);
+    else if (isfinite(training_run->distance))
+        table_add_format(table, "%.2f %%, %.2g", 100 * training_run->accuracy,
+                         training_run->distance);
     else
-        table_add_format(table, "%.2f %%", 100 * learner->accuracy);
+        table_add_format(table, "%.2f %%", 100 * training_run->accuracy);
 }
 
 static void init_table(table_t *table, const comparison_set_t *set) {
@@ -278,26 +283,26 @@ static void init_table(table_t *table, const comparison_set_t *set) {
     free(headings);
 }
 
-static void add_row(table_t *table, const training_pair_t *pair, const learners_t *learners,
-                    const learner_t *row) {
-    char *name = learner_name(row), *weights = weights_of(row->result);
+static void add_row(table_t *table, const training_pair_t *pair,
+                    const training_runs_t *training_runs, const training_run_t *row) {
+    char *name = training_run_name(row), *weights = weights_of(row->result);
     table_add(table, name);
     table_add(table, weights != NULL ? weights : "not told");
     table_add_format(table, "%lld", (long long)seed_of(&row->result->spec));
     for (size_t i = 0; i < pair->either->n_rows; i++)
-        add_cell(table, pair, learners, row, pair->either->rows[i].size);
+        add_cell(table, pair, training_runs, row, pair->either->rows[i].size);
     free(name);
     free(weights);
 }
 
 void table_of_learning(const report_t *report, const training_pair_t *pair) {
-    learners_t learners = learners_of(pair);
+    training_runs_t training_runs = training_runs_of(pair);
     table_t table;
     init_table(&table, pair->either);
-    for (size_t i = 0; i < learners.n; i++) /* sorted by rows */
-        if (i == 0 || !same_row(&learners.items[i], &learners.items[i - 1]))
-            add_row(&table, pair, &learners, &learners.items[i]);
-    free(learners.items);
+    for (size_t i = 0; i < training_runs.n; i++) /* sorted by rows */
+        if (i == 0 || !same_row(&training_runs.items[i], &training_runs.items[i - 1]))
+            add_row(&table, pair, &training_runs, &training_runs.items[i]);
+    free(training_runs.items);
     if (table_rows(&table) == 0) {
         table_free(&table);
         return;
