@@ -181,10 +181,10 @@ static inline int tear_down(void **state) {
     return 0;
 }
 
-/* The table of a drawing, after the last write. */
-static inline const char *table_of(drawing_t *drawing) {
-    fflush(drawing->table);
-    return drawing->data;
+/* The table of a chart, after the last write. */
+static inline const char *table_of(chart_t *chart) {
+    fflush(chart->table);
+    return chart->data;
 }
 
 static inline void assert_has(const char *text, const char *part) {

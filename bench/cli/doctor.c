@@ -138,7 +138,7 @@ static char *ask_version(const char *program) {
 }
 
 static void find_gnuplot(finding_list_t *findings) {
-    char *line = ask_version("gnuplot"), *install = package_install(&DRAWING_GNUPLOT);
+    char *line = ask_version("gnuplot"), *install = package_install(&CHART_GNUPLOT);
     findings_add(findings,
                  &(finding_t){.what = "gnuplot",
                               .found = line != NULL,

@@ -28,7 +28,7 @@ status_t history_charts_open(history_charts_t *charts, const char *root, const c
                                  .formats = text_split(formats != NULL ? formats : "svg", ',')};
     status_t status = check_formats(&charts->formats, err);
     if (status == STATUS_OK)
-        status = drawing_find_gnuplot(&charts->gnuplot, err);
+        status = chart_find_gnuplot(&charts->gnuplot, err);
     if (status == STATUS_OK)
         status = fs_make_folders(folder, err);
     if (status != STATUS_OK)
@@ -63,37 +63,37 @@ static char *file_name(const history_series_t *series) {
     return safe;
 }
 
-static void write_runs(const history_series_t *series, const record_t *runs, drawing_t *drawing) {
+static void write_runs(const history_series_t *series, const record_t *runs, chart_t *chart) {
     size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
     fputs("# run, median, ends of its 95 % interval, level of the fit (µs)\n"
           "run median low high level label\n",
-          drawing->table);
+          chart->table);
     for (size_t r = 0; r < series->n_runs; r++) {
-        fprintf(drawing->table, "%zu", r + 1);
-        drawing_us(drawing, series->medians[r]);
-        drawing_us(drawing, series->lows[r]);
-        drawing_us(drawing, series->highs[r]);
-        drawing_us(drawing, series->levels[r]);
+        fprintf(chart->table, "%zu", r + 1);
+        chart_us(chart, series->medians[r]);
+        chart_us(chart, series->lows[r]);
+        chart_us(chart, series->highs[r]);
+        chart_us(chart, series->levels[r]);
         char *label = mem_format("%.*s", LONGEST_LABEL, runs[r].name);
         char *valid = text_utf8(label);
-        drawing_text(drawing, r % stride == 0 ? valid : "");
+        chart_text(chart, r % stride == 0 ? valid : "");
         free(valid);
         free(label);
-        fputc('\n', drawing->table);
+        fputc('\n', chart->table);
     }
     fputs("\n\n# steps: first run of the new level, the level (µs), change\nrun level change\n",
-          drawing->table);
+          chart->table);
     for (size_t s = 0; s < series->n_steps; s++) {
         char *change = mem_format("%+.1f %%", (series->steps[s].ratio - 1) * 100);
-        fprintf(drawing->table, "%zu", series->steps[s].run + 1);
-        drawing_us(drawing, series->levels[series->steps[s].run]);
-        drawing_text(drawing, change);
-        fputc('\n', drawing->table);
+        fprintf(chart->table, "%zu", series->steps[s].run + 1);
+        chart_us(chart, series->levels[series->steps[s].run]);
+        chart_text(chart, change);
+        fputc('\n', chart->table);
         free(change);
     }
 }
 
-static void write_axes(const history_series_t *series, drawing_t *drawing) {
+static void write_axes(const history_series_t *series, chart_t *chart) {
     double low = INFINITY, high = 0;
     for (size_t r = 0; r < series->n_runs; r++) {
         low = fmin(low, fmin(series->lows[r], series->medians[r]));
@@ -103,41 +103,41 @@ static void write_axes(const history_series_t *series, drawing_t *drawing) {
      * not fill the chart. */
     static const double LEAST_BAND = 0.04;
     double middle = (low + high) / 2, half = fmax((high - low) / 2, LEAST_BAND / 2 * middle);
-    drawing_number(drawing, "y_low", fmax(middle - 1.15 * half, 0) / 1000);
-    drawing_number(drawing, "y_high", (middle + 1.45 * half) / 1000);
-    drawing_number(drawing, "n_runs", (double)series->n_runs);
-    drawing_number(drawing, "n_steps", (double)series->n_steps);
+    chart_number(chart, "y_low", fmax(middle - 1.15 * half, 0) / 1000);
+    chart_number(chart, "y_high", (middle + 1.45 * half) / 1000);
+    chart_number(chart, "n_runs", (double)series->n_runs);
+    chart_number(chart, "n_steps", (double)series->n_steps);
 }
 
 status_t history_chart(history_charts_t *charts, const history_series_t *series,
                        const record_t *runs, error_t *err) {
     enum { HEIGHT = 440 };
-    drawing_t drawing = {0};
+    chart_t chart = {0};
     if (series->n_times == 0)
         return STATUS_OK;
-    drawing_init(&drawing, "history");
-    drawing.title = mem_text(series->id);
-    drawing.note = mem_format("phase %s, median and its 95 %% interval  ·  line: fit of levels "
-                              "(optimal partitioning, Schwarz-type penalty)",
-                              series->phase);
-    chart_size(&drawing, 0, HEIGHT);
-    write_axes(series, &drawing);
-    write_runs(series, runs, &drawing);
+    chart_init(&chart, "history");
+    chart.title = mem_text(series->id);
+    chart.note = mem_format("phase %s, median and its 95 %% interval  ·  line: fit of levels "
+                            "(optimal partitioning, Schwarz-type penalty)",
+                            series->phase);
+    chart_size(&chart, 0, HEIGHT);
+    write_axes(series, &chart);
+    write_runs(series, runs, &chart);
     char *name = file_name(series);
     char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
                               runs[series->n_runs - 1].name);
-    const drawing_target_t target = {.folder = charts->folder,
-                                     .name = name,
-                                     .scripts = charts->scripts,
-                                     .gnuplot = charts->gnuplot,
-                                     .footer = footer,
-                                     .size_title = ""};
-    status_t status = drawing_write(&drawing, &target, &charts->formats, err);
+    const chart_target_t target = {.folder = charts->folder,
+                                   .name = name,
+                                   .scripts = charts->scripts,
+                                   .gnuplot = charts->gnuplot,
+                                   .footer = footer,
+                                   .size_title = ""};
+    status_t status = chart_write(&chart, &target, &charts->formats, err);
     for (size_t i = 0; i < charts->formats.n && status == STATUS_OK; i++)
         text_list_add_format(&charts->files, "%s/%s.%s", charts->folder, name,
                              charts->formats.items[i]);
     free(footer);
     free(name);
-    drawing_free(&drawing);
+    chart_free(&chart);
     return status;
 }

@@ -82,7 +82,7 @@ static size_t ticks_of_ten(const plot_data_t *data, double *ticks) {
     return powers_between(10, floor(low), ceil(high), ticks);
 }
 
-size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data) {
+size_t chart_size_axis(chart_t *chart, const plot_data_t *data) {
     double ticks[MAX_TICKS];
     size_t n_powers = 0;
     for (size_t i = 0; i < data->n_sizes; i++)
@@ -90,11 +90,11 @@ size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data) {
     bool twos = 2 * n_powers >= data->n_sizes;
     size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
     double margin = twos ? pow(2, 0.4) : 1.5;
-    drawing_number(drawing, "size_base", twos ? 2 : 10);
-    drawing_number(drawing, "size_plain", sizes_are_plain(data));
-    drawing_number(drawing, "size_low", (double)data->sizes[0] / margin);
-    drawing_number(drawing, "size_high", (double)data->sizes[data->n_sizes - 1] * margin);
-    drawing_reals(drawing, "size_ticks", ticks, n);
+    chart_number(chart, "size_base", twos ? 2 : 10);
+    chart_number(chart, "size_plain", sizes_are_plain(data));
+    chart_number(chart, "size_low", (double)data->sizes[0] / margin);
+    chart_number(chart, "size_high", (double)data->sizes[data->n_sizes - 1] * margin);
+    chart_reals(chart, "size_ticks", ticks, n);
     return n;
 }
 
@@ -105,14 +105,14 @@ void range_take(range_t *range, double value) {
     range->high = fmax(range->high, value);
 }
 
-void chart_time_axis(drawing_t *drawing, const range_t *seen_ns) {
+void chart_time_axis(chart_t *chart, const range_t *seen_ns) {
     static const range_t NOTHING_SEEN_NS = {1000, 1000};
     const range_t *range_ns = seen_ns->high > 0 ? seen_ns : &NOTHING_SEEN_NS;
     /* A little air, so that nothing lies on the frame. */
     double low = floor(log10(range_ns->low / 1000 / 1.1));
     double high = ceil(log10(range_ns->high / 1000 * 1.1));
-    drawing_number(drawing, "y_low", low);
-    drawing_number(drawing, "y_high", high);
+    chart_number(chart, "y_low", low);
+    chart_number(chart, "y_high", high);
 }
 
 /* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
@@ -120,9 +120,9 @@ static double width_of(size_t n_bars) {
     return fmax(CHART_WIDTH, 150 + 42 * (double)n_bars);
 }
 
-void chart_size(drawing_t *drawing, size_t n_bars, int height) {
-    drawing_number(drawing, "width", width_of(n_bars));
-    drawing_number(drawing, "height", height);
+void chart_size(chart_t *chart, size_t n_bars, int height) {
+    chart_number(chart, "width", width_of(n_bars));
+    chart_number(chart, "height", height);
 }
 
 void legend_take(legend_t *legend, const char *title) {
@@ -134,15 +134,15 @@ void legend_take(legend_t *legend, const char *title) {
 /* gnuplot takes every letter of a key for 8.4 pixels wide (svg; 8 in a png) and a sample for 6.5
  * letters; where it does not believe in two columns, it draws one, without room for it. Names are
  * drawn narrower: a negative spread tells it so, as far as is needed. */
-int chart_legend(drawing_t *drawing, const legend_t *legend, size_t n_bars) {
+int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
     enum { MARGINS = 120, ROW_HEIGHT = 20, USUAL_SPREAD = 2 };
     static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;
     const double column = (width_of(n_bars) - MARGINS) / 2, letters = (double)legend->longest;
     const bool two = LETTER * letters + SAMPLE <= column;
     const double most = floor(column / GNUPLOT_LETTER - GNUPLOT_SAMPLE - letters);
     const int height = (int)(two ? (legend->n + 1) / 2 : legend->n) * ROW_HEIGHT;
-    drawing_number(drawing, "legend_columns", two ? 2 : 1);
-    drawing_number(drawing, "legend_spread", two ? fmin(most, USUAL_SPREAD) : USUAL_SPREAD);
-    drawing_number(drawing, "legend_height", height);
+    chart_number(chart, "legend_columns", two ? 2 : 1);
+    chart_number(chart, "legend_spread", two ? fmin(most, USUAL_SPREAD) : USUAL_SPREAD);
+    chart_number(chart, "legend_height", height);
     return height;
 }

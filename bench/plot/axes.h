@@ -1,4 +1,4 @@
-/* The charts, one builder each. A builder fills in a drawing (drawing_init() first) and returns
+/* The charts, one builder each. A builder fills in a chart (chart_init() first) and returns
  * NULL, or returns why the data cannot carry the chart, as text that the caller frees. Cases that
  * are wrong, failed or skipped are NaN rows with their status; throttled ones are marked to be
  * drawn hollow. */
@@ -8,7 +8,7 @@
 #include "plot/gnuplot.h"
 #include "plot/source.h"
 
-typedef char *chart_build_t(const plot_data_t *data, drawing_t *drawing);
+typedef char *chart_build_t(const plot_data_t *data, chart_t *chart);
 
 /* Phases of one sample, stacked; their exact shares as numbers below. */
 chart_build_t chart_phases_cuda, chart_phases_pytorch, chart_phases_cpu;
@@ -40,7 +40,7 @@ chart_build_t chart_blocks;
 
 /* The distribution of one case's samples, and their order. `phase` NULL: what the case is compared
  * by. */
-char *chart_samples(const case_result_t *result, const char *phase, drawing_t *drawing);
+char *chart_samples(const case_result_t *result, const char *phase, chart_t *chart);
 
 /* ---- what builders share ------------------------------------------------------------------------
  */
@@ -69,7 +69,7 @@ const char *chart_size_in(char *text, const plot_data_t *data, int64_t size);
 /* Numbers `size_base`, `size_plain` (has no size more than five digits?), `size_ticks`, `size_low`,
  * `size_high` of a logarithmic axis of sizes: powers of two, or the round ones among the sizes.
  * Returns how many ticks it has. */
-size_t chart_size_axis(drawing_t *drawing, const plot_data_t *data);
+size_t chart_size_axis(chart_t *chart, const plot_data_t *data);
 
 /* Smallest and largest positive value seen, for a log axis. Start with RANGE_INIT. */
 typedef struct range {
@@ -80,9 +80,9 @@ typedef struct range {
 void range_take(range_t *range, double value); /* NaN and values up to 0 are passed over */
 /* Numbers `y_low` and `y_high`: exponents of the decades around a range in ns, for an axis in µs.
  */
-void chart_time_axis(drawing_t *drawing, const range_t *seen_ns);
+void chart_time_axis(chart_t *chart, const range_t *seen_ns);
 /* Width for so many bars side by side, and numbers `width` and `height`. */
-void chart_size(drawing_t *drawing, size_t n_bars, int height);
+void chart_size(chart_t *chart, size_t n_bars, int height);
 
 /* The titles of a legend under the plot of plots/lines.gp or loss.gp. Start with zeros. */
 typedef struct legend {
@@ -92,6 +92,6 @@ void legend_take(legend_t *legend, const char *title);
 /* Two columns where they fit a chart of so many bars, else one: numbers `legend_columns`,
  * `legend_spread` (the key's width for gnuplot) and `legend_height`, which is returned: pixels to
  * be kept free. */
-int chart_legend(drawing_t *drawing, const legend_t *legend, size_t n_bars);
+int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars);
 
 #endif

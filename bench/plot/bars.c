@@ -6,19 +6,19 @@
 #include <stdlib.h>
 
 static void write_text(FILE *table, const char *text) {
-    drawing_t quoting = {.table = table};
-    drawing_text(&quoting, text);
+    chart_t quoting = {.table = table};
+    chart_text(&quoting, text);
 }
 
 static void write_us(FILE *table, double ns) {
-    drawing_t quoting = {.table = table};
-    drawing_us(&quoting, ns);
+    chart_t quoting = {.table = table};
+    chart_us(&quoting, ns);
 }
 
 void bars_label(bars_t *bars, int row, int x, const char *text, bool faded) {
-    fprintf(bars->drawing->table, "%d %d", row, x);
-    drawing_text(bars->drawing, text);
-    fprintf(bars->drawing->table, " %d\n", faded);
+    fprintf(bars->chart->table, "%d %d", row, x);
+    chart_text(bars->chart, text);
+    fprintf(bars->chart->table, " %d\n", faded);
 }
 
 bar_panel_t *bars_panel(bars_t *bars, const char *title, double line_ns) {
@@ -87,39 +87,39 @@ static void axis_of(const bars_t *bars, const bar_panel_t *panel, double *low_us
 
 void bars_write(bars_t *bars, size_t n_columns, int left) {
     enum { ROW_HEIGHT = 17, AROUND_ROWS = 75, FRAME_HEIGHT = 110 };
-    drawing_t *drawing = bars->drawing;
+    chart_t *chart = bars->chart;
     double lows[MAX_PANELS], highs[MAX_PANELS];
     fputs("\n\n# panels: reference lines in µs, down to a row\npanel title line row\n",
-          drawing->table);
+          chart->table);
     for (size_t p = 0; p < bars->n_panels; p++) {
         bar_panel_t *panel = &bars->panels[p];
         axis_of(bars, panel, &lows[p], &highs[p]);
         for (size_t l = 0; l < panel->n_lines; l++) {
-            fprintf(drawing->table, "%zu", p);
-            drawing_text(drawing, l == 0 ? panel->title : "");
-            drawing_us(drawing, panel->lines[l].ns);
-            fprintf(drawing->table, " %g\n", fmin(panel->lines[l].row, (double)bars->n_rows - 1));
+            fprintf(chart->table, "%zu", p);
+            chart_text(chart, l == 0 ? panel->title : "");
+            chart_us(chart, panel->lines[l].ns);
+            fprintf(chart->table, " %g\n", fmin(panel->lines[l].row, (double)bars->n_rows - 1));
         }
     }
     for (size_t p = 0; p < bars->n_panels; p++) {
         bar_panel_t *panel = &bars->panels[p];
         fclose(panel->table);
-        fprintf(drawing->table, "\n\n# %s: medians in µs, 95 %% interval\n%s", panel->title,
+        fprintf(chart->table, "\n\n# %s: medians in µs, 95 %% interval\n%s", panel->title,
                 panel->rows);
         free(panel->rows);
         free(panel->title);
     }
-    drawing_reals(drawing, "lows", lows, bars->n_panels);
-    drawing_reals(drawing, "highs", highs, bars->n_panels);
-    drawing_number(drawing, "n_panels", (double)bars->n_panels);
-    drawing_number(drawing, "n_columns", (double)n_columns);
-    drawing_number(drawing, "n_rows", (double)bars->n_rows);
-    drawing_number(drawing, "logarithmic", bars->logarithmic);
-    drawing_number(drawing, "in_ms", bars->in_ms);
-    drawing_number(drawing, "left", left);
+    chart_reals(chart, "lows", lows, bars->n_panels);
+    chart_reals(chart, "highs", highs, bars->n_panels);
+    chart_number(chart, "n_panels", (double)bars->n_panels);
+    chart_number(chart, "n_columns", (double)n_columns);
+    chart_number(chart, "n_rows", (double)bars->n_rows);
+    chart_number(chart, "logarithmic", bars->logarithmic);
+    chart_number(chart, "in_ms", bars->in_ms);
+    chart_number(chart, "left", left);
     size_t n_lines = (bars->n_panels + n_columns - 1) / n_columns;
-    drawing_number(drawing, "width", fmax(CHART_WIDTH, left + 20 + 240 * (double)n_columns));
-    drawing_number(drawing, "height",
-                   FRAME_HEIGHT +
-                       (double)n_lines * (AROUND_ROWS + ROW_HEIGHT * ((double)bars->n_rows + 1)));
+    chart_number(chart, "width", fmax(CHART_WIDTH, left + 20 + 240 * (double)n_columns));
+    chart_number(chart, "height",
+                 FRAME_HEIGHT +
+                     (double)n_lines * (AROUND_ROWS + ROW_HEIGHT * ((double)bars->n_rows + 1)));
 }

@@ -25,7 +25,7 @@ typedef struct bar_panel {
 } bar_panel_t;
 
 typedef struct bars {
-    drawing_t *drawing; /* borrowed */
+    chart_t *chart; /* borrowed */
     bar_panel_t panels[MAX_PANELS];
     size_t n_panels;
     size_t n_rows;    /* some of them may be free, as gaps between groups */

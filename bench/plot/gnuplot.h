@@ -11,45 +11,45 @@
 
 #include <stdio.h>
 
-extern const package_t DRAWING_GNUPLOT;
+extern const package_t CHART_GNUPLOT;
 
 /* The program's path, owned by the caller; fails with how to get it. */
-status_t drawing_find_gnuplot(char **path, error_t *err);
+status_t chart_find_gnuplot(char **path, error_t *err);
 
-typedef struct drawing {
+typedef struct chart {
     char *script;        /* plots/<script>.gp */
     char *title, *note;  /* note: the grey line under the title */
     text_list_t numbers; /* gnuplot assignments, numbers only: "n_bars=23" */
     FILE *table;         /* the data file is written here, into `data` */
     char *data;
     size_t size;
-} drawing_t;
+} chart_t;
 
 /* Takes copies. */
-void drawing_init(drawing_t *drawing, const char *script);
-void drawing_free(drawing_t *drawing);
+void chart_init(chart_t *chart, const char *script);
+void chart_free(chart_t *chart);
 
-void drawing_number(drawing_t *drawing, const char *name, double value);
+void chart_number(chart_t *chart, const char *name, double value);
 /* Lists of numbers, read in gnuplot by word(). */
-void drawing_integers(drawing_t *drawing, const char *name, const int *values, size_t n);
-void drawing_reals(drawing_t *drawing, const char *name, const double *values, size_t n);
+void chart_integers(chart_t *chart, const char *name, const int *values, size_t n);
+void chart_reals(chart_t *chart, const char *name, const double *values, size_t n);
 /* One field of the table: quoted, without anything that would end it. */
-void drawing_text(drawing_t *drawing, const char *text);
+void chart_text(chart_t *chart, const char *text);
 /* Nanoseconds in, a field in microseconds out; NaN stays NaN. */
-void drawing_us(drawing_t *drawing, double ns);
+void chart_us(chart_t *chart, double ns);
 
-typedef struct drawing_target {
+typedef struct chart_target {
     const char *folder;  /* exists */
     const char *name;    /* "phases_cuda" → phases_cuda.dat, phases_cuda.svg */
     const char *scripts; /* folder of the .gp files */
     const char *gnuplot; /* the program */
     const char *footer;
     const char *size_title; /* of an axis of sizes: "batch, samples" */
-} drawing_target_t;
+} chart_target_t;
 
 /* NAME.dat, then one NAME.<format> for each format ("svg", "png"). A chart appears complete or not
  * at all. */
-status_t drawing_write(drawing_t *drawing, const drawing_target_t *target,
-                       const text_list_t *formats, error_t *err);
+status_t chart_write(chart_t *chart, const chart_target_t *target, const text_list_t *formats,
+                     error_t *err);
 
 #endif

@@ -39,28 +39,27 @@ static char *title_of(const line_t *line) {
     return title;
 }
 
-static void write_line(const line_t *line, range_t *range_ns, legend_t *legend,
-                       drawing_t *drawing) {
+static void write_line(const line_t *line, range_t *range_ns, legend_t *legend, chart_t *chart) {
     char *title = title_of(line);
-    fputs("size", drawing->table);
-    drawing_text(drawing, title);
+    fputs("size", chart->table);
+    chart_text(chart, title);
     legend_take(legend, title);
     free(title);
-    fputs(" low high throttled status\n", drawing->table);
+    fputs(" low high throttled status\n", chart->table);
     for (size_t i = 0; i < line->series->n_cases; i++) {
         const case_result_t *result = line->series->cases[i];
         double median = result_median(result, line->phase);
         const phase_t *phase = isfinite(median) ? result_phase(result, line->phase) : NULL;
-        fprintf(drawing->table, "%" PRId64, size_of(result));
-        drawing_us(drawing, median);
-        drawing_us(drawing, phase != NULL ? phase->summary.ci95[0] : NAN);
-        drawing_us(drawing, phase != NULL ? phase->summary.ci95[1] : NAN);
-        fprintf(drawing->table, " %d", result->status == CASE_THROTTLED);
-        drawing_text(drawing, case_status_name(result->status));
-        fputc('\n', drawing->table);
+        fprintf(chart->table, "%" PRId64, size_of(result));
+        chart_us(chart, median);
+        chart_us(chart, phase != NULL ? phase->summary.ci95[0] : NAN);
+        chart_us(chart, phase != NULL ? phase->summary.ci95[1] : NAN);
+        fprintf(chart->table, " %d", result->status == CASE_THROTTLED);
+        chart_text(chart, case_status_name(result->status));
+        fputc('\n', chart->table);
         range_take(range_ns, median);
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
 void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *title, int style) {
@@ -76,39 +75,38 @@ void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *titl
 }
 
 static void write_limit(const limit_line_t *limit, const plot_data_t *data, range_t *range_ns,
-                        legend_t *legend, drawing_t *drawing) {
-    fputs("size", drawing->table);
-    drawing_text(drawing, limit->title);
+                        legend_t *legend, chart_t *chart) {
+    fputs("size", chart->table);
+    chart_text(chart, limit->title);
     legend_take(legend, limit->title);
-    fputc('\n', drawing->table);
+    fputc('\n', chart->table);
     for (size_t i = 0; i < data->n_sizes; i++) {
-        fprintf(drawing->table, "%" PRId64, data->sizes[i]);
-        drawing_us(drawing, limit->ns[i]);
-        fputc('\n', drawing->table);
+        fprintf(chart->table, "%" PRId64, data->sizes[i]);
+        chart_us(chart, limit->ns[i]);
+        fputc('\n', chart->table);
         range_take(range_ns, limit->ns[i]);
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
-static void write_styles(const lines_t *lines, const char *name, weight_t weight,
-                         drawing_t *drawing) {
+static void write_styles(const lines_t *lines, const char *name, weight_t weight, chart_t *chart) {
     int styles[MAX_LINES];
     size_t n = 0;
     for (size_t i = 0; i < lines->n; i++)
         if (lines->items[i].weight == weight)
             styles[n++] = lines->items[i].series->style;
-    drawing_integers(drawing, name, styles, n);
+    chart_integers(chart, name, styles, n);
 }
 
-static void write_weights(const lines_t *lines, drawing_t *drawing) {
+static void write_weights(const lines_t *lines, chart_t *chart) {
     int dashed[MAX_LINES];
     size_t n_dashed = 0;
     for (size_t i = 0; i < lines->n; i++)
         if (lines->items[i].series->algorithmic)
             dashed[n_dashed++] = lines->items[i].series->style;
-    write_styles(lines, "thin", WEIGHT_THIN, drawing);
-    write_styles(lines, "thick", WEIGHT_THICK, drawing);
-    drawing_integers(drawing, "dashed", dashed, n_dashed);
+    write_styles(lines, "thin", WEIGHT_THIN, chart);
+    write_styles(lines, "thick", WEIGHT_THICK, chart);
+    chart_integers(chart, "dashed", dashed, n_dashed);
 }
 
 static size_t line_breaks(const char *text) {
@@ -118,33 +116,33 @@ static size_t line_breaks(const char *text) {
     return n;
 }
 
-void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawing) {
+void lines_write(const lines_t *lines, const plot_data_t *data, chart_t *chart) {
     int styles[MAX_LINES + MAX_LIMITS];
     range_t range_ns = RANGE_INIT;
     legend_t legend = {0};
     size_t n = lines->n;
-    fputs("# a block a line: medians in µs, 95 % interval of the median\n", drawing->table);
+    fputs("# a block a line: medians in µs, 95 % interval of the median\n", chart->table);
     for (size_t i = 0; i < n; i++) {
         styles[i] = lines->items[i].series->style;
-        write_line(&lines->items[i], &range_ns, &legend, drawing);
+        write_line(&lines->items[i], &range_ns, &legend, chart);
     }
     /* At small sizes the limit is nothing that a clock could show: a decade below the fastest is
      * enough of it. */
     double lowest_ns = range_ns.low / 10;
     for (size_t i = 0; i < lines->n_limits; i++) {
         styles[n++] = lines->limits[i].style;
-        write_limit(&lines->limits[i], data, &range_ns, &legend, drawing);
+        write_limit(&lines->limits[i], data, &range_ns, &legend, chart);
     }
     range_ns.low = fmax(range_ns.low, lowest_ns);
-    drawing_integers(drawing, "styles", styles, n);
-    drawing_number(drawing, "n_lines", (double)lines->n);
-    drawing_number(drawing, "n_limits", (double)(n - lines->n));
-    write_weights(lines, drawing);
-    size_t n_ticks = chart_size_axis(drawing, data);
-    chart_time_axis(drawing, &range_ns);
-    drawing_number(drawing, "note_lines", 1 + (double)line_breaks(drawing->note));
-    int legend_height = chart_legend(drawing, &legend, n_ticks);
-    chart_size(drawing, n_ticks, CHART_HEIGHT + legend_height);
+    chart_integers(chart, "styles", styles, n);
+    chart_number(chart, "n_lines", (double)lines->n);
+    chart_number(chart, "n_limits", (double)(n - lines->n));
+    write_weights(lines, chart);
+    size_t n_ticks = chart_size_axis(chart, data);
+    chart_time_axis(chart, &range_ns);
+    chart_number(chart, "note_lines", 1 + (double)line_breaks(chart->note));
+    int legend_height = chart_legend(chart, &legend, n_ticks);
+    chart_size(chart, n_ticks, CHART_HEIGHT + legend_height);
 }
 
 void lines_free(lines_t *lines) {

@@ -40,7 +40,7 @@ void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *titl
  * known. (plot/charts/ladder.c) */
 void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label);
 /* Table, styles, ranges and size. */
-void lines_write(const lines_t *lines, const plot_data_t *data, drawing_t *drawing);
+void lines_write(const lines_t *lines, const plot_data_t *data, chart_t *chart);
 void lines_free(lines_t *lines);
 
 #endif

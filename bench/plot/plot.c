@@ -187,69 +187,72 @@ static status_t remove_older(const char *folder, const char *name, error_t *err)
 static void add_chart(chart_list_t *charts, const char *prefix, const char *name,
                       const char *format, const char *title) {
     mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
-    charts->items[charts->n++] = (chart_t){.name = mem_text(name),
-                                           .file = mem_format("%s%s.%s", prefix, name, format),
-                                           .title = mem_text(title)};
+    charts->items[charts->n++] =
+        (drawn_chart_t){.name = mem_text(name),
+                        .file = mem_format("%s%s.%s", prefix, name, format),
+                        .title = mem_text(title)};
 }
 
 /* Where one set of charts goes. `prefix` is what the folder adds to file names in messages: "" or
  * "h200/". */
-typedef struct set {
+typedef struct chart_set {
     const plotter_t *plotter;
     const plot_source_t *source;
     char *folder, *prefix;
     chart_list_t *charts;
-} set_t;
+} chart_set_t;
 
-/* Draws what a builder made, or notes why it made nothing. Takes over `why` and the drawing. */
-static status_t finish(const set_t *set, const char *name, const char *size_title, char *why,
-                       drawing_t *drawing, error_t *err) {
-    const plotter_t *plotter = set->plotter;
+/* Draws what a builder made, or notes why it made nothing. Takes over `why` and the chart. */
+static status_t finish(const chart_set_t *chart_set, const char *name, const char *size_title,
+                       char *why, chart_t *chart, error_t *err) {
+    const plotter_t *plotter = chart_set->plotter;
     status_t status = STATUS_OK;
     if (why != NULL) {
-        text_list_add_format(&set->charts->skipped, "%s%s: %s", set->prefix, name, why);
-        status = remove_older(set->folder, name, err);
+        text_list_add_format(&chart_set->charts->skipped, "%s%s: %s", chart_set->prefix, name, why);
+        status = remove_older(chart_set->folder, name, err);
     } else {
-        drawing_target_t target = {.folder = set->folder,
-                                   .name = name,
-                                   .scripts = plotter->scripts,
-                                   .gnuplot = plotter->gnuplot,
-                                   .footer = set->source->footer,
-                                   .size_title = size_title};
-        status = drawing_write(drawing, &target, &plotter->formats, err);
+        chart_target_t target = {.folder = chart_set->folder,
+                                 .name = name,
+                                 .scripts = plotter->scripts,
+                                 .gnuplot = plotter->gnuplot,
+                                 .footer = chart_set->source->footer,
+                                 .size_title = size_title};
+        status = chart_write(chart, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++)
-            add_chart(set->charts, set->prefix, name, plotter->formats.items[i], drawing->title);
+            add_chart(chart_set->charts, chart_set->prefix, name, plotter->formats.items[i],
+                      chart->title);
     }
     free(why);
-    drawing_free(drawing);
+    chart_free(chart);
     return status;
 }
 
-static status_t draw_samples(const set_t *set, error_t *err) {
-    const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
-    const case_result_t *result = record_find(&set->source->run, case_id);
+static status_t draw_samples(const chart_set_t *chart_set, error_t *err) {
+    const char *case_id = chart_set->plotter->options->case_id,
+               *phase = chart_set->plotter->options->phase;
+    const case_result_t *result = record_find(&chart_set->source->run, case_id);
     if (result == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->name,
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", chart_set->source->name,
                          case_id);
     if (phase != NULL && result_phase(result, phase) == NULL)
-        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->name,
+        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", chart_set->source->name,
                          case_id, phase);
-    drawing_t drawing = {0};
-    char *why = chart_samples(result, phase, &drawing);
-    return finish(set, "samples", "", why, &drawing, err);
+    chart_t chart = {0};
+    char *why = chart_samples(result, phase, &chart);
+    return finish(chart_set, "samples", "", why, &chart, err);
 }
 
 /* From the first shape that can carry it: of a workload that was run at many sizes, and at one size
  * for another question, each chart finds its own. If none can, the first says why. */
 static char *build_chart(const workload_part_t *part, const struct chart_entry *entry,
-                         drawing_t *drawing) {
+                         chart_t *chart) {
     char *why = NULL;
     bool tried = false;
     for (size_t i = 0; i < part->n && (!tried || why != NULL); i++) {
         if (!has_dtype(&part->shapes[i], entry->dtype))
             continue;
-        drawing_free(drawing);
-        char *other = entry->build(&part->shapes[i], drawing);
+        chart_free(chart);
+        char *other = entry->build(&part->shapes[i], chart);
         if (!tried) {
             why = other;
         } else if (other == NULL) {
@@ -263,16 +266,16 @@ static char *build_chart(const workload_part_t *part, const struct chart_entry *
     return why;
 }
 
-static status_t draw_chart(const set_t *set, const workload_part_t *part,
+static status_t draw_chart(const chart_set_t *chart_set, const workload_part_t *part,
                            const struct chart_entry *entry, error_t *err) {
     char *name = mem_format("%s%s", part->file_prefix, entry->name);
     status_t status = STATUS_OK;
     if (part->n == 0 || !applies(entry, part)) {
-        status = remove_older(set->folder, name, err);
+        status = remove_older(chart_set->folder, name, err);
     } else {
-        drawing_t drawing = {0};
-        char *why = build_chart(part, entry, &drawing);
-        status = finish(set, name, part->workload->size_title, why, &drawing, err);
+        chart_t chart = {0};
+        char *why = build_chart(part, entry, &chart);
+        status = finish(chart_set, name, part->workload->size_title, why, &chart, err);
     }
     free(name);
     return status;
@@ -280,22 +283,22 @@ static status_t draw_chart(const set_t *set, const workload_part_t *part,
 
 /* Every workload that could be drawn is gone through, so that older charts of one that is not in
  * this run go. */
-static status_t draw_all(const set_t *set, error_t *err) {
-    TRY(fs_make_folders(set->folder, err));
-    if (set->plotter->options->case_id != NULL)
-        return draw_samples(set, err);
-    if (set->source->n_shapes == 0)
-        text_list_add_format(&set->charts->skipped, "%s: no case that a chart could show",
-                             set->source->name);
+static status_t draw_all(const chart_set_t *chart_set, error_t *err) {
+    TRY(fs_make_folders(chart_set->folder, err));
+    if (chart_set->plotter->options->case_id != NULL)
+        return draw_samples(chart_set, err);
+    if (chart_set->source->n_shapes == 0)
+        text_list_add_format(&chart_set->charts->skipped, "%s: no case that a chart could show",
+                             chart_set->source->name);
     size_t n_workloads;
     const workload_t *const *workloads = workload_all(&n_workloads);
     status_t status = STATUS_OK;
     for (size_t w = 0; w < n_workloads && status == STATUS_OK; w++) {
         if (workloads[w]->size_param == NULL)
             continue;
-        workload_part_t part = part_of(set->source, workloads[w]);
+        workload_part_t part = part_of(chart_set->source, workloads[w]);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
-            status = draw_chart(set, &part, &CHARTS[i], err);
+            status = draw_chart(chart_set, &part, &CHARTS[i], err);
         part_free(&part);
     }
     return status;
@@ -308,15 +311,16 @@ static status_t draw_set(const plotter_t *plotter, plot_source_t *source, bool s
     const char *out = plotter->options->out;
     char *parent = out != NULL ? mem_text(out) : mem_text("plots");
     bool own_folder = out == NULL || several;
-    set_t set = {.plotter = plotter,
-                 .source = source,
-                 .folder = own_folder ? fs_join(parent, source->name) : mem_text(parent),
-                 .prefix = several ? mem_format("%s/", source->name) : mem_text(""),
-                 .charts = charts};
-    status_t status = draw_all(&set, err);
+    chart_set_t chart_set = {.plotter = plotter,
+                             .source = source,
+                             .folder =
+                                 own_folder ? fs_join(parent, source->name) : mem_text(parent),
+                             .prefix = several ? mem_format("%s/", source->name) : mem_text(""),
+                             .charts = charts};
+    status_t status = draw_all(&chart_set, err);
     free(parent);
-    free(set.folder);
-    free(set.prefix);
+    free(chart_set.folder);
+    free(chart_set.prefix);
     plot_source_free(source);
     return status;
 }
@@ -370,7 +374,7 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
     };
     status_t status = check_formats(&plotter.formats, err);
     if (status == STATUS_OK)
-        status = drawing_find_gnuplot(&plotter.gnuplot, err);
+        status = chart_find_gnuplot(&plotter.gnuplot, err);
     if (status == STATUS_OK)
         status = draw_inputs(&plotter, charts, err);
     text_list_free(&plotter.formats);

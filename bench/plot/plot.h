@@ -16,12 +16,12 @@ typedef struct plot_options {
 } plot_options_t;
 
 /* A chart that was drawn: `file` relative to the output folder. */
-typedef struct chart {
+typedef struct drawn_chart {
     char *name, *file, *title;
-} chart_t;
+} drawn_chart_t;
 
 typedef struct chart_list {
-    chart_t *items;
+    drawn_chart_t *items;
     size_t n, capacity;
     text_list_t skipped; /* "ladder: no case has a hardware limit", … */
 } chart_list_t;

@@ -13,19 +13,19 @@ static FILE *memory_file(char **text, size_t *size) {
 }
 
 static void write_text(FILE *table, const char *text) {
-    drawing_t quoting = {.table = table};
-    drawing_text(&quoting, text);
+    chart_t quoting = {.table = table};
+    chart_text(&quoting, text);
 }
 
-void rows_start(rows_t *rows, drawing_t *drawing) {
-    *rows = (rows_t){.drawing = drawing};
-    fputs("# labels: x in pixels\nrow x text\n", drawing->table);
+void rows_start(rows_t *rows, chart_t *chart) {
+    *rows = (rows_t){.chart = chart};
+    fputs("# labels: x in pixels\nrow x text\n", chart->table);
 }
 
 void rows_label(rows_t *rows, size_t row, int x, const char *text) {
-    fprintf(rows->drawing->table, "%zu %d", row, x);
-    drawing_text(rows->drawing, text);
-    fputc('\n', rows->drawing->table);
+    fprintf(rows->chart->table, "%zu %d", row, x);
+    chart_text(rows->chart, text);
+    fputc('\n', rows->chart->table);
     rows->n_rows = row >= rows->n_rows ? row + 1 : rows->n_rows;
 }
 
@@ -81,7 +81,7 @@ static void axis_of(const row_panel_t *panel, double *low, double *high) {
 }
 
 static void write_panels(rows_t *rows) {
-    FILE *table = rows->drawing->table;
+    FILE *table = rows->chart->table;
     double lows[MAX_ROW_PANELS], highs[MAX_ROW_PANELS], tops[MAX_ROW_PANELS];
     int logarithmic[MAX_ROW_PANELS];
     fputs("\n\n# panels\npanel title axis\n", table);
@@ -91,8 +91,8 @@ static void write_panels(rows_t *rows) {
         logarithmic[p] = panel->logarithmic;
         tops[p] = panel->end > 0 ? panel->end : highs[p];
         fprintf(table, "%zu", p);
-        drawing_text(rows->drawing, panel->title);
-        drawing_text(rows->drawing, panel->axis);
+        chart_text(rows->chart, panel->title);
+        chart_text(rows->chart, panel->axis);
         fputc('\n', table);
     }
     for (size_t p = 0; p < rows->n_panels; p++) {
@@ -105,29 +105,29 @@ static void write_panels(rows_t *rows) {
         free(panel->title);
         free(panel->axis);
     }
-    drawing_reals(rows->drawing, "lows", lows, rows->n_panels);
-    drawing_reals(rows->drawing, "highs", highs, rows->n_panels);
-    drawing_reals(rows->drawing, "tops", tops, rows->n_panels);
-    drawing_integers(rows->drawing, "logarithmic", logarithmic, rows->n_panels);
+    chart_reals(rows->chart, "lows", lows, rows->n_panels);
+    chart_reals(rows->chart, "highs", highs, rows->n_panels);
+    chart_reals(rows->chart, "tops", tops, rows->n_panels);
+    chart_integers(rows->chart, "logarithmic", logarithmic, rows->n_panels);
 }
 
 void rows_write(rows_t *rows, size_t n_columns, int left) {
     enum { ROW_HEIGHT = 18, AROUND_ROWS = 80, FRAME_HEIGHT = 110, LEGEND_HEIGHT = 26 };
-    drawing_t *drawing = rows->drawing;
+    chart_t *chart = rows->chart;
     write_panels(rows);
     for (size_t i = 0; i < rows->n_legend; i++) {
-        fputs("\n\n# legend\nstyle", drawing->table);
-        drawing_text(drawing, rows->legend[i]);
-        fprintf(drawing->table, "\n%d NaN\n", rows->styles[i]);
+        fputs("\n\n# legend\nstyle", chart->table);
+        chart_text(chart, rows->legend[i]);
+        fprintf(chart->table, "\n%d NaN\n", rows->styles[i]);
     }
-    drawing_integers(drawing, "styles", rows->styles, rows->n_legend);
-    drawing_number(drawing, "n_panels", (double)rows->n_panels);
-    drawing_number(drawing, "n_columns", (double)n_columns);
-    drawing_number(drawing, "n_rows", (double)rows->n_rows);
-    drawing_number(drawing, "n_legend", (double)rows->n_legend);
-    drawing_number(drawing, "left", left);
+    chart_integers(chart, "styles", rows->styles, rows->n_legend);
+    chart_number(chart, "n_panels", (double)rows->n_panels);
+    chart_number(chart, "n_columns", (double)n_columns);
+    chart_number(chart, "n_rows", (double)rows->n_rows);
+    chart_number(chart, "n_legend", (double)rows->n_legend);
+    chart_number(chart, "left", left);
     const size_t n_lines = (rows->n_panels + n_columns - 1) / n_columns;
-    chart_size(drawing, 0,
+    chart_size(chart, 0,
                FRAME_HEIGHT + LEGEND_HEIGHT * (rows->n_legend > 0) +
                    (int)n_lines * (AROUND_ROWS + ROW_HEIGHT * (int)rows->n_rows));
 }

@@ -20,7 +20,7 @@ typedef struct row_panel {
 } row_panel_t;
 
 typedef struct rows {
-    drawing_t *drawing; /* borrowed; its table takes labels */
+    chart_t *chart; /* borrowed; its table takes labels */
     row_panel_t panels[MAX_ROW_PANELS];
     size_t n_panels, n_rows;
     const char *legend[MAX_ROW_LEGEND]; /* borrowed */
@@ -28,8 +28,8 @@ typedef struct rows {
     size_t n_legend;
 } rows_t;
 
-/* Of a drawing that has been initialised; labels come first, then panels and legend. */
-void rows_start(rows_t *rows, drawing_t *drawing);
+/* Of a chart that has been initialised; labels come first, then panels and legend. */
+void rows_start(rows_t *rows, chart_t *chart);
 /* `x` in pixels from the left edge. */
 void rows_label(rows_t *rows, size_t row, int x, const char *text);
 /* NULL when there is room for no more. */

@@ -39,39 +39,39 @@ static bool chartable(const case_result_t *result) {
 }
 
 /* Cases of one shape, on their way to be grouped. */
-typedef struct heap {
+typedef struct group {
     char *shape;
     const workload_t *workload;
     size_t workload_place; /* among the run's workloads, in their order */
     size_t place;          /* among the run's shapes */
     const case_result_t **cases;
     size_t n, capacity;
-} heap_t;
+} shape_group_t;
 
-typedef struct heaps {
-    heap_t *items;
+typedef struct groups {
+    shape_group_t *items;
     size_t n, capacity;
-} heaps_t;
+} shape_groups_t;
 
-static void add_to_heap(heaps_t *heaps, const case_result_t *result) {
+static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
     char *shape = shape_of(&result->spec, workload, NULL);
-    size_t workload_place = heaps->n, i = 0;
-    while (i < heaps->n && strcmp(heaps->items[i].shape, shape) != 0) {
-        if (workload_place == heaps->n && heaps->items[i].workload == workload)
-            workload_place = heaps->items[i].workload_place;
+    size_t workload_place = groups->n, i = 0;
+    while (i < groups->n && strcmp(groups->items[i].shape, shape) != 0) {
+        if (workload_place == groups->n && groups->items[i].workload == workload)
+            workload_place = groups->items[i].workload_place;
         i++;
     }
-    if (i == heaps->n) {
-        mem_grow(&heaps->items, heaps->n, &heaps->capacity, sizeof *heaps->items);
-        heaps->items[heaps->n++] = (heap_t){
+    if (i == groups->n) {
+        mem_grow(&groups->items, groups->n, &groups->capacity, sizeof *groups->items);
+        groups->items[groups->n++] = (shape_group_t){
             .shape = shape, .workload = workload, .workload_place = workload_place, .place = i};
     } else {
         free(shape);
     }
-    heap_t *heap = &heaps->items[i];
-    mem_grow(&heap->cases, heap->n, &heap->capacity, sizeof *heap->cases);
-    heap->cases[heap->n++] = result;
+    shape_group_t *group = &groups->items[i];
+    mem_grow(&group->cases, group->n, &group->capacity, sizeof *group->cases);
+    group->cases[group->n++] = result;
 }
 
 /* Of data that are not what the workload is named after, every chart says so. */
@@ -91,9 +91,9 @@ static void name_synthetic(char **shape) {
     free(plain);
 }
 
-/* Workloads in the run's order; within one the largest heap first, the first of equals. */
+/* Workloads in the run's order; within one the largest group first, the first of equals. */
 static int by_workload_and_number(const void *a, const void *b) {
-    const heap_t *left = a, *right = b;
+    const shape_group_t *left = a, *right = b;
     if (left->workload_place != right->workload_place)
         return left->workload_place < right->workload_place ? -1 : 1;
     if (left->n != right->n)
@@ -102,28 +102,28 @@ static int by_workload_and_number(const void *a, const void *b) {
 }
 
 static void group_by_shape(plot_source_t *source) {
-    heaps_t heaps = {0};
+    shape_groups_t groups = {0};
     for (size_t i = 0; i < source->run.n_cases; i++)
         if (chartable(&source->run.cases[i]))
-            add_to_heap(&heaps, &source->run.cases[i]);
-    if (heaps.n > 0)
-        qsort(heaps.items, heaps.n, sizeof *heaps.items, by_workload_and_number);
-    source->shapes = mem_zeroed(heaps.n, sizeof *source->shapes);
-    for (size_t i = 0; i < heaps.n; i++) {
-        heap_t *heap = &heaps.items[i];
+            add_to_group(&groups, &source->run.cases[i]);
+    if (groups.n > 0)
+        qsort(groups.items, groups.n, sizeof *groups.items, by_workload_and_number);
+    source->shapes = mem_zeroed(groups.n, sizeof *source->shapes);
+    for (size_t i = 0; i < groups.n; i++) {
+        shape_group_t *group = &groups.items[i];
         plot_data_t *data = &source->shapes[source->n_shapes++];
         *data = (plot_data_t){.run = &source->run,
-                              .workload = heap->workload,
-                              .shape = heap->shape,
+                              .workload = group->workload,
+                              .shape = group->shape,
                               .study_csv = source->study_csv};
-        data->synthetic = any_synthetic(heap->cases, heap->n);
+        data->synthetic = any_synthetic(group->cases, group->n);
         if (data->synthetic)
             name_synthetic(&data->shape);
-        plot_series_group(data, heap->cases, heap->n);
+        plot_series_group(data, group->cases, group->n);
         plot_best_find(data);
-        free(heap->cases);
+        free(group->cases);
     }
-    free(heaps.items);
+    free(groups.items);
 }
 
 char *plot_shape_without(const plot_data_t *data, const char *param) {

@@ -9,50 +9,50 @@
 static void wrong_and_failed_cases_have_no_time(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    drawing_t drawing = {0};
-    assert_drawn(chart_phases_cuda(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_phases_cuda(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "0 \"1\" 5 100 0 \"\"\n");
     assert_has(table, "1 \"2\" 6 300 1 \"\"\n");
     assert_has(table, "2 \"4\" NaN NaN 0 \"wrong\"\n");
-    drawing_free(&drawing);
-    assert_drawn(chart_total(world->data, &drawing));
-    table = table_of(&drawing);
+    chart_free(&chart);
+    assert_drawn(chart_total(world->data, &chart));
+    table = table_of(&chart);
     assert_has(table, "\"CUDA, the fastest at each batch\"");
     assert_has(table, "\"PyTorch eager (the study's, fastest PyTorch)\"");
     assert_has(table, "\"mine-cuda jit\"");
     assert_has(table, "2 300 297.9 302.1 1 \"throttled\"\n");
     assert_lacks(table, "777");
-    drawing_free(&drawing);
+    chart_free(&chart);
 }
 
 static void difference_finds_leads_and_the_crossover(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    drawing_t drawing = {0};
-    assert_drawn(chart_difference(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_difference(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "0 \"1\" -100 1 0 \"CUDA\" \"100 µs\" \"2.00×\" \"\"\n");
     assert_has(table, "1 \"2\" -1 3 1 \"equal\" \"\" \"\" \"\"\n");
     assert_has(table, "2 \"4\" NaN 0 0 \"\" \"\" \"\" \"wrong\"\n");
     assert_has(table, "3 \"8\" 250 2 0 \"PyTorch\" \"250 µs\" \"2.00×\" \"\"\n");
     assert_has(table, "3 \"8\" \"crossover: PyTorch is faster from batch 8\"\n");
-    assert_true(text_list_has(&drawing.numbers, "n_crossovers=1"));
-    assert_string_equal(drawing.title,
+    assert_true(text_list_has(&chart.numbers, "n_crossovers=1"));
+    assert_string_equal(chart.title,
                         "CUDA 01_study − PyTorch eager: who is faster, and by how much");
-    assert_has(drawing.note, "phase total");
-    drawing_free(&drawing);
+    assert_has(chart.note, "phase total");
+    chart_free(&chart);
 }
 
 static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
     world_t *world = *state;
     load(world, NULL, "cpu");
-    drawing_t drawing = {0};
-    assert_drawn(chart_difference(world->data, &drawing));
-    assert_has(drawing.title, "C on the CPU, omp − PyTorch on the CPU, eager");
-    assert_has(table_of(&drawing), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\"\n");
-    drawing_free(&drawing);
-    char *why = chart_phases_cuda(world->data, &drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_difference(world->data, &chart));
+    assert_has(chart.title, "C on the CPU, omp − PyTorch on the CPU, eager");
+    assert_has(table_of(&chart), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\"\n");
+    chart_free(&chart);
+    char *why = chart_phases_cuda(world->data, &chart);
     assert_string_equal(why, "no CUDA case of rung 01 with default techniques has times");
     free(why);
 }
@@ -60,54 +60,54 @@ static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
 static void ladder_has_standard_rungs_and_the_limit(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    drawing_t drawing = {0};
-    assert_drawn(chart_ladder(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_ladder(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 02_fast\" low");
     assert_has(table, "8 NaN NaN NaN 0 \"failed\"\n");
     assert_lacks(table, "pinned");
     assert_lacks(table, "PyTorch");
     assert_has(table, "size \"least that the hardware allows (dram)\"\n1 0.01\n2 0.02\n");
-    assert_true(text_list_has(&drawing.numbers, "n_limits=1"));
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "n_limits=1"));
+    chart_free(&chart);
 }
 
 static void ladder_of_a_batch_says_how_much_of_the_limit_is_reached(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    drawing_t drawing = {0};
-    assert_drawn(chart_ladder_batch(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_ladder_batch(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "\n0 16 \"01_study\" 0\n1 16 \"02_fast\" 0\n");
     assert_has(table,
                "0 \"batch 1, limit: dram\" 0.01 1\n"); /* of the batches shown, the run has 1 */
     assert_has(table, "0 2.5 2.4825 2.5175 \"2.50 µs, 0.4 %\" 1 0\n");
     assert_has(table, "1 1 0.993 1.007 \"1.00 µs, 1 %\" 2 0\n");
-    assert_true(text_list_has(&drawing.numbers, "n_panels=1"));
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "n_panels=1"));
+    chart_free(&chart);
 }
 
 static void techniques_stand_beside_the_study(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    drawing_t drawing = {0};
-    assert_drawn(chart_techniques(world->data, &drawing));
-    assert_string_equal(drawing.title, "Host techniques side by side: CUDA 02_fast");
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_techniques(world->data, &chart));
+    assert_string_equal(chart.title, "Host techniques side by side: CUDA 02_fast");
+    const char *table = table_of(&chart);
     assert_has(table, "\"pageable\" 1\n"); /* as in the study: faded */
     assert_has(table, "\"pinned\" 0\n");
     assert_has(table, "0 \"batch 1\" 45 1\n"); /* the line at the study's set-up */
     assert_has(table, " \"1×\" 2 0\n");
     assert_has(table, "1 25 24.825 25.175 \"1.80× fastest\" 2 0\n");
     assert_lacks(table, "batch 2");
-    drawing_free(&drawing);
+    chart_free(&chart);
 }
 
 static void one_set_up_is_no_chart_of_techniques(void **state) {
     world_t *world = *state;
     load(world, NULL, "cpu");
-    drawing_t drawing = {0};
-    char *why = chart_techniques(world->data, &drawing);
+    chart_t chart = {0};
+    char *why = chart_techniques(world->data, &chart);
     assert_string_equal(why, "no CUDA rung was run with several host techniques");
     free(why);
 }
@@ -122,27 +122,27 @@ static void samples_beyond_the_axis_are_counted(void **state) {
     add_phase(&result, "host_to_host", 9000);
     phase_add_round(&result.phases[0], (const double[]){5e6}, 1);
     phase_summarise(&result.phases[0]);
-    drawing_t drawing = {0};
-    assert_drawn(chart_samples(&result, "kernel", &drawing));
-    assert_has(drawing.note, "phase kernel, host clock  ·  11 samples in 2 rounds");
-    assert_has(drawing.note, "1 later than the axis, up to 5.00 ms");
-    assert_has(table_of(&drawing), "\n 5000 1.000000\n"); /* the last step of the shares */
-    drawing_free(&drawing);
-    assert_drawn(chart_samples(&result, NULL, &drawing));
-    assert_has(drawing.note, "phase host_to_host");
-    assert_lacks(drawing.note, "later than");
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_samples(&result, "kernel", &chart));
+    assert_has(chart.note, "phase kernel, host clock  ·  11 samples in 2 rounds");
+    assert_has(chart.note, "1 later than the axis, up to 5.00 ms");
+    assert_has(table_of(&chart), "\n 5000 1.000000\n"); /* the last step of the shares */
+    chart_free(&chart);
+    assert_drawn(chart_samples(&result, NULL, &chart));
+    assert_has(chart.note, "phase host_to_host");
+    assert_lacks(chart.note, "later than");
+    chart_free(&chart);
     result_free(&result);
     case_free(&spec);
 }
 
 static void table_text_cannot_leave_its_quotes(void **state) {
     (void)state;
-    drawing_t drawing;
-    drawing_init(&drawing, "lines");
-    drawing_text(&drawing, "a\"b\\c\nd`id`");
-    assert_string_equal(table_of(&drawing), " \"a'b\\\\c d`id`\"");
-    drawing_free(&drawing);
+    chart_t chart;
+    chart_init(&chart, "lines");
+    chart_text(&chart, "a\"b\\c\nd`id`");
+    assert_string_equal(table_of(&chart), " \"a'b\\\\c d`id`\"");
+    chart_free(&chart);
 }
 
 static void plot_fails(const plot_options_t *options, const char *message) {
@@ -187,14 +187,14 @@ static void totals_say_who_cannot_be_among_them(void **state) {
         {"cuda", "cuda", "02_fast", "graph", 1, 20e3, 2e3, CASE_OK, .without_total = true},
     };
     world_t *world = *state;
-    drawing_t drawing = {0};
+    chart_t chart = {0};
     load_cases(world, CASES, 2);
-    assert_drawn(chart_total(world->data, &drawing));
-    assert_has(drawing.note, "fastest CUDA: of set-ups with phases");
-    drawing_free(&drawing);
-    assert_drawn(chart_host_to_host(world->data, &drawing));
-    assert_lacks(drawing.note, "fastest CUDA:");
-    drawing_free(&drawing);
+    assert_drawn(chart_total(world->data, &chart));
+    assert_has(chart.note, "fastest CUDA: of set-ups with phases");
+    chart_free(&chart);
+    assert_drawn(chart_host_to_host(world->data, &chart));
+    assert_lacks(chart.note, "fastest CUDA:");
+    chart_free(&chart);
 }
 
 int main(void) {

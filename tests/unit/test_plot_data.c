@@ -75,11 +75,11 @@ static void study_csvs_give_the_study_charts(void **state) {
     error_t err = ERROR_INIT;
     const char *paths[] = {FIXTURES "study_pytorch.csv", FIXTURES "study_cuda.csv"};
     assert_int_equal(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_OK);
-    drawing_t drawing = {0};
-    assert_drawn(chart_difference(&world->source.shapes[0], &drawing));
-    assert_has(table_of(&drawing), "2 \"4\" -140 1 0 \"CUDA\" \"140 µs\" \"1.50×\" \"\"\n");
-    assert_has(table_of(&drawing), "\"crossover: PyTorch is faster from batch 16\"");
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_difference(&world->source.shapes[0], &chart));
+    assert_has(table_of(&chart), "2 \"4\" -140 1 0 \"CUDA\" \"140 µs\" \"1.50×\" \"\"\n");
+    assert_has(table_of(&chart), "\"crossover: PyTorch is faster from batch 16\"");
+    chart_free(&chart);
 }
 
 static void two_csvs_of_one_kind_are_refused(void **state) {

@@ -183,19 +183,19 @@ static void load_ladder(world_t *world) {
 static void ladder_has_a_line_for_each_known_bound(void **state) {
     world_t *world = *state;
     load_ladder(world);
-    drawing_t drawing = {0};
-    assert_drawn(chart_ladder(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_ladder(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "\"limit: every epoch from DRAM\"\n5000 1.6\n5000000 1600\n");
     assert_has(table, "\"limit: a grid barrier an epoch\"\n5000 NaN\n5000000 200\n");
     assert_has(table, "\"limit: read once from DRAM\"\n5000 0.008\n5000000 8\n");
     assert_lacks(table, "L2");
-    assert_true(text_list_has(&drawing.numbers, "n_limits=3"));
-    assert_true(text_list_has(&drawing.numbers, "note_lines=4"));
-    assert_has(drawing.note, "phase train_device");
-    assert_has(drawing.note, "\nlimit at points 5 M, every epoch from DRAM: 8 B × 4,000,000 × 200 "
-                             "epochs = 6.40 GB, / 4.00 TB/s = 1.60 ms\n");
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "n_limits=3"));
+    assert_true(text_list_has(&chart.numbers, "note_lines=4"));
+    assert_has(chart.note, "phase train_device");
+    assert_has(chart.note, "\nlimit at points 5 M, every epoch from DRAM: 8 B × 4,000,000 × 200 "
+                           "epochs = 6.40 GB, / 4.00 TB/s = 1.60 ms\n");
+    chart_free(&chart);
 }
 
 /* Bounds far below the bars are told in words; a row for the L2, of which nothing is known, would
@@ -203,9 +203,9 @@ static void ladder_has_a_line_for_each_known_bound(void **state) {
 static void panels_have_rows_for_bounds(void **state) {
     world_t *world = *state;
     load_ladder(world);
-    drawing_t drawing = {0};
-    assert_drawn(chart_ladder_batch(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_ladder_batch(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "\n0 16 \"02_fused\" 0\n1 16 \"06_persistent\" 0\n2 16 \"07_sums\" 0\n"
                       "4 16 \"every epoch from DRAM\" 1\n5 16 \"a grid barrier an epoch\" 1\n"
                       "6 16 \"read once from DRAM\" 1\n");
@@ -214,9 +214,9 @@ static void panels_have_rows_for_bounds(void **state) {
     assert_has(table, "\"500 µs, 2.50 µs\" 6 0\n"); /* and an epoch's share … */
     assert_has(table, "\"20.0 µs\" 7 0\n");         /* … where there is one */
     assert_has(table, "5 NaN 200 200 \"200 µs\" 0 0\n");
-    assert_true(text_list_has(&drawing.numbers, "n_rows=7"));
-    assert_true(text_list_has(&drawing.numbers, "lows='10.000000000 1.000000000'"));
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "n_rows=7"));
+    assert_true(text_list_has(&chart.numbers, "lows='10.000000000 1.000000000'"));
+    chart_free(&chart);
 }
 
 int main(void) {

@@ -81,20 +81,20 @@ static void losses_are_held_against_the_oracle(void **state) {
          TRAIN},
         {"cpu", "cpu", "ref", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
         {"cuda", "cuda", "05_graph", 500000, 200, CASE_OK, "{\"loss\": [[0, 7], [10, 2]]}", TRAIN});
-    drawing_t drawing = {0};
-    assert_drawn(chart_loss(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_loss(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "step \"CUDA 05_graph (equal)\" difference mark\n0 4 0 1\n10 2 0 0\n");
     assert_has(table,
                "step \"PyTorch eager (1.0e-6)\" difference mark\n0 4 0 0\n10 2.000002 1e-06");
     assert_has(table, "\"C on the CPU, ref: the reference\" difference mark\n0 4 NaN");
     assert_lacks(table, "99");
-    assert_has(drawing.note, "points 50 k");
-    assert_has(drawing.note, "reference: C on the CPU, ref, in float64");
-    assert_true(text_list_has(&drawing.numbers, "any_equal=1"));
-    assert_true(text_list_has(&drawing.numbers, "in_epochs=1"));
-    assert_true(text_list_has(&drawing.numbers, "last_step=10"));
-    drawing_free(&drawing);
+    assert_has(chart.note, "points 50 k");
+    assert_has(chart.note, "reference: C on the CPU, ref, in float64");
+    assert_true(text_list_has(&chart.numbers, "any_equal=1"));
+    assert_true(text_list_has(&chart.numbers, "in_epochs=1"));
+    assert_true(text_list_has(&chart.numbers, "last_step=10"));
+    chart_free(&chart);
 }
 
 static void without_an_oracle_the_note_says_so(void **state) {
@@ -105,12 +105,11 @@ static void without_an_oracle_the_note_says_so(void **state) {
         {"pytorch", "cuda", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.2]]}", TRAIN},
         {"pytorch", "cpu", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.5]]}", TRAIN},
         {"cpu", "cpu", "ref", 5000, 200, CASE_OK, NULL, TRAIN});
-    drawing_t drawing = {0};
-    assert_drawn(chart_loss(world->data, &drawing));
-    assert_has(drawing.note,
-               "reference: PyTorch on the CPU, eager; no float64 oracle at this size");
-    assert_has(table_of(&drawing), "\"CUDA 05_graph (2.0e-1)\"");
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_loss(world->data, &chart));
+    assert_has(chart.note, "reference: PyTorch on the CPU, eager; no float64 oracle at this size");
+    assert_has(table_of(&chart), "\"CUDA 05_graph (2.0e-1)\"");
+    chart_free(&chart);
 }
 
 /* What comes behind a fall by far is drawn a second time. */
@@ -119,18 +118,18 @@ static void a_steep_start_gets_an_inset(void **state) {
     LOAD_TRAININGS(world,
                    {"cpu", "cpu", "ref", 5000, 200, CASE_OK,
                     "{\"loss\": [[0, 48], [10, 0.0819], [20, 0.0815], [30, 0.0814]]}", TRAIN});
-    drawing_t drawing = {0};
-    assert_drawn(chart_loss(world->data, &drawing));
-    assert_true(text_list_has(&drawing.numbers, "inset=1"));
-    assert_true(text_list_has(&drawing.numbers, "inset_from=10"));
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_loss(world->data, &chart));
+    assert_true(text_list_has(&chart.numbers, "inset=1"));
+    assert_true(text_list_has(&chart.numbers, "inset_from=10"));
+    chart_free(&chart);
 }
 
 static void without_a_curve_there_is_no_chart(void **state) {
     world_t *world = *state;
     LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
-    drawing_t drawing = {0};
-    char *why = chart_loss(world->data, &drawing);
+    chart_t chart = {0};
+    char *why = chart_loss(world->data, &chart);
     assert_string_equal(why, "no case keeps its loss over the training");
     free(why);
 }

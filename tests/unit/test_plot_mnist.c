@@ -118,26 +118,26 @@ enum { N_BY_STEP = sizeof BY_STEP / sizeof *BY_STEP };
 static void contenders_are_compared_by_the_step(void **state) {
     world_t *world = *state;
     load_networks(world, BY_STEP, N_BY_STEP);
-    drawing_t drawing = {0};
-    assert_drawn(chart_times(world->data, &drawing));
-    assert_string_equal(drawing.title, "Time of one step against hidden size");
-    assert_has(drawing.note, "mnist_train, batch 32, steps 5000, rate 0.003, seed 1, f16");
-    assert_has(drawing.note, "phase step, by the host's clock");
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_times(world->data, &chart));
+    assert_string_equal(chart.title, "Time of one step against hidden size");
+    assert_has(chart.note, "mnist_train, batch 32, steps 5000, rate 0.003, seed 1, f16");
+    assert_has(chart.note, "phase step, by the host's clock");
+    const char *table = table_of(&chart);
     assert_has(table, "\"CUDA 05_persistent\" low high throttled status\n128 8 ");
     assert_has(table, "8192 NaN NaN NaN 0 \"skipped\"");
     char *best = strstr(table, "\"CUDA, the fastest at each hidden size\"");
     assert_non_null(best);
     assert_has(best, "\n128 8 ");
     assert_has(best, "\n8192 300 ");
-    assert_true(text_list_has(&drawing.numbers, "size_plain=1"));
-    drawing_free(&drawing);
-    drawing = (drawing_t){0};
-    assert_drawn(chart_speed(world->data, &drawing));
-    assert_has(drawing.note, "phase step");
-    assert_has(table_of(&drawing), "128 11 \"11×\"");
-    assert_has(table_of(&drawing), "8192 3 \"3.00×\"");
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "size_plain=1"));
+    chart_free(&chart);
+    chart = (chart_t){0};
+    assert_drawn(chart_speed(world->data, &chart));
+    assert_has(chart.note, "phase step");
+    assert_has(table_of(&chart), "128 11 \"11×\"");
+    assert_has(table_of(&chart), "8192 3 \"3.00×\"");
+    chart_free(&chart);
 }
 
 static void made_up_images_are_named_in_every_note(void **state) {
@@ -150,10 +150,10 @@ static void made_up_images_are_named_in_every_note(void **state) {
     static chart_build_t *const BUILD[] = {chart_times, chart_loss, chart_ladder,
                                            chart_ladder_batch};
     for (size_t i = 0; i < sizeof BUILD / sizeof *BUILD; i++) {
-        drawing_t drawing = {0};
-        assert_drawn(BUILD[i](world->data, &drawing));
-        assert_has(drawing.note, "f16, dataset=synthetic");
-        drawing_free(&drawing);
+        chart_t chart = {0};
+        assert_drawn(BUILD[i](world->data, &chart));
+        assert_has(chart.note, "f16, dataset=synthetic");
+        chart_free(&chart);
     }
 }
 
@@ -169,9 +169,9 @@ static void seeds_are_thin_and_their_mean_thick(void **state) {
                   {"pytorch", "graph", 128, 1, 5000, CASE_OK, LOSS_F16(2, 1.25), STEP(90)},
                   {"pytorch", "graph", 128, 2, 5000, CASE_OK, LOSS_F16(4, 3), STEP(90)},
                   {"pytorch", "graph", 256, 1, 5000, CASE_OK, LOSS_F16(7, 7), STEP(90)});
-    drawing_t drawing = {0};
-    assert_drawn(chart_loss(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_loss(world->data, &chart));
+    const char *table = table_of(&chart);
     /* The reference is PyTorch with weights of the same precision, and comes first. */
     assert_has(table, "0 \"hidden 128\"\n\n\n# seed 1\nstep \"PyTorch graph\" difference\n"
                       "0 2 NaN\n10 1.25 NaN\n\n\n# seed 2\n");
@@ -184,12 +184,12 @@ static void seeds_are_thin_and_their_mean_thick(void **state) {
     assert_has(table, "step \"PyTorch eager (1 seed)\"");
     assert_lacks(table, "04_weight_streaming"); /* a slower rung with fewer seeds */
     assert_lacks(table, "hidden 256");          /* from one seed only */
-    assert_true(text_list_has(&drawing.numbers, "thick='0 0 3 1 0 0 2 2 2 2'"));
-    assert_true(text_list_has(&drawing.numbers, "n_drawn=7"));
-    assert_has(drawing.title, "Loss over the steps: one batch every 10 steps");
-    assert_has(drawing.note, "mnist_train, batch 32, steps 5000, rate 0.003, f16  ·");
-    assert_has(drawing.note, "from PyTorch graph, same seed");
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "thick='0 0 3 1 0 0 2 2 2 2'"));
+    assert_true(text_list_has(&chart.numbers, "n_drawn=7"));
+    assert_has(chart.title, "Loss over the steps: one batch every 10 steps");
+    assert_has(chart.note, "mnist_train, batch 32, steps 5000, rate 0.003, f16  ·");
+    assert_has(chart.note, "from PyTorch graph, same seed");
+    chart_free(&chart);
 }
 
 static void rungs_alone_are_held_against_each_other(void **state) {
@@ -197,19 +197,19 @@ static void rungs_alone_are_held_against_each_other(void **state) {
     LOAD_NETWORKS(world, {"cuda", "03_tensor_cores", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(15)},
                   {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1.5), STEP(8)},
                   {"cuda", "06_wrong", 128, 1, 5000, CASE_WRONG, LOSS(99, 99), STEP(8)});
-    drawing_t drawing = {0};
-    assert_drawn(chart_loss(world->data, &drawing));
-    assert_has(table_of(&drawing), "step \"CUDA 05_persistent\" difference\n0 2 0\n10 1.5 0.5\n");
-    assert_has(drawing.note, "from CUDA 03_tensor_cores, same seed");
-    assert_lacks(table_of(&drawing), "99");
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_loss(world->data, &chart));
+    assert_has(table_of(&chart), "step \"CUDA 05_persistent\" difference\n0 2 0\n10 1.5 0.5\n");
+    assert_has(chart.note, "from CUDA 03_tensor_cores, same seed");
+    assert_lacks(table_of(&chart), "99");
+    chart_free(&chart);
 }
 
 static void without_losses_there_is_no_chart(void **state) {
     world_t *world = *state;
     LOAD_NETWORKS(world, {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, "{}", STEP(8)});
-    drawing_t drawing = {0};
-    char *why = chart_loss(world->data, &drawing);
+    chart_t chart = {0};
+    char *why = chart_loss(world->data, &chart);
     assert_string_equal(why, "no case keeps its loss over the training");
     free(why);
 }
@@ -243,9 +243,9 @@ static void stages_are_stacked_in_their_order(void **state) {
                   {"cuda", "05_persistent", 128, 1, 1, CASE_OK, NULL, {{"fused", 8e3}}},
                   {"cuda", "03_tensor_cores", 8192, 1, 1, CASE_OK, NULL, {{"forward_0", 99e3}}},
                   {"cuda", "05_persistent", 8192, 1, 1, CASE_SKIPPED, NULL, {{NULL, 0}}});
-    drawing_t drawing = {0};
-    assert_drawn(chart_operations(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table,
                "0 0 1 \"\" 0 \"gather\"\n0 1 21 \"\" 1 \"forward\"\n0 21 25 \"\" 2 \"loss\"\n"
                "0 25 35 \"\" 3 \"backward_data\"\n0 35 40 \"\" 4 \"sgd\"\n"
@@ -254,16 +254,16 @@ static void stages_are_stacked_in_their_order(void **state) {
     assert_has(table, "# sums in µs\nrow sum text\n0 40 \"40.0 µs\"\n1 8 \"8.00 µs\"\n");
     assert_has(table, "2 0 \"skipped\"\n");
     assert_has(table, "0 \"hidden 128\"\n1 \"hidden 8192\"\n");
-    assert_true(text_list_has(&drawing.numbers, "n_panels=2"));
-    assert_true(text_list_has(&drawing.numbers, "n_rows=3"));
-    drawing_free(&drawing);
+    assert_true(text_list_has(&chart.numbers, "n_panels=2"));
+    assert_true(text_list_has(&chart.numbers, "n_rows=3"));
+    chart_free(&chart);
 }
 
 static void whole_trainings_have_no_stages(void **state) {
     world_t *world = *state;
     LOAD_NETWORKS(world, {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(8)});
-    drawing_t drawing = {0};
-    char *why = chart_operations(world->data, &drawing);
+    chart_t chart = {0};
+    char *why = chart_operations(world->data, &chart);
     assert_string_equal(why, "no case has its operations timed one by one");
     free(why);
 }

@@ -28,9 +28,9 @@ enum { N_TRAININGS = sizeof TRAININGS / sizeof *TRAININGS };
 static void bars_stand_in_groups_of_contenders(void **state) {
     world_t *world = *state;
     load_trainings(world, TRAININGS, N_TRAININGS);
-    drawing_t drawing = {0};
-    assert_drawn(chart_operations(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    const char *table = table_of(&chart);
     /* PyTorch first; x, time, interval, text, operation. */
     assert_has(table, "\n0.85 20 19.86 20.14 \"20.0\" 0 0\n1.85 40 39.72 40.28 \"40.0\" 1 0\n");
     assert_has(table, "\"80.0\" 2 0\n3.85 20 ");
@@ -42,9 +42,9 @@ static void bars_stand_in_groups_of_contenders(void **state) {
     assert_lacks(table, "failed");
     assert_lacks(table, "07_sums");
     assert_lacks(table, "123"); /* another size, with fewer contenders */
-    assert_has(drawing.note, "points 5 M");
-    assert_true(text_list_has(&drawing.numbers, "n_panels=1"));
-    drawing_free(&drawing);
+    assert_has(chart.note, "points 5 M");
+    assert_true(text_list_has(&chart.numbers, "n_panels=1"));
+    chart_free(&chart);
 }
 
 /* 16,000 µs against 80: bars of the GPU would be lines. */
@@ -55,13 +55,13 @@ static void a_much_slower_cpu_has_a_panel_of_its_own(void **state) {
                                               ONE_BY_ONE(4e6)});
     plot_source_free(&world->source);
     load_run(world);
-    drawing_t drawing = {0};
-    assert_drawn(chart_operations(world->data, &drawing));
-    assert_true(text_list_has(&drawing.numbers, "n_panels=2"));
-    assert_true(text_list_has(&drawing.numbers, "logarithmic='0 0'"));
-    assert_has(drawing.note, "right: on the CPU");
-    assert_has(table_of(&drawing), "\"PyTorch on the CPU\" \"eager\" 0.35 4.35 32000 \"Σ 32000\"");
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    assert_true(text_list_has(&chart.numbers, "n_panels=2"));
+    assert_true(text_list_has(&chart.numbers, "logarithmic='0 0'"));
+    assert_has(chart.note, "right: on the CPU");
+    assert_has(table_of(&chart), "\"PyTorch on the CPU\" \"eager\" 0.35 4.35 32000 \"Σ 32000\"");
+    chart_free(&chart);
 }
 
 static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **state) {
@@ -74,19 +74,19 @@ static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **st
                            CASE_OK,
                            NULL,
                            {{"backward", 500e3}, {"update", 2e3}}});
-    drawing_t drawing = {0};
-    assert_drawn(chart_operations(world->data, &drawing));
-    assert_true(text_list_has(&drawing.numbers, "logarithmic='1'"));
-    assert_true(text_list_has(&drawing.numbers, "lows='1.000000000'"));
-    assert_has(table_of(&drawing), " 502 \"Σ 502\" 1\n"); /* makes room for the bar's own text */
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_operations(world->data, &chart));
+    assert_true(text_list_has(&chart.numbers, "logarithmic='1'"));
+    assert_true(text_list_has(&chart.numbers, "lows='1.000000000'"));
+    assert_has(table_of(&chart), " 502 \"Σ 502\" 1\n"); /* makes room for the bar's own text */
+    chart_free(&chart);
 }
 
 static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
     world_t *world = *state;
     LOAD_TRAININGS(world, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
-    drawing_t drawing = {0};
-    char *why = chart_operations(world->data, &drawing);
+    chart_t chart = {0};
+    char *why = chart_operations(world->data, &chart);
     assert_string_equal(why, "no case has its operations timed one by one");
     free(why);
 }

@@ -41,15 +41,15 @@ static void sizes_read_as_on_an_axis(void **state) {
 }
 
 static void assert_ticks(int64_t *sizes, size_t n, const char *base, const char *ticks) {
-    drawing_t drawing;
-    drawing_init(&drawing, "lines");
+    chart_t chart;
+    chart_init(&chart, "lines");
     plot_data_t data = {.sizes = sizes, .n_sizes = n};
-    chart_size_axis(&drawing, &data);
-    char *numbers = text_list_join(&drawing.numbers, "; ");
+    chart_size_axis(&chart, &data);
+    char *numbers = text_list_join(&chart.numbers, "; ");
     assert_has(numbers, base);
     assert_has(numbers, ticks);
     free(numbers);
-    drawing_free(&drawing);
+    chart_free(&chart);
 }
 
 #define ASSERT_TICKS(base, ticks, ...)                                                             \
@@ -79,14 +79,14 @@ static void a_legend_has_two_columns_where_they_fit(void **state) {
         {15, 58, 25, "legend_columns=2; legend_spread=-1; legend_height=160"}, /* a wider chart */
     };
     for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
-        drawing_t drawing;
+        chart_t chart;
         legend_t legend = {EXPECTED[i].n, EXPECTED[i].longest};
-        drawing_init(&drawing, "lines");
-        chart_legend(&drawing, &legend, EXPECTED[i].n_bars);
-        char *numbers = text_list_join(&drawing.numbers, "; ");
+        chart_init(&chart, "lines");
+        chart_legend(&chart, &legend, EXPECTED[i].n_bars);
+        char *numbers = text_list_join(&chart.numbers, "; ");
         assert_string_equal(numbers, EXPECTED[i].numbers);
         free(numbers);
-        drawing_free(&drawing);
+        chart_free(&chart);
     }
 }
 
@@ -104,10 +104,10 @@ static void a_legend_counts_letters(void **state) {
 static void every_contender_has_a_line_against_size(void **state) {
     world_t *world = *state;
     load_cases(world, TRAININGS, N_TRAININGS);
-    drawing_t drawing = {0};
-    assert_drawn(chart_times(world->data, &drawing));
-    assert_string_equal(drawing.title, "Time against data-set size");
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_times(world->data, &chart));
+    assert_string_equal(chart.title, "Time against data-set size");
+    const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 05_graph\" low");
     assert_has(table, "size \"CUDA 07_sums (algorithmic)\" low");
     assert_has(table, "size \"PyTorch, the fastest at each data-set size\" low");
@@ -115,29 +115,29 @@ static void every_contender_has_a_line_against_size(void **state) {
     assert_has(table, "\n5000000 40000 ");
     assert_lacks(table, "ref");
     assert_has(table, "least that the hardware allows (dram)");
-    char *numbers = text_list_join(&drawing.numbers, "; ");
+    char *numbers = text_list_join(&chart.numbers, "; ");
     assert_has(numbers, "thin='9 12'");
     assert_has(numbers, "thick='34'");
     assert_has(numbers, "dashed='7'");
     free(numbers);
-    drawing_free(&drawing);
+    chart_free(&chart);
 }
 
 static void speed_is_against_the_best_of_pytorch(void **state) {
     world_t *world = *state;
     load_cases(world, TRAININGS, N_TRAININGS);
-    drawing_t drawing = {0};
-    assert_drawn(chart_speed(world->data, &drawing));
-    const char *table = table_of(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_speed(world->data, &chart));
+    const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 06_persistent (the fastest of its side)\" text place\n"
                       "5000 100 \"100×\" 1\n5000000 20 \"20×\" 1\n");
     assert_has(table, "C on the CPU, omp (the fastest of its side)\" text place\n"
                       "5000 0.5 \"0.50×\" ");
     assert_has(table, "5000 2 \"2.00×\" "); /* PyTorch on the CPU */
     assert_lacks(table, "07_sums");
-    assert_has(drawing.note, "PyTorch's best: its fastest mode on the GPU at each data-set size");
-    assert_true(text_list_has(&drawing.numbers, "logarithmic=1"));
-    drawing_free(&drawing);
+    assert_has(chart.note, "PyTorch's best: its fastest mode on the GPU at each data-set size");
+    assert_true(text_list_has(&chart.numbers, "logarithmic=1"));
+    chart_free(&chart);
 }
 
 /* From 0.5 to 2 there is no need for a logarithmic axis. */
@@ -150,13 +150,13 @@ static void a_small_range_is_linear(void **state) {
     };
     world_t *world = *state;
     load_cases(world, CASES, 4);
-    drawing_t drawing = {0};
-    assert_drawn(chart_speed(world->data, &drawing));
-    assert_has(table_of(&drawing), "5000 2 \"2.00×\" 1\n50000 0.5 \"0.50×\" 1\n");
-    assert_has(drawing.note, "PyTorch's best: eager, on the CPU");
-    assert_true(text_list_has(&drawing.numbers, "logarithmic=0"));
-    assert_true(text_list_has(&drawing.numbers, "y_low=0"));
-    drawing_free(&drawing);
+    chart_t chart = {0};
+    assert_drawn(chart_speed(world->data, &chart));
+    assert_has(table_of(&chart), "5000 2 \"2.00×\" 1\n50000 0.5 \"0.50×\" 1\n");
+    assert_has(chart.note, "PyTorch's best: eager, on the CPU");
+    assert_true(text_list_has(&chart.numbers, "logarithmic=0"));
+    assert_true(text_list_has(&chart.numbers, "y_low=0"));
+    chart_free(&chart);
 }
 
 static void not_drawn(char *why, const char *expected) {
@@ -167,17 +167,17 @@ static void not_drawn(char *why, const char *expected) {
 
 static void one_size_is_no_chart_against_size(void **state) {
     world_t *world = *state;
-    drawing_t drawing = {0};
+    chart_t chart = {0};
     load_cases(world, TRAININGS, 1);
-    not_drawn(chart_times(world->data, &drawing), "the cases are all of one data-set size");
-    not_drawn(chart_speed(world->data, &drawing), "the cases are all of one data-set size");
+    not_drawn(chart_times(world->data, &chart), "the cases are all of one data-set size");
+    not_drawn(chart_speed(world->data, &chart), "the cases are all of one data-set size");
 }
 
 static void without_pytorch_there_is_no_relative_speed(void **state) {
     world_t *world = *state;
-    drawing_t drawing = {0};
+    chart_t chart = {0};
     load_cases(world, TRAININGS, 4);
-    not_drawn(chart_speed(world->data, &drawing), "no case of PyTorch has a time to compare with");
+    not_drawn(chart_speed(world->data, &chart), "no case of PyTorch has a time to compare with");
 }
 
 int main(void) {

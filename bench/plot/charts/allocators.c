@@ -132,7 +132,7 @@ static void write_splits(const plot_data_t *data, int64_t size, const size_t *pl
     free(titles[1]);
 }
 
-char *chart_allocators(const plot_data_t *data, drawing_t *drawing) {
+char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 290 };
     rows_t rows;
     bool any = false;
@@ -140,12 +140,12 @@ char *chart_allocators(const plot_data_t *data, drawing_t *drawing) {
         any = any || has_split(data, &data->series[s]);
     if (!any)
         return mem_text("no case tells where the time of an epoch goes (split)");
-    drawing_init(drawing, "rows");
-    drawing->title = mem_text("Where the time of an epoch goes, by allocator");
-    drawing->note = mem_format("%s  ·  one more epoch, watched by CUPTI, which costs time of its "
-                               "own  ·  GPU busy: kernels, of the epoch",
-                               data->shape);
-    rows_start(&rows, drawing);
+    chart_init(chart, "rows");
+    chart->title = mem_text("Where the time of an epoch goes, by allocator");
+    chart->note = mem_format("%s  ·  one more epoch, watched by CUPTI, which costs time of its "
+                             "own  ·  GPU busy: kernels, of the epoch",
+                             data->shape);
+    rows_start(&rows, chart);
     size_t *places = split_rows(data, &rows);
     const size_t first = first_of(data, MAX_SPLIT_SIZES);
     bool logarithmic = false;
@@ -238,7 +238,7 @@ static size_t *call_rows(const plot_data_t *data, rows_t *rows) {
     return places;
 }
 
-char *chart_driver_calls(const plot_data_t *data, drawing_t *drawing) {
+char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 345 };
     rows_t rows;
     bool any = false;
@@ -246,12 +246,12 @@ char *chart_driver_calls(const plot_data_t *data, drawing_t *drawing) {
         any = any || most_epochs(data, &data->series[s]) > 0;
     if (!any)
         return mem_text("no case tells how often it called the driver's allocator");
-    drawing_init(drawing, "rows");
-    drawing->title = mem_text("Calls of the driver's allocator in each epoch");
-    drawing->note = mem_format("%s  ·  allocations and frees, validation included  ·  log scale: 0 "
-                               "has no bar",
-                               data->shape);
-    rows_start(&rows, drawing);
+    chart_init(chart, "rows");
+    chart->title = mem_text("Calls of the driver's allocator in each epoch");
+    chart->note = mem_format("%s  ·  allocations and frees, validation included  ·  log scale: 0 "
+                             "has no bar",
+                             data->shape);
+    rows_start(&rows, chart);
     size_t *places = call_rows(data, &rows), n_panels = 0;
     for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++, n_panels++) {
         char *title = size_title(data, data->sizes[i], "");
@@ -288,7 +288,7 @@ static void write_block(row_panel_t *panel, size_t row, const case_result_t *res
     free(text);
 }
 
-char *chart_blocks(const plot_data_t *data, drawing_t *drawing) {
+char *chart_blocks(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 240 };
     rows_t rows;
     bool any = false;
@@ -297,13 +297,12 @@ char *chart_blocks(const plot_data_t *data, drawing_t *drawing) {
                       series_has_phase(&data->series[s], "free"));
     if (!any)
         return mem_text("no case has a time for an allocation and a free");
-    drawing_init(drawing, "rows");
-    drawing->title = mem_text("What an allocation and a free take, by allocator");
-    drawing->note =
-        mem_format("%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
-                   "numbers behind each bar tell the parts",
-                   data->workload->name);
-    rows_start(&rows, drawing);
+    chart_init(chart, "rows");
+    chart->title = mem_text("What an allocation and a free take, by allocator");
+    chart->note = mem_format("%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
+                             "numbers behind each bar tell the parts",
+                             data->workload->name);
+    rows_start(&rows, chart);
     for (size_t s = 0; s < data->n_series; s++)
         rows_label(&rows, s, NAME_X, data->series[s].title);
     for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {

@@ -26,13 +26,13 @@ typedef struct bar {
     const char *status; /* why there is no pair, or "" */
 } bar_t;
 
-typedef struct duel {
+typedef struct difference {
     side_t left, right;
     const char *phase, *size_param;
     bar_t *bars;
     size_t n;
     size_t n_timed;
-} duel_t;
+} difference_t;
 
 /* Where intervals are known and overlap, no difference was found. */
 static lead_t lead_of(const summary_t *left, const summary_t *right) {
@@ -57,62 +57,64 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
     return bar;
 }
 
-static duel_t duel_of(const plot_data_t *data, side_t left, side_t right, const char *phase) {
-    duel_t duel = {
+static difference_t difference_of(const plot_data_t *data, side_t left, side_t right,
+                                  const char *phase) {
+    difference_t difference = {
         .left = left, .right = right, .phase = phase, .size_param = data->workload->size_param};
-    duel.bars = mem_zeroed(data->n_sizes, sizeof *duel.bars);
+    difference.bars = mem_zeroed(data->n_sizes, sizeof *difference.bars);
     for (size_t i = 0; i < data->n_sizes; i++) {
         const case_result_t *a = series_at(left.series, data->sizes[i]);
         const case_result_t *b = series_at(right.series, data->sizes[i]);
         if (a == NULL || b == NULL)
             continue;
-        duel.bars[duel.n] = bar_of(a, b, phase);
-        duel.n_timed += isfinite(duel.bars[duel.n++].difference_ns);
+        difference.bars[difference.n] = bar_of(a, b, phase);
+        difference.n_timed += isfinite(difference.bars[difference.n++].difference_ns);
     }
-    return duel;
+    return difference;
 }
 
-static void write_bars(const duel_t *duel, drawing_t *drawing) {
-    fprintf(drawing->table,
+static void write_bars(const difference_t *difference, chart_t *chart) {
+    fprintf(chart->table,
             "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
             "index size difference lead throttled who amount ratio status\n",
-            duel->left.name, duel->right.name);
-    for (size_t i = 0; i < duel->n; i++) {
-        const bar_t *bar = &duel->bars[i];
+            difference->left.name, difference->right.name);
+    for (size_t i = 0; i < difference->n; i++) {
+        const bar_t *bar = &difference->bars[i];
         char text[UNITS_TEXT], ratio[UNITS_TEXT] = "";
-        fprintf(drawing->table, "%zu", i);
-        drawing_text(drawing, chart_size_text(text, bar->size));
-        drawing_us(drawing, bar->difference_ns);
-        fprintf(drawing->table, " %d %d", (int)bar->lead, bar->throttled);
+        fprintf(chart->table, "%zu", i);
+        chart_text(chart, chart_size_text(text, bar->size));
+        chart_us(chart, bar->difference_ns);
+        fprintf(chart->table, " %d %d", (int)bar->lead, bar->throttled);
         bool decided = bar->lead == LEAD_LEFT || bar->lead == LEAD_RIGHT;
-        drawing_text(drawing, bar->lead == LEAD_LEFT    ? duel->left.name
-                              : bar->lead == LEAD_RIGHT ? duel->right.name
-                              : bar->lead == LEAD_NONE  ? "equal"
-                                                        : "");
-        drawing_text(drawing, decided ? units_time(text, fabs(bar->difference_ns)) : "");
+        chart_text(chart, bar->lead == LEAD_LEFT    ? difference->left.name
+                          : bar->lead == LEAD_RIGHT ? difference->right.name
+                          : bar->lead == LEAD_NONE  ? "equal"
+                                                    : "");
+        chart_text(chart, decided ? units_time(text, fabs(bar->difference_ns)) : "");
         if (decided)
             snprintf(ratio, sizeof ratio, bar->ratio < 9.95 ? "%.2f×" : "%.0f×", bar->ratio);
-        drawing_text(drawing, ratio);
-        drawing_text(drawing, bar->status);
-        fputc('\n', drawing->table);
+        chart_text(chart, ratio);
+        chart_text(chart, bar->status);
+        fputc('\n', chart->table);
     }
 }
 
 /* The lead changes between two bars that are decided, whatever lies undecided between them; the
  * crossover size is the first with the new lead. Calls `found` for each; returns how many. */
-typedef void crossover_found_t(const duel_t *duel, size_t bar, void *context);
+typedef void crossover_found_t(const difference_t *difference, size_t bar, void *context);
 
-static size_t each_crossover(const duel_t *duel, crossover_found_t *found, void *context) {
+static size_t each_crossover(const difference_t *difference, crossover_found_t *found,
+                             void *context) {
     size_t n = 0;
     lead_t before = LEAD_UNKNOWN;
-    for (size_t i = 0; i < duel->n; i++) {
-        lead_t lead = duel->bars[i].lead;
+    for (size_t i = 0; i < difference->n; i++) {
+        lead_t lead = difference->bars[i].lead;
         if (lead != LEAD_LEFT && lead != LEAD_RIGHT)
             continue;
         if (before != LEAD_UNKNOWN && lead != before) {
             n++;
             if (found != NULL)
-                found(duel, i, context);
+                found(difference, i, context);
         }
         before = lead;
     }
@@ -120,42 +122,43 @@ static size_t each_crossover(const duel_t *duel, crossover_found_t *found, void 
 }
 
 typedef struct crossover_writer {
-    drawing_t *drawing;
+    chart_t *chart;
     bool labelled;
 } crossover_writer_t;
 
-static void write_crossover(const duel_t *duel, size_t bar, void *context) {
+static void write_crossover(const difference_t *difference, size_t bar, void *context) {
     crossover_writer_t *writer = context;
-    FILE *table = writer->drawing->table;
+    FILE *table = writer->chart->table;
     char size[UNITS_TEXT];
-    chart_size_text(size, duel->bars[bar].size);
-    const char *leader = duel->bars[bar].lead == LEAD_LEFT ? duel->left.name : duel->right.name;
+    chart_size_text(size, difference->bars[bar].size);
+    const char *leader =
+        difference->bars[bar].lead == LEAD_LEFT ? difference->left.name : difference->right.name;
     char *text = writer->labelled ? mem_format("crossover: %s is faster from %s %s", leader,
-                                               duel->size_param, size)
+                                               difference->size_param, size)
                                   : mem_text("");
     fprintf(table, "%zu", bar);
-    drawing_text(writer->drawing, size);
-    drawing_text(writer->drawing, text);
+    chart_text(writer->chart, size);
+    chart_text(writer->chart, text);
     fputc('\n', table);
     free(text);
 }
 
 /* One crossover is labelled; of several, the note says how many there are. */
-static size_t write_crossovers(const duel_t *duel, drawing_t *drawing) {
-    size_t n = each_crossover(duel, NULL, NULL);
-    crossover_writer_t writer = {drawing, n == 1};
-    fputs("\n\n# sizes at which the lead changes\nindex size text\n", drawing->table);
-    each_crossover(duel, write_crossover, &writer);
+static size_t write_crossovers(const difference_t *difference, chart_t *chart) {
+    size_t n = each_crossover(difference, NULL, NULL);
+    crossover_writer_t writer = {chart, n == 1};
+    fputs("\n\n# sizes at which the lead changes\nindex size text\n", chart->table);
+    each_crossover(difference, write_crossover, &writer);
     return n;
 }
 
 /* The axis is linear around 0 and logarithmic beyond: from the decade below the smallest difference
  * that was found, no less than 0.01 µs. */
-static void write_axis(const duel_t *duel, drawing_t *drawing) {
+static void write_axis(const difference_t *difference, chart_t *chart) {
     range_t found = RANGE_INIT, below = RANGE_INIT, above = RANGE_INIT;
-    for (size_t i = 0; i < duel->n; i++) {
-        double difference_us = duel->bars[i].difference_ns / 1000;
-        if (duel->bars[i].lead != LEAD_NONE)
+    for (size_t i = 0; i < difference->n; i++) {
+        double difference_us = difference->bars[i].difference_ns / 1000;
+        if (difference->bars[i].lead != LEAD_NONE)
             range_take(&found, fabs(difference_us));
         range_take(&below, -difference_us);
         range_take(&above, difference_us);
@@ -163,57 +166,59 @@ static void write_axis(const duel_t *duel, drawing_t *drawing) {
     if (below.high <= 0 && above.high <= 0)
         above.high = 1; /* all equal: an axis of some length */
     double linear = found.high > 0 ? fmax(floor(log10(found.low / 2)), -2) : 0;
-    drawing_number(drawing, "linear", linear);
-    drawing_number(drawing, "below", log10(1 + below.high / pow(10, linear)));
-    drawing_number(drawing, "above", log10(1 + above.high / pow(10, linear)));
+    chart_number(chart, "linear", linear);
+    chart_number(chart, "below", log10(1 + below.high / pow(10, linear)));
+    chart_number(chart, "above", log10(1 + above.high / pow(10, linear)));
 }
 
 /* As long as it fits above the chart. */
-static char *title_of(const duel_t *duel) {
+static char *title_of(const difference_t *difference) {
     enum { LONGEST = 105 };
-    char *sides =
-        mem_format("%s − %s: who is faster", duel->left.series->title, duel->right.series->title);
+    char *sides = mem_format("%s − %s: who is faster", difference->left.series->title,
+                             difference->right.series->title);
     char *title = mem_format("%s, and by how much", sides);
     bool fits = strlen(title) <= LONGEST;
     free(fits ? sides : title);
     return fits ? title : sides;
 }
 
-static char *draw(const plot_data_t *data, const duel_t *duel, const char *meaning,
-                  drawing_t *drawing) {
-    drawing_init(drawing, "difference");
-    drawing->title = title_of(duel);
-    drawing_number(drawing, "n_bars", (double)duel->n);
-    drawing_integers(drawing, "styles",
-                     (const int[]){duel->left.series->style, duel->right.series->style}, 2);
-    write_axis(duel, drawing);
+static char *draw(const plot_data_t *data, const difference_t *difference, const char *meaning,
+                  chart_t *chart) {
+    chart_init(chart, "difference");
+    chart->title = title_of(difference);
+    chart_number(chart, "n_bars", (double)difference->n);
+    chart_integers(chart, "styles",
+                   (const int[]){difference->left.series->style, difference->right.series->style},
+                   2);
+    write_axis(difference, chart);
     enum { LABELS_HEIGHT = 60 };
-    chart_size(drawing, duel->n, CHART_HEIGHT + LABELS_HEIGHT);
-    write_bars(duel, drawing);
-    size_t n_crossovers = write_crossovers(duel, drawing);
-    drawing_number(drawing, "n_crossovers", (double)n_crossovers);
+    chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
+    write_bars(difference, chart);
+    size_t n_crossovers = write_crossovers(difference, chart);
+    chart_number(chart, "n_crossovers", (double)n_crossovers);
     char *changes = n_crossovers > 1 ? mem_format("  ·  the lead changes %zu times", n_crossovers)
                                      : mem_text("");
-    drawing->note =
-        mem_format("%s  ·  phase %s  ·  %s%s", data->shape, duel->phase, meaning, changes);
+    chart->note =
+        mem_format("%s  ·  phase %s  ·  %s%s", data->shape, difference->phase, meaning, changes);
     free(changes);
     return NULL;
 }
 
 static char *compare(const plot_data_t *data, side_t left, side_t right, const char *phase,
-                     drawing_t *drawing) {
-    duel_t duel = duel_of(data, left, right, phase);
+                     chart_t *chart) {
+    difference_t difference = difference_of(data, left, right, phase);
     const char *meaning = data->study_csv ? "medians of the rows of a batch"
                                           : "medians  ·  equal: the 95 % intervals overlap  ·  "
                                             "hollow: throttled";
-    char *why = duel.n_timed > 0 ? draw(data, &duel, meaning, drawing)
-                                 : mem_format("no size at which both %s and %s have a time for %s",
-                                              left.series->title, right.series->title, phase);
-    free(duel.bars);
+    char *why = difference.n_timed > 0
+                    ? draw(data, &difference, meaning, chart)
+                    : mem_format("no size at which both %s and %s have a time for %s",
+                                 left.series->title, right.series->title, phase);
+    free(difference.bars);
     return why;
 }
 
-char *chart_difference(const plot_data_t *data, drawing_t *drawing) {
+char *chart_difference(const plot_data_t *data, chart_t *chart) {
     side_t left = {plot_usual_series(data, "cuda"), "CUDA"};
     side_t right = {plot_usual_series(data, "pytorch-cuda"), "PyTorch"};
     if (left.series == NULL || right.series == NULL) {
@@ -222,10 +227,10 @@ char *chart_difference(const plot_data_t *data, drawing_t *drawing) {
     }
     if (left.series == NULL || right.series == NULL)
         return mem_text("only one of the two sides has times");
-    return compare(data, left, right, "total", drawing);
+    return compare(data, left, right, "total", chart);
 }
 
-char *chart_difference_best(const plot_data_t *data, drawing_t *drawing) {
+char *chart_difference_best(const plot_data_t *data, chart_t *chart) {
     const char *phase = "host_to_host";
     side_t left = {plot_fastest_series(data, "cuda", phase), "CUDA"};
     side_t right = {plot_fastest_series(data, "pytorch-cuda", phase), "PyTorch"};
@@ -235,5 +240,5 @@ char *chart_difference_best(const plot_data_t *data, drawing_t *drawing) {
     }
     if (left.series == NULL || right.series == NULL)
         return mem_text("only one of the two sides has times for host_to_host");
-    return compare(data, left, right, phase, drawing);
+    return compare(data, left, right, phase, chart);
 }

@@ -65,7 +65,7 @@ static void add_rungs(const plot_data_t *data, const char *label, lines_t *lines
     }
 }
 
-char *chart_ladder(const plot_data_t *data, drawing_t *drawing) {
+char *chart_ladder(const plot_data_t *data, chart_t *chart) {
     const char *label = "cuda", *phase = NULL;
     lines_t lines = {0};
     if (data->n_sizes < 2)
@@ -84,17 +84,16 @@ char *chart_ladder(const plot_data_t *data, drawing_t *drawing) {
     } else {
         lines_add_limits(&lines, data, label);
     }
-    drawing_init(drawing, "lines");
-    drawing->title =
-        mem_format("The %s ladder: compute time of each rung against %s",
-                   strcmp(label, "cuda") == 0 ? "CUDA" : "C", data->workload->size_noun);
+    chart_init(chart, "lines");
+    chart->title = mem_format("The %s ladder: compute time of each rung against %s",
+                              strcmp(label, "cuda") == 0 ? "CUDA" : "C", data->workload->size_noun);
     const char *meaning =
         strcmp(phase, "kernel_graph") == 0 ? ": one launch of many in a CUDA graph" : "";
-    drawing->note = mem_format(
+    chart->note = mem_format(
         "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s", data->shape,
         phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
     free(bounds);
-    lines_write(&lines, data, drawing);
+    lines_write(&lines, data, chart);
     lines_free(&lines);
     return NULL;
 }
@@ -199,7 +198,7 @@ static void write_labels(ladder_panels_t *panels) {
     enum { LABEL_X = 16 };
     bars_t *bars = &panels->bars;
     int row = 0;
-    fputs("# labels: x in pixels\nrow x text faded\n", bars->drawing->table);
+    fputs("# labels: x in pixels\nrow x text faded\n", bars->chart->table);
     for (size_t s = 0; s < panels->data->n_series; s++)
         if (is_rung(panels->data, s))
             bars_label(bars, row++, LABEL_X, panels->data->series[s].variant, false);
@@ -243,25 +242,24 @@ static const char *dashed_lines(const plot_data_t *data) {
                             : "the limits below, from rates of this run";
 }
 
-char *chart_ladder_batch(const plot_data_t *data, drawing_t *drawing) {
+char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
     enum { COLUMNS = 3, LEFT = 170 };
     ladder_panels_t panels = {.data = data,
                               .rates = device_rates_of_record(data->run),
                               .with_bounds = has_training_bounds(data),
-                              .bars = {.drawing = drawing, .logarithmic = true}};
+                              .bars = {.chart = chart, .logarithmic = true}};
     for (size_t s = 0; s < data->n_series; s++)
         panels.n_rungs += is_rung(data, s);
     if (panels.n_rungs == 0)
         return mem_format("no CUDA rung has a time for %s", panel_phase(data));
-    drawing_init(drawing, "bars");
+    chart_init(chart, "bars");
     bool steps = has_training_bounds(data) && !has_epochs(data);
-    drawing->title =
-        mem_text(steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of "
-                         "the L2 where it holds W"
-                       : "The CUDA ladder at some sizes, and the limit");
-    drawing->note = mem_format(
-        "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
-        panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
+    chart->title = mem_text(steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of "
+                                    "the L2 where it holds W"
+                                  : "The CUDA ladder at some sizes, and the limit");
+    chart->note = mem_format("%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s",
+                             data->shape, panel_phase(data),
+                             has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
     write_labels(&panels);
     write_sizes(&panels);
     bars_write(&panels.bars, COLUMNS, LEFT);

@@ -147,38 +147,38 @@ static bool is_marked(size_t point, size_t n_points, size_t line, size_t n_lines
 }
 
 static void write_line(const losses_t *losses, size_t line, range_t *values, range_t *differences,
-                       bool *any_equal, drawing_t *drawing) {
+                       bool *any_equal, chart_t *chart) {
     const loss_t *loss = &losses->items[line];
     char *title = title_of(loss, losses);
-    fputs("step", drawing->table);
-    drawing_text(drawing, title);
+    fputs("step", chart->table);
+    chart_text(chart, title);
     free(title);
-    fputs(" difference mark\n", drawing->table);
+    fputs(" difference mark\n", chart->table);
     for (size_t i = 0; i < loss->curve.n; i++) {
         double difference = loss->series == losses->reference
                                 ? NAN
                                 : curve_difference(&loss->curve, i, losses->expected);
-        fprintf(drawing->table, "%.9g %.9g ", loss->curve.steps[i], loss->curve.values[i]);
-        fprintf(drawing->table, isfinite(difference) ? "%.4g" : "NaN", difference);
-        fprintf(drawing->table, " %d\n", is_marked(i, loss->curve.n, line, losses->n));
+        fprintf(chart->table, "%.9g %.9g ", loss->curve.steps[i], loss->curve.values[i]);
+        fprintf(chart->table, isfinite(difference) ? "%.4g" : "NaN", difference);
+        fprintf(chart->table, " %d\n", is_marked(i, loss->curve.n, line, losses->n));
         range_take(values, loss->curve.values[i]);
         range_take(differences, difference);
         *any_equal = *any_equal || difference == 0;
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
 /* Decades around all that is seen; where some differences are 0, they lie on the axis, a decade
  * below the least other one. */
-static void add_decades(drawing_t *drawing, const char *low, const char *high, const range_t *seen,
+static void add_decades(chart_t *chart, const char *low, const char *high, const range_t *seen,
                         double below) {
-    drawing_number(drawing, low, floor(log10(seen->low / 1.1)) - below);
-    drawing_number(drawing, high, ceil(log10(seen->high * 1.1)));
+    chart_number(chart, low, floor(log10(seen->low / 1.1)) - below);
+    chart_number(chart, high, ceil(log10(seen->high * 1.1)));
 }
 
 /* Where the first steps do nearly all, what comes behind is flat in a picture of the whole: it gets
  * a picture of its own, from the second point on. */
-static void add_inset(const losses_t *losses, drawing_t *drawing) {
+static void add_inset(const losses_t *losses, chart_t *chart) {
     static const double STEEP = 20;
     range_t later = RANGE_INIT;
     double from = 0;
@@ -190,37 +190,37 @@ static void add_inset(const losses_t *losses, drawing_t *drawing) {
             range_take(&later, curve->values[k]);
         from = curve->n > 1 ? fmax(from, curve->steps[1]) : from;
     }
-    drawing_number(drawing, "inset", steep);
-    drawing_number(drawing, "inset_from", from);
+    chart_number(chart, "inset", steep);
+    chart_number(chart, "inset_from", from);
     double air = steep ? fmax(0.08 * (later.high - later.low), 1e-6 * later.high) : 0;
-    drawing_number(drawing, "inset_low", steep ? later.low - air : 0);
-    drawing_number(drawing, "inset_high", steep ? later.high + air : 1);
+    chart_number(chart, "inset_low", steep ? later.low - air : 0);
+    chart_number(chart, "inset_high", steep ? later.high + air : 1);
 }
 
-static void write_losses(const losses_t *losses, drawing_t *drawing) {
+static void write_losses(const losses_t *losses, chart_t *chart) {
     int styles[MAX_LOSSES];
     range_t values = RANGE_INIT, differences = RANGE_INIT;
     bool any_equal = false;
     double last_step = 1;
     fputs("# a block a contender: loss; relative difference from the reference's; marked?\n",
-          drawing->table);
+          chart->table);
     for (size_t i = 0; i < losses->n; i++) {
         const curve_t *curve = &losses->items[i].curve;
         styles[i] = losses->items[i].series->style;
-        write_line(losses, i, &values, &differences, &any_equal, drawing);
+        write_line(losses, i, &values, &differences, &any_equal, chart);
         last_step = fmax(last_step, curve->steps[curve->n - 1]);
     }
     range_take(&differences, FLOAT32_NOISE);
     if (!(values.high > 0))
         range_take(&values, 1);
-    add_decades(drawing, "loss_low", "loss_high", &values, 0);
-    add_decades(drawing, "difference_low", "difference_high", &differences, any_equal);
-    drawing_number(drawing, "any_equal", any_equal);
-    drawing_number(drawing, "noise", FLOAT32_NOISE);
-    drawing_number(drawing, "last_step", last_step);
-    add_inset(losses, drawing);
-    drawing_integers(drawing, "styles", styles, losses->n);
-    drawing_number(drawing, "n_lines", (double)losses->n);
+    add_decades(chart, "loss_low", "loss_high", &values, 0);
+    add_decades(chart, "difference_low", "difference_high", &differences, any_equal);
+    chart_number(chart, "any_equal", any_equal);
+    chart_number(chart, "noise", FLOAT32_NOISE);
+    chart_number(chart, "last_step", last_step);
+    add_inset(losses, chart);
+    chart_integers(chart, "styles", styles, losses->n);
+    chart_number(chart, "n_lines", (double)losses->n);
 }
 
 static legend_t legend_of(const losses_t *losses) {
@@ -234,30 +234,30 @@ static legend_t legend_of(const losses_t *losses) {
     return legend;
 }
 
-char *chart_loss(const plot_data_t *data, drawing_t *drawing) {
+char *chart_loss(const plot_data_t *data, chart_t *chart) {
     enum { PANELS_HEIGHT = 660 };
     if (case_param(&data->series[0].cases[0]->spec, "seed") != NULL)
-        return chart_loss_of_seeds(data, drawing);
+        return chart_loss_of_seeds(data, chart);
     int64_t size = size_to_show(data);
     if (size == 0)
         return mem_text("no case keeps its loss over the training");
     losses_t losses = {0};
     char text[UNITS_TEXT];
     collect(data, size, &losses);
-    drawing_init(drawing, "loss");
+    chart_init(chart, "loss");
     const char *counted =
         case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL ? "epochs" : "steps";
-    drawing->title = mem_format("Loss over the %s, all contenders laid over each other", counted);
-    drawing->note = mem_format(
+    chart->title = mem_format("Loss over the %s, all contenders laid over each other", counted);
+    chart->note = mem_format(
         "%s, %s %s  ·  below: |loss − reference| / reference; in brackets: the most of it  ·  "
         "reference: %s%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
         losses.reference->title,
         is_oracle(losses.reference) ? ", in float64" : "; no float64 oracle at this size");
-    drawing_number(drawing, "in_epochs", strcmp(counted, "epochs") == 0);
-    write_losses(&losses, drawing);
+    chart_number(chart, "in_epochs", strcmp(counted, "epochs") == 0);
+    write_losses(&losses, chart);
     legend_t legend = legend_of(&losses);
-    chart_size(drawing, 0, PANELS_HEIGHT + chart_legend(drawing, &legend, 0));
+    chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     free_losses(&losses);
     return NULL;
 }

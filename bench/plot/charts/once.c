@@ -42,7 +42,7 @@ typedef struct rows {
 
 /* A row a cost, with the contender's name on the first of them; a row is left free between groups.
  */
-static void write_group(const series_t *series, rows_t *rows, drawing_t *drawing) {
+static void write_group(const series_t *series, rows_t *rows, chart_t *chart) {
     text_list_t names = names_of(series);
     bool first = true;
     for (size_t i = 0; i < names.n; i++) {
@@ -52,12 +52,12 @@ static void write_group(const series_t *series, rows_t *rows, drawing_t *drawing
         if (first && rows->n > 0)
             rows->n++;
         char text[UNITS_TEXT];
-        fprintf(drawing->table, "%zu", rows->n++);
-        drawing_text(drawing, first ? series->title : "");
-        drawing_text(drawing, names.items[i]);
-        drawing_us(drawing, median);
-        drawing_text(drawing, units_time(text, median));
-        fprintf(drawing->table, " %d\n", series->style);
+        fprintf(chart->table, "%zu", rows->n++);
+        chart_text(chart, first ? series->title : "");
+        chart_text(chart, names.items[i]);
+        chart_us(chart, median);
+        chart_text(chart, units_time(text, median));
+        fprintf(chart->table, " %d\n", series->style);
         range_take(&rows->range_ns, median);
         rows->n_groups += first;
         first = false;
@@ -65,22 +65,22 @@ static void write_group(const series_t *series, rows_t *rows, drawing_t *drawing
     text_list_free(&names);
 }
 
-char *chart_once(const plot_data_t *data, drawing_t *drawing) {
+char *chart_once(const plot_data_t *data, chart_t *chart) {
     rows_t rows = {.range_ns = RANGE_INIT};
-    drawing_init(drawing, "once");
+    chart_init(chart, "once");
     fputs("# median over a contender's cases, µs\nrow contender cost time text style\n",
-          drawing->table);
+          chart->table);
     for (size_t i = 0; i < data->n_series; i++)
         if (data->series[i].standard)
-            write_group(&data->series[i], &rows, drawing);
+            write_group(&data->series[i], &rows, chart);
     if (rows.n_groups == 0)
         return mem_text("no case has one-time costs");
-    drawing->title = mem_text("What is paid once, by contender");
-    drawing->note = mem_format("%s  ·  medians over a contender's cases  ·  never part of a phase",
-                               data->shape);
-    chart_time_axis(drawing, &rows.range_ns);
-    drawing_number(drawing, "n_rows", (double)rows.n);
+    chart->title = mem_text("What is paid once, by contender");
+    chart->note = mem_format("%s  ·  medians over a contender's cases  ·  never part of a phase",
+                             data->shape);
+    chart_time_axis(chart, &rows.range_ns);
+    chart_number(chart, "n_rows", (double)rows.n);
     enum { ROW_HEIGHT = 17, MARGINS_HEIGHT = 170 };
-    chart_size(drawing, 0, MARGINS_HEIGHT + (int)rows.n * ROW_HEIGHT);
+    chart_size(chart, 0, MARGINS_HEIGHT + (int)rows.n * ROW_HEIGHT);
     return NULL;
 }

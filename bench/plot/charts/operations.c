@@ -151,15 +151,15 @@ static const char *number_text(char *text, double ns) {
     return text;
 }
 
-static void write_bar(const case_result_t *result, size_t operation, double x, drawing_t *drawing) {
+static void write_bar(const case_result_t *result, size_t operation, double x, chart_t *chart) {
     char text[UNITS_TEXT];
     const summary_t *s = &result_phase(result, OPERATIONS[operation])->summary;
-    fprintf(drawing->table, "%.2f", x);
-    drawing_us(drawing, s->median);
-    drawing_us(drawing, s->ci95[0]);
-    drawing_us(drawing, s->ci95[1]);
-    drawing_text(drawing, number_text(text, s->median));
-    fprintf(drawing->table, " %zu %d\n", operation, result->status == CASE_THROTTLED);
+    fprintf(chart->table, "%.2f", x);
+    chart_us(chart, s->median);
+    chart_us(chart, s->ci95[0]);
+    chart_us(chart, s->ci95[1]);
+    chart_text(chart, number_text(text, s->median));
+    fprintf(chart->table, " %zu %d\n", operation, result->status == CASE_THROTTLED);
 }
 
 /* Where a group of so many bars starts behind `at` slots. Below it stands its name, which takes
@@ -170,30 +170,30 @@ static double first_place(double at, size_t n, double *width) {
     return at + (*width - (double)n) / 2 + 0.5;
 }
 
-static void write_bars(panel_t *panel, drawing_t *drawing) {
+static void write_bars(panel_t *panel, chart_t *chart) {
     static const double GAP = 0.7;
     panel->slots = GAP / 2;
     fputs("# bars: medians in µs, 95 % interval\nx time low high text operation throttled\n",
-          drawing->table);
+          chart->table);
     for (size_t g = 0; g < panel->n; g++) {
         const case_result_t *result = panel->groups[g].result;
         double width, x = first_place(panel->slots, n_bars(result), &width);
         for (size_t i = 0; i < N_OPERATIONS; i++)
             if (isfinite(result_median(result, OPERATIONS[i])))
-                write_bar(result, i, x++, drawing);
+                write_bar(result, i, x++, chart);
         panel->slots += width + GAP;
     }
     panel->slots -= GAP / 2;
 }
 
 /* Names of the groups, and a box over what was timed one by one as high as its sum. */
-static void write_groups(panel_t *panel, drawing_t *drawing) {
+static void write_groups(panel_t *panel, chart_t *chart) {
     static const double GAP = 0.7;
     double at = GAP / 2;
     char text[UNITS_TEXT];
     fputs("\n\n# groups: middle, name, box around the operations that are timed one by one, their "
           "sum in µs\nx engine variant from to sum text raised\n",
-          drawing->table);
+          chart->table);
     for (size_t g = 0; g < panel->n; g++) {
         const series_t *series = panel->groups[g].series;
         const case_result_t *result = panel->groups[g].result;
@@ -201,23 +201,23 @@ static void write_groups(panel_t *panel, drawing_t *drawing) {
         double width, x = first_place(at, n_bars(result), &width);
         size_t n_alone = n_bars(result) - isfinite(result_median(result, OPERATIONS[FUSED]));
         double highest, sum = sum_ns(result, &highest);
-        fprintf(drawing->table, "%.2f", at + width / 2);
+        fprintf(chart->table, "%.2f", at + width / 2);
         char *name =
             mem_text_n(engine, strcspn(engine, ",") < strlen(engine) ? strcspn(engine, ",")
                                                                      : strcspn(engine, " "));
-        drawing_text(drawing, name);
+        chart_text(chart, name);
         free(name);
-        drawing_text(drawing, series->variant);
-        fprintf(drawing->table, " %.2f %.2f", x - 0.5, x - 0.5 + (double)n_alone);
-        drawing_us(drawing, sum);
+        chart_text(chart, series->variant);
+        fprintf(chart->table, " %.2f %.2f", x - 0.5, x - 0.5 + (double)n_alone);
+        chart_us(chart, sum);
         char *sum_text = isfinite(sum) ? mem_format("Σ %s", number_text(text, sum)) : mem_text("");
-        drawing_text(drawing, sum_text);
+        chart_text(chart, sum_text);
         free(sum_text);
-        fprintf(drawing->table, " %d\n", highest > NEAR_THE_TOP * sum);
+        fprintf(chart->table, " %d\n", highest > NEAR_THE_TOP * sum);
         range_take(&panel->range_ns, sum);
         at += width + GAP;
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
 /* Ends of the axis in µs; a logarithmic one starts at a decade below the least bar. */
@@ -230,46 +230,46 @@ static bool axis_of(const panel_t *panel, double least_ns, double most_ns, doubl
     return logarithmic;
 }
 
-static void write_panels(panel_t *panels, size_t n, drawing_t *drawing) {
+static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
     double slots[2], lows[2], highs[2], all_slots = 0;
     int logarithmic[2];
     for (size_t p = 0; p < n; p++) {
         const range_t bars_ns = panels[p].range_ns;
-        write_bars(&panels[p], drawing);
-        write_groups(&panels[p], drawing);
+        write_bars(&panels[p], chart);
+        write_groups(&panels[p], chart);
         slots[p] = panels[p].slots;
         logarithmic[p] = axis_of(&panels[p], bars_ns.low, bars_ns.high, &lows[p], &highs[p]);
         all_slots += slots[p];
     }
-    drawing_number(drawing, "n_panels", (double)n);
-    drawing_number(drawing, "n_operations", N_OPERATIONS);
-    drawing_number(drawing, "first_style", STYLE_OPERATIONS);
-    drawing_reals(drawing, "slots", slots, n);
-    drawing_reals(drawing, "lows", lows, n);
-    drawing_reals(drawing, "highs", highs, n);
-    drawing_integers(drawing, "logarithmic", logarithmic, n);
+    chart_number(chart, "n_panels", (double)n);
+    chart_number(chart, "n_operations", N_OPERATIONS);
+    chart_number(chart, "first_style", STYLE_OPERATIONS);
+    chart_reals(chart, "slots", slots, n);
+    chart_reals(chart, "lows", lows, n);
+    chart_reals(chart, "highs", highs, n);
+    chart_integers(chart, "logarithmic", logarithmic, n);
     enum { SLOT_WIDTH = 38, FRAME_WIDTH = 95 };
-    drawing_number(drawing, "width",
-                   fmax(CHART_WIDTH, FRAME_WIDTH * (double)n + 25 + SLOT_WIDTH * all_slots));
-    drawing_number(drawing, "height", CHART_HEIGHT);
+    chart_number(chart, "width",
+                 fmax(CHART_WIDTH, FRAME_WIDTH * (double)n + 25 + SLOT_WIDTH * all_slots));
+    chart_number(chart, "height", CHART_HEIGHT);
 }
 
-char *chart_operations(const plot_data_t *data, drawing_t *drawing) {
+char *chart_operations(const plot_data_t *data, chart_t *chart) {
     if (case_param(&data->series[0].cases[0]->spec, "steps") != NULL)
-        return chart_stages(data, drawing);
+        return chart_stages(data, chart);
     int64_t size = size_to_show(data);
     if (size == 0)
         return mem_text("no case has its operations timed one by one");
     char text[UNITS_TEXT];
     panel_t panels[2];
     size_t n_panels = make_panels(data, size, panels);
-    drawing_init(drawing, "operations");
-    drawing->title = mem_text("What each operation of an epoch takes");
-    drawing->note = mem_format(
+    chart_init(chart, "operations");
+    chart->title = mem_text("What each operation of an epoch takes");
+    chart->note = mem_format(
         "%s, %s %s  ·  medians, 95 %% intervals  ·  Σ, outline: the sum of those timed one by one"
         "  ·  fused: all in one, no parts%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
         n_panels > 1 ? "  ·  right: on the CPU" : "");
-    write_panels(panels, n_panels, drawing);
+    write_panels(panels, n_panels, chart);
     return NULL;
 }

@@ -51,23 +51,23 @@ static double height_ns(const phase_stack_t *stack, const case_result_t *result)
     return sum;
 }
 
-static void write_times(const phase_stack_t *stack, drawing_t *drawing) {
+static void write_times(const phase_stack_t *stack, chart_t *chart) {
     fputs("# medians in µs; a case that is not ok or throttled has no time\nindex size",
-          drawing->table);
+          chart->table);
     for (size_t i = 0; i < stack->n; i++)
-        drawing_text(drawing, stack->phases[i]);
-    fputs(" total throttled status\n", drawing->table);
+        chart_text(chart, stack->phases[i]);
+    fputs(" total throttled status\n", chart->table);
     for (size_t i = 0; i < stack->series->n_cases; i++) {
         const case_result_t *result = stack->series->cases[i];
         char text[UNITS_TEXT];
-        fprintf(drawing->table, "%zu", i);
-        drawing_text(drawing, chart_size_text(text, size_of(result)));
+        fprintf(chart->table, "%zu", i);
+        chart_text(chart, chart_size_text(text, size_of(result)));
         for (size_t j = 0; j < stack->n; j++)
-            drawing_us(drawing, result_median(result, stack->phases[j]));
-        drawing_us(drawing, result_median(result, "total"));
-        fprintf(drawing->table, " %d", result->status == CASE_THROTTLED);
-        drawing_text(drawing, result_has_times(result) ? "" : case_status_name(result->status));
-        fputc('\n', drawing->table);
+            chart_us(chart, result_median(result, stack->phases[j]));
+        chart_us(chart, result_median(result, "total"));
+        fprintf(chart->table, " %d", result->status == CASE_THROTTLED);
+        chart_text(chart, result_has_times(result) ? "" : case_status_name(result->status));
+        fputc('\n', chart->table);
     }
 }
 
@@ -82,8 +82,8 @@ static void share_text(char text[UNITS_TEXT], double share) {
 }
 
 /* Row by row from the top of the table, which is the bottom of the bars. */
-static void write_shares(const phase_stack_t *stack, drawing_t *drawing) {
-    fputs("\n\n# shares of the phases' sum, %\nindex row phase share\n", drawing->table);
+static void write_shares(const phase_stack_t *stack, chart_t *chart) {
+    fputs("\n\n# shares of the phases' sum, %\nindex row phase share\n", chart->table);
     for (size_t j = 0; j < stack->n; j++)
         for (size_t i = 0; i < stack->series->n_cases; i++) {
             const case_result_t *result = stack->series->cases[i];
@@ -91,10 +91,10 @@ static void write_shares(const phase_stack_t *stack, drawing_t *drawing) {
             char text[UNITS_TEXT] = "–";
             if (height > 0)
                 share_text(text, drawn_ns(stack, j, result) / height);
-            fprintf(drawing->table, "%zu %zu", i, j);
-            drawing_text(drawing, stack->phases[j]);
-            drawing_text(drawing, text);
-            fputc('\n', drawing->table);
+            fprintf(chart->table, "%zu %zu", i, j);
+            chart_text(chart, stack->phases[j]);
+            chart_text(chart, text);
+            fputc('\n', chart->table);
         }
 }
 
@@ -116,48 +116,48 @@ static range_t range_of(const phase_stack_t *stack) {
     return range;
 }
 
-static char *build(const plot_data_t *data, const series_t *series, drawing_t *drawing) {
+static char *build(const plot_data_t *data, const series_t *series, chart_t *chart) {
     phase_stack_t stack = stack_of(series);
     range_t range = range_of(&stack);
     if (range.high <= 0)
         return mem_format("no case of %s has times", series->title);
-    drawing_init(drawing, "phases");
-    drawing->title = mem_format("Phases of one sample: %s", series->title);
-    drawing->note =
+    chart_init(chart, "phases");
+    chart->title = mem_format("Phases of one sample: %s", series->title);
+    chart->note =
         mem_format("%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
                    "share: the shares are the numbers below",
                    data->shape, data->study_csv ? "" : "  ·  hollow: throttled");
-    chart_time_axis(drawing, &range);
+    chart_time_axis(chart, &range);
     enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
-    chart_size(drawing, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);
-    drawing_number(drawing, "row_height", ROW_HEIGHT);
-    drawing_number(drawing, "n_bars", (double)series->n_cases);
-    drawing_number(drawing, "n_phases", (double)stack.n);
-    drawing_integers(drawing, "styles", stack.styles, stack.n);
-    write_times(&stack, drawing);
-    write_shares(&stack, drawing);
+    chart_size(chart, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);
+    chart_number(chart, "row_height", ROW_HEIGHT);
+    chart_number(chart, "n_bars", (double)series->n_cases);
+    chart_number(chart, "n_phases", (double)stack.n);
+    chart_integers(chart, "styles", stack.styles, stack.n);
+    write_times(&stack, chart);
+    write_shares(&stack, chart);
     return NULL;
 }
 
-char *chart_phases_cuda(const plot_data_t *data, drawing_t *drawing) {
+char *chart_phases_cuda(const plot_data_t *data, chart_t *chart) {
     const series_t *series = plot_usual_series(data, "cuda");
     if (series == NULL)
         return mem_text("no CUDA case of rung 01 with default techniques has times");
-    return build(data, series, drawing);
+    return build(data, series, chart);
 }
 
-char *chart_phases_pytorch(const plot_data_t *data, drawing_t *drawing) {
+char *chart_phases_pytorch(const plot_data_t *data, chart_t *chart) {
     const series_t *series = plot_usual_series(data, "pytorch-cuda");
     if (series == NULL)
         series = plot_usual_series(data, "pytorch-cpu");
     if (series == NULL)
         return mem_text("no case of PyTorch's eager mode has times");
-    return build(data, series, drawing);
+    return build(data, series, chart);
 }
 
-char *chart_phases_cpu(const plot_data_t *data, drawing_t *drawing) {
+char *chart_phases_cpu(const plot_data_t *data, chart_t *chart) {
     const series_t *series = plot_usual_series(data, "cpu");
     if (series == NULL)
         return mem_text("no case of C's omp on the CPU has times");
-    return build(data, series, drawing);
+    return build(data, series, chart);
 }

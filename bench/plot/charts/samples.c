@@ -33,13 +33,13 @@ static double shown_up_to(const summary_t *s) {
     return s->q75 > s->q25 ? fmin(s->max, bulk_ns) : s->max;
 }
 
-static void write_samples(const phase_t *phase, drawing_t *drawing) {
-    fputs("# samples in the order taken, µs\nindex time round\n", drawing->table);
+static void write_samples(const phase_t *phase, chart_t *chart) {
+    fputs("# samples in the order taken, µs\nindex time round\n", chart->table);
     for (size_t r = 0; r < phase->n_rounds; r++)
         for (size_t i = phase->round_starts[r]; i < phase->round_starts[r + 1]; i++) {
-            fprintf(drawing->table, "%zu", i);
-            drawing_us(drawing, phase->samples[i]);
-            fprintf(drawing->table, " %zu\n", r);
+            fprintf(chart->table, "%zu", i);
+            chart_us(chart, phase->samples[i]);
+            fprintf(chart->table, " %zu\n", r);
         }
 }
 
@@ -52,7 +52,7 @@ static size_t number_of_bins(const summary_t *s, double span, size_t n_samples) 
     return (size_t)fmin(fmax(bins, FEWEST_BINS), MOST_BINS);
 }
 
-static void write_histogram(const phase_t *phase, double high_ns, drawing_t *drawing) {
+static void write_histogram(const phase_t *phase, double high_ns, chart_t *chart) {
     const summary_t *s = &phase->summary;
     double span = high_ns - s->min, width;
     size_t n = number_of_bins(s, span, phase->n_samples);
@@ -66,31 +66,31 @@ static void write_histogram(const phase_t *phase, double high_ns, drawing_t *dra
         if (phase->samples[i] <= high_ns)
             counts[bin < n ? bin : n - 1]++;
     }
-    fputs("\n\n# histogram: bin from, to in µs, samples\nlow high samples\n", drawing->table);
+    fputs("\n\n# histogram: bin from, to in µs, samples\nlow high samples\n", chart->table);
     for (size_t i = 0; i < n; i++) {
-        drawing_us(drawing, low + (double)i * width);
-        drawing_us(drawing, low + (double)(i + 1) * width);
-        fprintf(drawing->table, " %zu\n", counts[i]);
+        chart_us(chart, low + (double)i * width);
+        chart_us(chart, low + (double)(i + 1) * width);
+        fprintf(chart->table, " %zu\n", counts[i]);
     }
     free(counts);
 }
 
-static void write_rounds(const phase_t *phase, drawing_t *drawing) {
-    fputs("\n\n# first sample of each round but the first\nindex\n", drawing->table);
+static void write_rounds(const phase_t *phase, chart_t *chart) {
+    fputs("\n\n# first sample of each round but the first\nindex\n", chart->table);
     for (size_t r = 1; r < phase->n_rounds; r++)
-        fprintf(drawing->table, "%zu\n", phase->round_starts[r]);
+        fprintf(chart->table, "%zu\n", phase->round_starts[r]);
 }
 
 /* Returns how many samples lie beyond the axis. */
-static size_t write_shares(const phase_t *phase, double high_ns, drawing_t *drawing) {
+static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart) {
     size_t n = phase->n_samples, beyond = 0;
     double *sorted = mem_zeroed(n, sizeof *sorted);
     memcpy(sorted, phase->samples, n * sizeof *sorted);
     stats_sort(sorted, n);
-    fputs("\n\n# share of the samples that took at most so long\ntime share\n", drawing->table);
+    fputs("\n\n# share of the samples that took at most so long\ntime share\n", chart->table);
     for (size_t i = 0; i < n; i++) {
-        drawing_us(drawing, sorted[i]);
-        fprintf(drawing->table, " %.6f\n", (double)(i + 1) / (double)n);
+        chart_us(chart, sorted[i]);
+        fprintf(chart->table, " %.6f\n", (double)(i + 1) / (double)n);
         beyond += sorted[i] > high_ns;
     }
     free(sorted);
@@ -113,26 +113,26 @@ static char *note_of(const case_result_t *result, const phase_t *phase, size_t b
     return note;
 }
 
-char *chart_samples(const case_result_t *result, const char *phase_name, drawing_t *drawing) {
+char *chart_samples(const case_result_t *result, const char *phase_name, chart_t *chart) {
     const char *case_id = result->spec.id;
     const phase_t *phase = phase_to_show(result, phase_name);
     if (!result_has_times(result) || phase == NULL)
         return mem_format("%s is %s: it has no times", case_id, case_status_name(result->status));
     const summary_t *s = &phase->summary;
     double high_ns = shown_up_to(s);
-    drawing_init(drawing, "samples");
-    drawing->title = mem_format("Samples of %s", case_id);
-    drawing_number(drawing, "median", s->median / 1000);
-    drawing_number(drawing, "ci_low", s->ci95[0] / 1000);
-    drawing_number(drawing, "ci_high", s->ci95[1] / 1000);
-    drawing_number(drawing, "n_samples", (double)phase->n_samples);
-    drawing_number(drawing, "n_rounds", (double)phase->n_rounds);
-    drawing_number(drawing, "low", s->min / 1000);
-    drawing_number(drawing, "high", high_ns / 1000);
-    chart_size(drawing, 0, CHART_HEIGHT + 80);
-    write_samples(phase, drawing);
-    write_histogram(phase, high_ns, drawing);
-    write_rounds(phase, drawing);
-    drawing->note = note_of(result, phase, write_shares(phase, high_ns, drawing));
+    chart_init(chart, "samples");
+    chart->title = mem_format("Samples of %s", case_id);
+    chart_number(chart, "median", s->median / 1000);
+    chart_number(chart, "ci_low", s->ci95[0] / 1000);
+    chart_number(chart, "ci_high", s->ci95[1] / 1000);
+    chart_number(chart, "n_samples", (double)phase->n_samples);
+    chart_number(chart, "n_rounds", (double)phase->n_rounds);
+    chart_number(chart, "low", s->min / 1000);
+    chart_number(chart, "high", high_ns / 1000);
+    chart_size(chart, 0, CHART_HEIGHT + 80);
+    write_samples(phase, chart);
+    write_histogram(phase, high_ns, chart);
+    write_rounds(phase, chart);
+    chart->note = note_of(result, phase, write_shares(phase, high_ns, chart));
     return NULL;
 }

@@ -169,9 +169,9 @@ static bool start_block(blocks_t *blocks, size_t panel, int style, thickness_t t
 }
 
 static void write_point(blocks_t *blocks, double step, double loss, double difference,
-                        drawing_t *drawing) {
-    fprintf(drawing->table, "%.9g %.9g ", step, loss);
-    fprintf(drawing->table, isfinite(difference) ? "%.4g\n" : "NaN\n", difference);
+                        chart_t *chart) {
+    fprintf(chart->table, "%.9g %.9g ", step, loss);
+    fprintf(chart->table, isfinite(difference) ? "%.4g\n" : "NaN\n", difference);
     range_take(&blocks->losses, loss);
     blocks->difference = fmax(blocks->difference, fabs(difference));
 }
@@ -187,25 +187,25 @@ static double difference_at(const seed_panel_t *panel, const trained_t *trained,
 }
 
 static void write_seed(const seed_panel_t *panel, const trained_t *trained, size_t seed,
-                       blocks_t *blocks, drawing_t *drawing) {
+                       blocks_t *blocks, chart_t *chart) {
     const curve_t *curve = &trained->curves[seed];
-    fprintf(drawing->table, "# seed %" PRId64 "\n", seed_of(&trained->seeds.cases[seed]->spec));
-    fputs("step", drawing->table);
-    drawing_text(drawing, trained->series->title);
-    fputs(" difference\n", drawing->table);
+    fprintf(chart->table, "# seed %" PRId64 "\n", seed_of(&trained->seeds.cases[seed]->spec));
+    fputs("step", chart->table);
+    chart_text(chart, trained->series->title);
+    fputs(" difference\n", chart->table);
     for (size_t i = 0; i < curve->n; i++)
         write_point(blocks, curve->steps[i], curve->values[i],
-                    difference_at(panel, trained, seed, i), drawing);
-    fputs("\n\n", drawing->table);
+                    difference_at(panel, trained, seed, i), chart);
+    fputs("\n\n", chart->table);
 }
 
 /* Over the seeds that have a value there; of the differences, over those that the reference has. */
 static void write_mean(const seed_panel_t *panel, const trained_t *trained, blocks_t *blocks,
-                       drawing_t *drawing) {
+                       chart_t *chart) {
     const curve_t *steps = &trained->curves[0];
-    fputs("# mean over the seeds\nstep", drawing->table);
-    drawing_text(drawing, trained->series->title);
-    fputs(" difference\n", drawing->table);
+    fputs("# mean over the seeds\nstep", chart->table);
+    chart_text(chart, trained->series->title);
+    fputs(" difference\n", chart->table);
     for (size_t i = 0; i < steps->n; i++) {
         double sum = 0, difference = 0;
         size_t n = 0, n_differences = 0;
@@ -219,34 +219,33 @@ static void write_mean(const seed_panel_t *panel, const trained_t *trained, bloc
             n_differences += isfinite(from_reference);
         }
         write_point(blocks, steps->steps[i], sum / (double)n,
-                    n_differences > 0 ? difference / (double)n_differences : NAN, drawing);
+                    n_differences > 0 ? difference / (double)n_differences : NAN, chart);
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
 static void write_trained(const seed_panel_t *panel, const trained_t *trained, size_t index,
-                          blocks_t *blocks, drawing_t *drawing) {
+                          blocks_t *blocks, chart_t *chart) {
     const bool mean = trained->seeds.n > 1;
     const thickness_t thickness = trained == panel->reference ? WIDEST : mean ? THICK : ALONE;
     const int style = trained->series->style;
     for (size_t k = 0; k < trained->seeds.n; k++)
         if (start_block(blocks, index, style, mean ? THIN : thickness))
-            write_seed(panel, trained, k, blocks, drawing);
+            write_seed(panel, trained, k, blocks, chart);
     if (mean && start_block(blocks, index, style, thickness))
-        write_mean(panel, trained, blocks, drawing);
+        write_mean(panel, trained, blocks, chart);
 }
 
-static void write_panel(const seed_panel_t *panel, size_t index, blocks_t *blocks,
-                        drawing_t *drawing) {
-    write_trained(panel, panel->reference, index, blocks, drawing);
+static void write_panel(const seed_panel_t *panel, size_t index, blocks_t *blocks, chart_t *chart) {
+    write_trained(panel, panel->reference, index, blocks, chart);
     for (size_t i = panel->n; i-- > 0;)
         if (&panel->items[i] != panel->reference)
-            write_trained(panel, &panel->items[i], index, blocks, drawing);
+            write_trained(panel, &panel->items[i], index, blocks, chart);
 }
 
 /* Who is in any panel, once, in the order of all charts. */
 static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels, size_t n_panels,
-                             blocks_t *blocks, drawing_t *drawing) {
+                             blocks_t *blocks, chart_t *chart) {
     legend_t legend = {0};
     for (size_t s = 0; s < data->n_series; s++) {
         size_t most = 0;
@@ -259,9 +258,9 @@ static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels
             continue;
         char *title =
             mem_format("%s (%zu seed%s)", data->series[s].title, most, most == 1 ? "" : "s");
-        fputs("step", drawing->table);
-        drawing_text(drawing, title);
-        fputs(" difference\n0 NaN NaN\n\n\n", drawing->table);
+        fputs("step", chart->table);
+        chart_text(chart, title);
+        fputs(" difference\n0 NaN NaN\n\n\n", chart->table);
         legend_take(&legend, title);
         free(title);
     }
@@ -272,20 +271,20 @@ static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels
  */
 
 static void write_panel_titles(const plot_data_t *data, const seed_panel_t *panels, size_t n,
-                               drawing_t *drawing) {
-    fputs("# panels\npanel title\n", drawing->table);
+                               chart_t *chart) {
+    fputs("# panels\npanel title\n", chart->table);
     for (size_t p = 0; p < n; p++) {
         char *title = mem_format("%s %" PRId64, data->workload->size_param, panels[p].size);
-        fprintf(drawing->table, "%zu", p);
-        drawing_text(drawing, title);
-        fputc('\n', drawing->table);
+        fprintf(chart->table, "%zu", p);
+        chart_text(chart, title);
+        fputc('\n', chart->table);
         free(title);
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
 static void write_numbers(const blocks_t *blocks, const seed_panel_t *panels, size_t n_panels,
-                          drawing_t *drawing) {
+                          chart_t *chart) {
     double last_step = 1;
     for (size_t p = 0; p < n_panels; p++)
         for (size_t i = 0; i < panels[p].n; i++) {
@@ -293,17 +292,17 @@ static void write_numbers(const blocks_t *blocks, const seed_panel_t *panels, si
             last_step = fmax(last_step, curve->steps[curve->n - 1]);
         }
     const double air = fmax(0.06 * (blocks->losses.high - blocks->losses.low), 1e-3);
-    drawing_integers(drawing, "panels", blocks->panels, blocks->n);
-    drawing_integers(drawing, "styles", blocks->styles, blocks->n);
-    drawing_integers(drawing, "thick", blocks->thick, blocks->n);
-    drawing_number(drawing, "n_blocks", (double)blocks->n);
-    drawing_number(drawing, "n_drawn", (double)blocks->n_drawn);
-    drawing_number(drawing, "n_panels", (double)n_panels);
-    drawing_number(drawing, "last_step", last_step);
-    drawing_number(drawing, "loss_low", fmax(0, blocks->losses.low - air));
-    drawing_number(drawing, "loss_high", blocks->losses.high + air);
-    drawing_number(drawing, "difference_high",
-                   blocks->difference > 0 ? 1.1 * blocks->difference : 1e-6);
+    chart_integers(chart, "panels", blocks->panels, blocks->n);
+    chart_integers(chart, "styles", blocks->styles, blocks->n);
+    chart_integers(chart, "thick", blocks->thick, blocks->n);
+    chart_number(chart, "n_blocks", (double)blocks->n);
+    chart_number(chart, "n_drawn", (double)blocks->n_drawn);
+    chart_number(chart, "n_panels", (double)n_panels);
+    chart_number(chart, "last_step", last_step);
+    chart_number(chart, "loss_low", fmax(0, blocks->losses.low - air));
+    chart_number(chart, "loss_high", blocks->losses.high + air);
+    chart_number(chart, "difference_high",
+                 blocks->difference > 0 ? 1.1 * blocks->difference : 1e-6);
 }
 
 static const char *reference_name(const seed_panel_t *panels, size_t n) {
@@ -314,23 +313,23 @@ static const char *reference_name(const seed_panel_t *panels, size_t n) {
 }
 
 static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t n,
-                     drawing_t *drawing) {
+                     chart_t *chart) {
     curve_t curve = curve_of(panels[0].items[0].seeds.cases[0], "loss");
     char *shape = plot_shape_without(data, "seed");
     const double stride = curve.n > 1 ? curve.steps[1] - curve.steps[0] : 1;
     char *mean = curve_window(&curve) > 1
                      ? mem_format("running mean over %zu points, ", curve_window(&curve))
                      : mem_text("");
-    drawing->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
+    chart->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
     free(mean);
-    drawing->note = mem_format("%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
-                               "%s, same seed and weights",
-                               shape, reference_name(panels, n));
+    chart->note = mem_format("%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
+                             "%s, same seed and weights",
+                             shape, reference_name(panels, n));
     free(shape);
     curve_free(&curve);
 }
 
-char *chart_loss_of_seeds(const plot_data_t *data, drawing_t *drawing) {
+char *chart_loss_of_seeds(const plot_data_t *data, chart_t *chart) {
     enum { PANELS_HEIGHT = 600 };
     int64_t sizes[MAX_SEED_PANELS];
     seed_panel_t panels[MAX_SEED_PANELS];
@@ -338,19 +337,19 @@ char *chart_loss_of_seeds(const plot_data_t *data, drawing_t *drawing) {
     const size_t n = choose_sizes(data, sizes);
     if (n == 0)
         return mem_text("no case keeps its loss over the training");
-    drawing_init(drawing, "seeds");
+    chart_init(chart, "seeds");
     for (size_t p = 0; p < n; p++) {
         panels[p] = panel_at(data, sizes[p]);
         choose_reference(&panels[p]);
     }
-    write_panel_titles(data, panels, n, drawing);
+    write_panel_titles(data, panels, n, chart);
     for (size_t p = 0; p < n; p++)
-        write_panel(&panels[p], p, &blocks, drawing);
+        write_panel(&panels[p], p, &blocks, chart);
     blocks.n_drawn = blocks.n;
-    const legend_t legend = write_legend(data, panels, n, &blocks, drawing);
-    write_numbers(&blocks, panels, n, drawing);
-    describe(data, panels, n, drawing);
-    chart_size(drawing, 0, PANELS_HEIGHT + chart_legend(drawing, &legend, 0));
+    const legend_t legend = write_legend(data, panels, n, &blocks, chart);
+    write_numbers(&blocks, panels, n, chart);
+    describe(data, panels, n, chart);
+    chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     for (size_t p = 0; p < n; p++)
         for (size_t i = 0; i < panels[p].n; i++)
             for (size_t k = 0; k < panels[p].items[i].seeds.n; k++)

@@ -57,29 +57,29 @@ static void add_fastest_cuda(lines_t *lines, const plot_data_t *data) {
 }
 
 /* Limits, title and note. */
-static void describe(lines_t *lines, const plot_data_t *data, drawing_t *drawing) {
+static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     const char *own = data->workload->compared_by, *noun = data->workload->size_noun;
-    drawing_init(drawing, "lines");
+    chart_init(chart, "lines");
     if (own != NULL) {
         char *bounds = lines_add_bounds(lines, data);
-        drawing->title = mem_format(strcmp(own, "step") == 0 ? "Time of one %s against %s"
-                                                             : "Time of phase %s against %s",
-                                    own, noun);
-        drawing->note = mem_format("%s  ·  phase %s, by the host's clock  ·  medians, 95 %% "
-                                   "intervals  ·  hollow: throttled%s",
-                                   data->shape, own, bounds);
+        chart->title = mem_format(strcmp(own, "step") == 0 ? "Time of one %s against %s"
+                                                           : "Time of phase %s against %s",
+                                  own, noun);
+        chart->note = mem_format("%s  ·  phase %s, by the host's clock  ·  medians, 95 %% "
+                                 "intervals  ·  hollow: throttled%s",
+                                 data->shape, own, bounds);
         free(bounds);
         return;
     }
     lines_add_limits(lines, data, "cuda");
-    drawing->title = mem_format("Time against %s", noun);
-    drawing->note =
+    chart->title = mem_format("Time against %s", noun);
+    chart->note =
         mem_format("%s  ·  from input in host memory to output in host memory  ·  "
                    "medians, 95 %% intervals  ·  hollow: throttled%s",
                    data->shape, lines->n_limits > 0 ? "  ·  limit: of the computation" : "");
 }
 
-char *chart_times(const plot_data_t *data, drawing_t *drawing) {
+char *chart_times(const plot_data_t *data, chart_t *chart) {
     lines_t lines = {0};
     if (data->n_sizes < 2)
         return mem_format("the cases are all of one %s", data->workload->size_noun);
@@ -97,8 +97,8 @@ char *chart_times(const plot_data_t *data, drawing_t *drawing) {
             (i == 0 || strcmp(data->series[i].label, data->series[i - 1].label) != 0))
             weigh_pytorch(&lines, data, data->series[i].label);
     add_fastest_cuda(&lines, data);
-    describe(&lines, data, drawing);
-    lines_write(&lines, data, drawing);
+    describe(&lines, data, chart);
+    lines_write(&lines, data, chart);
     lines_free(&lines);
     return NULL;
 }

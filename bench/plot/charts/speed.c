@@ -134,22 +134,22 @@ static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
 /* ---- table -------------------------------------------------------------------------------------
  */
 
-static void write_side(const race_t *race, size_t side, drawing_t *drawing) {
+static void write_side(const race_t *race, size_t side, chart_t *chart) {
     const side_t *what = &race->sides[side];
-    fputs("size", drawing->table);
-    drawing_text(drawing, what->title);
-    fputs(" text place\n", drawing->table);
+    fputs("size", chart->table);
+    chart_text(chart, what->title);
+    fputs(" text place\n", chart->table);
     for (size_t i = 0; i < race->data->n_sizes; i++) {
         char text[UNITS_TEXT] = "";
         double ratio = what->ratios[i];
         if (!isfinite(ratio))
             continue;
         int place = is_labelled(race, i) ? place_of(race, side, i) : 0;
-        fprintf(drawing->table, "%" PRId64 " %.6g", race->data->sizes[i], ratio);
-        drawing_text(drawing, ratio_text(text, ratio));
-        fprintf(drawing->table, " %d\n", place);
+        fprintf(chart->table, "%" PRId64 " %.6g", race->data->sizes[i], ratio);
+        chart_text(chart, ratio_text(text, ratio));
+        fprintf(chart->table, " %d\n", place);
     }
-    fputs("\n\n", drawing->table);
+    fputs("\n\n", chart->table);
 }
 
 static char *pytorch_text(const race_t *race) {
@@ -160,35 +160,35 @@ static char *pytorch_text(const race_t *race) {
                : mem_format("%s, on the %s", race->pytorch->variant, place);
 }
 
-static void draw(const race_t *race, drawing_t *drawing) {
+static void draw(const race_t *race, chart_t *chart) {
     enum { LEGEND_ROW_HEIGHT = 20 };
     const plot_data_t *data = race->data;
     int styles[MAX_SIDES];
-    drawing_init(drawing, "speed");
-    drawing->title =
+    chart_init(chart, "speed");
+    chart->title =
         mem_format("Relative speed against %s: PyTorch's best is 1", data->workload->size_noun);
     char *pytorch = pytorch_text(race);
-    drawing->note = mem_format(
+    chart->note = mem_format(
         "%s  ·  phase %s, ratio of medians: 2× is half of PyTorch's time  ·  PyTorch's best: %s",
         data->shape, race->phase, pytorch);
     free(pytorch);
-    fputs("# a block a side: PyTorch's best time / its best time\n", drawing->table);
+    fputs("# a block a side: PyTorch's best time / its best time\n", chart->table);
     for (size_t s = 0; s < race->n; s++) {
         styles[s] = race->sides[s].series->style;
-        write_side(race, s, drawing);
+        write_side(race, s, chart);
     }
-    drawing_integers(drawing, "styles", styles, race->n);
-    drawing_number(drawing, "n_lines", (double)race->n);
-    drawing_number(drawing, "logarithmic", race->logarithmic);
-    drawing_number(drawing, "y_low", race->low);
-    drawing_number(drawing, "y_high", race->high);
-    size_t n_ticks = chart_size_axis(drawing, data);
+    chart_integers(chart, "styles", styles, race->n);
+    chart_number(chart, "n_lines", (double)race->n);
+    chart_number(chart, "logarithmic", race->logarithmic);
+    chart_number(chart, "y_low", race->low);
+    chart_number(chart, "y_high", race->high);
+    size_t n_ticks = chart_size_axis(chart, data);
     int legend_height = (int)race->n * LEGEND_ROW_HEIGHT;
-    drawing_number(drawing, "legend_height", legend_height);
-    chart_size(drawing, n_ticks, CHART_HEIGHT + legend_height);
+    chart_number(chart, "legend_height", legend_height);
+    chart_size(chart, n_ticks, CHART_HEIGHT + legend_height);
 }
 
-char *chart_speed(const plot_data_t *data, drawing_t *drawing) {
+char *chart_speed(const plot_data_t *data, chart_t *chart) {
     race_t race = {.data = data, .seen = RANGE_INIT};
     if (data->n_sizes < 2)
         return mem_format("the cases are all of one %s", data->workload->size_noun);
@@ -200,7 +200,7 @@ char *chart_speed(const plot_data_t *data, drawing_t *drawing) {
         return mem_format("no size at which both PyTorch and another side have a time for %s",
                           race.phase);
     choose_axis(&race);
-    draw(&race, drawing);
+    draw(&race, chart);
     for (size_t s = 0; s < race.n; s++) {
         free(race.sides[s].ratios);
         free(race.sides[s].title);

@@ -16,14 +16,14 @@ enum { MAX_STAGE_PANELS = 4, MAX_STAGE_ROWS = 24 };
 /* A number inside a bar needs this share of the panel's width. */
 static const double NARROW_FRAC = 0.045;
 
-typedef struct stage_chart {
+typedef struct stage_layout {
     const plot_data_t *data;
     const series_t *rows[MAX_STAGE_ROWS]; /* who has stages at any size */
     size_t n_rows;
     int64_t sizes[MAX_STAGE_PANELS];
     double highest_ns[MAX_STAGE_PANELS]; /* sums */
     size_t n_sizes;
-} stage_chart_t;
+} stage_layout_t;
 
 /* ---- which cases -------------------------------------------------------------------------------
  */
@@ -37,57 +37,58 @@ static double bar_ns(const case_result_t *result) {
     return fmax(step_parts_sum_ns(result), step_part_ns(result, PART_FUSED)); /* one of both */
 }
 
-static bool has_size(const stage_chart_t *chart, int64_t size) {
-    for (size_t s = 0; s < chart->data->n_series; s++)
-        if (stages_at(&chart->data->series[s], size) != NULL)
+static bool has_size(const stage_layout_t *layout, int64_t size) {
+    for (size_t s = 0; s < layout->data->n_series; s++)
+        if (stages_at(&layout->data->series[s], size) != NULL)
             return true;
     return false;
 }
 
 /* Of too many sizes the first and the largest. */
-static void find_sizes(stage_chart_t *chart) {
-    for (size_t i = 0; i < chart->data->n_sizes; i++)
-        if (has_size(chart, chart->data->sizes[i])) {
-            chart->n_sizes -= chart->n_sizes == MAX_STAGE_PANELS;
-            chart->sizes[chart->n_sizes++] = chart->data->sizes[i];
+static void find_sizes(stage_layout_t *layout) {
+    for (size_t i = 0; i < layout->data->n_sizes; i++)
+        if (has_size(layout, layout->data->sizes[i])) {
+            layout->n_sizes -= layout->n_sizes == MAX_STAGE_PANELS;
+            layout->sizes[layout->n_sizes++] = layout->data->sizes[i];
         }
 }
 
-static void find_rows(stage_chart_t *chart) {
-    for (size_t s = 0; s < chart->data->n_series && chart->n_rows < MAX_STAGE_ROWS; s++) {
-        const series_t *series = &chart->data->series[s];
+static void find_rows(stage_layout_t *layout) {
+    for (size_t s = 0; s < layout->data->n_series && layout->n_rows < MAX_STAGE_ROWS; s++) {
+        const series_t *series = &layout->data->series[s];
         bool any = false;
-        for (size_t i = 0; i < chart->n_sizes; i++) {
-            const case_result_t *result = stages_at(series, chart->sizes[i]);
+        for (size_t i = 0; i < layout->n_sizes; i++) {
+            const case_result_t *result = stages_at(series, layout->sizes[i]);
             if (result == NULL)
                 continue;
             any = true;
-            chart->highest_ns[i] = fmax(chart->highest_ns[i], bar_ns(result));
+            layout->highest_ns[i] = fmax(layout->highest_ns[i], bar_ns(result));
         }
         if (any)
-            chart->rows[chart->n_rows++] = series;
+            layout->rows[layout->n_rows++] = series;
     }
 }
 
 /* ---- table -------------------------------------------------------------------------------------
  */
 
-static void write_labels(const stage_chart_t *chart, drawing_t *drawing) {
-    fputs("# rows\nrow text\n", drawing->table);
-    for (size_t r = 0; r < chart->n_rows; r++) {
-        fprintf(drawing->table, "%zu", r);
-        drawing_text(drawing, chart->rows[r]->variant);
-        fputc('\n', drawing->table);
+static void write_labels(const stage_layout_t *layout, chart_t *chart) {
+    fputs("# rows\nrow text\n", chart->table);
+    for (size_t r = 0; r < layout->n_rows; r++) {
+        fprintf(chart->table, "%zu", r);
+        chart_text(chart, layout->rows[r]->variant);
+        fputc('\n', chart->table);
     }
 }
 
-static void write_titles(const stage_chart_t *chart, drawing_t *drawing) {
-    fputs("\n\n# panels\npanel title\n", drawing->table);
-    for (size_t p = 0; p < chart->n_sizes; p++) {
-        char *title = mem_format("%s %" PRId64, chart->data->workload->size_param, chart->sizes[p]);
-        fprintf(drawing->table, "%zu", p);
-        drawing_text(drawing, title);
-        fputc('\n', drawing->table);
+static void write_titles(const stage_layout_t *layout, chart_t *chart) {
+    fputs("\n\n# panels\npanel title\n", chart->table);
+    for (size_t p = 0; p < layout->n_sizes; p++) {
+        char *title =
+            mem_format("%s %" PRId64, layout->data->workload->size_param, layout->sizes[p]);
+        fprintf(chart->table, "%zu", p);
+        chart_text(chart, title);
+        fputc('\n', chart->table);
         free(title);
     }
 }
@@ -99,7 +100,7 @@ static const char *piece_of(const char *phase) {
 }
 
 static void write_stages(const case_result_t *result, size_t row, double highest_ns,
-                         drawing_t *drawing) {
+                         chart_t *chart) {
     double from_ns = 0;
     for (size_t i = 0; i < result->n_phases; i++) {
         const char *phase = result->phases[i].name;
@@ -107,65 +108,65 @@ static void write_stages(const case_result_t *result, size_t row, double highest
         const double ns = part != N_STEP_PARTS ? result_median(result, phase) : NAN;
         if (!isfinite(ns))
             continue;
-        fprintf(drawing->table, "%zu", row);
-        drawing_us(drawing, from_ns);
-        drawing_us(drawing, from_ns + ns);
-        drawing_text(drawing, ns > NARROW_FRAC * highest_ns ? piece_of(phase) : "");
-        fprintf(drawing->table, " %d", (int)part);
-        drawing_text(drawing, phase);
-        fputc('\n', drawing->table);
+        fprintf(chart->table, "%zu", row);
+        chart_us(chart, from_ns);
+        chart_us(chart, from_ns + ns);
+        chart_text(chart, ns > NARROW_FRAC * highest_ns ? piece_of(phase) : "");
+        fprintf(chart->table, " %d", (int)part);
+        chart_text(chart, phase);
+        fputc('\n', chart->table);
         from_ns += ns;
     }
 }
 
-static void write_panel(const stage_chart_t *chart, size_t panel, drawing_t *drawing) {
-    fputs("\n\n# stages: from and to in µs\nrow from to piece part stage\n", drawing->table);
-    for (size_t r = 0; r < chart->n_rows; r++) {
-        const case_result_t *result = stages_at(chart->rows[r], chart->sizes[panel]);
+static void write_panel(const stage_layout_t *layout, size_t panel, chart_t *chart) {
+    fputs("\n\n# stages: from and to in µs\nrow from to piece part stage\n", chart->table);
+    for (size_t r = 0; r < layout->n_rows; r++) {
+        const case_result_t *result = stages_at(layout->rows[r], layout->sizes[panel]);
         if (result != NULL)
-            write_stages(result, r, chart->highest_ns[panel], drawing);
+            write_stages(result, r, layout->highest_ns[panel], chart);
     }
-    fputs("\n\n# sums in µs\nrow sum text\n", drawing->table);
-    for (size_t r = 0; r < chart->n_rows; r++) {
+    fputs("\n\n# sums in µs\nrow sum text\n", chart->table);
+    for (size_t r = 0; r < layout->n_rows; r++) {
         char text[UNITS_TEXT];
-        const case_result_t *result = stages_at(chart->rows[r], chart->sizes[panel]);
-        const case_result_t *any = series_at(chart->rows[r], chart->sizes[panel]);
+        const case_result_t *result = stages_at(layout->rows[r], layout->sizes[panel]);
+        const case_result_t *any = series_at(layout->rows[r], layout->sizes[panel]);
         if (any == NULL)
             continue;
-        fprintf(drawing->table, "%zu", r);
-        drawing_us(drawing, result != NULL ? bar_ns(result) : 0);
-        drawing_text(drawing, result != NULL ? units_time(text, bar_ns(result))
-                                             : case_status_name(any->status));
-        fputc('\n', drawing->table);
+        fprintf(chart->table, "%zu", r);
+        chart_us(chart, result != NULL ? bar_ns(result) : 0);
+        chart_text(chart, result != NULL ? units_time(text, bar_ns(result))
+                                         : case_status_name(any->status));
+        fputc('\n', chart->table);
     }
 }
 
-char *chart_stages(const plot_data_t *data, drawing_t *drawing) {
+char *chart_stages(const plot_data_t *data, chart_t *chart) {
     enum { ROW_HEIGHT = 30, AROUND_ROWS = 190, LEFT = 160 };
     static const double ROOM_FOR_SUMS = 1.28;
-    stage_chart_t chart = {.data = data};
+    stage_layout_t layout = {.data = data};
     double highs[MAX_STAGE_PANELS];
-    find_sizes(&chart);
-    find_rows(&chart);
-    if (chart.n_rows == 0)
+    find_sizes(&layout);
+    find_rows(&layout);
+    if (layout.n_rows == 0)
         return mem_text("no case has its operations timed one by one");
-    drawing_init(drawing, "stages");
-    drawing->title = mem_text("What each stage of one step takes");
-    drawing->note = mem_format("%s  ·  medians, each stage by itself on an idle device  ·  digits: "
-                               "the layer  ·  fused: all in one launch, no parts",
-                               data->shape);
-    write_labels(&chart, drawing);
-    write_titles(&chart, drawing);
-    for (size_t p = 0; p < chart.n_sizes; p++) {
-        highs[p] = ROOM_FOR_SUMS * chart.highest_ns[p] / 1000;
-        write_panel(&chart, p, drawing);
+    chart_init(chart, "stages");
+    chart->title = mem_text("What each stage of one step takes");
+    chart->note = mem_format("%s  ·  medians, each stage by itself on an idle device  ·  digits: "
+                             "the layer  ·  fused: all in one launch, no parts",
+                             data->shape);
+    write_labels(&layout, chart);
+    write_titles(&layout, chart);
+    for (size_t p = 0; p < layout.n_sizes; p++) {
+        highs[p] = ROOM_FOR_SUMS * layout.highest_ns[p] / 1000;
+        write_panel(&layout, p, chart);
     }
-    drawing_reals(drawing, "highs", highs, chart.n_sizes);
-    drawing_number(drawing, "n_panels", (double)chart.n_sizes);
-    drawing_number(drawing, "n_rows", (double)chart.n_rows);
-    drawing_number(drawing, "n_parts", N_STEP_PARTS);
-    drawing_number(drawing, "first_style", STYLE_PARTS);
-    drawing_number(drawing, "left", LEFT);
-    chart_size(drawing, 0, AROUND_ROWS + ROW_HEIGHT * (int)chart.n_rows);
+    chart_reals(chart, "highs", highs, layout.n_sizes);
+    chart_number(chart, "n_panels", (double)layout.n_sizes);
+    chart_number(chart, "n_rows", (double)layout.n_rows);
+    chart_number(chart, "n_parts", N_STEP_PARTS);
+    chart_number(chart, "first_style", STYLE_PARTS);
+    chart_number(chart, "left", LEFT);
+    chart_size(chart, 0, AROUND_ROWS + ROW_HEIGHT * (int)layout.n_rows);
     return NULL;
 }

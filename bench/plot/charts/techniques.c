@@ -30,7 +30,7 @@ static size_t *write_labels(const technique_set_t *set, bars_t *bars) {
     enum { FIRST_X = 16, COLUMN_WIDTH = 66 };
     size_t *places = mem_zeroed(set->n_rows, sizeof *places);
     fputs("# labels: x in pixels; faded: the study's choice\nrow x text faded\n",
-          bars->drawing->table);
+          bars->chart->table);
     for (size_t t = 0; t < set->n_techniques; t++)
         bars_label(bars, -1, FIRST_X + (int)t * COLUMN_WIDTH, set->techniques[t].name, false);
     for (size_t r = 0; r < set->n_rows; r++) {
@@ -105,20 +105,20 @@ static void write_panel(const plot_data_t *data, const technique_set_t *set, siz
     free(title);
 }
 
-char *chart_techniques(const plot_data_t *data, drawing_t *drawing) {
+char *chart_techniques(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 350 };
     technique_set_t set = set_of(data);
     if (set.variant == NULL || set.n_rows < 2) {
         technique_set_free(&set);
         return mem_text("no CUDA rung was run with several host techniques");
     }
-    drawing_init(drawing, "bars");
-    drawing->title = mem_format("Host techniques side by side: CUDA %s", set.variant);
-    drawing->note = mem_format(
+    chart_init(chart, "bars");
+    chart->title = mem_format("Host techniques side by side: CUDA %s", set.variant);
+    chart->note = mem_format(
         "%s  ·  phase %s, medians with 95 %% intervals  ·  dashed, 1×: the study's set-up; n×: n "
         "times as fast  ·  grey choices: as in the study  ·  hollow: throttled",
         data->shape, PHASE);
-    bars_t bars = {.drawing = drawing};
+    bars_t bars = {.chart = chart};
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)
         write_panel(data, &set, b, places, &bars);

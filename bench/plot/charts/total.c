@@ -43,32 +43,32 @@ static bool has_set_ups_without(const plot_data_t *data, const char *phase) {
 }
 
 static char *compare_sides(const plot_data_t *data, const char *phase, const char *title,
-                           const char *meaning, drawing_t *drawing) {
+                           const char *meaning, chart_t *chart) {
     lines_t lines = both_sides(data, phase);
     if (lines.n == 0)
         return mem_format("no case has a time for %s", phase);
-    drawing_init(drawing, "lines");
-    drawing->title = mem_format("%s, against %s", title, data->workload->size_noun);
+    chart_init(chart, "lines");
+    chart->title = mem_format("%s, against %s", title, data->workload->size_noun);
     bool some_left_out = has_set_ups_without(data, phase);
-    drawing->note = mem_format("%s  ·  %s%s", data->shape, meaning,
-                               some_left_out ? "  ·  fastest CUDA: of set-ups with phases, which a "
-                                               "launch as a graph does not have"
-                                             : "");
-    lines_write(&lines, data, drawing);
+    chart->note = mem_format("%s  ·  %s%s", data->shape, meaning,
+                             some_left_out ? "  ·  fastest CUDA: of set-ups with phases, which a "
+                                             "launch as a graph does not have"
+                                           : "");
+    lines_write(&lines, data, chart);
     lines_free(&lines);
     return NULL;
 }
 
-char *chart_total(const plot_data_t *data, drawing_t *drawing) {
+char *chart_total(const plot_data_t *data, chart_t *chart) {
     const char *meaning = data->study_csv ? "medians"
                                           : "phase total: a synchronise between phases  ·  "
                                             "medians, 95 % intervals  ·  hollow: throttled";
-    return compare_sides(data, "total", "Total time of one sample, all phases", meaning, drawing);
+    return compare_sides(data, "total", "Total time of one sample, all phases", meaning, chart);
 }
 
-char *chart_host_to_host(const plot_data_t *data, drawing_t *drawing) {
+char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
     return compare_sides(data, "host_to_host", "From input in host memory to output in host memory",
                          "phase host_to_host: no synchronise that the work does not need  ·  "
                          "medians, 95 % intervals  ·  hollow: throttled",
-                         drawing);
+                         chart);
 }
