@@ -122,7 +122,7 @@ const char *technique_choice(const technique_set_t *set, const technique_row_t *
     return set->techniques[t].choices[row->choices[t]];
 }
 
-bool technique_row_is_standard(const technique_set_t *set, const technique_row_t *row) {
+bool technique_row_is_default(const technique_set_t *set, const technique_row_t *row) {
     for (size_t t = 0; t < set->n_techniques; t++)
         if (row->choices[t] != 0)
             return false;

@@ -31,7 +31,7 @@ technique_set_t technique_set_of(const case_result_t *const *cases, size_t n);
 void technique_set_free(technique_set_t *set);
 
 const char *technique_choice(const technique_set_t *set, const technique_row_t *row, size_t t);
-bool technique_row_is_standard(const technique_set_t *set, const technique_row_t *row);
+bool technique_row_is_default(const technique_set_t *set, const technique_row_t *row);
 /* The row that differs from `row` in technique `t` only, where it has `choice`; NULL when there is
  * none. */
 const technique_row_t *technique_sibling(const technique_set_t *set, const technique_row_t *row,

@@ -8,7 +8,7 @@
 #include "run/ab_recheck.h"
 #include "run/run.h"
 
-enum { RECHECK_LIMIT_S = 300, USUAL_PROCESSES = 8 };
+enum { RECHECK_LIMIT_S = 300, DEFAULT_PROCESSES = 8 };
 
 status_t read_against_options(const cli_args_t *args, run_options_t *options, error_t *err) {
     static const char *const ONLY_WITH[] = {"processes", "recheck-limit", "threshold", "floor",
@@ -29,7 +29,8 @@ status_t read_against_options(const cli_args_t *args, run_options_t *options, er
             return error_set(err, STATUS_USAGE, "--against and --%s exclude each other",
                              NEVER_WITH[i]);
     long long n_processes;
-    TRY(cli_integer(args, "processes", 2, RECHECK_MOST_ROUNDS, USUAL_PROCESSES, &n_processes, err));
+    TRY(cli_integer(args, "processes", 2, RECHECK_MOST_ROUNDS, DEFAULT_PROCESSES, &n_processes,
+                    err));
     options->n_processes = (unsigned)n_processes;
     if (limit != NULL && units_parse_duration(limit, &options->recheck_limit_s, err) != STATUS_OK)
         return error_within(err, "--recheck-limit");
@@ -98,7 +99,7 @@ const cli_option_t HISTORY_OPTIONS[] = {
 };
 
 status_t history_command(const cli_args_t *args, error_t *err) {
-    static const double USUAL_LEAST = 0.02;
+    static const double DEFAULT_LEAST_FRAC = 0.02;
     const text_list_t *phases = cli_all(args, "phase"), *allow = cli_all(args, "allow");
     history_options_t options = {
         .runs = (const char *const *)args->operands.items,
@@ -107,7 +108,7 @@ status_t history_command(const cli_args_t *args, error_t *err) {
         .n_phases = phases->n,
         .allow = (const char *const *)allow->items,
         .n_allow = allow->n,
-        .least_frac = USUAL_LEAST,
+        .least_frac = DEFAULT_LEAST_FRAC,
         .case_id = cli_get(args, "case"),
         .out = cli_get(args, "out"),
         .format = cli_get(args, "format"),

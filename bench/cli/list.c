@@ -18,7 +18,7 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
         printf("%-12s %s\n", all[i]->name, all[i]->summary);
         for (size_t p = 0; p < all[i]->n_params; p++)
             printf("  %-10s %s (default %s)\n", all[i]->params[p].name, all[i]->params[p].summary,
-                   all[i]->params[p].standard);
+                   all[i]->params[p].default_json);
         for (size_t t = 0; t < all[i]->n_techniques; t++) {
             printf("  %-10s %s:", all[i]->techniques[t].name, all[i]->techniques[t].summary);
             for (const char *const *c = all[i]->techniques[t].choices; *c != NULL; c++)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USUAL_TIMEOUT_S = 300, USUAL_SEED = 42, MOST_MHZ = 100000 };
+enum { DEFAULT_TIMEOUT_S = 300, DEFAULT_SEED = 42, MOST_MHZ = 100000 };
 
 #define CASE_OPTIONS                                                                               \
     {"workload", "W", "measure this workload instead of sweep files"},                             \
@@ -104,7 +104,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
                    .sets = (const char *const *)sets->items,
                    .n_sets = sets->n},
         .out = cli_get(args, "out"),
-        .timeout_s = USUAL_TIMEOUT_S,
+        .timeout_s = DEFAULT_TIMEOUT_S,
         .resume = cli_has(args, "resume"),
         .quick = cli_has(args, "quick"),
         .no_pytorch = cli_has(args, "no-pytorch"),
@@ -130,7 +130,7 @@ static status_t read_run_options(const cli_args_t *args, run_options_t *options,
             return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out",
                              NOT_WITH_TRACE[i]);
     TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
-    TRY(cli_integer(args, "seed", 0, INT64_MAX, USUAL_SEED, &seed, err));
+    TRY(cli_integer(args, "seed", 0, INT64_MAX, DEFAULT_SEED, &seed, err));
     TRY(cli_integer(args, "lock-clocks", 1, MOST_MHZ, 0, &lock_mhz, err));
     TRY(read_seconds(args, "timeout", &options->timeout_s, err));
     TRY(read_seconds(args, "time-limit", &options->time_limit_s, err));

@@ -23,18 +23,18 @@ static bool is_timed(const phase_t *phase) {
 
 /* What the stopping rule watches: the whole from host to host, and the compute phase, each measured
  * until it is precise. Of a cold run, the first answer and the end. */
-static const struct usual {
+static const struct defaults {
     const char *names[4]; /* the first that is there; NULL: no more */
-} USUAL[] = {{{"host_to_host", "total"}},
-             {{"kernel_graph", "kernel", "train", "forward"}},
-             {{"cold_first_answer"}},
-             {{"cold_total"}}};
-enum { N_USUAL = sizeof USUAL / sizeof *USUAL, N_NAMES = 4 };
+} DEFAULTS[] = {{{"host_to_host", "total"}},
+                {{"kernel_graph", "kernel", "train", "forward"}},
+                {{"cold_first_answer"}},
+                {{"cold_total"}}};
+enum { N_DEFAULTS = sizeof DEFAULTS / sizeof *DEFAULTS, N_NAMES = 4 };
 
 bool comparison_phases(const text_list_t *asked, text_list_t *needed) {
-    for (size_t i = 0; i < N_USUAL && asked->n == 0; i++)
-        for (size_t k = 0; k < N_NAMES && USUAL[i].names[k] != NULL; k++)
-            text_list_add(needed, USUAL[i].names[k]);
+    for (size_t i = 0; i < N_DEFAULTS && asked->n == 0; i++)
+        for (size_t k = 0; k < N_NAMES && DEFAULTS[i].names[k] != NULL; k++)
+            text_list_add(needed, DEFAULTS[i].names[k]);
     for (size_t i = 0; i < asked->n; i++)
         text_list_add(needed, asked->items[i]);
     return !text_list_has(asked, "all");
@@ -55,10 +55,10 @@ static void add_phase(text_list_t *names, const case_result_t *result, const cas
 static text_list_t phases_of(const case_result_t *result, const case_result_t *other,
                              const text_list_t *asked) {
     text_list_t names = {0};
-    for (size_t i = 0; i < N_USUAL && asked->n == 0; i++)
-        for (size_t k = 0; k < N_NAMES && USUAL[i].names[k] != NULL; k++)
-            if (has_phase(result, other, USUAL[i].names[k])) {
-                add_phase(&names, result, other, USUAL[i].names[k]);
+    for (size_t i = 0; i < N_DEFAULTS && asked->n == 0; i++)
+        for (size_t k = 0; k < N_NAMES && DEFAULTS[i].names[k] != NULL; k++)
+            if (has_phase(result, other, DEFAULTS[i].names[k])) {
+                add_phase(&names, result, other, DEFAULTS[i].names[k]);
                 break;
             }
     for (size_t i = 0; i < asked->n; i++)
@@ -69,7 +69,7 @@ static text_list_t phases_of(const case_result_t *result, const case_result_t *o
     return names;
 }
 
-text_list_t comparison_usual_phases(const case_result_t *result, const text_list_t *asked) {
+text_list_t comparison_default_phases(const case_result_t *result, const text_list_t *asked) {
     return phases_of(result, NULL, asked);
 }
 

@@ -91,7 +91,7 @@ bool comparison_phases(const text_list_t *asked, text_list_t *needed);
 
 /* The phases of one case that are compared when the user asked for `asked`; the caller frees them.
  */
-text_list_t comparison_usual_phases(const case_result_t *result, const text_list_t *asked);
+text_list_t comparison_default_phases(const case_result_t *result, const text_list_t *asked);
 
 /* `phases` are what the user asked for (none: the usual ones). */
 status_t comparison_make(const record_t *base, const record_t *candidate, const floors_t *floors,

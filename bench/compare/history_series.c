@@ -52,7 +52,7 @@ history_list_t history_collect(const record_t *runs, size_t n_runs, const text_l
             if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
                 (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
                 continue;
-            text_list_t names = comparison_usual_phases(result, phases);
+            text_list_t names = comparison_default_phases(result, phases);
             for (size_t p = 0; p < names.n; p++) {
                 mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
                 list.items[list.n++] = series_of(result->spec.id, names.items[p], indexes, n_runs);

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { USUAL_COLUMNS = 100, LINE_BYTES = 512 };
+enum { DEFAULT_COLUMNS = 100, LINE_BYTES = 512 };
 
 void progress_start(progress_t *p, bool quiet, size_t total) {
     *p = (progress_t){.quiet = quiet,
@@ -25,7 +25,7 @@ void progress_start(progress_t *p, bool quiet, size_t total) {
 static int columns(void) {
     struct winsize size;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col
-                                                                            : USUAL_COLUMNS;
+                                                                            : DEFAULT_COLUMNS;
 }
 
 void progress_clear(const progress_t *p) {

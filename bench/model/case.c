@@ -118,10 +118,10 @@ static bool in_list(const char *name, const char *const *names, size_t n) {
 }
 
 static bool is_default(const case_t *defaults, bool technique, const named_value_t *item) {
-    const value_t *standard = technique
-                                  ? find(defaults->techniques, defaults->n_techniques, item->name)
-                                  : case_param(defaults, item->name);
-    return standard != NULL && value_equal(standard, &item->value);
+    const value_t *default_value =
+        technique ? find(defaults->techniques, defaults->n_techniques, item->name)
+                  : case_param(defaults, item->name);
+    return default_value != NULL && value_equal(default_value, &item->value);
 }
 
 static void add_setting(text_list_t *parts, const named_value_t *item) {

@@ -135,14 +135,14 @@ void legend_take(legend_t *legend, const char *title) {
  * letters; where it does not believe in two columns, it draws one, without room for it. Names are
  * drawn narrower: a negative spread tells it so, as far as is needed. */
 int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
-    enum { MARGINS = 120, ROW_HEIGHT = 20, USUAL_SPREAD = 2 };
+    enum { MARGINS = 120, ROW_HEIGHT = 20, DEFAULT_SPREAD = 2 };
     static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;
     const double column = (width_of(n_bars) - MARGINS) / 2, letters = (double)legend->longest;
     const bool two = LETTER * letters + SAMPLE <= column;
     const double most = floor(column / GNUPLOT_LETTER - GNUPLOT_SAMPLE - letters);
     const int height = (int)(two ? (legend->n + 1) / 2 : legend->n) * ROW_HEIGHT;
     chart_number(chart, "legend_columns", two ? 2 : 1);
-    chart_number(chart, "legend_spread", two ? fmin(most, USUAL_SPREAD) : USUAL_SPREAD);
+    chart_number(chart, "legend_spread", two ? fmin(most, DEFAULT_SPREAD) : DEFAULT_SPREAD);
     chart_number(chart, "legend_height", height);
     return height;
 }

@@ -97,7 +97,7 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
         *fresh = (series_t){.key = mem_text(key),
                             .label = mem_text(engine),
                             .variant = mem_text(result->spec.variant),
-                            .standard = changed.n == 0};
+                            .is_default = changed.n == 0};
         name_series(fresh, &result->spec, data->study_csv);
     }
     series_t *series = &data->series[i];
@@ -220,13 +220,13 @@ static bool series_has_times(const series_t *series) {
     return false;
 }
 
-const series_t *plot_usual_series(const plot_data_t *data, const char *label) {
+const series_t *plot_default_series(const plot_data_t *data, const char *label) {
     const char *variant = strcmp(label, "cuda") == 0  ? "01_"
                           : strcmp(label, "cpu") == 0 ? "omp"
                                                       : "eager";
     for (size_t i = 0; i < data->n_series; i++) {
         const series_t *series = &data->series[i];
-        if (strcmp(series->label, label) == 0 && series->standard &&
+        if (strcmp(series->label, label) == 0 && series->is_default &&
             text_starts(series->variant, variant) && series_has_times(series))
             return series;
     }

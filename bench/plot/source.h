@@ -13,7 +13,7 @@ typedef struct series {
     char *title;      /* "CUDA 03_vectorized + pinned" */
     char *label;      /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
     char *variant;    /* "03_vectorized" */
-    bool standard;    /* every technique at its default */
+    bool is_default;  /* every technique at its default */
     bool algorithmic; /* another algorithm with the same result: shown, but never the fastest */
     bool rougher;     /* larger errors are allowed to it: likewise */
     int style;        /* line type in plots/style.gp: a contender has the same one in every chart */
@@ -84,7 +84,7 @@ bool series_is_other(const series_t *series);
 /* Who stands for a side unless the fastest is asked for: the study's own set-ups, rung 01 with
  * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has
  * none with times. */
-const series_t *plot_usual_series(const plot_data_t *data, const char *label);
+const series_t *plot_default_series(const plot_data_t *data, const char *label);
 /* The fastest of an engine by "host_to_host" or the workload's own phase, as the report has it, or
  * by "total": the fastest ok case at each size. Where that is the same contender everywhere, it is
  * that contender's series; else a series mixed of several, which series_is_mixed() tells. NULL when

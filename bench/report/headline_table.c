@@ -34,9 +34,9 @@ static char *workload_label(const headline_row_t *row) {
         defaults = workload_defaults(workload);
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
-        const value_t *usual = case_param(&defaults, name);
+        const value_t *default_value = case_param(&defaults, name);
         if (strcmp(name, row->set->size_param) == 0 || strcmp(name, "seed") == 0 ||
-            (usual != NULL && value_equal(usual, &spec->params[i].value)))
+            (default_value != NULL && value_equal(default_value, &spec->params[i].value)))
             continue;
         char *value = value_text(&spec->params[i].value);
         text_list_add_format(&parts, "%s=%s", name, value);

@@ -36,8 +36,8 @@ const char *const *workload_engines(size_t *n) {
 
 /* The defaults are text in the table, so a mistake in one is a mistake in this program: a test asks
  * for the defaults of every workload. */
-static value_t standard_value(const param_spec_t *param) {
-    json_t *json = json_loads(param->standard, JSON_DECODE_ANY, NULL);
+static value_t default_value(const param_spec_t *param) {
+    json_t *json = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
     value_t value = {0};
     status_t status = value_from_json(json, &value, NULL);
     assert(status == STATUS_OK);
@@ -58,7 +58,7 @@ case_t workload_defaults(const workload_t *workload) {
         .dtype = mem_text(workload->dtypes[0]),
     };
     for (size_t i = 0; i < workload->n_params; i++) {
-        value_t value = standard_value(&workload->params[i]);
+        value_t value = default_value(&workload->params[i]);
         case_add_param(&spec, workload->params[i].name, &value);
         value_free(&value);
     }

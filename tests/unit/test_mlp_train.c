@@ -136,10 +136,10 @@ static mlpt_shape_t shape_of(const mlp_t *mlp) {
 
 static void test_last_step_has_the_rest(void **state) {
     (void)state;
-    const mlpt_shape_t usual = shape_of(&(mlp_t){784, 4, 64, 3, 0.1, 1});
-    assert_int_equal(usual.steps, 938);
-    assert_int_equal(mlpt_rows(&usual, 936), 64);
-    assert_int_equal(mlpt_rows(&usual, 937), 32);
+    const mlpt_shape_t by_default = shape_of(&(mlp_t){784, 4, 64, 3, 0.1, 1});
+    assert_int_equal(by_default.steps, 938);
+    assert_int_equal(mlpt_rows(&by_default, 936), 64);
+    assert_int_equal(mlpt_rows(&by_default, 937), 32);
     const mlpt_shape_t even = shape_of(&(mlp_t){784, 4, 60, 3, 0.1, 1});
     assert_int_equal(even.steps, 1000);
     assert_int_equal(mlpt_rows(&even, 999), 60);

@@ -13,7 +13,7 @@ static void series_are_contenders_in_a_fixed_order(void **state) {
     for (size_t i = 0; i < 8; i++)
         assert_string_equal(world->data->series[i].key, KEYS[i]);
     assert_string_equal(world->data->series[2].title, "CUDA 02_fast + pinned");
-    assert_false(world->data->series[2].standard);
+    assert_false(world->data->series[2].is_default);
     assert_true(series_is_other(&world->data->series[7]));
     assert_string_equal(world->data->series[7].title, "mine-cuda jit");
     assert_int_equal(world->data->n_sizes, 4);
@@ -38,8 +38,8 @@ static void fastest_is_the_fastest_of_each_batch(void **state) {
     assert_string_equal(best->key, "pytorch-cuda/eager");
     best = plot_fastest_series(world->data, "cpu", "total"); /* ref is no contender */
     assert_string_equal(best->key, "cpu/omp");
-    assert_string_equal(plot_usual_series(world->data, "cuda")->key, "cuda/01_study");
-    assert_string_equal(plot_usual_series(world->data, "cpu")->key, "cpu/omp");
+    assert_string_equal(plot_default_series(world->data, "cuda")->key, "cuda/01_study");
+    assert_string_equal(plot_default_series(world->data, "cpu")->key, "cpu/omp");
 }
 
 static void footer_names_the_device_and_the_date(void **state) {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static const measure_options_t USUAL = MEASURE_DEFAULTS;
+static const measure_options_t DEFAULTS = MEASURE_DEFAULTS;
 
 enum { MOST_SAMPLES = 256 };
 
@@ -62,36 +62,36 @@ static stop_reason_t run_rounds(const measure_options_t *measure, size_t n, floa
 static void test_precise_samples_need_the_least_rounds(void **state) {
     (void)state;
     stopping_t stopping;
-    assert_int_equal(run_rounds(&USUAL, 30, 0.001F, 0.03, &stopping), STOP_PRECISE);
-    assert_int_equal(stopping.rounds, USUAL.min_rounds);
+    assert_int_equal(run_rounds(&DEFAULTS, 30, 0.001F, 0.03, &stopping), STOP_PRECISE);
+    assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
 }
 
 static void test_few_samples_a_round_need_more_rounds(void **state) {
     (void)state;
     stopping_t stopping;
-    assert_int_equal(run_rounds(&USUAL, 2, 0.001F, 0.03, &stopping), STOP_PRECISE);
-    assert_int_equal(stopping.rounds, USUAL.min_samples / 2);
+    assert_int_equal(run_rounds(&DEFAULTS, 2, 0.001F, 0.03, &stopping), STOP_PRECISE);
+    assert_int_equal(stopping.rounds, DEFAULTS.min_samples / 2);
 }
 
 static void test_the_same_time_again_and_again(void **state) {
     (void)state;
     stopping_t stopping;
-    assert_int_equal(run_rounds(&USUAL, 10, 0, 0.03, &stopping), STOP_PRECISE);
-    assert_int_equal(stopping.rounds, USUAL.min_rounds);
+    assert_int_equal(run_rounds(&DEFAULTS, 10, 0, 0.03, &stopping), STOP_PRECISE);
+    assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
 }
 
 /* The interval of independent samples shrinks by 1/√n until it is narrow enough. */
 static void test_noise_is_averaged_away(void **state) {
     (void)state;
     stopping_t stopping;
-    assert_int_equal(run_rounds(&USUAL, 200, 0.1F, 0.001, &stopping), STOP_PRECISE);
-    assert_in_range(stopping.rounds, USUAL.min_rounds + 1, 40);
+    assert_int_equal(run_rounds(&DEFAULTS, 200, 0.1F, 0.001, &stopping), STOP_PRECISE);
+    assert_in_range(stopping.rounds, DEFAULTS.min_rounds + 1, 40);
 }
 
 static void test_time_limit(void **state) {
     (void)state;
     stopping_t stopping;
-    measure_options_t measure = USUAL;
+    measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 1.5;
     assert_int_equal(run_rounds(&measure, 10, 0.5F, 0.25, &stopping), STOP_TIME_LIMIT);
     assert_int_equal(stopping.rounds, 6);
@@ -102,7 +102,7 @@ static void test_time_limit(void **state) {
 static void test_time_limit_waits_for_min_rounds(void **state) {
     (void)state;
     stopping_t stopping;
-    measure_options_t measure = USUAL;
+    measure_options_t measure = DEFAULTS;
     measure.time_limit_s = 1;
     assert_int_equal(run_rounds(&measure, 10, 0.5F, 0.5, &stopping), STOP_TIME_LIMIT);
     assert_int_equal(stopping.rounds, measure.min_rounds);
@@ -113,7 +113,7 @@ static void test_time_limit_waits_for_min_rounds(void **state) {
 static void test_rounds_are_limited(void **state) {
     (void)state;
     stopping_t stopping;
-    measure_options_t measure = USUAL;
+    measure_options_t measure = DEFAULTS;
     measure.min_samples = 100000;
     assert_int_equal(run_rounds(&measure, 8, 0.001F, 0.001, &stopping), STOP_TIME_LIMIT);
     assert_int_equal(stopping.rounds, STOPPING_MOST_ROUNDS);
@@ -125,7 +125,7 @@ static void test_noise_floor(void **state) {
     (void)state;
     case_result_t result = make_result(TOTAL_ONLY);
     stopping_t stopping;
-    stopping_init(&stopping, &USUAL);
+    stopping_init(&stopping, &DEFAULTS);
     stop_reason_t stop = STOP_NONE;
     phase_t *total = (phase_t *)result_phase(&result, "total");
     while (stop == STOP_NONE) {
@@ -137,7 +137,7 @@ static void test_noise_floor(void **state) {
     }
     assert_int_equal(stop, STOP_NOISE_FLOOR);
     assert_in_range(stopping.rounds, 16, STOPPING_MOST_ROUNDS);
-    assert_true(stopping_half_width_frac(total) > USUAL.precision_frac);
+    assert_true(stopping_half_width_frac(total) > DEFAULTS.precision_frac);
     result_free(&result);
 }
 
@@ -162,9 +162,9 @@ static void test_which_phases_decide(void **state) {
         free(result.spec.engine);
         result.spec.engine = mem_text("cuda");
         stopping_t stopping;
-        stopping_init(&stopping, &USUAL);
+        stopping_init(&stopping, &DEFAULTS);
         stop_reason_t stop = STOP_NONE;
-        for (unsigned round = 0; round < USUAL.min_rounds; round++) {
+        for (unsigned round = 0; round < DEFAULTS.min_rounds; round++) {
             for (size_t i = 0; TABLE[t].phases[i] != NULL; i++)
                 add_round(&result, TABLE[t].phases[i], 10, TABLE[t].spreads[i], round);
             stop = stopping_after_round(&stopping, &result, 0.001);

@@ -130,8 +130,8 @@ static void test_defaults(void **state) {
     (void)state;
     sweep_t sweep;
     load(FIXTURES "sweeps_valid/smallest.json", ROOT, &sweep);
-    const measure_options_t standard = MEASURE_DEFAULTS;
-    assert_memory_equal(&sweep.measure, &standard, sizeof standard);
+    const measure_options_t by_default = MEASURE_DEFAULTS;
+    assert_memory_equal(&sweep.measure, &by_default, sizeof by_default);
     assert_int_equal(sweep.arch.n, 1);
     assert_string_equal(sweep.arch.items[0], "native");
     assert_int_equal(sweep.charts.n, 0);

@@ -87,11 +87,11 @@ static void test_workloads_are_the_tables(void **state) {
 
 static void check_param(const json_t *axis, const param_spec_t *param) {
     check_text(axis, "description", param->summary);
-    json_t *standard = json_loads(param->standard, JSON_DECODE_ANY, NULL);
+    json_t *by_default = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
     json_t *list = json_object_get(axis, "default");
     assert_int_equal(json_array_size(list), 1);
-    assert_true(json_equal(json_array_get(list, 0), standard));
-    json_decref(standard);
+    assert_true(json_equal(json_array_get(list, 0), by_default));
+    json_decref(by_default);
     const json_t *element = json_object_get(axis, "items");
     if (param->kind == VALUE_INTS) {
         check_text(element, "type", "array");
@@ -156,9 +156,9 @@ static void test_engines_and_charts(void **state) {
 }
 
 static void test_measure_keys(void **state) {
-    const measure_options_t standard = MEASURE_DEFAULTS;
-    const double defaults[] = {standard.precision_frac, standard.time_limit_s, standard.round_s,
-                               standard.min_rounds, standard.min_samples};
+    const measure_options_t by_default = MEASURE_DEFAULTS;
+    const double defaults[] = {by_default.precision_frac, by_default.time_limit_s,
+                               by_default.round_s, by_default.min_rounds, by_default.min_samples};
     size_t n;
     const measure_key_t *keys = sweep_measure_keys(&n);
     assert_int_equal(n, sizeof defaults / sizeof defaults[0]);

@@ -29,7 +29,7 @@ typedef struct accuracy_layout {
  */
 
 static size_t epochs_at(const series_t *series, int64_t size) {
-    const case_result_t *result = series->standard ? series_at(series, size) : NULL;
+    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
     epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
     const size_t n = epochs.n;
     epoch_list_free(&epochs);

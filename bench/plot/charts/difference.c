@@ -219,11 +219,11 @@ static char *compare(const plot_data_t *data, side_t left, side_t right, const c
 }
 
 char *chart_difference(const plot_data_t *data, chart_t *chart) {
-    side_t left = {plot_usual_series(data, "cuda"), "CUDA"};
-    side_t right = {plot_usual_series(data, "pytorch-cuda"), "PyTorch"};
+    side_t left = {plot_default_series(data, "cuda"), "CUDA"};
+    side_t right = {plot_default_series(data, "pytorch-cuda"), "PyTorch"};
     if (left.series == NULL || right.series == NULL) {
-        left = (side_t){plot_usual_series(data, "cpu"), "C"};
-        right.series = plot_usual_series(data, "pytorch-cpu");
+        left = (side_t){plot_default_series(data, "cpu"), "C"};
+        right.series = plot_default_series(data, "pytorch-cpu");
     }
     if (left.series == NULL || right.series == NULL)
         return mem_text("only one of the two sides has times");

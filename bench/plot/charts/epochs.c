@@ -26,7 +26,7 @@ typedef struct epoch_layout {
 /* The oracle is no contender, and allocators have a chart of their own. */
 static bool belongs(const series_t *series) {
     bool oracle = strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
-    return series->standard && !oracle && series_has_phase(series, PHASES[0]);
+    return series->is_default && !oracle && series_has_phase(series, PHASES[0]);
 }
 
 static epoch_layout_t layout_of(const plot_data_t *data) {

@@ -53,15 +53,15 @@ void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label
 
 /* Rungs in their order. `usual` gets the first one's phase; those timed by another say so. */
 static void add_rungs(const plot_data_t *data, const char *label, lines_t *lines,
-                      const char **usual) {
+                      const char **default_phase) {
     for (size_t i = 0; i < data->n_series; i++) {
         const series_t *series = &data->series[i];
         const char *phase = compute_phase(series);
-        if (strcmp(series->label, label) != 0 || !series->standard || phase == NULL)
+        if (strcmp(series->label, label) != 0 || !series->is_default || phase == NULL)
             continue;
-        if (*usual == NULL)
-            *usual = phase;
-        lines_add(lines, series, phase, strcmp(phase, *usual) == 0 ? NULL : phase);
+        if (*default_phase == NULL)
+            *default_phase = phase;
+        lines_add(lines, series, phase, strcmp(phase, *default_phase) == 0 ? NULL : phase);
     }
 }
 
@@ -106,7 +106,7 @@ static const char *panel_phase(const plot_data_t *data) {
 }
 
 static bool is_rung(const plot_data_t *data, size_t s) {
-    return strcmp(data->series[s].label, "cuda") == 0 && data->series[s].standard &&
+    return strcmp(data->series[s].label, "cuda") == 0 && data->series[s].is_default &&
            series_has_phase(&data->series[s], panel_phase(data));
 }
 

@@ -36,7 +36,7 @@ typedef struct losses {
  */
 
 static bool has_curve(const series_t *series, int64_t size) {
-    const case_result_t *result = series->standard ? series_at(series, size) : NULL;
+    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
     if (result == NULL)
         return false;
     curve_t curve = curve_of(result, CURVE);

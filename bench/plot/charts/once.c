@@ -71,7 +71,7 @@ char *chart_once(const plot_data_t *data, chart_t *chart) {
     fputs("# median over a contender's cases, µs\nrow contender cost time text style\n",
           chart->table);
     for (size_t i = 0; i < data->n_series; i++)
-        if (data->series[i].standard)
+        if (data->series[i].is_default)
             write_group(&data->series[i], &rows, chart);
     if (rows.n_groups == 0)
         return mem_text("no case has one-time costs");

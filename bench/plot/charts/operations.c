@@ -46,7 +46,7 @@ static bool has_operations(const case_result_t *result) {
 
 /* One epoch of another algorithm is no epoch. */
 static const case_result_t *operations_at(const series_t *series, int64_t size) {
-    bool shown = series->standard && !series->algorithmic;
+    bool shown = series->is_default && !series->algorithmic;
     const case_result_t *result = shown ? series_at(series, size) : NULL;
     return result != NULL && has_operations(result) ? result : NULL;
 }

@@ -140,23 +140,23 @@ static char *build(const plot_data_t *data, const series_t *series, chart_t *cha
 }
 
 char *chart_phases_cuda(const plot_data_t *data, chart_t *chart) {
-    const series_t *series = plot_usual_series(data, "cuda");
+    const series_t *series = plot_default_series(data, "cuda");
     if (series == NULL)
         return mem_text("no CUDA case of rung 01 with default techniques has times");
     return build(data, series, chart);
 }
 
 char *chart_phases_pytorch(const plot_data_t *data, chart_t *chart) {
-    const series_t *series = plot_usual_series(data, "pytorch-cuda");
+    const series_t *series = plot_default_series(data, "pytorch-cuda");
     if (series == NULL)
-        series = plot_usual_series(data, "pytorch-cpu");
+        series = plot_default_series(data, "pytorch-cpu");
     if (series == NULL)
         return mem_text("no case of PyTorch's eager mode has times");
     return build(data, series, chart);
 }
 
 char *chart_phases_cpu(const plot_data_t *data, chart_t *chart) {
-    const series_t *series = plot_usual_series(data, "cpu");
+    const series_t *series = plot_default_series(data, "cpu");
     if (series == NULL)
         return mem_text("no case of C's omp on the CPU has times");
     return build(data, series, chart);

@@ -16,8 +16,9 @@ static const phase_t *phase_to_show(const case_result_t *result, const char *nam
     const char *name_of_workload = result->spec.workload;
     const workload_t *workload = name_of_workload != NULL ? workload_find(name_of_workload) : NULL;
     const char *own = workload != NULL ? workload->compared_by : NULL;
-    const char *usual = own != NULL && result_phase(result, own) != NULL ? own : "host_to_host";
-    const phase_t *phase = result_phase(result, name != NULL ? name : usual);
+    const char *default_phase =
+        own != NULL && result_phase(result, own) != NULL ? own : "host_to_host";
+    const phase_t *phase = result_phase(result, name != NULL ? name : default_phase);
     if (phase == NULL && name == NULL)
         phase = result_compute_phase(result);
     if (phase == NULL && name == NULL)

@@ -43,7 +43,7 @@ typedef struct blocks {
  */
 
 static seeds_t seeds_at_size(const plot_data_t *data, const series_t *series, int64_t size) {
-    const case_result_t *result = series->standard ? series_at(series, size) : NULL;
+    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
     return result != NULL ? seeds_of(data->run, &result->spec) : (seeds_t){.n = 0};
 }
 

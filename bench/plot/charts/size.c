@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* That most are compared by; a line of another phase says so. */
-static const char *usual_phase(const plot_data_t *data) {
+static const char *default_phase(const plot_data_t *data) {
     return data->workload->compared_by != NULL ? data->workload->compared_by : "host_to_host";
 }
 
@@ -16,7 +16,7 @@ static const char *usual_phase(const plot_data_t *data) {
  * own. */
 static bool belongs(const series_t *series) {
     bool oracle = strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
-    return series->standard && !oracle;
+    return series->is_default && !oracle;
 }
 
 static bool is_pytorch(const series_t *series) {
@@ -26,7 +26,7 @@ static bool is_pytorch(const series_t *series) {
 /* PyTorch's modes are thin, and the fastest of a device is thick: its own line where it is one mode
  * everywhere, else a line over those of the modes. */
 static void weigh_pytorch(lines_t *lines, const plot_data_t *data, const char *label) {
-    const series_t *fastest = plot_fastest_series(data, label, usual_phase(data));
+    const series_t *fastest = plot_fastest_series(data, label, default_phase(data));
     if (fastest == NULL)
         fastest = plot_fastest_series(data, label, "total");
     size_t n_modes = 0;
@@ -47,8 +47,9 @@ static void weigh_pytorch(lines_t *lines, const plot_data_t *data, const char *l
 static void add_fastest_cuda(lines_t *lines, const plot_data_t *data) {
     bool tried = false;
     for (size_t i = 0; i < data->n_series; i++)
-        tried = tried || (strcmp(data->series[i].label, "cuda") == 0 && !data->series[i].standard);
-    const char *phase = usual_phase(data);
+        tried =
+            tried || (strcmp(data->series[i].label, "cuda") == 0 && !data->series[i].is_default);
+    const char *phase = default_phase(data);
     const series_t *fastest = plot_fastest_series(data, "cuda", phase);
     if (fastest == NULL || !(tried || series_is_mixed(fastest)))
         return;
@@ -86,12 +87,12 @@ char *chart_times(const plot_data_t *data, chart_t *chart) {
     for (size_t i = 0; i < data->n_series; i++) {
         const series_t *series = &data->series[i];
         const char *phase = series_compared_by(data, series);
-        bool usual = strcmp(phase, usual_phase(data)) == 0;
+        bool by_default = strcmp(phase, default_phase(data)) == 0;
         if (belongs(series))
-            lines_add(&lines, series, phase, usual ? NULL : phase);
+            lines_add(&lines, series, phase, by_default ? NULL : phase);
     }
     if (lines.n == 0)
-        return mem_format("no case has a time for %s or total", usual_phase(data));
+        return mem_format("no case has a time for %s or total", default_phase(data));
     for (size_t i = 0; i < data->n_series; i++)
         if (is_pytorch(&data->series[i]) &&
             (i == 0 || strcmp(data->series[i].label, data->series[i - 1].label) != 0))

@@ -29,7 +29,7 @@ typedef struct stage_layout {
  */
 
 static const case_result_t *stages_at(const series_t *series, int64_t size) {
-    const case_result_t *result = series->standard ? series_at(series, size) : NULL;
+    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
     return result != NULL && has_step_parts(result) ? result : NULL;
 }
 

@@ -58,21 +58,21 @@ static const technique_row_t *fastest_row(const technique_set_t *set, size_t b) 
     return fastest;
 }
 
-static double standard_ns(const technique_set_t *set, size_t b) {
+static double find_default_ns(const technique_set_t *set, size_t b) {
     for (size_t r = 0; r < set->n_rows; r++)
-        if (technique_row_is_standard(set, &set->rows[r]) && set->rows[r].cases[b] != NULL)
+        if (technique_row_is_default(set, &set->rows[r]) && set->rows[r].cases[b] != NULL)
             return result_median(set->rows[r].cases[b], PHASE);
     return NAN;
 }
 
 /* How many times as fast as the study's set-up. */
 static void bar_text(char text[UNITS_TEXT], const technique_set_t *set, const technique_row_t *row,
-                     double standard, double median, bool fastest) {
-    if (technique_row_is_standard(set, row))
+                     double default_ns, double median, bool fastest) {
+    if (technique_row_is_default(set, row))
         snprintf(text, UNITS_TEXT, "1×");
-    else if (isfinite(standard))
-        snprintf(text, UNITS_TEXT, standard / median < 9.95 ? "%.2f×%s" : "%.1f×%s",
-                 standard / median, fastest ? " fastest" : "");
+    else if (isfinite(default_ns))
+        snprintf(text, UNITS_TEXT, default_ns / median < 9.95 ? "%.2f×%s" : "%.1f×%s",
+                 default_ns / median, fastest ? " fastest" : "");
     else
         snprintf(text, UNITS_TEXT, fastest ? "fastest" : "");
 }
@@ -88,10 +88,10 @@ static const series_t *series_of(const plot_data_t *data, const char *variant) {
 static void write_panel(const plot_data_t *data, const technique_set_t *set, size_t b,
                         const size_t *places, bars_t *bars) {
     char size[UNITS_TEXT], text[UNITS_TEXT];
-    double standard = standard_ns(set, b);
+    double default_ns = find_default_ns(set, b);
     char *title =
         mem_format("%s %s", data->workload->size_param, chart_size_text(size, set->batches[b]));
-    bar_panel_t *panel = bars_panel(bars, title, standard);
+    bar_panel_t *panel = bars_panel(bars, title, default_ns);
     const technique_row_t *fastest = fastest_row(set, b);
     const series_t *series = series_of(data, set->variant);
     for (size_t r = 0; r < set->n_rows; r++) {
@@ -99,7 +99,7 @@ static void write_panel(const plot_data_t *data, const technique_set_t *set, siz
         if (row->cases[b] == NULL)
             continue;
         double median = result_median(row->cases[b], PHASE);
-        bar_text(text, set, row, standard, median, row == fastest);
+        bar_text(text, set, row, default_ns, median, row == fastest);
         bars_bar(panel, places[r], row->cases[b], PHASE, text, series != NULL ? series->style : 1);
     }
     free(title);

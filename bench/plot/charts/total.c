@@ -16,15 +16,15 @@ static void add_fastest(lines_t *lines, const plot_data_t *data, const char *lab
 static lines_t both_sides(const plot_data_t *data, const char *phase) {
     lines_t lines = {0};
     if (data->study_csv) { /* one contender a side: nothing to be the fastest of */
-        lines_add(&lines, plot_usual_series(data, "cuda"), phase, NULL);
-        lines_add(&lines, plot_usual_series(data, "pytorch-cuda"), phase, NULL);
+        lines_add(&lines, plot_default_series(data, "cuda"), phase, NULL);
+        lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, NULL);
         return lines;
     }
-    lines_add(&lines, plot_usual_series(data, "cuda"), phase, "the study's");
+    lines_add(&lines, plot_default_series(data, "cuda"), phase, "the study's");
     add_fastest(&lines, data, "cuda", phase, "fastest CUDA");
-    lines_add(&lines, plot_usual_series(data, "pytorch-cuda"), phase, "the study's");
+    lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, "the study's");
     add_fastest(&lines, data, "pytorch-cuda", phase, "fastest PyTorch");
-    lines_add(&lines, plot_usual_series(data, "cpu"), phase, NULL);
+    lines_add(&lines, plot_default_series(data, "cpu"), phase, NULL);
     lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
     for (size_t i = 0; i < data->n_series; i++) /* of each engine that a user added, its fastest */
         if (series_is_other(&data->series[i]))

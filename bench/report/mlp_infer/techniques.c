@@ -122,14 +122,14 @@ static const technique_row_t *fastest_at(const technique_set_t *techniques, cons
 
 static void print_together(const report_t *report, const comparison_set_t *set,
                            const technique_set_t *techniques, const size_t *shown, size_t n_shown) {
-    const technique_row_t *standard = &techniques->rows[0];
+    const technique_row_t *by_default = &techniques->rows[0];
     size_t n = 0;
-    for (size_t k = 0; k < n_shown && technique_row_is_standard(techniques, standard); k++) {
+    for (size_t k = 0; k < n_shown && technique_row_is_default(techniques, by_default); k++) {
         const technique_row_t *fastest = fastest_at(techniques, set->phase, shown[k]);
-        if (fastest == NULL || fastest == standard)
+        if (fastest == NULL || fastest == by_default)
             continue;
         speedup_t speedup = speedup_make(fastest->cases[shown[k]], set->phase,
-                                         standard->cases[shown[k]], set->phase);
+                                         by_default->cases[shown[k]], set->phase);
         if (speedup.verdict == VERDICT_NONE)
             continue;
         char batch[UNITS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
@@ -172,18 +172,18 @@ static void add_combination(table_t *table, const technique_set_t *techniques,
         table_add(table, technique_choice(techniques, row, t));
     for (size_t b = 0; b < techniques->n_batches; b++) {
         char text[UNITS_TEXT];
-        double ns = row_ns(row, phase, b), standard = row_ns(&techniques->rows[0], phase, b);
+        double ns = row_ns(row, phase, b), by_default = row_ns(&techniques->rows[0], phase, b);
         bool fastest = row == fastest_at(techniques, phase, b);
         if (row->cases[b] == NULL)
             table_add(table, "–");
         else if (!isfinite(ns))
             add_time(table, row->cases[b], phase);
-        else if (!technique_row_is_standard(techniques, &techniques->rows[0]) ||
-                 !isfinite(standard))
+        else if (!technique_row_is_default(techniques, &techniques->rows[0]) ||
+                 !isfinite(by_default))
             table_add(table, units_time(text, ns));
         else
             table_add_format(table, fastest ? "**%s, %.2f×**" : "%s, %.2f×", units_time(text, ns),
-                             standard / ns);
+                             by_default / ns);
     }
 }
 
@@ -211,7 +211,7 @@ void section_techniques(const report_t *report, const comparison_set_t *set) {
         char *variant = markdown_text(techniques.variant);
         report_heading(report, 4, "Host techniques");
         fprintf(report->out, "Medians of `%s` of rung %s%s.\n\n", set->phase, variant,
-                technique_row_is_standard(&techniques, &techniques.rows[0])
+                technique_row_is_default(&techniques, &techniques.rows[0])
                     ? ", and how many times as fast as the study's set-up, which is the first "
                       "row; the fastest of a batch in bold"
                     : "");
@@ -301,14 +301,14 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
 /* ---- the batch as a constant ------------------------------------------------------------------
  */
 
-static const case_result_t *standard_rung(const comparison_set_t *set, int64_t batch,
-                                          const char *prefix) {
+static const case_result_t *default_rung(const comparison_set_t *set, int64_t batch,
+                                         const char *prefix) {
     for (size_t i = 0; i < set->run->n_cases; i++) {
         const case_result_t *result = &set->run->cases[i];
         text_list_t changed = changed_techniques(&result->spec);
-        bool standard = changed.n == 0;
+        bool by_default = changed.n == 0;
         text_list_free(&changed);
-        if (standard && size_of_case(set, &result->spec) == batch &&
+        if (by_default && size_of_case(set, &result->spec) == batch &&
             text_starts(result->spec.variant, prefix) &&
             comparison_set_has(set, result, OWNER_OURS))
             return result;
@@ -322,8 +322,8 @@ void finding_batch_constant(const report_t *report, const comparison_set_t *set)
     double least = INFINITY, most = 0;
     const case_result_t *constant = NULL, *run_time = NULL;
     for (size_t i = 0; i < set->n_rows; i++) {
-        const case_result_t *a = standard_rung(set, set->rows[i].size, "06_batch_constant");
-        const case_result_t *b = standard_rung(set, set->rows[i].size, "04_");
+        const case_result_t *a = default_rung(set, set->rows[i].size, "06_batch_constant");
+        const case_result_t *b = default_rung(set, set->rows[i].size, "04_");
         speedup_t speedup = speedup_make(a, PHASE, b, PHASE);
         if (speedup.verdict == VERDICT_NONE)
             continue;

@@ -101,9 +101,9 @@ static const double CLOSE = 0.02;
 
 /* "arena 56.8 ms, beside which caching takes +1.17 % (+0.70 to +1.61): within 2 %" */
 static void print_arena(const report_t *report, const comparison_set_t *set,
-                        const case_result_t *standard, size_t *n) {
-    const case_result_t *arena = sibling(set, standard, "arena");
-    const speedup_t speedup = speedup_make(arena, set->phase, standard, set->phase);
+                        const case_result_t *default_case, size_t *n) {
+    const case_result_t *arena = sibling(set, default_case, "arena");
+    const speedup_t speedup = speedup_make(arena, set->phase, default_case, set->phase);
     const stats_ratio_t *ratio = &speedup.ratio;
     char time[UNITS_TEXT];
     if (speedup.verdict == VERDICT_NONE)
@@ -131,9 +131,9 @@ static double more_a_block_ns(const speedup_t *speedup, const case_result_t *oth
 
 /* "malloc 2.18 s, 38.0× (…) the time, 94.1 µs more a block" */
 static void print_cost(const report_t *report, const comparison_set_t *set,
-                       const case_result_t *standard, const char *allocator, size_t *n) {
-    const case_result_t *other = sibling(set, standard, allocator);
-    const speedup_t speedup = speedup_make(standard, set->phase, other, set->phase);
+                       const case_result_t *default_case, const char *allocator, size_t *n) {
+    const case_result_t *other = sibling(set, default_case, allocator);
+    const speedup_t speedup = speedup_make(default_case, set->phase, other, set->phase);
     char time[UNITS_TEXT], ratio[UNITS_TEXT];
     if (speedup.verdict == VERDICT_NONE)
         return;

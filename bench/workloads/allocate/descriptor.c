@@ -10,7 +10,7 @@ static const param_spec_t PARAMS[] = {
      .kind = VALUE_INT,
      .min = 1,
      .max = 1000000,
-     .standard = "100",
+     .default_json = "100",
      .always_in_id = true},
 };
 

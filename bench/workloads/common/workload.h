@@ -15,7 +15,7 @@ typedef struct param_spec {
     value_kind_t kind;           /* VALUE_INT, VALUE_REAL or VALUE_INTS */
     double min, max;             /* allowed range, of each element for VALUE_INTS */
     size_t min_items, max_items; /* allowed lengths, for VALUE_INTS */
-    const char *standard;        /* default as JSON text: "64", "[4,5,1]" */
+    const char *default_json;    /* default as JSON text: "64", "[4,5,1]" */
     bool always_in_id;
 } param_spec_t;
 

@@ -11,7 +11,7 @@ static const param_spec_t PARAMS[] = {
      .kind = VALUE_INT,
      .min = 1,
      .max = 1099511627776.0, /* 1 TiB */
-     .standard = "1073741824",
+     .default_json = "1073741824",
      .always_in_id = true},
 };
 

@@ -10,20 +10,20 @@ static const param_spec_t PARAMS[] = {
      .kind = VALUE_INT,
      .min = 1,
      .max = 2147483647,
-     .standard = "5000000",
+     .default_json = "5000000",
      .always_in_id = true},
     {.name = "epochs",
      .summary = "passes over the training points",
      .kind = VALUE_INT,
      .min = 1,
      .max = 100000,
-     .standard = "200"},
+     .default_json = "200"},
     {.name = "rate",
      .summary = "learning rate",
      .kind = VALUE_REAL,
      .min = 1e-9,
      .max = 1,
-     .standard = "0.01"},
+     .default_json = "0.01"},
 };
 
 static size_t points_of(const case_t *spec) {

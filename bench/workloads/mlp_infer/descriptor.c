@@ -8,7 +8,7 @@ static const param_spec_t PARAMS[] = {
      .kind = VALUE_INT,
      .min = 1,
      .max = 1 << 28,
-     .standard = "64",
+     .default_json = "64",
      .always_in_id = true},
     {.name = "layers",
      .summary = "sizes of input, hidden layers and output",
@@ -17,7 +17,7 @@ static const param_spec_t PARAMS[] = {
      .max = 4096,
      .min_items = 2,
      .max_items = 8,
-     .standard = "[4,5,1]"},
+     .default_json = "[4,5,1]"},
 };
 
 static const technique_spec_t TECHNIQUES[] = {

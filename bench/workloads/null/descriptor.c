@@ -8,7 +8,7 @@ static const param_spec_t PARAMS[] = {
      .kind = VALUE_INT,
      .min = 0,
      .max = 1e9,
-     .standard = "0",
+     .default_json = "0",
      .always_in_id = true},
 };
 
