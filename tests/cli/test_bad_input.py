@@ -6,7 +6,7 @@ sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, 
   unknown key                       unit/test_sweep.c: sweeps_invalid/key_*, *_typo, param_of_*
   unknown workload, variant         unit/test_sweep.c: sweeps_invalid/workload_*, variant_*
   unknown engine, PyTorch mode      unit/test_sweep.c: sweeps_invalid/engine_*, mode_typo
-  all of these on a command line    unit/test_sweep_options.c, golden/run_*.txt
+  all of these on a command line    unit/test_sweep_from_options.c, golden/run_*.txt
   duplicate keys                    unit/test_sweep.c: sweeps_invalid/syntax_duplicate_key
   batch 0, -1, 1.5, 10^20, "64"     unit/test_sweep.c: sweeps_invalid/batch_*, syntax_huge_integer
   names: paths, control characters  unit/test_sweep.c: sweeps_invalid/name_*, engine_path,
@@ -25,7 +25,7 @@ kernel that does not compile        test_kernels.py: test_kernel_that_does_not_c
                                     test_driver.py: test_fault_on_the_device_costs_*;
                                     test_faults.py: every fault in every phase
 worker: dies, rubbish, another id   test_odd_worker_costs_its_own_case_only,
-                                    unit/test_worker_link.c: test_fates
+                                    unit/test_worker_client.c: test_fates
   hangs                             test_run.py: test_one_contender_costs_its_own_case_only
 results folder: exists              test_resume.py: test_existing_run_is_left_alone
   not writable                      test_results_folder.py: test_folder_that_cannot_be_made,
