@@ -1,6 +1,6 @@
 // Idea    The points never leave the chip: one launch for all epochs, in which every thread keeps its own points in
 //         registers and shared memory, and the blocks meet once an epoch.
-// Change  As many blocks as pay for their meeting (meeting.cuh). Up to 8,192 training points one block does it all.
+// Change  As many blocks as pay for their meeting (grid_reduce.cuh). Up to 8,192 training points one block does it all.
 //         What fits the registers of eight multiprocessors is trained by a cluster of eight (sm_90), which sends its
 //         sums through distributed shared memory. Beyond that a cooperative launch of a block a multiprocessor
 //         meets by way of the L2. Every block adds up all blocks' sums in the same order and makes the same step
@@ -76,7 +76,7 @@ STAGES = {
     EVALUATE_STAGE,
 };
 
-#include "meeting.cuh"
+#include "grid_reduce.cuh"
 
 template <bool LOSS> __device__ __forceinline__ void add(sums_t &sums, float w, float b, float x, float y) {
     const float e = fmaf(w, x, b) - y;
@@ -238,19 +238,20 @@ struct pair_t {
 };
 
 template <class Points>
-__device__ __forceinline__ void train_on(const linreg_t &p, const Points &points, unsigned blocks, board_t &board) {
+__device__ __forceinline__ void train_on(const linreg_t &p, const Points &points, unsigned blocks,
+                                         partial_sums_t &partial) {
     pair_t w(p.state->w), b(p.state->b);
     const float gain = (float)p.gain;
     const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
-    const unsigned first_tag = meeting_begins();
+    const unsigned first_tag = grid_reduce_begins();
     for (unsigned epoch = 0; epoch < p.epochs; epoch++) {
         sums_t sums;
         if (epoch % LOSS_EVERY == 0) {
-            sums = all_sums<true>(points.template sums<true>(w.high, b.high), blocks, first_tag + epoch, board);
+            sums = all_sums<true>(points.template sums<true>(w.high, b.high), blocks, first_tag + epoch, partial);
             if (writes)
                 p.results[RESULT_LOSSES + epoch / LOSS_EVERY] = sums.ee * p.inverse_n;
         } else {
-            sums = all_sums<false>(points.template sums<false>(w.high, b.high), blocks, first_tag + epoch, board);
+            sums = all_sums<false>(points.template sums<false>(w.high, b.high), blocks, first_tag + epoch, partial);
         }
         w.subtract(__fmul_rn(gain, sums.ex));
         b.subtract(__fmul_rn(gain, sums.e));
@@ -258,7 +259,7 @@ __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points
     if (writes) {
         p.results[RESULT_W] = (double)w.high + w.low;
         p.results[RESULT_B] = (double)b.high + b.low;
-        meeting_ends(first_tag + p.epochs);
+        grid_reduce_ends(first_tag + p.epochs);
     }
 }
 
@@ -268,19 +269,19 @@ extern "C" __global__ void
 #endif
         __launch_bounds__(THREADS) train(const __grid_constant__ linreg_t p, unsigned part) {
     extern __shared__ float4 shared[];
-    __shared__ board_t board;
+    __shared__ partial_sums_t partial;
     const unsigned blocks = BLOCKS > 0 ? BLOCKS : gridDim.x;
     const unsigned share = share_of(p.n, blocks);
     const unsigned first = min(p.n, blockIdx.x * share);
     const points_t points = {p.x + first, p.y + first, min(p.n - first, share)};
 #if CLUSTER
-    prepare_meeting(board);
+    prepare_grid_reduce(partial);
 #endif
 #if !ALONE && !CLUSTER
     if (points.n / (2 * THREADS) > REGISTER_PAIRS + SHARED_PAIRS)
-        return train_on(p, streamed_t(points, shared), blocks, board);
+        return train_on(p, streamed_t(points, shared), blocks, partial);
 #endif
-    train_on(p, kept_t(points, shared), blocks, board);
+    train_on(p, kept_t(points, shared), blocks, partial);
 #if CLUSTER
     cluster_barrier();  // no block's shared memory goes while another one writes to it
 #endif

@@ -6,7 +6,7 @@
 typedef error_sums<float> sums_t;
 
 // What a block's threads tell each other, and what the blocks of a cluster do.
-struct board_t {
+struct partial_sums_t {
     float4 of_warp[2][WARPS], of_group[MAX_BLOCKS / 32], of_block[2][CLUSTER_BLOCKS];
     unsigned long long arrived[2];
 };
@@ -35,7 +35,7 @@ template <bool LOSS, unsigned LANES> __device__ __forceinline__ sums_t lane_sums
     return sums;
 }
 
-template <unsigned N> __device__ __forceinline__ sums_t board_sums(const float4 (&of)[N], unsigned n) {
+template <unsigned N> __device__ __forceinline__ sums_t add_partial_sums(const float4 (&of)[N], unsigned n) {
     sums_t sums = unpack(of[0]);
 #pragma unroll
     for (unsigned k = 1; k < N; k++)
@@ -53,17 +53,17 @@ template <bool LOSS> __device__ __forceinline__ void sum_warps(sums_t sums, floa
 }
 
 #if ALONE || CLUSTER
-__device__ __forceinline__ unsigned meeting_begins() {
+__device__ __forceinline__ unsigned grid_reduce_begins() {
     return 0;
 }
-__device__ __forceinline__ void meeting_ends(unsigned) {}
+__device__ __forceinline__ void grid_reduce_ends(unsigned) {}
 #endif
 
 #if ALONE
 template <bool LOSS>
-__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, board_t &board) {
-    sum_warps<LOSS>(sums, board.of_warp[tag % 2]);
-    return board_sums(board.of_warp[tag % 2], WARPS);
+__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, partial_sums_t &partial) {
+    sum_warps<LOSS>(sums, partial.of_warp[tag % 2]);
+    return add_partial_sums(partial.of_warp[tag % 2], WARPS);
 }
 
 #elif CLUSTER
@@ -92,10 +92,10 @@ __device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
                  : "memory");
 }
 
-__device__ __forceinline__ void prepare_meeting(board_t &board) {
+__device__ __forceinline__ void prepare_grid_reduce(partial_sums_t &partial) {
     if (threadIdx.x < 2)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
-                         shared_address(board.arrived + threadIdx.x))
+                         shared_address(partial.arrived + threadIdx.x))
                      : "memory");
     cluster_barrier();
 }
@@ -103,10 +103,10 @@ __device__ __forceinline__ void prepare_meeting(board_t &board) {
 // The first warp sends the block's sums to every block's shared memory, where a barrier counts the bytes that have
 // come (st.async): one way through the cluster's network, and no word back.
 template <bool LOSS>
-__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, board_t &board) {
+__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, partial_sums_t &partial) {
     const unsigned lane = threadIdx.x % 32;
-    float4(&of_warp)[WARPS] = board.of_warp[tag % 2], (&of_block)[BLOCKS] = board.of_block[tag % 2];
-    const unsigned arrived = shared_address(board.arrived + tag % 2);
+    float4(&of_warp)[WARPS] = partial.of_warp[tag % 2], (&of_block)[BLOCKS] = partial.of_block[tag % 2];
+    const unsigned arrived = shared_address(partial.arrived + tag % 2);
     sum_warps<LOSS>(sums, of_warp);
     if (threadIdx.x < 32) {
         sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
@@ -135,12 +135,12 @@ __device__ words_t words[2][COPIES][MAX_BLOCKS];
 __device__ word_t loss_words[2][COPIES][MAX_BLOCKS];
 __device__ unsigned epochs_before;  // since the module was loaded
 
-__device__ __forceinline__ unsigned meeting_begins() {
+__device__ __forceinline__ unsigned grid_reduce_begins() {
     return __ldcg(&epochs_before) + 1;
 }
 
 // By one thread, behind the last epoch: all blocks have begun by then.
-__device__ __forceinline__ void meeting_ends(unsigned tag) {
+__device__ __forceinline__ void grid_reduce_ends(unsigned tag) {
     epochs_before = tag - 1;
 }
 
@@ -182,9 +182,9 @@ template <bool LOSS> __device__ __forceinline__ sums_t wait_for(unsigned block, 
 }
 
 template <bool LOSS>
-__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned blocks, unsigned tag, board_t &board) {
+__device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned blocks, unsigned tag, partial_sums_t &partial) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, groups = (blocks + 31) / 32;
-    float4(&of_warp)[WARPS] = board.of_warp[tag % 2];
+    float4(&of_warp)[WARPS] = partial.of_warp[tag % 2];
     sum_warps<LOSS>(sums, of_warp);
     if (warp == 0) {
         sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
@@ -201,9 +201,9 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned blocks, unsigne
         __syncwarp();
         sums = lane_sums<LOSS, 32>(sums);
         if (lane == 0)
-            board.of_group[warp] = pack(sums);
+            partial.of_group[warp] = pack(sums);
     }
     __syncthreads();
-    return board_sums(board.of_group, groups);
+    return add_partial_sums(partial.of_group, groups);
 }
 #endif
