@@ -32,11 +32,11 @@ static void the_fastest_keeps_to_the_rules(void **state) {
     append_network(world->run, "05_persistent", "f16", NULL, 5);
     append_network(world->run, "06_other", "f32", "{\"algorithmic\":true}", 1);
     load_run(world);
-    family_list_t families = families_of(&world->source.run, "mnist_train");
-    assert_int_equal(families.n, 1);
-    assert_int_equal(families.items[0].n_rows, 1);
-    assert_string_equal(families.items[0].phase, PHASE);
-    const case_result_t *best = families.items[0].rows[0].best;
+    comparison_set_list_t sets = comparison_sets_of(&world->source.run, "mnist_train");
+    assert_int_equal(sets.n, 1);
+    assert_int_equal(sets.items[0].n_rows, 1);
+    assert_string_equal(sets.items[0].phase, PHASE);
+    const case_result_t *best = sets.items[0].rows[0].best;
     assert_non_null(best);
     assert_string_equal(best->spec.variant, "05_persistent");
     assert_string_equal(case_technique(&best->spec, "accumulate"), "f32");
@@ -44,7 +44,7 @@ static void the_fastest_keeps_to_the_rules(void **state) {
     const series_t *fastest = plot_fastest_series(world->data, "cuda", PHASE);
     assert_non_null(fastest);
     assert_ptr_equal(series_at(fastest, 128), best);
-    family_list_free(&families);
+    comparison_set_list_free(&sets);
 }
 
 int main(void) {

@@ -17,8 +17,8 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     free(host.spec.device);
     host.spec.device = mem_text("cpu");
     append(folder, host);
-    run_record_t run;
-    assert_ok(run_load(folder, &run, &err));
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, &err));
     char *cuda = read_file(folder, "mlp_timing_log.csv");
     char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
@@ -28,7 +28,7 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
                                  "8,0.001000,0.000000,0.002000,0.000000,0.003000\n");
     free(cuda);
     free(pytorch);
-    run_free(&run);
+    record_free(&run);
 }
 
 static void test_names_do_not_break_a_row(void **state) {
@@ -38,7 +38,7 @@ static void test_names_do_not_break_a_row(void **state) {
     char *path = fs_join(folder, "timings.csv");
     for (size_t i = 0; i < sizeof VARIANTS / sizeof *VARIANTS; i++) {
         case_result_t result = make_result("cpu", VARIANTS[i], 1, NO_COPIES, 1000);
-        const run_record_t run = {.cases = &result, .n_cases = 1};
+        const record_t run = {.cases = &result, .n_cases = 1};
         assert_ok(results_write_timings_csv(&run, path, &err));
         char *text = read_file(folder, "timings.csv");
         assert_non_null(strstr(text, FIELDS[i]));
