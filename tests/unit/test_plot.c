@@ -44,6 +44,20 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     chart_free(&chart);
 }
 
+/* Two intervals that overlap are no evidence of anything: rounds were taken in turns. */
+static void difference_is_decided_by_the_ratio_of_rounds(void **state) {
+    static const planted_t CASES[] = {
+        {"cuda", "cuda", "01_study", NULL, 1, 100e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "eager", NULL, 1, 100.8e3, 2e3, CASE_OK, .limit_ns = 0},
+    };
+    world_t *world = *state;
+    chart_t chart = {0};
+    load_cases(world, CASES, 2);
+    assert_drawn(chart_difference(world->data, &chart));
+    assert_has(table_of(&chart), "0 \"1\" -0.8 1 0 \"CUDA\" \"800 ns\" \"1.01×\" \"\"\n");
+    chart_free(&chart);
+}
+
 static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
     world_t *world = *state;
     load(world, NULL, "cpu");
@@ -124,7 +138,7 @@ static void samples_beyond_the_axis_are_counted(void **state) {
     phase_summarise(&result.phases[0]);
     chart_t chart = {0};
     assert_drawn(chart_samples(&result, "kernel", &chart));
-    assert_has(chart.note, "phase kernel, host clock  ·  11 samples in 2 rounds");
+    assert_has(chart.note, "phase kernel, host clock  ·  11 samples in 6 rounds");
     assert_has(chart.note, "1 later than the axis, up to 5.00 ms");
     assert_has(table_of(&chart), "\n 5000 1.000000\n"); /* the last step of the shares */
     chart_free(&chart);
@@ -201,6 +215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(wrong_and_failed_cases_have_no_time),
         WITH_FOLDER(difference_finds_leads_and_the_crossover),
+        WITH_FOLDER(difference_is_decided_by_the_ratio_of_rounds),
         WITH_FOLDER(without_cuda_the_difference_is_that_of_the_cpu),
         WITH_FOLDER(ladder_has_standard_rungs_and_the_limit),
         WITH_FOLDER(ladder_of_a_batch_says_how_much_of_the_limit_is_reached),

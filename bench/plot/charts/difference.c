@@ -2,6 +2,7 @@
  * size at which the lead changes. */
 #include "plot/axes.h"
 
+#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -34,12 +35,21 @@ typedef struct difference {
     size_t n_timed;
 } difference_t;
 
-/* Where intervals are known and overlap, no difference was found. */
-static lead_t lead_of(const summary_t *left, const summary_t *right) {
-    bool certain = !(left->ci95[0] <= right->ci95[1] && right->ci95[0] <= left->ci95[1]);
-    if (!certain || left->median == right->median)
+/* By the rule of the report. A saved CSV has medians alone, and those decide; a throttled case wins
+ * nothing. */
+static lead_t lead_of(const case_result_t *left, const case_result_t *right, const char *phase) {
+    const double a = result_median(left, phase), b = result_median(right, phase);
+    if (isnan(result_phase(left, phase)->summary.ci95[0]) &&
+        isnan(result_phase(right, phase)->summary.ci95[0]))
+        return a == b ? LEAD_NONE : a < b ? LEAD_LEFT : LEAD_RIGHT;
+    switch (speedup_make(left, phase, right, phase).verdict) {
+    case VERDICT_OURS:
+        return LEAD_LEFT;
+    case VERDICT_THEIRS:
+        return LEAD_RIGHT;
+    default:
         return LEAD_NONE;
-    return left->median < right->median ? LEAD_LEFT : LEAD_RIGHT;
+    }
 }
 
 static bar_t bar_of(const case_result_t *left, const case_result_t *right, const char *phase) {
@@ -50,7 +60,7 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
         bar.status = result_has_times(without) ? "no time" : case_status_name(without->status);
         return bar;
     }
-    bar.lead = lead_of(&result_phase(left, phase)->summary, &result_phase(right, phase)->summary);
+    bar.lead = lead_of(left, right, phase);
     bar.difference_ns = a - b;
     bar.ratio = a < b ? b / a : a / b;
     bar.throttled = left->status == CASE_THROTTLED || right->status == CASE_THROTTLED;
@@ -207,9 +217,10 @@ static char *draw(const plot_data_t *data, const difference_t *difference, const
 static char *compare(const plot_data_t *data, side_t left, side_t right, const char *phase,
                      chart_t *chart) {
     difference_t difference = difference_of(data, left, right, phase);
-    const char *meaning = data->study_csv ? "medians of the rows of a batch"
-                                          : "medians  ·  equal: the 95 % intervals overlap  ·  "
-                                            "hollow: throttled";
+    const char *meaning = data->study_csv
+                              ? "medians of the rows of a batch"
+                              : "medians  ·  equal: the interval of the ratio holds 1  ·  "
+                                "hollow: throttled";
     char *why = difference.n_timed > 0
                     ? draw(data, &difference, meaning, chart)
                     : mem_format("no size at which both %s and %s have a time for %s",
