@@ -93,6 +93,17 @@ static char *comparison_set_key(const case_t *spec) {
     return key;
 }
 
+char *comparison_set_key_without_seed(const char *key) {
+    text_list_t parts = text_split(key, ','), kept = {0};
+    for (size_t i = 0; i < parts.n; i++)
+        if (!text_starts(parts.items[i] + strspn(parts.items[i], " "), "seed="))
+            text_list_add(&kept, parts.items[i]);
+    char *text = text_list_join(&kept, ",");
+    text_list_free(&parts);
+    text_list_free(&kept);
+    return text;
+}
+
 static bool on_platform(const platform_t *platform, const case_t *spec, owner_t owner) {
     if (strcmp(spec->device, platform->device) != 0)
         return false;

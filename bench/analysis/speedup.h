@@ -84,6 +84,8 @@ typedef struct comparison_set_list {
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
 void comparison_set_list_free(comparison_set_list_t *list);
 
+/* A set's key "batch=32, seed=1, f16" as "batch=32, f16"; the caller frees it. */
+char *comparison_set_key_without_seed(const char *key);
 /* Is the case's work that of the set, but for its size, whoever does it and where? */
 bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec);
 /* Does the case belong to this set, and in it to this owner? */

@@ -12,24 +12,12 @@
 /* ---- sets -----------------------------------------------------------------------------------
  */
 
-/* "batch=32, seed=1, f16" as "batch=32, f16". */
-static char *key_without_seed(const char *key) {
-    text_list_t parts = text_split(key, ','), kept = {0};
-    for (size_t i = 0; i < parts.n; i++)
-        if (!text_starts(parts.items[i] + strspn(parts.items[i], " "), "seed="))
-            text_list_add(&kept, parts.items[i]);
-    char *text = text_list_join(&kept, ",");
-    text_list_free(&parts);
-    text_list_free(&kept);
-    return text;
-}
-
 static bool differs_in_seed_only(const comparison_set_list_t *sets, size_t index) {
     const comparison_set_t *set = &sets->items[index];
-    char *key = key_without_seed(set->key);
+    char *key = comparison_set_key_without_seed(set->key);
     bool found = false;
     for (size_t i = 0; i < index && !found; i++) {
-        char *other = key_without_seed(sets->items[i].key);
+        char *other = comparison_set_key_without_seed(sets->items[i].key);
         found = sets->items[i].platform == set->platform && strcmp(other, key) == 0;
         free(other);
     }

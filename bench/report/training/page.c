@@ -83,24 +83,12 @@ static bool is_on_gpu(const comparison_set_t *set) {
     return strcmp(set->platform->device, "cuda") == 0;
 }
 
-/* "batch=32, seed=1, f16" as "batch=32, f16". */
-static char *key_without_seed(const char *key) {
-    text_list_t parts = text_split(key, ','), kept = {0};
-    for (size_t i = 0; i < parts.n; i++)
-        if (!text_starts(parts.items[i] + strspn(parts.items[i], " "), "seed="))
-            text_list_add(&kept, parts.items[i]);
-    char *text = text_list_join(&kept, ",");
-    text_list_free(&parts);
-    text_list_free(&kept);
-    return text;
-}
-
 /* The GPU's sets come first, so a shape is met there before it is on the CPU. */
 static bool was_met(const comparison_set_list_t *sets, size_t index) {
-    char *key = key_without_seed(sets->items[index].key);
+    char *key = comparison_set_key_without_seed(sets->items[index].key);
     bool met = false;
     for (size_t i = 0; i < index && !met; i++) {
-        char *other = key_without_seed(sets->items[i].key);
+        char *other = comparison_set_key_without_seed(sets->items[i].key);
         met = strcmp(other, key) == 0;
         free(other);
     }
