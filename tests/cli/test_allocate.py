@@ -36,7 +36,7 @@ def test_allocators_on_the_cpu(tmp_path: Path) -> None:
                 assert results["driver_calls"] == 0
         skipped = cases[f"allocate/pytorch-cpu/caching/live={live}"]
         assert skipped["status"] == "skipped"
-        assert "needs a GPU" in skipped["reason"]
+        assert "needs a GPU" in skipped["reason"] or "not installed" in skipped["reason"]
 
 
 def test_no_block_at_all(tmp_path: Path) -> None:

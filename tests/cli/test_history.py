@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from charts import needs_gnuplot
 from project import FIXTURES, bench
 
 sys.path.insert(0, str(FIXTURES))
@@ -83,6 +84,7 @@ def test_table_tells_only_what_stepped(runs: list[Path]) -> None:
     assert QUIET in bench("history", *runs, "--all").stdout
 
 
+@needs_gnuplot
 def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> None:
     bench("history", *runs, "--case", STEP, "--out", tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -97,6 +99,7 @@ def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> N
     assert runs[0].name in picture
 
 
+@needs_gnuplot
 def test_names_do_not_leave_the_folder(runs: list[Path], tmp_path: Path) -> None:
     evil = "../../evil/$(touch x)`y`/batch=4"
     folders = []
