@@ -72,7 +72,7 @@ check: ## every test that needs no GPU; installs or names what the tests need
 	$(Q)tests/tools/pytest.sh tests
 
 .PHONY: quick
-quick: $(BUILD)/bench ## a minute of make check, for while you work: layers, format, unit tests, golden command line
+quick: $(BUILD)/bench ## a part of make check, for while you work: layers, format, unit tests, golden command line
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory layers format-check
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) unit
