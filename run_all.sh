@@ -73,7 +73,7 @@ step "MNIST (11 MB, unless it is here)"
 "$(tests/tools/python.sh)" reference_pytorch/get_mnist.py || tell "MNIST not found: using synthetic images"
 
 step "measuring into $out: ${#sweeps[@]} sweeps, about $takes"
-status=0
+status=0 compiled=0
 "$bench" run "${sweeps[@]}" "${flags[@]}" "${pytorch[@]}" --out "$out" --resume || status=$?
 [ -s "$out/cases.jsonl" ] || exit "$status"
 
@@ -83,7 +83,7 @@ if [ "$gpu" = no ]; then
         sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 \
         >"$out/compile.txt" || compiled=$?
     # 1: a program does not compile. 2: there is no compiler, which costs a machine without a GPU nothing.
-    [ "${compiled:-0}" -eq 1 ] && status=1
+    [ "$compiled" -eq 1 ] && status=1
     tail -n 2 "$out/compile.txt"
 fi
 
