@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <signal.h>
@@ -92,12 +93,28 @@ static void impossible_sizes_abort(void **state) {
     }
 }
 
+static void texts_of_an_arena(void **state) {
+    (void)state;
+    arena_t arena = {0};
+    const char *first = arena_format(&arena, "batch=%d", 64);
+    for (int i = 0; i < 100; i++)
+        arena_format(&arena, "%d", i);
+    assert_string_equal(first, "batch=64"); /* texts stay where they are while the arena grows */
+    assert_string_equal(arena_keep(&arena, mem_text("kept")), "kept");
+    assert_null(arena_keep(&arena, NULL));
+    assert_int_equal(arena.n, 102);
+    arena_free(&arena);
+    assert_int_equal(arena.n, 0);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_blocks_are_blocks),
         cmocka_unit_test(zeroed_is_zero),
         cmocka_unit_test(texts_are_copied),
         cmocka_unit_test(arrays_grow_and_keep_their_content),
+        cmocka_unit_test(texts_of_an_arena),
         cmocka_unit_test(impossible_sizes_abort),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

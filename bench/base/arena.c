@@ -1,0 +1,28 @@
+#include "base/arena.h"
+
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+const char *arena_keep(arena_t *arena, char *text) {
+    if (text == NULL)
+        return NULL;
+    mem_grow(&arena->texts, arena->n, &arena->capacity, sizeof *arena->texts);
+    return arena->texts[arena->n++] = text;
+}
+
+const char *arena_format(arena_t *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = mem_format_args(format, args);
+    va_end(args);
+    return arena_keep(arena, text);
+}
+
+void arena_free(arena_t *arena) {
+    for (size_t i = 0; i < arena->n; i++)
+        free(arena->texts[i]);
+    free(arena->texts);
+    *arena = (arena_t){0};
+}
