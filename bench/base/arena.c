@@ -5,11 +5,17 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-const char *arena_keep(arena_t *arena, char *text) {
-    if (text == NULL)
-        return NULL;
+static char *keep(arena_t *arena, char *text) {
     mem_grow(&arena->texts, arena->n, &arena->capacity, sizeof *arena->texts);
     return arena->texts[arena->n++] = text;
+}
+
+const char *arena_keep(arena_t *arena, char *text) {
+    return text != NULL ? keep(arena, text) : NULL;
+}
+
+char *arena_buffer(arena_t *arena, size_t bytes) {
+    return keep(arena, mem_zeroed(bytes, 1));
 }
 
 const char *arena_format(arena_t *arena, const char *format, ...) {

@@ -13,6 +13,8 @@ typedef struct arena {
 /* A formatted text that lives until arena_free(). */
 const char *arena_format(arena_t *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* `bytes` zeroed bytes that live as long, for a function that writes into a buffer. */
+char *arena_buffer(arena_t *arena, size_t bytes);
 /* Take over a text from malloc(), which then lives as long; NULL stays NULL. */
 const char *arena_keep(arena_t *arena, char *text);
 void arena_free(arena_t *arena);

@@ -6,8 +6,40 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+void print(const report_t *report, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vfprintf(report->out, format, args);
+    va_end(args);
+}
+
+const char *report_text(const report_t *report, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = mem_format_args(format, args);
+    va_end(args);
+    return arena_keep(report->texts, text);
+}
+
+const char *report_keep(const report_t *report, char *text) {
+    return arena_keep(report->texts, text);
+}
+
+const char *report_safe(const report_t *report, const char *text) {
+    return arena_keep(report->texts, markdown_text(text));
+}
+
+const char *report_code(const report_t *report, const char *text) {
+    return arena_keep(report->texts, markdown_code(text));
+}
+
+char *report_buffer(const report_t *report) {
+    return arena_buffer(report->texts, UNITS_TEXT);
+}
 
 void report_heading(const report_t *report, unsigned level, const char *text) {
     unsigned depth = level + (report->saved ? 1 : 0);

@@ -5,18 +5,32 @@
 #define BENCH_REPORT_PAGE_H
 
 #include "analysis/speedup.h"
+#include "base/arena.h"
 #include "io/table.h"
 
 #include <stdio.h>
 
 typedef struct report {
     FILE *out;
+    arena_t *texts;        /* that live as long as the report: report_text(), report_keep() */
     const record_t *run;   /* without cold starts */
     const record_t *whole; /* with them */
     const char *root;      /* the project's folder */
     const char *folder;    /* the report's own, which links are relative to */
     bool saved;            /* a run of another time or machine, shown beside this machine's */
 } report_t;
+
+/* Print to the report, as printf() does. */
+void print(const report_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A text that lives as long as the report: formatted; taken over from malloc(); `text` made safe
+ * for markdown, or as a code span; UNITS_TEXT bytes for a function of base/units.h to write into.
+ */
+const char *report_text(const report_t *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+const char *report_keep(const report_t *report, char *text);
+const char *report_safe(const report_t *report, const char *text);
+const char *report_code(const report_t *report, const char *text);
+char *report_buffer(const report_t *report);
 
 /* "## text", one level deeper and marked as saved on a saved run's page, so that no heading of two
  * runs is the same. */

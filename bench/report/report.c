@@ -253,7 +253,8 @@ static char *folder_of(const char *path) {
 
 static void write_report(FILE *out, const report_options_t *options, const record_t *runs) {
     char *folder = folder_of(options->out);
-    report_t report = {.out = out, .root = options->root, .folder = folder};
+    arena_t texts = {0};
+    report_t report = {.out = out, .texts = &texts, .root = options->root, .folder = folder};
     overview_t all = overview_of(runs, options->n_runs, 1);
     write_top(out, runs, options->n_runs);
     write_headline(out, &all);
@@ -268,6 +269,7 @@ static void write_report(FILE *out, const report_options_t *options, const recor
               out);
         write_run(&report, &runs[i], &all, i);
     }
+    arena_free(&texts);
     overview_free(&all);
     free(folder);
 }

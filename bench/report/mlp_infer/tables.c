@@ -1,5 +1,5 @@
 /* mlp_infer's tables: who is how fast at each batch, and where the time goes. */
-#include "report/page.h"
+#include "report/columns.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -24,69 +24,47 @@ static bool any_other(const comparison_set_t *set) {
     return false;
 }
 
-/* An engine of somebody's own is named with its variant. */
-static void add_key(table_t *table, const case_result_t *result) {
-    char *key = result != NULL ? contender_key(&result->spec) : mem_text("–");
-    char *safe = markdown_text(key);
-    table_add(table, safe);
-    free(key);
-    free(safe);
-}
-
-static void add_name(table_t *table, const case_result_t *result) {
-    char *name = result != NULL ? shown_name(result) : mem_text("–");
-    table_add(table, name);
-    free(name);
-}
-
-static void table_of_sizes(const comparison_set_t *set, table_t *table) {
-    bool study = any_study(set);
-    bool others = any_other(set), polls = comparison_set_polls(set);
-    char *best = mem_format("Best %s", set->platform->name);
-    char size[UNITS_TEXT], text[2 * UNITS_TEXT];
-    const char *headings[13] = {size_heading(size, set), best,   "Case",     "PyTorch eager",
-                                "PyTorch best",          "Mode", "vs eager", "vs best"};
-    char align[14] = "rrlrrlrr";
-    size_t n = 8;
-    if (polls) {
-        align[n] = 'r';
-        headings[n++] = "vs best, sync";
-    }
-    if (study) {
-        align[n] = 'r';
-        headings[n++] = "Study's CUDA";
-    }
-    if (others) {
-        memcpy(align + n, "rlr", 3);
-        headings[n++] = "Others' best";
-        headings[n++] = "Which";
-        headings[n++] = "vs others";
-    }
-    table_init(table, headings, n);
-    table_set_align(table, align);
+static void table_of_sizes(const report_t *report, const comparison_set_t *set) {
+    const bool no_study = !any_study(set), no_others = !any_other(set);
+    const bool polls = comparison_set_polls(set);
+    const column_t columns[] = {
+        {size_title(report, set), 'r', false},
+        {report_text(report, "Best %s", set->platform->name), 'r', false},
+        {"Case", 'l', false},
+        {"PyTorch eager", 'r', false},
+        {"PyTorch best", 'r', false},
+        {"Mode", 'l', false},
+        {"vs eager", 'r', false},
+        {"vs best", 'r', false},
+        {"vs best, sync", 'r', !polls},
+        {"Study's CUDA", 'r', no_study},
+        {"Others' best", 'r', no_others},
+        {"Which", 'l', no_others}, /* an engine of somebody's own is named with its variant */
+        {"vs others", 'r', no_others},
+    };
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < set->n_rows; i++) {
         const size_row_t *row = &set->rows[i];
-        table_add(table, size_text(text, set, row->size));
-        add_time(table, row->best, set->phase);
-        add_name(table, row->best);
-        add_time(table, row->eager, set->phase);
-        add_time(table, row->fastest, set->phase);
-        add_name(table, row->fastest);
-        table_add(table, ratio_text(text, sizeof text, &row->against_eager));
-        table_add(table, ratio_text(text, sizeof text, &row->headline));
-        if (polls) {
-            speedup_t synchronising = speedup_synchronising(set, row);
-            table_add(table, ratio_text(text, sizeof text, &synchronising));
-        }
-        if (study)
-            add_time(table, row->study, set->phase);
-        if (others) {
-            add_time(table, row->other, set->phase);
-            add_key(table, row->other);
-            table_add(table, ratio_text(text, sizeof text, &row->against_other));
-        }
+        const speedup_t synchronising =
+            polls ? speedup_synchronising(set, row) : (speedup_t){.verdict = VERDICT_NONE};
+        const char *const cells[] = {
+            size_cell(report, set, row->size),
+            time_cell(report, row->best, set->phase),
+            name_cell(report, row->best),
+            time_cell(report, row->eager, set->phase),
+            time_cell(report, row->fastest, set->phase),
+            name_cell(report, row->fastest),
+            ratio_cell(report, &row->against_eager),
+            ratio_cell(report, &row->headline),
+            ratio_cell(report, &synchronising),
+            time_cell(report, row->study, set->phase),
+            time_cell(report, row->other, set->phase),
+            key_cell(report, row->other),
+            ratio_cell(report, &row->against_other),
+        };
+        columns_row(&table, cells);
     }
-    free(best);
+    columns_end(&table, "");
 }
 
 /* How many samples stand behind the medians of a table, and how far off they can be. */
@@ -166,9 +144,7 @@ static void section_headline(const report_t *report, const comparison_set_t *set
                                       : "");
     print_spread(report, set);
     print_unequal_choice(report, set);
-    table_t table;
-    table_of_sizes(set, &table);
-    report_table(report, &table);
+    table_of_sizes(report, set);
 }
 
 static bool has_contender(const size_row_t *row) {
@@ -182,6 +158,12 @@ typedef struct phase_columns {
     const char *compute;
     const char *const *phases; /* NULL-terminated */
 } phase_columns_t;
+
+static void add_name(table_t *table, const case_result_t *result) {
+    char *name = result != NULL ? shown_name(result) : mem_text("–");
+    table_add(table, name);
+    free(name);
+}
 
 static void add_phase_row(table_t *table, const phase_columns_t *columns, int64_t batch,
                           const case_result_t *result) {
