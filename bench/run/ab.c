@@ -1,7 +1,4 @@
-/* `bench run --against OTHER_BUILD`: the other build's side of the run. It is a run_t of its
- * own, with its own sweeps (its kernels may be others), workers and folder, OUT/against; rounds are
- * taken in turns by measure.c. */
-#include "run/state.h"
+#include "run/ab.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -39,10 +36,11 @@ static void drop_missing(const char *root, sweep_t *sweep) {
 
 /* The sweep as the other build's folder has it: "*" stands for its rungs. A sweep that names a rung
  * or a worker that only we have is read as ours. */
-static status_t load_cases(run_t *other, run_options_t *options, const char *own_root,
-                           error_t *err) {
+static status_t load_cases(ab_t *ab, error_t *err) {
+    run_t *other = &ab->theirs;
+    run_options_t *options = &ab->options;
     error_t unknown = ERROR_INIT;
-    options->root = other->build.root;
+    options->root = ab->build.root;
     if (run_load_sweeps(other, &unknown) == STATUS_OK)
         return STATUS_OK;
     for (size_t s = 0; s < other->n_sweeps; s++)
@@ -50,37 +48,34 @@ static status_t load_cases(run_t *other, run_options_t *options, const char *own
     free(other->sweeps);
     other->sweeps = NULL;
     other->n_sweeps = 0;
-    options->root = own_root;
+    options->root = ab->ours->options->root;
     status_t status = run_load_sweeps(other, err);
-    options->root = other->build.root;
+    options->root = ab->build.root;
     for (size_t s = 0; s < other->n_sweeps; s++)
         drop_missing(options->root, &other->sweeps[s]);
     return status;
 }
 
-status_t run_against_load(run_t *run, error_t *err) {
+static status_t load(ab_t *ab, error_t *err) {
     char now[32];
-    run_t *other = mem_zeroed(1, sizeof *other);
-    *other = (run_t){.options = &other->own_options,
-                     .own_options = *run->options,
-                     .folder_lock = -1,
-                     .rates = DEVICE_RATES_UNKNOWN};
-    run_options_t *options = &other->own_options;
-    options->against = NULL;
-    options->out = NULL;
-    options->quiet = true; /* one side tells of the progress of both */
-    run->against = other;
-    run->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
-    TRY(build_find(run->options->against, run->options->root, &other->build, err));
-    return load_cases(other, options, run->options->root, err);
+    run_t *ours = ab->ours;
+    ab->options = *ours->options;
+    ab->options.against = NULL;
+    ab->options.out = NULL;
+    ab->options.quiet = true; /* one side tells of the progress of both */
+    ab->theirs = run_make(&ab->options, ours->interrupted);
+    ab->theirs.build = &ab->build;
+    ab->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
+    ours->pair = ab->pair;
+    TRY(build_find(ours->options->against, ours->options->root, &ab->build, err));
+    return load_cases(ab, err);
 }
 
-/* ---- the folder ---------------------------------------------------------------------------------
- */
+/* ---- the folder ---- */
 
 /* Noise floors that an earlier run taught, for this verdict and for every later look at it. */
-static status_t take_floors(const run_t *run, error_t *err) {
-    const char *from = run->options->floor;
+static status_t take_floors(const ab_t *ab, error_t *err) {
+    const char *from = ab->ours->options->floor;
     if (from == NULL)
         return STATUS_OK;
     floors_t *floors;
@@ -89,43 +84,82 @@ static status_t take_floors(const run_t *run, error_t *err) {
         return error_set(err, STATUS_USAGE,
                          "--floor %s: no floor.json there; bench run --against self leaves one",
                          from);
-    status_t status = floors_save(floors, run->against->folder, err);
+    status_t status = floors_save(floors, ab->theirs.folder, err);
     floors_free(floors);
     return status;
 }
 
-status_t run_against_prepare(run_t *run, error_t *err) {
-    run_t *other = run->against;
-    other->own_out = fs_join(run->folder, "against");
-    other->own_options.out = other->own_out;
-    other->pair = mem_text(environment_get(&run->record.environment, "measure.pair"));
-    TRY(run_prepare_folder(other, err));
-    TRY(take_floors(run, err));
-    TRY(run_share_clocks(run, other, err));
-    TRY(run_survey(other, err));
-    other->workers.own_root = run->options->root;
-    return run_compile(other, err);
+static status_t prepare(ab_t *ab, error_t *err) {
+    run_t *ours = ab->ours, *theirs = &ab->theirs;
+    ab->out = fs_join(ours->folder, "against");
+    ab->options.out = ab->out;
+    theirs->pair = environment_get(&ours->record.environment, "measure.pair");
+    TRY(run_prepare_folder(theirs, err));
+    TRY(take_floors(ab, err));
+    TRY(run_share_clocks(ours, theirs, err));
+    TRY(run_survey(theirs, err));
+    theirs->workers.own_root = ours->options->root;
+    return run_compile(theirs, err);
 }
 
-/* ---- the verdict --------------------------------------------------------------------------------
- */
+/* ---- the run ---- */
 
-status_t run_against_close(run_t *run, error_t *err) {
-    run->against->rates = run->rates; /* calibrations are of the device, and measured once */
-    return run_close(run->against, err);
+static status_t measure_all(ab_t *ab, error_t *err) {
+    TRY(run_calibrate(ab->ours, err));
+    for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
+        ab_group_t group;
+        size_t at = 0, there = 0;
+        while (!*ab->ours->interrupted && ab_next_group(ab, s, &at, &there, &group))
+            TRY(ab_measure(ab, &group, err));
+    }
+    return ab_recheck(ab, err);
 }
 
-status_t run_verdict(const run_t *run, error_t *err) {
-    const run_options_t *options = run->options;
-    const compare_options_t compare = {.base = run->against->folder,
-                                       .candidate = run->folder,
+static status_t close_both(ab_t *ab, error_t *err) {
+    TRY(run_close(ab->ours, err));
+    ab->theirs.rates = ab->ours->rates; /* calibrations are of the device, and measured once */
+    return run_close(&ab->theirs, err);
+}
+
+static status_t verdict(const ab_t *ab, error_t *err) {
+    const run_options_t *options = ab->ours->options;
+    const compare_options_t compare = {.base = ab->theirs.folder,
+                                       .candidate = ab->ours->folder,
                                        .threshold_frac = options->threshold_frac,
                                        .json = options->json,
                                        .strict = options->strict,
-                                       .learn_floor = run->against->build.self,
+                                       .learn_floor = ab->build.self,
                                        .print = options->print};
     status_t status = compare_runs(&compare, err);
     if (!options->quiet)
-        fprintf(stderr, "results: %s, %s\n", run->folder, run->against->folder);
+        fprintf(stderr, "results: %s, %s\n", ab->ours->folder, ab->theirs.folder);
+    return status;
+}
+
+static status_t steps(ab_t *ab, error_t *err) {
+    run_t *ours = ab->ours;
+    TRY(run_load_sweeps(ours, err));
+    TRY(load(ab, err));
+    TRY(run_prepare_folder(ours, err));
+    TRY(run_survey(ours, err));
+    TRY(run_compile(ours, err));
+    TRY(prepare(ab, err));
+    TRY(run_sanitize(ours, err));
+    status_t status = measure_all(ab, err);
+    if (status == STATUS_OK)
+        status = close_both(ab, err);
+    if (status != STATUS_OK)
+        return run_say_how_to_resume(ours, err);
+    return *ours->interrupted ? STATUS_OK : verdict(ab, err); /* half a run has no verdict */
+}
+
+status_t run_against(run_t *run, error_t *err) {
+    ab_t ab = {.ours = run, .theirs = {.folder_lock = -1}};
+    status_t status = steps(&ab, err);
+    run->pair = NULL;
+    run_free(&ab.theirs);
+    build_free(&ab.build);
+    free(ab.pair);
+    free(ab.out);
     return status;
 }

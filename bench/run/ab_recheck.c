@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "run/state.h"
+#include "run/ab.h"
 
 #include <stdlib.h>
 
@@ -33,16 +33,16 @@ unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     return (unsigned)(2 * most <= RECHECK_MOST_ROUNDS ? most : RECHECK_MOST_ROUNDS - most);
 }
 
-static status_t load_both(run_t *run, record_t records[2], error_t *err) {
-    TRY(record_load(run->against->folder, &records[0], err));
-    status_t status = record_load(run->folder, &records[1], err);
+static status_t load_both(const ab_t *ab, record_t records[2], error_t *err) {
+    TRY(record_load(ab->theirs.folder, &records[0], err));
+    status_t status = record_load(ab->ours->folder, &records[1], err);
     if (status != STATUS_OK)
         record_free(&records[0]);
     return status;
 }
 
 /* Who deserves more rounds, by the verdict as it stands. Runs that cannot be compared deserve none,
- * and run_verdict() says so. */
+ * and the verdict says so. */
 static unsigned choose(const run_t *run, const record_t records[2], text_list_t *ids) {
     static const text_list_t USUAL;
     error_t ignored = ERROR_INIT;
@@ -58,40 +58,40 @@ static unsigned choose(const run_t *run, const record_t records[2], text_list_t 
     return more_rounds;
 }
 
-static status_t look_again(run_t *run, const record_t records[2], int64_t deadline_ns, bool *go_on,
-                           const volatile sig_atomic_t *interrupted, error_t *err) {
+static status_t look_again(ab_t *ab, const record_t records[2], int64_t deadline_ns, bool *go_on,
+                           error_t *err) {
     text_list_t ids = {0};
-    unsigned more_rounds = choose(run, records, &ids);
+    unsigned more_rounds = choose(ab->ours, records, &ids);
     *go_on = more_rounds > 0;
     if (*go_on)
-        progress_note(&run->progress, "undecided: %zu cases are measured in %u more processes",
+        progress_note(&ab->ours->progress, "undecided: %zu cases are measured in %u more processes",
                       ids.n, more_rounds);
     status_t status = STATUS_OK;
-    for (size_t s = 0; s < run->n_sweeps; s++) {
-        group_t group;
+    for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
+        ab_group_t group;
         size_t at = 0, there = 0;
-        while (*go_on && status == STATUS_OK && run_group_at(run, s, &at, &there, &group)) {
+        while (*go_on && status == STATUS_OK && ab_next_group(ab, s, &at, &there, &group)) {
             group.again = &ids;
             group.n_visits = more_rounds;
             group.deadline_ns = deadline_ns;
-            status = run_measure(run, &group, interrupted, err);
-            *go_on = clock_ns() < deadline_ns && !*interrupted;
+            status = ab_measure(ab, &group, err);
+            *go_on = clock_ns() < deadline_ns && !*ab->ours->interrupted;
         }
     }
     text_list_free(&ids);
     return status;
 }
 
-status_t run_recheck(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
-    int64_t deadline_ns = clock_ns() + (int64_t)(run->options->recheck_limit_s * 1e9);
-    bool go_on = run->options->recheck_limit_s > 0;
-    while (go_on && !*interrupted) {
+status_t ab_recheck(ab_t *ab, error_t *err) {
+    const double limit_s = ab->ours->options->recheck_limit_s;
+    int64_t deadline_ns = clock_ns() + (int64_t)(limit_s * 1e9);
+    bool go_on = limit_s > 0;
+    while (go_on && !*ab->ours->interrupted) {
         record_t records[2];
-        TRY(load_both(run, records, err));
-        run->against->again = &records[0];
-        run->again = &records[1];
-        status_t status = look_again(run, records, deadline_ns, &go_on, interrupted, err);
-        run->again = run->against->again = NULL;
+        TRY(load_both(ab, records, err));
+        ab->again[0] = &records[1];
+        ab->again[1] = &records[0];
+        status_t status = look_again(ab, records, deadline_ns, &go_on, err);
         record_free(&records[0]);
         record_free(&records[1]);
         TRY(status);

@@ -29,6 +29,45 @@ static const char *mode_name(bool cold) {
     return cold ? "cold" : "steady";
 }
 
+/* What run.json says of a side of an --against run. */
+static void describe_side(run_t *run) {
+    environment_t *env = &run->record.environment;
+    const build_t *build = run->build;
+    environment_set(env, "measure.pair", run->pair);
+    environment_set(env, "measure.side", build == NULL ? "candidate" : "base");
+    if (build == NULL)
+        return;
+    environment_set(env, "versions.bench", build->version);
+    environment_set(env, "git.revision", build->revision);
+    environment_set_flag(env, "git.dirty", build->dirty);
+}
+
+/* Is a run that is resumed the same one, measured with the same builds? */
+static status_t check_side(const run_t *run, error_t *err) {
+    const environment_t *env = &run->record.environment;
+    const char *pair = environment_get(env, "measure.pair");
+    const char *revision = environment_get(env, "git.revision");
+    const build_t *build = run->build;
+    if ((pair != NULL) != (run->pair != NULL))
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured %s --against: resume it %s, or choose another --out",
+                         run->folder, pair != NULL ? "with" : "without",
+                         pair != NULL ? "with it" : "without it");
+    if (build == NULL)
+        return STATUS_OK;
+    if (strcmp(pair, run->pair) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s is not of the same run as the folder above it: measure.pair is %s, "
+                         "expected %s",
+                         run->folder, pair, run->pair);
+    if (revision != NULL && strcmp(revision, build->revision) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured with revision %s, and --against is revision %s: resume "
+                         "it with the same build",
+                         run->folder, revision, build->revision);
+    return STATUS_OK;
+}
+
 static void describe_run(run_t *run) {
     record_t *record = &run->record;
     char now[32];
@@ -46,11 +85,11 @@ static void describe_run(run_t *run) {
     environment_set(&record->environment, "versions.bench", BENCH_VERSION);
     environment_set(&record->environment, "git.revision", BENCH_REVISION);
     environment_set_flag(&record->environment, "git.dirty", BENCH_DIRTY);
-    if (run->build.bench == NULL || run->build.self)
+    if (run->build == NULL || run->build->self)
         environment_set(&record->environment, "versions.compiler", __VERSION__);
     host_describe(&record->environment);
     if (run->pair != NULL)
-        run_against_describe(run);
+        describe_side(run);
 }
 
 static status_t resume(run_t *run, error_t *err) {
@@ -69,7 +108,7 @@ static status_t resume(run_t *run, error_t *err) {
                          "%s was measured %s --cold: resume it %s, or choose another --out",
                          run->folder, run->options->cold ? "without" : "with",
                          run->options->cold ? "without it" : "with it");
-    TRY(run_against_check(run, err));
+    TRY(check_side(run, err));
     if (run->record.n_dropped_lines > 0)
         progress_note(&run->progress, "the last line of %s/cases.jsonl was half-written: dropped",
                       run->folder);
@@ -176,8 +215,9 @@ static const case_t *first_cuda_case(const run_t *run) {
 
 status_t run_survey(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
-    run->workers =
-        (workers_t){.root = options->root, .bench = run->build.bench, .device = options->device};
+    run->workers = (workers_t){.root = options->root,
+                               .bench = run->build != NULL ? run->build->bench : NULL,
+                               .device = options->device};
     run->settings = (contender_settings_t){.seed = options->seed,
                                            .timeout_s = options->timeout_s,
                                            .max_sm_mhz = NAN,
@@ -195,11 +235,22 @@ status_t run_survey(run_t *run, error_t *err) {
                       why.text);
         link = NULL;
     }
-    if (run->build.bench == NULL)
+    if (run->build == NULL)
         TRY(run_lock_clocks(run, err));
     if (link != NULL)
         note_gpu(run, link);
     return STATUS_OK;
+}
+
+char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *status) {
+    *status = CASE_SKIPPED;
+    if (strcmp(spec->engine, "cuda") != 0)
+        return NULL;
+    if (run->no_gpu == NULL)
+        return mem_text(run->no_compiler);
+    if (run->gpu_broken)
+        *status = CASE_FAILED;
+    return mem_text(run->no_gpu);
 }
 
 /* ---- the end

@@ -29,7 +29,7 @@ static status_t add_calibration(run_t *run, const compile_options_t *compile, co
 static status_t add_programs(run_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
     status_t status = STATUS_OK;
-    if (run->build.bench == NULL) { /* else our side calibrates for both */
+    if (run->build == NULL) { /* else our side calibrates for both */
         TRY(add_calibration(run, compile, "null", "01_empty", err));
         TRY(add_calibration(run, compile, "device", "02_barrier", err));
         TRY(add_calibration(run, compile, "device", "01_read", err));

@@ -1,4 +1,4 @@
-#include "run/state.h"
+#include "run/ab.h"
 
 #include "base/memory.h"
 
@@ -21,100 +21,29 @@ static void catch_interrupts(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static bool is_last_of_workload(const run_t *run, size_t sweep) {
-    for (size_t s = sweep + 1; s < run->n_sweeps; s++)
-        if (run->sweeps[s].workload == run->sweeps[sweep].workload)
-            return false;
-    return true;
+static status_t measure(run_t *run, error_t *err) {
+    TRY(run_calibrate(run, err));
+    TRY(run_measure_all(run, err));
+    return run_close(run, err);
 }
 
-static status_t measure_all(run_t *run, error_t *err) {
-    TRY(run_calibrate(run, &interrupted, err));
-    for (size_t s = 0; s < run->n_sweeps; s++) {
-        group_t group;
-        size_t at = 0, there = 0;
-        while (!interrupted && run_group_at(run, s, &at, &there, &group))
-            TRY(run_measure(run, &group, &interrupted, err));
-        if (is_last_of_workload(run, s))
-            TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
-    }
-    return run->against != NULL ? run_recheck(run, &interrupted, err) : STATUS_OK;
-}
-
-/* A full disk, most likely: nothing that is finished is lost by it. */
-static status_t say_how_to_go_on(const run_t *state, error_t *err) {
-    error_t cause = *err;
-    error_clear(err);
-    return error_set(err, cause.status,
-                     "%.1500s; finished cases are kept: make room, and go on with the same command "
-                     "and --resume --out %s",
-                     cause.text, state->folder);
-}
-
-static status_t run_steps(run_t *state, error_t *err) {
-    if (state->options->trace)
-        return run_trace(state, &interrupted, err);
-    bool two = state->options->against != NULL;
-    TRY(run_load_sweeps(state, err));
-    if (two)
-        TRY(run_against_load(state, err));
-    TRY(run_prepare_folder(state, err));
-    TRY(run_survey(state, err));
-    TRY(run_compile(state, err));
-    TRY(record_write_header(&state->record,
-                            err)); /* tables that are printed on the way name the GPU */
-    if (two)
-        TRY(run_against_prepare(state, err));
-    TRY(run_sanitize(state, &interrupted, err));
-    status_t status = measure_all(state, err);
-    if (status == STATUS_OK)
-        status = run_close(state, err);
-    if (status == STATUS_OK && two)
-        status = run_against_close(state, err);
-    if (status != STATUS_OK)
-        return say_how_to_go_on(state, err);
-    if (two && interrupted)
-        return STATUS_OK; /* half a run has no verdict */
-    return two ? run_verdict(state, err) : run_print(state, err);
-}
-
-static void run_against_free(run_t *run);
-
-static void run_free(run_t *run) {
-    for (size_t i = 0; i < run->n_sweeps; i++)
-        sweep_free(&run->sweeps[i]);
-    free(run->sweeps);
-    record_free(&run->record);
-    journal_close(&run->journal);
-    if (run->folder_lock >= 0)
-        close(run->folder_lock);
-    workers_free(&run->workers);
-    run_against_free(run);
-    for (size_t i = 0; i < run->n_sanitized; i++)
-        sanitize_free(&run->sanitized[i]);
-    free(run->sanitized);
-    program_list_free(&run->programs);
-    nvml_close(run->nvml);
-    free(run->arch);
-    free(run->no_compiler);
-    free(run->folder);
-}
-
-static void run_against_free(run_t *run) {
-    run_t *other = run->against;
-    free(run->pair);
-    if (other == NULL)
-        return;
-    run_free(other);
-    build_free(&other->build);
-    free(other->own_out);
-    free(other);
+static status_t steps(run_t *run, error_t *err) {
+    TRY(run_load_sweeps(run, err));
+    TRY(run_prepare_folder(run, err));
+    TRY(run_survey(run, err));
+    TRY(run_compile(run, err));
+    /* Tables that are printed on the way name the GPU. */
+    TRY(record_write_header(&run->record, err));
+    TRY(run_sanitize(run, err));
+    return measure(run, err) == STATUS_OK ? run_print(run, err) : run_say_how_to_resume(run, err);
 }
 
 status_t run(const run_options_t *options, error_t *err) {
-    run_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run_t state = run_make(options, &interrupted);
     catch_interrupts();
-    status_t status = run_steps(&state, err);
+    status_t status = options->trace             ? run_trace(&state, err)
+                      : options->against != NULL ? run_against(&state, err)
+                                                 : steps(&state, err);
     run_free_clocks(&state);
     if (status == STATUS_OK && interrupted && options->trace)
         status = error_set(err, STATUS_FAILED, "interrupted; what was traced is in %s/trace.json",
@@ -155,7 +84,7 @@ static void print_plan(run_t *state) {
 }
 
 status_t plan(const run_options_t *options, error_t *err) {
-    run_t state = {.options = options, .folder_lock = -1, .rates = DEVICE_RATES_UNKNOWN};
+    run_t state = run_make(options, &interrupted);
     status_t status = run_load_sweeps(&state, err);
     if (status == STATUS_OK)
         status = run_survey(&state, err);

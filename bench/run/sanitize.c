@@ -90,11 +90,11 @@ static void note_absent(sanitize_t *found) {
 }
 
 static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_t *sanitizer,
-                             const volatile sig_atomic_t *interrupted, error_t *err) {
+                             error_t *err) {
     const compile_options_t compile = {.root = run->options->root};
     char *cache = compile_cache_folder(&compile);
     status_t status = STATUS_OK;
-    for (size_t i = 0; i < run->programs.n && !*interrupted && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < run->programs.n && !*run->interrupted && status == STATUS_OK; i++) {
         const sanitize_input_t input = {.spec = chosen[i],
                                         .program = &run->programs.items[i],
                                         .cache = cache,
@@ -110,7 +110,7 @@ static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_
     return status;
 }
 
-status_t run_sanitize(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_sanitize(run_t *run, error_t *err) {
     if (!run->options->sanitize || run->arch == NULL || run->no_compiler != NULL)
         return STATUS_OK;
     const case_t **chosen = choose_cases(run, err);
@@ -123,7 +123,7 @@ status_t run_sanitize(run_t *run, const volatile sig_atomic_t *interrupted, erro
         progress_note(&run->progress, "nothing is sanitized: %s", why.text);
     run->n_sanitized = run->programs.n;
     run->sanitized = mem_zeroed(run->n_sanitized, sizeof *run->sanitized);
-    status_t status = sanitize_all(run, chosen, found ? &sanitizer : NULL, interrupted, err);
+    status_t status = sanitize_all(run, chosen, found ? &sanitizer : NULL, err);
     if (found)
         sanitizer_free(&sanitizer);
     free(chosen);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { QUICK_TIME_LIMIT_S = 2 };
@@ -11,6 +12,23 @@ static const double QUICK_PRECISION_FRAC = 0.01;
 
 static bool left_out(const run_t *run, const case_t *spec) {
     return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
+}
+
+group_t run_next_group(const sweep_t *sweep, size_t *at) {
+    group_t group = {
+        .workload = sweep->workload, .cases = &sweep->cases[*at], .measure = &sweep->measure};
+    char *first = workload_group(sweep->workload, &sweep->cases[*at]);
+    bool same = true;
+    while (same) {
+        group.n++;
+        if (++*at == sweep->n_cases)
+            break;
+        char *next = workload_group(sweep->workload, &sweep->cases[*at]);
+        same = strcmp(first, next) == 0;
+        free(next);
+    }
+    free(first);
+    return group;
 }
 
 /* Every N-th group: contenders that are compared with each other stay together. */

@@ -145,7 +145,7 @@ static void print_record(const run_t *run, const record_t *record) {
 
 status_t run_print_workload(const run_t *run, const char *workload, error_t *err) {
     const run_options_t *options = run->options;
-    if (options->json || options->cold || options->against != NULL || prints_cases(run))
+    if (options->json || options->cold || prints_cases(run))
         return STATUS_OK;
     record_t record;
     TRY(record_load(run->folder, &record, err));

@@ -1,6 +1,6 @@
 /* `bench run --trace`: one run of each case under a tracer, and nothing that could be taken for a
  * measurement. */
-#include "run/state.h"
+#include "run/entrants.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 static status_t trace_case(run_t *run, const case_t *spec, trace_file_t *file, error_t *err) {
     contender_t contender;
     progress_now(&run->progress, spec->id);
-    TRY(run_enter(run, spec, &contender, err));
+    TRY(entrant_make(run, spec, &contender, err));
     trace_file_add(file, &contender);
     run->n_bad += contender.result.status == CASE_FAILED;
     run->progress.done++;
@@ -20,11 +20,10 @@ static status_t trace_case(run_t *run, const case_t *spec, trace_file_t *file, e
     return STATUS_OK;
 }
 
-static status_t trace_all(run_t *run, trace_file_t *file, const volatile sig_atomic_t *interrupted,
-                          error_t *err) {
+static status_t trace_all(run_t *run, trace_file_t *file, error_t *err) {
     for (size_t s = 0; s < run->n_sweeps; s++) {
         run->settings.measure = run->sweeps[s].measure;
-        for (size_t i = 0; i < run->sweeps[s].n_cases && !*interrupted; i++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases && !*run->interrupted; i++)
             TRY(trace_case(run, &run->sweeps[s].cases[i], file, err));
     }
     return STATUS_OK;
@@ -45,7 +44,7 @@ static status_t write_file(run_t *run, const trace_file_t *file, error_t *err) {
     return status;
 }
 
-status_t run_trace(run_t *run, const volatile sig_atomic_t *interrupted, error_t *err) {
+status_t run_trace(run_t *run, error_t *err) {
     trace_file_t file;
     TRY(run_load_sweeps(run, err));
     run_choose_folder(run);
@@ -54,7 +53,7 @@ status_t run_trace(run_t *run, const volatile sig_atomic_t *interrupted, error_t
     if (status == STATUS_OK)
         status = run_compile(run, err);
     if (status == STATUS_OK)
-        status = trace_all(run, &file, interrupted, err);
+        status = trace_all(run, &file, err);
     progress_end(&run->progress);
     if (status == STATUS_OK)
         status = write_file(run, &file, err);

@@ -1,0 +1,194 @@
+#include "run/entrants.h"
+
+#include "base/memory.h"
+#include "measure/cold_start.h"
+#include "measure/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the oracle ---- */
+
+/* The oracle: float64 on the CPU, or `noop` for the null workload. False when there is none. */
+static bool oracle_case(const group_t *group, case_t *oracle) {
+    const workload_t *workload = group->workload;
+    const char *variant = NULL, *engine = "cpu";
+    if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0)
+        variant = "ref";
+    else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0)
+        variant = workload->null_variants[0], engine = "null";
+    if (variant == NULL)
+        return false;
+    *oracle = case_copy(&group->cases[0]);
+    free(oracle->engine);
+    free(oracle->device);
+    free(oracle->variant);
+    oracle->engine = mem_text(engine);
+    oracle->device = mem_text("cpu");
+    oracle->variant = mem_text(variant);
+    return true;
+}
+
+static status_t ask_oracle_once(run_t *run, const case_t *spec, worker_link_t *worker,
+                                reference_t *reference, error_t *err) {
+    contender_t oracle;
+    contender_init(&oracle, spec, worker, NULL, &run->settings);
+    status_t status = worker_link_start(worker, run->options->timeout_s, err);
+    if (status == STATUS_OK)
+        status = contender_reference(&oracle, reference, err);
+    contender_finish(&oracle);
+    contender_free(&oracle);
+    return status;
+}
+
+static status_t ask_oracle(run_t *run, const group_t *group, reference_t *reference, error_t *err) {
+    case_t spec;
+    *reference = (reference_t){0};
+    if (run->options->profile || !oracle_case(group, &spec))
+        return STATUS_OK;
+    worker_link_t *worker;
+    status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
+    if (status == STATUS_OK) {
+        error_t why = ERROR_INIT;
+        status = ask_oracle_once(run, &spec, worker, reference, &why);
+        /* The whole group depends on it: one that was killed, by whatever reclaims memory, is
+         * asked again. */
+        if (status != STATUS_OK && !worker->running) {
+            progress_note(&run->progress, "the oracle is asked again: %s", why.text);
+            error_clear(&why);
+            status = ask_oracle_once(run, &spec, worker, reference, &why);
+        }
+        if (status != STATUS_OK)
+            error_set(err, status, "%s", why.text);
+    }
+    case_free(&spec);
+    return status == STATUS_OK ? status : error_within(err, "the oracle");
+}
+
+/* ---- who takes part ---- */
+
+status_t entrant_make(run_t *run, const case_t *spec, contender_t *contender, error_t *err) {
+    const program_t *program = NULL;
+    worker_link_t *worker = NULL;
+    case_status_t fate;
+    char *reason = run_drop_reason(run, spec, &fate);
+    error_t why = ERROR_INIT;
+    status_t status = STATUS_OK;
+    if (reason == NULL)
+        status = workers_find(&run->workers, spec, "", &worker, &why);
+    if (reason == NULL && status == STATUS_OK)
+        TRY(run_find_program(run, spec, &program, err));
+    contender_init(contender, spec, worker, program, &run->settings);
+    if (status != STATUS_OK)
+        reason = mem_text(why.text);
+    if (reason != NULL)
+        contender_drop(contender, fate, reason);
+    free(reason);
+    return STATUS_OK;
+}
+
+entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
+    return (entrants_t){.run = run,
+                        .group = group,
+                        .contenders = mem_zeroed(most, sizeof(contender_t)),
+                        .sides = mem_zeroed(most, sizeof(run_t *))};
+}
+
+status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, error_t *err) {
+    TRY(entrant_make(side, spec, &entrants->contenders[entrants->n], err));
+    entrants->sides[entrants->n++] = side;
+    return STATUS_OK;
+}
+
+bool entrants_have(const entrants_t *entrants, const run_t *side, const char *id) {
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->sides[i] == side && strcmp(entrants->contenders[i].result.spec.id, id) == 0)
+            return true;
+    return false;
+}
+
+void entrants_count_finished(const entrants_t *entrants, run_t *side, const group_t *group) {
+    for (size_t i = 0; i < group->n; i++) {
+        if (entrants_have(entrants, side, group->cases[i].id))
+            continue;
+        const case_result_t *before = record_find(&side->record, group->cases[i].id);
+        side->n_bad += before != NULL && result_is_broken(before);
+        side->progress.done++;
+    }
+}
+
+void entrants_free(entrants_t *entrants) {
+    for (size_t i = 0; i < entrants->n; i++)
+        contender_free(&entrants->contenders[i]);
+    free(entrants->contenders);
+    free(entrants->sides);
+}
+
+/* ---- measuring ---- */
+
+void entrants_open(entrants_t *entrants, bool backward) {
+    for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
+        contender_t *contender = &entrants->contenders[backward ? entrants->n - 1 - i : i];
+        if (contender->active)
+            contender_open(contender);
+    }
+}
+
+bool entrants_ask_oracle(entrants_t *entrants, reference_t *reference) {
+    bool any = false;
+    for (size_t i = 0; i < entrants->n; i++)
+        any = any || entrants->contenders[i].active;
+    *reference = (reference_t){0};
+    error_t why = ERROR_INIT;
+    if (!any || ask_oracle(entrants->run, entrants->group, reference, &why) == STATUS_OK)
+        return any;
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->contenders[i].active)
+            contender_drop(&entrants->contenders[i], CASE_FAILED, why.text);
+    return false;
+}
+
+static void check_all(entrants_t *entrants, const reference_t *reference, bool after) {
+    for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
+        contender_t *contender = &entrants->contenders[i];
+        case_result_t *result = &contender->result;
+        contender_check(contender, reference, entrants->group->workload->tolerance(&result->spec),
+                        after ? &result->after : &result->before);
+    }
+}
+
+void entrants_measure(entrants_t *entrants, const reference_t *reference, bool check_before,
+                      bool check_after) {
+    run_t *run = entrants->run;
+    const run_options_t *options = run->options;
+    if (check_before && !options->profile)
+        check_all(entrants, reference, false);
+    if (options->cold)
+        cold_rounds(entrants->contenders, entrants->n, &run->workers, options->seed,
+                    run->n_groups++, run->interrupted);
+    else
+        schedule_rounds(entrants->contenders, entrants->n, options->seed, run->n_groups++,
+                        run->interrupted);
+    if (check_after && !options->profile)
+        check_all(entrants, reference, true);
+}
+
+void entrants_finish(entrants_t *entrants) {
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->contenders[i].worker != NULL)
+            contender_finish(&entrants->contenders[i]);
+}
+
+status_t entrants_write(entrants_t *entrants, size_t i, error_t *err) {
+    run_t *side = entrants->sides[i];
+    device_rates_t *rates = &entrants->run->rates;
+    case_result_t *result = &entrants->contenders[i].result;
+    side->n_bad += result_is_broken(result);
+    limit_set(result, entrants->group->workload, rates);
+    plausibility_check(result, rates);
+    device_rates_calibrate(result, rates);
+    run_note_sanitized(side, &entrants->contenders[i]);
+    TRY(journal_append(&side->journal, result, err));
+    progress_case(&side->progress, result);
+    return STATUS_OK;
+}

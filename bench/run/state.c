@@ -1,0 +1,39 @@
+#include "run/state.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interrupted) {
+    return (run_t){.options = options,
+                   .interrupted = interrupted,
+                   .folder_lock = -1,
+                   .rates = DEVICE_RATES_UNKNOWN};
+}
+
+void run_free(run_t *run) {
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        sweep_free(&run->sweeps[i]);
+    free(run->sweeps);
+    record_free(&run->record);
+    journal_close(&run->journal);
+    if (run->folder_lock >= 0)
+        close(run->folder_lock);
+    workers_free(&run->workers);
+    for (size_t i = 0; i < run->n_sanitized; i++)
+        sanitize_free(&run->sanitized[i]);
+    free(run->sanitized);
+    program_list_free(&run->programs);
+    nvml_close(run->nvml);
+    free(run->arch);
+    free(run->no_compiler);
+    free(run->folder);
+}
+
+status_t run_say_how_to_resume(const run_t *run, error_t *err) {
+    error_t cause = *err;
+    error_clear(err);
+    return error_set(err, cause.status,
+                     "%.1500s; finished cases are kept: make room, and go on with the same command "
+                     "and --resume --out %s",
+                     cause.text, run->folder);
+}
