@@ -28,8 +28,13 @@ __attribute__((noinline, unused)) static char *printed_either(section_t *section
     assert_non_null(out);
     record_t shown = *run;
     shown.folder = (char[]){"/nowhere/planted"};
-    report_t report = {
-        .out = out, .run = &shown, .whole = &shown, .root = "/nowhere", .folder = "."};
+    arena_t texts = {0};
+    report_t report = {.out = out,
+                       .texts = &texts,
+                       .run = &shown,
+                       .whole = &shown,
+                       .root = "/nowhere",
+                       .folder = "."};
     if (section != NULL) {
         section(&report);
     } else {
@@ -38,6 +43,7 @@ __attribute__((noinline, unused)) static char *printed_either(section_t *section
         comparison_set_list_free(&sets);
     }
     fclose(out);
+    arena_free(&texts);
     return text;
 }
 

@@ -1,17 +1,29 @@
 #!/bin/sh
-# Run the C unit tests given as arguments; print a line for each, and everything of one that fails.
+# Run the C unit tests given as arguments, as many at a time as there are cores; print a line for
+# each, and everything of one that fails.
 set -u
+
+if [ "$1" = --one ]; then
+    test=$2
+    name=$(basename "$test")
+    rm -f "$test.failed"
+    if "$test" >"$test.log" 2>&1; then
+        said=$(grep -o '[0-9]* test(s)\.' "$test.log" | tail -n 1)
+        skipped=$(grep -h 'SKIPPED.*: ' "$test.log" | sed 's/^/        /')
+        # One write each: other tests print at the same time.
+        printf '  ok    %s: %s%s\n' "$name" "$said" "${skipped:+
+$skipped}"
+    else
+        : >"$test.failed"
+        printf '  FAIL  %s\n%s\n' "$name" "$(cat "$test.log")"
+    fi
+    exit 0
+fi
+
+printf '%s\n' "$@" | xargs -n 1 -P "$(nproc)" "$0" --one
 failed=0
 for test in "$@"; do
-    log=$test.log
-    if "$test" >"$log" 2>&1; then
-        printf '  ok    %s: %s\n' "$(basename "$test")" "$(grep -o '[0-9]* test(s)\.' "$log" | tail -n 1)"
-        grep -h 'SKIPPED.*: ' "$log" | sed 's/^/        /' || true
-    else
-        failed=$((failed + 1))
-        printf '  FAIL  %s\n' "$(basename "$test")"
-        cat "$log"
-    fi
+    if [ -e "$test.failed" ]; then failed=$((failed + 1)); fi
 done
 echo "unit: $(($# - failed)) passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -250,13 +250,15 @@ static void charts_stand_with_their_workload(void **state) {
     record_t run = {.name = (char[]){"planted"}};
     char *own, *others;
     size_t size;
-    report_t report = {.run = &run, .whole = &run, .root = root, .folder = root};
+    arena_t texts = {0};
+    report_t report = {.texts = &texts, .run = &run, .whole = &run, .root = root, .folder = root};
     report.out = open_memstream(&own, &size);
     section_charts_of(&report, "linreg_train");
     fclose(report.out);
     report.out = open_memstream(&others, &size);
     section_charts(&report);
     fclose(report.out);
+    arena_free(&texts);
     assert_string_equal(own, "### Charts\n\n"
                              "![linreg_train_size](plots/planted/linreg_train_size.svg)\n\n"
                              "![linreg_train_ladder](plots/planted/linreg_train_ladder.svg)\n\n");
