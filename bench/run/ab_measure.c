@@ -121,16 +121,16 @@ static void end_processes(const ab_t *ab) {
  * that was there first can be some percent slower than the second (docs/compare.md), so every other
  * visit opens them from the last to the first. */
 static status_t visit_again(ab_t *ab, const ab_group_t *group, entrants_t *entrants,
-                            const reference_t *reference, unsigned n_before, bool last,
-                            error_t *err) {
+                            unsigned n_before, bool last, error_t *err) {
     entrants_t visit;
     end_processes(ab);
     status_t status = add_all(ab, group, &visit, err);
     for (size_t i = 0; i < visit.n && status == STATUS_OK; i++)
         visit.contenders[i].active = visit.contenders[i].active && entrants->contenders[i].active;
     if (status == STATUS_OK) {
+        visit.reference = entrants->reference;
         entrants_open(&visit, n_before % 2 == 1);
-        entrants_measure(&visit, reference, false, last);
+        entrants_measure(&visit, false, last);
         entrants_finish(&visit);
     }
     for (size_t i = 0; i < visit.n && status == STATUS_OK && !*ab->ours->interrupted; i++) {
@@ -166,14 +166,14 @@ static status_t measure_visits(ab_t *ab, const ab_group_t *group, entrants_t *en
     const bool any = entrants_ask_oracle(entrants, &reference);
     bool last = group->n_visits <= 1;
     if (any)
-        entrants_measure(entrants, &reference, true, last);
+        entrants_measure(entrants, true, last);
     entrants_finish(entrants);
     for (size_t i = 0; i < entrants->n; i++)
         result_join_rounds(&entrants->contenders[i].result);
     for (unsigned v = 1; any && !last && !*interrupted && status == STATUS_OK; v++) {
         last =
             v + 1 == group->n_visits || (group->deadline_ns > 0 && clock_ns() > group->deadline_ns);
-        status = visit_again(ab, group, entrants, &reference, v, last, err);
+        status = visit_again(ab, group, entrants, v, last, err);
     }
     reference_free(&reference);
     run_note_workers(ab->ours);

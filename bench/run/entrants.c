@@ -139,6 +139,7 @@ bool entrants_ask_oracle(entrants_t *entrants, reference_t *reference) {
     for (size_t i = 0; i < entrants->n; i++)
         any = any || entrants->contenders[i].active;
     *reference = (reference_t){0};
+    entrants->reference = reference;
     error_t why = ERROR_INIT;
     if (!any || ask_oracle(entrants->run, entrants->group, reference, &why) == STATUS_OK)
         return any;
@@ -148,21 +149,21 @@ bool entrants_ask_oracle(entrants_t *entrants, reference_t *reference) {
     return false;
 }
 
-static void check_all(entrants_t *entrants, const reference_t *reference, bool after) {
+static void check_all(entrants_t *entrants, bool after) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[i];
         case_result_t *result = &contender->result;
-        contender_check(contender, reference, entrants->group->workload->tolerance(&result->spec),
+        contender_check(contender, entrants->reference,
+                        entrants->group->workload->tolerance(&result->spec),
                         after ? &result->after : &result->before);
     }
 }
 
-void entrants_measure(entrants_t *entrants, const reference_t *reference, bool check_before,
-                      bool check_after) {
+void entrants_measure(entrants_t *entrants, bool check_before, bool check_after) {
     run_t *run = entrants->run;
     const run_options_t *options = run->options;
     if (check_before && !options->profile)
-        check_all(entrants, reference, false);
+        check_all(entrants, false);
     if (options->cold)
         cold_rounds(entrants->contenders, entrants->n, &run->workers, options->seed,
                     run->n_groups++, run->interrupted);
@@ -170,7 +171,7 @@ void entrants_measure(entrants_t *entrants, const reference_t *reference, bool c
         schedule_rounds(entrants->contenders, entrants->n, options->seed, run->n_groups++,
                         run->interrupted);
     if (check_after && !options->profile)
-        check_all(entrants, reference, true);
+        check_all(entrants, true);
 }
 
 void entrants_finish(entrants_t *entrants) {

@@ -11,6 +11,7 @@ typedef struct entrants {
     contender_t *contenders;
     run_t **sides; /* of each contender */
     size_t n;
+    const reference_t *reference; /* what the oracle computes for the group; borrowed */
 } entrants_t;
 
 /* A contender for this case, not opened yet; one that cannot run here is not active and says why.
@@ -25,12 +26,11 @@ bool entrants_have(const entrants_t *entrants, const run_t *side, const char *id
 void entrants_count_finished(const entrants_t *entrants, run_t *side, const group_t *group);
 /* Open the active ones, from the last to the first if `backward`. */
 void entrants_open(entrants_t *entrants, bool backward);
-/* What the oracle computes for the group; without it nothing can be verified, so nothing is timed.
- * False when there is nothing to measure. */
+/* Fill `reference`, which entrants->reference then points to. Without reference output nothing can
+ * be verified, so nothing is timed. False when there is nothing to measure. */
 bool entrants_ask_oracle(entrants_t *entrants, reference_t *reference);
 /* Rounds in turns, with a check before and behind them. */
-void entrants_measure(entrants_t *entrants, const reference_t *reference, bool check_before,
-                      bool check_after);
+void entrants_measure(entrants_t *entrants, bool check_before, bool check_after);
 /* Close the cases and summarise. */
 void entrants_finish(entrants_t *entrants);
 /* Judge the result against what the hardware allows, and journal it. */

@@ -17,7 +17,7 @@ static status_t measure_entrants(entrants_t *entrants, error_t *err) {
     reference_t reference;
     entrants_open(entrants, false);
     if (entrants_ask_oracle(entrants, &reference))
-        entrants_measure(entrants, &reference, true, true);
+        entrants_measure(entrants, true, true);
     entrants_finish(entrants);
     reference_free(&reference);
     run_note_workers(entrants->run);
