@@ -6,20 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes ownership of `item`. */
-static void add_owned(text_list_t *list, char *item) {
+void text_list_take(text_list_t *list, char *item) {
     mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
     list->items[list->n++] = item;
 }
 
 void text_list_add(text_list_t *list, const char *item) {
-    add_owned(list, mem_text(item));
+    text_list_take(list, mem_text(item));
 }
 
 void text_list_add_format(text_list_t *list, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add_owned(list, mem_format_args(format, args));
+    text_list_take(list, mem_format_args(format, args));
     va_end(args);
 }
 
@@ -28,6 +27,11 @@ bool text_list_has(const text_list_t *list, const char *item) {
         if (strcmp(list->items[i], item) == 0)
             return true;
     return false;
+}
+
+void text_list_add_new(text_list_t *list, const char *item) {
+    if (!text_list_has(list, item))
+        text_list_add(list, item);
 }
 
 static int compare_texts(const void *a, const void *b) {
@@ -67,7 +71,7 @@ text_list_t text_split(const char *text, char separator) {
     if (*text == '\0')
         return list;
     for (const char *end; (end = strchr(text, separator)) != NULL; text = end + 1)
-        add_owned(&list, mem_text_n(text, (size_t)(end - text)));
+        text_list_take(&list, mem_text_n(text, (size_t)(end - text)));
     text_list_add(&list, text);
     return list;
 }

@@ -11,7 +11,9 @@ typedef struct text_list {
     size_t n, capacity;
 } text_list_t;
 
-void text_list_add(text_list_t *list, const char *item); /* copies */
+void text_list_add(text_list_t *list, const char *item);     /* copies */
+void text_list_add_new(text_list_t *list, const char *item); /* unless it is there */
+void text_list_take(text_list_t *list, char *item);          /* from malloc(); owned from now on */
 void text_list_add_format(text_list_t *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 bool text_list_has(const text_list_t *list, const char *item);

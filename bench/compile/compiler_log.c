@@ -27,37 +27,6 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Bytes of the UTF-8 character at `at`, or 0 where there is none (RFC 3629, section 4). */
-static size_t utf8_length(const char *at) {
-    const unsigned char *bytes = (const unsigned char *)at;
-    size_t length = bytes[0] < 0x80   ? 1
-                    : bytes[0] < 0xc2 ? 0
-                    : bytes[0] < 0xe0 ? 2
-                    : bytes[0] < 0xf0 ? 3
-                    : bytes[0] < 0xf5 ? 4
-                                      : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (bytes[0] == 0xe0 && bytes[1] < 0xa0) || (bytes[0] == 0xf0 && bytes[1] < 0x90);
-    bool surrogate = bytes[0] == 0xed && bytes[1] >= 0xa0;
-    bool beyond = bytes[0] == 0xf4 && bytes[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : length;
-}
-
-/* Compilers quote source lines as they are. Reasons end up in JSON, which must be UTF-8. */
-static char *as_utf8(char *text) {
-    for (char *at = text; *at != '\0';) {
-        size_t length = utf8_length(at);
-        if (length == 0) {
-            *at = '?';
-            length = 1;
-        }
-        at += length;
-    }
-    return text;
-}
-
 ptxas_usage_t compile_log_usage(const char *log) {
     ptxas_usage_t usage = {0};
     text_list_t lines = text_split(log, '\n');
@@ -81,7 +50,7 @@ char *compile_log_skip(const char *log) {
         const char *directive = strstr(lines.items[i], "#error");
         const char *at = directive != NULL ? strstr(directive, mark) : NULL;
         if (at != NULL)
-            reason = as_utf8(mem_text(at + sizeof mark - 1));
+            reason = text_utf8(at + sizeof mark - 1);
     }
     text_list_free(&lines);
     return reason;
@@ -132,9 +101,12 @@ char *compile_log_reason(const char *log) {
             break;
         text_list_add(&kept, line);
     }
-    char *reason =
-        kept.n > 0 ? text_list_join(&kept, "\n") : mem_text("the compiler gave no reason");
+    if (kept.n == 0)
+        text_list_add(&kept, "the compiler gave no reason");
+    char *joined = text_list_join(&kept, "\n");
+    char *reason = text_utf8(joined); /* compilers quote sources as they are; JSON must be UTF-8 */
+    free(joined);
     text_list_free(&kept);
     text_list_free(&lines);
-    return as_utf8(reason);
+    return reason;
 }

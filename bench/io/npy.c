@@ -1,9 +1,9 @@
 #include "io/npy.h"
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "io/fs.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -115,19 +115,6 @@ static status_t parse_header(cursor_t cursor, const char *path, npy_t *array, er
                      type);
 }
 
-/* IEEE 754 binary16. */
-static double half_to_double(uint16_t bits) {
-    int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-    double magnitude;
-    if (exponent == 31)
-        magnitude = fraction == 0 ? INFINITY : NAN;
-    else if (exponent == 0)
-        magnitude = ldexp(fraction, -24);
-    else
-        magnitude = ldexp(1024 + fraction, exponent - 25);
-    return bits & 0x8000 ? -magnitude : magnitude;
-}
-
 /* `bytes` is not aligned for its type, hence the copies; compilers turn them into plain loads. */
 static void widen(const char *type, const char *bytes, double *values, size_t n) {
     size_t size = (size_t)(type[1] - '0');
@@ -138,7 +125,7 @@ static void widen(const char *type, const char *bytes, double *values, size_t n)
     int64_t wide;
     if (is_float && size == sizeof half)
         for (size_t i = 0; i < n; i++)
-            values[i] = half_to_double(*(uint16_t *)memcpy(&half, bytes + i * size, size));
+            values[i] = half_to_float(*(uint16_t *)memcpy(&half, bytes + i * size, size));
     else if (is_float && size == sizeof single)
         for (size_t i = 0; i < n; i++)
             values[i] = (double)*(float *)memcpy(&single, bytes + i * size, sizeof single);

@@ -20,27 +20,20 @@ void table_set_align(table_t *table, const char *letters) {
         table->align[i] = letters[i] == 'r' ? ALIGN_RIGHT : ALIGN_LEFT;
 }
 
-static void add_owned(table_t *table, char *text) {
+void table_take(table_t *table, char *text) {
     mem_grow(&table->cells, table->n_cells, &table->capacity, sizeof *table->cells);
     table->cells[table->n_cells++] = text;
 }
 
 void table_add(table_t *table, const char *text) {
-    add_owned(table, mem_text(text != NULL ? text : ""));
+    table_take(table, mem_text(text != NULL ? text : ""));
 }
 
 void table_add_format(table_t *table, const char *format, ...) {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    table_take(table, mem_format_args(format, args));
     va_end(args);
-    size_t size = length < 0 ? 1 : (size_t)length + 1;
-    char *text = mem_alloc(size);
-    text[0] = '\0';
-    vsnprintf(text, size, format, again);
-    va_end(again);
-    add_owned(table, text);
 }
 
 void table_end_row(table_t *table) {
@@ -103,25 +96,20 @@ size_t text_width(const char *text) {
     return columns;
 }
 
-static void print_spaces(FILE *out, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        fputc(' ', out);
+/* A pipe ends a markdown cell even inside a code span, and "\|" is a pipe in both places. */
+static bool needs_backslash(const char *cell, const char *c, table_style_t style) {
+    return style == TABLE_MARKDOWN && *c == '|' && (c == cell || c[-1] != '\\');
 }
 
-/* A pipe ends a markdown cell even inside a code span, and "\|" is a pipe in both places. */
 static void print_cell(FILE *out, const char *cell, table_style_t style) {
-    for (const char *c = cell; *c != '\0'; c++) {
-        if (style == TABLE_MARKDOWN && *c == '|' && (c == cell || c[-1] != '\\'))
-            fputc('\\', out);
-        fputc(*c, out);
-    }
+    for (const char *c = cell; *c != '\0'; c++)
+        fprintf(out, "%s%c", needs_backslash(cell, c, style) ? "\\" : "", *c);
 }
 
 static size_t cell_width(const char *cell, table_style_t style) {
     size_t width = text_width(cell);
     for (const char *c = cell; *c != '\0'; c++)
-        if (style == TABLE_MARKDOWN && *c == '|' && (c == cell || c[-1] != '\\'))
-            width++;
+        width += needs_backslash(cell, c, style);
     return width;
 }
 
@@ -141,9 +129,9 @@ static void print_row(FILE *out, const table_t *table, size_t row, const size_t 
         bool right = table->align[column] == ALIGN_RIGHT;
         bool last = column + 1 == n;
         fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
-        print_spaces(out, right ? pad : 0);
+        fprintf(out, "%*s", right ? (int)pad : 0, "");
         print_cell(out, cell, style);
-        print_spaces(out, right || (last && style == TABLE_TERMINAL) ? 0 : pad);
+        fprintf(out, "%*s", right || (last && style == TABLE_TERMINAL) ? 0 : (int)pad, "");
         fputs(style == TABLE_MARKDOWN ? " " : "", out);
     }
     fputs(style == TABLE_MARKDOWN ? "|\n" : "\n", out);
@@ -182,4 +170,11 @@ char *table_text(const table_t *table, table_style_t style) {
     fclose(out);
     free(widths);
     return text;
+}
+
+void table_print(table_t *table, FILE *out) {
+    char *text = table_text(table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(table);
 }

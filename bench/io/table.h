@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 typedef enum table_align { ALIGN_LEFT, ALIGN_RIGHT } table_align_t;
 typedef enum table_style { TABLE_TERMINAL, TABLE_MARKDOWN } table_style_t;
@@ -22,6 +23,8 @@ void table_init(table_t *table, const char *const *headings, size_t n_columns);
 void table_set_align(table_t *table, const char *letters);
 /* Append the next cell, left to right; a copy is kept. NULL is an empty cell. */
 void table_add(table_t *table, const char *text);
+void table_take(table_t *table,
+                char *text); /* one from malloc(), which is the table's from now on */
 void table_add_format(table_t *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Fill what is left of the current row with empty cells. */
@@ -29,6 +32,7 @@ void table_end_row(table_t *table);
 size_t table_rows(const table_t *table); /* without the heading; a started row counts */
 /* The table as text that ends in a newline; the caller frees it. */
 char *table_text(const table_t *table, table_style_t style);
+void table_print(table_t *table, FILE *out); /* for a terminal, and free it */
 void table_free(table_t *table);
 
 /* Columns that UTF-8 text takes in a terminal: combining marks take none, wide East Asian letters
