@@ -1,6 +1,7 @@
 #include "cli/args.h"
 
 #include "base/memory.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -96,23 +97,97 @@ bool cli_has(const cli_args_t *args, const char *option) {
     return cli_all(args, option)->n > 0;
 }
 
-const char *cli_get(const cli_args_t *args, const char *option) {
-    const text_list_t *values = cli_all(args, option);
-    return values->n > 0 ? values->items[values->n - 1] : NULL;
+const char *cli_first(const cli_args_t *args, const char *const *names) {
+    while (*names != NULL && !cli_has(args, *names))
+        names++;
+    return *names;
 }
 
-status_t cli_integer(const cli_args_t *args, const char *option, long long low, long long high,
-                     long long otherwise, long long *value, error_t *err) {
-    const char *text = cli_get(args, option);
-    *value = otherwise;
-    if (text == NULL)
-        return STATUS_OK;
+status_t cli_read(const cli_args_t *args, void *fields, error_t *err) {
+    for (size_t i = 0; i < args->n_options; i++) {
+        const cli_option_t *option = &args->options[i];
+        const cli_field_t *field = &option->field;
+        if (field->read != NULL && args->values[i].n > 0)
+            TRY(field->read(option, &args->values[i], (char *)fields + field->offset, err));
+    }
+    return STATUS_OK;
+}
+
+static const char *last(const text_list_t *given) {
+    return given->items[given->n - 1];
+}
+
+CLI_READER(cli_flag) {
+    (void)option, (void)given, (void)err;
+    *(bool *)field = true;
+    return STATUS_OK;
+}
+
+CLI_READER(cli_text) {
+    (void)option, (void)err;
+    *(const char **)field = last(given);
+    return STATUS_OK;
+}
+
+CLI_READER(cli_texts) {
+    (void)option, (void)err;
+    *(text_list_t *)field = *given;
+    return STATUS_OK;
+}
+
+CLI_READER(cli_number64) {
+    const char *text = last(given);
     char *end;
     errno = 0;
-    *value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || *value < low || *value > high)
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < option->field.low ||
+        value > option->field.high)
         return error_set(err, STATUS_USAGE, "--%s %s: expected a whole number from %lld to %lld",
-                         option, text, low, high);
+                         option->name, text, option->field.low, option->field.high);
+    *(uint64_t *)field = (uint64_t)value;
+    return STATUS_OK;
+}
+
+CLI_READER(cli_number) {
+    uint64_t value;
+    TRY(cli_number64(option, given, &value, err));
+    *(unsigned *)field = (unsigned)value;
+    return STATUS_OK;
+}
+
+CLI_READER(cli_choice) {
+    text_list_t known = {0};
+    for (int i = 0; option->field.choices[i] != NULL; i++) {
+        if (strcmp(option->field.choices[i], last(given)) == 0) {
+            *(int *)field = i;
+            text_list_free(&known);
+            return STATUS_OK;
+        }
+        text_list_add(&known, option->field.choices[i]);
+    }
+    char *all = text_list_join(&known, " or ");
+    error_set(err, STATUS_USAGE, "--%s %s: expected %s", option->name, last(given), all);
+    free(all);
+    text_list_free(&known);
+    return STATUS_USAGE;
+}
+
+CLI_READER(cli_duration) {
+    if (units_parse_duration(last(given), field, err) != STATUS_OK)
+        return error_within(err, "--%s", option->name);
+    return STATUS_OK;
+}
+
+CLI_READER(cli_time) {
+    TRY(cli_duration(option, given, field, err));
+    if (*(double *)field > 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "--%s %s: must be more than 0", option->name, last(given));
+}
+
+CLI_READER(cli_percent) {
+    if (units_parse_percent(last(given), field, err) != STATUS_OK)
+        return error_within(err, "--%s", option->name);
     return STATUS_OK;
 }
 

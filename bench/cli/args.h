@@ -1,5 +1,6 @@
 /* Command lines: a subcommand is a row in a table, and its options are a table too, from which
- * parsing, help and "did you mean" all come. Parsing itself is getopt_long's. */
+ * parsing, reading into the command's own struct, help and "did you mean" all come. Parsing itself
+ * is getopt_long's. */
 #ifndef BENCH_CLI_ARGS_H
 #define BENCH_CLI_ARGS_H
 
@@ -7,12 +8,39 @@
 #include "base/text.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+
+struct cli_option;
+/* Sets `field` from what was given, which is not empty. */
+#define CLI_READER(name)                                                                           \
+    status_t name(const struct cli_option *option, const text_list_t *given, void *field,          \
+                  error_t *err)
+
+/* How an option is read, and into which field of the command's struct (CLI_STRUCT: it has the whole
+ * of it). */
+typedef struct cli_field {
+    CLI_READER((*read)); /* NULL: the command asks cli_has() */
+    size_t offset;
+    long long low, high;        /* of a whole number */
+    const char *const *choices; /* of an enum, in its order; ends with NULL */
+} cli_field_t;
+
+#define CLI_FIELD(read, type, member)                                                              \
+    { read, offsetof(type, member), 0, 0, NULL }
+#define CLI_RANGE(read, type, member, low, high)                                                   \
+    { read, offsetof(type, member), low, high, NULL }
+#define CLI_CHOICE(type, member, choices)                                                          \
+    { cli_choice, offsetof(type, member), 0, 0, choices }
+#define CLI_STRUCT(read)                                                                           \
+    { read, 0, 0, 0, NULL }
+#define CLI_ASKED CLI_STRUCT(NULL)
 
 typedef struct cli_option {
     const char *name;     /* "out": given as --out */
     const char *argument; /* "DIR"; NULL for a flag */
     const char *summary;
+    cli_field_t field;
 } cli_option_t;
 
 typedef struct cli_args {
@@ -38,14 +66,25 @@ status_t cli_parse(const cli_command_t *command, int argc, char **argv, int firs
                    error_t *err);
 void cli_args_free(cli_args_t *args);
 
+/* Set the fields of the options that were given; the others keep what they have. */
+status_t cli_read(const cli_args_t *args, void *fields, error_t *err);
+
+/* What options can be. The last value given counts. */
+CLI_READER(cli_flag);     /* bool */
+CLI_READER(cli_text);     /* const char *, of the command line */
+CLI_READER(cli_texts);    /* text_list_t: every value given; belongs to the command line */
+CLI_READER(cli_number);   /* int or unsigned, from `low` to `high` */
+CLI_READER(cli_number64); /* uint64_t */
+CLI_READER(cli_choice);   /* an enum */
+CLI_READER(cli_duration); /* double, seconds */
+CLI_READER(cli_time);     /* the same, and more than 0 */
+CLI_READER(cli_percent);  /* double, a fraction */
+
 bool cli_has(const cli_args_t *args, const char *option);
-/* The last value given; NULL when there is none. */
-const char *cli_get(const cli_args_t *args, const char *option);
+/* The first of `names` (which end with NULL) that was given, or NULL. */
+const char *cli_first(const cli_args_t *args, const char *const *names);
 /* Every value given. */
 const text_list_t *cli_all(const cli_args_t *args, const char *option);
-/* A whole number from `low` to `high`, or `otherwise` when the option is not given. */
-status_t cli_integer(const cli_args_t *args, const char *option, long long low, long long high,
-                     long long otherwise, long long *value, error_t *err);
 
 void cli_print_help(const cli_command_t *command, FILE *out);
 

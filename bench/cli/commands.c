@@ -1,8 +1,5 @@
 #include "cli/commands.h"
 
-#include "cli/compare_options.h"
-#include "cli/compile.h"
-#include "cli/run_options.h"
 #include "model/chart_kinds.h"
 #include "plot/plot.h"
 #include "report/report.h"
@@ -10,53 +7,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- compile
- * --------------------------------------------------------------------------------------- */
-
-static const cli_option_t COMPILE_OPTIONS[] = {
-    {"arch", "LIST", "sm_75,sm_80,… (what each sweep lists)"},
-    {"compiler", "C", "nvrtc (default) or nvcc"},
-    {"jobs", "N", "programs at a time (all cores)"},
-    {"cache", "DIR", "where cubins are kept ($BENCH_CACHE, or build/cache)"},
-    {"json", NULL, "print JSON"},
-    {"quiet", NULL, "no progress on stderr"},
-    {NULL, NULL, NULL},
-};
-
-static status_t compile_verb(const cli_args_t *args, error_t *err) {
-    compile_command_options_t options = {
-        .root = args->root,
-        .sweeps = (const char *const *)args->operands.items,
-        .n_sweeps = args->operands.n,
-        .cache = cli_get(args, "cache"),
-        .json = cli_has(args, "json"),
-        .progress = !cli_has(args, "quiet") && isatty(STDERR_FILENO),
-        .out = stdout,
-    };
-    long long jobs;
-    if (options.n_sweeps == 0)
-        return error_set(err, STATUS_USAGE,
-                         "bench compile: which sweeps? (e.g. sweeps/mlp_infer.json)");
-    TRY(cli_integer(args, "jobs", 1, 1024, 0, &jobs, err));
-    TRY(read_compiler(args, &options.compiler, err));
-    TRY(read_arch(args, &options.arch, err));
-    options.jobs = (unsigned)jobs;
-    status_t status = compile_command(&options, err);
-    text_list_free(&options.arch);
-    return status;
-}
-
-/* ---- plot, report, merge
- * ------------------------------------------------------------------------- */
 
 static const cli_option_t PLOT_OPTIONS[] = {
-    {"out", "DIR", "where charts go (plots/RUN)"},
-    {"format", "F", "svg (default), png, or svg,png"},
-    {"case", "ID", "the distribution of this case's samples instead of the usual charts"},
-    {"phase", "P", "with --case: which phase of it (host_to_host)"},
-    {NULL, NULL, NULL},
+    {"out", "DIR", "where charts go (plots/RUN)", CLI_FIELD(cli_text, plot_options_t, out)},
+    {"format", "F", "svg (default), png, or svg,png", CLI_FIELD(cli_text, plot_options_t, format)},
+    {"case", "ID", "the distribution of this case's samples instead of the usual charts",
+     CLI_FIELD(cli_text, plot_options_t, case_id)},
+    {"phase", "P", "with --case: which phase of it (host_to_host)",
+     CLI_FIELD(cli_text, plot_options_t, phase)},
+    {0},
 };
 
 /* Charts that share a summary share a line. */
@@ -80,15 +39,10 @@ static void print_charts(FILE *out) {
 }
 
 static status_t plot_command(const cli_args_t *args, error_t *err) {
-    const plot_options_t options = {
-        .inputs = (const char *const *)args->operands.items,
-        .n_inputs = args->operands.n,
-        .out = cli_get(args, "out"),
-        .format = cli_get(args, "format"),
-        .case_id = cli_get(args, "case"),
-        .phase = cli_get(args, "phase"),
-        .root = args->root,
-    };
+    plot_options_t options = {.inputs = (const char *const *)args->operands.items,
+                              .n_inputs = args->operands.n,
+                              .root = args->root};
+    TRY(cli_read(args, &options, err));
     if (options.n_inputs == 0)
         return error_set(err, STATUS_USAGE, "bench plot: which run folder or CSV file?");
     chart_list_t charts = {0};
@@ -101,30 +55,36 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
     return status;
 }
 
+typedef struct report_command_options {
+    report_options_t report;
+    int view; /* report_view_t; -1: write the report */
+} report_command_options_t;
+
+static const char *const VIEWS[] = {"headline", "workloads", NULL};
+
 static const cli_option_t REPORT_OPTIONS[] = {
-    {"out", "FILE", "the report (REPORT.md)"},
-    {"print", "WHAT", "write no report, print: headline (one table over all runs), or workloads"},
-    {NULL, NULL, NULL},
+    {"out", "FILE", "the report (REPORT.md)",
+     CLI_FIELD(cli_text, report_command_options_t, report.out)},
+    {"print", "WHAT", "write no report, print: headline (one table over all runs), or workloads",
+     CLI_CHOICE(report_command_options_t, view, VIEWS)},
+    {0},
 };
 
 static status_t report_command(const cli_args_t *args, error_t *err) {
-    const report_options_t options = {
-        .runs = (const char *const *)args->operands.items,
-        .n_runs = args->operands.n,
-        .out = cli_get(args, "out") != NULL ? cli_get(args, "out") : "REPORT.md",
-        .root = args->root,
-    };
-    if (options.n_runs == 0)
+    report_command_options_t options = {
+        .report = {.runs = (const char *const *)args->operands.items,
+                   .n_runs = args->operands.n,
+                   .out = "REPORT.md",
+                   .root = args->root},
+        .view = -1};
+    const report_options_t *report = &options.report;
+    if (report->n_runs == 0)
         return error_set(err, STATUS_USAGE, "bench report: which run folders?");
-    const char *view = cli_get(args, "print");
-    if (view != NULL && strcmp(view, "headline") != 0 && strcmp(view, "workloads") != 0)
-        return error_set(err, STATUS_USAGE, "--print %s: expected headline or workloads", view);
-    if (view != NULL)
-        return report_print(options.runs, options.n_runs,
-                            strcmp(view, "headline") == 0 ? REPORT_HEADLINE : REPORT_WORKLOADS,
-                            stdout, err);
-    TRY(report_write(&options, err));
-    printf("%s\n", options.out);
+    TRY(cli_read(args, &options, err));
+    if (options.view >= 0)
+        return report_print(report->runs, report->n_runs, (report_view_t)options.view, stdout, err);
+    TRY(report_write(report, err));
+    printf("%s\n", report->out);
     return STATUS_OK;
 }
 
@@ -137,33 +97,27 @@ static status_t merge_command(const cli_args_t *args, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- worker
- * -------------------------------------------------------------------------------------- */
-
 static const cli_option_t WORKER_OPTIONS[] = {
-    {"engine", "E", "cuda, cpu or null"},
-    {"device", "I", "index of the CUDA device (0)"},
-    {NULL, NULL, NULL},
+    {"engine", "E", "cuda, cpu or null", CLI_FIELD(cli_text, worker_options_t, engine)},
+    {"device", "I", "index of the CUDA device (0)",
+     CLI_RANGE(cli_number, worker_options_t, device, 0, 1023)},
+    {0},
 };
 
 static status_t worker_command(const cli_args_t *args, error_t *err) {
-    long long device;
-    TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
-    const worker_options_t options = {.engine = cli_get(args, "engine"), .device = (int)device};
+    worker_options_t options = {0};
+    TRY(cli_read(args, &options, err));
     if (options.engine == NULL)
         return error_set(err, STATUS_USAGE, "bench worker needs --engine cuda, cpu or null");
     return worker_serve(&options, err);
 }
 
-/* ---- the table
- * ----------------------------------------------------------------------------------- */
-
 static const cli_option_t DOCTOR_OPTIONS[] = {
-    {"json", NULL, "print JSON"},
-    {"short", NULL, "one line for each"},
-    {NULL, NULL, NULL},
+    {"json", NULL, "print JSON", CLI_ASKED},
+    {"short", NULL, "one line for each", CLI_ASKED},
+    {0},
 };
-static const cli_option_t NO_OPTIONS[] = {{NULL, NULL, NULL}};
+static const cli_option_t NO_OPTIONS[] = {{0}};
 
 static const cli_command_t COMMANDS[] = {
     {"run", "[SWEEP.json…]", "measure sweeps, or one workload, and keep the results",
@@ -175,7 +129,7 @@ static const cli_command_t COMMANDS[] = {
     {"plan", "SWEEP.json…", "the cases that run would run, and why any is skipped", NULL,
      PLAN_OPTIONS, plan_command, NULL},
     {"compile", "SWEEP.json…", "compile every CUDA program of sweeps; needs no GPU", NULL,
-     COMPILE_OPTIONS, compile_verb, NULL},
+     COMPILE_OPTIONS, compile_command, NULL},
     {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs", NULL,
      PLOT_OPTIONS, plot_command, print_charts},
     {"report", "RUN…", "write the report of a run; further runs are shown as saved", NULL,

@@ -7,8 +7,19 @@
 const cli_command_t *commands_all(size_t *n);
 const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
-/* Handlers that have files of their own. */
+/* Commands that have files of their own, and their options. */
+extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
+    COMPILE_OPTIONS[];
+status_t run_command(const cli_args_t *args, error_t *err);
+status_t plan_command(const cli_args_t *args, error_t *err);
+status_t compare_command(const cli_args_t *args, error_t *err);
+status_t history_command(const cli_args_t *args, error_t *err);
+status_t compile_command(const cli_args_t *args, error_t *err);
 status_t list_command(const cli_args_t *args, error_t *err);
 status_t doctor_command(const cli_args_t *args, error_t *err);
+
+/* What --compiler and --arch take, in run as in compile. */
+extern const char *const COMPILER_CHOICES[];
+CLI_READER(cli_arch); /* text_list_t, which the caller frees */
 
 #endif

@@ -1,4 +1,6 @@
-#include "cli/compile.h"
+/* `bench compile`: build every program of some sweeps for a list of architectures, on a machine
+ * that needs no GPU, and say what came of it. */
+#include "cli/commands.h"
 
 #include "base/clock.h"
 #include "cli/compile_print.h"
@@ -7,18 +9,36 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static bool is_native(const char *arch) {
-    return strcmp(arch, "native") == 0;
-}
+typedef struct compile_command_options {
+    compile_options_t compile;
+    text_list_t arch; /* "sm_90", …; empty: what each sweep lists, "native" left out */
+    bool json, quiet;
+} compile_command_options_t;
+
+#define SET(read, member) CLI_FIELD(read, compile_command_options_t, member)
+
+const cli_option_t COMPILE_OPTIONS[] = {
+    {"arch", "LIST", "sm_75,sm_80,… (what each sweep lists)", SET(cli_arch, arch)},
+    {"compiler", "C", "nvrtc (default) or nvcc",
+     CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
+    {"jobs", "N", "programs at a time (all cores)",
+     CLI_RANGE(cli_number, compile_command_options_t, compile.jobs, 1, 1024)},
+    {"cache", "DIR", "where cubins are kept ($BENCH_CACHE, or build/cache)",
+     SET(cli_text, compile.cache)},
+    {"json", NULL, "print JSON", SET(cli_flag, json)},
+    {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
+    {0},
+};
 
 /* The architectures to build a sweep for. "native" means nothing here: there may be no GPU. */
 static status_t choose_archs(const compile_command_options_t *options, const sweep_t *sweep,
                              text_list_t *archs, error_t *err) {
     const text_list_t *asked = options->arch.n > 0 ? &options->arch : &sweep->arch;
     for (size_t i = 0; i < asked->n; i++)
-        if (!is_native(asked->items[i]) && !text_list_has(archs, asked->items[i]))
-            text_list_add(archs, asked->items[i]);
+        if (strcmp(asked->items[i], "native") != 0)
+            text_list_add_new(archs, asked->items[i]);
     if (archs->n == 0)
         return error_set(err, STATUS_USAGE,
                          "%s: no architecture to compile for; say --arch sm_90, or a list such as "
@@ -27,19 +47,17 @@ static status_t choose_archs(const compile_command_options_t *options, const swe
     return STATUS_OK;
 }
 
-static status_t add_sweep(const compile_command_options_t *options,
-                          const compile_options_t *compile, const char *path,
+static status_t add_sweep(const compile_command_options_t *options, const char *path,
                           program_list_t *programs, error_t *err) {
     sweep_t sweep = {0};
     text_list_t archs = {0};
-    status_t status = sweep_load(path, options->root, &sweep, err);
-    if (status != STATUS_OK)
-        return status;
-    status = choose_archs(options, &sweep, &archs, err);
+    TRY(sweep_load(path, options->compile.root, &sweep, err));
+    status_t status = choose_archs(options, &sweep, &archs, err);
     for (size_t a = 0; a < archs.n && status == STATUS_OK; a++) {
         for (size_t c = 0; c < sweep.n_cases && status == STATUS_OK; c++) {
             size_t index;
-            status = compile_add(compile, &sweep.cases[c], archs.items[a], programs, &index, err);
+            status = compile_add(&options->compile, &sweep.cases[c], archs.items[a], programs,
+                                 &index, err);
             if (status != STATUS_OK)
                 error_within(err, "%s: %s", path, sweep.cases[c].id);
         }
@@ -55,36 +73,41 @@ static void show_progress(void *context, size_t done, size_t total) {
     fflush(stderr);
 }
 
-status_t compile_command(const compile_command_options_t *options, error_t *err) {
-    const compile_options_t compile = {
-        .root = options->root,
-        .cache = options->cache,
-        .compiler = options->compiler,
-        .jobs = options->jobs,
-        .progress = options->progress ? show_progress : NULL,
-    };
+static status_t compile_sweeps(const compile_command_options_t *options, const text_list_t *sweeps,
+                               error_t *err) {
     program_list_t programs = {0};
     compile_answer_t answer = {.programs = &programs};
     status_t status = STATUS_OK;
     int64_t start_ns = clock_ns();
-    for (size_t i = 0; i < options->n_sweeps && status == STATUS_OK; i++)
-        status = add_sweep(options, &compile, options->sweeps[i], &programs, err);
-    if (status != STATUS_OK ||
-        (status = compile_describe(&compile, &answer.compiler, err)) != STATUS_OK ||
-        (status = compile_all(&compile, &programs, err)) != STATUS_OK)
-        goto cleanup;
+    for (size_t i = 0; i < sweeps->n && status == STATUS_OK; i++)
+        status = add_sweep(options, sweeps->items[i], &programs, err);
+    if (status == STATUS_OK)
+        status = compile_describe(&options->compile, &answer.compiler, err);
+    if (status == STATUS_OK)
+        status = compile_all(&options->compile, &programs, err);
     answer.seconds = (double)(clock_ns() - start_ns) * 1e-9;
-
-    if (options->json)
-        compile_print_json(&answer, options->out);
-    else
-        compile_print_tables(&answer, options->out);
-    size_t n_failed = compile_count(&programs).failed;
-    if (n_failed > 0)
-        status = error_set(err, STATUS_FAILED, "%zu of %zu programs do not compile", n_failed,
-                           programs.n);
-cleanup:
+    if (status == STATUS_OK) {
+        (options->json ? compile_print_json : compile_print_tables)(&answer, stdout);
+        size_t n_failed = compile_count(&programs).failed;
+        if (n_failed > 0)
+            status = error_set(err, STATUS_FAILED, "%zu of %zu programs do not compile", n_failed,
+                               programs.n);
+    }
     free(answer.compiler);
     program_list_free(&programs);
+    return status;
+}
+
+status_t compile_command(const cli_args_t *args, error_t *err) {
+    compile_command_options_t options = {.compile.root = args->root};
+    if (args->operands.n == 0)
+        return error_set(err, STATUS_USAGE,
+                         "bench compile: which sweeps? (e.g. sweeps/mlp_infer.json)");
+    status_t status = cli_read(args, &options, err);
+    if (!options.quiet && isatty(STDERR_FILENO))
+        options.compile.progress = show_progress;
+    if (status == STATUS_OK)
+        status = compile_sweeps(&options, &args->operands, err);
+    text_list_free(&options.arch);
     return status;
 }

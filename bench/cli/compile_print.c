@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "io/json_text.h"
 #include "io/table.h"
 
 #include <jansson.h>
@@ -99,10 +100,7 @@ static void print_groups(const program_list_t *programs, FILE *out) {
         table_add(&table, built ? units_bytes(spills, (double)group->spill_bytes) : "–");
         table_end_row(&table);
     }
-    char *text = table_text(&table, TABLE_TERMINAL);
-    fputs(text, out);
-    free(text);
-    table_free(&table);
+    table_print(&table, out);
     free(groups);
 }
 
@@ -174,17 +172,15 @@ void compile_print_tables(const compile_answer_t *answer, FILE *out) {
 }
 
 static json_t *program_json(const program_t *program) {
-    json_t *defines = json_array();
-    for (size_t i = 0; i < program->defines.n; i++)
-        json_array_append_new(defines, json_string(program->defines.items[i]));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:s, s:s?, s:b, s:b, s:s?, s:s?, s:s?, s:I, s:I, s:I, s:f}",
         "workload", program->workload, "variant", program->variant, "arch", program->arch, "source",
-        program->source, "defines", defines, "status", STATUS_NAMES[program->status], "reason",
-        program->reason, "lacking", (int)program->lacking, "cached", (int)program->cached, "cubin",
-        program->cubin, "key", program->key, "code_hash", program->code_hash, "registers",
-        (json_int_t)program->registers, "shared_bytes", (json_int_t)program->shared_bytes,
-        "spill_bytes", (json_int_t)program->spill_bytes, "compile_ns", program->compile_ns);
+        program->source, "defines", json_texts(&program->defines), "status",
+        STATUS_NAMES[program->status], "reason", program->reason, "lacking", (int)program->lacking,
+        "cached", (int)program->cached, "cubin", program->cubin, "key", program->key, "code_hash",
+        program->code_hash, "registers", (json_int_t)program->registers, "shared_bytes",
+        (json_int_t)program->shared_bytes, "spill_bytes", (json_int_t)program->spill_bytes,
+        "compile_ns", program->compile_ns);
 }
 
 void compile_print_json(const compile_answer_t *answer, FILE *out) {
@@ -197,7 +193,5 @@ void compile_print_json(const compile_answer_t *answer, FILE *out) {
         "seconds", answer->seconds, "compiled", (json_int_t)counts.compiled, "cached",
         (json_int_t)counts.cached, "skipped", (json_int_t)counts.skipped, "failed",
         (json_int_t)counts.failed, "lacking", (json_int_t)counts.lacking, "programs", list);
-    json_dumpf(json, out, JSON_INDENT(2));
-    fputc('\n', out);
-    json_decref(json);
+    json_print(json, JSON_INDENT(2), out);
 }

@@ -1,162 +1,151 @@
-#include "cli/run_options.h"
+/* Command lines of run and plan. */
+#include "cli/commands.h"
 
-#include "base/units.h"
-#include "cli/compare_options.h"
+#include "compare/decision.h"
+#include "run/ab_recheck.h"
 #include "run/run.h"
 
 #include <stdio.h>
-#include <string.h>
 
-enum { DEFAULT_TIMEOUT_S = 300, DEFAULT_SEED = 42, MOST_MHZ = 100000 };
+enum { TIMEOUT_S = 300, SEED = 42, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, PROCESSES = 8 };
+
+const char *const COMPILER_CHOICES[] = {"nvrtc", "nvcc", NULL}; /* of compiler_t */
+
+CLI_READER(cli_arch) {
+    text_list_t *arch = field;
+    *arch = text_split(given->items[given->n - 1], ',');
+    for (size_t i = 0; i < arch->n; i++)
+        if (!sweep_arch_is_valid(arch->items[i]))
+            return error_set(err, STATUS_USAGE, "--%s: \"%s\" is not native, or sm_75 and up",
+                             option->name, arch->items[i]);
+    return STATUS_OK;
+}
+
+static CLI_READER(read_shard) {
+    run_options_t *options = field;
+    const char *text = given->items[given->n - 1];
+    char rest;
+    if (sscanf(text, "%u/%u%c", &options->shard, &options->n_shards, &rest) != 2 ||
+        options->shard < 1 || options->shard > options->n_shards)
+        return error_set(err, STATUS_USAGE, "--%s %s: expected I/N with 1 <= I <= N", option->name,
+                         text);
+    return STATUS_OK;
+}
+
+#define SET(read, member) CLI_FIELD(read, run_options_t, member)
+#define RANGE(read, member, low, high) CLI_RANGE(read, run_options_t, member, low, high)
 
 #define CASE_OPTIONS                                                                               \
-    {"workload", "W", "measure this workload instead of sweep files"},                             \
-        {"variant", "V", "with --workload: only this rung, implementation or mode (list: a,b)"},   \
-        {"engine", "E", "with --workload: cuda, cpu, null, pytorch, or NAME of reference_NAME/"},  \
-        {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)"}, \
-        {"no-pytorch", NULL, "leave PyTorch out"}, {                                               \
-        "device", "I", "index of the CUDA device (0)"                                              \
+    {"workload", "W", "measure this workload instead of sweep files",                              \
+     SET(cli_text, single.workload)},                                                              \
+        {"variant", "V", "with --workload: only this rung, implementation or mode (list: a,b)",    \
+         SET(cli_text, single.variant)},                                                           \
+        {"engine", "E", "with --workload: cuda, cpu, null, pytorch, or NAME of reference_NAME/",   \
+         SET(cli_text, single.engine)},                                                            \
+        {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)",  \
+         CLI_ASKED},                                                                               \
+        {"no-pytorch", NULL, "leave PyTorch out", SET(cli_flag, no_pytorch)}, {                    \
+        "device", "I", "index of the CUDA device (0)", RANGE(cli_number, device, 0, 1023)          \
     }
 
 const cli_option_t RUN_OPTIONS[] = {
     CASE_OPTIONS,
-    {"out", "DIR", "the run's folder (results/NAME-TIME)"},
-    {"against", "BUILD", "measure this build and another in turns: its folder or its bench; self"},
-    {"processes", "N", "with --against: fresh processes of each build for each case (8)"},
-    {"recheck-limit", "TIME",
-     "with --against: longest time for what is undecided (5min); 0s: none"},
-    {"threshold", "PERCENT", "with --against: changes up to this are no regression (5%)"},
-    {"floor", "RUN", "with --against: noise floors from this run, made with --against self"},
-    {"strict", NULL, "with --against: exit with 4 where a case is undecided or missing"},
-    {"resume", NULL, "go on with the run in --out: finished cases are kept"},
-    {"arch", "LIST", "native, or sm_90,… (what the sweep says)"},
-    {"compiler", "C", "nvrtc (default) or nvcc"},
-    {"quick", NULL, "at most 2 s a contender, medians to 1 %"},
-    {"time-limit", "TIME", "longest time for one contender, e.g. 15s (what the sweep says)"},
-    {"timeout", "TIME", "longest wait for one answer of a worker (300s)"},
-    {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)"},
-    {"seed", "N", "of data and of the order of rounds (42)"},
-    {"lock-clocks", "MHZ", "hold the GPU's SM clock there until the run ends (takes root)"},
-    {"profile", NULL, "run each case once, with nothing in a profiler's way"},
-    {"trace", NULL, "run each case once under a tracer: OUT/trace.json, for Perfetto"},
-    {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer"},
-    {"cold", NULL, "time whole processes: a new worker for every sample, from start to exit"},
-    {"json", NULL, "print results as JSON"},
-    {"quiet", NULL, "no progress on stderr"},
-    {NULL, NULL, NULL},
+    {"out", "DIR", "the run's folder (results/NAME-TIME)", SET(cli_text, out)},
+    {"against", "BUILD", "measure this build and another in turns: its folder or its bench; self",
+     SET(cli_text, against)},
+    {"processes", "N", "with --against: fresh processes of each build for each case (8)",
+     RANGE(cli_number, n_processes, 2, RECHECK_MOST_ROUNDS)},
+    {"recheck-limit", "TIME", "with --against: longest time for what is undecided (5min); 0s: none",
+     SET(cli_duration, recheck_limit_s)},
+    {"threshold", "PERCENT", "with --against: changes up to this are no regression (5%)",
+     SET(cli_percent, threshold_frac)},
+    {"floor", "RUN", "with --against: noise floors from this run, made with --against self",
+     SET(cli_text, floor)},
+    {"strict", NULL, "with --against: exit with 4 where a case is undecided or missing",
+     SET(cli_flag, strict)},
+    {"resume", NULL, "go on with the run in --out: finished cases are kept", SET(cli_flag, resume)},
+    {"arch", "LIST", "native, or sm_90,… (what the sweep says)", SET(cli_arch, arch)},
+    {"compiler", "C", "nvrtc (default) or nvcc",
+     CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
+    {"quick", NULL, "at most 2 s a contender, medians to 1 %", SET(cli_flag, quick)},
+    {"time-limit", "TIME", "longest time for one contender, e.g. 15s (what the sweep says)",
+     SET(cli_time, time_limit_s)},
+    {"timeout", "TIME", "longest wait for one answer of a worker (300s)", SET(cli_time, timeout_s)},
+    {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)",
+     CLI_STRUCT(read_shard)},
+    {"seed", "N", "of data and of the order of rounds (42)",
+     RANGE(cli_number64, seed, 0, INT64_MAX)},
+    {"lock-clocks", "MHZ", "hold the GPU's SM clock there until the run ends (takes root)",
+     RANGE(cli_number, lock_mhz, 1, MOST_MHZ)},
+    {"profile", NULL, "run each case once, with nothing in a profiler's way",
+     SET(cli_flag, profile)},
+    {"trace", NULL, "run each case once under a tracer: OUT/trace.json, for Perfetto",
+     SET(cli_flag, trace)},
+    {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer",
+     SET(cli_flag, sanitize)},
+    {"cold", NULL, "time whole processes: a new worker for every sample, from start to exit",
+     SET(cli_flag, cold)},
+    {"json", NULL, "print results as JSON", SET(cli_flag, json)},
+    {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
+    {0},
 };
 
-const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {NULL, NULL, NULL}};
+const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
 
-static status_t read_shard(const char *text, run_options_t *options, error_t *err) {
-    if (text == NULL)
-        return STATUS_OK;
-    char rest;
-    if (sscanf(text, "%u/%u%c", &options->shard, &options->n_shards, &rest) != 2 ||
-        options->shard < 1 || options->shard > options->n_shards)
-        return error_set(err, STATUS_USAGE, "--shard %s: expected I/N with 1 <= I <= N", text);
+/* Options that do not go together. */
+static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
+    static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
+    static const char *const OF_AGAINST[] = {"processes", "recheck-limit", "threshold",
+                                             "floor",     "strict",        NULL};
+    static const char *const NOT_WITH_AGAINST[] = {"cold", "profile", "trace", NULL};
+    static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
+                                                 "json", "lock-clocks", NULL};
+    const char *name;
+    if (options->single.workload == NULL && cli_first(args, OF_WORKLOAD) != NULL)
+        return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
+    if (options->cold && options->profile)
+        return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
+    if (options->trace && (name = cli_first(args, NOT_WITH_TRACE)) != NULL)
+        return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out", name);
+    if (options->against == NULL && (name = cli_first(args, OF_AGAINST)) != NULL)
+        return error_set(err, STATUS_USAGE, "--%s needs --against: what to compare with", name);
+    if (options->against != NULL && (name = cli_first(args, NOT_WITH_AGAINST)) != NULL)
+        return error_set(err, STATUS_USAGE, "--against and --%s exclude each other", name);
+    if (options->resume && options->out == NULL)
+        return error_set(err, STATUS_USAGE, "--resume needs --out: the run to go on with");
     return STATUS_OK;
 }
 
-static status_t read_seconds(const cli_args_t *args, const char *option, double *seconds,
-                             error_t *err) {
-    const char *text = cli_get(args, option);
-    if (text == NULL)
-        return STATUS_OK;
-    if (units_parse_duration(text, seconds, err) != STATUS_OK)
-        return error_within(err, "--%s", option);
-    return *seconds > 0
-               ? STATUS_OK
-               : error_set(err, STATUS_USAGE, "--%s %s: must be more than 0", option, text);
-}
-
-status_t read_compiler(const cli_args_t *args, compiler_t *compiler, error_t *err) {
-    const char *name = cli_get(args, "compiler");
-    *compiler = name != NULL && strcmp(name, "nvcc") == 0 ? COMPILER_NVCC : COMPILER_NVRTC;
-    if (name != NULL && strcmp(name, "nvcc") != 0 && strcmp(name, "nvrtc") != 0)
-        return error_set(err, STATUS_USAGE, "--compiler %s: expected nvrtc or nvcc", name);
-    return STATUS_OK;
-}
-
-status_t read_arch(const cli_args_t *args, text_list_t *arch, error_t *err) {
-    const char *text = cli_get(args, "arch");
-    *arch = text_split(text != NULL ? text : "", ',');
-    for (size_t i = 0; i < arch->n; i++)
-        if (!sweep_arch_is_valid(arch->items[i])) {
-            error_set(err, STATUS_USAGE, "--arch: \"%s\" is not native, or sm_75 and up",
-                      arch->items[i]);
-            text_list_free(arch);
-            return STATUS_USAGE;
-        }
-    return STATUS_OK;
-}
-
-static status_t read_run_options(const cli_args_t *args, run_options_t *options, error_t *err) {
+static status_t read_and(status_t (*go)(const run_options_t *options, error_t *err),
+                         const cli_args_t *args, error_t *err) {
     const text_list_t *sets = cli_all(args, "set");
-    long long device, seed, lock_mhz;
-    *options = (run_options_t){
+    run_options_t options = {
         .root = args->root,
         .sweeps = (const char *const *)args->operands.items,
         .n_sweeps = args->operands.n,
-        .single = {.workload = cli_get(args, "workload"),
-                   .variant = cli_get(args, "variant"),
-                   .engine = cli_get(args, "engine"),
-                   .sets = (const char *const *)sets->items,
-                   .n_sets = sets->n},
-        .out = cli_get(args, "out"),
-        .timeout_s = DEFAULT_TIMEOUT_S,
-        .resume = cli_has(args, "resume"),
-        .quick = cli_has(args, "quick"),
-        .no_pytorch = cli_has(args, "no-pytorch"),
-        .cold = cli_has(args, "cold"),
-        .profile = cli_has(args, "profile"),
-        .trace = cli_has(args, "trace"),
-        .sanitize = cli_has(args, "sanitize"),
-        .quiet = cli_has(args, "quiet"),
-        .json = cli_has(args, "json"),
+        .single = {.sets = (const char *const *)sets->items, .n_sets = sets->n},
+        .seed = SEED,
+        .timeout_s = TIMEOUT_S,
+        .n_processes = PROCESSES,
+        .threshold_frac = GATE_THRESHOLD,
+        .recheck_limit_s = RECHECK_LIMIT_S,
         .argv = args->argv,
         .n_argv = args->n_argv,
         .print = stdout,
     };
-    if (options->single.workload == NULL &&
-        (options->single.variant != NULL || options->single.engine != NULL || sets->n > 0))
-        return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
-    if (options->cold && options->profile)
-        return error_set(err, STATUS_USAGE, "--cold and --profile exclude each other");
-    static const char *const NOT_WITH_TRACE[] = {"cold",     "profile", "resume",
-                                                 "sanitize", "json",    "lock-clocks"};
-    for (size_t i = 0; options->trace && i < sizeof NOT_WITH_TRACE / sizeof *NOT_WITH_TRACE; i++)
-        if (cli_has(args, NOT_WITH_TRACE[i]))
-            return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out",
-                             NOT_WITH_TRACE[i]);
-    TRY(cli_integer(args, "device", 0, 1023, 0, &device, err));
-    TRY(cli_integer(args, "seed", 0, INT64_MAX, DEFAULT_SEED, &seed, err));
-    TRY(cli_integer(args, "lock-clocks", 1, MOST_MHZ, 0, &lock_mhz, err));
-    TRY(read_seconds(args, "timeout", &options->timeout_s, err));
-    TRY(read_seconds(args, "time-limit", &options->time_limit_s, err));
-    TRY(read_against_options(args, options, err));
-    TRY(read_shard(cli_get(args, "shard"), options, err));
-    TRY(read_compiler(args, &options->compiler, err));
-    options->device = (int)device;
-    options->seed = (uint64_t)seed;
-    options->lock_mhz = (unsigned)lock_mhz;
-    return read_arch(args, &options->arch, err);
-}
-
-status_t run_command(const cli_args_t *args, error_t *err) {
-    run_options_t options;
-    TRY(read_run_options(args, &options, err));
-    if (options.resume && options.out == NULL) {
-        text_list_free(&options.arch);
-        return error_set(err, STATUS_USAGE, "--resume needs --out: the run to go on with");
-    }
-    status_t status = run(&options, err);
+    status_t status = cli_read(args, &options, err);
+    if (status == STATUS_OK)
+        status = check(args, &options, err);
+    if (status == STATUS_OK)
+        status = go(&options, err);
     text_list_free(&options.arch);
     return status;
 }
 
+status_t run_command(const cli_args_t *args, error_t *err) {
+    return read_and(run, args, err);
+}
+
 status_t plan_command(const cli_args_t *args, error_t *err) {
-    run_options_t options;
-    TRY(read_run_options(args, &options, err));
-    return plan(&options, err);
+    return read_and(plan, args, err);
 }

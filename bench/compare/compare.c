@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static text_list_t list_of(const char *const *items, size_t n) {
-    text_list_t list = {0};
-    for (size_t i = 0; i < n; i++)
-        text_list_add(&list, items[i]);
-    return list;
-}
-
 /* Another schema is no broken file: it is a run that cannot be compared. */
 static status_t load(const char *folder, const text_list_t *phases, record_t *run, error_t *err) {
     long long schema;
@@ -71,7 +64,7 @@ static status_t tell(const compare_options_t *options, const comparison_t *compa
 }
 
 static const char *folder_of(const compare_options_t *options, size_t i) {
-    return i == 0 ? options->base : i == 1 ? options->candidate : options->floors[i - 2];
+    return i == 0 ? options->base : i == 1 ? options->candidate : options->floors.items[i - 2];
 }
 
 static bool is_same_folder(const char *a, const char *b) {
@@ -81,11 +74,11 @@ static bool is_same_folder(const char *a, const char *b) {
 
 /* CANDIDATE among those that teach the floors would excuse itself, whatever it is. */
 static status_t check_floors(const compare_options_t *options, error_t *err) {
-    for (size_t i = 0; i < options->n_floors; i++)
+    for (size_t i = 0; i < options->floors.n; i++)
         for (size_t k = 0; k < i + 2; k++)
-            if (is_same_folder(options->floors[i], folder_of(options, k)))
+            if (is_same_folder(options->floors.items[i], folder_of(options, k)))
                 return error_set(err, STATUS_USAGE, "--floor %s: expected another run than %s",
-                                 options->floors[i],
+                                 options->floors.items[i],
                                  k == 0   ? "BASE"
                                  : k == 1 ? "CANDIDATE"
                                           : "those before it");
@@ -95,33 +88,29 @@ static status_t check_floors(const compare_options_t *options, error_t *err) {
 /* Runs: BASE, CANDIDATE, then those that teach the floors. */
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
-    text_list_t allow = list_of(options->allow, options->n_allow);
-    text_list_t phases = list_of(options->phases, options->n_phases);
     comparison_t comparison = {0};
     floors_t *floors = NULL;
-    status_t status = options->n_floors > 0
-                          ? floors_learn(&runs[0], runs + 2, options->n_floors, &floors, err)
+    status_t status = options->floors.n > 0
+                          ? floors_learn(&runs[0], runs + 2, options->floors.n, &floors, err)
                           : floors_load(runs[0].folder, &floors, err);
     if (status == STATUS_OK && options->save_floor)
         status = floors_save(floors, options->base, err);
     if (status == STATUS_OK)
-        status = comparison_make(&runs[0], &runs[1], floors, &phases, &allow,
+        status = comparison_make(&runs[0], &runs[1], floors, &options->phases, &options->allow,
                                  options->threshold_frac, &comparison, err);
     if (status == STATUS_OK)
         status = tell(options, &comparison, err);
     comparison_free(&comparison);
     floors_free(floors);
-    text_list_free(&phases);
-    text_list_free(&allow);
     return status;
 }
 
 status_t compare_runs(const compare_options_t *options, error_t *err) {
-    size_t n = 2 + options->n_floors, loaded = 0;
+    size_t n = 2 + options->floors.n, loaded = 0;
     record_t *runs = mem_zeroed(n, sizeof *runs);
-    text_list_t phases = list_of(options->phases, options->n_phases), needed = {0};
+    text_list_t needed = {0};
     /* Floors that are kept are for whatever will be compared. */
-    bool only = comparison_phases(&phases, &needed) && !options->save_floor;
+    bool only = comparison_phases(&options->phases, &needed) && !options->save_floor;
     status_t status = check_floors(options, err);
     while (loaded < n && status == STATUS_OK) {
         status = load(folder_of(options, loaded), only ? &needed : NULL, &runs[loaded], err);
@@ -133,6 +122,5 @@ status_t compare_runs(const compare_options_t *options, error_t *err) {
         record_free(&runs[i]);
     free(runs);
     text_list_free(&needed);
-    text_list_free(&phases);
     return status;
 }

@@ -4,22 +4,20 @@
 #define BENCH_COMPARE_COMPARE_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 typedef struct compare_options {
     const char *base, *candidate; /* run folders */
-    const char *const *floors;    /* further runs of BASE's build: they teach the noise floors */
-    size_t n_floors;
-    bool save_floor;  /* keep what they teach in BASE/floor.json */
-    bool learn_floor; /* both runs are of one build, measured in turns: say how far each cell is
-                         apart, and keep that in CANDIDATE/floor.json */
-    const char *const *phases; /* these instead of the usual ones; "all" */
-    size_t n_phases;
-    const char *const *allow; /* what may differ between the runs, by name */
-    size_t n_allow;
+    text_list_t floors; /* further runs of BASE's build: they teach the noise floors; as the other
+                           lists, it belongs to the caller */
+    bool save_floor;    /* keep what they teach in BASE/floor.json */
+    bool learn_floor;   /* both runs are of one build, measured in turns: say how far each cell is
+                           apart, and keep that in CANDIDATE/floor.json */
+    text_list_t phases; /* these instead of the usual ones; "all" */
+    text_list_t allow;  /* what may differ between the runs, by name */
     double threshold_frac;
     const char *markdown, *junit; /* files to write, or NULL */
     bool json;                    /* print JSON instead of a table */

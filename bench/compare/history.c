@@ -77,7 +77,7 @@ static void print_table(const history_options_t *options, const history_list_t *
         n_steps += list->items[i].n_steps > 0;
     fprintf(options->print,
             "%zu runs, %zu series (a phase of a case); %zu of them step to another level.\n",
-            options->n_runs, list->n, n_steps);
+            options->runs->n, list->n, n_steps);
 }
 
 static json_t *numbers(const double *values, size_t n) {
@@ -88,9 +88,7 @@ static json_t *numbers(const double *values, size_t n) {
 }
 
 static void print_json(const history_options_t *options, const history_list_t *list) {
-    json_t *all = json_array(), *runs = json_array();
-    for (size_t r = 0; r < options->n_runs; r++)
-        json_array_append_new(runs, json_text(options->runs[r]));
+    json_t *all = json_array();
     for (size_t i = 0; i < list->n; i++) {
         const history_series_t *series = &list->items[i];
         json_t *steps = json_array();
@@ -104,10 +102,9 @@ static void print_json(const history_options_t *options, const history_list_t *l
                                         numbers(series->medians, series->n_runs), "level_ns",
                                         numbers(series->levels, series->n_runs), "steps", steps));
     }
-    json_t *json = json_pack("{s:i, s:o, s:o}", "schema", 1, "runs", runs, "series", all);
-    json_dumpf(json, options->print, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    fputc('\n', options->print);
-    json_decref(json);
+    json_t *json =
+        json_pack("{s:i, s:o, s:o}", "schema", 1, "runs", json_texts(options->runs), "series", all);
+    json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);
 }
 
 /* ---- the verb ---------------------------------------------------------------------------------
@@ -148,35 +145,25 @@ static status_t check_runs(const record_t *runs, size_t n_runs, const text_list_
     return status;
 }
 
-static text_list_t list_of(const char *const *items, size_t n) {
-    text_list_t list = {0};
-    for (size_t i = 0; i < n; i++)
-        text_list_add(&list, items[i]);
-    return list;
-}
-
 status_t history_runs(const history_options_t *options, error_t *err) {
-    record_t *runs = mem_zeroed(options->n_runs, sizeof *runs);
-    text_list_t phases = list_of(options->phases, options->n_phases),
-                allow = list_of(options->allow, options->n_allow), needed = {0};
-    bool only = comparison_phases(&phases, &needed);
+    record_t *runs = mem_zeroed(options->runs->n, sizeof *runs);
+    text_list_t needed = {0};
+    bool only = comparison_phases(&options->phases, &needed);
     size_t loaded = 0;
     status_t status = STATUS_OK;
-    while (loaded < options->n_runs && status == STATUS_OK) {
-        status =
-            record_load_phases(options->runs[loaded], only ? &needed : NULL, &runs[loaded], err);
+    while (loaded < options->runs->n && status == STATUS_OK) {
+        status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
+                                    &runs[loaded], err);
         loaded += status == STATUS_OK;
     }
     if (status == STATUS_OK)
-        status = check_runs(runs, loaded, &allow, err);
+        status = check_runs(runs, loaded, &options->allow, err);
     if (status == STATUS_OK) {
-        history_list_t list = history_collect(runs, loaded, &phases, options->case_id);
+        history_list_t list = history_collect(runs, loaded, &options->phases, options->case_id);
         status = tell(options, &list, runs, err);
         history_list_free(&list);
     }
-    text_list_free(&phases);
     text_list_free(&needed);
-    text_list_free(&allow);
     for (size_t i = 0; i < loaded; i++)
         record_free(&runs[i]);
     free(runs);

@@ -10,12 +10,9 @@
 #include <stdio.h>
 
 typedef struct history_options {
-    const char *const *runs; /* folders, oldest first */
-    size_t n_runs;
-    const char *const *phases; /* these instead of the usual ones */
-    size_t n_phases;
-    const char *const *allow; /* as in `bench compare` */
-    size_t n_allow;
+    const text_list_t *runs; /* folders, oldest first */
+    text_list_t phases;  /* these instead of the usual ones; belongs to the caller, as `allow` */
+    text_list_t allow;   /* as in `bench compare` */
     double least_frac;   /* smaller steps are not told */
     const char *case_id; /* only this case; or NULL */
     const char *out;     /* draw charts into this folder; NULL: none */

@@ -44,8 +44,6 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
         "paired", comparison->paired, "n_cells", (json_int_t)comparison->n_cells, "n_floor_runs",
         (json_int_t)comparison->n_floor_runs, "allowed", json_texts(&comparison->allowed),
         "changes", json_texts(&comparison->changes), "cases", cases);
-    json_dumpf(json, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    fputc('\n', out);
-    json_decref(json);
+    json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
     free(headline);
 }
