@@ -8,6 +8,7 @@
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
 #include "cuda/nvtx.h"
+#include "io/json_text.h"
 #include "plot/gnuplot.h"
 #include "worker/pool.h"
 #include "workloads/mnist/idx.h"
@@ -20,110 +21,115 @@ static char *first_line(const char *text) {
     return mem_text_n(text, strcspn(text, "\n"));
 }
 
-static void find_driver(finding_list_t *findings, const cli_args_t *args) {
-    workers_t workers = {.root = args->root};
+finding_t *findings_add(finding_list_t *findings, const finding_t *finding) {
+    mem_grow(&findings->items, findings->n, &findings->capacity, sizeof *findings->items);
+    findings->items[findings->n] = *finding;
+    return &findings->items[findings->n++];
+}
+
+static void find_driver(finding_list_t *findings, const char *root) {
+    workers_t workers = {.root = root};
     case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
     worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
-    finding_t finding = {.what = "CUDA device",
-                         .costs = "CUDA cases are skipped; CPU cases, charts and reports work",
-                         .install = "install NVIDIA's driver"};
-    if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
-        worker_link_start(link, 60, &why) == STATUS_OK) {
-        const json_t *device = json_object_get(link->hello, "device");
-        finding.found = true;
-        finding.detail = mem_format("%s, %s", json_string_value(json_object_get(device, "name")),
-                                    json_string_value(json_object_get(device, "arch")));
-    } else {
-        finding.detail = mem_text(why.text);
-    }
+    finding_t *finding = findings_add(
+        findings, &(finding_t){.what = "CUDA device",
+                               .costs = "CUDA cases are skipped; CPU cases, charts and "
+                                        "reports work",
+                               .install = "install NVIDIA's driver"});
+    finding->found = workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
+                     worker_link_start(link, 60, &why) == STATUS_OK;
+    const json_t *device = finding->found ? json_object_get(link->hello, "device") : NULL;
+    finding->detail = finding->found
+                          ? arena_format(&findings->texts, "%s, %s",
+                                         json_string_value(json_object_get(device, "name")),
+                                         json_string_value(json_object_get(device, "arch")))
+                          : arena_format(&findings->texts, "%s", why.text);
     case_free(&spec);
     workers_free(&workers);
-    findings_add(findings, &finding);
 }
 
-static void find_compiler(finding_list_t *findings, const cli_args_t *args, compiler_t compiler) {
-    const compile_options_t options = {.root = args->root, .compiler = compiler};
+static void find_compiler(finding_list_t *findings, const char *root, compiler_t compiler) {
+    static const finding_t COMPILERS[] = {
+        [COMPILER_NVRTC] = {.what = "NVRTC",
+                            .costs = "programs are compiled by nvcc, ten times slower; without "
+                                     "both, CUDA cases are skipped",
+                            .install = "./run_all.sh puts it into .venv, as does .venv/bin/pip "
+                                       "install nvidia-cuda-nvrtc"},
+        [COMPILER_NVCC] = {.what = "nvcc",
+                           .costs = "bench compile --compiler nvcc is not possible",
+                           .install = "install NVIDIA's CUDA toolkit"}};
+    const compile_options_t options = {.root = root, .compiler = compiler};
     error_t why = ERROR_INIT;
-    finding_t finding =
-        compiler == COMPILER_NVRTC
-            ? (finding_t){.what = "NVRTC",
-                          .costs = "programs are compiled by nvcc, ten times slower; without both, "
-                                   "CUDA cases are skipped",
-                          .install = "./run_all.sh puts it into .venv, as does .venv/bin/pip "
-                                     "install nvidia-cuda-nvrtc"}
-            : (finding_t){.what = "nvcc",
-                          .costs = "bench compile --compiler nvcc is not possible",
-                          .install = "install NVIDIA's CUDA toolkit"};
-    finding.found = compile_describe(&options, &finding.detail, &why) == STATUS_OK;
-    if (!finding.found)
-        finding.detail = first_line(why.text);
-    findings_add(findings, &finding);
+    char *text;
+    finding_t *finding = findings_add(findings, &COMPILERS[compiler]);
+    finding->found = compile_describe(&options, &text, &why) == STATUS_OK;
+    finding->detail = arena_keep(&findings->texts, finding->found ? text : first_line(why.text));
 }
 
 /* NVRTC comes without them. */
-static void find_headers(finding_list_t *findings, const cli_args_t *args) {
+static void find_headers(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *folder = NULL, *install = NULL;
-    compile_find_headers(args->root, &folder, &install, &why);
-    finding_t finding = {
-        .what = "CUDA headers",
-        .found = folder != NULL,
-        .detail = folder,
-        .costs = "with NVRTC, kernels that include them, all of mnist_train, are skipped",
-        .install = install};
+    compile_find_headers(root, &folder, &install, &why);
+    finding_t *finding = findings_add(
+        findings,
+        &(finding_t){.what = "CUDA headers",
+                     .found = folder != NULL,
+                     .detail = arena_keep(&findings->texts, folder),
+                     .costs = "with NVRTC, kernels that include them, all of mnist_train, are "
+                              "skipped",
+                     .install = arena_keep(&findings->texts, install)});
     if (folder == NULL)
-        finding.detail = mem_text(install != NULL ? "no cuda_fp16.h beside NVRTC or in a toolkit"
-                                                  : "there is no NVRTC to use them");
+        finding->detail = install != NULL ? "no cuda_fp16.h beside NVRTC or in a toolkit"
+                                          : "there is no NVRTC to use them";
     if (install == NULL)
-        finding.install = "comes after NVRTC";
-    findings_add(findings, &finding);
-    free(install);
+        finding->install = "comes after NVRTC";
 }
 
 static void find_nvml(finding_list_t *findings) {
     error_t why = ERROR_INIT;
     bool there = nvml_find(&why) == STATUS_OK;
-    findings_add(findings, &(finding_t){.what = "NVML",
-                                        .found = there,
-                                        .detail = mem_text(there ? "libnvidia-ml.so.1" : why.text),
-                                        .costs = "clocks and throttling are not recorded",
-                                        .install = "comes with NVIDIA's driver"});
+    findings_add(findings,
+                 &(finding_t){.what = "NVML",
+                              .found = there,
+                              .detail = arena_format(&findings->texts, "%s",
+                                                     there ? "libnvidia-ml.so.1" : why.text),
+                              .costs = "clocks and throttling are not recorded",
+                              .install = "comes with NVIDIA's driver"});
 }
 
-static void find_cublaslt(finding_list_t *findings, const cli_args_t *args) {
+static void find_cublaslt(finding_list_t *findings, const char *root) {
     cublaslt_api_t api;
     error_t why = ERROR_INIT;
-    char *path = NULL, *detail;
-    bool found = cublaslt_open(args->root, &api, &path, &why) == STATUS_OK;
-    if (found) {
-        const size_t version = api.version();
-        detail = mem_format("cuBLASLt %zu.%zu.%zu, %s", version / 10000, version / 100 % 100,
-                            version % 100, path);
-    } else {
-        detail = mem_text(why.text);
-    }
+    char *path = NULL;
+    bool found = cublaslt_open(root, &api, &path, &why) == STATUS_OK;
+    const size_t version = found ? api.version() : 0;
+    findings_add(
+        findings,
+        &(finding_t){
+            .what = "cuBLASLt",
+            .found = found,
+            .detail = found
+                          ? arena_format(&findings->texts, "cuBLASLt %zu.%zu.%zu, %s",
+                                         version / 10000, version / 100 % 100, version % 100, path)
+                          : arena_format(&findings->texts, "%s", why.text),
+            .costs = "rungs that have it multiply matrices are skipped",
+            .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA brings it)"});
     free(path);
-    findings_add(findings,
-                 &(finding_t){.what = "cuBLASLt",
-                              .found = found,
-                              .detail = detail,
-                              .costs = "rungs that have it multiply matrices are skipped",
-                              .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA "
-                                         "brings it)"});
 }
 
 static void find_nvtx(finding_list_t *findings) {
     bool there = nvtx_available();
-    findings_add(findings,
-                 &(finding_t){.what = "NVTX",
-                              .found = there,
-                              .detail = mem_text(there ? "ranges of cases, phases and rounds"
-                                                       : "the toolkit's header was not there at "
-                                                         "build time"),
-                              .costs = "external profilers show no ranges",
-                              .install = "install the CUDA toolkit's nvtx3 headers, then make "
-                                         "clean && make"});
+    findings_add(
+        findings,
+        &(finding_t){.what = "NVTX",
+                     .found = there,
+                     .detail = there ? "ranges of cases, phases and rounds"
+                                     : "the toolkit's header was not there at build time",
+                     .costs = "external profilers show no ranges",
+                     .install =
+                         "install the CUDA toolkit's nvtx3 headers, then make clean && make"});
 }
 
 static char *ask_version(const char *program) {
@@ -138,31 +144,33 @@ static char *ask_version(const char *program) {
 }
 
 static void find_gnuplot(finding_list_t *findings) {
-    char *line = ask_version("gnuplot"), *install = package_install(&CHART_GNUPLOT);
-    findings_add(findings,
-                 &(finding_t){.what = "gnuplot",
-                              .found = line != NULL,
-                              .detail = line != NULL ? line : mem_text("not on $PATH"),
-                              .costs = "no charts; data files for them are not written either",
-                              .install = install});
-    free(install);
+    char *line = ask_version("gnuplot");
+    findings_add(
+        findings,
+        &(finding_t){.what = "gnuplot",
+                     .found = line != NULL,
+                     .detail = line != NULL ? arena_keep(&findings->texts, line) : "not on $PATH",
+                     .costs = "no charts; data files for them are not written either",
+                     .install = arena_keep(&findings->texts, package_install(&CHART_GNUPLOT))});
 }
 
-static void find_mnist(finding_list_t *findings, const cli_args_t *args) {
+static void find_mnist(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *folder = NULL;
-    finding_t finding = {.what = "MNIST",
-                         .costs = "mnist_train and mlp_train take synthetic images, and say so",
-                         .install = "reference_pytorch/get_mnist.sh"};
-    if (dataset_find(args->root, &folder, &why) != STATUS_OK) {
-        finding.detail = mem_text(why.text);
-        finding.costs = "cases of mnist_train and mlp_train fail";
-        finding.install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
+    finding_t *finding = findings_add(
+        findings,
+        &(finding_t){.what = "MNIST",
+                     .costs = "mnist_train and mlp_train take synthetic images, and say so",
+                     .install = "reference_pytorch/get_mnist.sh"});
+    if (dataset_find(root, &folder, &why) != STATUS_OK) {
+        finding->detail = arena_format(&findings->texts, "%s", why.text);
+        finding->costs = "cases of mnist_train and mlp_train fail";
+        finding->install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
     } else {
-        finding.found = folder != NULL;
-        finding.detail = folder != NULL ? folder : mem_text("neither data/mnist nor $MNIST_DIR");
+        finding->found = folder != NULL;
+        finding->detail = folder != NULL ? arena_keep(&findings->texts, folder)
+                                         : "neither data/mnist nor $MNIST_DIR";
     }
-    findings_add(findings, &finding);
 }
 
 static void print_text(const finding_list_t *findings) {
@@ -189,23 +197,21 @@ static void print_findings_json(const finding_list_t *findings) {
                                                "found", f->found, "detail", f->detail, "costs",
                                                f->costs, "install", f->install));
     }
-    json_dumpf(array, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(array);
+    json_print(array, JSON_INDENT(2), stdout);
 }
 
 status_t doctor_command(const cli_args_t *args, error_t *err) {
     (void)err;
     finding_list_t findings = {0};
-    find_driver(&findings, args);
+    find_driver(&findings, args->root);
     find_nvml(&findings);
-    find_compiler(&findings, args, COMPILER_NVRTC);
-    find_headers(&findings, args);
-    find_compiler(&findings, args, COMPILER_NVCC);
-    find_cublaslt(&findings, args);
+    find_compiler(&findings, args->root, COMPILER_NVRTC);
+    find_headers(&findings, args->root);
+    find_compiler(&findings, args->root, COMPILER_NVCC);
+    find_cublaslt(&findings, args->root);
     find_nvtx(&findings);
     find_gnuplot(&findings);
-    find_mnist(&findings, args);
+    find_mnist(&findings, args->root);
     doctor_ask_python(&findings, args->root);
     if (cli_has(args, "json"))
         print_findings_json(&findings);
@@ -213,6 +219,7 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
         print_short(&findings);
     else
         print_text(&findings);
-    findings_free(&findings);
+    free(findings.items);
+    arena_free(&findings.texts);
     return STATUS_OK;
 }

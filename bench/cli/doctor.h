@@ -2,13 +2,15 @@
 #ifndef BENCH_CLI_DOCTOR_H
 #define BENCH_CLI_DOCTOR_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 typedef struct finding {
     const char *what;
     bool found;
-    char *detail;        /* version and place, or why not */
+    const char *detail;  /* version and place, or why not */
     const char *costs;   /* what is not possible without it */
     const char *install; /* a command, or what else to do */
 } finding_t;
@@ -16,11 +18,11 @@ typedef struct finding {
 typedef struct finding_list {
     finding_t *items;
     size_t n, capacity;
+    arena_t texts; /* what their texts that were made live in */
 } finding_list_t;
 
-/* Copies the texts of `finding`, but takes over its detail. */
-void findings_add(finding_list_t *findings, const finding_t *finding);
-void findings_free(finding_list_t *findings);
+/* Append a copy, valid until the next one. */
+finding_t *findings_add(finding_list_t *findings, const finding_t *finding);
 
 /* doctor_python.c: what reference_pytorch/needs.py says of Python and its packages. */
 void doctor_ask_python(finding_list_t *findings, const char *root);

@@ -43,9 +43,9 @@ static json_t *ask(const char *root, error_t *err) {
     return answer;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
+static const char *text_of(finding_list_t *findings, const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
+    return arena_format(&findings->texts, "%s", text != NULL ? text : "");
 }
 
 void doctor_ask_python(finding_list_t *findings, const char *root) {
@@ -53,18 +53,17 @@ void doctor_ask_python(finding_list_t *findings, const char *root) {
     json_t *answer = ask(root, &why), *item;
     size_t i;
     json_array_foreach(answer, i, item) {
-        findings_add(findings, &(finding_t){.what = text_of(item, "what"),
+        findings_add(findings, &(finding_t){.what = text_of(findings, item, "what"),
                                             .found = json_is_true(json_object_get(item, "found")),
-                                            .detail = mem_text(text_of(item, "detail")),
-                                            .costs = text_of(item, "costs"),
-                                            .install = text_of(item, "install")});
+                                            .detail = text_of(findings, item, "detail"),
+                                            .costs = text_of(findings, item, "costs"),
+                                            .install = text_of(findings, item, "install")});
     }
     if (!json_is_array(answer))
         for (i = 0; i < sizeof UNKNOWN / sizeof *UNKNOWN; i++) {
-            finding_t finding = UNKNOWN[i];
-            finding.detail = mem_text(why.text);
-            finding.install = "./run_all.sh sets up .venv with it";
-            findings_add(findings, &finding);
+            finding_t *finding = findings_add(findings, &UNKNOWN[i]);
+            finding->detail = arena_format(&findings->texts, "%s", why.text);
+            finding->install = "./run_all.sh sets up .venv with it";
         }
     json_decref(answer);
 }
