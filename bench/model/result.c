@@ -28,34 +28,30 @@ const char *clock_domain_name(clock_domain_t clock) {
     return CLOCK_NAMES[clock];
 }
 
-static bool parse(const char *name, const char *const *names, size_t n, size_t *index) {
+/* The place of `name` among `names`, or -1. */
+static int place_of(const char *name, const char *const *names, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0) {
-            *index = i;
-            return true;
-        }
-    return false;
+        if (strcmp(names[i], name) == 0)
+            return (int)i;
+    return -1;
 }
 
 bool case_status_parse(const char *name, case_status_t *status) {
-    size_t i = 0;
-    bool known = parse(name, STATUS_NAMES, COUNT(STATUS_NAMES), &i);
-    *status = (case_status_t)i;
-    return known;
+    int i = place_of(name, STATUS_NAMES, COUNT(STATUS_NAMES));
+    *status = i < 0 ? CASE_OK : (case_status_t)i;
+    return i >= 0;
 }
 
 bool stop_reason_parse(const char *name, stop_reason_t *stop) {
-    size_t i = 0;
-    bool known = parse(name, STOP_NAMES, COUNT(STOP_NAMES), &i);
-    *stop = (stop_reason_t)i;
-    return known;
+    int i = place_of(name, STOP_NAMES, COUNT(STOP_NAMES));
+    *stop = i < 0 ? STOP_NONE : (stop_reason_t)i;
+    return i >= 0;
 }
 
 bool clock_domain_parse(const char *name, clock_domain_t *clock) {
-    size_t i = 0;
-    bool known = parse(name, CLOCK_NAMES, COUNT(CLOCK_NAMES), &i);
-    *clock = (clock_domain_t)i;
-    return known;
+    int i = place_of(name, CLOCK_NAMES, COUNT(CLOCK_NAMES));
+    *clock = i < 0 ? CLOCK_HOST : (clock_domain_t)i;
+    return i >= 0;
 }
 
 bool sanitize_is_finding(const char *verdict) {
@@ -189,16 +185,7 @@ void phase_add_round(phase_t *phase, const double *samples, size_t n) {
 
 summary_t summary_of(const double *samples, size_t n) {
     if (n == 0)
-        return (summary_t){.median = NAN,
-                           .ci95 = {NAN, NAN},
-                           .q25 = NAN,
-                           .q75 = NAN,
-                           .p5 = NAN,
-                           .p95 = NAN,
-                           .p99 = NAN,
-                           .min = NAN,
-                           .max = NAN,
-                           .mad = NAN};
+        return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     double *sorted = mem_zeroed(n, sizeof *sorted);
     memcpy(sorted, samples, n * sizeof *sorted);
     stats_sort(sorted, n);

@@ -149,11 +149,8 @@ static void get_texts(const json_t *object, const char *key, text_list_t *list) 
     size_t i;
     json_t *item;
     json_array_foreach(json_object_get(object, key), i, item) {
-        if (!json_is_string(item))
-            continue;
-        char *text = plain(json_string_value(item));
-        text_list_add(list, text);
-        free(text);
+        if (json_is_string(item))
+            text_list_take(list, plain(json_string_value(item)));
     }
 }
 
@@ -284,10 +281,8 @@ static void get_sanitize(const json_t *json, sanitize_t *sanitize) {
     json_object_foreach(json_object_get(json, "tools"), tool, verdict) {
         if (!text_is_name(tool) || !json_is_string(verdict))
             continue;
-        char *text = plain(json_string_value(verdict));
         text_list_add(&sanitize->tools, tool);
-        text_list_add(&sanitize->verdicts, text);
-        free(text);
+        text_list_take(&sanitize->verdicts, plain(json_string_value(verdict)));
     }
 }
 
@@ -332,11 +327,8 @@ static void get_details(const json_t *json, case_result_t *result) {
         get_texts(d, "throttle", &result->device.throttle);
     }
     const json_t *own = json_object_get(json, "results");
-    if (json_object_size(own) > 0) {
-        char *text = json_dumps(own, JSON_COMPACT);
-        result->results_json = mem_text(text);
-        free(text);
-    }
+    if (json_object_size(own) > 0)
+        result->results_json = json_dumps(own, JSON_COMPACT);
     result->rounds = (unsigned)get_integer(json, "rounds");
     result->warmup_ns = get_number(json, "warmup_ns");
 }
