@@ -100,7 +100,10 @@ static void print_groups(const program_list_t *programs, FILE *out) {
         table_add(&table, built ? units_bytes(spills, (double)group->spill_bytes) : "–");
         table_end_row(&table);
     }
-    table_print(&table, out);
+    char *text = table_text(&table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(&table);
     free(groups);
 }
 

@@ -45,11 +45,11 @@ void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t 
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         const char *a = environment_get(&base->environment, FACTS[i]);
         const char *b = environment_get(&candidate->environment, FACTS[i]);
-        if (is_untold(FACTS[i], a, b))
-            continue;
-        if ((a != NULL || b != NULL) && (a == NULL || b == NULL || strcmp(a, b) != 0))
-            text_list_add_format(changes, "%s: %s → %s", FACTS[i], a != NULL ? a : "none",
-                                 b != NULL ? b : "none");
+        bool untold = is_untold(FACTS[i], a, b);
+        a = a != NULL ? a : "none";
+        b = b != NULL ? b : "none";
+        if (!untold && strcmp(a, b) != 0)
+            text_list_add_format(changes, "%s: %s → %s", FACTS[i], a, b);
     }
     for (size_t i = 0; i < sizeof MEASURED / sizeof *MEASURED; i++) {
         const char *a = environment_get(&base->environment, MEASURED[i]);
@@ -58,6 +58,15 @@ void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t 
             text_list_add_format(changes, "%s: %.4g → %.4g", MEASURED[i], strtod(a, NULL),
                                  strtod(b, NULL));
     }
+}
+
+/* Empties `items`; without any, nothing is added. */
+static void add_joined(text_list_t *parts, const char *what, text_list_t *items) {
+    char *list = text_list_join(items, ", ");
+    if (items->n > 0)
+        text_list_add_format(parts, "%s%s", what, list);
+    free(list);
+    text_list_free(items);
 }
 
 static void add_count(text_list_t *list, const char *what, const char *unit, int64_t a, int64_t b) {
@@ -106,13 +115,9 @@ static void add_compiler(text_list_t *parts, const comparison_t *comparison,
         add_flags(&differ, candidate, base, "added");
         add_flags(&differ, base, candidate, "removed");
     }
-    char *list = text_list_join(&differ, ", ");
-    if (differ.n > 0)
-        text_list_add_format(parts, "flags differ: %s", list);
+    add_joined(parts, "flags differ: ", &differ);
     if (has_change(comparison, "versions.cuda_compiler"))
         text_list_add(parts, "another CUDA compiler");
-    free(list);
-    text_list_free(&differ);
 }
 
 /* Of "gpu.uuid: a → b" the name, unless it is about code. */
@@ -139,11 +144,7 @@ static void add_environment(text_list_t *parts, const comparison_t *comparison,
     text_list_t names = {0};
     add_names(&names, &comparison->allowed);
     add_names(&names, &comparison->changes);
-    char *list = text_list_join(&names, ", ");
-    if (names.n > 0)
-        text_list_add_format(parts, "the runs differ in %s", list);
-    free(list);
-    text_list_free(&names);
+    add_joined(parts, "the runs differ in ", &names);
 }
 
 /* A case without a GPU program of ours: its code is the worker's. */
@@ -174,15 +175,12 @@ char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
             text_list_add(&around, "environment: nothing that is recorded differs");
     } else {
         add_code(&code, a, b);
-        char *list = text_list_join(&code, ", ");
-        text_list_add_format(&parts, "code: %s", list);
-        free(list);
+        add_joined(&parts, "code: ", &code);
         add_compiler(&parts, comparison, &a->flags, &b->flags);
     }
     for (size_t i = 0; i < around.n; i++)
         text_list_add(&parts, around.items[i]);
     char *text = text_list_join(&parts, "; ");
-    text_list_free(&code);
     text_list_free(&parts);
     text_list_free(&around);
     return text;

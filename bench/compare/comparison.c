@@ -73,6 +73,54 @@ text_list_t comparison_default_phases(const case_result_t *result, const text_li
     return phases_of(result, NULL, asked);
 }
 
+/* ---- pairs ------------------------------------------------------------------------------------
+ */
+
+static void settle(pair_t *pair, pair_verdict_t verdict, const char *reason) {
+    pair->verdict = verdict;
+    pair->reason = reason;
+}
+
+/* Settle it by the status that `result`, of `run`, has. */
+static void settle_by_status(pair_t *pair, pair_verdict_t verdict, const case_result_t *result,
+                             const char *run, arena_t *texts) {
+    const char *reason = result->reason;
+    settle(pair, verdict,
+           arena_format(texts, "%s in %s%s%s", case_status_name(result->status), run,
+                        reason != NULL ? ": " : "", reason != NULL ? reason : ""));
+}
+
+/* A case that only one run has. */
+static void settle_single(pair_t *pair, arena_t *texts) {
+    const case_result_t *only = pair->base != NULL ? pair->base : pair->candidate;
+    const char *run = pair->base != NULL ? "BASE" : "CANDIDATE";
+    if (pair->candidate != NULL && result_is_broken(pair->candidate))
+        settle_by_status(pair, PAIR_BROKEN, pair->candidate, "CANDIDATE", texts);
+    else if (only->status != CASE_OK)
+        settle_by_status(pair, PAIR_INCOMPARABLE, only, run, texts);
+    else
+        settle(pair, pair->base != NULL ? PAIR_MISSING : PAIR_NEW,
+               pair->base != NULL ? "only in BASE" : "only in CANDIDATE");
+}
+
+static void settle_without_times(pair_t *pair, arena_t *texts) {
+    const case_result_t *base = pair->base, *candidate = pair->candidate;
+    if (result_is_broken(candidate) && result_is_broken(base))
+        settle_by_status(pair, PAIR_INCOMPARABLE, candidate, "CANDIDATE, and broken in BASE",
+                         texts);
+    else if (result_is_broken(candidate))
+        settle_by_status(pair, PAIR_BROKEN, candidate, "CANDIDATE", texts);
+    else if (base->status != CASE_OK && candidate->status == CASE_OK)
+        settle_by_status(pair, base->status == CASE_THROTTLED ? PAIR_INCOMPARABLE : PAIR_NEW, base,
+                         "BASE", texts);
+    else
+        settle_by_status(pair,
+                         candidate->status == CASE_SKIPPED && base->status == CASE_OK
+                             ? PAIR_MISSING
+                             : PAIR_INCOMPARABLE,
+                         candidate, "CANDIDATE", texts);
+}
+
 static void add_cells(pair_t *pair, const text_list_t *asked) {
     text_list_t names = phases_of(pair->base, pair->candidate, asked);
     pair->cells = mem_zeroed(names.n, sizeof *pair->cells);
@@ -80,81 +128,25 @@ static void add_cells(pair_t *pair, const text_list_t *asked) {
         pair->cells[pair->n_cells++] =
             (cell_t){.base = result_phase(pair->base, names.items[i]),
                      .candidate = result_phase(pair->candidate, names.items[i])};
+    if (names.n == 0)
+        settle(pair, PAIR_INCOMPARABLE, "no phase has times on both sides");
     text_list_free(&names);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------
- */
-
-static void settle(pair_t *pair, pair_verdict_t verdict, char *reason) {
-    pair->verdict = verdict;
-    pair->reason = reason;
-}
-
-static char *status_text(const case_result_t *result, const char *run) {
-    return mem_format("%s in %s%s%s", case_status_name(result->status), run,
-                      result->reason != NULL ? ": " : "",
-                      result->reason != NULL ? result->reason : "");
-}
-
-/* A case that only one run has. */
-static void settle_single(pair_t *pair) {
-    const case_result_t *only = pair->base != NULL ? pair->base : pair->candidate;
-    const char *run = pair->base != NULL ? "BASE" : "CANDIDATE";
-    if (pair->candidate != NULL && result_is_broken(pair->candidate))
-        settle(pair, PAIR_BROKEN, status_text(pair->candidate, "CANDIDATE"));
-    else if (only->status != CASE_OK)
-        settle(pair, PAIR_INCOMPARABLE, status_text(only, run));
-    else
-        settle(pair, pair->base != NULL ? PAIR_MISSING : PAIR_NEW, mem_format("only in %s", run));
-}
-
-static void settle_without_times(pair_t *pair) {
-    const case_result_t *base = pair->base, *candidate = pair->candidate;
-    if (result_is_broken(candidate))
-        settle(pair, result_is_broken(base) ? PAIR_INCOMPARABLE : PAIR_BROKEN,
-               status_text(candidate,
-                           result_is_broken(base) ? "CANDIDATE, and broken in BASE" : "CANDIDATE"));
-    else if (base->status != CASE_OK && candidate->status == CASE_OK)
-        settle(pair, base->status == CASE_THROTTLED ? PAIR_INCOMPARABLE : PAIR_NEW,
-               status_text(base, "BASE"));
-    else
-        settle(pair,
-               candidate->status == CASE_SKIPPED && base->status == CASE_OK ? PAIR_MISSING
-                                                                            : PAIR_INCOMPARABLE,
-               status_text(candidate, "CANDIDATE"));
-}
-
 /* Fill in the cells of a pair, or settle it without. What is broken is told whatever else is. */
-static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t *allow) {
-    if (pair->base == NULL || pair->candidate == NULL) {
-        settle_single(pair);
-        return;
-    }
-    if (result_is_broken(pair->candidate)) {
-        settle_without_times(pair);
-        return;
-    }
-    char *obstacle = guard_pair(pair->base, pair->candidate, allow);
-    if (obstacle != NULL) {
-        settle(pair, PAIR_INCOMPARABLE, obstacle);
-        return;
-    }
-    if (pair->base->status != CASE_OK || pair->candidate->status != CASE_OK) {
-        settle_without_times(pair);
-        return;
-    }
-    add_cells(pair, phases);
-    if (pair->n_cells == 0)
-        settle(pair, PAIR_INCOMPARABLE, mem_text("no phase has times on both sides"));
-}
-
-static pair_t *add_pair(comparison_t *comparison, const case_result_t *base,
-                        const case_result_t *candidate) {
-    pair_t *pair = &comparison->pairs[comparison->n_pairs++];
-    *pair = (pair_t){
-        .id = (base != NULL ? base : candidate)->spec.id, .base = base, .candidate = candidate};
-    return pair;
+static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t *allow,
+                      arena_t *texts) {
+    char *obstacle = NULL;
+    if (pair->base == NULL || pair->candidate == NULL)
+        settle_single(pair, texts);
+    else if (result_is_broken(pair->candidate))
+        settle_without_times(pair, texts);
+    else if ((obstacle = guard_pair(pair->base, pair->candidate, allow)) != NULL)
+        settle(pair, PAIR_INCOMPARABLE, arena_keep(texts, obstacle));
+    else if (pair->base->status != CASE_OK || pair->candidate->status != CASE_OK)
+        settle_without_times(pair, texts);
+    else
+        add_cells(pair, phases);
 }
 
 /* In BASE's order, then what only CANDIDATE has. Calibrations tell of the device, not of the code:
@@ -163,17 +155,20 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
                        const text_list_t *allow) {
     const record_t *base = comparison->base, *candidate = comparison->candidate;
     record_index_t in_base = record_index_make(base), in_candidate = record_index_make(candidate);
-    comparison->pairs =
-        mem_zeroed(base->n_cases + candidate->n_cases + 1, sizeof *comparison->pairs);
-    for (size_t i = 0; i < base->n_cases; i++)
-        if (!is_calibration(&base->cases[i].spec))
-            pair_open(add_pair(comparison, &base->cases[i],
-                               record_index_find(&in_candidate, base->cases[i].spec.id)),
-                      phases, allow);
-    for (size_t i = 0; i < candidate->n_cases; i++)
-        if (!is_calibration(&candidate->cases[i].spec) &&
-            record_index_find(&in_base, candidate->cases[i].spec.id) == NULL)
-            pair_open(add_pair(comparison, NULL, &candidate->cases[i]), phases, allow);
+    size_t n = base->n_cases + candidate->n_cases;
+    comparison->pairs = mem_zeroed(n + 1, sizeof *comparison->pairs);
+    for (size_t i = 0; i < n; i++) {
+        bool second = i >= base->n_cases;
+        const case_result_t *own = second ? &candidate->cases[i - base->n_cases] : &base->cases[i];
+        const case_result_t *other =
+            record_index_find(second ? &in_base : &in_candidate, own->spec.id);
+        if (is_calibration(&own->spec) || (second && other != NULL))
+            continue;
+        pair_t *pair = &comparison->pairs[comparison->n_pairs++];
+        *pair = (pair_t){
+            .id = own->spec.id, .base = second ? NULL : own, .candidate = second ? own : other};
+        pair_open(pair, phases, allow, &comparison->texts);
+    }
     record_index_free(&in_base);
     record_index_free(&in_candidate);
 }
@@ -181,14 +176,16 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
 /* ---- deciding ---------------------------------------------------------------------------------
  */
 
+stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
+                              stats_pairing_t *pairing) {
+    return stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
+                        draws, pairing);
+}
+
 static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, bool paired) {
     stats_pairing_t of_base, of_candidate;
-    const stats_rounds_t base = {cell->base->samples, cell->base->round_starts,
-                                 cell->base->n_rounds};
-    const stats_rounds_t candidate = {cell->candidate->samples, cell->candidate->round_starts,
-                                      cell->candidate->n_rounds};
-    stats_location_t a = stats_locate(&base, draws, paired ? &of_base : NULL);
-    stats_location_t b = stats_locate(&candidate, draws, paired ? &of_candidate : NULL);
+    stats_location_t a = phase_locate(cell->base, draws, paired ? &of_base : NULL);
+    stats_location_t b = phase_locate(cell->candidate, draws, paired ? &of_candidate : NULL);
     return paired ? stats_change_paired(&a, &of_base, &b, &of_candidate) : stats_change(&a, &b);
 }
 
@@ -239,7 +236,8 @@ static double size_of_change(const cell_t *cell) {
     return isnan(change) ? 0 : change;
 }
 
-const cell_t *pair_deciding_cell(const pair_t *pair) {
+/* The one with the largest change among those of the case's verdict. */
+static const cell_t *deciding_cell(const pair_t *pair) {
     const cell_t *deciding = NULL;
     gate_verdict_t wanted = pair->verdict == PAIR_REGRESSED   ? GATE_REGRESSED
                             : pair->verdict == PAIR_UNDECIDED ? GATE_UNDECIDED
@@ -256,7 +254,7 @@ static int worst_first(const void *a, const void *b) {
     const pair_t *x = a, *y = b;
     if (x->verdict != y->verdict)
         return (x->verdict > y->verdict) - (x->verdict < y->verdict);
-    const cell_t *p = pair_deciding_cell(x), *q = pair_deciding_cell(y);
+    const cell_t *p = deciding_cell(x), *q = deciding_cell(y);
     double larger = (q != NULL ? size_of_change(q) : 0) - (p != NULL ? size_of_change(p) : 0);
     return larger != 0 ? (larger > 0) - (larger < 0) : strcmp(x->id, y->id);
 }
@@ -274,7 +272,8 @@ static void finish_pairs(comparison_t *comparison) {
         if (pair->n_cells > 0)
             pair->verdict = verdict_of(pair);
         if (pair->n_cells > 0 && pair->verdict != PAIR_UNCHANGED)
-            pair->cause = cause_of_pair(comparison, pair->base, pair->candidate);
+            pair->cause = arena_keep(&comparison->texts,
+                                     cause_of_pair(comparison, pair->base, pair->candidate));
         comparison->counts[pair->verdict]++;
     }
     if (comparison->n_pairs > 0)
@@ -285,14 +284,15 @@ static status_t check_phases(const comparison_t *comparison, const text_list_t *
                              error_t *err) {
     if (comparison->n_cells > 0 || comparison->counts[PAIR_BROKEN] > 0)
         return STATUS_OK;
-    char *names = text_list_join(phases, ", ");
-    const pair_t *first = comparison->n_pairs > 0 ? &comparison->pairs[0] : NULL;
-    status_t status = error_set(
-        err, STATUS_INCOMPARABLE,
-        "%s and %s have nothing to compare%s%s: no case has times in both%s%s%s%s%s",
-        comparison->base->folder, comparison->candidate->folder, phases->n > 0 ? " in " : "", names,
-        first != NULL ? " (" : "", first != NULL ? first->id : "", first != NULL ? ": " : "",
-        first != NULL ? first->reason : "", first != NULL ? ")" : "");
+    char *names = text_list_join(phases, ", "), *why = NULL;
+    if (comparison->n_pairs > 0)
+        why = mem_format(" (%s: %s)", comparison->pairs[0].id, comparison->pairs[0].reason);
+    status_t status =
+        error_set(err, STATUS_INCOMPARABLE,
+                  "%s and %s have nothing to compare%s%s: no case has times in both%s",
+                  comparison->base->folder, comparison->candidate->folder,
+                  phases->n > 0 ? " in " : "", names, why != NULL ? why : "");
+    free(why);
     free(names);
     return status;
 }
@@ -315,12 +315,10 @@ status_t comparison_make(const record_t *base, const record_t *candidate, const 
 }
 
 void comparison_free(comparison_t *comparison) {
-    for (size_t i = 0; i < comparison->n_pairs; i++) {
-        free(comparison->pairs[i].reason);
-        free(comparison->pairs[i].cause);
+    for (size_t i = 0; i < comparison->n_pairs; i++)
         free(comparison->pairs[i].cells);
-    }
     free(comparison->pairs);
+    arena_free(&comparison->texts);
     text_list_free(&comparison->allowed);
     text_list_free(&comparison->changes);
     *comparison = (comparison_t){0};

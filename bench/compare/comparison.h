@@ -3,6 +3,7 @@
 #ifndef BENCH_COMPARE_COMPARISON_H
 #define BENCH_COMPARE_COMPARISON_H
 
+#include "base/arena.h"
 #include "compare/decision.h"
 #include "results/record.h"
 
@@ -32,8 +33,8 @@ typedef struct pair {
     const char *id;
     const case_result_t *base, *candidate; /* NULL where that run has none */
     pair_verdict_t verdict;
-    char *reason; /* why there are no cells; NULL where there are */
-    char *cause;  /* of a change: what is known of it; NULL without a change */
+    const char *reason; /* why there are no cells; NULL where there are */
+    const char *cause;  /* of a change: what is known of it; NULL without a change */
     cell_t *cells;
     size_t n_cells;
 } pair_t;
@@ -49,6 +50,7 @@ typedef struct comparison {
     size_t n_pairs;
     size_t counts[PAIR_VERDICTS];
     size_t n_cells;
+    arena_t texts; /* reasons and causes */
 } comparison_t;
 
 /* Which noise floors are known: of a cell, by its case's id and its phase. */
@@ -93,14 +95,15 @@ bool comparison_phases(const text_list_t *asked, text_list_t *needed);
  */
 text_list_t comparison_default_phases(const case_result_t *result, const text_list_t *asked);
 
+/* Where the samples of a phase lie, for stats_change(). */
+stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
+                              stats_pairing_t *pairing);
+
 /* `phases` are what the user asked for (none: the usual ones). */
 status_t comparison_make(const record_t *base, const record_t *candidate, const floors_t *floors,
                          const text_list_t *phases, const text_list_t *allow, double threshold_frac,
                          comparison_t *comparison, error_t *err);
 void comparison_free(comparison_t *comparison);
-
-/* The cell that decided the case: the one with the largest change among those of its verdict. */
-const cell_t *pair_deciding_cell(const pair_t *pair);
 
 /* "regressed: 2 of 50 cases", …: the verdict as a whole, in one line without its end; the caller
  * frees it. */

@@ -29,14 +29,6 @@ static char *steps_text(const history_series_t *series, const record_t *runs) {
     return text;
 }
 
-static double last_level(const history_series_t *series, bool first) {
-    double found = NAN;
-    for (size_t r = 0; r < series->n_runs; r++)
-        if (!isnan(series->levels[r]) && (!first || isnan(found)))
-            found = series->levels[r];
-    return found;
-}
-
 static bool is_told(const history_series_t *series, bool all) {
     return all || series->n_steps > 0;
 }
@@ -46,62 +38,51 @@ static void print_table(const history_options_t *options, const history_list_t *
     static const char *const HEADINGS[] = {"case",       "phase",  "runs", "first level",
                                            "last level", "change", "steps"};
     table_t table;
-    size_t n_told = 0;
+    size_t n_steps = 0;
     table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
     table_set_align(&table, "llrrrrl");
     for (size_t i = 0; i < list->n; i++) {
         const history_series_t *series = &list->items[i];
         char text[UNITS_TEXT];
+        double first, last;
+        n_steps += series->n_steps > 0;
         if (!is_told(series, options->all))
             continue;
-        n_told++;
-        char *steps = steps_text(series, runs);
+        history_ends(series, &first, &last);
         table_add(&table, series->id);
         table_add(&table, series->phase);
         table_add_format(&table, "%zu", series->n_times);
-        table_add(&table, units_time(text, last_level(series, true)));
-        table_add(&table, units_time(text, last_level(series, false)));
-        table_add_format(&table, "%+.1f %%", (history_change(series) - 1) * 100);
-        table_add(&table, steps);
+        table_add(&table, units_time(text, first));
+        table_add(&table, units_time(text, last));
+        table_add_format(&table, "%+.1f %%", (last / first - 1) * 100);
+        table_take(&table, steps_text(series, runs));
         table_end_row(&table);
-        free(steps);
     }
-    if (n_told > 0) {
-        char *lines = table_text(&table, TABLE_TERMINAL);
-        fprintf(options->print, "%s\n", lines);
-        free(lines);
-    }
-    table_free(&table);
-    size_t n_steps = 0;
-    for (size_t i = 0; i < list->n; i++)
-        n_steps += list->items[i].n_steps > 0;
+    table_print(&table, "\n", options->print);
     fprintf(options->print,
             "%zu runs, %zu series (a phase of a case); %zu of them step to another level.\n",
             options->runs->n, list->n, n_steps);
 }
 
-static json_t *numbers(const double *values, size_t n) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, json_finite(values[i]));
-    return array;
+static json_t *series_to_json(const history_series_t *series) {
+    json_t *medians = json_array(), *levels = json_array(), *steps = json_array();
+    for (size_t r = 0; r < series->n_runs; r++) {
+        json_array_append_new(medians, json_finite(series->points[r].median));
+        json_array_append_new(levels, json_finite(series->points[r].level));
+    }
+    for (size_t s = 0; s < series->n_steps; s++)
+        json_array_append_new(steps,
+                              json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
+                                        "ratio", json_finite(series->steps[s].ratio)));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
+                     json_text(series->phase), "median_ns", medians, "level_ns", levels, "steps",
+                     steps);
 }
 
 static void print_json(const history_options_t *options, const history_list_t *list) {
     json_t *all = json_array();
-    for (size_t i = 0; i < list->n; i++) {
-        const history_series_t *series = &list->items[i];
-        json_t *steps = json_array();
-        for (size_t s = 0; s < series->n_steps; s++)
-            json_array_append_new(steps,
-                                  json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
-                                            "ratio", json_finite(series->steps[s].ratio)));
-        json_array_append_new(all,
-                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id),
-                                        "phase", json_text(series->phase), "median_ns",
-                                        numbers(series->medians, series->n_runs), "level_ns",
-                                        numbers(series->levels, series->n_runs), "steps", steps));
-    }
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(all, series_to_json(&list->items[i]));
     json_t *json =
         json_pack("{s:i, s:o, s:o}", "schema", 1, "runs", json_texts(options->runs), "series", all);
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);

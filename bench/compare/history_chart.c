@@ -70,34 +70,36 @@ static void write_runs(const history_series_t *series, const record_t *runs, cha
           chart->table);
     for (size_t r = 0; r < series->n_runs; r++) {
         fprintf(chart->table, "%zu", r + 1);
-        chart_us(chart, series->medians[r]);
-        chart_us(chart, series->lows[r]);
-        chart_us(chart, series->highs[r]);
-        chart_us(chart, series->levels[r]);
-        char *label = mem_format("%.*s", LONGEST_LABEL, runs[r].name);
+        const history_point_t *point = &series->points[r];
+        chart_us(chart, point->median);
+        chart_us(chart, point->low);
+        chart_us(chart, point->high);
+        chart_us(chart, point->level);
+        char label[LONGEST_LABEL + 1];
+        snprintf(label, sizeof label, "%s", runs[r].name);
         char *valid = text_utf8(label);
         chart_text(chart, r % stride == 0 ? valid : "");
         free(valid);
-        free(label);
         fputc('\n', chart->table);
     }
     fputs("\n\n# steps: first run of the new level, the level (µs), change\nrun level change\n",
           chart->table);
     for (size_t s = 0; s < series->n_steps; s++) {
-        char *change = mem_format("%+.1f %%", (series->steps[s].ratio - 1) * 100);
+        char change[32];
+        snprintf(change, sizeof change, "%+.1f %%", (series->steps[s].ratio - 1) * 100);
         fprintf(chart->table, "%zu", series->steps[s].run + 1);
-        chart_us(chart, series->levels[series->steps[s].run]);
+        chart_us(chart, series->points[series->steps[s].run].level);
         chart_text(chart, change);
         fputc('\n', chart->table);
-        free(change);
     }
 }
 
 static void write_axes(const history_series_t *series, chart_t *chart) {
     double low = INFINITY, high = 0;
     for (size_t r = 0; r < series->n_runs; r++) {
-        low = fmin(low, fmin(series->lows[r], series->medians[r]));
-        high = fmax(high, fmax(series->highs[r], series->medians[r]));
+        const history_point_t *point = &series->points[r];
+        low = fmin(low, fmin(point->low, point->median));
+        high = fmax(high, fmax(point->high, point->median));
     }
     /* Room above for the labels of steps; a band of a few per cent at the least, so that noise does
      * not fill the chart. */

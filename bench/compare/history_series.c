@@ -15,19 +15,17 @@
 static history_series_t series_of(const char *id, const char *phase, const record_index_t *indexes,
                                   size_t n_runs) {
     history_series_t series = {.id = mem_text(id), .phase = mem_text(phase), .n_runs = n_runs};
-    double **columns[] = {&series.medians, &series.lows, &series.highs, &series.levels};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        *columns[i] = mem_alloc((n_runs + 1) * sizeof(double));
+    series.points = mem_alloc((n_runs + 1) * sizeof *series.points);
     for (size_t r = 0; r < n_runs; r++) {
         const case_result_t *result = record_index_find(&indexes[r], id);
         const phase_t *found =
             result != NULL && result->status == CASE_OK ? result_phase(result, phase) : NULL;
         bool timed = found != NULL && found->summary.median > 0;
-        series.medians[r] = timed ? found->summary.median : NAN;
-        series.lows[r] = timed ? found->summary.ci95[0] : NAN;
-        series.highs[r] = timed ? found->summary.ci95[1] : NAN;
-        series.levels[r] = NAN;
         series.n_times += timed;
+        series.points[r] = (history_point_t){NAN, NAN, NAN, NAN};
+        if (timed)
+            series.points[r] = (history_point_t){found->summary.median, found->summary.ci95[0],
+                                                 found->summary.ci95[1], NAN};
     }
     return series;
 }
@@ -70,10 +68,7 @@ void history_list_free(history_list_t *list) {
         history_series_t *series = &list->items[i];
         free(series->id);
         free(series->phase);
-        free(series->medians);
-        free(series->lows);
-        free(series->highs);
-        free(series->levels);
+        free(series->points);
         free(series->steps);
     }
     free(list->items);
@@ -96,15 +91,14 @@ static size_t join_small(const double *logs, size_t n, size_t *starts, size_t n_
                          double least) {
     while (n_starts > 1) {
         size_t smallest = 0;
-        double difference = INFINITY;
+        double difference = INFINITY, before = mean_of(logs, starts[0], starts[1]);
         for (size_t s = 1; s < n_starts; s++) {
-            size_t end = s + 1 < n_starts ? starts[s + 1] : n;
-            double by =
-                fabs(mean_of(logs, starts[s], end) - mean_of(logs, starts[s - 1], starts[s]));
-            if (by < difference) {
-                difference = by;
+            double mean = mean_of(logs, starts[s], s + 1 < n_starts ? starts[s + 1] : n);
+            if (fabs(mean - before) < difference) {
+                difference = fabs(mean - before);
                 smallest = s;
             }
+            before = mean;
         }
         if (difference >= least)
             break;
@@ -122,9 +116,9 @@ void history_fit(history_series_t *series, double least_frac) {
            *starts = mem_alloc((series->n_runs + 1) * sizeof *starts);
     double *logs = mem_alloc((series->n_runs + 1) * sizeof *logs);
     for (size_t r = 0; r < series->n_runs; r++)
-        if (!isnan(series->medians[r])) {
+        if (!isnan(series->points[r].median)) {
             at[n] = r;
-            logs[n++] = log(series->medians[r]);
+            logs[n++] = log(series->points[r].median);
         }
     size_t n_starts = changepoints_find(logs, n, changepoints_noise(logs, n, LEAST_NOISE), starts);
     n_starts = join_small(logs, n, starts, n_starts, log1p(least_frac));
@@ -135,21 +129,20 @@ void history_fit(history_series_t *series, double least_frac) {
         double level = exp(mean_of(logs, starts[s], end));
         if (s > 0)
             series->steps[series->n_steps++] =
-                (history_step_t){at[starts[s]], level / series->levels[at[starts[s] - 1]]};
+                (history_step_t){at[starts[s]], level / series->points[at[starts[s] - 1]].level};
         for (size_t i = starts[s]; i < end; i++)
-            series->levels[at[i]] = level;
+            series->points[at[i]].level = level;
     }
     free(logs);
     free(starts);
     free(at);
 }
 
-double history_change(const history_series_t *series) {
-    double first = NAN, last = NAN;
+void history_ends(const history_series_t *series, double *first, double *last) {
+    *first = *last = NAN;
     for (size_t r = 0; r < series->n_runs; r++)
-        if (!isnan(series->levels[r])) {
-            first = isnan(first) ? series->levels[r] : first;
-            last = series->levels[r];
+        if (!isnan(series->points[r].level)) {
+            *first = isnan(*first) ? series->points[r].level : *first;
+            *last = series->points[r].level;
         }
-    return last / first;
 }

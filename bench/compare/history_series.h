@@ -9,12 +9,15 @@ typedef struct history_step {
     double ratio; /* new level over the one before */
 } history_step_t;
 
+typedef struct history_point {
+    double median, low, high; /* ns; 95 % interval of the median */
+    double level;             /* ns: what the step fit says */
+} history_point_t;
+
 typedef struct history_series {
     char *id, *phase;
     size_t n_runs;
-    /* For each run; NaN where it has no times of the case. */
-    double *medians, *lows, *highs; /* ns; 95 % interval of the median */
-    double *levels;                 /* ns: what the step fit says; NaN where there is no time */
+    history_point_t *points; /* for each run; NaN where it has no times of the case */
     history_step_t *steps;
     size_t n_steps, n_times;
 } history_series_t;
@@ -31,8 +34,8 @@ history_list_t history_collect(const record_t *runs, size_t n_runs, const text_l
 /* Fit steps (stats/changepoints.h) to logarithms of medians; steps of less than `least_frac` are
  * no steps. */
 void history_fit(history_series_t *series, double least_frac);
-/* Last level over the first; NaN without times. */
-double history_change(const history_series_t *series);
+/* The first and the last level; NaN without times. */
+void history_ends(const history_series_t *series, double *first, double *last);
 void history_list_free(history_list_t *list);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "io/json_text.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -76,22 +77,25 @@ static double learn_cell(const learning_t *learning, const case_result_t *base,
                          const phase_t *phase) {
     stats_location_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
     size_t n = 0;
-    sides[n++] =
-        stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
-                     learning->draws, NULL);
+    sides[n++] = phase_locate(phase, learning->draws, NULL);
     for (size_t i = 0; i < learning->n_runs; i++) {
         const case_result_t *other = record_index_find(&learning->indexes[i], base->spec.id);
         if (other == NULL || other->status != CASE_OK || !same_code(base, other))
             continue;
         const phase_t *twin = result_phase(other, phase->name);
         if (twin != NULL)
-            sides[n++] =
-                stats_locate(&(stats_rounds_t){twin->samples, twin->round_starts, twin->n_rounds},
-                             learning->draws, NULL);
+            sides[n++] = phase_locate(twin, learning->draws, NULL);
     }
     double floor_frac = gate_floor_of_runs(sides, n);
     free(sides);
     return floor_frac;
+}
+
+/* Takes over `phases`, which count where there are any. */
+static void add_case(json_t *cells, const char *id, json_t *phases) {
+    if (json_object_size(phases) > 0)
+        json_object_set(cells, id, phases);
+    json_decref(phases);
 }
 
 static json_t *learn(const learning_t *learning, const record_t *base) {
@@ -104,9 +108,7 @@ static json_t *learn(const learning_t *learning, const record_t *base) {
             if (floor_frac > 0)
                 json_object_set_new(phases, result->phases[p].name, json_real(floor_frac));
         }
-        if (json_object_size(phases) > 0)
-            json_object_set(cells, result->spec.id, phases);
-        json_decref(phases);
+        add_case(cells, result->spec.id, phases);
     }
     return cells;
 }
@@ -193,9 +195,7 @@ floors_t *floors_of_twins(const comparison_t *comparison) {
                 json_object_set_new(phases, pair->cells[c].base->name,
                                     json_real(fmax(gate->high, 1 / gate->low) - 1));
         }
-        if (json_object_size(phases) > 0)
-            json_object_set(cells, pair->id, phases);
-        json_decref(phases);
+        add_case(cells, pair->id, phases);
     }
     return floors_new(cells, 2);
 }
@@ -203,12 +203,9 @@ floors_t *floors_of_twins(const comparison_t *comparison) {
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
     json_t *json = json_pack("{s:i, s:I, s:O}", "schema", FLOOR_SCHEMA, "runs",
                              (json_int_t)floors->n_runs, "floors", floors->cells);
-    char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS);
-    json_decref(json);
-    char *path = fs_join(folder, FLOOR_FILE), *lines = mem_format("%s\n", text);
-    status_t status = fs_write_atomic(path, lines, strlen(lines), err);
-    free(lines);
+    char *path = fs_join(folder, FLOOR_FILE);
+    status_t status =
+        json_save(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS, path, err);
     free(path);
-    free(text);
     return status;
 }

@@ -1,122 +1,96 @@
 /* A comparison as JUnit XML: what CI systems show as test results. */
 #include "compare/comparison.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF; they become spaces.
  */
-static void put_text(FILE *out, const char *text) {
-    char *valid = text_utf8(text);
-    for (const char *c = valid; *c != '\0'; c++) {
-        if (text_starts(c, "\xEF\xBF\xBE") || text_starts(c, "\xEF\xBF\xBF")) {
-            fputc(' ', out);
-            c += 2;
-            continue;
-        }
-        switch (*c) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
+static const char *xml(arena_t *texts, const char *text) {
+    static const struct {
+        const char *from, *to;
+    } ESCAPES[] = {{"<", "&lt;"},    {">", "&gt;"},         {"&", "&amp;"},
+                   {"\"", "&quot;"}, {"\xEF\xBF\xBE", " "}, {"\xEF\xBF\xBF", " "}};
+    enum { N_ESCAPES = sizeof ESCAPES / sizeof *ESCAPES };
+    char *valid = text_utf8(text), *safe;
+    size_t size;
+    FILE *out = open_memstream(&safe, &size);
+    for (const char *c = valid; *c != '\0';) {
+        size_t e = 0;
+        while (e < N_ESCAPES && !text_starts(c, ESCAPES[e].from))
+            e++;
+        if (e < N_ESCAPES)
+            fputs(ESCAPES[e].to, out);
+        else
             fputc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, out);
-        }
+        c += e < N_ESCAPES ? strlen(ESCAPES[e].from) : 1;
     }
+    fclose(out);
     free(valid);
+    return arena_keep(texts, safe);
 }
 
-static void put_attribute(FILE *out, const char *name, const char *value) {
-    fprintf(out, " %s=\"", name);
-    put_text(out, value);
-    fputc('"', out);
-}
-
-static void put_cells(FILE *out, const pair_t *pair) {
+static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {
     for (size_t i = 0; i < pair->n_cells; i++) {
-        const gate_cell_t *gate = &pair->cells[i].gate;
-        char *line = mem_format("%s: %.0f ns -> %.0f ns, ratio %.4f (%.4f to %.4f), threshold "
-                                "%.4f: %s",
-                                pair->cells[i].base->name, pair->cells[i].base->summary.median,
-                                pair->cells[i].candidate->summary.median,
-                                exp(gate->change.log_ratio), gate->low, gate->high,
-                                1 + gate->threshold_frac, gate_verdict_name(gate->verdict));
-        put_text(out, line);
-        fputc('\n', out);
-        free(line);
+        const cell_t *cell = &pair->cells[i];
+        const gate_cell_t *gate = &cell->gate;
+        fprintf(out, "%s: %.0f ns -&gt; %.0f ns, ratio %.4f (%.4f to %.4f), threshold %.4f: %s\n",
+                xml(texts, cell->base->name), cell->base->summary.median,
+                cell->candidate->summary.median, exp(gate->change.log_ratio), gate->low, gate->high,
+                1 + gate->threshold_frac, gate_verdict_name(gate->verdict));
     }
 }
 
 /* Regressed and broken fail; what could not be decided is skipped, with the reason. */
-static void put_case(FILE *out, const pair_t *pair) {
+static void put_case(FILE *out, const pair_t *pair, arena_t *texts) {
     const char *verdict = pair_verdict_name(pair->verdict);
-    const char *workload = (pair->base != NULL ? pair->base : pair->candidate)->spec.workload;
-    const char *why = pair->cause != NULL    ? pair->cause
-                      : pair->reason != NULL ? pair->reason
-                                             : "the interval is wider than the threshold";
+    const case_result_t *result = pair->base != NULL ? pair->base : pair->candidate;
+    const char *why =
+        xml(texts, pair->cause != NULL    ? pair->cause
+                   : pair->reason != NULL ? pair->reason
+                                          : "the interval is wider than the threshold");
     bool fails = pair->verdict == PAIR_REGRESSED || pair->verdict == PAIR_BROKEN;
     bool passes = pair->verdict == PAIR_UNCHANGED || pair->verdict == PAIR_IMPROVED ||
                   pair->verdict == PAIR_NEW;
-    fputs("  <testcase", out);
-    put_attribute(out, "classname", workload);
-    put_attribute(out, "name", pair->id);
-    fputs(">\n", out);
-    if (!passes) {
-        char *message = mem_format("%s: %s", verdict, why);
-        fprintf(out, "    <%s", fails ? "failure" : "skipped");
-        put_attribute(out, "message", message);
-        if (fails) {
-            put_attribute(out, "type", verdict);
-            fputs(">", out);
-            put_cells(out, pair);
-            fputs("</failure>\n", out);
-        } else {
-            fputs("/>\n", out);
-        }
-        free(message);
+    fprintf(out, "  <testcase classname=\"%s\" name=\"%s\">\n", xml(texts, result->spec.workload),
+            xml(texts, pair->id));
+    if (fails) {
+        fprintf(out, "    <failure message=\"%s: %s\" type=\"%s\">", verdict, why, verdict);
+        put_cells(out, pair, texts);
+        fputs("</failure>\n", out);
+    } else if (!passes) {
+        fprintf(out, "    <skipped message=\"%s: %s\"/>\n", verdict, why);
     }
     if (!fails && pair->n_cells > 0) {
         fputs("    <system-out>", out);
-        put_cells(out, pair);
+        put_cells(out, pair, texts);
         fputs("</system-out>\n", out);
     }
     fputs("  </testcase>\n", out);
+}
+
+static void put_property(FILE *out, const char *name, const char *value, arena_t *texts) {
+    fprintf(out, "    <property name=\"%s\" value=\"%s\"/>\n", name, xml(texts, value));
 }
 
 void compare_print_junit(const comparison_t *comparison, FILE *out) {
     const size_t *counts = comparison->counts;
     size_t failures = counts[PAIR_REGRESSED] + counts[PAIR_BROKEN];
     size_t skipped = counts[PAIR_UNDECIDED] + counts[PAIR_MISSING] + counts[PAIR_INCOMPARABLE];
-    char *headline = comparison_headline(comparison);
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bench compare\"", out);
-    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+    arena_t texts = {0};
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"bench compare\" "
+            "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n  <properties>\n",
             comparison->n_pairs, failures, skipped);
-    fputs("  <properties>\n    <property name=\"base\"", out);
-    put_attribute(out, "value", comparison->base->folder);
-    fputs("/>\n    <property name=\"candidate\"", out);
-    put_attribute(out, "value", comparison->candidate->folder);
-    fputs("/>\n    <property name=\"verdict\"", out);
-    put_attribute(out, "value", headline);
-    fputs("/>\n", out);
-    for (size_t i = 0; i < comparison->allowed.n; i++) {
-        fputs("    <property name=\"allowed\"", out);
-        put_attribute(out, "value", comparison->allowed.items[i]);
-        fputs("/>\n", out);
-    }
+    put_property(out, "base", comparison->base->folder, &texts);
+    put_property(out, "candidate", comparison->candidate->folder, &texts);
+    put_property(out, "verdict", arena_keep(&texts, comparison_headline(comparison)), &texts);
+    for (size_t i = 0; i < comparison->allowed.n; i++)
+        put_property(out, "allowed", comparison->allowed.items[i], &texts);
     fputs("  </properties>\n", out);
     for (size_t i = 0; i < comparison->n_pairs; i++)
-        put_case(out, &comparison->pairs[i]);
+        put_case(out, &comparison->pairs[i], &texts);
     fputs("</testsuite>\n", out);
-    free(headline);
+    arena_free(&texts);
 }

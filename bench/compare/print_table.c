@@ -30,11 +30,6 @@ static char *threshold_text(const gate_cell_t *gate, double asked_frac) {
     return mem_format("%s%s", text, gate->threshold_frac > asked_frac ? " (noise floor)" : "");
 }
 
-static void add_owned(table_t *table, char *text) {
-    table_add(table, text);
-    free(text);
-}
-
 static char *plain(const char *text) {
     char *copy = mem_text(text);
     text_make_plain(copy);
@@ -47,21 +42,21 @@ static void add_cell_row(table_t *table, const comparison_t *comparison, const p
                          char *(*code)(const char *)) {
     char base[UNITS_TEXT], candidate[UNITS_TEXT];
     table_add(table, first ? pair_verdict_name(pair->verdict) : "");
-    add_owned(table, first ? code(pair->id) : mem_text(""));
+    table_take(table, first ? code(pair->id) : mem_text(""));
     if (cell == NULL) {
         for (int i = 0; i < 5; i++)
             table_add(table, "");
-        add_owned(table, safe(pair->reason != NULL ? pair->reason : ""));
+        table_take(table, safe(pair->reason != NULL ? pair->reason : ""));
         table_end_row(table);
         return;
     }
-    add_owned(table, safe(cell->base->name));
+    table_take(table, safe(cell->base->name));
     /* The medians that the ratio is of, not those of the summary: they are the same samples'. */
     table_add(table, units_time(base, cell->base->summary.median));
     table_add(table, units_time(candidate, cell->candidate->summary.median));
-    add_owned(table, change_text(&cell->gate));
-    add_owned(table, threshold_text(&cell->gate, comparison->threshold_frac));
-    add_owned(table, safe(first && pair->cause != NULL ? pair->cause : ""));
+    table_take(table, change_text(&cell->gate));
+    table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
+    table_take(table, safe(first && pair->cause != NULL ? pair->cause : ""));
     table_end_row(table);
 }
 
@@ -70,10 +65,6 @@ static bool is_told(const pair_t *pair, const cell_t *cell, bool all) {
     return all || (pair->verdict == PAIR_REGRESSED && verdict == GATE_REGRESSED) ||
            (pair->verdict == PAIR_UNDECIDED && verdict == GATE_UNDECIDED) ||
            (pair->verdict == PAIR_IMPROVED && verdict == GATE_IMPROVED);
-}
-
-static bool is_shown(const pair_t *pair, bool all) {
-    return all || pair->verdict != PAIR_UNCHANGED;
 }
 
 static size_t fill_table(table_t *table, const comparison_t *comparison, bool all, size_t most,
@@ -85,7 +76,7 @@ static size_t fill_table(table_t *table, const comparison_t *comparison, bool al
     size_t left_out = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];
-        if (!is_shown(pair, all))
+        if (!all && pair->verdict == PAIR_UNCHANGED)
             continue;
         if (table_rows(table) >= most) {
             left_out++;
@@ -103,30 +94,22 @@ static size_t fill_table(table_t *table, const comparison_t *comparison, bool al
     return left_out;
 }
 
-/* "50 cases: 1 regressed, 49 unchanged" */
-static char *counts_text(const comparison_t *comparison) {
-    text_list_t counts = {0};
-    for (size_t v = 0; v < PAIR_VERDICTS; v++)
-        if (comparison->counts[v] > 0)
-            text_list_add_format(&counts, "%zu %s", comparison->counts[v],
-                                 pair_verdict_name((pair_verdict_t)v));
-    char *list = text_list_join(&counts, ", ");
-    char *text = mem_format("%zu case%s: %s", comparison->n_pairs,
-                            comparison->n_pairs == 1 ? "" : "s", list);
-    free(list);
-    text_list_free(&counts);
-    return text;
-}
-
+/* "REGRESSED (50 cases: 1 regressed, 49 unchanged)" */
 char *comparison_headline(const comparison_t *comparison) {
     const size_t *counts = comparison->counts;
-    char *list = counts_text(comparison);
+    text_list_t parts = {0};
+    for (size_t v = 0; v < PAIR_VERDICTS; v++)
+        if (counts[v] > 0)
+            text_list_add_format(&parts, "%zu %s", counts[v], pair_verdict_name((pair_verdict_t)v));
+    char *list = text_list_join(&parts, ", ");
     const char *verdict = counts[PAIR_REGRESSED] > 0   ? "REGRESSED"
                           : counts[PAIR_BROKEN] > 0    ? "BROKEN"
                           : counts[PAIR_UNDECIDED] > 0 ? "no regression found, some undecided"
                                                        : "no regression";
-    char *text = mem_format("%s (%s)", verdict, list);
+    char *text = mem_format("%s (%zu case%s: %s)", verdict, comparison->n_pairs,
+                            comparison->n_pairs == 1 ? "" : "s", list);
     free(list);
+    text_list_free(&parts);
     return text;
 }
 
@@ -184,12 +167,7 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     free(base);
     free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, plain, plain);
-    if (table_rows(&table) > 0) {
-        char *lines = table_text(&table, TABLE_TERMINAL);
-        fprintf(out, "%s\n", lines);
-        free(lines);
-    }
-    table_free(&table);
+    table_print(&table, "\n", out);
     print_list(&comparison->allowed, "Allowed to differ:", "  ", plain, out);
     print_list(&comparison->changes, "The runs differ in:", "  ", plain, out);
     print_method(comparison, out);
@@ -213,16 +191,13 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
             table_add(&table, cell->base->name);
             table_add(&table, units_time(text, cell->base->summary.median));
             table_add(&table, units_time(text, cell->candidate->summary.median));
-            add_owned(&table, change_text(&cell->gate));
+            table_take(&table, change_text(&cell->gate));
             table_add(&table, units_percent(text, floor_frac));
             table_end_row(&table);
         }
-    if (table_rows(&table) > 0) {
-        char *lines = table_text(&table, TABLE_TERMINAL);
-        fprintf(out, "\nThe same build on both sides, rounds taken in turns:\n\n%s", lines);
-        free(lines);
-    }
-    table_free(&table);
+    if (table_rows(&table) > 0)
+        fputs("\nThe same build on both sides, rounds taken in turns:\n\n", out);
+    table_print(&table, "", out);
 }
 
 /* As many cases as have room, and how many have not. NULL without any. */

@@ -172,9 +172,10 @@ char *table_text(const table_t *table, table_style_t style) {
     return text;
 }
 
-void table_print(table_t *table, FILE *out) {
+void table_print(table_t *table, const char *end, FILE *out) {
     char *text = table_text(table, TABLE_TERMINAL);
-    fputs(text, out);
+    if (table_rows(table) > 0)
+        fprintf(out, "%s%s", text, end);
     free(text);
     table_free(table);
 }

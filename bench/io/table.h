@@ -32,7 +32,8 @@ void table_end_row(table_t *table);
 size_t table_rows(const table_t *table); /* without the heading; a started row counts */
 /* The table as text that ends in a newline; the caller frees it. */
 char *table_text(const table_t *table, table_style_t style);
-void table_print(table_t *table, FILE *out); /* for a terminal, and free it */
+/* Print it for a terminal, with `end` behind it, unless it has no rows; and free it. */
+void table_print(table_t *table, const char *end, FILE *out);
 void table_free(table_t *table);
 
 /* Columns that UTF-8 text takes in a terminal: combining marks take none, wide East Asian letters
