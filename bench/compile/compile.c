@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "compile/cache.h"
 #include "cuda/cubin.h"
+#include "io/find.h"
 #include "io/fs.h"
 #include "workloads/common/workload.h"
 
@@ -276,12 +277,8 @@ static void thread_pool_run(const compile_options_t *options, thread_pool_t *poo
 }
 
 char *compile_cache_folder(const compile_options_t *options) {
-    const char *environment = getenv("BENCH_CACHE");
-    if (options->cache != NULL)
-        return mem_text(options->cache);
-    if (environment != NULL && environment[0] != '\0')
-        return mem_text(environment);
-    return mem_format("%s/build/cache", options->root);
+    const char *chosen = options->cache != NULL ? options->cache : fs_variable("BENCH_CACHE");
+    return chosen != NULL ? mem_text(chosen) : mem_format("%s/build/cache", options->root);
 }
 
 status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err) {

@@ -49,23 +49,16 @@ static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
 }
 
 char *toolchain_find_program(const char *name) {
-    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+    const char *const homes[] = {fs_variable("CUDA_HOME"), fs_variable("CUDA_PATH"), "",
+                                 "/usr/local/cuda"};
     char *found = NULL;
-    for (size_t i = 0; i < sizeof homes / sizeof homes[0] && found == NULL; i++) {
-        const char *home = getenv(homes[i]);
-        if (home == NULL || home[0] == '\0')
+    for (size_t i = 0; i < sizeof homes / sizeof *homes && found == NULL; i++) {
+        if (homes[i] == NULL)
             continue;
-        char *path = mem_format("%s/bin/%s", home, name);
-        found = fs_find_program(path);
+        char *path = mem_format("%s%s%s", homes[i], homes[i][0] != '\0' ? "/bin/" : "", name);
+        found = fs_find_program(path); /* a bare name: on $PATH */
         free(path);
     }
-    if (found == NULL)
-        found = fs_find_program(name);
-    if (found != NULL)
-        return found;
-    char *path = mem_format("/usr/local/cuda/bin/%s", name);
-    found = fs_find_program(path);
-    free(path);
     return found;
 }
 

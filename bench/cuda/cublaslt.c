@@ -26,37 +26,13 @@ static const library_symbol_t SYMBOLS[] = {
     SYMBOL(matmul, "Matmul"),
 };
 
-/* Newest first. Values of enums and layouts of structs are those of both. */
-static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-
-/* Seen from a folder that may hold NVRTC: beside it, or in a wheel of its own before CUDA 13. */
-static const char *const BESIDE[] = {".", "../../cublas/lib"};
-
-static void add_newest(const char *folder, text_list_t *paths) {
-    for (size_t k = 0; k < sizeof BESIDE / sizeof *BESIDE; k++)
-        for (size_t i = 0; i < sizeof SONAMES / sizeof *SONAMES; i++) {
-            char *pattern = mem_format("%s/%s/%s", folder, BESIDE[k], SONAMES[i]);
-            char *path = nvrtc_newest_match(pattern);
-            if (path != NULL)
-                text_list_add(paths, path);
-            free(path);
-            free(pattern);
-        }
-}
-
 void cublaslt_candidates(const char *root, text_list_t *paths) {
-    const char *chosen = getenv("BENCH_CUBLASLT");
-    if (chosen != NULL && chosen[0] != '\0') {
-        text_list_add(paths, chosen);
-        return;
-    }
-    for (size_t i = 0; i < sizeof SONAMES / sizeof *SONAMES; i++)
-        text_list_add(paths, SONAMES[i]);
-    text_list_t folders = {0};
-    nvrtc_find_folders(root, &folders);
-    for (size_t i = 0; i < folders.n; i++)
-        add_newest(folders.items[i], paths);
-    text_list_free(&folders);
+    /* Newest first. Values of enums and layouts of structs are those of both. */
+    static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+    /* Beside NVRTC, or in a wheel of its own before CUDA 13. */
+    static const char *const FOLDERS[] = {".", "../../cublas/lib", NULL};
+    library_candidates(&(library_places_t){"BENCH_CUBLASLT", SONAMES, FOLDERS, SONAMES}, root,
+                       paths);
 }
 
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err) {
@@ -66,8 +42,7 @@ status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error
     for (size_t i = 0; i < paths.n && *path == NULL; i++) {
         const char *const names[] = {paths.items[i], NULL};
         error_t why = ERROR_INIT;
-        void *handle;
-        if (library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, &why) ==
+        if (library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, &why) ==
             STATUS_OK)
             *path = mem_text(paths.items[i]);
         else if (paths.n == 1 || !text_ends(why.text, " not found"))

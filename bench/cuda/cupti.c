@@ -1,10 +1,7 @@
 #include "cuda/cupti.h"
 
-#include "base/memory.h"
 #include "cuda/dynlib.h"
 #include "cuda/find_library.h"
-
-#include <stdlib.h>
 
 #define SYMBOL(field, name)                                                                        \
     { name, offsetof(cupti_api_t, field), false }
@@ -22,31 +19,13 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuptiFinalize", offsetof(cupti_api_t, finalize), true},
 };
 
-/* Seen from a folder that may hold NVRTC: CUPTI lies beside it, in a toolkit's extras/, or in a
- * wheel of its own before CUDA 13. */
-static const char *const BESIDE[] = {".", "../lib", "../extras/CUPTI/lib64",
-                                     "../../cuda_cupti/lib"};
-
 void cupti_candidates(const char *root, text_list_t *paths) {
-    const char *chosen = getenv("BENCH_CUPTI");
-    if (chosen != NULL && chosen[0] != '\0') {
-        text_list_add(paths, chosen);
-        return;
-    }
-    text_list_add(paths, "libcupti.so.13");
-    text_list_add(paths, "libcupti.so.12");
-    text_list_t folders = {0};
-    nvrtc_find_folders(root, &folders);
-    for (size_t i = 0; i < folders.n; i++)
-        for (size_t k = 0; k < sizeof BESIDE / sizeof *BESIDE; k++) {
-            char *pattern = mem_format("%s/%s/libcupti.so.[0-9]*", folders.items[i], BESIDE[k]);
-            char *path = nvrtc_newest_match(pattern);
-            if (path != NULL)
-                text_list_add(paths, path);
-            free(path);
-            free(pattern);
-        }
-    text_list_free(&folders);
+    static const char *const SONAMES[] = {"libcupti.so.13", "libcupti.so.12", NULL};
+    /* Beside NVRTC, in a toolkit's extras/, or in a wheel of its own before CUDA 13. */
+    static const char *const FOLDERS[] = {".", "../lib", "../extras/CUPTI/lib64",
+                                          "../../cuda_cupti/lib", NULL};
+    static const char *const FILES[] = {"libcupti.so.[0-9]*", NULL};
+    library_candidates(&(library_places_t){"BENCH_CUPTI", SONAMES, FOLDERS, FILES}, root, paths);
 }
 
 status_t cupti_check(const cupti_api_t *api, cupti_result_t result, const char *what,
@@ -61,8 +40,7 @@ status_t cupti_check(const cupti_api_t *api, cupti_result_t result, const char *
 
 status_t cupti_open(const char *path, cupti_api_t *api, uint32_t *version, error_t *err) {
     const char *const names[] = {path, NULL};
-    void *handle;
-    TRY(library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, err));
+    TRY(library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, err));
     TRY(cupti_check(api, api->get_version(version), "cuptiGetVersion", err));
     if (*version < CUPTI_VERSION_LEAST || *version > CUPTI_VERSION_MOST)
         return error_set(err, STATUS_FAILED,

@@ -67,9 +67,8 @@ static const library_symbol_t SYMBOLS[] = {
 
 status_t cuda_api_open(cuda_api_t *api, error_t *err) {
     static const char *const NAMES[] = {"libcuda.so.1", "libcuda.so", NULL};
-    void *handle;
     error_t why = ERROR_INIT;
-    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, &why) !=
+    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, &why) !=
         STATUS_OK)
         return error_set(err, STATUS_USAGE, "no CUDA driver here (%s)", why.text);
     return STATUS_OK;

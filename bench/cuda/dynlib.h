@@ -15,8 +15,8 @@ typedef struct library_symbol {
 } library_symbol_t;
 
 /* Try `names` (NULL-terminated) in order; the first that opens wins. Fails with "NAME not found" or
- * what else dlopen said of the first one, or with the name of the symbol that is missing. `*handle`
- * stays open for good. */
+ * what else dlopen said of the first one, or with the name of the symbol that is missing.
+ * `*handle`, which may be left out as NULL, stays open for good. */
 status_t library_open(const char *const *names, const library_symbol_t *symbols, size_t n_symbols,
                       void *api, void **handle, error_t *err);
 

@@ -24,8 +24,7 @@ static char *folder_of(const char *path) {
 static void add_environment(const char *environment, text_list_t *patterns) {
     for (size_t i = 0; i < sizeof WHEEL_FOLDERS / sizeof WHEEL_FOLDERS[0]; i++) {
         char *pattern = mem_format("%s/lib/python3*/*-packages/%s", environment, WHEEL_FOLDERS[i]);
-        if (!text_list_has(patterns, pattern))
-            text_list_add(patterns, pattern);
+        text_list_add_new(patterns, pattern);
         free(pattern);
     }
 }
@@ -50,18 +49,16 @@ static void add_python_on_path(text_list_t *patterns) {
 }
 
 void nvrtc_find_folders(const char *root, text_list_t *patterns) {
-    static const char *const toolkits[] = {"CUDA_HOME", "CUDA_PATH"};
-    for (size_t i = 0; i < sizeof toolkits / sizeof toolkits[0]; i++) {
-        const char *toolkit = getenv(toolkits[i]);
-        if (toolkit != NULL && toolkit[0] != '\0')
-            text_list_add_format(patterns, "%s/lib64", toolkit);
-    }
+    const char *const toolkits[] = {fs_variable("CUDA_HOME"), fs_variable("CUDA_PATH")};
+    for (size_t i = 0; i < sizeof toolkits / sizeof toolkits[0]; i++)
+        if (toolkits[i] != NULL)
+            text_list_add_format(patterns, "%s/lib64", toolkits[i]);
     text_list_add(patterns, "/usr/local/cuda*/lib64");
     char *venv = fs_join(root, ".venv");
     add_environment(venv, patterns);
     free(venv);
-    const char *active = getenv("VIRTUAL_ENV");
-    if (active != NULL && active[0] != '\0')
+    const char *active = fs_variable("VIRTUAL_ENV");
+    if (active != NULL)
         add_environment(active, patterns);
     add_python_on_path(patterns);
 }
@@ -79,6 +76,32 @@ char *nvrtc_newest_match(const char *pattern) {
     return newest;
 }
 
+static void add_newest(const char *folder, const library_places_t *places, text_list_t *paths) {
+    for (const char *const *beside = places->folders; *beside != NULL; beside++)
+        for (const char *const *file = places->files; *file != NULL; file++) {
+            char *pattern = mem_format("%s/%s/%s", folder, *beside, *file);
+            char *path = nvrtc_newest_match(pattern);
+            if (path != NULL)
+                text_list_take(paths, path);
+            free(pattern);
+        }
+}
+
+void library_candidates(const library_places_t *places, const char *root, text_list_t *paths) {
+    const char *chosen = fs_variable(places->variable);
+    if (chosen != NULL) {
+        text_list_add(paths, chosen);
+        return;
+    }
+    for (const char *const *soname = places->sonames; *soname != NULL; soname++)
+        text_list_add(paths, *soname);
+    text_list_t folders = {0};
+    nvrtc_find_folders(root, &folders);
+    for (size_t i = 0; i < folders.n; i++)
+        add_newest(folders.items[i], places, paths);
+    text_list_free(&folders);
+}
+
 char *nvrtc_find_library(const char *pattern) {
     char *files = mem_format("%s/libnvrtc.so.[0-9]*", pattern);
     char *path = nvrtc_newest_match(files);
@@ -87,26 +110,22 @@ char *nvrtc_find_library(const char *pattern) {
 }
 
 char *nvrtc_find_include(const char *root, const char *path) {
+    /* A toolkit and wheels have include/ beside lib/; NVRTC's own of CUDA 12 has none. */
+    static const char *const beside[] = {"../include", "../../cuda_runtime/include"};
     text_list_t patterns = {0};
-    char *folder = folder_of(path);
-    text_list_add(&patterns, folder);
+    text_list_take(&patterns, folder_of(path));
     nvrtc_find_folders(root, &patterns);
     char *include = NULL;
-    for (size_t i = 0; i < patterns.n && include == NULL; i++) {
-        /* A toolkit and wheels have include/ beside lib/; NVRTC's own of CUDA 12 has none. */
-        static const char *const beside[] = {"../include", "../../cuda_runtime/include"};
-        for (size_t k = 0; k < sizeof beside / sizeof beside[0] && include == NULL; k++) {
-            char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i], beside[k]);
-            char *found = nvrtc_newest_match(header);
-            char *resolved = found != NULL ? realpath(found, NULL) : NULL;
-            if (resolved != NULL)
-                include = folder_of(resolved);
-            free(resolved);
-            free(found);
-            free(header);
-        }
+    for (size_t i = 0; i < 2 * patterns.n && include == NULL; i++) {
+        char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i / 2], beside[i % 2]);
+        char *found = nvrtc_newest_match(header);
+        char *resolved = found != NULL ? realpath(found, NULL) : NULL;
+        if (resolved != NULL)
+            include = folder_of(resolved);
+        free(resolved);
+        free(found);
+        free(header);
     }
-    free(folder);
     text_list_free(&patterns);
     return include;
 }

@@ -76,9 +76,8 @@ static const struct {
 
 static status_t open_api(nvml_api_t *api, error_t *err) {
     static const char *const NAMES[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
-    void *handle;
     error_t why = ERROR_INIT;
-    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &handle, &why) !=
+    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, &why) !=
         STATUS_OK)
         return error_set(err, STATUS_USAGE, "no NVML here (%s)", why.text);
     return STATUS_OK;
@@ -90,22 +89,17 @@ status_t nvml_find(error_t *err) {
 }
 
 status_t nvml_open(const char *uuid, nvml_t **nvml, error_t *err) {
-    nvml_t *opened = mem_zeroed(1, sizeof *opened);
+    nvml_t opened;
     *nvml = NULL;
-    status_t status = open_api(&opened->api, err);
-    if (status != STATUS_OK) {
-        free(opened);
-        return status;
-    }
-    int result = opened->api.init();
+    TRY(open_api(&opened.api, err));
+    int result = opened.api.init();
     if (result == 0)
-        result = opened->api.by_uuid(uuid, &opened->device);
-    if (result != 0) {
-        free(opened);
+        result = opened.api.by_uuid(uuid, &opened.device);
+    if (result != 0)
         return error_set(err, STATUS_USAGE, "NVML does not know the device %s (error %d)", uuid,
                          result);
-    }
-    *nvml = opened;
+    *nvml = mem_alloc(sizeof opened);
+    **nvml = opened;
     return STATUS_OK;
 }
 
@@ -189,7 +183,9 @@ void nvml_sm_clocks(nvml_t *nvml, unsigned **mhz, size_t *n) {
     *mhz = NULL;
 }
 
-static status_t refused(const nvml_t *nvml, int result, error_t *err) {
+static status_t check(const nvml_t *nvml, int result, error_t *err) {
+    if (result == 0)
+        return STATUS_OK;
     if (result == NO_PERMISSION)
         return error_set(err, STATUS_FAILED, "the driver does not permit it: it takes root");
     if (result == NOT_SUPPORTED)
@@ -207,11 +203,9 @@ status_t nvml_lock_sm_clock(nvml_t *nvml, unsigned mhz, error_t *err) {
                          "this needs; update NVIDIA's driver");
     if (api->mig != NULL && api->mig(nvml->device, &mig, &pending) == 0 && mig != 0)
         return error_set(err, STATUS_FAILED, "MIG is on, and all instances share the clock");
-    int result = api->lock_clocks(nvml->device, mhz, mhz);
-    return result == 0 ? STATUS_OK : refused(nvml, result, err);
+    return check(nvml, api->lock_clocks(nvml->device, mhz, mhz), err);
 }
 
 status_t nvml_free_sm_clock(nvml_t *nvml, error_t *err) {
-    int result = nvml->api.free_clocks(nvml->device);
-    return result == 0 ? STATUS_OK : refused(nvml, result, err);
+    return check(nvml, nvml->api.free_clocks(nvml->device), err);
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cuda/dynlib.h"
 #include "cuda/find_library.h"
+#include "io/find.h"
 #include "io/fs.h"
 
 #include <dlfcn.h>
@@ -81,7 +82,7 @@ static void load_builtins(const char *library) {
 /* Open `name` (a path, or a name for the loader), or note in `looked` why not. */
 static void *load(const char *name, struct nvrtc_functions *functions, text_list_t *looked) {
     const char *const names[] = {name, NULL};
-    void *library;
+    void *library = NULL;
     error_t why = ERROR_INIT;
     if (strchr(name, '/') != NULL)
         load_builtins(name);
@@ -92,8 +93,8 @@ static void *load(const char *name, struct nvrtc_functions *functions, text_list
 }
 
 static void *load_any(const char *root, struct nvrtc_functions *functions, text_list_t *looked) {
-    const char *named = getenv("BENCH_NVRTC");
-    if (named != NULL && named[0] != '\0')
+    const char *named = fs_variable("BENCH_NVRTC");
+    if (named != NULL)
         return load(named, functions, looked);
 
     void *library = NULL;

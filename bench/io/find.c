@@ -11,6 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *fs_variable(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
 static bool is_program(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
@@ -64,8 +69,8 @@ static void cut_two_parts(char *path) {
 }
 
 status_t fs_project_root(char **root, error_t *err) {
-    const char *wanted = getenv("BENCH_ROOT");
-    if (wanted != NULL && *wanted != '\0') {
+    const char *wanted = fs_variable("BENCH_ROOT");
+    if (wanted != NULL) {
         *root = fs_project_at(wanted);
         return *root != NULL ? STATUS_OK
                              : error_set(err, STATUS_USAGE,
@@ -77,14 +82,11 @@ status_t fs_project_root(char **root, error_t *err) {
     TRY(fs_executable(&above, err));
     cut_two_parts(above);
     *root = fs_project_at(above);
-    if (*root == NULL)
-        *root = fs_project_at(".");
-    status_t status = STATUS_OK;
-    if (*root == NULL)
-        status = error_set(err, STATUS_USAGE,
-                           "cannot find the project's folder: neither %s nor the current folder "
-                           "holds kernels/ and sweeps/; set BENCH_ROOT",
-                           above);
+    if (*root == NULL && (*root = fs_project_at(".")) == NULL)
+        error_set(err, STATUS_USAGE,
+                  "cannot find the project's folder: neither %s nor the current folder "
+                  "holds kernels/ and sweeps/; set BENCH_ROOT",
+                  above);
     free(above);
-    return status;
+    return *root != NULL ? STATUS_OK : STATUS_USAGE;
 }

@@ -1,6 +1,7 @@
 #include "io/fs.h"
 
 #include "base/memory.h"
+#include "io/find.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -274,15 +275,13 @@ status_t fs_remove_tree(const char *path, error_t *err) {
 }
 
 status_t fs_temporary_folder(char **path, error_t *err) {
-    const char *base = getenv("TMPDIR");
-    char *template = fs_join(base != NULL && *base != '\0' ? base : "/tmp", "bench-XXXXXX");
-    if (mkdtemp(template) == NULL) {
-        status_t failed = system_error(template, "make folder", err);
-        free(template);
-        return failed;
-    }
-    *path = template;
-    return STATUS_OK;
+    const char *base = fs_variable("TMPDIR");
+    *path = fs_join(base != NULL ? base : "/tmp", "bench-XXXXXX");
+    if (mkdtemp(*path) != NULL)
+        return STATUS_OK;
+    status_t failed = system_error(*path, "make folder", err);
+    free(*path);
+    return failed;
 }
 
 status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err) {
