@@ -170,36 +170,6 @@ status_t fs_write_atomic(const char *path, const void *data, size_t size, error_
     return written ? STATUS_OK : system_error(path, "write", err);
 }
 
-status_t fs_write_gzip(const char *path, const void *data, size_t size, error_t *err) {
-    z_stream stream = {0};
-    /* 15 + 16: the largest window, with a gzip header (whose time stamp stays 0, so that the same
-     * data give the same file). */
-    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return error_set(err, STATUS_USAGE, "%s: cannot compress: out of memory", path);
-    size_t capacity = deflateBound(&stream, size), used = 0, taken = 0;
-    unsigned char *packed = mem_alloc(capacity);
-    int state = Z_OK;
-    /* zlib counts in unsigned int; larger arrays go through in pieces. */
-    while (state == Z_OK) {
-        size_t input = size - taken, room = capacity - used;
-        stream.next_in = (unsigned char *)(uintptr_t)data + taken;
-        stream.avail_in = input < UINT_MAX ? (unsigned)input : UINT_MAX;
-        stream.next_out = packed + used;
-        stream.avail_out = room < UINT_MAX ? (unsigned)room : UINT_MAX;
-        unsigned offered_in = stream.avail_in, offered_out = stream.avail_out;
-        state = deflate(&stream, input == offered_in ? Z_FINISH : Z_NO_FLUSH);
-        taken += offered_in - stream.avail_in;
-        used += offered_out - stream.avail_out;
-    }
-    deflateEnd(&stream);
-    status_t status =
-        state == Z_STREAM_END
-            ? fs_write_atomic(path, packed, used, err)
-            : error_set(err, STATUS_USAGE, "%s: cannot compress (zlib code %d)", path, state);
-    free(packed);
-    return status;
-}
-
 status_t fs_make_folders(const char *path, error_t *err) {
     char *partial = mem_text(path);
     status_t status = STATUS_OK;

@@ -16,8 +16,6 @@ status_t fs_read(const char *path, char **data, size_t *size, error_t *err);
 /* Write to a temporary file beside `path`, flush, rename over it: readers see the old or the new
  * file, never half of one. */
 status_t fs_write_atomic(const char *path, const void *data, size_t size, error_t *err);
-/* The same, gzipped at level 9. */
-status_t fs_write_gzip(const char *path, const void *data, size_t size, error_t *err);
 /* Remove the temporary files in `folder` of processes that were killed while they wrote one. */
 void fs_remove_orphans(const char *folder);
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "gzip_file.h"
 #include "io/find.h"
 #include "io/fs.h"
 
@@ -133,7 +134,7 @@ static void gzip(void **state) {
     char *data = noise(200000);
     error_t err = ERROR_INIT;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        assert_int_equal(fs_write_gzip(path, data, sizes[i], &err), STATUS_OK);
+        assert_int_equal(write_gzip(path, data, sizes[i], &err), STATUS_OK);
         size_t packed_size;
         char *packed = read_raw(path, &packed_size);
         assert_memory_equal(packed, "\x1f\x8b\x08", 3);

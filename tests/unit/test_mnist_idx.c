@@ -1,4 +1,5 @@
 /* The reader of MNIST's files, on small files of the same format made here, good and bad. */
+#include "gzip_file.h"
 #include "workloads/mnist/idx.h"
 
 #include "base/memory.h"
@@ -53,7 +54,7 @@ static char *path_of(const char *folder, int which, const char *end) {
 static void write_file(const char *folder, int which, const bytes_t *file, bool gzip) {
     error_t err = ERROR_INIT;
     char *path = path_of(folder, which, gzip ? ".gz" : "");
-    status_t status = gzip ? fs_write_gzip(path, file->data, file->n, &err)
+    status_t status = gzip ? write_gzip(path, file->data, file->n, &err)
                            : fs_write_atomic(path, file->data, file->n, &err);
     if (status != STATUS_OK)
         fail_msg("%s", err.text);

@@ -1,4 +1,5 @@
 /* run.json and the journal: what is written is read again, and damage is told with its place. */
+#include "gzip_file.h"
 #include "results_folder.h"
 
 static void test_round_trip(void **state) {
@@ -105,7 +106,7 @@ static void test_gzip_then_resumed(void **state) {
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     char *plain = fs_join(folder, "cases.jsonl"), *packed = fs_join(folder, "cases.jsonl.gz");
     char *text = read_file(folder, "cases.jsonl");
-    assert_ok(fs_write_gzip(packed, text, strlen(text), &err));
+    assert_ok(write_gzip(packed, text, strlen(text), &err));
     assert_ok(fs_remove_tree(plain, &err));
     record_t run;
     assert_ok(record_load(folder, &run, &err));
