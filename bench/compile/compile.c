@@ -8,8 +8,7 @@
 #include "io/fs.h"
 #include "workloads/common/workload.h"
 
-#include <pthread.h>
-#include <sched.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,21 +93,18 @@ cleanup:
 }
 
 static void forget_result(program_t *program) {
-    free(program->reason);
-    free(program->cubin);
-    free(program->key);
-    free(program->code_hash);
     text_list_free(&program->flags);
-    program->reason = program->cubin = program->key = program->code_hash = NULL;
-    program->cached = false;
-    program->lacking = false;
-    program->registers = program->shared_bytes = program->spill_bytes = 0;
-    program->compile_ns = 0;
+    arena_free(&program->texts);
+    *program = (program_t){.workload = program->workload,
+                           .variant = program->variant,
+                           .arch = program->arch,
+                           .source = program->source,
+                           .defines = program->defines};
 }
 
 static void set_failed(program_t *program, char *reason) {
     program->status = PROGRAM_FAILED;
-    program->reason = reason;
+    program->reason = arena_keep(&program->texts, reason);
 }
 
 /* It does not compile. What the machine lacks is not kept in the cache: it may be here next time.
@@ -121,14 +117,15 @@ static void set_broken(const toolchain_t *tools, program_t *program, const char 
     }
     program->status = PROGRAM_SKIPPED;
     program->lacking = true;
-    program->reason = lacks;
+    program->reason = arena_keep(&program->texts, lacks);
 }
 
 static void take_entry(program_t *program, const cache_entry_t *entry) {
     program->status = entry->skip != NULL ? PROGRAM_SKIPPED : PROGRAM_OK;
-    program->reason = mem_text(entry->skip);
-    program->cubin = mem_text(entry->cubin);
-    program->code_hash = entry->skip != NULL ? NULL : mem_text(entry->code_hash);
+    program->reason = arena_keep(&program->texts, mem_text(entry->skip));
+    program->cubin = arena_keep(&program->texts, mem_text(entry->cubin));
+    if (entry->skip == NULL)
+        program->code_hash = arena_format(&program->texts, "%s", entry->code_hash);
     program->registers = entry->usage.registers;
     program->shared_bytes = entry->usage.shared_bytes;
     program->spill_bytes = entry->usage.spill_bytes;
@@ -175,17 +172,6 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
     toolchain_output_free(&output);
 }
 
-/* What the threads of one compile_all() share: they take the next program until none is left. */
-typedef struct pool {
-    const toolchain_t *tools;
-    const char *cache;
-    const source_t **sources; /* of each program */
-    program_list_t *programs;
-    pthread_mutex_t lock;
-    pthread_cond_t finished;
-    size_t next, done; /* under the lock */
-} thread_pool_t;
-
 /* Where a header lies says nothing about the code, and is another place on each machine. */
 static void note_flags(program_t *program, const text_list_t *options) {
     for (size_t i = 0; i < options->n; i++)
@@ -195,85 +181,38 @@ static void note_flags(program_t *program, const text_list_t *options) {
         text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
 }
 
-static void make(const thread_pool_t *pool, size_t index) {
-    program_t *program = &pool->programs->items[index];
+static void make(const toolchain_t *tools, const char *cache, const source_t *source,
+                 program_t *program) {
     forget_result(program);
-    program->reason = toolchain_refuses(pool->tools, program->arch);
+    program->reason = arena_keep(&program->texts, toolchain_refuses(tools, program->arch));
     if (program->reason != NULL) {
         program->status = PROGRAM_SKIPPED;
         return;
     }
     text_list_t options = {0};
-    toolchain_options(pool->tools, pool->sources[index], &options);
+    toolchain_options(tools, source, &options);
     note_flags(program, &options);
-    char *compiler = toolchain_identity(pool->tools, pool->sources[index]);
+    char *compiler = toolchain_identity(tools, source);
     const cache_inputs_t inputs = {
-        .source = pool->sources[index],
+        .source = source,
         .defines = &program->defines,
         .options = &options,
         .arch = program->arch,
         .compiler = compiler,
     };
     cache_entry_t entry;
-    program->key = mem_alloc(HASH_TEXT);
-    compile_cache_key(&inputs, program->key);
-    if (compile_cache_load(pool->cache, program->key, &entry)) {
+    char key[HASH_TEXT];
+    compile_cache_key(&inputs, key);
+    program->key = arena_format(&program->texts, "%s", key);
+    if (compile_cache_load(cache, program->key, &entry)) {
         take_entry(program, &entry);
         program->cached = true;
     } else {
-        build(pool->tools, pool->cache, &inputs, program);
+        build(tools, cache, &inputs, program);
     }
     cache_entry_free(&entry);
     free(compiler);
     text_list_free(&options);
-}
-
-static void *work(void *argument) {
-    thread_pool_t *pool = argument;
-    pthread_mutex_lock(&pool->lock);
-    while (pool->next < pool->programs->n) {
-        size_t index = pool->next++;
-        pthread_mutex_unlock(&pool->lock);
-        make(pool, index);
-        pthread_mutex_lock(&pool->lock);
-        pool->done++;
-        pthread_cond_signal(&pool->finished);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return NULL;
-}
-
-/* Cores this process may use: a job on a shared node often has fewer than the machine. */
-static unsigned cores(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
-}
-
-static void thread_pool_run(const compile_options_t *options, thread_pool_t *pool) {
-    size_t wanted = options->jobs != 0 ? options->jobs : cores(), n_threads = 0;
-    size_t total = pool->programs->n;
-    if (wanted > total)
-        wanted = total;
-    pthread_t *threads = mem_zeroed(wanted, sizeof *threads);
-    while (n_threads < wanted && pthread_create(&threads[n_threads], NULL, work, pool) == 0)
-        n_threads++;
-    if (n_threads == 0)
-        work(pool); /* no thread to be had: this one does it */
-
-    pthread_mutex_lock(&pool->lock);
-    for (size_t reported = 0; reported < total;) {
-        while (pool->done == reported)
-            pthread_cond_wait(&pool->finished, &pool->lock);
-        reported++;
-        pthread_mutex_unlock(&pool->lock);
-        if (options->progress != NULL)
-            options->progress(options->context, reported, total);
-        pthread_mutex_lock(&pool->lock);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    for (size_t i = 0; i < n_threads; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
 }
 
 char *compile_cache_folder(const compile_options_t *options) {
@@ -287,21 +226,25 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     toolchain_t tools;
     TRY(toolchain_open(options->compiler, options->root, &tools, err));
     char *cache = compile_cache_folder(options);
-    thread_pool_t pool = {
-        .tools = &tools,
-        .cache = cache,
-        .sources = mem_zeroed(programs->n, sizeof *pool.sources),
-        .programs = programs,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
-        .finished = PTHREAD_COND_INITIALIZER,
-    };
+    const source_t **sources = mem_zeroed(programs->n, sizeof *sources);
     status_t status = fs_make_folders(cache, err);
     for (size_t i = 0; i < programs->n && status == STATUS_OK; i++)
         status = source_get(&programs->sources, options->root, programs->items[i].source,
-                            &pool.sources[i], err);
-    if (status == STATUS_OK)
-        thread_pool_run(options, &pool);
-    free(pool.sources);
+                            &sources[i], err);
+    size_t n = status == STATUS_OK ? programs->n : 0, done = 0;
+    /* Cores this process may use: a job on a shared node often has fewer than the machine. */
+    size_t jobs = options->jobs != 0 ? options->jobs : (size_t)omp_get_num_procs();
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)(jobs < n ? jobs : n)) if (n > 0)
+    for (size_t i = 0; i < n; i++) {
+        make(&tools, cache, sources[i], &programs->items[i]);
+#pragma omp critical(compile_progress)
+        {
+            done++;
+            if (options->progress != NULL)
+                options->progress(options->context, done, n);
+        }
+    }
+    free(sources);
     free(cache);
     toolchain_close(&tools);
     return status;

@@ -4,6 +4,7 @@
 #ifndef BENCH_COMPILE_COMPILE_H
 #define BENCH_COMPILE_COMPILE_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "compile/source.h"
@@ -18,7 +19,7 @@ typedef struct compile_options {
     const char *cache; /* NULL: $BENCH_CACHE or <root>/build/cache */
     compiler_t compiler;
     unsigned jobs; /* 0: all cores */
-    /* Called after each program from the thread that called compile_all(); may be NULL. */
+    /* Called after each program, from one thread at a time; may be NULL. */
     void (*progress)(void *context, size_t done, size_t total);
     void *context;
 } compile_options_t;
@@ -31,19 +32,20 @@ typedef struct program {
     text_list_t defines; /* "BATCH=64", …: only those that the source mentions, sorted */
     /* Filled in by compile_all(): */
     program_status_t status;
-    char *reason; /* why skipped (the compiler does not know the architecture, the source says
+    const char *reason; /* why skipped (the compiler does not know the architecture, the source says
                      `#error SKIP: why`, or something is missing here), or the compiler's first
                      lines with file and line */
     bool lacking; /* skipped because something that it needs is missing here: nobody knows whether
                      it compiles */
-    char *cubin;  /* path in the cache */
-    bool cached;  /* it was there already */
-    char *key;    /* cache key, hex */
-    char *code_hash;   /* XXH3-128 over the machine code of all kernels, hex */
-    text_list_t flags; /* what the compiler was told: options and -D constants; without paths */
+    const char *cubin;     /* path in the cache */
+    bool cached;           /* it was there already */
+    const char *key;       /* cache key, hex */
+    const char *code_hash; /* XXH3-128 over the machine code of all kernels, hex */
+    text_list_t flags;     /* what the compiler was told: options and -D constants; without paths */
     int64_t registers, shared_bytes,
         spill_bytes; /* largest over the kernels; static shared memory */
     double compile_ns;
+    arena_t texts; /* of these results */
 } program_t;
 
 typedef struct program_list {

@@ -35,14 +35,15 @@ static char *headers_digest(const char *include) {
 static status_t open_nvrtc(toolchain_t *tools, error_t *err) {
     TRY(nvrtc_open(tools->root, &tools->nvrtc, err));
     const nvrtc_t *nvrtc = tools->nvrtc;
-    tools->path = mem_text(nvrtc->path);
+    tools->path = nvrtc->path;
     tools->major = nvrtc->major;
     tools->minor = nvrtc->minor;
-    tools->label = mem_format("NVRTC %d.%d", nvrtc->major, nvrtc->minor);
-    tools->fingerprint = mem_format("%s (%zu bytes)", tools->label, nvrtc->library_bytes);
-    tools->include = mem_text(nvrtc->include);
+    tools->label = arena_format(&tools->texts, "NVRTC %d.%d", nvrtc->major, nvrtc->minor);
+    tools->fingerprint =
+        arena_format(&tools->texts, "%s (%zu bytes)", tools->label, nvrtc->library_bytes);
+    tools->include = nvrtc->include;
     if (tools->include != NULL)
-        tools->headers = headers_digest(tools->include);
+        tools->headers = arena_keep(&tools->texts, headers_digest(tools->include));
     for (size_t i = 0; i < nvrtc->n_archs; i++)
         text_list_add_format(&tools->archs, "sm_%d", nvrtc->archs[i]);
     return STATUS_OK;
@@ -82,7 +83,7 @@ static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, er
 }
 
 static status_t open_nvcc(toolchain_t *tools, error_t *err) {
-    tools->path = toolchain_find_program("nvcc");
+    tools->path = arena_keep(&tools->texts, toolchain_find_program("nvcc"));
     if (tools->path == NULL)
         return error_set(err, STATUS_USAGE,
                          "nvcc not found: looked in $CUDA_HOME, $CUDA_PATH, $PATH and "
@@ -92,12 +93,12 @@ static status_t open_nvcc(toolchain_t *tools, error_t *err) {
     const char *release = strstr(answer, ", V");
     int length = release != NULL ? (int)strcspn(release + 3, "\r\n ") : 0;
     if (length > 0)
-        tools->label = mem_format("nvcc %.*s", length, release + 3);
+        tools->label = arena_format(&tools->texts, "nvcc %.*s", length, release + 3);
     free(answer);
     if (tools->label == NULL)
         return error_set(err, STATUS_USAGE, "%s --version: no \", V<version>\" in its answer",
                          tools->path);
-    tools->fingerprint = mem_text(tools->label);
+    tools->fingerprint = tools->label;
 
     TRY(ask_nvcc(tools->path, "--list-gpu-code", &answer, err));
     text_list_t lines = text_split(answer, '\n');
@@ -111,7 +112,8 @@ static status_t open_nvcc(toolchain_t *tools, error_t *err) {
 }
 
 status_t toolchain_open(compiler_t kind, const char *root, toolchain_t *tools, error_t *err) {
-    *tools = (toolchain_t){.kind = kind, .root = mem_text(root)};
+    *tools = (toolchain_t){.kind = kind};
+    tools->root = arena_format(&tools->texts, "%s", root);
     status_t status = kind == COMPILER_NVCC ? open_nvcc(tools, err) : open_nvrtc(tools, err);
     if (status != STATUS_OK)
         toolchain_close(tools);
@@ -120,12 +122,7 @@ status_t toolchain_open(compiler_t kind, const char *root, toolchain_t *tools, e
 
 void toolchain_close(toolchain_t *tools) {
     nvrtc_close(tools->nvrtc);
-    free(tools->root);
-    free(tools->label);
-    free(tools->path);
-    free(tools->fingerprint);
-    free(tools->include);
-    free(tools->headers);
+    arena_free(&tools->texts);
     text_list_free(&tools->archs);
     *tools = (toolchain_t){0};
 }
@@ -191,12 +188,10 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     text_list_add(&argv, "-o");
     text_list_add(&argv, cubin);
     text_list_add(&argv, source->path);
-    const char **arguments = mem_zeroed(argv.n + 1, sizeof *arguments);
-    for (size_t i = 0; i < argv.n; i++)
-        arguments[i] = argv.items[i];
-
+    text_list_take(&argv, NULL); /* its end */
     subprocess_result_t result = {0};
-    status_t status = subprocess_run(arguments, NULL, NVCC_TIMEOUT_S, &result, err);
+    status_t status =
+        subprocess_run((const char *const *)argv.items, NULL, NVCC_TIMEOUT_S, &result, err);
     if (status == STATUS_OK) {
         output->log = result.timed_out
                           ? mem_format("error: nvcc still ran after %.0f s", NVCC_TIMEOUT_S)
@@ -207,7 +202,6 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     if (output->ok)
         status = fs_read(cubin, &output->cubin, &output->cubin_bytes, err);
     fs_remove_tree(folder, NULL);
-    free(arguments);
     text_list_free(&argv);
     free(cubin);
     free(folder);

@@ -2,6 +2,7 @@
 #ifndef BENCH_COMPILE_TOOLCHAIN_H
 #define BENCH_COMPILE_TOOLCHAIN_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "compile/source.h"
@@ -13,14 +14,15 @@ typedef enum compiler { COMPILER_NVRTC, COMPILER_NVCC } compiler_t;
 
 typedef struct toolchain {
     compiler_t kind;
-    char *root;        /* the project's folder */
-    char *label;       /* "NVRTC 13.0", for people */
-    char *path;        /* of the library or program */
-    char *fingerprint; /* kind and version as exactly as it tells them */
-    text_list_t archs; /* "sm_75", …, ascending */
-    char *include;     /* CUDA's own headers for NVRTC, or NULL; nvcc knows its own */
-    int major, minor;  /* of NVRTC */
-    char *headers;     /* hash of those, or NULL */
+    const char *root;        /* the project's folder */
+    const char *label;       /* "NVRTC 13.0", for people */
+    const char *path;        /* of the library or program */
+    const char *fingerprint; /* kind and version as exactly as it tells them */
+    text_list_t archs;       /* "sm_75", …, ascending */
+    const char *include;     /* CUDA's own headers for NVRTC, or NULL; nvcc knows its own */
+    int major, minor;        /* of NVRTC */
+    const char *headers;     /* hash of those, or NULL */
+    arena_t texts;           /* what these live in */
     struct nvrtc *nvrtc;
 } toolchain_t;
 
