@@ -14,8 +14,7 @@ const char *pair_verdict_name(pair_verdict_t verdict) {
     return NAMES[verdict];
 }
 
-/* ---- which phases -------------------------------------------------------------------------------
- */
+/* ---- which phases ---------------------------------------------------------------------------- */
 
 static bool is_timed(const phase_t *phase) {
     return phase != NULL && phase->summary.n > 0;
@@ -73,8 +72,7 @@ text_list_t comparison_default_phases(const case_result_t *result, const text_li
     return phases_of(result, NULL, asked);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static void settle(pair_t *pair, pair_verdict_t verdict, const char *reason) {
     pair->verdict = verdict;
@@ -173,8 +171,7 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
     record_index_free(&in_candidate);
 }
 
-/* ---- deciding ---------------------------------------------------------------------------------
- */
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
                               stats_pairing_t *pairing) {

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 /* "from 2026-03-05_b on: +8.1 %; from … on: …" */
 static char *steps_text(const history_series_t *series, const record_t *runs) {
@@ -88,8 +87,7 @@ static void print_json(const history_options_t *options, const history_list_t *l
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 static status_t tell(const history_options_t *options, history_list_t *list, const record_t *runs,
                      error_t *err) {

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- collecting -------------------------------------------------------------------------------
- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 static history_series_t series_of(const char *id, const char *phase, const record_index_t *indexes,
                                   size_t n_runs) {
@@ -75,8 +74,7 @@ void history_list_free(history_list_t *list) {
     *list = (history_list_t){0};
 }
 
-/* ---- fitting ----------------------------------------------------------------------------------
- */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
 static double mean_of(const double *values, size_t from, size_t to) {
     double sum = 0;

@@ -42,8 +42,7 @@ size_t floors_runs(const floors_t *floors) {
     return floors != NULL ? floors->n_runs : 0;
 }
 
-/* ---- learning ---------------------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static status_t check_build(const record_t *base, const record_t *run, error_t *err) {
     static const text_list_t NOTHING;
@@ -113,8 +112,7 @@ static json_t *learn(const learning_t *learning, const record_t *base) {
     return cells;
 }
 
-/* ---- floor.json -------------------------------------------------------------------------------
- */
+/* ---- floor.json ------------------------------------------------------------------------------ */
 
 static status_t check_cells(const json_t *cells, error_t *err) {
     const char *id, *phase;

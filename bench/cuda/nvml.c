@@ -155,8 +155,7 @@ void nvml_describe(nvml_t *nvml, environment_t *env) {
         environment_set_number(env, "gpu.clock_max_mhz", value);
 }
 
-/* ---- the lock of the SM clock ------------------------------------------------------------------
- */
+/* ---- the lock of the SM clock ---------------------------------------------------------------- */
 
 static unsigned highest_memory_clock(nvml_t *nvml) {
     unsigned mhz[MEMORY_CLOCKS], n = MEMORY_CLOCKS, highest = 0;

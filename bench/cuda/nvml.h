@@ -33,8 +33,7 @@ void nvml_throttle_names(unsigned long long throttle, text_list_t *reasons);
 /* gpu.driver, gpu.ecc, gpu.mig, gpu.power_limit_w, gpu.clock_max_mhz, gpu.persistence. */
 void nvml_describe(nvml_t *nvml, environment_t *env);
 
-/* ---- the lock of the SM clock, which outlives the process that sets it -------------------------
- */
+/* ---- the lock of the SM clock, which outlives the process that sets it ----------------------- */
 
 /* The SM clocks that there are with the memory's highest clock, in no order; the caller frees
  * `*mhz`. NULL and 0 where the driver does not list them. */

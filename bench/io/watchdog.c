@@ -25,8 +25,7 @@ typedef struct answer {
 
 _Static_assert(sizeof(answer_t) <= PIPE_BUF, "an answer is written in one piece");
 
-/* ---- in the watchdog ---------------------------------------------------------------------------
- */
+/* ---- in the watchdog ------------------------------------------------------------------------- */
 
 /* Whatever we have open would stay open for as long as the watchdog lives: the pipes of workers,
  * the journal, our own end of the pipe that it waits at. */
@@ -81,8 +80,7 @@ static _Noreturn void guard(const watchdog_task_t *task, int life_fd, int answer
     _exit(EXIT_SUCCESS); /* what we would do at exit is ours to do */
 }
 
-/* ---- in this process ---------------------------------------------------------------------------
- */
+/* ---- in this process ------------------------------------------------------------------------- */
 
 /* Time-outs run on real time, even where a test has replaced the measuring clock. */
 static double now_s(void) {

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* JSON has no NaN: unknown numbers are null. */
 static json_t *number(double value) {
@@ -112,8 +111,7 @@ json_t *result_to_json(const case_result_t *result) {
     return json;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static double get_number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);

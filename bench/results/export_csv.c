@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "results/study_csv.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -17,18 +18,6 @@ static const struct {
     const char *technique, *choice;
 } STUDY_TECHNIQUES[] = {
     {"alloc", "malloc"}, {"copy", "pageable"}, {"weights", "upload"}, {"launch", "stream"}};
-
-static const struct study_columns {
-    const char *engine, *header;
-    const char *phases[7]; /* NULL-terminated, in the header's order */
-} STUDY_COLUMNS[] = {
-    {"cuda",
-     "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n",
-     {"malloc", "h2d", "kernel", "d2h", "free", "total", NULL}},
-    {"pytorch",
-     "Batch,Init,H2D,Forward,D2H,Total\n",
-     {"init", "h2d", "forward", "d2h", "total", NULL}},
-};
 
 /* Write what was printed to `stream` (which this closes) as `path`, unless there were no rows. */
 static status_t publish(FILE *stream, char **text, size_t *size, bool has_rows, const char *path,
@@ -56,16 +45,16 @@ static void csv_field(FILE *out, const char *text) {
 }
 
 static void csv_values(FILE *out, const named_value_t *values, size_t n) {
-    char *joined = mem_text("");
+    text_list_t settings = {0};
     for (size_t i = 0; i < n; i++) {
         char *value = value_text(&values[i].value);
-        char *longer = mem_format("%s%s%s=%s", joined, i > 0 ? ";" : "", values[i].name, value);
-        free(joined);
+        text_list_add_format(&settings, "%s=%s", values[i].name, value);
         free(value);
-        joined = longer;
     }
+    char *joined = text_list_join(&settings, ";");
     csv_field(out, joined);
     free(joined);
+    text_list_free(&settings);
 }
 
 static void csv_number(FILE *out, double ns) {
@@ -168,19 +157,20 @@ static const case_result_t **study_rows(const record_t *run, const char *engine,
 
 /* A CPU has nothing to copy to: its h2d and d2h are zero where they were not measured. Any other
  * missing phase leaves the row out, since a made-up number is worse than none. */
-static bool write_study_row(FILE *out, const case_result_t *result, const char *const *phases) {
-    double ms[8];
-    size_t n = 0;
-    for (; phases[n] != NULL; n++) {
-        ms[n] = result_median(result, phases[n]) / 1e6;
-        bool copy = strcmp(phases[n], "h2d") == 0 || strcmp(phases[n], "d2h") == 0;
-        if (isnan(ms[n]) && copy && strcmp(result->spec.device, "cpu") == 0)
-            ms[n] = 0;
-        if (isnan(ms[n]))
+static bool write_study_row(FILE *out, const case_result_t *result, const study_layout_t *layout) {
+    const char *const *phases = layout->phases;
+    double ms[STUDY_MOST_COLUMNS];
+    size_t n = layout->n;
+    for (size_t i = 1; i < n; i++) {
+        ms[i] = result_median(result, phases[i]) / 1e6;
+        bool copy = strcmp(phases[i], "h2d") == 0 || strcmp(phases[i], "d2h") == 0;
+        if (isnan(ms[i]) && copy && strcmp(result->spec.device, "cpu") == 0)
+            ms[i] = 0;
+        if (isnan(ms[i]))
             return false;
     }
     fprintf(out, "%lld", (long long)case_param_int(&result->spec, "batch", 0));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         fprintf(out, ",%.6f", ms[i]);
     fputc('\n', out);
     return true;
@@ -188,11 +178,11 @@ static bool write_study_row(FILE *out, const case_result_t *result, const char *
 
 status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
                                  const char *variant, error_t *err) {
-    const struct study_columns *columns = NULL;
-    for (size_t i = 0; i < sizeof STUDY_COLUMNS / sizeof *STUDY_COLUMNS; i++)
-        if (strcmp(STUDY_COLUMNS[i].engine, engine) == 0)
-            columns = &STUDY_COLUMNS[i];
-    if (columns == NULL)
+    const study_layout_t *layout = NULL;
+    for (size_t i = 0; i < STUDY_KINDS; i++)
+        if (strcmp(STUDY_LAYOUTS[i].engine, engine) == 0)
+            layout = &STUDY_LAYOUTS[i];
+    if (layout == NULL)
         return error_set(err, STATUS_USAGE,
                          "%s: the study's format knows the engines cuda and pytorch, not '%s'",
                          path, engine);
@@ -205,25 +195,29 @@ status_t results_write_study_csv(const record_t *run, const char *path, const ch
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    fputs(columns->header, out);
+    for (size_t i = 0; i < layout->n; i++)
+        fprintf(out, "%s%s", i > 0 ? "," : "", layout->columns[i]);
+    fputc('\n', out);
     bool has_rows = false;
     for (size_t i = 0; i < n_rows; i++)
-        has_rows |= write_study_row(out, rows[i], columns->phases);
+        has_rows |= write_study_row(out, rows[i], layout);
     free(rows);
     return publish(out, &text, &size, has_rows, path, err);
 }
 
 status_t results_write_derived(const record_t *run, error_t *err) {
+    static const struct {
+        const char *name, *engine, *variant;
+    } STUDY_FILES[] = {{"mlp_timing_log.csv", "cuda", "01_*"},
+                       {"mlp_timing_log_pytorch.csv", "pytorch", "eager"}};
     char *timings = fs_join(run->folder, "timings.csv");
-    char *cuda = fs_join(run->folder, "mlp_timing_log.csv");
-    char *pytorch = fs_join(run->folder, "mlp_timing_log_pytorch.csv");
     status_t status = results_write_timings_csv(run, timings, err);
-    if (status == STATUS_OK)
-        status = results_write_study_csv(run, cuda, "cuda", "01_*", err);
-    if (status == STATUS_OK)
-        status = results_write_study_csv(run, pytorch, "pytorch", "eager", err);
     free(timings);
-    free(cuda);
-    free(pytorch);
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        char *path = fs_join(run->folder, STUDY_FILES[i].name);
+        status =
+            results_write_study_csv(run, path, STUDY_FILES[i].engine, STUDY_FILES[i].variant, err);
+        free(path);
+    }
     return status;
 }

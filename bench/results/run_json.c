@@ -84,50 +84,37 @@ static json_t *sweeps_to_json(const record_t *run) {
 }
 
 status_t record_write_header(const record_t *run, error_t *err) {
-    json_t *argv = json_array();
-    for (size_t i = 0; i < run->argv.n; i++)
-        json_array_append_new(argv, json_text(run->argv.items[i]));
     json_t *json = json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o}", "schema", RESULT_SCHEMA,
-                             "started", run->started, "finished", run->finished, "argv", argv,
-                             "seed", (json_int_t)run->seed, "environment",
+                             "started", run->started, "finished", run->finished, "argv",
+                             json_texts(&run->argv), "seed", (json_int_t)run->seed, "environment",
                              environment_to_json(&run->environment), "sweeps", sweeps_to_json(run));
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    json_decref(json);
-    if (text == NULL)
-        return error_set(err, STATUS_FAILED, "%s/" HEADER ": cannot be written as JSON",
-                         run->folder);
     char *path = fs_join(run->folder, HEADER);
-    char *lines = mem_format("%s\n", text);
-    status_t status = fs_write_atomic(path, lines, strlen(lines), err);
-    free(lines);
+    status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
     free(path);
-    free(text);
     return status;
 }
 
-static status_t expect(const json_t *json, const char *key, bool (*is)(const json_t *),
-                       const char *kind, bool required, const json_t **value, error_t *err) {
-    *value = json_object_get(json, key);
+/* A key of run.json. */
+typedef struct key {
+    const char *name;
+    json_type type;
+    const char *kind; /* for people */
+    bool required;
+} json_key_t;
+
+static const json_key_t SCHEMA = {"schema", JSON_INTEGER, "a whole number", true};
+
+static status_t expect(const json_t *json, const json_key_t *key, const json_t **value,
+                       error_t *err) {
+    *value = json_object_get(json, key->name);
     if (json_is_null(*value))
         *value = NULL;
-    if (*value == NULL && required)
-        return error_set(err, STATUS_USAGE, "key '%s' is missing, expected %s", key, kind);
-    if (*value != NULL && !is(*value))
-        return error_set(err, STATUS_USAGE, "key '%s': expected %s", key, kind);
+    if (*value == NULL && key->required)
+        return error_set(err, STATUS_USAGE, "key '%s' is missing, expected %s", key->name,
+                         key->kind);
+    if (*value != NULL && json_typeof(*value) != key->type)
+        return error_set(err, STATUS_USAGE, "key '%s': expected %s", key->name, key->kind);
     return STATUS_OK;
-}
-
-static bool is_object(const json_t *json) {
-    return json_is_object(json);
-}
-static bool is_array(const json_t *json) {
-    return json_is_array(json);
-}
-static bool is_string(const json_t *json) {
-    return json_is_string(json);
-}
-static bool is_integer(const json_t *json) {
-    return json_is_integer(json);
 }
 
 /* What lists and charts show of a run. */
@@ -143,9 +130,7 @@ static status_t read_argv(const json_t *list, record_t *run, error_t *err) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_string(item))
             return error_set(err, STATUS_USAGE, "argv[%zu]: expected text", i);
-        char *text = shown_text(item);
-        text_list_add(&run->argv, text);
-        free(text);
+        text_list_take(&run->argv, shown_text(item));
     }
     return STATUS_OK;
 }
@@ -165,24 +150,28 @@ static status_t read_sweeps(const json_t *list, record_t *run, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t read_fields(const json_t *json, record_t *run, error_t *err) {
-    const json_t *schema, *seed, *started, *finished, *argv, *sweeps, *environment;
-    TRY(expect(json, "schema", is_integer, "a whole number", true, &schema, err));
+static status_t read_fields(const json_t *json, void *into, error_t *err) {
+    record_t *run = into;
+    enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, ENVIRONMENT, N_KEYS };
+    static const json_key_t KEYS[N_KEYS] = {{"started", JSON_STRING, "text", false},
+                                            {"finished", JSON_STRING, "text", false},
+                                            {"seed", JSON_INTEGER, "a whole number", true},
+                                            {"argv", JSON_ARRAY, "a list", false},
+                                            {"sweeps", JSON_ARRAY, "a list", false},
+                                            {"environment", JSON_OBJECT, "an object", true}};
+    const json_t *schema, *values[N_KEYS];
+    TRY(expect(json, &SCHEMA, &schema, err));
     if (json_integer_value(schema) != RESULT_SCHEMA)
         return error_set(err, STATUS_USAGE, "schema %lld, expected %d: made by another version",
                          (long long)json_integer_value(schema), RESULT_SCHEMA);
-    TRY(expect(json, "started", is_string, "text", false, &started, err));
-    TRY(expect(json, "finished", is_string, "text", false, &finished, err));
-    TRY(expect(json, "seed", is_integer, "a whole number", true, &seed, err));
-    TRY(expect(json, "argv", is_array, "a list", false, &argv, err));
-    TRY(expect(json, "sweeps", is_array, "a list", false, &sweeps, err));
-    TRY(expect(json, "environment", is_object, "an object", true, &environment, err));
-    run->started = shown_text(started);
-    run->finished = shown_text(finished);
-    run->seed = (uint64_t)json_integer_value(seed);
-    TRY(read_argv(argv, run, err));
-    TRY(read_sweeps(sweeps, run, err));
-    return flatten(environment, "", &run->environment, err);
+    for (size_t i = 0; i < N_KEYS; i++)
+        TRY(expect(json, &KEYS[i], &values[i], err));
+    run->started = shown_text(values[STARTED]);
+    run->finished = shown_text(values[FINISHED]);
+    run->seed = (uint64_t)json_integer_value(values[SEED]);
+    TRY(read_argv(values[ARGV], run, err));
+    TRY(read_sweeps(values[SWEEPS], run, err));
+    return flatten(values[ENVIRONMENT], "", &run->environment, err);
 }
 
 static char *last_part(const char *folder) {
@@ -195,48 +184,39 @@ static char *last_part(const char *folder) {
     return mem_text_n(folder + start, end - start);
 }
 
-static status_t read_json(const char *folder, char **path, json_t **json, error_t *err) {
-    *path = fs_join(folder, HEADER);
-    char *text = NULL;
-    size_t size = 0;
-    status_t status = fs_read(*path, &text, &size, err);
-    if (status == STATUS_OK) {
-        json_error_t where;
-        *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-        if (*json == NULL)
-            status =
-                error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", *path, where.line, where.text);
-    }
+/* Read <folder>/run.json by `read`, whose messages get the path in front. */
+static status_t read_header(const char *folder,
+                            status_t (*read)(const json_t *json, void *into, error_t *err),
+                            void *into, error_t *err) {
+    char *path = fs_join(folder, HEADER), *text = NULL;
+    size_t size;
+    json_t *json = NULL;
+    json_error_t where;
+    status_t status = fs_read(path, &text, &size, err);
+    if (status == STATUS_OK &&
+        (json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where)) == NULL)
+        status = error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", path, where.line, where.text);
+    else if (status == STATUS_OK && (status = read(json, into, err)) != STATUS_OK)
+        error_within(err, "%s", path);
+    json_decref(json);
     free(text);
+    free(path);
     return status;
 }
 
-status_t record_read_schema(const char *folder, long long *schema, error_t *err) {
-    char *path;
-    json_t *json = NULL;
+static status_t read_schema(const json_t *json, void *schema, error_t *err) {
     const json_t *value;
-    status_t status = read_json(folder, &path, &json, err);
-    if (status == STATUS_OK) {
-        status = expect(json, "schema", is_integer, "a whole number", true, &value, err);
-        if (status == STATUS_OK)
-            *schema = json_integer_value(value);
-        else
-            error_within(err, "%s", path);
-    }
-    json_decref(json);
-    free(path);
-    return status;
+    TRY(expect(json, &SCHEMA, &value, err));
+    *(long long *)schema = json_integer_value(value);
+    return STATUS_OK;
+}
+
+status_t record_read_schema(const char *folder, long long *schema, error_t *err) {
+    return read_header(folder, read_schema, schema, err);
 }
 
 status_t record_read_header(const char *folder, record_t *run, error_t *err) {
     run->folder = mem_text(folder);
     run->name = last_part(folder);
-    char *path;
-    json_t *json = NULL;
-    status_t status = read_json(folder, &path, &json, err);
-    if (status == STATUS_OK && (status = read_fields(json, run, err)) != STATUS_OK)
-        error_within(err, "%s", path);
-    json_decref(json);
-    free(path);
-    return status;
+    return read_header(folder, read_fields, run, err);
 }

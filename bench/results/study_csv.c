@@ -7,36 +7,27 @@
 #include <stdlib.h>
 
 /* A chart has room for some dozens of batches, and the rows are searched once for each. */
-enum { MAX_COLUMNS = 7, BATCHES_LIMIT = 1000 };
+enum { BATCHES_LIMIT = 1000 };
 
 static const double NS_PER_MS = 1e6;
 
-/* Column 0 is the batch, the last one is the total of those between. */
-typedef struct layout {
-    const char *engine, *variant;
-    size_t n;
-    const char *columns[MAX_COLUMNS];
-    const char *phases[MAX_COLUMNS];
-} layout_t;
-
-/* Indexed by study_kind_t. */
-static const layout_t LAYOUTS[] = {
-    {"cuda",
-     "01_study",
-     7,
-     {"Batch", "Malloc", "H2D", "Kernel", "D2H", "Free", "Total"},
-     {NULL, "malloc", "h2d", "kernel", "d2h", "free", "total"}},
-    {"pytorch",
-     "eager",
-     6,
-     {"Batch", "Init", "H2D", "Forward", "D2H", "Total"},
-     {NULL, "init", "h2d", "forward", "d2h", "total"}},
+const study_layout_t STUDY_LAYOUTS[STUDY_KINDS] = {
+    [STUDY_CUDA] = {"cuda",
+                    "01_study",
+                    7,
+                    {"Batch", "Malloc", "H2D", "Kernel", "D2H", "Free", "Total"},
+                    {NULL, "malloc", "h2d", "kernel", "d2h", "free", "total"}},
+    [STUDY_PYTORCH] = {"pytorch",
+                       "eager",
+                       6,
+                       {"Batch", "Init", "H2D", "Forward", "D2H", "Total"},
+                       {NULL, "init", "h2d", "forward", "d2h", "total"}},
 };
 
 static status_t recognise(const char *path, const csv_table_t *table, study_kind_t *kind,
                           error_t *err) {
-    for (size_t i = 0; i < sizeof LAYOUTS / sizeof *LAYOUTS; i++)
-        if (csv_has_header(table, LAYOUTS[i].columns, LAYOUTS[i].n)) {
+    for (size_t i = 0; i < STUDY_KINDS; i++)
+        if (csv_has_header(table, STUDY_LAYOUTS[i].columns, STUDY_LAYOUTS[i].n)) {
             *kind = (study_kind_t)i;
             return STATUS_OK;
         }
@@ -103,7 +94,7 @@ static double residual_ns(const csv_table_t *table, size_t row) {
     return (csv_value(table, row, last) - sum) * NS_PER_MS;
 }
 
-static void add_phases(const csv_table_t *table, const layout_t *layout, double batch,
+static void add_phases(const csv_table_t *table, const study_layout_t *layout, double batch,
                        case_result_t *result) {
     double *samples = mem_zeroed(table->n_rows, sizeof *samples);
     for (size_t column = 1; column <= layout->n; column++) {
@@ -121,7 +112,7 @@ static void add_phases(const csv_table_t *table, const layout_t *layout, double 
     free(samples);
 }
 
-static void add_case(const csv_table_t *table, const layout_t *layout, double batch,
+static void add_case(const csv_table_t *table, const study_layout_t *layout, double batch,
                      study_log_t *log) {
     case_t spec = {
         .id = mem_format("mlp_infer/%s/%s/batch=%.0f",
@@ -156,7 +147,7 @@ status_t study_csv_load(const char *path, study_log_t *log, error_t *err) {
                 error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
                           path, n, BATCHES_LIMIT);
         for (size_t i = 0; i < n && status == STATUS_OK; i++)
-            add_case(&table, &LAYOUTS[log->kind], batches[i], log);
+            add_case(&table, &STUDY_LAYOUTS[log->kind], batches[i], log);
         free(batches);
     }
     csv_free(&table);

@@ -10,7 +10,18 @@
 typedef enum study_kind {
     STUDY_CUDA,    /* Batch,Malloc,H2D,Kernel,D2H,Free,Total */
     STUDY_PYTORCH, /* Batch,Init,H2D,Forward,D2H,Total */
+    STUDY_KINDS
 } study_kind_t;
+
+/* Column 0 is the batch, the last one is the total of those between. */
+enum { STUDY_MOST_COLUMNS = 7 };
+typedef struct study_layout {
+    const char *engine, *variant;
+    size_t n;
+    const char *columns[STUDY_MOST_COLUMNS];
+    const char *phases[STUDY_MOST_COLUMNS];
+} study_layout_t;
+extern const study_layout_t STUDY_LAYOUTS[STUDY_KINDS];
 
 typedef struct study_log {
     study_kind_t kind;
