@@ -32,14 +32,12 @@ static size_t count_names(const char *const *names) {
 
 static status_t read_choices(const node_t *list, const vocabulary_t *names, axis_t *axis,
                              error_t *err) {
-    TRY(node_set(list, err));
-    for (size_t i = 0; i < node_length(list); i++) {
-        node_t item = node_item(list, i);
-        size_t index;
-        TRY(node_choice(&item, names, &index, err));
-        axis_add_text(axis, names->names[index]);
-    }
-    return STATUS_OK;
+    text_list_t chosen = {0};
+    status_t status = node_choices(list, names, &chosen, err);
+    for (size_t i = 0; i < chosen.n; i++)
+        axis_add_text(axis, chosen.items[i]);
+    text_list_free(&chosen);
+    return status;
 }
 
 /* Values for axis number `a` of the workload: a parameter, or after the last one the dtype. */
@@ -114,11 +112,8 @@ static bool axis_has(const axis_t *axis, const value_t *value) {
 static char *axis_text(const axis_t *axis) {
     enum { SHOWN = 12 };
     text_list_t texts = {0};
-    for (size_t i = 0; i < axis->n && i < SHOWN; i++) {
-        char *text = value_text(&axis->values[i]);
-        text_list_add(&texts, text);
-        free(text);
-    }
+    for (size_t i = 0; i < axis->n && i < SHOWN; i++)
+        text_list_take(&texts, value_text(&axis->values[i]));
     if (axis->n > SHOWN)
         text_list_add(&texts, "…");
     char *joined = text_list_join(&texts, ", ");
@@ -207,15 +202,13 @@ static status_t add_variant(const node_t *item, const vocabulary_t *known, conte
         size_t index;
         TRY(node_choice(item, known, &index, err));
         text_list_add(&contender->named, name);
-        if (!text_list_has(&contender->variants, name))
-            text_list_add(&contender->variants, name);
+        text_list_add_new(&contender->variants, name);
         return STATUS_OK;
     }
     if (known->n == 0)
         return node_error(item, err, "no %s%s", known->what, known->where);
     for (size_t i = 0; i < known->n; i++)
-        if (!text_list_has(&contender->variants, known->names[i]))
-            text_list_add(&contender->variants, known->names[i]);
+        text_list_add_new(&contender->variants, known->names[i]);
     return STATUS_OK;
 }
 
@@ -269,15 +262,7 @@ static status_t read_devices(const node_t *node, contender_t *contender, error_t
     if (!both)
         return node_error(&list, err, "applies to engine pytorch only, not to %s",
                           contender->engine);
-    TRY(node_set(&list, err));
-    const vocabulary_t names = {"device", "", DEVICES, sizeof DEVICES / sizeof DEVICES[0]};
-    for (size_t i = 0; i < node_length(&list); i++) {
-        node_t item = node_item(&list, i);
-        size_t index;
-        TRY(node_choice(&item, &names, &index, err));
-        text_list_add(&contender->devices, DEVICES[index]);
-    }
-    return STATUS_OK;
+    return node_choices(&list, &(vocabulary_t){"device", "", DEVICES, 2}, &contender->devices, err);
 }
 
 static bool has_worker(const char *root, const char *engine) {
@@ -302,11 +287,8 @@ static status_t read_engine(const node_t *node, const char *root, contender_t *c
     if (contender->own)
         return STATUS_OK;
     char *complaint = vocabulary_complaint(&known, contender->engine);
-    if (is_name)
-        node_error(&item, err, "%s, and there is no reference_%s/worker.py", complaint,
-                   contender->engine);
-    else
-        node_error(&item, err, "%s", complaint);
+    node_error(&item, err, is_name ? "%s, and there is no reference_%s/worker.py" : "%s", complaint,
+               contender->engine);
     free(complaint);
     return STATUS_USAGE;
 }

@@ -1,6 +1,6 @@
 #include "base/memory.h"
-#include "sweep/json_node.h"
-#include "sweep/sweep.h"
+#include "io/json_text.h"
+#include "sweep/plan.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -26,21 +26,28 @@ static status_t check_options(const sweep_options_t *options, error_t *err) {
     return STATUS_OK;
 }
 
+/* "--set: unknown key "x" of mlp_infer (known: …)". Frees what is known. */
+static status_t unknown(const char *option, const char *what, const workload_t *workload,
+                        text_list_t *known, const char *word, error_t *err) {
+    char *where = mem_format(" of %s", workload->name);
+    const vocabulary_t names = {what, where, (const char *const *)known->items, known->n};
+    char *complaint = vocabulary_complaint(&names, word);
+    error_set(err, STATUS_USAGE, "%s: %s", option, complaint);
+    free(complaint);
+    free(where);
+    text_list_free(known);
+    return STATUS_USAGE;
+}
+
 static status_t find_workload(const char *name, const workload_t **workload, error_t *err) {
     if (name == NULL)
         return error_set(err, STATUS_USAGE, "--workload is missing: it says what to measure");
-    size_t n;
-    const workload_t *const *all = workload_all(&n);
     *workload = workload_find(name);
     if (*workload != NULL)
         return STATUS_OK;
-    const char **names = mem_zeroed(n, sizeof *names);
-    for (size_t i = 0; i < n; i++)
-        names[i] = all[i]->name;
-    char *complaint = vocabulary_complaint(&(vocabulary_t){"workload", "", names, n}, name);
+    char *complaint = sweep_unknown_workload(name);
     error_set(err, STATUS_USAGE, "--workload: %s", complaint);
     free(complaint);
-    free(names);
     return STATUS_USAGE;
 }
 
@@ -106,14 +113,7 @@ static status_t unknown_key(const workload_t *workload, const char *key, error_t
     for (size_t i = 0; i < workload->n_techniques; i++)
         text_list_add(&known, workload->techniques[i].name);
     text_list_add(&known, "device");
-    char *where = mem_format(" of %s", workload->name);
-    char *complaint = vocabulary_complaint(
-        &(vocabulary_t){"key", where, (const char *const *)known.items, known.n}, key);
-    error_set(err, STATUS_USAGE, "--set: %s", complaint);
-    free(complaint);
-    free(where);
-    text_list_free(&known);
-    return STATUS_USAGE;
+    return unknown("--set", "key", workload, &known, key, err);
 }
 
 static status_t apply_set(const workload_t *workload, const char *key, const char *text,
@@ -174,33 +174,6 @@ static json_t *contender_json(const char *engine, json_t *variants, json_t *tech
     return contender;
 }
 
-/* The engine that was asked for gets every setting; the sweep's checks refuse what it cannot heed.
- */
-static json_t *only_contender(const char *engine, const text_list_t *wanted,
-                              const settings_t *settings) {
-    json_t *variants = json_array();
-    for (size_t i = 0; i < wanted->n; i++)
-        json_array_append_new(variants, json_string(wanted->items[i]));
-    return contender_json(engine, variants, settings->techniques, settings->device);
-}
-
-static status_t check_variants_exist(const workload_t *workload, const text_list_t *wanted,
-                                     const text_list_t *known, error_t *err) {
-    for (size_t i = 0; i < wanted->n; i++) {
-        const char *name = wanted->items[i];
-        if (strcmp(name, "*") == 0 || text_list_has(known, name))
-            continue;
-        char *where = mem_format(" of %s", workload->name);
-        char *complaint = vocabulary_complaint(
-            &(vocabulary_t){"variant", where, (const char *const *)known->items, known->n}, name);
-        error_set(err, STATUS_USAGE, "--variant: %s", complaint);
-        free(complaint);
-        free(where);
-        return STATUS_USAGE;
-    }
-    return STATUS_OK;
-}
-
 /* One contender for each engine that has any of the wanted variants. */
 static status_t add_every_engine(const workload_t *workload, const char *root,
                                  const text_list_t *wanted, const settings_t *settings,
@@ -222,12 +195,12 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
         else
             json_decref(variants);
         for (size_t i = 0; i < known.n; i++)
-            if (!text_list_has(&all, known.items[i]))
-                text_list_add(&all, known.items[i]);
+            text_list_add_new(&all, known.items[i]);
         text_list_free(&known);
     }
-    if (status == STATUS_OK)
-        status = check_variants_exist(workload, wanted, &all, err);
+    for (size_t i = 0; i < wanted->n && status == STATUS_OK; i++)
+        if (strcmp(wanted->items[i], "*") != 0 && !text_list_has(&all, wanted->items[i]))
+            status = unknown("--variant", "variant", workload, &all, wanted->items[i], err);
     text_list_free(&all);
     return status;
 }
@@ -260,8 +233,10 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
                                 error_t *err) {
     text_list_t wanted = text_split(options->variant != NULL ? options->variant : "*", ',');
     status_t status = STATUS_OK;
-    if (options->engine != NULL) {
-        json_array_append_new(contenders, only_contender(options->engine, &wanted, settings));
+    if (options->engine != NULL) { /* it gets every setting; the sweep's checks refuse what it
+                                      cannot heed */
+        json_array_append_new(contenders, contender_json(options->engine, json_texts(&wanted),
+                                                         settings->techniques, settings->device));
     } else {
         status = add_every_engine(workload, root, &wanted, settings, contenders, err);
         if (status == STATUS_OK)

@@ -40,29 +40,32 @@ node_t node_root(const char *file, const json_t *json) {
     return (node_t){.file = file, .json = json, .path = "$"};
 }
 
-static void append_path(node_t *node, const char *text) {
+__attribute__((format(printf, 2, 3))) static void append_path(node_t *node, const char *format,
+                                                              ...) {
     size_t used = strlen(node->path);
-    snprintf(node->path + used, sizeof node->path - used, "%s", text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(node->path + used, sizeof node->path - used, format, args);
+    va_end(args);
 }
 
 node_t node_member(const node_t *object, const char *key) {
     node_t member = *object;
     member.json = json_object_get(object->json, key);
-    bool plain = text_is_name(key) || strcmp(key, "$schema") == 0;
-    char *name = plain ? mem_text(key) : quoted_text(key);
-    char *step = plain ? mem_format(".%s", name) : mem_format("[%s]", name);
-    append_path(&member, step);
-    free(step);
-    free(name);
+    if (text_is_name(key) || strcmp(key, "$schema") == 0) {
+        append_path(&member, ".%s", key);
+    } else {
+        char *name = quoted_text(key);
+        append_path(&member, "[%s]", name);
+        free(name);
+    }
     return member;
 }
 
 node_t node_item(const node_t *array, size_t index) {
     node_t item = *array;
     item.json = json_array_get(array->json, index);
-    char step[32];
-    snprintf(step, sizeof step, "[%zu]", index);
-    append_path(&item, step);
+    append_path(&item, "[%zu]", index);
     return item;
 }
 
@@ -85,44 +88,32 @@ status_t node_error(const node_t *node, error_t *err, const char *format, ...) {
     return STATUS_USAGE;
 }
 
-char *node_found(const node_t *node) {
+status_t node_refuse(const node_t *node, char *message, error_t *err) {
+    node_error(node, err, "%s", message);
+    free(message);
+    return STATUS_USAGE;
+}
+
+/* What stands there: `string "64"`, `integer 0`, `an empty array`. The caller frees it. */
+static char *found_text(const node_t *node) {
+    static const char *const KINDS[] = {[JSON_STRING] = "string ", [JSON_INTEGER] = "integer ",
+                                        [JSON_REAL] = "real ",     [JSON_ARRAY] = "array ",
+                                        [JSON_OBJECT] = "object ", [JSON_TRUE] = "",
+                                        [JSON_FALSE] = "",         [JSON_NULL] = ""};
     if (node->json == NULL)
         return mem_text("nothing");
+    if (json_is_array(node->json) && node_length(node) == 0)
+        return mem_text("an empty array");
     char *text = quoted(node->json);
-    const char *kind = "";
-    switch (json_typeof(node->json)) {
-    case JSON_STRING:
-        kind = "string ";
-        break;
-    case JSON_INTEGER:
-        kind = "integer ";
-        break;
-    case JSON_REAL:
-        kind = "real ";
-        break;
-    case JSON_ARRAY:
-        kind = json_array_size(node->json) > 0 ? "array " : "an empty array ";
-        break;
-    case JSON_OBJECT:
-        kind = "object ";
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
-    case JSON_NULL:
-        break;
-    }
-    char *found = node_length(node) == 0 && json_is_array(node->json)
-                      ? mem_text("an empty array")
-                      : mem_format("%s%s", kind, text);
+    char *found = mem_format("%s%s", KINDS[json_typeof(node->json)], text);
     free(text);
     return found;
 }
 
-static status_t expected(const node_t *node, error_t *err, const char *what) {
-    char *found = node_found(node);
-    node_error(node, err, "found %s, expected %s", found, what);
+status_t node_expected(const node_t *node, error_t *err, const char *what) {
+    char *found = found_text(node), *message = mem_format("found %s, expected %s", found, what);
     free(found);
-    return STATUS_USAGE;
+    return node_refuse(node, message, err);
 }
 
 char *vocabulary_complaint(const vocabulary_t *names, const char *word) {
@@ -154,7 +145,7 @@ static bool is_known(const char *word, const char *const *names, size_t n, size_
 status_t node_object(const node_t *node, const char *const *known, size_t n, size_t n_required,
                      error_t *err) {
     if (!json_is_object(node->json))
-        return expected(node, err, "an object");
+        return node_expected(node, err, "an object");
     const vocabulary_t keys = {.what = "key", .where = "", .names = known, .n = n};
     const char *key;
     json_t *value;
@@ -163,10 +154,7 @@ status_t node_object(const node_t *node, const char *const *known, size_t n, siz
         if (is_known(key, known, n, &index))
             continue;
         node_t member = node_member(node, key);
-        char *complaint = vocabulary_complaint(&keys, key);
-        node_error(&member, err, "%s", complaint);
-        free(complaint);
-        return STATUS_USAGE;
+        return node_refuse(&member, vocabulary_complaint(&keys, key), err);
     }
     for (size_t i = 0; i < n_required; i++) {
         node_t member = node_member(node, known[i]);
@@ -186,7 +174,7 @@ static status_t repeated(const node_t *array, size_t index, size_t first, error_
 
 status_t node_set(const node_t *node, error_t *err) {
     if (!json_is_array(node->json) || node_length(node) == 0)
-        return expected(node, err, "an array of at least one element");
+        return node_expected(node, err, "an array of at least one element");
     if (node_length(node) > SET_LIMIT)
         return node_error(node, err, "found %zu elements, expected at most %d", node_length(node),
                           SET_LIMIT);
@@ -199,16 +187,16 @@ status_t node_set(const node_t *node, error_t *err) {
 
 status_t node_text(const node_t *node, const char **value, error_t *err) {
     if (!json_is_string(node->json))
-        return expected(node, err, "a string");
+        return node_expected(node, err, "a string");
     *value = json_string_value(node->json);
     return STATUS_OK;
 }
 
 status_t node_name(const node_t *node, const char **value, error_t *err) {
     if (!json_is_string(node->json) || !text_is_name(json_string_value(node->json)))
-        return expected(node, err,
-                        "a name of letters, digits, \"_\", \".\", \"+\" and \"-\" "
-                        "that starts with a letter, a digit or \"_\"");
+        return node_expected(node, err,
+                             "a name of letters, digits, \"_\", \".\", \"+\" and \"-\" "
+                             "that starts with a letter, a digit or \"_\"");
     *value = json_string_value(node->json);
     return STATUS_OK;
 }
@@ -222,7 +210,7 @@ status_t node_integer(const node_t *node, double min, double max, int64_t *value
         snprintf(what, sizeof what, "an integer %.0f…%.0f", min, max);
     else
         snprintf(what, sizeof what, "the integer %.0f", min);
-    return expected(node, err, what);
+    return node_expected(node, err, what);
 }
 
 status_t node_number(const node_t *node, double min, double max, double *value, error_t *err) {
@@ -231,7 +219,7 @@ status_t node_number(const node_t *node, double min, double max, double *value, 
         return STATUS_OK;
     char what[80];
     snprintf(what, sizeof what, "a number %g…%g", min, max);
-    return expected(node, err, what);
+    return node_expected(node, err, what);
 }
 
 static status_t read_integers(const node_t *node, const param_spec_t *param, value_t *value,
@@ -241,7 +229,7 @@ static status_t read_integers(const node_t *node, const param_spec_t *param, val
         char what[80];
         snprintf(what, sizeof what, "an array of %zu…%zu integers", param->min_items,
                  param->max_items);
-        return expected(node, err, what);
+        return node_expected(node, err, what);
     }
     *value = (value_t){.kind = VALUE_INTS, .ints = mem_zeroed(n, sizeof *value->ints), .n_ints = n};
     for (size_t i = 0; i < n; i++) {
@@ -277,8 +265,17 @@ status_t node_choice(const node_t *node, const vocabulary_t *names, size_t *inde
     TRY(node_text(node, &word, err));
     if (is_known(word, names->names, names->n, index))
         return STATUS_OK;
-    char *complaint = vocabulary_complaint(names, word);
-    node_error(node, err, "%s", complaint);
-    free(complaint);
-    return STATUS_USAGE;
+    return node_refuse(node, vocabulary_complaint(names, word), err);
+}
+
+status_t node_choices(const node_t *list, const vocabulary_t *names, text_list_t *chosen,
+                      error_t *err) {
+    TRY(node_set(list, err));
+    for (size_t i = 0; i < node_length(list); i++) {
+        node_t item = node_item(list, i);
+        size_t index;
+        TRY(node_choice(&item, names, &index, err));
+        text_list_add(chosen, names->names[index]);
+    }
+    return STATUS_OK;
 }

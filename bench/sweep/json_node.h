@@ -5,6 +5,7 @@
 #define BENCH_SWEEP_JSON_NODE_H
 
 #include "base/error.h"
+#include "base/text.h"
 #include "workloads/common/workload.h"
 
 #include <jansson.h>
@@ -26,9 +27,10 @@ size_t node_length(const node_t *array);
 /* "file: path: message". Returns STATUS_USAGE. */
 status_t node_error(const node_t *node, error_t *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* What stands there, as messages show it: `string "64"`, `integer 0`, `an empty array`. The caller
- * frees it. */
-char *node_found(const node_t *node);
+/* The same with a message that was made, and is freed. */
+status_t node_refuse(const node_t *node, char *message, error_t *err);
+/* `found string "64", expected <what>` */
+status_t node_expected(const node_t *node, error_t *err, const char *what);
 
 /* An object whose keys are all among `known`; the first `n_required` of them must be there. */
 status_t node_object(const node_t *node, const char *const *known, size_t n, size_t n_required,
@@ -54,6 +56,9 @@ typedef struct vocabulary {
 
 /* A text out of `names`; `*index` gets its place there. */
 status_t node_choice(const node_t *node, const vocabulary_t *names, size_t *index, error_t *err);
+/* At least one of them, none twice. */
+status_t node_choices(const node_t *list, const vocabulary_t *names, text_list_t *chosen,
+                      error_t *err);
 /* `unknown <what> "word"<where>; did you mean "near"? (known: a, b)`, in memory of the caller's. */
 char *vocabulary_complaint(const vocabulary_t *names, const char *word);
 

@@ -8,6 +8,9 @@
 
 enum { SWEEP_CASE_LIMIT = 100000 };
 
+/* What is wrong with a workload's name that workload_find() does not know; the caller frees it. */
+char *sweep_unknown_workload(const char *name);
+
 typedef struct axis {
     const char *name; /* of the workload's table */
     value_t *values;

@@ -14,10 +14,13 @@ enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 
 /* Limits that catch a slip (a precision in percent, a time limit in ms) and leave room for odd
  * wishes. */
+#define FIELD(member) offsetof(measure_options_t, member)
 static const measure_key_t MEASURE_KEYS[] = {
-    {"precision", VALUE_REAL, 1e-6, 0.5},    {"time_limit_s", VALUE_REAL, 0.01, 86400},
-    {"round_s", VALUE_REAL, 0.0001, 60},     {"min_rounds", VALUE_INT, 1, 10000},
-    {"min_samples", VALUE_INT, 1, 10000000},
+    {"precision", VALUE_REAL, 1e-6, 0.5, FIELD(precision_frac)},
+    {"time_limit_s", VALUE_REAL, 0.01, 86400, FIELD(time_limit_s)},
+    {"round_s", VALUE_REAL, 0.0001, 60, FIELD(round_s)},
+    {"min_rounds", VALUE_INT, 1, 10000, FIELD(min_rounds)},
+    {"min_samples", VALUE_INT, 1, 10000000, FIELD(min_samples)},
 };
 enum { N_MEASURE_KEYS = sizeof MEASURE_KEYS / sizeof MEASURE_KEYS[0] };
 
@@ -35,26 +38,20 @@ static status_t read_measure(const node_t *top, measure_options_t *measure, erro
         names[i] = MEASURE_KEYS[i].name;
     TRY(node_object(&node, names, N_MEASURE_KEYS, 0, err));
 
-    double values[N_MEASURE_KEYS] = {measure->precision_frac, measure->time_limit_s,
-                                     measure->round_s, measure->min_rounds, measure->min_samples};
     for (size_t i = 0; i < N_MEASURE_KEYS; i++) {
         const measure_key_t *key = &MEASURE_KEYS[i];
         node_t value = node_member(&node, key->name);
+        void *field = (char *)measure + key->field;
+        int64_t integer;
         if (!node_exists(&value))
             continue;
-        int64_t integer = 0;
-        if (key->kind == VALUE_INT) {
-            TRY(node_integer(&value, key->min, key->max, &integer, err));
-            values[i] = (double)integer;
+        if (key->kind == VALUE_REAL) {
+            TRY(node_number(&value, key->min, key->max, field, err));
         } else {
-            TRY(node_number(&value, key->min, key->max, &values[i], err));
+            TRY(node_integer(&value, key->min, key->max, &integer, err));
+            *(unsigned *)field = (unsigned)integer;
         }
     }
-    *measure = (measure_options_t){.precision_frac = values[0],
-                                   .time_limit_s = values[1],
-                                   .round_s = values[2],
-                                   .min_rounds = (unsigned)values[3],
-                                   .min_samples = (unsigned)values[4]};
     return STATUS_OK;
 }
 
@@ -83,13 +80,8 @@ static status_t read_arch(const node_t *top, text_list_t *arch, error_t *err) {
         node_t item = node_item(&list, i);
         const char *name;
         TRY(node_text(&item, &name, err));
-        if (!sweep_arch_is_valid(name)) {
-            char *found = node_found(&item);
-            node_error(&item, err, "found %s, expected \"native\" or \"sm_%d\" and up", found,
-                       OLDEST_ARCH);
-            free(found);
-            return STATUS_USAGE;
-        }
+        if (!sweep_arch_is_valid(name))
+            return node_expected(&item, err, "\"native\" or \"sm_75\" and up");
         text_list_add(arch, name);
     }
     return STATUS_OK;
@@ -99,37 +91,30 @@ static status_t read_charts(const node_t *top, text_list_t *charts, error_t *err
     node_t list = node_member(top, "charts");
     if (!node_exists(&list))
         return STATUS_OK;
-    TRY(node_set(&list, err));
     text_list_t families = chart_families();
-    const vocabulary_t known = {.what = "chart",
-                                .where = "",
-                                .names = (const char *const *)families.items,
-                                .n = families.n};
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < node_length(&list) && status == STATUS_OK; i++) {
-        node_t item = node_item(&list, i);
-        size_t index;
-        status = node_choice(&item, &known, &index, err);
-        if (status == STATUS_OK)
-            text_list_add(charts, known.names[index]);
-    }
+    const vocabulary_t known = {"chart", "", (const char *const *)families.items, families.n};
+    status_t status = node_choices(&list, &known, charts, err);
     text_list_free(&families);
     return status;
 }
 
-static status_t read_workload(const node_t *top, const workload_t **workload, error_t *err) {
-    size_t n, index;
+char *sweep_unknown_workload(const char *name) {
+    size_t n;
     const workload_t *const *all = workload_all(&n);
     const char **names = mem_zeroed(n, sizeof *names);
     for (size_t i = 0; i < n; i++)
         names[i] = all[i]->name;
-    const vocabulary_t known = {"workload", "", names, n};
-    node_t node = node_member(top, "workload");
-    status_t status = node_choice(&node, &known, &index, err);
-    if (status == STATUS_OK)
-        *workload = all[index];
+    char *complaint = vocabulary_complaint(&(vocabulary_t){"workload", "", names, n}, name);
     free(names);
-    return status;
+    return complaint;
+}
+
+static status_t read_workload(const node_t *top, const workload_t **workload, error_t *err) {
+    node_t node = node_member(top, "workload");
+    const char *name;
+    TRY(node_text(&node, &name, err));
+    *workload = workload_find(name);
+    return *workload != NULL ? STATUS_OK : node_refuse(&node, sweep_unknown_workload(name), err);
 }
 
 static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, error_t *err) {

@@ -33,11 +33,12 @@ typedef struct sweep {
     measure_options_t measure;
 } sweep_t;
 
-/* A key of "measure": its kind (VALUE_INT or VALUE_REAL) and allowed range. */
+/* A key of "measure": its kind (VALUE_INT or VALUE_REAL), allowed range, and where it goes. */
 typedef struct measure_key {
     const char *name;
     value_kind_t kind;
     double min, max;
+    size_t field; /* its offset in measure_options_t */
 } measure_key_t;
 const measure_key_t *sweep_measure_keys(size_t *n);
 
