@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "io/json_text.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -83,53 +84,33 @@ bool compile_cache_load(const char *cache, const char *key, cache_entry_t *entry
     return found;
 }
 
-static json_t *list_json(const text_list_t *list) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->n; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
-}
-
-static json_t *entry_json(const char *key, const cache_inputs_t *inputs,
-                          const cache_entry_t *entry) {
-    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:f}", "key", key, "source",
-                             inputs->source->name, "defines", list_json(inputs->defines), "options",
-                             list_json(inputs->options), "arch", inputs->arch, "compiler",
-                             inputs->compiler, "compile_ns", entry->compile_ns);
-    if (entry->skip != NULL) {
-        json_object_set_new(json, "skip", json_string(entry->skip));
-        return json;
-    }
-    json_object_set_new(json, "code_hash", json_string(entry->code_hash));
-    json_object_set_new(json, "registers", json_integer(entry->usage.registers));
-    json_object_set_new(json, "shared_bytes", json_integer(entry->usage.shared_bytes));
-    json_object_set_new(json, "spill_bytes", json_integer(entry->usage.spill_bytes));
-    return json;
-}
-
 status_t compile_cache_store(const char *cache, const char *key, const cache_inputs_t *inputs,
                              const void *cubin, size_t cubin_bytes, cache_entry_t *entry,
                              error_t *err) {
-    char *folder = mem_format("%s/%.2s", cache, key);
-    char *path = entry_path(cache, key, "json");
-    char *cubin_path = entry_path(cache, key, "cubin");
-    json_t *json = entry_json(key, inputs, entry);
-    char *text = NULL;
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:f}", "key", key, "source",
+                             inputs->source->name, "defines", json_texts(inputs->defines),
+                             "options", json_texts(inputs->options), "arch", inputs->arch,
+                             "compiler", inputs->compiler, "compile_ns", entry->compile_ns);
+    char *folder = mem_format("%s/%.2s", cache, key), *path = entry_path(cache, key, "json");
     status_t status = fs_make_folders(folder, err);
-    if (status == STATUS_OK && entry->skip == NULL) {
+    if (entry->skip != NULL) {
+        json_object_set_new(json, "skip", json_string(entry->skip));
+    } else {
         char hash[HASH_TEXT];
         hash_bytes(cubin, cubin_bytes, hash);
-        json_object_set_new(json, "cubin_hash", json_string(hash));
-        entry->cubin = mem_text(cubin_path);
-        status = fs_write_atomic(cubin_path, cubin, cubin_bytes, err);
+        json_t *program = json_pack("{s:s, s:I, s:I, s:I, s:s}", "code_hash", entry->code_hash,
+                                    "registers", (json_int_t)entry->usage.registers, "shared_bytes",
+                                    (json_int_t)entry->usage.shared_bytes, "spill_bytes",
+                                    (json_int_t)entry->usage.spill_bytes, "cubin_hash", hash);
+        json_object_update(json, program);
+        json_decref(program);
+        entry->cubin = entry_path(cache, key, "cubin");
+        if (status == STATUS_OK)
+            status = fs_write_atomic(entry->cubin, cubin, cubin_bytes, err);
     }
-    if (status == STATUS_OK) {
-        text = json_dumps(json, JSON_INDENT(2));
-        status = fs_write_atomic(path, text, strlen(text), err);
-    }
-    free(text);
+    if (status == STATUS_OK)
+        status = json_save(json_incref(json), JSON_INDENT(2), path, err);
     json_decref(json);
-    free(cubin_path);
     free(path);
     free(folder);
     return status;

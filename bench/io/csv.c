@@ -12,7 +12,6 @@ enum { COLUMNS_LIMIT = 1000 };
 
 /* Where the reader is. `line` is the line that `at` is on; a quoted field may span several. */
 typedef struct reader {
-    const char *name;
     const char *at, *end;
     size_t line;
 } reader_t;
@@ -63,12 +62,11 @@ static status_t read_quoted(reader_t *reader, text_list_t *fields, error_t *err)
     }
     free(text);
     if (!closed)
-        return error_set(err, STATUS_USAGE, "%s: line %zu: a quoted field is not closed",
-                         reader->name, opened);
+        return error_set(err, STATUS_USAGE, "line %zu: a quoted field is not closed", opened);
     if (!at_line_end(reader) && *reader->at != ',')
         return error_set(err, STATUS_USAGE,
-                         "%s: line %zu: found '%c' after a closing quote, expected a comma",
-                         reader->name, reader->line, *reader->at);
+                         "line %zu: found '%c' after a closing quote, expected a comma",
+                         reader->line, *reader->at);
     return STATUS_OK;
 }
 
@@ -79,9 +77,7 @@ static void read_bare(reader_t *reader, text_list_t *fields) {
     const char *stop = reader->at;
     while (stop > start && is_blank(stop[-1]))
         stop--;
-    char *text = mem_text_n(start, (size_t)(stop - start));
-    text_list_add(fields, text);
-    free(text);
+    text_list_take(fields, mem_text_n(start, (size_t)(stop - start)));
 }
 
 /* The fields of one line, and past its end. A blank line has none. */
@@ -112,43 +108,39 @@ static bool parse_decimal(const char *text, double *value) {
     return *end == '\0' && isfinite(*value);
 }
 
-static status_t take_header(const reader_t *reader, size_t line, text_list_t *fields,
-                            csv_table_t *table, error_t *err) {
+static status_t take_header(size_t line, const text_list_t *fields, csv_table_t *table,
+                            error_t *err) {
     if (fields->n > COLUMNS_LIMIT)
-        return error_set(err, STATUS_USAGE, "%s: line %zu: found %zu columns, expected at most %d",
-                         reader->name, line, fields->n, COLUMNS_LIMIT);
+        return error_set(err, STATUS_USAGE, "line %zu: found %zu columns, expected at most %d",
+                         line, fields->n, COLUMNS_LIMIT);
     for (size_t i = 0; i < fields->n; i++) {
         if (*fields->items[i] == '\0')
-            return error_set(err, STATUS_USAGE, "%s: line %zu: column %zu has no name",
-                             reader->name, line, i + 1);
+            return error_set(err, STATUS_USAGE, "line %zu: column %zu has no name", line, i + 1);
         if (text_list_has(&table->columns, fields->items[i]))
-            return error_set(err, STATUS_USAGE, "%s: line %zu: column \"%s\" stands twice",
-                             reader->name, line, fields->items[i]);
+            return error_set(err, STATUS_USAGE, "line %zu: column \"%s\" stands twice", line,
+                             fields->items[i]);
         text_list_add(&table->columns, fields->items[i]);
     }
     return STATUS_OK;
 }
 
-static status_t take_row(const reader_t *reader, size_t line, const text_list_t *fields,
-                         csv_table_t *table, error_t *err) {
+static status_t take_row(size_t line, const text_list_t *fields, csv_table_t *table, error_t *err) {
     size_t n = table->columns.n;
     if (fields->n != n) {
         char *names = text_list_join(&table->columns, ",");
-        error_set(err, STATUS_USAGE, "%s: line %zu: found %zu fields, expected %zu (%s)",
-                  reader->name, line, fields->n, n, names);
+        error_set(err, STATUS_USAGE, "line %zu: found %zu fields, expected %zu (%s)", line,
+                  fields->n, n, names);
         free(names);
         return STATUS_USAGE;
     }
-    if (table->n_rows == table->capacity) {
-        table->capacity = table->capacity == 0 ? 64 : 2 * table->capacity;
-        table->lines = mem_resize(table->lines, table->capacity, sizeof *table->lines);
-        table->values = mem_resize(table->values, table->capacity, n * sizeof *table->values);
-    }
+    size_t rows = table->capacity; /* of `lines`, which grows in step */
+    mem_grow(&table->values, table->n_rows, &table->capacity, n * sizeof *table->values);
+    mem_grow(&table->lines, table->n_rows, &rows, sizeof *table->lines);
     for (size_t i = 0; i < n; i++)
         if (!parse_decimal(fields->items[i], &table->values[table->n_rows * n + i]))
             return error_set(err, STATUS_USAGE,
-                             "%s: line %zu: column %s: found \"%.40s\", expected a finite number",
-                             reader->name, line, table->columns.items[i], fields->items[i]);
+                             "line %zu: column %s: found \"%.40s\", expected a finite number", line,
+                             table->columns.items[i], fields->items[i]);
     table->lines[table->n_rows++] = line;
     return STATUS_OK;
 }
@@ -159,14 +151,13 @@ static status_t parse(reader_t *reader, csv_table_t *table, error_t *err) {
         text_list_t fields = {0};
         status_t status = read_record(reader, &fields, err);
         if (status == STATUS_OK && fields.n > 0)
-            status = table->columns.n == 0 ? take_header(reader, line, &fields, table, err)
-                                           : take_row(reader, line, &fields, table, err);
+            status = table->columns.n == 0 ? take_header(line, &fields, table, err)
+                                           : take_row(line, &fields, table, err);
         text_list_free(&fields);
         TRY(status);
     }
     if (table->columns.n == 0)
-        return error_set(err, STATUS_USAGE, "%s: empty, expected a line of column names",
-                         reader->name);
+        return error_set(err, STATUS_USAGE, "empty, expected a line of column names");
     return STATUS_OK;
 }
 
@@ -175,17 +166,16 @@ status_t csv_parse(const char *name, const char *text, size_t size, csv_table_t 
     *table = (csv_table_t){0};
     static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
     size_t mark = sizeof BYTE_ORDER_MARK - 1;
-    if (size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
-        text += mark;
-        size -= mark;
-    }
-    if (memchr(text, '\0', size) != NULL)
-        return error_set(err, STATUS_USAGE, "%s: holds zero bytes, expected text", name);
-    reader_t reader = {.name = name, .at = text, .end = text + size, .line = 1};
-    status_t status = parse(&reader, table, err);
-    if (status != STATUS_OK)
-        csv_free(table);
-    return status;
+    if (size < mark || memcmp(text, BYTE_ORDER_MARK, mark) != 0)
+        mark = 0;
+    reader_t reader = {.at = text + mark, .end = text + size, .line = 1};
+    status_t status = memchr(text, '\0', size) != NULL
+                          ? error_set(err, STATUS_USAGE, "holds zero bytes, expected text")
+                          : parse(&reader, table, err);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    csv_free(table);
+    return error_within(err, "%s", name);
 }
 
 status_t csv_read(const char *path, csv_table_t *table, error_t *err) {

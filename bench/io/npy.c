@@ -61,58 +61,55 @@ static bool take_size(cursor_t *cursor, size_t *value) {
     return cursor->at > start;
 }
 
-static status_t parse_shape(cursor_t *cursor, const char *path, npy_t *array, error_t *err) {
+static status_t parse_shape(cursor_t *cursor, npy_t *array, error_t *err) {
     if (!take(cursor, "("))
-        return error_set(err, STATUS_USAGE, "%s: header: expected a tuple for 'shape'", path);
+        return error_set(err, STATUS_USAGE, "header: expected a tuple for 'shape'");
     while (!take(cursor, ")")) {
         size_t length;
         if (!take_size(cursor, &length))
-            return error_set(err, STATUS_USAGE, "%s: header: not a number in 'shape'", path);
+            return error_set(err, STATUS_USAGE, "header: not a number in 'shape'");
         if (array->n_dimensions == NPY_MAX_DIMENSIONS)
-            return error_set(err, STATUS_USAGE, "%s: more than %d dimensions", path,
-                             NPY_MAX_DIMENSIONS);
+            return error_set(err, STATUS_USAGE, "more than %d dimensions", NPY_MAX_DIMENSIONS);
         array->shape[array->n_dimensions++] = length;
         if (!take(cursor, ",") && !(cursor->at < cursor->end && *cursor->at == ')'))
-            return error_set(err, STATUS_USAGE, "%s: header: 'shape' does not end", path);
+            return error_set(err, STATUS_USAGE, "header: 'shape' does not end");
     }
     return STATUS_OK;
 }
 
-static status_t parse_header(cursor_t cursor, const char *path, npy_t *array, error_t *err) {
+static status_t parse_header(cursor_t cursor, npy_t *array, error_t *err) {
     bool has_shape = false, has_order = false;
     char key[16], type[16] = "";
     if (!take(&cursor, "{"))
-        return error_set(err, STATUS_USAGE, "%s: header: expected a Python dict", path);
+        return error_set(err, STATUS_USAGE, "header: expected a Python dict");
     while (!take(&cursor, "}")) {
         if (!take_quoted(&cursor, key, sizeof key) || !take(&cursor, ":"))
-            return error_set(err, STATUS_USAGE, "%s: header: expected a quoted key and ':'", path);
+            return error_set(err, STATUS_USAGE, "header: expected a quoted key and ':'");
         if (strcmp(key, "descr") == 0) {
             if (!take_quoted(&cursor, type, sizeof type))
-                return error_set(err, STATUS_USAGE, "%s: structured type: expected a plain one",
-                                 path);
+                return error_set(err, STATUS_USAGE, "structured type: expected a plain one");
         } else if (strcmp(key, "fortran_order") == 0) {
             has_order = take(&cursor, "False");
             if (!has_order)
-                return error_set(err, STATUS_USAGE, "%s: Fortran order: expected C order", path);
+                return error_set(err, STATUS_USAGE, "Fortran order: expected C order");
         } else if (strcmp(key, "shape") == 0 && !has_shape) {
             has_shape = true;
-            TRY(parse_shape(&cursor, path, array, err));
+            TRY(parse_shape(&cursor, array, err));
         } else {
-            return error_set(err, STATUS_USAGE, "%s: header: unexpected key '%s'", path, key);
+            return error_set(err, STATUS_USAGE, "header: unexpected key '%s'", key);
         }
         take(&cursor, ",");
     }
     if (type[0] == '\0' || !has_shape || !has_order)
         return error_set(err, STATUS_USAGE,
-                         "%s: header: expected 'descr', 'fortran_order' and 'shape'", path);
+                         "header: expected 'descr', 'fortran_order' and 'shape'");
     static const char *const readable[] = {"<f2", "<f4", "<f8", "<i4", "<i8"};
     for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
         if (strcmp(type, readable[i]) == 0) {
             memcpy(array->type, type + 1, sizeof array->type - 1);
             return STATUS_OK;
         }
-    return error_set(err, STATUS_USAGE, "%s: type '%s': expected <f2, <f4, <f8, <i4 or <i8", path,
-                     type);
+    return error_set(err, STATUS_USAGE, "type '%s': expected <f2, <f4, <f8, <i4 or <i8", type);
 }
 
 /* `bytes` is not aligned for its type, hence the copies; compilers turn them into plain loads. */
@@ -140,7 +137,7 @@ static void widen(const char *type, const char *bytes, double *values, size_t n)
 }
 
 /* The element count, once it is certain that `available` bytes hold exactly that many. */
-static status_t check_size(npy_t *array, const char *path, size_t available, error_t *err) {
+static status_t check_size(npy_t *array, size_t available, error_t *err) {
     size_t bytes = (size_t)(array->type[1] - '0');
     bool overflow = false;
     array->n = 1;
@@ -148,28 +145,28 @@ static status_t check_size(npy_t *array, const char *path, size_t available, err
         overflow |= __builtin_mul_overflow(array->n, array->shape[d], &array->n);
     overflow |= __builtin_mul_overflow(array->n, bytes, &bytes);
     if (overflow)
-        return error_set(err, STATUS_USAGE, "%s: the shape's product overflows", path);
+        return error_set(err, STATUS_USAGE, "the shape's product overflows");
     if (bytes != available)
-        return error_set(err, STATUS_USAGE, "%s: %zu bytes of data, expected %zu from the shape",
-                         path, available, bytes);
+        return error_set(err, STATUS_USAGE, "%zu bytes of data, expected %zu from the shape",
+                         available, bytes);
     return STATUS_OK;
 }
 
-static status_t parse(const char *data, size_t size, const char *path, npy_t *array, error_t *err) {
+static status_t parse(const char *data, size_t size, npy_t *array, error_t *err) {
     const unsigned char *bytes = (const unsigned char *)data;
     if (size < MAGIC_LENGTH + 4 || memcmp(data, MAGIC, MAGIC_LENGTH) != 0)
-        return error_set(err, STATUS_USAGE, "%s: not a .npy file", path);
+        return error_set(err, STATUS_USAGE, "not a .npy file");
     unsigned version = bytes[6];
     if (version != 1 && version != 2)
-        return error_set(err, STATUS_USAGE, "%s: .npy version %u: expected 1 or 2", path, version);
+        return error_set(err, STATUS_USAGE, ".npy version %u: expected 1 or 2", version);
     size_t start = version == 1 ? 10 : 12;
     size_t header = bytes[8] | (size_t)bytes[9] << 8;
     if (version == 2 && size >= start)
         header |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (size < start || size - start < header)
-        return error_set(err, STATUS_USAGE, "%s: the header is longer than the file", path);
-    TRY(parse_header((cursor_t){data + start, data + start + header}, path, array, err));
-    TRY(check_size(array, path, size - start - header, err));
+        return error_set(err, STATUS_USAGE, "the header is longer than the file");
+    TRY(parse_header((cursor_t){data + start, data + start + header}, array, err));
+    TRY(check_size(array, size - start - header, err));
 
     array->values = mem_alloc(array->n * sizeof *array->values);
     widen(array->type, data + start + header, array->values, array->n);
@@ -181,9 +178,9 @@ status_t npy_read(const char *path, npy_t *array, error_t *err) {
     size_t size;
     *array = (npy_t){0};
     TRY(fs_read(path, &data, &size, err));
-    status_t status = parse(data, size, path, array, err);
+    status_t status = parse(data, size, array, err);
     free(data);
-    return status;
+    return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
 }
 
 void npy_free(npy_t *array) {

@@ -18,8 +18,7 @@
 
 enum { KEPT_BYTES = 1 << 20, CHUNK_BYTES = 1 << 16 };
 
-/* Time-outs run on real time, even where a test has replaced the measuring clock. */
-static double now_s(void) {
+double subprocess_now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -152,9 +151,10 @@ static int end(subprocess_t *child) {
  * and asks at once how it ended should hear of its crash, not of our kill. */
 static bool wait_for_dying(const subprocess_t *child) {
     struct pollfd out = {.fd = child->out_fd, .events = 0};
-    double deadline_s = now_s() + 1;
+    double deadline_s = subprocess_now_s() + 1;
     while (!has_ended(child->pid)) {
-        if (poll(&out, 1, 0) <= 0 || (out.revents & POLLHUP) == 0 || now_s() > deadline_s)
+        if (poll(&out, 1, 0) <= 0 || (out.revents & POLLHUP) == 0 ||
+            subprocess_now_s() > deadline_s)
             return false;
         poll(NULL, 0, 1);
     }
@@ -254,13 +254,13 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
     subprocess_t child;
     TRY(subprocess_start(argv, &child, err));
     streams_t streams = {.input = input, .input_left = input == NULL ? 0 : strlen(input)};
-    double deadline_s = timeout_s > 0 ? now_s() + timeout_s : INFINITY;
+    double deadline_s = timeout_s > 0 ? subprocess_now_s() + timeout_s : INFINITY;
 
     /* Its end is noticed by asking, not by the end of its output: a grandchild may hold the streams
      * open, or it may have closed them early. Asking backs off from 1 ms to 32 ms. */
     int wait_ms = 1;
     while (!has_ended(child.pid)) {
-        if (now_s() >= deadline_s) {
+        if (subprocess_now_s() >= deadline_s) {
             result->timed_out = true;
             break;
         }

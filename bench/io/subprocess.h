@@ -41,6 +41,9 @@ bool subprocess_has_ended(const subprocess_t *child);
  * fault)", "still running, killed") into `how[64]`. Safe to call twice. */
 void subprocess_stop(subprocess_t *child, char how[64]);
 
+/* Seconds for time-outs: real time, even where a test has replaced the measuring clock. */
+double subprocess_now_s(void);
+
 /* A close-on-exec pipe without the numbers 0 to 2. Those come up when our own standard streams are
  * closed, and a child's dup2() onto them would then overwrite one pipe with another. */
 bool subprocess_pipe(int ends[2]);

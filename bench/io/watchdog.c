@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* What take() and give_back() came to. */
@@ -82,20 +81,13 @@ static _Noreturn void guard(const watchdog_task_t *task, int life_fd, int answer
 
 /* ---- in this process ------------------------------------------------------------------------- */
 
-/* Time-outs run on real time, even where a test has replaced the measuring clock. */
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 typedef enum hearing { HEARD, DIED, SILENT } hearing_t;
 
 static hearing_t hear(int fd, double timeout_s, answer_t *answer) {
-    const double deadline_s = now_s() + timeout_s;
+    const double deadline_s = subprocess_now_s() + timeout_s;
     struct pollfd in = {.fd = fd, .events = POLLIN};
     for (;;) {
-        double left_s = fmax(deadline_s - now_s(), 0);
+        double left_s = fmax(deadline_s - subprocess_now_s(), 0);
         int ready = poll(&in, 1, (int)fmin(left_s * 1e3, INT_MAX));
         if (ready > 0) {
             ssize_t got = read(fd, answer, sizeof *answer);
@@ -118,11 +110,15 @@ static status_t judge(hearing_t hearing, const answer_t *answer, double timeout_
     return STATUS_OK;
 }
 
+static void close_end(int fd) {
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Close our ends. Whoever answers no more is not waited for: init reaps it when we are gone. */
 static void let_go(watchdog_t *watchdog, hearing_t hearing) {
-    if (watchdog->life_fd >= 0)
-        close(watchdog->life_fd);
-    close(watchdog->answer_fd);
+    close_end(watchdog->life_fd);
+    close_end(watchdog->answer_fd);
     while (hearing != SILENT && waitpid(watchdog->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *watchdog = (watchdog_t){0};
@@ -143,26 +139,23 @@ static pid_t fork_deaf(void) {
 
 status_t watchdog_start(const watchdog_task_t *task, double timeout_s, watchdog_t *watchdog,
                         double *value, error_t *err) {
-    int life[2], answers[2];
+    int life[2] = {-1, -1}, answers[2] = {-1, -1};
     *watchdog = (watchdog_t){0};
-    if (!subprocess_pipe(life))
-        return error_set(err, STATUS_FAILED, "%s: no pipe: %s", task->name, strerror(errno));
-    if (!subprocess_pipe(answers)) {
-        error_set(err, STATUS_FAILED, "%s: no pipe: %s", task->name, strerror(errno));
-        close(life[0]);
-        close(life[1]);
-        return STATUS_FAILED;
+    pid_t pid = -1;
+    const char *lacks = "pipe";
+    if (subprocess_pipe(life) && subprocess_pipe(answers)) {
+        lacks = "process";
+        pid = fork_deaf();
     }
-    pid_t pid = fork_deaf();
     if (pid == 0)
         guard(task, life[0], answers[1]);
     if (pid < 0)
-        error_set(err, STATUS_FAILED, "%s: no process: %s", task->name, strerror(errno));
-    close(life[0]);
-    close(answers[1]);
+        error_set(err, STATUS_FAILED, "%s: no %s: %s", task->name, lacks, strerror(errno));
+    close_end(life[0]);
+    close_end(answers[1]);
     if (pid < 0) {
-        close(life[1]);
-        close(answers[0]);
+        close_end(life[1]);
+        close_end(answers[0]);
         return STATUS_FAILED;
     }
     *watchdog = (watchdog_t){pid, life[1], answers[0]};

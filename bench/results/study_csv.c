@@ -24,8 +24,7 @@ const study_layout_t STUDY_LAYOUTS[STUDY_KINDS] = {
                        {NULL, "init", "h2d", "forward", "d2h", "total"}},
 };
 
-static status_t recognise(const char *path, const csv_table_t *table, study_kind_t *kind,
-                          error_t *err) {
+static status_t recognise(const csv_table_t *table, study_kind_t *kind, error_t *err) {
     for (size_t i = 0; i < STUDY_KINDS; i++)
         if (csv_has_header(table, STUDY_LAYOUTS[i].columns, STUDY_LAYOUTS[i].n)) {
             *kind = (study_kind_t)i;
@@ -33,28 +32,27 @@ static status_t recognise(const char *path, const csv_table_t *table, study_kind
         }
     char *found = text_list_join(&table->columns, ",");
     error_set(err, STATUS_USAGE,
-              "%s: line 1: found the columns %s, expected Batch,Malloc,H2D,Kernel,D2H,Free,Total "
-              "or Batch,Init,H2D,Forward,D2H,Total",
-              path, found);
+              "line 1: found the columns %s, expected Batch,Malloc,H2D,Kernel,D2H,Free,Total or "
+              "Batch,Init,H2D,Forward,D2H,Total",
+              found);
     free(found);
     return STATUS_USAGE;
 }
 
-static status_t check_rows(const char *path, const csv_table_t *table, error_t *err) {
+static status_t check_rows(const csv_table_t *table, error_t *err) {
     if (table->n_rows == 0)
-        return error_set(err, STATUS_USAGE, "%s: has column names but no rows", path);
+        return error_set(err, STATUS_USAGE, "has column names but no rows");
     for (size_t row = 0; row < table->n_rows; row++) {
         double batch = csv_value(table, row, 0);
         if (batch < 1 || batch > 1e15 || batch != floor(batch))
             return error_set(err, STATUS_USAGE,
-                             "%s: line %zu: column Batch: found %g, expected a whole number from 1",
-                             path, table->lines[row], batch);
+                             "line %zu: column Batch: found %g, expected a whole number from 1",
+                             table->lines[row], batch);
         for (size_t column = 1; column < table->columns.n; column++)
             if (csv_value(table, row, column) < 0)
-                return error_set(err, STATUS_USAGE,
-                                 "%s: line %zu: column %s: found %g, expected a time from 0", path,
-                                 table->lines[row], table->columns.items[column],
-                                 csv_value(table, row, column));
+                return error_set(
+                    err, STATUS_USAGE, "line %zu: column %s: found %g, expected a time from 0",
+                    table->lines[row], table->columns.items[column], csv_value(table, row, column));
     }
     return STATUS_OK;
 }
@@ -136,22 +134,22 @@ status_t study_csv_load(const char *path, study_log_t *log, error_t *err) {
     *log = (study_log_t){0};
     csv_table_t table;
     TRY(csv_read(path, &table, err));
-    status_t status = recognise(path, &table, &log->kind, err);
+    status_t status = recognise(&table, &log->kind, err);
     if (status == STATUS_OK)
-        status = check_rows(path, &table, err);
+        status = check_rows(&table, err);
     if (status == STATUS_OK) {
         size_t n;
         double *batches = batches_of(&table, &n);
         if (n > BATCHES_LIMIT)
             status =
-                error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
-                          path, n, BATCHES_LIMIT);
+                error_set(err, STATUS_USAGE, "found %zu different batches, expected at most %d", n,
+                          BATCHES_LIMIT);
         for (size_t i = 0; i < n && status == STATUS_OK; i++)
             add_case(&table, &STUDY_LAYOUTS[log->kind], batches[i], log);
         free(batches);
     }
     csv_free(&table);
-    return status;
+    return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
 }
 
 void study_log_free(study_log_t *log) {
