@@ -9,8 +9,8 @@
 #include "cuda/nvml.h"
 #include "cuda/nvtx.h"
 #include "io/json_text.h"
+#include "io/subprocess.h"
 #include "plot/gnuplot.h"
-#include "worker/pool.h"
 #include "workloads/mnist/idx.h"
 
 #include <stdlib.h>
@@ -28,25 +28,15 @@ finding_t *findings_add(finding_list_t *findings, const finding_t *finding) {
 }
 
 static void find_driver(finding_list_t *findings, const char *root) {
-    workers_t workers = {.root = root};
-    case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
-    worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
-    finding_t *finding = findings_add(
-        findings, &(finding_t){.what = "CUDA device",
-                               .costs = "CUDA cases are skipped; CPU cases, charts and "
-                                        "reports work",
-                               .install = "install NVIDIA's driver"});
-    finding->found = workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
-                     worker_link_start(link, 60, &why) == STATUS_OK;
-    const json_t *device = finding->found ? json_object_get(link->hello, "device") : NULL;
-    finding->detail = finding->found
-                          ? arena_format(&findings->texts, "%s, %s",
-                                         json_string_value(json_object_get(device, "name")),
-                                         json_string_value(json_object_get(device, "arch")))
-                          : arena_format(&findings->texts, "%s", why.text);
-    case_free(&spec);
-    workers_free(&workers);
+    char *device = describe_device(root, "cuda", 0, ", ", &why);
+    findings_add(findings,
+                 &(finding_t){.what = "CUDA device",
+                              .found = device != NULL,
+                              .detail = arena_keep(&findings->texts,
+                                                   device != NULL ? device : mem_text(why.text)),
+                              .costs = "CUDA cases are skipped; CPU cases, charts and reports work",
+                              .install = "install NVIDIA's driver"});
 }
 
 static void find_compiler(finding_list_t *findings, const char *root, compiler_t compiler) {

@@ -3,6 +3,7 @@
 #define BENCH_CLI_DOCTOR_H
 
 #include "base/arena.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,10 @@ typedef struct finding_list {
 /* Append a copy, valid until the next one. */
 finding_t *findings_add(finding_list_t *findings, const finding_t *finding);
 
+/* list.c: "NVIDIA H200, sm_90", from a worker that is started for it; NULL, and why in `err`, where
+ * there is none. The caller frees it. */
+char *describe_device(const char *root, const char *engine, int index, const char *separator,
+                      error_t *err);
 /* doctor_python.c: what reference_pytorch/needs.py says of Python and its packages. */
 void doctor_ask_python(finding_list_t *findings, const char *root);
 

@@ -2,10 +2,12 @@
  * of the program uses. */
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/doctor.h"
 #include "io/fs.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,33 +68,38 @@ static status_t list_sweeps(const cli_args_t *args, error_t *err) {
     return status;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
+char *describe_device(const char *root, const char *engine, int index, const char *separator,
+                      error_t *err) {
+    workers_t workers = {.root = root, .device = index};
+    case_t spec = {.engine = mem_text(engine), .device = mem_text(engine)};
+    worker_link_t *link = NULL;
+    char *text = NULL;
+    if (workers_find(&workers, &spec, "", &link, err) == STATUS_OK &&
+        worker_link_start(link, 60, err) == STATUS_OK) {
+        const json_t *device = json_object_get(link->hello, "device");
+        const char *name = json_string_value(json_object_get(device, "name"));
+        const char *arch = json_string_value(json_object_get(device, "arch"));
+        text = mem_format("%s%s%s", name != NULL ? name : "", separator, arch != NULL ? arch : "");
+    }
+    case_free(&spec);
+    workers_free(&workers);
+    return text;
 }
 
 static status_t list_devices(const cli_args_t *args, error_t *err) {
     static const char *const ENGINES[] = {"cpu", "cuda"};
+    (void)err;
     for (int e = 0; e < 2; e++)
-        for (int index = 0;; index++) {
-            workers_t workers = {.root = args->root, .device = index};
-            case_t spec = {.engine = mem_text(ENGINES[e]), .device = mem_text(ENGINES[e])};
-            worker_link_t *link;
+        for (int index = 0, most = e == 0 ? 1 : INT_MAX; index < most; index++) {
             error_t why = ERROR_INIT;
-            status_t status = workers_find(&workers, &spec, "", &link, err);
-            case_free(&spec);
-            bool there = status == STATUS_OK && worker_link_start(link, 60, &why) == STATUS_OK;
-            if (there) {
-                const json_t *device = json_object_get(link->hello, "device");
-                printf("%-5s %d  %s %s\n", ENGINES[e], index, text_of(device, "name"),
-                       text_of(device, "arch"));
-            } else if (index == 0) {
+            char *text = describe_device(args->root, ENGINES[e], index, " ", &why);
+            if (text != NULL)
+                printf("%-5s %d  %s\n", ENGINES[e], index, text);
+            else if (index == 0)
                 printf("%-5s –  %s\n", ENGINES[e], why.text);
-            }
-            workers_free(&workers);
-            TRY(status);
-            if (!there || e == 0)
+            if (text == NULL)
                 break;
+            free(text);
         }
     return STATUS_OK;
 }

@@ -20,10 +20,6 @@ static status_t load(const char *folder, const text_list_t *phases, record_t *ru
 
 typedef void (*print_t)(const comparison_t *comparison, FILE *out);
 
-static void print_markdown(const comparison_t *comparison, FILE *out) {
-    compare_print_markdown(comparison, false, out);
-}
-
 static status_t write_file(const char *path, print_t print, const comparison_t *comparison,
                            error_t *err) {
     if (path == NULL)
@@ -31,8 +27,6 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no memory for it", path);
     print(comparison, out);
     fclose(out);
     status_t status = fs_write_atomic(path, text, size, err);
@@ -58,7 +52,7 @@ static status_t tell(const compare_options_t *options, const comparison_t *compa
         compare_print_table(comparison, options->all, options->print);
     if (options->learn_floor)
         TRY(learn_floor(options, comparison, err));
-    TRY(write_file(options->markdown, print_markdown, comparison, err));
+    TRY(write_file(options->markdown, compare_print_markdown, comparison, err));
     TRY(write_file(options->junit, compare_print_junit, comparison, err));
     return comparison_status(comparison, options->strict);
 }

@@ -47,8 +47,8 @@ static bool has_phase(const case_result_t *result, const case_result_t *other, c
 
 static void add_phase(text_list_t *names, const case_result_t *result, const case_result_t *other,
                       const char *name) {
-    if (has_phase(result, other, name) && !text_list_has(names, name))
-        text_list_add(names, name);
+    if (has_phase(result, other, name))
+        text_list_add_new(names, name);
 }
 
 static text_list_t phases_of(const case_result_t *result, const case_result_t *other,

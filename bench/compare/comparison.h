@@ -115,7 +115,7 @@ status_t comparison_status(const comparison_t *comparison, bool strict);
 void compare_print_table(const comparison_t *comparison, bool all, FILE *out);
 /* Two runs of one build: what each cell differs by, and the noise floor that this makes. */
 void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out);
-void compare_print_markdown(const comparison_t *comparison, bool all, FILE *out);
+void compare_print_markdown(const comparison_t *comparison, FILE *out);
 void compare_print_junit(const comparison_t *comparison, FILE *out);
 void compare_print_json(const comparison_t *comparison, FILE *out);
 

@@ -201,11 +201,11 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
 }
 
 /* As many cases as have room, and how many have not. NULL without any. */
-static char *markdown_table(const comparison_t *comparison, bool all, size_t *left_out) {
+static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     char *lines = NULL;
     for (size_t most = MOST_MARKDOWN_ROWS;; most /= 2) {
         table_t table;
-        *left_out = fill_table(&table, comparison, all, most, markdown_text, markdown_code);
+        *left_out = fill_table(&table, comparison, false, most, markdown_text, markdown_code);
         if (table_rows(&table) > 0)
             lines = table_text(&table, TABLE_MARKDOWN);
         table_free(&table);
@@ -216,13 +216,13 @@ static char *markdown_table(const comparison_t *comparison, bool all, size_t *le
     }
 }
 
-void compare_print_markdown(const comparison_t *comparison, bool all, FILE *out) {
+void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     size_t left_out;
     char *headline = comparison_headline(comparison);
     char *base = markdown_code(comparison->base->folder);
     char *candidate = markdown_code(comparison->candidate->folder);
     fprintf(out, "### bench compare: %s\n\n%s → %s\n\n", headline, base, candidate);
-    char *lines = markdown_table(comparison, all, &left_out);
+    char *lines = markdown_table(comparison, &left_out);
     if (lines != NULL)
         fprintf(out, "%s\n", lines);
     free(lines);

@@ -96,8 +96,7 @@ static bool scan_include(scanner_t *scan, text_list_t *quoted, bool *system) {
     const char *end = *at == '"' ? strpbrk(at + 1, "\"\n") : NULL;
     if (end != NULL && *end == '"') {
         char *name = mem_text_n(at + 1, (size_t)(end - at - 1));
-        if (!text_list_has(quoted, name))
-            text_list_add(quoted, name);
+        text_list_add_new(quoted, name);
         free(name);
         at = end + 1;
     } else if (*at == '<') {

@@ -113,9 +113,8 @@ status_t cubin_kernels(const cubin_t *cubin, text_list_t *names, error_t *err) {
         Elf64_Shdr section;
         const char *name;
         if (symbol_at(cubin, &symbols, i, STT_FUNC, &symbol, &name, &section) &&
-            ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && is_code_of(cubin, &section, name) &&
-            !text_list_has(names, name))
-            text_list_add(names, name);
+            ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && is_code_of(cubin, &section, name))
+            text_list_add_new(names, name);
     }
     text_list_sort(names);
     return STATUS_OK;

@@ -132,8 +132,8 @@ double nvml_max_sm_mhz(nvml_t *nvml) {
 
 void nvml_throttle_names(unsigned long long throttle, text_list_t *reasons) {
     for (size_t i = 0; i < sizeof REASONS / sizeof *REASONS; i++)
-        if ((throttle & REASONS[i].bit) != 0 && !text_list_has(reasons, REASONS[i].name))
-            text_list_add(reasons, REASONS[i].name);
+        if ((throttle & REASONS[i].bit) != 0)
+            text_list_add_new(reasons, REASONS[i].name);
 }
 
 void nvml_describe(nvml_t *nvml, environment_t *env) {

@@ -153,21 +153,17 @@ status_t fs_write_atomic(const char *path, const void *data, size_t size, error_
         free(temporary);
         return system_error(path, "write", err);
     }
-    bool written = write_all(fd, data, size) && fsync(fd) == 0;
-    int cause = errno;
-    if (close(fd) != 0 && written) {
-        written = false;
-        cause = errno;
-    }
-    if (written && rename(temporary, path) != 0) {
-        written = false;
-        cause = errno;
-    }
-    if (!written)
+    status_t status = STATUS_OK;
+    if (!write_all(fd, data, size) || fsync(fd) != 0)
+        status = system_error(path, "write", err);
+    if (close(fd) != 0 && status == STATUS_OK)
+        status = system_error(path, "write", err);
+    if (status == STATUS_OK && rename(temporary, path) != 0)
+        status = system_error(path, "write", err);
+    if (status != STATUS_OK)
         unlink(temporary);
     free(temporary);
-    errno = cause;
-    return written ? STATUS_OK : system_error(path, "write", err);
+    return status;
 }
 
 status_t fs_make_folders(const char *path, error_t *err) {

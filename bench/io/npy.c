@@ -228,17 +228,15 @@ static status_t write_array(const char *path, const char *type, const void *valu
     FILE *file = fopen(path, "we");
     if (file == NULL)
         return error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
-    bool written = fwrite(header, 1, header_bytes, file) == header_bytes &&
-                   (bytes == 0 || fwrite(values, 1, bytes, file) == bytes);
-    int cause = errno;
-    if (fclose(file) != 0 && written) {
-        written = false;
-        cause = errno;
-    }
-    if (written)
-        return STATUS_OK;
-    unlink(path);
-    return error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(cause));
+    status_t status = STATUS_OK;
+    if (fwrite(header, 1, header_bytes, file) != header_bytes ||
+        (bytes > 0 && fwrite(values, 1, bytes, file) != bytes))
+        status = error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
+    if (fclose(file) != 0 && status == STATUS_OK)
+        status = error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
+    if (status != STATUS_OK)
+        unlink(path);
+    return status;
 }
 
 status_t npy_write_f32(const char *path, const float *values, const size_t *shape,

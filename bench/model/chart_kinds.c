@@ -45,7 +45,7 @@ const chart_kind_t *chart_kind_find(const char *name) {
 text_list_t chart_families(void) {
     text_list_t families = {0};
     for (size_t i = 0; i < N_KINDS; i++)
-        if (KINDS[i].family != NULL && !text_list_has(&families, KINDS[i].family))
-            text_list_add(&families, KINDS[i].family);
+        if (KINDS[i].family != NULL)
+            text_list_add_new(&families, KINDS[i].family);
     return families;
 }

@@ -48,11 +48,9 @@ void result_extend(case_result_t *whole, const case_result_t *more) {
             extend_phase(&whole->phases[i], phase);
     }
     for (size_t i = 0; i < more->flags.n; i++)
-        if (!text_list_has(&whole->flags, more->flags.items[i]))
-            text_list_add(&whole->flags, more->flags.items[i]);
+        text_list_add_new(&whole->flags, more->flags.items[i]);
     for (size_t i = 0; i < more->device.throttle.n; i++)
-        if (!text_list_has(&whole->device.throttle, more->device.throttle.items[i]))
-            text_list_add(&whole->device.throttle, more->device.throttle.items[i]);
+        text_list_add_new(&whole->device.throttle, more->device.throttle.items[i]);
     widen(whole->device.sm_mhz, more->device.sm_mhz);
     widen(whole->device.power_w, more->device.power_w);
     widen(whole->device.temperature_c, more->device.temperature_c);

@@ -78,30 +78,6 @@ static status_t check_axis_names(const node_t *axes, const workload_t *workload,
     return status;
 }
 
-static status_t read_plan_axes(const node_t *top, sweep_plan_t *plan, error_t *err) {
-    const workload_t *workload = plan->workload;
-    node_t axes = node_member(top, "axes");
-    if (node_exists(&axes))
-        TRY(check_axis_names(&axes, workload, err));
-    plan->n_axes = workload->n_params + 1;
-    plan->axes = mem_zeroed(plan->n_axes, sizeof *plan->axes);
-    case_t defaults = workload_defaults(workload);
-    status_t status = STATUS_OK;
-    for (size_t a = 0; a < plan->n_axes && status == STATUS_OK; a++) {
-        axis_t *axis = &plan->axes[a];
-        axis->name = axis_name(workload, a);
-        node_t list = node_member(&axes, axis->name);
-        if (node_exists(&list))
-            status = read_axis(&list, workload, a, axis, err);
-        else if (a < workload->n_params)
-            axis_add(axis, value_copy(&defaults.params[a].value));
-        else
-            axis_add_text(axis, defaults.dtype);
-    }
-    case_free(&defaults);
-    return status;
-}
-
 static bool axis_has(const axis_t *axis, const value_t *value) {
     for (size_t i = 0; i < axis->n; i++)
         if (value_equal(&axis->values[i], value))
@@ -138,26 +114,40 @@ static status_t check_subset(const node_t *list, const axis_t *part, const axis_
     return STATUS_OK;
 }
 
-static status_t read_narrowed_axes(const node_t *node, const sweep_plan_t *plan,
-                                   contender_t *contender, error_t *err) {
-    node_t axes = node_member(node, "axes");
-    if (node_exists(&axes))
-        TRY(check_axis_names(&axes, plan->workload, err));
-    contender->n_axes = plan->n_axes;
-    contender->axes = mem_zeroed(plan->n_axes, sizeof *contender->axes);
-    for (size_t a = 0; a < plan->n_axes; a++) {
-        axis_t *axis = &contender->axes[a];
-        axis->name = plan->axes[a].name;
-        node_t list = node_member(&axes, axis->name);
+/* "axes" of `node`: what it leaves out is as in `whole`, to which a contender's are held. */
+static status_t read_axes(const node_t *node, const workload_t *workload, const axis_t *whole,
+                          bool of_contender, axis_t *axes, error_t *err) {
+    node_t members = node_member(node, "axes");
+    if (node_exists(&members))
+        TRY(check_axis_names(&members, workload, err));
+    for (size_t a = 0; a <= workload->n_params; a++) {
+        axes[a].name = axis_name(workload, a);
+        node_t list = node_member(&members, axes[a].name);
         if (node_exists(&list)) {
-            TRY(read_axis(&list, plan->workload, a, axis, err));
-            TRY(check_subset(&list, axis, &plan->axes[a], err));
+            TRY(read_axis(&list, workload, a, &axes[a], err));
+            if (of_contender)
+                TRY(check_subset(&list, &axes[a], &whole[a], err));
             continue;
         }
-        for (size_t i = 0; i < plan->axes[a].n; i++)
-            axis_add(axis, value_copy(&plan->axes[a].values[i]));
+        for (size_t i = 0; i < whole[a].n; i++)
+            axis_add(&axes[a], value_copy(&whole[a].values[i]));
     }
     return STATUS_OK;
+}
+
+static status_t read_plan_axes(const node_t *top, sweep_plan_t *plan, error_t *err) {
+    const workload_t *workload = plan->workload;
+    plan->n_axes = workload->n_params + 1;
+    plan->axes = mem_zeroed(plan->n_axes, sizeof *plan->axes);
+    case_t defaults = workload_defaults(workload);
+    axis_t *whole = mem_zeroed(plan->n_axes, sizeof *whole);
+    for (size_t a = 0; a < workload->n_params; a++)
+        axis_add(&whole[a], value_copy(&defaults.params[a].value));
+    axis_add_text(&whole[workload->n_params], defaults.dtype);
+    status_t status = read_axes(top, workload, whole, false, plan->axes, err);
+    axes_free(whole, plan->n_axes);
+    case_free(&defaults);
+    return status;
 }
 
 static status_t read_techniques(const node_t *node, const workload_t *workload,
@@ -300,7 +290,9 @@ static status_t read_contender(const node_t *node, const char *root, const sweep
     TRY(read_engine(node, root, contender, err));
     TRY(read_variants(node, plan->workload, root, contender, err));
     TRY(read_devices(node, contender, err));
-    TRY(read_narrowed_axes(node, plan, contender, err));
+    contender->n_axes = plan->n_axes;
+    contender->axes = mem_zeroed(plan->n_axes, sizeof *contender->axes);
+    TRY(read_axes(node, plan->workload, plan->axes, true, contender->axes, err));
     return read_techniques(node, plan->workload, contender, err);
 }
 
