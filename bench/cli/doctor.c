@@ -21,12 +21,6 @@ static char *first_line(const char *text) {
     return mem_text_n(text, strcspn(text, "\n"));
 }
 
-finding_t *findings_add(finding_list_t *findings, const finding_t *finding) {
-    mem_grow(&findings->items, findings->n, &findings->capacity, sizeof *findings->items);
-    findings->items[findings->n] = *finding;
-    return &findings->items[findings->n++];
-}
-
 static void find_driver(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *device = describe_device(root, "cuda", 0, ", ", &why);

@@ -173,12 +173,6 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
-                              stats_pairing_t *pairing) {
-    return stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
-                        draws, pairing);
-}
-
 static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, bool paired) {
     stats_pairing_t of_base, of_candidate;
     stats_location_t a = phase_locate(cell->base, draws, paired ? &of_base : NULL);

@@ -72,6 +72,12 @@ typedef struct learning {
     stats_draws_t *draws;
 } learning_t;
 
+stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
+                              stats_pairing_t *pairing) {
+    return stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
+                        draws, pairing);
+}
+
 static double learn_cell(const learning_t *learning, const case_result_t *base,
                          const phase_t *phase) {
     stats_location_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "compile/cache.h"
 #include "cuda/cubin.h"
-#include "io/find.h"
 #include "io/fs.h"
 #include "workloads/common/workload.h"
 

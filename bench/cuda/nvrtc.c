@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "cuda/dynlib.h"
 #include "cuda/find_library.h"
-#include "io/find.h"
 #include "io/fs.h"
 
 #include <dlfcn.h>

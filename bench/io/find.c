@@ -11,11 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *fs_variable(const char *name) {
-    const char *value = getenv(name);
-    return value != NULL && *value != '\0' ? value : NULL;
-}
-
 static bool is_program(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;

@@ -4,9 +4,6 @@
 
 #include "base/error.h"
 
-/* An environment variable, or NULL where it is not set or empty. */
-const char *fs_variable(const char *name);
-
 /* First hit of `name` on $PATH, or NULL; owned by the caller. */
 char *fs_find_program(const char *name);
 

@@ -1,7 +1,6 @@
 #include "io/fs.h"
 
 #include "base/memory.h"
-#include "io/find.h"
 
 #include <dirent.h>
 #include <errno.h>

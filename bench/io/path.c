@@ -3,7 +3,13 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+const char *fs_variable(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
 
 char *fs_join(const char *folder, const char *name) {
     return mem_format("%s%s%s", folder, text_ends(folder, "/") ? "" : "/", name);
