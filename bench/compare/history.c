@@ -5,7 +5,6 @@
 #include "compare/comparison.h"
 #include "compare/history_chart.h"
 #include "compare/history_series.h"
-#include "io/fs.h"
 #include "io/json_text.h"
 #include "io/table.h"
 
@@ -28,10 +27,6 @@ static char *steps_text(const history_series_t *series, const record_t *runs) {
     return text;
 }
 
-static bool is_told(const history_series_t *series, bool all) {
-    return all || series->n_steps > 0;
-}
-
 static void print_table(const history_options_t *options, const history_list_t *list,
                         const record_t *runs) {
     static const char *const HEADINGS[] = {"case",       "phase",  "runs", "first level",
@@ -45,7 +40,7 @@ static void print_table(const history_options_t *options, const history_list_t *
         char text[UNITS_TEXT];
         double first, last;
         n_steps += series->n_steps > 0;
-        if (!is_told(series, options->all))
+        if (!history_is_told(series, options->all))
             continue;
         history_ends(series, &first, &last);
         table_add(&table, series->id);
@@ -101,15 +96,11 @@ static status_t tell(const history_options_t *options, history_list_t *list, con
         print_table(options, list, runs);
     if (options->out == NULL)
         return STATUS_OK;
-    history_charts_t charts;
-    TRY(history_charts_open(&charts, options->root, options->out, options->format, err));
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
-        if (is_told(&list->items[i], options->all))
-            status = history_chart(&charts, &list->items[i], runs, err);
-    for (size_t i = 0; i < charts.files.n && !options->json; i++)
-        fprintf(options->print, "%s\n", charts.files.items[i]);
-    history_charts_close(&charts);
+    text_list_t files = {0};
+    status_t status = history_draw(options, list, runs, &files, err);
+    for (size_t i = 0; i < files.n && !options->json; i++)
+        fprintf(options->print, "%s\n", files.items[i]);
+    text_list_free(&files);
     return status;
 }
 

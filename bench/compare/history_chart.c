@@ -21,30 +21,6 @@ static status_t check_formats(const text_list_t *formats, error_t *err) {
     return STATUS_OK;
 }
 
-status_t history_charts_open(history_charts_t *charts, const char *root, const char *folder,
-                             const char *formats, error_t *err) {
-    *charts = (history_charts_t){.folder = mem_text(folder),
-                                 .scripts = fs_join(root, "plots"),
-                                 .formats = text_split(formats != NULL ? formats : "svg", ',')};
-    status_t status = check_formats(&charts->formats, err);
-    if (status == STATUS_OK)
-        status = chart_find_gnuplot(&charts->gnuplot, err);
-    if (status == STATUS_OK)
-        status = fs_make_folders(folder, err);
-    if (status != STATUS_OK)
-        history_charts_close(charts);
-    return status;
-}
-
-void history_charts_close(history_charts_t *charts) {
-    free(charts->folder);
-    free(charts->scripts);
-    free(charts->gnuplot);
-    text_list_free(&charts->formats);
-    text_list_free(&charts->files);
-    *charts = (history_charts_t){0};
-}
-
 /* A name of letters that are safe in a file's; where that loses anything, some digits of the hash
  * keep names apart. */
 static char *file_name(const history_series_t *series) {
@@ -111,12 +87,11 @@ static void write_axes(const history_series_t *series, chart_t *chart) {
     chart_number(chart, "n_steps", (double)series->n_steps);
 }
 
-status_t history_chart(history_charts_t *charts, const history_series_t *series,
-                       const record_t *runs, error_t *err) {
+/* `target` has all but the chart's name and footer. */
+static status_t draw(const history_series_t *series, const record_t *runs, chart_target_t target,
+                     const text_list_t *formats, text_list_t *files, error_t *err) {
     enum { HEIGHT = 440 };
     chart_t chart = {0};
-    if (series->n_times == 0)
-        return STATUS_OK;
     chart_init(&chart, "history");
     chart.title = mem_text(series->id);
     chart.note = mem_format("phase %s, median and its 95 %% interval  ·  line: fit of levels "
@@ -128,18 +103,33 @@ status_t history_chart(history_charts_t *charts, const history_series_t *series,
     char *name = file_name(series);
     char *footer = mem_format("%zu runs, from %s to %s", series->n_runs, runs[0].name,
                               runs[series->n_runs - 1].name);
-    const chart_target_t target = {.folder = charts->folder,
-                                   .name = name,
-                                   .scripts = charts->scripts,
-                                   .gnuplot = charts->gnuplot,
-                                   .footer = footer,
-                                   .size_title = ""};
-    status_t status = chart_write(&chart, &target, &charts->formats, err);
-    for (size_t i = 0; i < charts->formats.n && status == STATUS_OK; i++)
-        text_list_add_format(&charts->files, "%s/%s.%s", charts->folder, name,
-                             charts->formats.items[i]);
+    target.name = name;
+    target.footer = footer;
+    status_t status = chart_write(&chart, &target, formats, err);
+    for (size_t i = 0; i < formats->n && status == STATUS_OK; i++)
+        text_list_add_format(files, "%s/%s.%s", target.folder, name, formats->items[i]);
     free(footer);
     free(name);
     chart_free(&chart);
+    return status;
+}
+
+status_t history_draw(const history_options_t *options, const history_list_t *list,
+                      const record_t *runs, text_list_t *files, error_t *err) {
+    text_list_t formats = text_split(options->format != NULL ? options->format : "svg", ',');
+    char *scripts = fs_join(options->root, "plots"), *gnuplot = NULL;
+    status_t status = check_formats(&formats, err);
+    if (status == STATUS_OK)
+        status = chart_find_gnuplot(&gnuplot, err);
+    if (status == STATUS_OK)
+        status = fs_make_folders(options->out, err);
+    const chart_target_t target = {
+        .folder = options->out, .scripts = scripts, .gnuplot = gnuplot, .size_title = ""};
+    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
+        if (history_is_told(&list->items[i], options->all) && list->items[i].n_times > 0)
+            status = draw(&list->items[i], runs, target, &formats, files, err);
+    free(gnuplot);
+    free(scripts);
+    text_list_free(&formats);
     return status;
 }

@@ -1,21 +1,13 @@
-/* A chart of one series of `bench history`. */
+/* Charts of the series of `bench history`. */
 #ifndef BENCH_COMPARE_HISTORY_CHART_H
 #define BENCH_COMPARE_HISTORY_CHART_H
 
+#include "compare/history.h"
 #include "compare/history_series.h"
 
-typedef struct history_charts {
-    char *folder, *scripts, *gnuplot;
-    text_list_t formats;
-    text_list_t files; /* written so far */
-} history_charts_t;
-
-/* Makes the folder, and finds gnuplot. */
-status_t history_charts_open(history_charts_t *charts, const char *root, const char *folder,
-                             const char *formats, error_t *err);
-/* FOLDER/<case>_<phase>.dat and a picture of each format. */
-status_t history_chart(history_charts_t *charts, const history_series_t *series,
-                       const record_t *runs, error_t *err);
-void history_charts_close(history_charts_t *charts);
+/* Into options->out, which is made: <case>_<phase>.dat and a picture of each format, of the series
+ * that history_is_told(). The paths of the pictures are added to `files`. */
+status_t history_draw(const history_options_t *options, const history_list_t *list,
+                      const record_t *runs, text_list_t *files, error_t *err);
 
 #endif

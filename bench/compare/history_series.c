@@ -136,6 +136,10 @@ void history_fit(history_series_t *series, double least_frac) {
     free(at);
 }
 
+bool history_is_told(const history_series_t *series, bool all) {
+    return all || series->n_steps > 0;
+}
+
 void history_ends(const history_series_t *series, double *first, double *last) {
     *first = *last = NAN;
     for (size_t r = 0; r < series->n_runs; r++)

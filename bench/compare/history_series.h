@@ -34,6 +34,8 @@ history_list_t history_collect(const record_t *runs, size_t n_runs, const text_l
 /* Fit steps (stats/changepoints.h) to logarithms of medians; steps of less than `least_frac` are
  * no steps. */
 void history_fit(history_series_t *series, double least_frac);
+/* Is it shown? Those without a step only where all are asked for. */
+bool history_is_told(const history_series_t *series, bool all);
 /* The first and the last level; NaN without times. */
 void history_ends(const history_series_t *series, double *first, double *last);
 void history_list_free(history_list_t *list);

@@ -66,7 +66,6 @@ static bool same_code(const case_result_t *a, const case_result_t *b) {
 }
 
 typedef struct learning {
-    const record_t *runs;
     const record_index_t *indexes;
     size_t n_runs;
     stats_draws_t *draws;
@@ -179,7 +178,7 @@ status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs,
     record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t i = 0; i < n_runs; i++)
         indexes[i] = record_index_make(&runs[i]);
-    learning_t learning = {runs, indexes, n_runs, stats_draws_new(GATE_SEED)};
+    learning_t learning = {indexes, n_runs, stats_draws_new(GATE_SEED)};
     *floors = floors_new(learn(&learning, base), n_runs + 1);
     stats_draws_free(learning.draws);
     for (size_t i = 0; i < n_runs; i++)

@@ -110,13 +110,10 @@ static void set_failed(program_t *program, char *reason) {
  */
 static void set_broken(const toolchain_t *tools, program_t *program, const char *log) {
     char *lacks = toolchain_lacks(tools, log);
-    if (lacks == NULL) {
-        set_failed(program, compile_log_reason(log));
-        return;
-    }
-    program->status = PROGRAM_SKIPPED;
-    program->lacking = true;
-    program->reason = arena_keep(&program->texts, lacks);
+    set_failed(program, lacks != NULL ? lacks : compile_log_reason(log));
+    program->lacking = lacks != NULL;
+    if (program->lacking)
+        program->status = PROGRAM_SKIPPED;
 }
 
 static void take_entry(program_t *program, const cache_entry_t *entry) {

@@ -13,7 +13,6 @@ typedef struct reader {
     char *root; /* resolved */
     source_t *source;
     text_list_t files;   /* resolved paths of source and headers */
-    text_list_t names;   /* … and what the compiler knows each as */
     text_list_t written; /* headers as #include "…" has them … */
     text_list_t meant;   /* … and the name of the file meant */
     char *code;
@@ -91,10 +90,7 @@ static status_t read_file(reader_t *reader, size_t index, error_t *err) {
             reader->source->system_includes = true;
             continue;
         }
-        if (!text_list_has(&reader->files, path)) {
-            text_list_add(&reader->files, path);
-            text_list_add(&reader->names, name_below(reader->root, path));
-        }
+        text_list_add_new(&reader->files, path);
         status = note_spelling(reader, quoted.items[i], name_below(reader->root, path), err);
         free(path);
     }
@@ -102,7 +98,8 @@ static status_t read_file(reader_t *reader, size_t index, error_t *err) {
         reader->source->text = text;
         text = NULL;
     } else {
-        text_list_add(&reader->source->header_names, reader->names.items[index]);
+        text_list_add(&reader->source->header_names,
+                      name_below(reader->root, reader->files.items[index]));
         text_list_add(&reader->source->header_texts, text);
     }
 cleanup:
@@ -152,7 +149,6 @@ static status_t read_source(const char *root, const char *path, source_t *source
     source->path = mem_text(path);
     source->name = mem_text(name_below(reader.root, resolved));
     text_list_add(&reader.files, resolved);
-    text_list_add(&reader.names, source->name);
     for (size_t i = 0; i < reader.files.n && status == STATUS_OK; i++)
         status = read_file(&reader, i, err);
     if (status != STATUS_OK)
@@ -164,7 +160,6 @@ cleanup:
     free(resolved);
     free(reader.root);
     text_list_free(&reader.files);
-    text_list_free(&reader.names);
     text_list_free(&reader.written);
     text_list_free(&reader.meant);
     return status;
@@ -173,12 +168,11 @@ cleanup:
 status_t source_get(source_set_t *set, const char *root, const char *path, const source_t **source,
                     error_t *err) {
     *source = NULL;
-    for (size_t i = 0; i < set->n; i++) {
-        if (strcmp(set->items[i]->path, path) == 0) {
+    for (size_t i = 0; i < set->n && *source == NULL; i++)
+        if (strcmp(set->items[i]->path, path) == 0)
             *source = set->items[i];
-            return STATUS_OK;
-        }
-    }
+    if (*source != NULL)
+        return STATUS_OK;
     source_t *fresh = mem_zeroed(1, sizeof *fresh);
     status_t status = read_source(root, path, fresh, err);
     if (status != STATUS_OK) {

@@ -36,59 +36,47 @@ static status_t read_stream(gzFile stream, const char *path, size_t expected_byt
                             size_t *size, error_t *err) {
     size_t capacity = expected_bytes + 2, used = 0;
     char *buffer = mem_alloc(capacity);
-    for (;;) {
+    status_t status = STATUS_OK;
+    for (int got = 1; got > 0 && status == STATUS_OK;) {
         size_t room = capacity - used - 1;
         errno = 0;
-        int got = gzread(stream, buffer + used, room < INT_MAX ? (unsigned)room : INT_MAX);
-        if (got < 0) {
-            free(buffer);
-            return gzip_error(stream, path, err);
-        }
-        if (got == 0)
-            break;
-        used += (size_t)got;
-        if (used > READ_LIMIT_BYTES) {
-            free(buffer);
-            return error_set(err, STATUS_USAGE, "%s: more than 4 GiB unpacked", path);
-        }
-        if (used == capacity - 1)
+        got = gzread(stream, buffer + used, room < INT_MAX ? (unsigned)room : INT_MAX);
+        used += got > 0 ? (size_t)got : 0;
+        if (got < 0)
+            status = gzip_error(stream, path, err);
+        else if (used > READ_LIMIT_BYTES)
+            status = error_set(err, STATUS_USAGE, "%s: more than 4 GiB unpacked", path);
+        else if (used == capacity - 1)
             buffer = mem_resize(buffer, capacity *= 2, 1);
     }
     buffer[used] = '\0';
     *data = buffer;
     *size = used;
-    return STATUS_OK;
+    return status;
 }
 
 status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return system_error(path, "open", err);
     struct stat info;
-    if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
-        if (S_ISDIR(info.st_mode))
-            errno = EISDIR;
-        status_t failed = system_error(path, "read", err);
-        close(fd);
-        return failed;
+    if (stat(path, &info) != 0)
+        return system_error(path, "open", err);
+    if (S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return system_error(path, "read", err);
     }
-    if ((uintmax_t)info.st_size > READ_LIMIT_BYTES) {
-        close(fd);
+    if ((uintmax_t)info.st_size > READ_LIMIT_BYTES)
         return error_set(err, STATUS_USAGE, "%s: %jd bytes, more than 4 GiB", path,
                          (intmax_t)info.st_size);
-    }
-    gzFile stream = gzdopen(fd, "rb"); /* passes files without the gzip magic through */
-    if (stream == NULL) {
-        close(fd);
-        return error_set(err, STATUS_USAGE, "%s: cannot open: out of memory", path);
-    }
+    gzFile stream = gzopen(path, "rbe"); /* passes files without the gzip magic through */
+    if (stream == NULL)
+        return system_error(path, "open", err);
     gzbuffer(stream, 1 << 17);
     status_t status = read_stream(stream, path, (size_t)info.st_size, data, size, err);
     /* A stream cut short reads like one that ends; only closing tells. */
-    if (gzclose_r(stream) == Z_BUF_ERROR && status == STATUS_OK) {
+    if (gzclose_r(stream) == Z_BUF_ERROR && status == STATUS_OK)
+        status = error_set(err, STATUS_USAGE, "%s: broken gzip file: it ends too early", path);
+    if (status != STATUS_OK) {
         free(*data);
         *data = NULL;
-        return error_set(err, STATUS_USAGE, "%s: broken gzip file: it ends too early", path);
     }
     return status;
 }
