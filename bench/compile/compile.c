@@ -76,10 +76,10 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
     if (i == programs->n) {
         mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
         programs->items[programs->n++] = (program_t){
-            .workload = mem_text(spec->workload),
-            .variant = mem_text(spec->variant),
-            .arch = mem_text(arch),
-            .source = mem_text(path),
+            .workload = arena_format(&programs->texts, "%s", spec->workload),
+            .variant = arena_format(&programs->texts, "%s", spec->variant),
+            .arch = arena_format(&programs->texts, "%s", arch),
+            .source = arena_format(&programs->texts, "%s", path),
             .defines = defines,
         };
         defines = (text_list_t){0};
@@ -134,7 +134,7 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
                   program_t *program) {
     error_t err = ERROR_INIT;
     cache_entry_t entry = {0};
-    toolchain_output_t output;
+    compiled_t output;
     int64_t start_ns = clock_ns();
     status_t status =
         toolchain_compile(tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
@@ -165,7 +165,7 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
             set_failed(program, mem_text(err.text));
     }
     cache_entry_free(&entry);
-    toolchain_output_free(&output);
+    compiled_free(&output);
 }
 
 /* Where a header lies says nothing about the code, and is another place on each machine. */
@@ -250,13 +250,10 @@ void program_list_free(program_list_t *programs) {
     for (size_t i = 0; i < programs->n; i++) {
         program_t *program = &programs->items[i];
         forget_result(program);
-        free(program->workload);
-        free(program->variant);
-        free(program->arch);
-        free(program->source);
         text_list_free(&program->defines);
     }
     free(programs->items);
+    arena_free(&programs->texts);
     source_set_free(&programs->sources);
     *programs = (program_list_t){0};
 }

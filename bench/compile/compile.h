@@ -27,8 +27,8 @@ typedef struct compile_options {
 typedef enum program_status { PROGRAM_OK, PROGRAM_SKIPPED, PROGRAM_FAILED } program_status_t;
 
 typedef struct program {
-    char *workload, *variant, *arch; /* "mlp_infer", "03_vectorized", "sm_90" */
-    char *source;                    /* path of the .cu */
+    const char *workload, *variant, *arch; /* "mlp_infer", "03_vectorized", "sm_90" */
+    const char *source;                    /* path of the .cu */
     text_list_t defines; /* "BATCH=64", …: only those that the source mentions, sorted */
     /* Filled in by compile_all(): */
     program_status_t status;
@@ -52,6 +52,7 @@ typedef struct program_list {
     program_t *items;
     size_t n, capacity;
     source_set_t sources; /* read so far */
+    arena_t texts;        /* of what tells programs apart */
 } program_list_t;
 
 /* Add the program that `spec` needs for `arch` ("sm_90"), unless an equal one is there. Returns its

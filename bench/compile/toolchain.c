@@ -2,7 +2,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "cuda/nvrtc.h"
 #include "io/find.h"
 #include "io/fs.h"
 #include "io/subprocess.h"
@@ -154,28 +153,10 @@ void toolchain_options(const toolchain_t *tools, const source_t *source, text_li
         text_list_add_format(options, "--include-path=%s", tools->include);
 }
 
-static status_t compile_nvrtc(const toolchain_t *tools, const source_t *source,
-                              const text_list_t *options, toolchain_output_t *output,
-                              error_t *err) {
-    const nvrtc_input_t input = {
-        .name = source->name,
-        .text = source->text,
-        .header_names = (const char *const *)source->header_names.items,
-        .header_texts = (const char *const *)source->header_texts.items,
-        .n_headers = source->header_names.n,
-        .options = (const char *const *)options->items,
-        .n_options = options->n,
-    };
-    nvrtc_output_t compiled;
-    TRY(nvrtc_compile(tools->nvrtc, &input, &compiled, err));
-    *output = (toolchain_output_t){compiled.ok, compiled.log, compiled.cubin, compiled.cubin_bytes};
-    return STATUS_OK;
-}
-
 /* nvcc reads the files themselves, by the same rule as source_get(): beside the file, then
  * kernels/. */
 static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
-                             const text_list_t *options, toolchain_output_t *output, error_t *err) {
+                             const text_list_t *options, compiled_t *output, error_t *err) {
     char *folder;
     TRY(fs_temporary_folder(&folder, err));
     char *cubin = fs_join(folder, "out.cubin");
@@ -209,24 +190,23 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
 }
 
 status_t toolchain_compile(const toolchain_t *tools, const source_t *source, const char *arch,
-                           const text_list_t *defines, toolchain_output_t *output, error_t *err) {
-    *output = (toolchain_output_t){0};
+                           const text_list_t *defines, compiled_t *output, error_t *err) {
+    *output = (compiled_t){0};
     text_list_t options = {0};
     toolchain_options(tools, source, &options);
     text_list_add_format(&options, "--gpu-architecture=%s", arch);
     for (size_t i = 0; i < defines->n; i++)
         text_list_add_format(&options, "-D%s", defines->items[i]);
+    const nvrtc_input_t input = {.name = source->name,
+                                 .text = source->text,
+                                 .header_names = &source->header_names,
+                                 .header_texts = &source->header_texts,
+                                 .options = &options};
     status_t status = tools->kind == COMPILER_NVCC
                           ? compile_nvcc(tools, source, &options, output, err)
-                          : compile_nvrtc(tools, source, &options, output, err);
+                          : nvrtc_compile(tools->nvrtc, &input, output, err);
     text_list_free(&options);
     if (status != STATUS_OK)
-        toolchain_output_free(output);
+        compiled_free(output);
     return status;
-}
-
-void toolchain_output_free(toolchain_output_t *output) {
-    free(output->log);
-    free(output->cubin);
-    *output = (toolchain_output_t){0};
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "compile/source.h"
+#include "cuda/nvrtc.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,15 +24,8 @@ typedef struct toolchain {
     int major, minor;        /* of NVRTC */
     const char *headers;     /* hash of those, or NULL */
     arena_t texts;           /* what these live in */
-    struct nvrtc *nvrtc;
+    nvrtc_t *nvrtc;
 } toolchain_t;
-
-typedef struct toolchain_output {
-    bool ok;
-    char *log;
-    char *cubin; /* NULL unless ok */
-    size_t cubin_bytes;
-} toolchain_output_t;
 
 /* A program of the CUDA toolkit: in $CUDA_HOME, $CUDA_PATH, on $PATH, in /usr/local/cuda; NULL
  * where it is not. The caller frees it. */
@@ -60,7 +54,6 @@ void toolchain_options(const toolchain_t *tools, const source_t *source, text_li
 /* Compile; may be called from several threads at once. A program that does not compile is
  * `ok == false` with its log, an error means that the compiler itself could not be run. */
 status_t toolchain_compile(const toolchain_t *tools, const source_t *source, const char *arch,
-                           const text_list_t *defines, toolchain_output_t *output, error_t *err);
-void toolchain_output_free(toolchain_output_t *output);
+                           const text_list_t *defines, compiled_t *output, error_t *err);
 
 #endif

@@ -185,7 +185,7 @@ static status_t check(const nvrtc_t *nvrtc, nvrtc_result_t result, const char *w
                      nvrtc->functions->error_text(result));
 }
 
-static status_t take_log(const nvrtc_t *nvrtc, nvrtc_program_t program, nvrtc_output_t *output,
+static status_t take_log(const nvrtc_t *nvrtc, nvrtc_program_t program, compiled_t *output,
                          error_t *err) {
     size_t bytes = 0;
     TRY(check(nvrtc, nvrtc->functions->log_size(program, &bytes), "log", err));
@@ -193,23 +193,25 @@ static status_t take_log(const nvrtc_t *nvrtc, nvrtc_program_t program, nvrtc_ou
     return check(nvrtc, nvrtc->functions->log(program, output->log), "log", err);
 }
 
-static status_t take_cubin(const nvrtc_t *nvrtc, nvrtc_program_t program, nvrtc_output_t *output,
+static status_t take_cubin(const nvrtc_t *nvrtc, nvrtc_program_t program, compiled_t *output,
                            error_t *err) {
     TRY(check(nvrtc, nvrtc->functions->cubin_size(program, &output->cubin_bytes), "cubin", err));
     output->cubin = mem_zeroed(output->cubin_bytes + 1, 1);
     return check(nvrtc, nvrtc->functions->cubin(program, output->cubin), "cubin", err);
 }
 
-status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, nvrtc_output_t *output,
+status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compiled_t *output,
                        error_t *err) {
     const struct nvrtc_functions *f = nvrtc->functions;
     nvrtc_program_t program = NULL;
-    *output = (nvrtc_output_t){0};
+    *output = (compiled_t){0};
     TRY(check(nvrtc,
-              f->create(&program, input->text, input->name, (int)input->n_headers,
-                        input->header_texts, input->header_names),
+              f->create(&program, input->text, input->name, (int)input->header_names->n,
+                        (const char *const *)input->header_texts->items,
+                        (const char *const *)input->header_names->items),
               input->name, err));
-    nvrtc_result_t result = f->compile(program, (int)input->n_options, input->options);
+    nvrtc_result_t result =
+        f->compile(program, (int)input->options->n, (const char *const *)input->options->items);
     status_t status = take_log(nvrtc, program, output, err);
     if (status == STATUS_OK && result == NVRTC_OK)
         status = take_cubin(nvrtc, program, output, err);
@@ -218,12 +220,12 @@ status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, nvrtc_o
     output->ok = status == STATUS_OK && result == NVRTC_OK;
     f->destroy(&program);
     if (status != STATUS_OK)
-        nvrtc_output_free(output);
+        compiled_free(output);
     return status;
 }
 
-void nvrtc_output_free(nvrtc_output_t *output) {
+void compiled_free(compiled_t *output) {
     free(output->log);
     free(output->cubin);
-    *output = (nvrtc_output_t){0};
+    *output = (compiled_t){0};
 }

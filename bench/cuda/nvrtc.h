@@ -5,6 +5,7 @@
 #define BENCH_CUDA_NVRTC_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,24 +31,23 @@ void nvrtc_close(nvrtc_t *nvrtc);
 
 typedef struct nvrtc_input {
     const char *name, *text;         /* the name is what diagnostics call it */
-    const char *const *header_names; /* as written in #include "…" */
-    const char *const *header_texts;
-    size_t n_headers;
-    const char *const *options;
-    size_t n_options;
+    const text_list_t *header_names; /* as written in #include "…" */
+    const text_list_t *header_texts;
+    const text_list_t *options;
 } nvrtc_input_t;
 
-typedef struct nvrtc_output {
+/* What a compiler made, NVRTC or another. */
+typedef struct compiled {
     bool ok;
     char *log;   /* the compiler's messages; owned by the caller, as is the cubin */
     char *cubin; /* NULL unless ok */
     size_t cubin_bytes;
-} nvrtc_output_t;
+} compiled_t;
 
 /* A program that does not compile is `ok == false` with its log; an error means that NVRTC itself
  * did not work. */
-status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, nvrtc_output_t *output,
+status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compiled_t *output,
                        error_t *err);
-void nvrtc_output_free(nvrtc_output_t *output);
+void compiled_free(compiled_t *output);
 
 #endif
