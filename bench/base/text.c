@@ -179,6 +179,13 @@ void text_make_plain(char *text) {
     }
 }
 
+char *text_plain(const char *text) {
+    char *copy = mem_text(text);
+    if (copy != NULL)
+        text_make_plain(copy);
+    return copy;
+}
+
 bool text_is_plain(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     while (*at != '\0') {

@@ -35,6 +35,7 @@ char *text_utf8(const char *text);
 /* Replace, in place, bytes that are not UTF-8 and control characters other than line breaks and
  * tabs by "?": what is quoted from files and workers must not steer the terminal that shows it. */
 void text_make_plain(char *text);
+char *text_plain(const char *text); /* a copy so made, which the caller frees; NULL stays NULL */
 /* Is it UTF-8 without control characters, line breaks and tabs among them? */
 bool text_is_plain(const char *text);
 

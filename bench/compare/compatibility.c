@@ -7,34 +7,32 @@
 #include <string.h>
 
 /* What makes times of two runs another thing altogether, and the name that --allow knows it by. */
-static const struct fact_guard {
+static const struct guard {
     const char *name, *key;
-} RUN_GUARDS[] = {
-    {"gpu", "gpu.name"}, {"driver", "gpu.driver"}, {"mig", "gpu.mig"},
-    {"ecc", "gpu.ecc"},  {"cpu", "host.cpu"},      {"mode", "measure.mode"},
+} GUARDS[] = {
+    {"gpu", "gpu.name"},
+    {"driver", "gpu.driver"},
+    {"mig", "gpu.mig"},
+    {"ecc", "gpu.ecc"},
+    {"cpu", "host.cpu"},
+    {"mode", "measure.mode"},
+    /* The same of two cases with one id: defaults may have changed between the builds. */
+    {"engine", NULL},
+    {"dtype", NULL},
+    {"params", NULL},
+    {"techniques", NULL},
 };
-enum { N_RUN_GUARDS = sizeof RUN_GUARDS / sizeof *RUN_GUARDS };
-
-/* The same of two cases with one id: defaults may have changed between the builds. */
-static const char *const CASE_GUARDS[] = {"engine", "dtype", "params", "techniques"};
-enum { N_CASE_GUARDS = sizeof CASE_GUARDS / sizeof *CASE_GUARDS };
-
-static const char *name_of(size_t i) {
-    return i < N_RUN_GUARDS ? RUN_GUARDS[i].name : CASE_GUARDS[i - N_RUN_GUARDS];
-}
+enum { N_RUN_GUARDS = 6, N_GUARDS = sizeof GUARDS / sizeof *GUARDS };
 
 status_t guard_check_allow(const text_list_t *allow, error_t *err) {
-    const char *names[N_RUN_GUARDS + N_CASE_GUARDS];
     text_list_t all = {0};
-    for (size_t i = 0; i < N_RUN_GUARDS + N_CASE_GUARDS; i++) {
-        names[i] = name_of(i);
-        text_list_add(&all, names[i]);
-    }
+    for (size_t i = 0; i < N_GUARDS; i++)
+        text_list_add(&all, GUARDS[i].name);
     status_t status = STATUS_OK;
     for (size_t i = 0; i < allow->n && status == STATUS_OK; i++) {
         if (text_list_has(&all, allow->items[i]))
             continue;
-        const char *nearest = text_nearest(allow->items[i], names, all.n);
+        const char *nearest = text_nearest(allow->items[i], (const char *const *)all.items, all.n);
         char *list = text_list_join(&all, ", ");
         status = error_set(err, STATUS_USAGE, "--allow %s: expected one of %s%s%s%s",
                            allow->items[i], list, nearest != NULL ? "; did you mean \"" : "",
@@ -45,14 +43,10 @@ status_t guard_check_allow(const text_list_t *allow, error_t *err) {
     return status;
 }
 
-static const char *or_none(const char *value) {
-    return value != NULL ? value : "none";
-}
-
 /* Runs from before `measure.mode` was recorded were all steady. */
 static const char *fact_of(const record_t *run, const char *key) {
     const char *value = environment_get(&run->environment, key);
-    return value == NULL && strcmp(key, "measure.mode") == 0 ? "steady" : value;
+    return value != NULL ? value : strcmp(key, "measure.mode") == 0 ? "steady" : "none";
 }
 
 static bool has_engine(const record_t *run, const char *engine) {
@@ -78,15 +72,15 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
                     text_list_t *allowed, error_t *err) {
     text_list_t refused = {0}, names = {0};
     for (size_t i = 0; i < N_RUN_GUARDS; i++) {
-        const char *a = or_none(fact_of(base, RUN_GUARDS[i].key));
-        const char *b = or_none(fact_of(candidate, RUN_GUARDS[i].key));
+        const char *a = fact_of(base, GUARDS[i].key);
+        const char *b = fact_of(candidate, GUARDS[i].key);
         if (strcmp(a, b) == 0)
             continue;
-        bool may = text_list_has(allow, RUN_GUARDS[i].name);
+        bool may = text_list_has(allow, GUARDS[i].name);
         text_list_add_format(may ? allowed : &refused, "%s: %s in BASE, %s in CANDIDATE",
-                             RUN_GUARDS[i].name, a, b);
+                             GUARDS[i].name, a, b);
         if (!may)
-            text_list_add_format(&names, "--allow %s", RUN_GUARDS[i].name);
+            text_list_add_format(&names, "--allow %s", GUARDS[i].name);
     }
     status_t status = STATUS_OK;
     if (refused.n > 0) {
@@ -124,17 +118,20 @@ static bool same_values(const named_value_t *a, size_t n_a, const named_value_t 
 char *guard_pair(const case_result_t *base, const case_result_t *candidate,
                  const text_list_t *allow) {
     const case_t *a = &base->spec, *b = &candidate->spec;
-    const bool same[N_CASE_GUARDS] = {
-        strcmp(a->engine, b->engine) == 0 && strcmp(a->device, b->device) == 0,
-        strcmp(a->dtype, b->dtype) == 0,
-        same_values(a->params, a->n_params, b->params, b->n_params),
-        same_values(a->techniques, a->n_techniques, b->techniques, b->n_techniques)};
-    for (size_t i = 0; i < N_CASE_GUARDS; i++)
-        if (!same[i] && !text_list_has(allow, CASE_GUARDS[i]))
-            return mem_format("another %s by the same id (--allow %s)",
-                              i < 2    ? CASE_GUARDS[i]
-                              : i == 2 ? "set of params"
-                                       : "set of techniques",
-                              CASE_GUARDS[i]);
+    const struct {
+        const char *name, *what;
+        bool same;
+    } parts[] = {
+        {"engine", "engine",
+         strcmp(a->engine, b->engine) == 0 && strcmp(a->device, b->device) == 0},
+        {"dtype", "dtype", strcmp(a->dtype, b->dtype) == 0},
+        {"params", "set of params", same_values(a->params, a->n_params, b->params, b->n_params)},
+        {"techniques", "set of techniques",
+         same_values(a->techniques, a->n_techniques, b->techniques, b->n_techniques)},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!parts[i].same && !text_list_has(allow, parts[i].name))
+            return mem_format("another %s by the same id (--allow %s)", parts[i].what,
+                              parts[i].name);
     return NULL;
 }

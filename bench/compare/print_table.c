@@ -30,12 +30,6 @@ static char *threshold_text(const gate_cell_t *gate, double asked_frac) {
     return mem_format("%s%s", text, gate->threshold_frac > asked_frac ? " (noise floor)" : "");
 }
 
-static char *plain(const char *text) {
-    char *copy = mem_text(text);
-    text_make_plain(copy);
-    return copy;
-}
-
 /* Cells of the case that have its verdict; one that has none of its own shows its reason. */
 static void add_cell_row(table_t *table, const comparison_t *comparison, const pair_t *pair,
                          const cell_t *cell, bool first, char *(*safe)(const char *),
@@ -162,14 +156,15 @@ static void print_method(const comparison_t *comparison, FILE *out) {
 
 void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     table_t table;
-    char *base = plain(comparison->base->folder), *candidate = plain(comparison->candidate->folder);
+    char *base = text_plain(comparison->base->folder),
+         *candidate = text_plain(comparison->candidate->folder);
     fprintf(out, "BASE       %s\nCANDIDATE  %s\n\n", base, candidate);
     free(base);
     free(candidate);
-    fill_table(&table, comparison, all, SIZE_MAX, plain, plain);
+    fill_table(&table, comparison, all, SIZE_MAX, text_plain, text_plain);
     table_print(&table, "\n", out);
-    print_list(&comparison->allowed, "Allowed to differ:", "  ", plain, out);
-    print_list(&comparison->changes, "The runs differ in:", "  ", plain, out);
+    print_list(&comparison->allowed, "Allowed to differ:", "  ", text_plain, out);
+    print_list(&comparison->changes, "The runs differ in:", "  ", text_plain, out);
     print_method(comparison, out);
     char *headline = comparison_headline(comparison);
     fprintf(out, "\n%s\n", headline);

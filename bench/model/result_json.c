@@ -124,15 +124,8 @@ static int64_t get_integer(const json_t *object, const char *key) {
 }
 
 /* Reasons and flags quote what workers print. */
-static char *plain(const char *text) {
-    char *copy = mem_text(text);
-    if (copy != NULL)
-        text_make_plain(copy);
-    return copy;
-}
-
 static char *get_text(const json_t *object, const char *key) {
-    return plain(json_string_value(json_object_get(object, key)));
+    return text_plain(json_string_value(json_object_get(object, key)));
 }
 
 static void get_pair(const json_t *object, const char *key, double values[2]) {
@@ -148,7 +141,7 @@ static void get_texts(const json_t *object, const char *key, text_list_t *list) 
     json_t *item;
     json_array_foreach(json_object_get(object, key), i, item) {
         if (json_is_string(item))
-            text_list_take(list, plain(json_string_value(item)));
+            text_list_take(list, text_plain(json_string_value(item)));
     }
 }
 
@@ -280,7 +273,7 @@ static void get_sanitize(const json_t *json, sanitize_t *sanitize) {
         if (!text_is_name(tool) || !json_is_string(verdict))
             continue;
         text_list_add(&sanitize->tools, tool);
-        text_list_take(&sanitize->verdicts, plain(json_string_value(verdict)));
+        text_list_take(&sanitize->verdicts, text_plain(json_string_value(verdict)));
     }
 }
 
@@ -291,7 +284,7 @@ static void get_details(const json_t *json, case_result_t *result) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "once_ns"), name, item) {
-        char *shown = plain(name);
+        char *shown = text_plain(name);
         result_add_once(result, shown, json_number_value(item));
         free(shown);
     }

@@ -119,10 +119,7 @@ static status_t expect(const json_t *json, const json_key_t *key, const json_t *
 
 /* What lists and charts show of a run. */
 static char *shown_text(const json_t *json) {
-    char *text = mem_text(json_string_value(json));
-    if (text != NULL)
-        text_make_plain(text);
-    return text;
+    return text_plain(json_string_value(json));
 }
 
 static status_t read_argv(const json_t *list, record_t *run, error_t *err) {
