@@ -118,19 +118,16 @@ static const char *last(const text_list_t *given) {
 }
 
 CLI_READER(cli_flag) {
-    (void)option, (void)given, (void)err;
     *(bool *)field = true;
     return STATUS_OK;
 }
 
 CLI_READER(cli_text) {
-    (void)option, (void)err;
     *(const char **)field = last(given);
     return STATUS_OK;
 }
 
 CLI_READER(cli_texts) {
-    (void)option, (void)err;
     *(text_list_t *)field = *given;
     return STATUS_OK;
 }

@@ -12,10 +12,11 @@
 #include <stdio.h>
 
 struct cli_option;
-/* Sets `field` from what was given, which is not empty. */
+/* Sets `field` from what was given, which is not empty. Not every reader needs all it gets. */
+#define CLI_UNUSED __attribute__((unused))
 #define CLI_READER(name)                                                                           \
-    status_t name(const struct cli_option *option, const text_list_t *given, void *field,          \
-                  error_t *err)
+    status_t name(const struct cli_option *option CLI_UNUSED, const text_list_t *given CLI_UNUSED, \
+                  void *field, error_t *err CLI_UNUSED)
 
 /* How an option is read, and into which field of the command's struct (CLI_STRUCT: it has the whole
  * of it). */
