@@ -277,7 +277,9 @@ static status_t read_engine(const node_t *node, const char *root, contender_t *c
     if (contender->own)
         return STATUS_OK;
     char *complaint = vocabulary_complaint(&known, contender->engine);
-    node_error(&item, err, is_name ? "%s, and there is no reference_%s/worker.py" : "%s", complaint,
+    if (!is_name)
+        return node_refuse(&item, complaint, err);
+    node_error(&item, err, "%s, and there is no reference_%s/worker.py", complaint,
                contender->engine);
     free(complaint);
     return STATUS_USAGE;
