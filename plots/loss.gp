@@ -40,9 +40,7 @@ plot for [i = 0:n_lines - 1] data index i using 1:2 with lines \
      for [i = 0:n_lines - 1] data index i using 1:($4 == 1 ? $2 : NaN) with points \
          linetype style_of(i) notitle
 
-unset label 1
-unset label 2
-unset label 3
+unset label
 if (inset) {
     set lmargin at screen from_left(95 + 0.32 * (width - 120))
     set rmargin at screen from_right(45)

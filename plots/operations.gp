@@ -61,9 +61,7 @@ do for [p = 0:n_panels - 1] {
              offset 0,-1.4 font small notitle, \
          for [j = 0:n_operations - 1] data index bars using (NaN):(NaN) with boxes \
              fillstyle solid 1.0 noborder linetype first_style + j title word(operations, j + 1)
-    unset label 1
-    unset label 2
-    unset label 3
+    unset label
     unset key
     first_place = first_place + a_slot * item(slots, p) + frame
 }

@@ -46,9 +46,7 @@ plot for [j = 3:2 + n_phases] data index 0 \
      data index 0 using 1:(floor_us * 1.15):(strcol(status)) with labels rotate by 90 left \
          font small textcolor rgb '#777777' notitle
 
-unset label 1
-unset label 2
-unset label 3
+unset label
 unset key
 unset logscale y
 unset xlabel

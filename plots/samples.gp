@@ -29,9 +29,7 @@ set ylabel 'samples in a bin'
 plot data index 1 using (0.5 * ($1 + $2)):3:1:2:(0):3 with boxxyerror fillstyle solid 1.0 \
          border rgb '#ffffff' linewidth 0.5 linecolor rgb '#0072B2' notitle
 
-unset label 1
-unset label 2
-unset label 3
+unset label
 set lmargin at screen from_left(0.5 * width + 75)
 set rmargin at screen from_right(25)
 set yrange [0:1.02]

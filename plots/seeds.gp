@@ -46,9 +46,7 @@ do for [p = 0:n_panels - 1] {
              linetype style_of(i) linewidth weight_of(i) notitle, \
          data index 0 using ($1 == p ? 0 : NaN):(loss_high):(strcol(2)) with labels left \
              offset 0,0.8 notitle
-    unset label 1
-    unset label 2
-    unset label 3
+    unset label
     set tmargin at screen from_top(split + 12)
     set bmargin at screen from_bottom(bottom_pixels)
     set yrange [-difference_high:difference_high]

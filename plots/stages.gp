@@ -24,9 +24,7 @@ set lmargin at screen 0
 set rmargin at screen from_left(left)
 set xrange [0:left]
 plot data index 0 using (16):1:(strcol(2)) with labels left font small notitle
-unset label 1
-unset label 2
-unset label 3
+unset label
 
 # ---- panels
 set border 3 linecolor rgb '#888888'

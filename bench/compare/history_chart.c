@@ -41,32 +41,24 @@ static char *file_name(const history_series_t *series) {
 
 static void write_runs(const history_series_t *series, const record_t *runs, chart_t *chart) {
     size_t stride = 1 + (series->n_runs - 1) / MOST_LABELS;
-    fputs("# run, median, ends of its 95 % interval, level of the fit (µs)\n"
-          "run median low high level label\n",
-          chart->table);
+    chart_row(chart, "# run, median, ends of its 95 %% interval, level of the fit (µs)\n"
+                     "run median low high level label");
     for (size_t r = 0; r < series->n_runs; r++) {
-        fprintf(chart->table, "%zu", r + 1);
-        const history_point_t *point = &series->points[r];
-        chart_us(chart, point->median);
-        chart_us(chart, point->low);
-        chart_us(chart, point->high);
-        chart_us(chart, point->level);
-        char label[LONGEST_LABEL + 1];
-        snprintf(label, sizeof label, "%s", runs[r].name);
-        char *valid = text_utf8(label);
-        chart_text(chart, r % stride == 0 ? valid : "");
-        free(valid);
-        fputc('\n', chart->table);
+        char *label = mem_format("%.*s", LONGEST_LABEL, runs[r].name);
+        const char *valid = arena_keep(&chart->texts, text_utf8(label));
+        chart_row(chart, "%zu %s %s %s %s %s", r + 1, chart_us(chart, series->points[r].median),
+                  chart_us(chart, series->points[r].low), chart_us(chart, series->points[r].high),
+                  chart_us(chart, series->points[r].level),
+                  chart_quote(chart, r % stride == 0 ? valid : ""));
+        free(label);
     }
-    fputs("\n\n# steps: first run of the new level, the level (µs), change\nrun level change\n",
-          chart->table);
+    chart_row(chart, "\n\n# steps: first run of the new level, the level (µs), change\n"
+                     "run level change");
     for (size_t s = 0; s < series->n_steps; s++) {
-        char change[32];
-        snprintf(change, sizeof change, "%+.1f %%", (series->steps[s].ratio - 1) * 100);
-        fprintf(chart->table, "%zu", series->steps[s].run + 1);
-        chart_us(chart, series->points[series->steps[s].run].level);
-        chart_text(chart, change);
-        fputc('\n', chart->table);
+        const char *change = chart_format(chart, "%+.1f %%", (series->steps[s].ratio - 1) * 100);
+        chart_row(chart, "%zu %s %s", series->steps[s].run + 1,
+                  chart_us(chart, series->points[series->steps[s].run].level),
+                  chart_quote(chart, change));
     }
 }
 
@@ -93,10 +85,11 @@ static status_t draw(const history_series_t *series, const record_t *runs, chart
     enum { HEIGHT = 440 };
     chart_t chart = {0};
     chart_init(&chart, "history");
-    chart.title = mem_text(series->id);
-    chart.note = mem_format("phase %s, median and its 95 %% interval  ·  line: fit of levels "
-                            "(optimal partitioning, Schwarz-type penalty)",
-                            series->phase);
+    chart.title = series->id;
+    chart.note = chart_format(&chart,
+                              "phase %s, median and its 95 %% interval  ·  line: fit of levels "
+                              "(optimal partitioning, Schwarz-type penalty)",
+                              series->phase);
     chart_size(&chart, 0, HEIGHT);
     write_axes(series, &chart);
     write_runs(series, runs, &chart);

@@ -66,6 +66,24 @@ const char *chart_size_text(char *text, int64_t size);
 /* The same, but with all digits where the data's sizes have no more than five: "1024". */
 const char *chart_size_in(char *text, const plot_data_t *data, int64_t size);
 
+/* "width 784": a panel's title, which lives as long as the chart. */
+const char *chart_size_title(chart_t *chart, const plot_data_t *data, int64_t size);
+
+/* A block of the table, its first: a title a panel, each of which shows a size. */
+void chart_panel_titles(chart_t *chart, const plot_data_t *data, const int64_t *sizes, size_t n);
+
+/* What becomes of the table's blocks of curves: each belongs to a panel, and has a line type and
+ * some look of the script's. Those of the legend come last, as of a panel behind all others. */
+enum { MAX_BLOCKS = 160 };
+typedef struct blocks {
+    int panels[MAX_BLOCKS], styles[MAX_BLOCKS], looks[MAX_BLOCKS];
+    size_t n, n_drawn; /* n_drawn: without the legend's */
+} blocks_t;
+/* False when there is room for no more. */
+bool blocks_add(blocks_t *blocks, size_t panel, int style, int look);
+/* Numbers `panels`, `styles`, `look` by its name, `n_blocks`, `n_drawn`, `n_panels`. */
+void blocks_write(const blocks_t *blocks, const char *look, size_t n_panels, chart_t *chart);
+
 /* Numbers `size_base`, `size_plain` (has no size more than five digits?), `size_ticks`, `size_low`,
  * `size_high` of a logarithmic axis of sizes: powers of two, or the round ones among the sizes.
  * Returns how many ticks it has. */

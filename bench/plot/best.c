@@ -17,8 +17,7 @@ static bool is_faster(const case_result_t *result, const case_result_t *than, co
 /* The reference in C is the yardstick for correctness, and another algorithm, or sums in a lower
  * precision, another matter: none of them is a contender. */
 static bool competes(const series_t *series) {
-    bool oracle = strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
-    return !oracle && !series->algorithmic && !series->rougher;
+    return !series_is_oracle(series) && !series->algorithmic && !series->rougher;
 }
 
 /* Times that a series needs to take part. By `total` the fastest set-ups have no time, since graphs
@@ -98,8 +97,8 @@ void plot_best_find(plot_data_t *data) {
     const char *const phases[] = {"total", "host_to_host", data->workload->compared_by};
     const size_t n_phases = phases[2] != NULL ? 3 : 2;
     for (size_t k = 0; k < n_phases; k++)
-        for (size_t s = 0; s < data->n_series; s++) /* they are sorted by engine */
-            if (s == 0 || strcmp(data->series[s].label, data->series[s - 1].label) != 0)
+        for (size_t s = 0; s < data->n_series; s++)
+            if (plot_is_first_of_engine(data, s))
                 find(data, data->series[s].label, phases[k]);
 }
 

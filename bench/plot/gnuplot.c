@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ status_t chart_find_gnuplot(char **path, error_t *err) {
 }
 
 void chart_init(chart_t *chart, const char *script) {
-    *chart = (chart_t){.script = mem_text(script)};
+    *chart = (chart_t){.script = script};
     chart->table = open_memstream(&chart->data, &chart->size);
     if (chart->table == NULL)
         abort(); /* out of memory, as in mem_alloc() */
@@ -36,76 +37,101 @@ void chart_free(chart_t *chart) {
     if (chart->table != NULL)
         fclose(chart->table);
     free(chart->data);
-    free(chart->script);
-    free(chart->title);
-    free(chart->note);
     text_list_free(&chart->numbers);
+    arena_free(&chart->texts);
     *chart = (chart_t){0};
 }
 
+const char *chart_format(chart_t *chart, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_keep(&chart->texts, mem_format_args(format, args));
+    va_end(args);
+    return text;
+}
+
+/* ---- numbers -----------------------------------------------------------------------------------
+ */
+
 void chart_number(chart_t *chart, const char *name, double value) {
     text_list_add_format(&chart->numbers, "%s=%.10g", name, value);
+}
+
+/* Takes over the words. */
+static void add_list(chart_t *chart, const char *name, text_list_t *words) {
+    const char *list = arena_keep(&chart->texts, text_list_join(words, " "));
+    text_list_add_format(&chart->numbers, "%s='%s'", name, list);
+    text_list_free(words);
 }
 
 void chart_integers(chart_t *chart, const char *name, const int *values, size_t n) {
     text_list_t words = {0};
     for (size_t i = 0; i < n; i++)
         text_list_add_format(&words, "%d", values[i]);
-    char *list = text_list_join(&words, " ");
-    text_list_add_format(&chart->numbers, "%s='%s'", name, list);
-    free(list);
-    text_list_free(&words);
+    add_list(chart, name, &words);
 }
 
 void chart_reals(chart_t *chart, const char *name, const double *values, size_t n) {
     text_list_t words = {0};
     for (size_t i = 0; i < n; i++)
         text_list_add_format(&words, "%.9f", values[i]); /* gnuplot reads no exponent in a string */
-    char *list = text_list_join(&words, " ");
-    text_list_add_format(&chart->numbers, "%s='%s'", name, list);
-    free(list);
-    text_list_free(&words);
+    add_list(chart, name, &words);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------
+ */
+
+void chart_row(chart_t *chart, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vfprintf(chart->table, format, args);
+    va_end(args);
+    fputc('\n', chart->table);
 }
 
 /* gnuplot reads a backslash in a quoted field as an escape, and knows none for the quote itself. */
-void chart_text(chart_t *chart, const char *text) {
-    fputs(" \"", chart->table);
+const char *chart_quote(chart_t *chart, const char *text) {
+    char *quoted = mem_alloc(2 * strlen(text) + sizeof "\"\""), *end = quoted;
+    *end++ = '"';
     for (const char *c = text; *c != '\0'; c++) {
         if (*c == '\\')
-            fputs("\\\\", chart->table);
-        else if (*c == '"')
-            fputc('\'', chart->table);
-        else
-            fputc((unsigned char)*c < ' ' ? ' ' : *c, chart->table);
+            *end++ = '\\';
+        *end++ = *c == '"' ? '\'' : (unsigned char)*c < ' ' ? ' ' : *c;
     }
-    fputc('"', chart->table);
+    *end++ = '"';
+    *end = '\0';
+    return arena_keep(&chart->texts, quoted);
 }
 
-void chart_us(chart_t *chart, double ns) {
-    if (isfinite(ns))
-        fprintf(chart->table, " %.9g", ns / 1000);
-    else
-        fputs(" NaN", chart->table);
+const char *chart_real(chart_t *chart, double value, int digits) {
+    return isfinite(value) ? chart_format(chart, "%.*g", digits, value) : "NaN";
 }
+
+const char *chart_us(chart_t *chart, double ns) {
+    enum { DIGITS = 9 };
+    return chart_real(chart, ns / 1000, DIGITS);
+}
+
+/* ---- drawing -----------------------------------------------------------------------------------
+ */
 
 /* gnuplot takes a file name that starts with '<' or '|' for a command, and one that starts with '-'
  * for an option or standard input. */
-static char *plain_path(const char *folder, const char *name, const char *suffix) {
+static const char *plain_path(chart_t *chart, const char *folder, const char *name,
+                              const char *suffix) {
     bool absolute = folder[0] == '/';
-    return mem_format("%s%s/%s%s", absolute ? "" : "./", folder, name, suffix);
+    return chart_format(chart, "%s%s/%s%s", absolute ? "" : "./", folder, name, suffix);
 }
 
-static status_t run_gnuplot(const chart_t *chart, const chart_target_t *target, const char *data,
+static status_t run_gnuplot(chart_t *chart, const chart_target_t *target, const char *data,
                             const char *picture, const char *format, error_t *err) {
-    char *numbers = text_list_join(&chart->numbers, "; ");
-    char *script = plain_path(target->scripts, chart->script, ".gp");
-    char *style = plain_path(target->scripts, "style", ".gp");
+    const char *script = plain_path(chart, target->scripts, chart->script, ".gp");
     const char *argv[] = {target->gnuplot,
                           "-e",
-                          numbers,
+                          arena_keep(&chart->texts, text_list_join(&chart->numbers, "; ")),
                           "-c",
                           script,
-                          style,
+                          plain_path(chart, target->scripts, "style", ".gp"),
                           data,
                           picture,
                           format,
@@ -115,46 +141,35 @@ static status_t run_gnuplot(const chart_t *chart, const chart_target_t *target, 
                           target->size_title,
                           NULL};
     subprocess_result_t result;
-    status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &result, err);
-    if (status == STATUS_OK) {
-        if (result.timed_out)
-            status = error_set(err, STATUS_FAILED, "%s: gnuplot took over %g s", script, TIMEOUT_S);
-        else if (result.exit_code != 0)
-            status =
-                error_set(err, STATUS_FAILED, "%s: gnuplot failed: %.1500s", script, result.err);
-        subprocess_result_free(&result);
-    }
-    free(numbers);
-    free(script);
-    free(style);
+    TRY(subprocess_run(argv, NULL, TIMEOUT_S, &result, err));
+    status_t status = STATUS_OK;
+    if (result.timed_out)
+        status = error_set(err, STATUS_FAILED, "%s: gnuplot took over %g s", script, TIMEOUT_S);
+    else if (result.exit_code != 0)
+        status = error_set(err, STATUS_FAILED, "%s: gnuplot failed: %.1500s", script, result.err);
+    subprocess_result_free(&result);
     return status;
 }
 
-static status_t draw(const chart_t *chart, const chart_target_t *target, const char *data,
+static status_t draw(chart_t *chart, const chart_target_t *target, const char *data,
                      const char *format, error_t *err) {
-    char *suffix = mem_format(".%s", format);
-    char *unfinished_suffix = mem_format(".%s.tmp", format);
-    char *picture = plain_path(target->folder, target->name, suffix);
-    char *unfinished = plain_path(target->folder, target->name, unfinished_suffix);
+    const char *suffix = chart_format(chart, ".%s", format);
+    const char *picture = plain_path(chart, target->folder, target->name, suffix);
+    const char *unfinished = chart_format(chart, "%s.tmp", picture);
     status_t status = run_gnuplot(chart, target, data, unfinished, format, err);
     if (status == STATUS_OK && rename(unfinished, picture) != 0)
         status = error_set(err, STATUS_USAGE, "%s: %s", picture, strerror(errno));
     if (status != STATUS_OK)
         unlink(unfinished);
-    free(suffix);
-    free(unfinished_suffix);
-    free(picture);
-    free(unfinished);
     return status;
 }
 
 status_t chart_write(chart_t *chart, const chart_target_t *target, const text_list_t *formats,
                      error_t *err) {
     fflush(chart->table);
-    char *data = plain_path(target->folder, target->name, ".dat");
-    status_t status = fs_write_atomic(data, chart->data, chart->size, err);
-    for (size_t i = 0; i < formats->n && status == STATUS_OK; i++)
-        status = draw(chart, target, data, formats->items[i], err);
-    free(data);
-    return status;
+    const char *data = plain_path(chart, target->folder, target->name, ".dat");
+    TRY(fs_write_atomic(data, chart->data, chart->size, err));
+    for (size_t i = 0; i < formats->n; i++)
+        TRY(draw(chart, target, data, formats->items[i], err));
+    return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef BENCH_PLOT_GNUPLOT_H
 #define BENCH_PLOT_GNUPLOT_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "io/package.h"
@@ -17,15 +18,15 @@ extern const package_t CHART_GNUPLOT;
 status_t chart_find_gnuplot(char **path, error_t *err);
 
 typedef struct chart {
-    char *script;        /* plots/<script>.gp */
-    char *title, *note;  /* note: the grey line under the title */
-    text_list_t numbers; /* gnuplot assignments, numbers only: "n_bars=23" */
-    FILE *table;         /* the data file is written here, into `data` */
+    const char *script;       /* plots/<script>.gp */
+    const char *title, *note; /* note: the grey line under the title */
+    text_list_t numbers;      /* gnuplot assignments, numbers only: "n_bars=23" */
+    FILE *table;              /* the data file is written here, into `data` */
     char *data;
     size_t size;
+    arena_t texts; /* title, note, fields: all that lives as long as the chart */
 } chart_t;
 
-/* Takes copies. */
 void chart_init(chart_t *chart, const char *script);
 void chart_free(chart_t *chart);
 
@@ -33,10 +34,18 @@ void chart_number(chart_t *chart, const char *name, double value);
 /* Lists of numbers, read in gnuplot by word(). */
 void chart_integers(chart_t *chart, const char *name, const int *values, size_t n);
 void chart_reals(chart_t *chart, const char *name, const double *values, size_t n);
-/* One field of the table: quoted, without anything that would end it. */
-void chart_text(chart_t *chart, const char *text);
-/* Nanoseconds in, a field in microseconds out; NaN stays NaN. */
-void chart_us(chart_t *chart, double ns);
+
+/* A formatted text that lives as long as the chart, as its title and note do. */
+const char *chart_format(chart_t *chart, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* One row of the table, which takes texts and times as the fields below. Two empty lines before it
+ * start another block. */
+void chart_row(chart_t *chart, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Fields of a row, which live as long as the chart: a text, quoted, without anything that would end
+ * it; a number with so many digits; nanoseconds as microseconds. What is not finite is "NaN". */
+const char *chart_quote(chart_t *chart, const char *text);
+const char *chart_real(chart_t *chart, double value, int digits);
+const char *chart_us(chart_t *chart, double ns);
 
 typedef struct chart_target {
     const char *folder;  /* exists */

@@ -49,7 +49,8 @@ static size_t n_known(const case_t *spec, const device_rates_t *rates) {
 }
 
 /* At the largest of the sizes that have the most bounds: data that fit into the L2. */
-static char *worked_example(const plot_data_t *data, const device_rates_t *rates) {
+static const char *worked_example(const plot_data_t *data, const device_rates_t *rates,
+                                  chart_t *chart) {
     char text[UNITS_TEXT];
     const case_t *spec = NULL;
     int64_t size = 0;
@@ -60,28 +61,26 @@ static char *worked_example(const plot_data_t *data, const device_rates_t *rates
             size = data->sizes[i];
         }
     }
-    text_list_t parts = {0};
+    const char *example = "";
     for (int b = 0; b < N_TRAINING_BOUNDS && spec != NULL; b++) {
         char *arithmetic = training_bound_arithmetic(b, spec, rates);
         if (arithmetic != NULL)
-            text_list_add_format(&parts, "\nlimit at %s %s, %s: %s", data->workload->size_param,
-                                 chart_size_in(text, data, size), training_bound_name(b),
-                                 arithmetic);
+            example = chart_format(chart, "%s\nlimit at %s %s, %s: %s", example,
+                                   data->workload->size_param, chart_size_in(text, data, size),
+                                   training_bound_name(b), arithmetic);
         free(arithmetic);
     }
-    char *example = text_list_join(&parts, "");
-    text_list_free(&parts);
     return example;
 }
 
-char *lines_add_bounds(lines_t *lines, const plot_data_t *data) {
+const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     const device_rates_t rates = device_rates_of_record(data->run);
     for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
         double *ns = mem_zeroed(data->n_sizes, sizeof *ns);
         for (size_t i = 0; i < data->n_sizes; i++)
             ns[i] = training_bound_ns(b, series_any_at(data, data->sizes[i]), &rates);
-        lines_limit(lines, data, ns, mem_format("limit: %s", training_bound_name(b)),
+        lines_limit(lines, data, ns, chart_format(chart, "limit: %s", training_bound_name(b)),
                     STYLE_BOUNDS + b);
     }
-    return worked_example(data, &rates);
+    return worked_example(data, &rates, chart);
 }

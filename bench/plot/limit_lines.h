@@ -19,7 +19,7 @@ bool training_bound_is_known(training_bound_t bound, const plot_data_t *data,
                              const device_rates_t *rates);
 
 /* A dashed line for each bound that is known. Returns how they come about at one size, a line each
- * behind a line break, for a chart's note; the caller frees it. */
-char *lines_add_bounds(lines_t *lines, const plot_data_t *data);
+ * behind a line break, for the chart's note; the chart keeps it. */
+const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *chart);
 
 #endif

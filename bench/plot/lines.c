@@ -15,13 +15,15 @@ void lines_add(lines_t *lines, const series_t *series, const char *phase, const 
         i++;
     if (i == MAX_LINES)
         return;
+    line_t *line = &lines->items[i];
     if (i == lines->n) {
-        lines->items[lines->n++] = (line_t){.series = series, .phase = phase};
+        lines->n++;
+        *line = (line_t){.series = series, .phase = phase};
         if (series->algorithmic)
-            text_list_add(&lines->items[i].roles, "algorithmic");
+            line->roles[line->n_roles++] = "algorithmic";
     }
-    if (role != NULL)
-        text_list_add(&lines->items[i].roles, role);
+    if (role != NULL && line->n_roles < MAX_ROLES)
+        line->roles[line->n_roles++] = role;
 }
 
 void lines_weigh(lines_t *lines, const series_t *series, weight_t weight) {
@@ -30,63 +32,50 @@ void lines_weigh(lines_t *lines, const series_t *series, weight_t weight) {
             lines->items[i].weight = weight;
 }
 
-static char *title_of(const line_t *line) {
-    if (line->roles.n == 0)
-        return mem_text(line->series->title);
-    char *roles = text_list_join(&line->roles, ", ");
-    char *title = mem_format("%s (%s)", line->series->title, roles);
-    free(roles);
-    return title;
+static const char *title_of(const line_t *line, chart_t *chart) {
+    const char *title = line->series->title;
+    for (size_t i = 0; i < line->n_roles; i++)
+        title = chart_format(chart, i == 0 ? "%s (%s" : "%s, %s", title, line->roles[i]);
+    return line->n_roles > 0 ? chart_format(chart, "%s)", title) : title;
 }
 
 static void write_line(const line_t *line, range_t *range_ns, legend_t *legend, chart_t *chart) {
-    char *title = title_of(line);
-    fputs("size", chart->table);
-    chart_text(chart, title);
+    const char *title = title_of(line, chart);
     legend_take(legend, title);
-    free(title);
-    fputs(" low high throttled status\n", chart->table);
+    chart_row(chart, "size %s low high throttled status", chart_quote(chart, title));
     for (size_t i = 0; i < line->series->n_cases; i++) {
         const case_result_t *result = line->series->cases[i];
-        double median = result_median(result, line->phase);
-        const phase_t *phase = isfinite(median) ? result_phase(result, line->phase) : NULL;
-        fprintf(chart->table, "%" PRId64, size_of(result));
-        chart_us(chart, median);
-        chart_us(chart, phase != NULL ? phase->summary.ci95[0] : NAN);
-        chart_us(chart, phase != NULL ? phase->summary.ci95[1] : NAN);
-        fprintf(chart->table, " %d", result->status == CASE_THROTTLED);
-        chart_text(chart, case_status_name(result->status));
-        fputc('\n', chart->table);
+        const double median = result_median(result, line->phase);
+        const double *ci95_ns = result_ci95(result, line->phase);
+        chart_row(chart, "%" PRId64 " %s %s %s %d %s", size_of(result), chart_us(chart, median),
+                  chart_us(chart, ci95_ns[0]), chart_us(chart, ci95_ns[1]),
+                  result->status == CASE_THROTTLED,
+                  chart_quote(chart, case_status_name(result->status)));
         range_take(range_ns, median);
     }
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
-void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *title, int style) {
+void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title,
+                 int style) {
     bool any = false;
     for (size_t i = 0; i < data->n_sizes; i++)
         any = any || isfinite(ns[i]);
-    if (any && lines->n_limits < MAX_LIMITS) {
+    if (any && lines->n_limits < MAX_LIMITS)
         lines->limits[lines->n_limits++] = (limit_line_t){ns, title, style};
-        return;
-    }
-    free(ns);
-    free(title);
+    else
+        free(ns);
 }
 
 static void write_limit(const limit_line_t *limit, const plot_data_t *data, range_t *range_ns,
                         legend_t *legend, chart_t *chart) {
-    fputs("size", chart->table);
-    chart_text(chart, limit->title);
     legend_take(legend, limit->title);
-    fputc('\n', chart->table);
+    chart_row(chart, "size %s", chart_quote(chart, limit->title));
     for (size_t i = 0; i < data->n_sizes; i++) {
-        fprintf(chart->table, "%" PRId64, data->sizes[i]);
-        chart_us(chart, limit->ns[i]);
-        fputc('\n', chart->table);
+        chart_row(chart, "%" PRId64 " %s", data->sizes[i], chart_us(chart, limit->ns[i]));
         range_take(range_ns, limit->ns[i]);
     }
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
 static void write_styles(const lines_t *lines, const char *name, weight_t weight, chart_t *chart) {
@@ -116,12 +105,12 @@ static size_t line_breaks(const char *text) {
     return n;
 }
 
-void lines_write(const lines_t *lines, const plot_data_t *data, chart_t *chart) {
+void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     int styles[MAX_LINES + MAX_LIMITS];
     range_t range_ns = RANGE_INIT;
     legend_t legend = {0};
     size_t n = lines->n;
-    fputs("# a block a line: medians in µs, 95 % interval of the median\n", chart->table);
+    chart_row(chart, "# a block a line: medians in µs, 95 %% interval of the median");
     for (size_t i = 0; i < n; i++) {
         styles[i] = lines->items[i].series->style;
         write_line(&lines->items[i], &range_ns, &legend, chart);
@@ -132,25 +121,15 @@ void lines_write(const lines_t *lines, const plot_data_t *data, chart_t *chart) 
     for (size_t i = 0; i < lines->n_limits; i++) {
         styles[n++] = lines->limits[i].style;
         write_limit(&lines->limits[i], data, &range_ns, &legend, chart);
+        free(lines->limits[i].ns);
     }
     range_ns.low = fmax(range_ns.low, lowest_ns);
     chart_integers(chart, "styles", styles, n);
     chart_number(chart, "n_lines", (double)lines->n);
-    chart_number(chart, "n_limits", (double)(n - lines->n));
+    chart_number(chart, "n_limits", (double)lines->n_limits);
     write_weights(lines, chart);
     size_t n_ticks = chart_size_axis(chart, data);
     chart_time_axis(chart, &range_ns);
     chart_number(chart, "note_lines", 1 + (double)line_breaks(chart->note));
-    int legend_height = chart_legend(chart, &legend, n_ticks);
-    chart_size(chart, n_ticks, CHART_HEIGHT + legend_height);
-}
-
-void lines_free(lines_t *lines) {
-    for (size_t i = 0; i < lines->n; i++)
-        text_list_free(&lines->items[i].roles);
-    for (size_t i = 0; i < lines->n_limits; i++) {
-        free(lines->limits[i].ns);
-        free(lines->limits[i].title);
-    }
-    *lines = (lines_t){0};
+    chart_size(chart, n_ticks, CHART_HEIGHT + chart_legend(chart, &legend, n_ticks));
 }

@@ -9,16 +9,19 @@ enum { MAX_LINES = 32, MAX_LIMITS = 4 };
 
 typedef enum weight { WEIGHT_USUAL, WEIGHT_THIN, WEIGHT_THICK } weight_t;
 
+enum { MAX_ROLES = 4 };
+
 typedef struct line {
     const series_t *series;
     const char *phase;
     weight_t weight;
-    text_list_t roles; /* "fastest CUDA": behind its name in the legend */
+    const char *roles[MAX_ROLES]; /* "fastest CUDA": behind its name in the legend; borrowed */
+    size_t n_roles;
 } line_t;
 
 typedef struct limit_line {
-    double *ns; /* one a size of the data, NaN where unknown */
-    char *title;
+    double *ns;        /* one a size of the data, NaN where unknown */
+    const char *title; /* kept by the chart */
     int style;
 } limit_line_t;
 
@@ -34,13 +37,12 @@ typedef struct lines {
 void lines_add(lines_t *lines, const series_t *series, const char *phase, const char *role);
 /* How thick the line of a series is drawn, if it has one. Algorithmic ones are dashed besides. */
 void lines_weigh(lines_t *lines, const series_t *series, weight_t weight);
-/* Another dashed line; takes over `ns` and `title`, and drops a line without any number. */
-void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, char *title, int style);
+/* Another dashed line; takes over `ns`, and drops a line without any number. */
+void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title, int style);
 /* The least that the hardware allows at each size, for an engine's cases; nothing where none is
  * known. (plot/charts/ladder.c) */
-void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label);
-/* Table, styles, ranges and size. */
-void lines_write(const lines_t *lines, const plot_data_t *data, chart_t *chart);
-void lines_free(lines_t *lines);
+void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label, chart_t *chart);
+/* Table, styles, ranges and size; frees the lines. */
+void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart);
 
 #endif

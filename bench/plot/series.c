@@ -185,6 +185,12 @@ void plot_series_free(plot_data_t *data) {
     free(data->sizes);
 }
 
+const double *result_ci95(const case_result_t *result, const char *phase) {
+    static const double NONE[] = {NAN, NAN};
+    bool has_median = isfinite(result_median(result, phase));
+    return has_median ? result_phase(result, phase)->summary.ci95 : NONE;
+}
+
 /* ---- asking -----------------------------------------------------------------------------------
  */
 
@@ -193,6 +199,18 @@ const case_result_t *series_at(const series_t *series, int64_t size) {
         if (size_of(series->cases[i]) == size)
             return series->cases[i];
     return NULL;
+}
+
+const case_result_t *series_default_at(const series_t *series, int64_t size) {
+    return series->is_default ? series_at(series, size) : NULL;
+}
+
+bool series_is_oracle(const series_t *series) {
+    return strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
+}
+
+bool plot_is_first_of_engine(const plot_data_t *data, size_t s) { /* they are sorted by engine */
+    return s == 0 || strcmp(data->series[s].label, data->series[s - 1].label) != 0;
 }
 
 size_t series_times(const series_t *series, const char *phase) {

@@ -69,8 +69,13 @@ char *plot_shape_without(const plot_data_t *data, const char *param);
 /* The case's size; 0 for a workload that has none. */
 int64_t size_of(const case_result_t *result);
 
+/* Both ends of the median's 95 % interval; NaN where the phase has no median to be shown. */
+const double *result_ci95(const case_result_t *result, const char *phase);
+
 /* The case at a size, whatever its status; NULL when there is none. */
 const case_result_t *series_at(const series_t *series, int64_t size);
+/* Likewise, with every technique at its default. */
+const case_result_t *series_default_at(const series_t *series, int64_t size);
 /* Does any case of the series have a time for this phase? */
 bool series_has_phase(const series_t *series, const char *phase);
 
@@ -80,6 +85,12 @@ const char *series_compared_by(const plot_data_t *data, const series_t *series);
 
 /* Is it a contender that a user added, neither ours nor PyTorch's? */
 bool series_is_other(const series_t *series);
+
+/* The reference in C, which others are checked against and never raced with. */
+bool series_is_oracle(const series_t *series);
+
+/* Is it the first series of its engine? */
+bool plot_is_first_of_engine(const plot_data_t *data, size_t s);
 
 /* Who stands for a side unless the fastest is asked for: the study's own set-ups, rung 01 with
  * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has

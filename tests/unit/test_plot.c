@@ -154,8 +154,7 @@ static void table_text_cannot_leave_its_quotes(void **state) {
     (void)state;
     chart_t chart;
     chart_init(&chart, "lines");
-    chart_text(&chart, "a\"b\\c\nd`id`");
-    assert_string_equal(table_of(&chart), " \"a'b\\\\c d`id`\"");
+    assert_string_equal(chart_quote(&chart, "a\"b\\c\nd`id`"), "\"a'b\\\\c d`id`\"");
     chart_free(&chart);
 }
 

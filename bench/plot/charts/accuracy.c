@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ACCURACY_PANELS = 3, MAX_ACCURACY_ROWS = 24, MAX_ACCURACY_BLOCKS = 80 };
+enum { MAX_ACCURACY_PANELS = 3, MAX_ACCURACY_ROWS = 24 };
 
 typedef struct accuracy_layout {
     const plot_data_t *data;
@@ -21,15 +21,14 @@ typedef struct accuracy_layout {
     size_t n_sizes;
     double last_epoch;
     range_t accuracy, loss; /* seen */
-    int panels[MAX_ACCURACY_BLOCKS], styles[MAX_ACCURACY_BLOCKS], means[MAX_ACCURACY_BLOCKS];
-    size_t n_blocks;
+    blocks_t blocks;
 } accuracy_layout_t;
 
 /* ---- who is shown -------------------------------------------------------------------------------
  */
 
 static size_t epochs_at(const series_t *series, int64_t size) {
-    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
+    const case_result_t *result = series_default_at(series, size);
     epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
     const size_t n = epochs.n;
     epoch_list_free(&epochs);
@@ -63,26 +62,21 @@ static accuracy_layout_t layout_of(const plot_data_t *data) {
 
 static bool start_block(accuracy_layout_t *layout, size_t panel, const series_t *series, bool mean,
                         chart_t *chart) {
-    if (layout->n_blocks == MAX_ACCURACY_BLOCKS)
+    if (!blocks_add(&layout->blocks, panel, series->style, mean))
         return false;
-    layout->panels[layout->n_blocks] = (int)panel;
-    layout->styles[layout->n_blocks] = series->style;
-    layout->means[layout->n_blocks++] = mean;
-    fputs("\n\nepoch", chart->table);
-    chart_text(chart, series->title);
-    fputs(" loss\n", chart->table);
+    chart_row(chart, "\n\nepoch %s loss", chart_quote(chart, series->title));
     return true;
 }
 
 static void write_point(accuracy_layout_t *layout, size_t row, const epoch_t *epoch,
                         chart_t *chart) {
     static const double SPREAD = 0.5; /* of the way to the next epoch */
+    enum { DIGITS = 6 };
     const double place = ((double)row + 0.5) / (double)layout->n_rows - 0.5;
     const double percent = 100 * epoch->accuracy;
-    fprintf(chart->table, "%.6g ", epoch->number + SPREAD * place);
-    fprintf(chart->table, isfinite(percent) ? "%.6g " : "NaN ", percent);
-    fprintf(chart->table, isfinite(epoch->validation_loss) ? "%.6g\n" : "NaN\n",
-            epoch->validation_loss);
+    chart_row(chart, "%.6g %s %s", epoch->number + SPREAD * place,
+              chart_real(chart, percent, DIGITS),
+              chart_real(chart, epoch->validation_loss, DIGITS));
     range_take(&layout->accuracy, percent);
     range_take(&layout->loss, epoch->validation_loss);
     layout->last_epoch = fmax(layout->last_epoch, epoch->number);
@@ -125,40 +119,24 @@ static void write_row(accuracy_layout_t *layout, size_t panel, size_t row, chart
         epoch_list_free(&lists[k]);
 }
 
-static void write_titles(const accuracy_layout_t *layout, chart_t *chart) {
-    fputs("# panels\npanel title\n", chart->table);
-    for (size_t p = 0; p < layout->n_sizes; p++) {
-        char *title =
-            mem_format("%s %lld", layout->data->workload->size_param, (long long)layout->sizes[p]);
-        fprintf(chart->table, "%zu", p);
-        chart_text(chart, title);
-        fputc('\n', chart->table);
-        free(title);
-    }
-}
-
-/* A block without points for each contender: the legend's. */
+/* A block without points for each contender. */
 static legend_t write_legend(accuracy_layout_t *layout, chart_t *chart) {
     legend_t legend = {0};
+    layout->blocks.n_drawn = layout->blocks.n;
     for (size_t r = 0; r < layout->n_rows; r++) {
         if (!start_block(layout, layout->n_sizes, layout->rows[r], true, chart))
             break;
-        fputs("0 NaN NaN\n", chart->table);
+        chart_row(chart, "0 NaN NaN");
         legend_take(&legend, layout->rows[r]->title);
     }
     return legend;
 }
 
-static void write_numbers(const accuracy_layout_t *layout, size_t n_drawn, chart_t *chart) {
+static void write_numbers(const accuracy_layout_t *layout, chart_t *chart) {
     const range_t *accuracy = &layout->accuracy, *loss = &layout->loss;
     const double air = fmax(0.08 * (accuracy->high - accuracy->low), 0.5);
     const double loss_air = fmax(0.08 * (loss->high - loss->low), 0.01);
-    chart_integers(chart, "panels", layout->panels, layout->n_blocks);
-    chart_integers(chart, "styles", layout->styles, layout->n_blocks);
-    chart_integers(chart, "means", layout->means, layout->n_blocks);
-    chart_number(chart, "n_blocks", (double)layout->n_blocks);
-    chart_number(chart, "n_drawn", (double)n_drawn);
-    chart_number(chart, "n_panels", (double)layout->n_sizes);
+    blocks_write(&layout->blocks, "means", layout->n_sizes, chart);
     chart_number(chart, "last_epoch", layout->last_epoch);
     chart_number(chart, "accuracy_low", fmax(0, accuracy->low - air));
     chart_number(chart, "accuracy_high", fmin(100, accuracy->high + air));
@@ -172,19 +150,17 @@ char *chart_accuracy(const plot_data_t *data, chart_t *chart) {
     if (layout.n_sizes == 0)
         return mem_text("no case keeps what it had learnt after each epoch");
     chart_init(chart, "accuracy");
-    char *shape = plot_shape_without(data, "seed");
-    chart->title = mem_text("Validation after each epoch");
-    chart->note = mem_format("%s  ·  on the test images  ·  small: a seed each; large: their "
-                             "mean  ·  contenders side by side within an epoch",
-                             shape);
-    free(shape);
-    write_titles(&layout, chart);
+    chart->title = "Validation after each epoch";
+    chart->note = chart_format(chart,
+                               "%s  ·  on the test images  ·  small: a seed each; large: their "
+                               "mean  ·  contenders side by side within an epoch",
+                               arena_keep(&chart->texts, plot_shape_without(data, "seed")));
+    chart_panel_titles(chart, data, layout.sizes, layout.n_sizes);
     for (size_t p = 0; p < layout.n_sizes; p++)
         for (size_t r = 0; r < layout.n_rows; r++)
             write_row(&layout, p, r, chart);
-    const size_t n_drawn = layout.n_blocks;
     const legend_t legend = write_legend(&layout, chart);
-    write_numbers(&layout, n_drawn, chart);
+    write_numbers(&layout, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* allocators, driver_calls: where an epoch's time goes with each allocator, and how often each
  * called the driver in each epoch. blocks: what an allocation and a free take by themselves. */
 #include "analysis/epochs.h"
-#include "plot/rows.h"
+#include "plot/panels.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    MAX_SPLIT_SIZES = MAX_ROW_PANELS / 2, /* two panels each */
+    MAX_SPLIT_SIZES = MAX_PANELS / 2, /* two panels each */
     MAX_CALL_SIZES = 4,
     MAX_SHOWN_EPOCHS = 3, /* the first ones */
     NAME_X = 16,
@@ -28,10 +28,10 @@ static const char *allocator_name(const series_t *series) {
 }
 
 /* "CUDA 03_registers": the contender, whatever its allocator. */
-static char *plain_title(const series_t *series) {
+static const char *plain_title(const series_t *series, chart_t *chart) {
     return allocator_of(&series->cases[0]->spec) == NULL
-               ? mem_text(series->title)
-               : mem_format("%s%s", plot_engine_title(series->label), series->variant);
+               ? series->title
+               : chart_format(chart, "%s%s", plot_engine_title(series->label), series->variant);
 }
 
 static bool same_variant(const series_t *a, const series_t *b) {
@@ -40,10 +40,6 @@ static bool same_variant(const series_t *a, const series_t *b) {
 
 static size_t first_of(const plot_data_t *data, size_t most) {
     return data->n_sizes > most ? data->n_sizes - most : 0;
-}
-
-static char *size_title(const plot_data_t *data, int64_t size, const char *what) {
-    return mem_format("%s %lld%s", data->workload->size_param, (long long)size, what);
 }
 
 /* ---- where the time goes ------------------------------------------------------------------------
@@ -62,13 +58,13 @@ static bool has_split(const plot_data_t *data, const series_t *series) {
     return false;
 }
 
-static void add_pieces(row_panel_t *panel, size_t row, const time_split_t *split, double unit_ns) {
-    rows_piece(panel, row, split->kernels_ns / unit_ns, STYLE_SPLIT, false);
-    rows_piece(panel, row, split->driver_ns / unit_ns, STYLE_SPLIT + 1, false);
-    rows_piece(panel, row, split->gaps_ns / unit_ns, STYLE_SPLIT + 2, false);
+static void add_pieces(panel_t *panel, size_t row, const time_split_t *split, double unit_ns) {
+    panel_piece(panel, row, split->kernels_ns / unit_ns, STYLE_SPLIT, false);
+    panel_piece(panel, row, split->driver_ns / unit_ns, STYLE_SPLIT + 1, false);
+    panel_piece(panel, row, split->gaps_ns / unit_ns, STYLE_SPLIT + 2, false);
 }
 
-static void write_split(row_panel_t *times, row_panel_t *shares, size_t row, const series_t *series,
+static void write_split(panel_t *times, panel_t *shares, size_t row, const series_t *series,
                         int64_t size) {
     time_split_t split;
     char text[UNITS_TEXT];
@@ -76,15 +72,14 @@ static void write_split(row_panel_t *times, row_panel_t *shares, size_t row, con
     if (result == NULL)
         return;
     if (!time_split_of(result, &split)) {
-        rows_text(times, row, result_has_times(result) ? "" : case_status_name(result->status));
+        panel_text(times, row, result_has_times(result) ? "" : case_status_name(result->status));
         return;
     }
     add_pieces(times, row, &split, 1e6);
-    rows_text(times, row, units_time(text, split.epoch_ns));
+    panel_text(times, row, units_time(text, split.epoch_ns));
     add_pieces(shares, row, &split, split.epoch_ns / 100);
-    char *busy = mem_format("GPU busy %s", units_percent(text, split.kernels_ns / split.epoch_ns));
-    rows_text(shares, row, busy);
-    free(busy);
+    units_percent(text, split.kernels_ns / split.epoch_ns);
+    panel_text(shares, row, chart_format(shares->chart, "GPU busy %s", text));
 }
 
 static double ratio_at(const plot_data_t *data, int64_t size) {
@@ -97,9 +92,10 @@ static double ratio_at(const plot_data_t *data, int64_t size) {
 }
 
 /* Rows of the series that are shown; a row is left free between rungs. */
-static size_t *split_rows(const plot_data_t *data, rows_t *rows) {
+static size_t *split_rows(const plot_data_t *data, panels_t *rows) {
     size_t *places = mem_zeroed(data->n_series, sizeof *places), next = 0;
     const series_t *last = NULL;
+    chart_row(rows->chart, "# labels: x in pixels\nrow x text");
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
         places[s] = SIZE_MAX;
@@ -108,55 +104,52 @@ static size_t *split_rows(const plot_data_t *data, rows_t *rows) {
         const bool another = last == NULL || !same_variant(last, series);
         next += last != NULL && another;
         places[s] = next++;
-        char *title = plain_title(series);
-        rows_label(rows, places[s], NAME_X, another ? title : "");
-        rows_label(rows, places[s], ALLOCATOR_X, allocator_name(series));
-        free(title);
+        const char *title = another ? plain_title(series, rows->chart) : "";
+        panels_label(rows, (int)places[s], NAME_X, title, false);
+        panels_label(rows, (int)places[s], ALLOCATOR_X, allocator_name(series), false);
         last = series;
     }
     return places;
 }
 
 static void write_splits(const plot_data_t *data, int64_t size, const size_t *places,
-                         bool logarithmic, rows_t *rows) {
-    char *titles[] = {size_title(data, size, ": one epoch"), size_title(data, size, ": shares")};
-    row_panel_t *times = rows_panel(
-        rows, titles[0], logarithmic ? "time, ms (log: compare shares at the right)" : "time, ms",
-        logarithmic);
-    row_panel_t *shares = rows_panel(rows, titles[1], "share of the epoch, %", false);
+                         panels_t *rows) {
+    chart_t *chart = rows->chart;
+    const char *title = chart_size_title(chart, data, size);
+    panel_t *times = panels_add(rows, chart_format(chart, "%s: one epoch", title));
+    panel_t *shares = panels_add(rows, chart_format(chart, "%s: shares", title));
+    times->axis = rows->logarithmic ? "time, ms (log: compare shares at the right)" : "time, ms";
+    shares->axis = "share of the epoch, %";
     shares->end = 100;
     for (size_t s = 0; s < data->n_series; s++)
         if (places[s] != SIZE_MAX)
             write_split(times, shares, places[s], &data->series[s], size);
-    free(titles[0]);
-    free(titles[1]);
 }
 
 char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 290 };
-    rows_t rows;
+    panels_t rows = {.chart = chart, .stacked = true};
     bool any = false;
     for (size_t s = 0; s < data->n_series; s++)
         any = any || has_split(data, &data->series[s]);
     if (!any)
         return mem_text("no case tells where the time of an epoch goes (split)");
-    chart_init(chart, "rows");
-    chart->title = mem_text("Where the time of an epoch goes, by allocator");
-    chart->note = mem_format("%s  ·  one more epoch, watched by CUPTI, which costs time of its "
-                             "own  ·  GPU busy: kernels, of the epoch",
-                             data->shape);
-    rows_start(&rows, chart);
+    chart_init(chart, "panels");
+    chart->title = "Where the time of an epoch goes, by allocator";
+    chart->note = chart_format(chart,
+                               "%s  ·  one more epoch, watched by CUPTI, which costs time of its "
+                               "own  ·  GPU busy: kernels, of the epoch",
+                               data->shape);
     size_t *places = split_rows(data, &rows);
     const size_t first = first_of(data, MAX_SPLIT_SIZES);
-    bool logarithmic = false;
     for (size_t i = first; i < data->n_sizes; i++)
-        logarithmic = logarithmic || ratio_at(data, data->sizes[i]) > LINEAR_RATIO;
+        rows.logarithmic = rows.logarithmic || ratio_at(data, data->sizes[i]) > LINEAR_RATIO;
     for (size_t i = first; i < data->n_sizes; i++)
-        write_splits(data, data->sizes[i], places, logarithmic, &rows);
-    rows_legend(&rows, STYLE_SPLIT, "kernels and copies");
-    rows_legend(&rows, STYLE_SPLIT + 1, "only the driver's allocator");
-    rows_legend(&rows, STYLE_SPLIT + 2, "gaps");
-    rows_write(&rows, 2, LEFT);
+        write_splits(data, data->sizes[i], places, &rows);
+    panels_legend(&rows, STYLE_SPLIT, "kernels and copies");
+    panels_legend(&rows, STYLE_SPLIT + 1, "only the driver's allocator");
+    panels_legend(&rows, STYLE_SPLIT + 2, "gaps");
+    panels_write(&rows, 2, LEFT);
     free(places);
     return NULL;
 }
@@ -201,38 +194,33 @@ static bool calls_are_shown(const plot_data_t *data, const series_t *series) {
     return !any || strcmp(series->label, "cuda") != 0 || was_tried_with_others(data, series);
 }
 
-static void write_calls(row_panel_t *panel, size_t row, const series_t *series, int64_t size) {
+static void write_calls(panel_t *panel, size_t row, const series_t *series, int64_t size) {
     const case_result_t *result = series_at(series, size);
     epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
     const size_t n = told_epochs(series, size);
     for (size_t e = 0; e < n; e++) {
         const double calls = epochs.items[e].driver_calls;
-        char *text = mem_format("%.0f", calls);
-        rows_piece(panel, row + e, calls, STYLE_CALLS + (e > 0), false);
-        rows_text(panel, row + e, text);
-        free(text);
+        panel_piece(panel, row + e, calls, STYLE_CALLS + (e > 0), false);
+        panel_text(panel, row + e, chart_format(panel->chart, "%.0f", calls));
     }
     epoch_list_free(&epochs);
 }
 
-static size_t *call_rows(const plot_data_t *data, rows_t *rows) {
+static size_t *call_rows(const plot_data_t *data, panels_t *rows) {
     size_t *places = mem_zeroed(data->n_series, sizeof *places), next = 0;
+    chart_row(rows->chart, "# labels: x in pixels\nrow x text");
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
         places[s] = SIZE_MAX;
         if (!calls_are_shown(data, series))
             continue;
         places[s] = next;
-        char *title = plain_title(series);
-        rows_label(rows, next, NAME_X, title);
-        rows_label(rows, next, ALLOCATOR_X, allocator_name(series));
-        free(title);
+        panels_label(rows, (int)next, NAME_X, plain_title(series, rows->chart), false);
+        panels_label(rows, (int)next, ALLOCATOR_X, allocator_name(series), false);
         const size_t n = most_epochs(data, series);
-        for (size_t e = 0; e < n; e++) {
-            char *epoch = mem_format("epoch %zu", e + 1);
-            rows_label(rows, next + e, EPOCH_X, epoch);
-            free(epoch);
-        }
+        for (size_t e = 0; e < n; e++)
+            panels_label(rows, (int)(next + e), EPOCH_X,
+                         chart_format(rows->chart, "epoch %zu", e + 1), false);
         next += n + 1;
     }
     return places;
@@ -240,30 +228,29 @@ static size_t *call_rows(const plot_data_t *data, rows_t *rows) {
 
 char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 345 };
-    rows_t rows;
+    panels_t rows = {.chart = chart, .stacked = true, .logarithmic = true};
     bool any = false;
     for (size_t s = 0; s < data->n_series; s++)
         any = any || most_epochs(data, &data->series[s]) > 0;
     if (!any)
         return mem_text("no case tells how often it called the driver's allocator");
-    chart_init(chart, "rows");
-    chart->title = mem_text("Calls of the driver's allocator in each epoch");
-    chart->note = mem_format("%s  ·  allocations and frees, validation included  ·  log scale: 0 "
-                             "has no bar",
-                             data->shape);
-    rows_start(&rows, chart);
-    size_t *places = call_rows(data, &rows), n_panels = 0;
-    for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++, n_panels++) {
-        char *title = size_title(data, data->sizes[i], "");
-        row_panel_t *panel = rows_panel(&rows, title, "calls (log scale)", true);
+    chart_init(chart, "panels");
+    chart->title = "Calls of the driver's allocator in each epoch";
+    chart->note = chart_format(chart,
+                               "%s  ·  allocations and frees, validation included  ·  log scale: 0 "
+                               "has no bar",
+                               data->shape);
+    size_t *places = call_rows(data, &rows);
+    for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
+        panel_t *panel = panels_add(&rows, chart_size_title(chart, data, data->sizes[i]));
+        panel->axis = "calls (log scale)";
         for (size_t s = 0; s < data->n_series; s++)
             if (places[s] != SIZE_MAX)
                 write_calls(panel, places[s], &data->series[s], data->sizes[i]);
-        free(title);
     }
-    rows_legend(&rows, STYLE_CALLS, "first epoch");
-    rows_legend(&rows, STYLE_CALLS + 1, "later ones");
-    rows_write(&rows, n_panels, LEFT);
+    panels_legend(&rows, STYLE_CALLS, "first epoch");
+    panels_legend(&rows, STYLE_CALLS + 1, "later ones");
+    panels_write(&rows, rows.n, LEFT);
     free(places);
     return NULL;
 }
@@ -271,51 +258,55 @@ char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
 /* ---- an allocation and a free -------------------------------------------------------------------
  */
 
-static void write_block(row_panel_t *panel, size_t row, const case_result_t *result) {
+static void write_block(panel_t *panel, size_t row, const case_result_t *result) {
     char total[UNITS_TEXT], allocate[UNITS_TEXT], release[UNITS_TEXT];
     if (!result_has_times(result)) {
-        rows_text(panel, row, case_status_name(result->status));
+        panel_text(panel, row, case_status_name(result->status));
         return;
     }
     const double allocate_ns = result_median(result, "allocate");
     const double free_ns = result_median(result, "free");
     const bool hollow = result->status == CASE_THROTTLED;
-    rows_piece(panel, row, allocate_ns, STYLE_BLOCKS, hollow);
-    rows_piece(panel, row, free_ns, STYLE_BLOCKS + 1, hollow);
-    char *text = mem_format("%s = %s + %s", units_time(total, result_median(result, "total")),
-                            units_time(allocate, allocate_ns), units_time(release, free_ns));
-    rows_text(panel, row, text);
-    free(text);
+    panel_piece(panel, row, allocate_ns, STYLE_BLOCKS, hollow);
+    panel_piece(panel, row, free_ns, STYLE_BLOCKS + 1, hollow);
+    units_time(total, result_median(result, "total"));
+    panel_text(panel, row,
+               chart_format(panel->chart, "%s = %s + %s", total, units_time(allocate, allocate_ns),
+                            units_time(release, free_ns)));
 }
 
 char *chart_blocks(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 240 };
-    rows_t rows;
+    panels_t rows = {.chart = chart, .stacked = true, .logarithmic = true};
     bool any = false;
     for (size_t s = 0; s < data->n_series; s++)
         any = any || (series_has_phase(&data->series[s], "allocate") &&
                       series_has_phase(&data->series[s], "free"));
     if (!any)
         return mem_text("no case has a time for an allocation and a free");
-    chart_init(chart, "rows");
-    chart->title = mem_text("What an allocation and a free take, by allocator");
-    chart->note = mem_format("%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
-                             "numbers behind each bar tell the parts",
-                             data->workload->name);
-    rows_start(&rows, chart);
+    chart_init(chart, "panels");
+    chart->title = "What an allocation and a free take, by allocator";
+    chart->note =
+        chart_format(chart,
+                     "%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
+                     "numbers behind each bar tell the parts",
+                     data->workload->name);
+    chart_row(chart, "# labels: x in pixels\nrow x text");
     for (size_t s = 0; s < data->n_series; s++)
-        rows_label(&rows, s, NAME_X, data->series[s].title);
+        panels_label(&rows, (int)s, NAME_X, data->series[s].title, false);
     for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
-        char *title = mem_format("%lld block%s in use", (long long)data->sizes[i],
-                                 data->sizes[i] == 1 ? "" : "s");
-        row_panel_t *panel = rows_panel(&rows, title, "time, ns (log scale)", true);
-        for (size_t s = 0; s < data->n_series; s++)
-            if (series_at(&data->series[s], data->sizes[i]) != NULL)
-                write_block(panel, s, series_at(&data->series[s], data->sizes[i]));
-        free(title);
+        const int64_t size = data->sizes[i];
+        panel_t *panel = panels_add(&rows, chart_format(chart, "%lld block%s in use",
+                                                        (long long)size, size == 1 ? "" : "s"));
+        panel->axis = "time, ns (log scale)";
+        for (size_t s = 0; s < data->n_series; s++) {
+            const case_result_t *result = series_at(&data->series[s], size);
+            if (result != NULL)
+                write_block(panel, s, result);
+        }
     }
-    rows_legend(&rows, STYLE_BLOCKS, "allocation");
-    rows_legend(&rows, STYLE_BLOCKS + 1, "free");
-    rows_write(&rows, 1, LEFT);
+    panels_legend(&rows, STYLE_BLOCKS, "allocation");
+    panels_legend(&rows, STYLE_BLOCKS + 1, "free");
+    panels_write(&rows, 1, LEFT);
     return NULL;
 }

@@ -83,82 +83,69 @@ static difference_t difference_of(const plot_data_t *data, side_t left, side_t r
     return difference;
 }
 
+static bool is_decided(const bar_t *bar) {
+    return bar->lead == LEAD_LEFT || bar->lead == LEAD_RIGHT;
+}
+
+static const char *leader_of(const difference_t *difference, const bar_t *bar) {
+    return bar->lead == LEAD_LEFT    ? difference->left.name
+           : bar->lead == LEAD_RIGHT ? difference->right.name
+           : bar->lead == LEAD_NONE  ? "equal"
+                                     : "";
+}
+
 static void write_bars(const difference_t *difference, chart_t *chart) {
-    fprintf(chart->table,
-            "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
-            "index size difference lead throttled who amount ratio status\n",
-            difference->left.name, difference->right.name);
+    chart_row(
+        chart,
+        "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
+        "index size difference lead throttled who amount ratio status",
+        difference->left.name, difference->right.name);
     for (size_t i = 0; i < difference->n; i++) {
         const bar_t *bar = &difference->bars[i];
-        char text[UNITS_TEXT], ratio[UNITS_TEXT] = "";
-        fprintf(chart->table, "%zu", i);
-        chart_text(chart, chart_size_text(text, bar->size));
-        chart_us(chart, bar->difference_ns);
-        fprintf(chart->table, " %d %d", (int)bar->lead, bar->throttled);
-        bool decided = bar->lead == LEAD_LEFT || bar->lead == LEAD_RIGHT;
-        chart_text(chart, bar->lead == LEAD_LEFT    ? difference->left.name
-                          : bar->lead == LEAD_RIGHT ? difference->right.name
-                          : bar->lead == LEAD_NONE  ? "equal"
-                                                    : "");
-        chart_text(chart, decided ? units_time(text, fabs(bar->difference_ns)) : "");
-        if (decided)
+        char size[UNITS_TEXT], amount[UNITS_TEXT] = "", ratio[UNITS_TEXT] = "";
+        if (is_decided(bar)) {
+            units_time(amount, fabs(bar->difference_ns));
             snprintf(ratio, sizeof ratio, bar->ratio < 9.95 ? "%.2f×" : "%.0f×", bar->ratio);
-        chart_text(chart, ratio);
-        chart_text(chart, bar->status);
-        fputc('\n', chart->table);
-    }
-}
-
-/* The lead changes between two bars that are decided, whatever lies undecided between them; the
- * crossover size is the first with the new lead. Calls `found` for each; returns how many. */
-typedef void crossover_found_t(const difference_t *difference, size_t bar, void *context);
-
-static size_t each_crossover(const difference_t *difference, crossover_found_t *found,
-                             void *context) {
-    size_t n = 0;
-    lead_t before = LEAD_UNKNOWN;
-    for (size_t i = 0; i < difference->n; i++) {
-        lead_t lead = difference->bars[i].lead;
-        if (lead != LEAD_LEFT && lead != LEAD_RIGHT)
-            continue;
-        if (before != LEAD_UNKNOWN && lead != before) {
-            n++;
-            if (found != NULL)
-                found(difference, i, context);
         }
-        before = lead;
+        chart_row(chart, "%zu %s %s %d %d %s %s %s %s", i,
+                  chart_quote(chart, chart_size_text(size, bar->size)),
+                  chart_us(chart, bar->difference_ns), (int)bar->lead, bar->throttled,
+                  chart_quote(chart, leader_of(difference, bar)), chart_quote(chart, amount),
+                  chart_quote(chart, ratio), chart_quote(chart, bar->status));
     }
-    return n;
 }
 
-typedef struct crossover_writer {
-    chart_t *chart;
-    bool labelled;
-} crossover_writer_t;
-
-static void write_crossover(const difference_t *difference, size_t bar, void *context) {
-    crossover_writer_t *writer = context;
-    FILE *table = writer->chart->table;
-    char size[UNITS_TEXT];
-    chart_size_text(size, difference->bars[bar].size);
-    const char *leader =
-        difference->bars[bar].lead == LEAD_LEFT ? difference->left.name : difference->right.name;
-    char *text = writer->labelled ? mem_format("crossover: %s is faster from %s %s", leader,
-                                               difference->size_param, size)
-                                  : mem_text("");
-    fprintf(table, "%zu", bar);
-    chart_text(writer->chart, size);
-    chart_text(writer->chart, text);
-    fputc('\n', table);
-    free(text);
+/* From bar `from` on, the first that is decided for another side than the last decided one before
+ * it, whatever lies undecided between them; `n` when there is none. */
+static size_t next_crossover(const difference_t *difference, size_t from) {
+    lead_t before = LEAD_UNKNOWN;
+    for (size_t i = from; i < difference->n; i++) {
+        const bar_t *bar = &difference->bars[i];
+        if (!is_decided(bar))
+            continue;
+        if (before != LEAD_UNKNOWN && bar->lead != before)
+            return i;
+        before = bar->lead;
+    }
+    return difference->n;
 }
 
 /* One crossover is labelled; of several, the note says how many there are. */
 static size_t write_crossovers(const difference_t *difference, chart_t *chart) {
-    size_t n = each_crossover(difference, NULL, NULL);
-    crossover_writer_t writer = {chart, n == 1};
-    fputs("\n\n# sizes at which the lead changes\nindex size text\n", chart->table);
-    each_crossover(difference, write_crossover, &writer);
+    size_t n = 0;
+    const size_t first = next_crossover(difference, 0);
+    chart_row(chart, "\n\n# sizes at which the lead changes\nindex size text");
+    for (size_t i = first; i < difference->n; i = next_crossover(difference, i), n++) {
+        char size[UNITS_TEXT];
+        const bar_t *bar = &difference->bars[i];
+        chart_size_text(size, bar->size);
+        const char *text =
+            i == first && next_crossover(difference, i) == difference->n
+                ? chart_format(chart, "crossover: %s is faster from %s %s",
+                               leader_of(difference, bar), difference->size_param, size)
+                : "";
+        chart_row(chart, "%zu %s %s", i, chart_quote(chart, size), chart_quote(chart, text));
+    }
     return n;
 }
 
@@ -182,49 +169,47 @@ static void write_axis(const difference_t *difference, chart_t *chart) {
 }
 
 /* As long as it fits above the chart. */
-static char *title_of(const difference_t *difference) {
+static const char *title_of(const difference_t *difference, chart_t *chart) {
     enum { LONGEST = 105 };
-    char *sides = mem_format("%s − %s: who is faster", difference->left.series->title,
-                             difference->right.series->title);
-    char *title = mem_format("%s, and by how much", sides);
-    bool fits = strlen(title) <= LONGEST;
-    free(fits ? sides : title);
-    return fits ? title : sides;
+    const char *sides =
+        chart_format(chart, "%s − %s: who is faster", difference->left.series->title,
+                     difference->right.series->title);
+    const char *title = chart_format(chart, "%s, and by how much", sides);
+    return strlen(title) <= LONGEST ? title : sides;
 }
 
-static char *draw(const plot_data_t *data, const difference_t *difference, const char *meaning,
-                  chart_t *chart) {
-    chart_init(chart, "difference");
-    chart->title = title_of(difference);
-    chart_number(chart, "n_bars", (double)difference->n);
-    chart_integers(chart, "styles",
-                   (const int[]){difference->left.series->style, difference->right.series->style},
-                   2);
-    write_axis(difference, chart);
+static void draw(const plot_data_t *data, const difference_t *difference, chart_t *chart) {
     enum { LABELS_HEIGHT = 60 };
+    const int styles[] = {difference->left.series->style, difference->right.series->style};
+    chart_init(chart, "difference");
+    chart->title = title_of(difference, chart);
+    chart_number(chart, "n_bars", (double)difference->n);
+    chart_integers(chart, "styles", styles, 2);
+    write_axis(difference, chart);
     chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(difference, chart);
     size_t n_crossovers = write_crossovers(difference, chart);
     chart_number(chart, "n_crossovers", (double)n_crossovers);
-    char *changes = n_crossovers > 1 ? mem_format("  ·  the lead changes %zu times", n_crossovers)
-                                     : mem_text("");
-    chart->note =
-        mem_format("%s  ·  phase %s  ·  %s%s", data->shape, difference->phase, meaning, changes);
-    free(changes);
-    return NULL;
-}
-
-static char *compare(const plot_data_t *data, side_t left, side_t right, const char *phase,
-                     chart_t *chart) {
-    difference_t difference = difference_of(data, left, right, phase);
     const char *meaning = data->study_csv
                               ? "medians of the rows of a batch"
                               : "medians  ·  equal: the interval of the ratio holds 1  ·  "
                                 "hollow: throttled";
-    char *why = difference.n_timed > 0
-                    ? draw(data, &difference, meaning, chart)
-                    : mem_format("no size at which both %s and %s have a time for %s",
-                                 left.series->title, right.series->title, phase);
+    const char *changes = n_crossovers > 1
+                              ? chart_format(chart, "  ·  the lead changes %zu times", n_crossovers)
+                              : "";
+    chart->note = chart_format(chart, "%s  ·  phase %s  ·  %s%s", data->shape, difference->phase,
+                               meaning, changes);
+}
+
+static char *compare(const plot_data_t *data, side_t left, side_t right, const char *phase,
+                     chart_t *chart) {
+    char *why = NULL;
+    difference_t difference = difference_of(data, left, right, phase);
+    if (difference.n_timed > 0)
+        draw(data, &difference, chart);
+    else
+        why = mem_format("no size at which both %s and %s have a time for %s", left.series->title,
+                         right.series->title, phase);
     free(difference.bars);
     return why;
 }

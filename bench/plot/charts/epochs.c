@@ -1,6 +1,6 @@
 /* epoch: what an epoch takes, by contender: the training alone, and with the validation behind it.
  */
-#include "plot/bars.h"
+#include "plot/panels.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -23,10 +23,9 @@ typedef struct epoch_layout {
     size_t first_size; /* of too many the largest are shown */
 } epoch_layout_t;
 
-/* The oracle is no contender, and allocators have a chart of their own. */
+/* Allocators have a chart of their own. */
 static bool belongs(const series_t *series) {
-    bool oracle = strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
-    return series->is_default && !oracle && series_has_phase(series, PHASES[0]);
+    return series->is_default && !series_is_oracle(series) && series_has_phase(series, PHASES[0]);
 }
 
 static epoch_layout_t layout_of(const plot_data_t *data) {
@@ -38,13 +37,13 @@ static epoch_layout_t layout_of(const plot_data_t *data) {
     return layout;
 }
 
-static void write_labels(const epoch_layout_t *layout, bars_t *bars, size_t *places) {
+static void write_labels(const epoch_layout_t *layout, panels_t *bars, size_t *places) {
     enum { FIRST_X = 16 };
-    fputs("# labels: x in pixels\nrow x text faded\n", bars->chart->table);
+    chart_row(bars->chart, "# labels: x in pixels\nrow x text faded");
     for (size_t r = 0; r < layout->n_rows; r++) {
-        bars->n_rows += r > 0 && strcmp(layout->rows[r]->label, layout->rows[r - 1]->label) != 0;
-        places[r] = bars->n_rows++;
-        bars_label(bars, (int)places[r], FIRST_X, layout->rows[r]->title, false);
+        const series_t *const *row = &layout->rows[r];
+        places[r] = bars->n_rows + (r > 0 && strcmp(row[0]->label, row[-1]->label) != 0);
+        panels_label(bars, (int)places[r], FIRST_X, row[0]->title, false);
     }
 }
 
@@ -70,36 +69,35 @@ static double fastest_pytorch(const plot_data_t *data, int64_t size, const char 
 }
 
 /* "41.3 ms, 4.16×" */
-static char *bar_text(const epoch_layout_t *layout, const series_t *series,
-                      const case_result_t *result, const char *phase) {
+static const char *bar_text(const epoch_layout_t *layout, const series_t *series,
+                            const case_result_t *result, const char *phase, chart_t *chart) {
     char time[UNITS_TEXT];
     const double ns = result_median(result, phase);
-    const double pytorch_ns = fastest_pytorch(layout->data, size_of(result), phase);
+    const double ratio = fastest_pytorch(layout->data, size_of(result), phase) / ns;
     units_time(time, ns);
-    if (text_starts(series->label, "pytorch") || !isfinite(pytorch_ns) || !isfinite(ns))
-        return mem_text(time);
-    return mem_format(pytorch_ns / ns < 9.95 ? "%s, %.2f×" : "%s, %.1f×", time, pytorch_ns / ns);
+    if (text_starts(series->label, "pytorch") || !isfinite(ratio))
+        return chart_format(chart, "%s", time);
+    return chart_format(chart, ratio < 9.95 ? "%s, %.2f×" : "%s, %.1f×", time, ratio);
 }
 
 static void write_panel(const epoch_layout_t *layout, int64_t size, size_t phase,
-                        const size_t *places, bars_t *bars) {
-    char *title = mem_format("%s %lld: %s", layout->data->workload->size_param, (long long)size,
-                             TITLES[phase]);
-    bar_panel_t *panel = bars_panel(bars, title, phase == 0 ? limit_at(layout, size) : NAN);
+                        const size_t *places, panels_t *bars) {
+    chart_t *chart = bars->chart;
+    const char *title = chart_size_title(chart, layout->data, size);
+    panel_t *panel = panels_add(bars, chart_format(chart, "%s: %s", title, TITLES[phase]));
+    panel_line(panel, phase == 0 ? limit_at(layout, size) : NAN);
     for (size_t r = 0; r < layout->n_rows; r++) {
-        const case_result_t *result = series_at(layout->rows[r], size);
-        if (result == NULL)
-            continue;
-        char *text = bar_text(layout, layout->rows[r], result, PHASES[phase]);
-        bars_bar(panel, places[r], result, PHASES[phase], text, layout->rows[r]->style);
-        free(text);
+        const series_t *series = layout->rows[r];
+        const case_result_t *result = series_at(series, size);
+        if (result != NULL)
+            panel_bar(panel, places[r], result, PHASES[phase],
+                      bar_text(layout, series, result, PHASES[phase], chart), series->style);
     }
-    free(title);
 }
 
-static bool needs_logarithm(const bars_t *bars) {
-    for (size_t p = 0; p < bars->n_panels; p++)
-        if (bars->panels[p].range_ns.high > LINEAR_RATIO * bars->panels[p].range_ns.low)
+static bool needs_logarithm(const panels_t *bars) {
+    for (size_t p = 0; p < bars->n; p++)
+        if (bars->items[p].seen.high > LINEAR_RATIO * bars->items[p].seen.low)
             return true;
     return false;
 }
@@ -110,17 +108,18 @@ char *chart_epoch(const plot_data_t *data, chart_t *chart) {
     epoch_layout_t layout = layout_of(data);
     if (layout.n_rows == 0)
         return mem_format("no case has a time for %s", PHASES[0]);
-    chart_init(chart, "bars");
-    chart->title = mem_text("What one epoch takes, by contender");
-    chart->note = mem_format("%s  ·  medians, 95 %% intervals  ·  dashed: the limit  ·  n×: as "
-                             "fast as PyTorch's best  ·  hollow: throttled",
-                             data->shape);
-    bars_t bars = {.chart = chart, .in_ms = true};
+    chart_init(chart, "panels");
+    chart->title = "What one epoch takes, by contender";
+    chart->note = chart_format(chart,
+                               "%s  ·  medians, 95 %% intervals  ·  dashed: the limit  ·  n×: as "
+                               "fast as PyTorch's best  ·  hollow: throttled",
+                               data->shape);
+    panels_t bars = {.chart = chart, .in_ms = true};
     write_labels(&layout, &bars, places);
     for (size_t i = layout.first_size; i < data->n_sizes; i++)
         for (size_t phase = 0; phase < N_PHASES; phase++)
             write_panel(&layout, data->sizes[i], phase, places, &bars);
     bars.logarithmic = needs_logarithm(&bars);
-    bars_write(&bars, N_PHASES, LEFT);
+    panels_write(&bars, N_PHASES, LEFT);
     return NULL;
 }

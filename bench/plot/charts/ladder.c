@@ -1,7 +1,7 @@
 /* ladder: the compute time of each rung, and how far it is from what the hardware allows. */
-#include "plot/bars.h"
 #include "plot/limit_lines.h"
 #include "plot/lines.h"
+#include "plot/panels.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -37,17 +37,18 @@ static double limit_at(const plot_data_t *data, const char *label, int64_t size,
     return NAN;
 }
 
-void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label) {
+void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label, chart_t *chart) {
     double *limits_ns = mem_zeroed(data->n_sizes, sizeof *limits_ns);
     text_list_t bounds = {0};
     for (size_t i = 0; i < data->n_sizes; i++)
         limits_ns[i] = limit_at(data, label, data->sizes[i], &bounds);
-    char *names = text_list_join(&bounds, ", ");
+    const char *names = arena_keep(&chart->texts, text_list_join(&bounds, ", "));
     lines_limit(lines, data, limits_ns,
-                bounds.n > 0 ? mem_format("least that the hardware allows (%s)", names)
-                             : mem_text("least that the hardware allows"),
+                chart_format(chart,
+                             bounds.n > 0 ? "least that the hardware allows (%s)"
+                                          : "least that the hardware allows%s",
+                             names),
                 STYLE_LIMIT);
-    free(names);
     text_list_free(&bounds);
 }
 
@@ -77,24 +78,21 @@ char *chart_ladder(const plot_data_t *data, chart_t *chart) {
     }
     if (lines.n == 0)
         return mem_text("no case of CUDA or C has a compute time");
-    char *bounds = mem_text("");
-    if (strcmp(label, "cuda") == 0 && has_training_bounds(data)) {
-        free(bounds);
-        bounds = lines_add_bounds(&lines, data);
-    } else {
-        lines_add_limits(&lines, data, label);
-    }
+    const bool is_cuda = strcmp(label, "cuda") == 0;
+    const char *bounds = "";
     chart_init(chart, "lines");
-    chart->title = mem_format("The %s ladder: compute time of each rung against %s",
-                              strcmp(label, "cuda") == 0 ? "CUDA" : "C", data->workload->size_noun);
+    if (is_cuda && has_training_bounds(data))
+        bounds = lines_add_bounds(&lines, data, chart);
+    else
+        lines_add_limits(&lines, data, label, chart);
+    chart->title = chart_format(chart, "The %s ladder: compute time of each rung against %s",
+                                is_cuda ? "CUDA" : "C", data->workload->size_noun);
     const char *meaning =
         strcmp(phase, "kernel_graph") == 0 ? ": one launch of many in a CUDA graph" : "";
-    chart->note = mem_format(
-        "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s", data->shape,
-        phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
-    free(bounds);
+    chart->note = chart_format(
+        chart, "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s",
+        data->shape, phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
     lines_write(&lines, data, chart);
-    lines_free(&lines);
     return NULL;
 }
 
@@ -127,33 +125,31 @@ static bool has_epochs(const plot_data_t *data) {
 
 /* "1.49 ms, 87 %" of the limit; of a training "1.49 ms, 7.45 µs": also an epoch's share, where it
  * goes through epochs at all. */
-static char *bar_text(const plot_data_t *data, const series_t *series, const case_result_t *result,
-                      double limit_ns) {
-    char time[UNITS_TEXT], part[UNITS_TEXT];
+static const char *bar_text(const plot_data_t *data, const series_t *series,
+                            const case_result_t *result, double limit_ns, chart_t *chart) {
+    char time[UNITS_TEXT], part[UNITS_TEXT] = "";
     double median = result_median(result, panel_phase(data));
-    units_time(time, median);
-    if (has_training_bounds(data) && !has_epochs(data))
-        return isfinite(result->limit.frac)
-                   ? mem_format("%s, %s", time, units_percent(part, result->limit.frac))
-                   : mem_text(time);
-    if (has_epochs(data) && !series->algorithmic) {
-        double epochs = (double)case_param_int(&result->spec, "epochs", 1);
-        return mem_format("%s, %s", time, units_time(part, median / epochs));
+    if (has_training_bounds(data) && !has_epochs(data)) {
+        if (isfinite(result->limit.frac))
+            units_percent(part, result->limit.frac);
+    } else if (has_epochs(data) && !series->algorithmic) {
+        units_time(part, median / (double)case_param_int(&result->spec, "epochs", 1));
+    } else if (isfinite(limit_ns)) {
+        units_percent(part, limit_ns / median);
     }
-    if (isfinite(limit_ns))
-        return mem_format("%s, %s", time, units_percent(part, limit_ns / median));
-    return mem_text(time);
+    return chart_format(chart, "%s%s%s", units_time(time, median), part[0] != '\0' ? ", " : "",
+                        part);
 }
 
 /* Below the rungs: each bound where it lies, and its line. */
 static void write_bounds(const plot_data_t *data, int64_t size, const device_rates_t *rates,
-                         size_t row, bar_panel_t *panel) {
+                         size_t row, panel_t *panel) {
     char text[UNITS_TEXT];
     const case_t *spec = series_any_at(data, size);
     for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
         double ns = training_bound_ns(b, spec, rates);
         if (isfinite(ns))
-            bars_line(panel, row, ns, units_time(text, ns));
+            panel_bound(panel, row, ns, units_time(text, ns));
         row += training_bound_is_known(b, data, rates);
     }
 }
@@ -163,49 +159,51 @@ typedef struct ladder_panels {
     device_rates_t rates;
     bool with_bounds; /* a row for each of them, a row below the rungs */
     size_t n_rungs;
-    bars_t bars;
+    panels_t bars;
 } ladder_panels_t;
 
 static void write_size(ladder_panels_t *panels, int64_t size) {
     const plot_data_t *data = panels->data;
+    chart_t *chart = panels->bars.chart;
     char text[UNITS_TEXT];
     text_list_t bounds = {0};
     double limit_ns = panels->with_bounds ? NAN : limit_at(data, "cuda", size, &bounds);
-    char *title =
-        mem_format("%s %s%s%s", data->workload->size_param, chart_size_in(text, data, size),
-                   bounds.n > 0 ? ", limit: " : "", bounds.n > 0 ? bounds.items[0] : "");
-    bar_panel_t *panel = bars_panel(&panels->bars, title, limit_ns);
+    panel_t *panel =
+        panels_add(&panels->bars,
+                   chart_format(chart, "%s %s%s%s", data->workload->size_param,
+                                chart_size_in(text, data, size), bounds.n > 0 ? ", limit: " : "",
+                                bounds.n > 0 ? bounds.items[0] : ""));
+    text_list_free(&bounds);
+    if (panel == NULL)
+        return;
+    panel_line(panel, limit_ns);
     size_t row = 0;
-    for (size_t s = 0; panel != NULL && s < data->n_series; s++) {
+    for (size_t s = 0; s < data->n_series; s++) {
         if (!is_rung(data, s))
             continue;
         const series_t *series = &data->series[s];
         const case_result_t *result = series_at(series, size);
-        if (result != NULL) {
-            char *label = bar_text(data, series, result, limit_ns);
-            bars_bar(panel, row, result, panel_phase(data), label, series->style);
-            free(label);
-        }
+        if (result != NULL)
+            panel_bar(panel, row, result, panel_phase(data),
+                      bar_text(data, series, result, limit_ns, chart), series->style);
         row++;
     }
-    if (panel != NULL && panels->with_bounds)
+    if (panels->with_bounds)
         write_bounds(data, size, &panels->rates, panels->n_rungs + 1, panel);
-    text_list_free(&bounds);
-    free(title);
 }
 
 static void write_labels(ladder_panels_t *panels) {
     enum { LABEL_X = 16 };
-    bars_t *bars = &panels->bars;
+    panels_t *bars = &panels->bars;
     int row = 0;
-    fputs("# labels: x in pixels\nrow x text faded\n", bars->chart->table);
+    chart_row(bars->chart, "# labels: x in pixels\nrow x text faded");
     for (size_t s = 0; s < panels->data->n_series; s++)
         if (is_rung(panels->data, s))
-            bars_label(bars, row++, LABEL_X, panels->data->series[s].variant, false);
+            panels_label(bars, row++, LABEL_X, panels->data->series[s].variant, false);
     row += panels->with_bounds;
     for (int b = 0; panels->with_bounds && b < N_TRAINING_BOUNDS; b++)
         if (training_bound_is_known(b, panels->data, &panels->rates))
-            bars_label(bars, row++, LABEL_X, training_bound_name(b), true);
+            panels_label(bars, row++, LABEL_X, training_bound_name(b), true);
     bars->n_rows = (size_t)row;
 }
 
@@ -227,7 +225,7 @@ static void write_sizes(ladder_panels_t *panels) {
     for (size_t i = 0; of < end && i < MAX_PANELS; i++)
         if (of->sizes[i] > 0 && any_rung_at(data, of->sizes[i]))
             write_size(panels, of->sizes[i]);
-    if (panels->bars.n_panels > 0)
+    if (panels->bars.n > 0)
         return;
     size_t last = data->n_sizes; /* an odd set of sizes: its last one stands for all */
     while (!any_rung_at(data, data->sizes[last - 1]))
@@ -252,16 +250,17 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
         panels.n_rungs += is_rung(data, s);
     if (panels.n_rungs == 0)
         return mem_format("no CUDA rung has a time for %s", panel_phase(data));
-    chart_init(chart, "bars");
+    chart_init(chart, "panels");
     bool steps = has_training_bounds(data) && !has_epochs(data);
-    chart->title = mem_text(steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of "
-                                    "the L2 where it holds W"
-                                  : "The CUDA ladder at some sizes, and the limit");
-    chart->note = mem_format("%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s",
-                             data->shape, panel_phase(data),
-                             has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
+    chart->title =
+        steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of the L2 where "
+                "it holds W"
+              : "The CUDA ladder at some sizes, and the limit";
+    chart->note = chart_format(
+        chart, "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
+        panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
     write_labels(&panels);
     write_sizes(&panels);
-    bars_write(&panels.bars, COLUMNS, LEFT);
+    panels_write(&panels.bars, COLUMNS, LEFT);
     return NULL;
 }

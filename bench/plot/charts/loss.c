@@ -36,17 +36,13 @@ typedef struct losses {
  */
 
 static bool has_curve(const series_t *series, int64_t size) {
-    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
+    const case_result_t *result = series_default_at(series, size);
     if (result == NULL)
         return false;
     curve_t curve = curve_of(result, CURVE);
     bool has = curve.n > 0;
     curve_free(&curve);
     return has;
-}
-
-static bool is_oracle(const series_t *series) {
-    return strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
 }
 
 static size_t curves_at(const plot_data_t *data, int64_t size, bool *oracle) {
@@ -56,7 +52,7 @@ static size_t curves_at(const plot_data_t *data, int64_t size, bool *oracle) {
         if (!has_curve(&data->series[s], size))
             continue;
         n++;
-        *oracle = *oracle || is_oracle(&data->series[s]);
+        *oracle = *oracle || series_is_oracle(&data->series[s]);
     }
     return n;
 }
@@ -94,7 +90,7 @@ static void collect(const plot_data_t *data, int64_t size, losses_t *losses) {
     static const char *const PREFERRED[] = {"cpu", "pytorch-cpu", "cuda"};
     const loss_t *best = NULL;
     for (size_t i = 0; i < losses->n; i++)
-        if (is_oracle(losses->items[i].series))
+        if (series_is_oracle(losses->items[i].series))
             best = &losses->items[i];
     for (size_t p = 0; p < sizeof PREFERRED / sizeof *PREFERRED; p++)
         for (size_t i = 0; i < losses->n && best == NULL; i++)
@@ -128,15 +124,15 @@ static const char *short_text(char text[UNITS_TEXT], double value) {
 }
 
 /* In the legend: how far it is from the reference at the most. */
-static char *title_of(const loss_t *loss, const losses_t *losses) {
+static const char *title_of(const loss_t *loss, const losses_t *losses, chart_t *chart) {
     char text[UNITS_TEXT];
+    const char *title = loss->series->title;
+    const double worst = worst_difference(loss, losses);
     if (loss->series == losses->reference)
-        return mem_format("%s: the reference", loss->series->title);
-    double worst = worst_difference(loss, losses);
+        return chart_format(chart, "%s: the reference", title);
     if (!isfinite(worst))
-        return mem_text(loss->series->title);
-    return mem_format("%s (%s)", loss->series->title,
-                      worst > 0 ? short_text(text, worst) : "equal");
+        return title;
+    return chart_format(chart, "%s (%s)", title, worst > 0 ? short_text(text, worst) : "equal");
 }
 
 /* Lines that coincide show only the last of them: so each has a few marks, at places of its own. */
@@ -146,26 +142,31 @@ static bool is_marked(size_t point, size_t n_points, size_t line, size_t n_lines
     return (point + stride - line * stride / n_lines % stride) % stride == 0;
 }
 
-static void write_line(const losses_t *losses, size_t line, range_t *values, range_t *differences,
-                       bool *any_equal, chart_t *chart) {
+/* What all lines have shown. */
+typedef struct shown {
+    range_t values, differences;
+    bool any_equal;
+    legend_t legend;
+} shown_t;
+
+static void write_line(const losses_t *losses, size_t line, shown_t *shown, chart_t *chart) {
     const loss_t *loss = &losses->items[line];
-    char *title = title_of(loss, losses);
-    fputs("step", chart->table);
-    chart_text(chart, title);
-    free(title);
-    fputs(" difference mark\n", chart->table);
+    enum { DIGITS = 4 };
+    const char *title = title_of(loss, losses, chart);
+    legend_take(&shown->legend, title);
+    chart_row(chart, "step %s difference mark", chart_quote(chart, title));
     for (size_t i = 0; i < loss->curve.n; i++) {
         double difference = loss->series == losses->reference
                                 ? NAN
                                 : curve_difference(&loss->curve, i, losses->expected);
-        fprintf(chart->table, "%.9g %.9g ", loss->curve.steps[i], loss->curve.values[i]);
-        fprintf(chart->table, isfinite(difference) ? "%.4g" : "NaN", difference);
-        fprintf(chart->table, " %d\n", is_marked(i, loss->curve.n, line, losses->n));
-        range_take(values, loss->curve.values[i]);
-        range_take(differences, difference);
-        *any_equal = *any_equal || difference == 0;
+        chart_row(chart, "%.9g %.9g %s %d", loss->curve.steps[i], loss->curve.values[i],
+                  chart_real(chart, difference, DIGITS),
+                  is_marked(i, loss->curve.n, line, losses->n));
+        range_take(&shown->values, loss->curve.values[i]);
+        range_take(&shown->differences, difference);
+        shown->any_equal = shown->any_equal || difference == 0;
     }
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
 /* Decades around all that is seen; where some differences are 0, they lie on the axis, a decade
@@ -197,41 +198,32 @@ static void add_inset(const losses_t *losses, chart_t *chart) {
     chart_number(chart, "inset_high", steep ? later.high + air : 1);
 }
 
-static void write_losses(const losses_t *losses, chart_t *chart) {
+/* Returns the legend. */
+static legend_t write_losses(const losses_t *losses, chart_t *chart) {
     int styles[MAX_LOSSES];
-    range_t values = RANGE_INIT, differences = RANGE_INIT;
-    bool any_equal = false;
+    shown_t shown = {.values = RANGE_INIT, .differences = RANGE_INIT};
     double last_step = 1;
-    fputs("# a block a contender: loss; relative difference from the reference's; marked?\n",
-          chart->table);
+    chart_row(chart,
+              "# a block a contender: loss; relative difference from the reference's; marked?");
     for (size_t i = 0; i < losses->n; i++) {
         const curve_t *curve = &losses->items[i].curve;
         styles[i] = losses->items[i].series->style;
-        write_line(losses, i, &values, &differences, &any_equal, chart);
+        write_line(losses, i, &shown, chart);
         last_step = fmax(last_step, curve->steps[curve->n - 1]);
     }
-    range_take(&differences, FLOAT32_NOISE);
-    if (!(values.high > 0))
-        range_take(&values, 1);
-    add_decades(chart, "loss_low", "loss_high", &values, 0);
-    add_decades(chart, "difference_low", "difference_high", &differences, any_equal);
-    chart_number(chart, "any_equal", any_equal);
+    range_take(&shown.differences, FLOAT32_NOISE);
+    if (!(shown.values.high > 0))
+        range_take(&shown.values, 1);
+    add_decades(chart, "loss_low", "loss_high", &shown.values, 0);
+    add_decades(chart, "difference_low", "difference_high", &shown.differences, shown.any_equal);
+    chart_number(chart, "any_equal", shown.any_equal);
     chart_number(chart, "noise", FLOAT32_NOISE);
     chart_number(chart, "last_step", last_step);
     add_inset(losses, chart);
     chart_integers(chart, "styles", styles, losses->n);
     chart_number(chart, "n_lines", (double)losses->n);
-}
-
-static legend_t legend_of(const losses_t *losses) {
-    legend_t legend = {0};
-    for (size_t i = 0; i < losses->n; i++) {
-        char *title = title_of(&losses->items[i], losses);
-        legend_take(&legend, title);
-        free(title);
-    }
-    legend_take(&legend, "one roundoff of float32, 2⁻²⁴"); /* plots/loss.gp draws it */
-    return legend;
+    legend_take(&shown.legend, "one roundoff of float32, 2⁻²⁴"); /* plots/loss.gp draws it */
+    return shown.legend;
 }
 
 char *chart_loss(const plot_data_t *data, chart_t *chart) {
@@ -247,16 +239,17 @@ char *chart_loss(const plot_data_t *data, chart_t *chart) {
     chart_init(chart, "loss");
     const char *counted =
         case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL ? "epochs" : "steps";
-    chart->title = mem_format("Loss over the %s, all contenders laid over each other", counted);
-    chart->note = mem_format(
+    chart->title =
+        chart_format(chart, "Loss over the %s, all contenders laid over each other", counted);
+    chart->note = chart_format(
+        chart,
         "%s, %s %s  ·  below: |loss − reference| / reference; in brackets: the most of it  ·  "
         "reference: %s%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
         losses.reference->title,
-        is_oracle(losses.reference) ? ", in float64" : "; no float64 oracle at this size");
+        series_is_oracle(losses.reference) ? ", in float64" : "; no float64 oracle at this size");
     chart_number(chart, "in_epochs", strcmp(counted, "epochs") == 0);
-    write_losses(&losses, chart);
-    legend_t legend = legend_of(&losses);
+    const legend_t legend = write_losses(&losses, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     free_losses(&losses);
     return NULL;

@@ -52,12 +52,10 @@ static void write_group(const series_t *series, rows_t *rows, chart_t *chart) {
         if (first && rows->n > 0)
             rows->n++;
         char text[UNITS_TEXT];
-        fprintf(chart->table, "%zu", rows->n++);
-        chart_text(chart, first ? series->title : "");
-        chart_text(chart, names.items[i]);
-        chart_us(chart, median);
-        chart_text(chart, units_time(text, median));
-        fprintf(chart->table, " %d\n", series->style);
+        chart_row(chart, "%zu %s %s %s %s %d", rows->n++,
+                  chart_quote(chart, first ? series->title : ""),
+                  chart_quote(chart, names.items[i]), chart_us(chart, median),
+                  chart_quote(chart, units_time(text, median)), series->style);
         range_take(&rows->range_ns, median);
         rows->n_groups += first;
         first = false;
@@ -68,16 +66,15 @@ static void write_group(const series_t *series, rows_t *rows, chart_t *chart) {
 char *chart_once(const plot_data_t *data, chart_t *chart) {
     rows_t rows = {.range_ns = RANGE_INIT};
     chart_init(chart, "once");
-    fputs("# median over a contender's cases, µs\nrow contender cost time text style\n",
-          chart->table);
+    chart_row(chart, "# median over a contender's cases, µs\nrow contender cost time text style");
     for (size_t i = 0; i < data->n_series; i++)
         if (data->series[i].is_default)
             write_group(&data->series[i], &rows, chart);
     if (rows.n_groups == 0)
         return mem_text("no case has one-time costs");
-    chart->title = mem_text("What is paid once, by contender");
-    chart->note = mem_format("%s  ·  medians over a contender's cases  ·  never part of a phase",
-                             data->shape);
+    chart->title = "What is paid once, by contender";
+    chart->note = chart_format(
+        chart, "%s  ·  medians over a contender's cases  ·  never part of a phase", data->shape);
     chart_time_axis(chart, &rows.range_ns);
     chart_number(chart, "n_rows", (double)rows.n);
     enum { ROW_HEIGHT = 17, MARGINS_HEIGHT = 170 };

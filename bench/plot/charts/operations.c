@@ -46,8 +46,7 @@ static bool has_operations(const case_result_t *result) {
 
 /* One epoch of another algorithm is no epoch. */
 static const case_result_t *operations_at(const series_t *series, int64_t size) {
-    bool shown = series->is_default && !series->algorithmic;
-    const case_result_t *result = shown ? series_at(series, size) : NULL;
+    const case_result_t *result = !series->algorithmic ? series_default_at(series, size) : NULL;
     return result != NULL && has_operations(result) ? result : NULL;
 }
 
@@ -101,20 +100,16 @@ static void add_group(panel_t *panel, const series_t *series, const case_result_
         range_take(&panel->range_ns, result_median(result, OPERATIONS[i]));
 }
 
-/* The study compares them in this order: PyTorch, then what was fused by hand. */
+/* The study compares them in this order: PyTorch, then what was fused by hand. `label` NULL: those
+ * that users added. */
 static void add_label(const plot_data_t *data, int64_t size, const char *label, panel_t *panel) {
     for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = operations_at(&data->series[s], size);
-        if (result != NULL && strcmp(data->series[s].label, label) == 0)
-            add_group(panel, &data->series[s], result);
-    }
-}
-
-static void add_others(const plot_data_t *data, int64_t size, panel_t *panel) {
-    for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = operations_at(&data->series[s], size);
-        if (result != NULL && series_is_other(&data->series[s]))
-            add_group(panel, &data->series[s], result);
+        const series_t *series = &data->series[s];
+        const case_result_t *result = operations_at(series, size);
+        const bool belongs =
+            label != NULL ? strcmp(series->label, label) == 0 : series_is_other(series);
+        if (result != NULL && belongs)
+            add_group(panel, series, result);
     }
 }
 
@@ -127,7 +122,7 @@ static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[
     panel_t gpu = {.range_ns = RANGE_INIT}, cpu = {.range_ns = RANGE_INIT};
     add_label(data, size, "pytorch-cuda", &gpu);
     add_label(data, size, "cuda", &gpu);
-    add_others(data, size, &gpu);
+    add_label(data, size, NULL, &gpu);
     add_label(data, size, "pytorch-cpu", &cpu);
     add_label(data, size, "cpu", &cpu);
     bool apart = cpu.range_ns.high > ONE_PANEL_RATIO * gpu.range_ns.high ||
@@ -154,12 +149,10 @@ static const char *number_text(char *text, double ns) {
 static void write_bar(const case_result_t *result, size_t operation, double x, chart_t *chart) {
     char text[UNITS_TEXT];
     const summary_t *s = &result_phase(result, OPERATIONS[operation])->summary;
-    fprintf(chart->table, "%.2f", x);
-    chart_us(chart, s->median);
-    chart_us(chart, s->ci95[0]);
-    chart_us(chart, s->ci95[1]);
-    chart_text(chart, number_text(text, s->median));
-    fprintf(chart->table, " %zu %d\n", operation, result->status == CASE_THROTTLED);
+    chart_row(chart, "%.2f %s %s %s %s %zu %d", x, chart_us(chart, s->median),
+              chart_us(chart, s->ci95[0]), chart_us(chart, s->ci95[1]),
+              chart_quote(chart, number_text(text, s->median)), operation,
+              result->status == CASE_THROTTLED);
 }
 
 /* Where a group of so many bars starts behind `at` slots. Below it stands its name, which takes
@@ -173,8 +166,8 @@ static double first_place(double at, size_t n, double *width) {
 static void write_bars(panel_t *panel, chart_t *chart) {
     static const double GAP = 0.7;
     panel->slots = GAP / 2;
-    fputs("# bars: medians in µs, 95 % interval\nx time low high text operation throttled\n",
-          chart->table);
+    chart_row(chart,
+              "# bars: medians in µs, 95 %% interval\nx time low high text operation throttled");
     for (size_t g = 0; g < panel->n; g++) {
         const case_result_t *result = panel->groups[g].result;
         double width, x = first_place(panel->slots, n_bars(result), &width);
@@ -186,38 +179,38 @@ static void write_bars(panel_t *panel, chart_t *chart) {
     panel->slots -= GAP / 2;
 }
 
+/* "PyTorch", "C on the CPU", "CUDA": without what leads over to the variant. */
+static const char *engine_name(const series_t *series, chart_t *chart) {
+    const char *title = plot_engine_title(series->label);
+    const char *end = strchr(title, ',') != NULL ? "," : " ";
+    return chart_format(chart, "%.*s", (int)strcspn(title, end), title);
+}
+
 /* Names of the groups, and a box over what was timed one by one as high as its sum. */
 static void write_groups(panel_t *panel, chart_t *chart) {
     static const double GAP = 0.7;
     double at = GAP / 2;
     char text[UNITS_TEXT];
-    fputs("\n\n# groups: middle, name, box around the operations that are timed one by one, their "
-          "sum in µs\nx engine variant from to sum text raised\n",
-          chart->table);
+    chart_row(chart,
+              "\n\n# groups: middle, name, box around the operations that are timed one by one, "
+              "their sum in µs\nx engine variant from to sum text raised");
     for (size_t g = 0; g < panel->n; g++) {
         const series_t *series = panel->groups[g].series;
         const case_result_t *result = panel->groups[g].result;
-        const char *engine = plot_engine_title(series->label);
-        double width, x = first_place(at, n_bars(result), &width);
-        size_t n_alone = n_bars(result) - isfinite(result_median(result, OPERATIONS[FUSED]));
+        const size_t n = n_bars(result);
+        const size_t n_alone = n - isfinite(result_median(result, OPERATIONS[FUSED]));
+        double width, x = first_place(at, n, &width);
         double highest, sum = sum_ns(result, &highest);
-        fprintf(chart->table, "%.2f", at + width / 2);
-        char *name =
-            mem_text_n(engine, strcspn(engine, ",") < strlen(engine) ? strcspn(engine, ",")
-                                                                     : strcspn(engine, " "));
-        chart_text(chart, name);
-        free(name);
-        chart_text(chart, series->variant);
-        fprintf(chart->table, " %.2f %.2f", x - 0.5, x - 0.5 + (double)n_alone);
-        chart_us(chart, sum);
-        char *sum_text = isfinite(sum) ? mem_format("Σ %s", number_text(text, sum)) : mem_text("");
-        chart_text(chart, sum_text);
-        free(sum_text);
-        fprintf(chart->table, " %d\n", highest > NEAR_THE_TOP * sum);
+        const char *sum_text =
+            isfinite(sum) ? chart_format(chart, "Σ %s", number_text(text, sum)) : "";
+        chart_row(chart, "%.2f %s %s %.2f %.2f %s %s %d", at + width / 2,
+                  chart_quote(chart, engine_name(series, chart)),
+                  chart_quote(chart, series->variant), x - 0.5, x - 0.5 + (double)n_alone,
+                  chart_us(chart, sum), chart_quote(chart, sum_text), highest > NEAR_THE_TOP * sum);
         range_take(&panel->range_ns, sum);
         at += width + GAP;
     }
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
 /* Ends of the axis in µs; a logarithmic one starts at a decade below the least bar. */
@@ -264,8 +257,9 @@ char *chart_operations(const plot_data_t *data, chart_t *chart) {
     panel_t panels[2];
     size_t n_panels = make_panels(data, size, panels);
     chart_init(chart, "operations");
-    chart->title = mem_text("What each operation of an epoch takes");
-    chart->note = mem_format(
+    chart->title = "What each operation of an epoch takes";
+    chart->note = chart_format(
+        chart,
         "%s, %s %s  ·  medians, 95 %% intervals  ·  Σ, outline: the sum of those timed one by one"
         "  ·  fused: all in one, no parts%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),

@@ -52,22 +52,24 @@ static double height_ns(const phase_stack_t *stack, const case_result_t *result)
 }
 
 static void write_times(const phase_stack_t *stack, chart_t *chart) {
-    fputs("# medians in µs; a case that is not ok or throttled has no time\nindex size",
-          chart->table);
+    const char *names = "", *times;
     for (size_t i = 0; i < stack->n; i++)
-        chart_text(chart, stack->phases[i]);
-    fputs(" total throttled status\n", chart->table);
+        names = chart_format(chart, "%s %s", names, chart_quote(chart, stack->phases[i]));
+    chart_row(chart,
+              "# medians in µs; a case that is not ok or throttled has no time\n"
+              "index size%s total throttled status",
+              names);
     for (size_t i = 0; i < stack->series->n_cases; i++) {
         const case_result_t *result = stack->series->cases[i];
-        char text[UNITS_TEXT];
-        fprintf(chart->table, "%zu", i);
-        chart_text(chart, chart_size_text(text, size_of(result)));
+        char size[UNITS_TEXT];
+        times = chart_quote(chart, chart_size_text(size, size_of(result)));
         for (size_t j = 0; j < stack->n; j++)
-            chart_us(chart, result_median(result, stack->phases[j]));
-        chart_us(chart, result_median(result, "total"));
-        fprintf(chart->table, " %d", result->status == CASE_THROTTLED);
-        chart_text(chart, result_has_times(result) ? "" : case_status_name(result->status));
-        fputc('\n', chart->table);
+            times = chart_format(chart, "%s %s", times,
+                                 chart_us(chart, result_median(result, stack->phases[j])));
+        const char *status = result_has_times(result) ? "" : case_status_name(result->status);
+        chart_row(chart, "%zu %s %s %d %s", i, times,
+                  chart_us(chart, result_median(result, "total")), result->status == CASE_THROTTLED,
+                  chart_quote(chart, status));
     }
 }
 
@@ -83,7 +85,7 @@ static void share_text(char text[UNITS_TEXT], double share) {
 
 /* Row by row from the top of the table, which is the bottom of the bars. */
 static void write_shares(const phase_stack_t *stack, chart_t *chart) {
-    fputs("\n\n# shares of the phases' sum, %\nindex row phase share\n", chart->table);
+    chart_row(chart, "\n\n# shares of the phases' sum, %%\nindex row phase share");
     for (size_t j = 0; j < stack->n; j++)
         for (size_t i = 0; i < stack->series->n_cases; i++) {
             const case_result_t *result = stack->series->cases[i];
@@ -91,10 +93,8 @@ static void write_shares(const phase_stack_t *stack, chart_t *chart) {
             char text[UNITS_TEXT] = "–";
             if (height > 0)
                 share_text(text, drawn_ns(stack, j, result) / height);
-            fprintf(chart->table, "%zu %zu", i, j);
-            chart_text(chart, stack->phases[j]);
-            chart_text(chart, text);
-            fputc('\n', chart->table);
+            chart_row(chart, "%zu %zu %s %s", i, j, chart_quote(chart, stack->phases[j]),
+                      chart_quote(chart, text));
         }
 }
 
@@ -116,17 +116,22 @@ static range_t range_of(const phase_stack_t *stack) {
     return range;
 }
 
-static char *build(const plot_data_t *data, const series_t *series, chart_t *chart) {
+/* `without`: why not, where there is no series to draw. */
+static char *build(const plot_data_t *data, const series_t *series, const char *without,
+                   chart_t *chart) {
+    if (series == NULL)
+        return mem_text(without);
     phase_stack_t stack = stack_of(series);
     range_t range = range_of(&stack);
     if (range.high <= 0)
         return mem_format("no case of %s has times", series->title);
     chart_init(chart, "phases");
-    chart->title = mem_format("Phases of one sample: %s", series->title);
+    chart->title = chart_format(chart, "Phases of one sample: %s", series->title);
     chart->note =
-        mem_format("%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
-                   "share: the shares are the numbers below",
-                   data->shape, data->study_csv ? "" : "  ·  hollow: throttled");
+        chart_format(chart,
+                     "%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
+                     "share: the shares are the numbers below",
+                     data->shape, data->study_csv ? "" : "  ·  hollow: throttled");
     chart_time_axis(chart, &range);
     enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
     chart_size(chart, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);
@@ -140,24 +145,18 @@ static char *build(const plot_data_t *data, const series_t *series, chart_t *cha
 }
 
 char *chart_phases_cuda(const plot_data_t *data, chart_t *chart) {
-    const series_t *series = plot_default_series(data, "cuda");
-    if (series == NULL)
-        return mem_text("no CUDA case of rung 01 with default techniques has times");
-    return build(data, series, chart);
+    return build(data, plot_default_series(data, "cuda"),
+                 "no CUDA case of rung 01 with default techniques has times", chart);
 }
 
 char *chart_phases_pytorch(const plot_data_t *data, chart_t *chart) {
     const series_t *series = plot_default_series(data, "pytorch-cuda");
     if (series == NULL)
         series = plot_default_series(data, "pytorch-cpu");
-    if (series == NULL)
-        return mem_text("no case of PyTorch's eager mode has times");
-    return build(data, series, chart);
+    return build(data, series, "no case of PyTorch's eager mode has times", chart);
 }
 
 char *chart_phases_cpu(const plot_data_t *data, chart_t *chart) {
-    const series_t *series = plot_default_series(data, "cpu");
-    if (series == NULL)
-        return mem_text("no case of C's omp on the CPU has times");
-    return build(data, series, chart);
+    return build(data, plot_default_series(data, "cpu"), "no case of C's omp on the CPU has times",
+                 chart);
 }

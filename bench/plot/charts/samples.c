@@ -35,13 +35,10 @@ static double shown_up_to(const summary_t *s) {
 }
 
 static void write_samples(const phase_t *phase, chart_t *chart) {
-    fputs("# samples in the order taken, µs\nindex time round\n", chart->table);
+    chart_row(chart, "# samples in the order taken, µs\nindex time round");
     for (size_t r = 0; r < phase->n_rounds; r++)
-        for (size_t i = phase->round_starts[r]; i < phase->round_starts[r + 1]; i++) {
-            fprintf(chart->table, "%zu", i);
-            chart_us(chart, phase->samples[i]);
-            fprintf(chart->table, " %zu\n", r);
-        }
+        for (size_t i = phase->round_starts[r]; i < phase->round_starts[r + 1]; i++)
+            chart_row(chart, "%zu %s %zu", i, chart_us(chart, phase->samples[i]), r);
 }
 
 /* Bin width after Freedman & Diaconis (1981): 2 · IQR · n^(-1/3). Two peaks have a wide IQR, which
@@ -67,19 +64,17 @@ static void write_histogram(const phase_t *phase, double high_ns, chart_t *chart
         if (phase->samples[i] <= high_ns)
             counts[bin < n ? bin : n - 1]++;
     }
-    fputs("\n\n# histogram: bin from, to in µs, samples\nlow high samples\n", chart->table);
-    for (size_t i = 0; i < n; i++) {
-        chart_us(chart, low + (double)i * width);
-        chart_us(chart, low + (double)(i + 1) * width);
-        fprintf(chart->table, " %zu\n", counts[i]);
-    }
+    chart_row(chart, "\n\n# histogram: bin from, to in µs, samples\nlow high samples");
+    for (size_t i = 0; i < n; i++)
+        chart_row(chart, " %s %s %zu", chart_us(chart, low + (double)i * width),
+                  chart_us(chart, low + (double)(i + 1) * width), counts[i]);
     free(counts);
 }
 
 static void write_rounds(const phase_t *phase, chart_t *chart) {
-    fputs("\n\n# first sample of each round but the first\nindex\n", chart->table);
+    chart_row(chart, "\n\n# first sample of each round but the first\nindex");
     for (size_t r = 1; r < phase->n_rounds; r++)
-        fprintf(chart->table, "%zu\n", phase->round_starts[r]);
+        chart_row(chart, "%zu", phase->round_starts[r]);
 }
 
 /* Returns how many samples lie beyond the axis. */
@@ -88,30 +83,28 @@ static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart)
     double *sorted = mem_zeroed(n, sizeof *sorted);
     memcpy(sorted, phase->samples, n * sizeof *sorted);
     stats_sort(sorted, n);
-    fputs("\n\n# share of the samples that took at most so long\ntime share\n", chart->table);
+    chart_row(chart, "\n\n# share of the samples that took at most so long\ntime share");
     for (size_t i = 0; i < n; i++) {
-        chart_us(chart, sorted[i]);
-        fprintf(chart->table, " %.6f\n", (double)(i + 1) / (double)n);
+        chart_row(chart, " %s %.6f", chart_us(chart, sorted[i]), (double)(i + 1) / (double)n);
         beyond += sorted[i] > high_ns;
     }
     free(sorted);
     return beyond;
 }
 
-static char *note_of(const case_result_t *result, const phase_t *phase, size_t beyond) {
+static const char *note_of(const case_result_t *result, const phase_t *phase, size_t beyond,
+                           chart_t *chart) {
     const summary_t *s = &phase->summary;
     char median[UNITS_TEXT], most[UNITS_TEXT];
     units_time_ci(median, s->median, s->ci95[0], s->ci95[1]);
-    char *late = beyond > 0 ? mem_format("  ·  %zu later than the axis, up to %s", beyond,
-                                         units_time(most, s->max))
-                            : mem_text("");
-    char *note = mem_format(
-        "phase %s, %s clock  ·  %zu samples in %zu rounds  ·  median %s  ·  stop: %s%s%s",
+    const char *late = beyond > 0 ? chart_format(chart, "  ·  %zu later than the axis, up to %s",
+                                                 beyond, units_time(most, s->max))
+                                  : "";
+    return chart_format(
+        chart, "phase %s, %s clock  ·  %zu samples in %zu rounds  ·  median %s  ·  stop: %s%s%s",
         phase->name, clock_domain_name(phase->clock), phase->n_samples, phase->n_rounds, median,
         stop_reason_name(result->stop), late,
         result->status == CASE_THROTTLED ? "  ·  throttled" : "");
-    free(late);
-    return note;
 }
 
 char *chart_samples(const case_result_t *result, const char *phase_name, chart_t *chart) {
@@ -122,7 +115,7 @@ char *chart_samples(const case_result_t *result, const char *phase_name, chart_t
     const summary_t *s = &phase->summary;
     double high_ns = shown_up_to(s);
     chart_init(chart, "samples");
-    chart->title = mem_format("Samples of %s", case_id);
+    chart->title = chart_format(chart, "Samples of %s", case_id);
     chart_number(chart, "median", s->median / 1000);
     chart_number(chart, "ci_low", s->ci95[0] / 1000);
     chart_number(chart, "ci_high", s->ci95[1] / 1000);
@@ -134,6 +127,6 @@ char *chart_samples(const case_result_t *result, const char *phase_name, chart_t
     write_samples(phase, chart);
     write_histogram(phase, high_ns, chart);
     write_rounds(phase, chart);
-    chart->note = note_of(result, phase, write_shares(phase, high_ns, chart));
+    chart->note = note_of(result, phase, write_shares(phase, high_ns, chart), chart);
     return NULL;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONTENDERS = 12, MAX_SEED_PANELS = 3, MAX_BLOCKS = 160 };
+enum { MAX_CONTENDERS = 12, MAX_SEED_PANELS = 3 };
 
 /* Widest is the reference, so that those that coincide with it are seen on it. */
 typedef enum thickness { THIN, ALONE, THICK, WIDEST } thickness_t;
@@ -25,25 +25,23 @@ typedef struct trained {
 } trained_t;
 
 typedef struct seed_panel {
-    int64_t size;
     trained_t items[MAX_CONTENDERS];
     size_t n;
     const trained_t *reference;
 } seed_panel_t;
 
-/* What becomes of the table's blocks. */
-typedef struct blocks {
-    int panels[MAX_BLOCKS], styles[MAX_BLOCKS], thick[MAX_BLOCKS];
-    size_t n, n_drawn; /* the others are the legend's */
+/* What the table has become. */
+typedef struct drawn {
+    blocks_t blocks;
     range_t losses;
     double difference; /* the largest */
-} blocks_t;
+} drawn_t;
 
 /* ---- who is shown -------------------------------------------------------------------------------
  */
 
 static seeds_t seeds_at_size(const plot_data_t *data, const series_t *series, int64_t size) {
-    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
+    const case_result_t *result = series_default_at(series, size);
     return result != NULL ? seeds_of(data->run, &result->spec) : (seeds_t){.n = 0};
 }
 
@@ -86,7 +84,7 @@ static bool has_others_at(const plot_data_t *data, int64_t size) {
 }
 
 static seed_panel_t panel_at(const plot_data_t *data, int64_t size) {
-    seed_panel_t panel = {.size = size};
+    seed_panel_t panel = {0};
     const series_t *rung = has_others_at(data, size) ? best_rung_at(data, size) : NULL;
     for (size_t s = 0; s < data->n_series && panel.n < MAX_CONTENDERS; s++) {
         const series_t *series = &data->series[s];
@@ -159,21 +157,21 @@ static const curve_t *reference_of(const seed_panel_t *panel, int64_t seed) {
     return NULL;
 }
 
-static bool start_block(blocks_t *blocks, size_t panel, int style, thickness_t thickness) {
-    if (blocks->n == MAX_BLOCKS)
+/* `comment`: a line above the block's head, or "". */
+static bool start_block(drawn_t *drawn, size_t panel, const series_t *series, thickness_t thickness,
+                        const char *comment, const char *title, chart_t *chart) {
+    if (!blocks_add(&drawn->blocks, panel, series->style, (int)thickness))
         return false;
-    blocks->panels[blocks->n] = (int)panel;
-    blocks->styles[blocks->n] = style;
-    blocks->thick[blocks->n++] = (int)thickness;
+    chart_row(chart, "%sstep %s difference", comment, chart_quote(chart, title));
     return true;
 }
 
-static void write_point(blocks_t *blocks, double step, double loss, double difference,
+static void write_point(drawn_t *drawn, double step, double loss, double difference,
                         chart_t *chart) {
-    fprintf(chart->table, "%.9g %.9g ", step, loss);
-    fprintf(chart->table, isfinite(difference) ? "%.4g\n" : "NaN\n", difference);
-    range_take(&blocks->losses, loss);
-    blocks->difference = fmax(blocks->difference, fabs(difference));
+    enum { DIGITS = 4 };
+    chart_row(chart, "%.9g %.9g %s", step, loss, chart_real(chart, difference, DIGITS));
+    range_take(&drawn->losses, loss);
+    drawn->difference = fmax(drawn->difference, fabs(difference));
 }
 
 static double difference_at(const seed_panel_t *panel, const trained_t *trained, size_t seed,
@@ -187,25 +185,18 @@ static double difference_at(const seed_panel_t *panel, const trained_t *trained,
 }
 
 static void write_seed(const seed_panel_t *panel, const trained_t *trained, size_t seed,
-                       blocks_t *blocks, chart_t *chart) {
+                       drawn_t *drawn, chart_t *chart) {
     const curve_t *curve = &trained->curves[seed];
-    fprintf(chart->table, "# seed %" PRId64 "\n", seed_of(&trained->seeds.cases[seed]->spec));
-    fputs("step", chart->table);
-    chart_text(chart, trained->series->title);
-    fputs(" difference\n", chart->table);
     for (size_t i = 0; i < curve->n; i++)
-        write_point(blocks, curve->steps[i], curve->values[i],
+        write_point(drawn, curve->steps[i], curve->values[i],
                     difference_at(panel, trained, seed, i), chart);
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
 /* Over the seeds that have a value there; of the differences, over those that the reference has. */
-static void write_mean(const seed_panel_t *panel, const trained_t *trained, blocks_t *blocks,
+static void write_mean(const seed_panel_t *panel, const trained_t *trained, drawn_t *drawn,
                        chart_t *chart) {
     const curve_t *steps = &trained->curves[0];
-    fputs("# mean over the seeds\nstep", chart->table);
-    chart_text(chart, trained->series->title);
-    fputs(" difference\n", chart->table);
     for (size_t i = 0; i < steps->n; i++) {
         double sum = 0, difference = 0;
         size_t n = 0, n_differences = 0;
@@ -218,51 +209,54 @@ static void write_mean(const seed_panel_t *panel, const trained_t *trained, bloc
             difference += isfinite(from_reference) ? from_reference : 0;
             n_differences += isfinite(from_reference);
         }
-        write_point(blocks, steps->steps[i], sum / (double)n,
+        write_point(drawn, steps->steps[i], sum / (double)n,
                     n_differences > 0 ? difference / (double)n_differences : NAN, chart);
     }
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
 static void write_trained(const seed_panel_t *panel, const trained_t *trained, size_t index,
-                          blocks_t *blocks, chart_t *chart) {
+                          drawn_t *drawn, chart_t *chart) {
     const bool mean = trained->seeds.n > 1;
     const thickness_t thickness = trained == panel->reference ? WIDEST : mean ? THICK : ALONE;
-    const int style = trained->series->style;
-    for (size_t k = 0; k < trained->seeds.n; k++)
-        if (start_block(blocks, index, style, mean ? THIN : thickness))
-            write_seed(panel, trained, k, blocks, chart);
-    if (mean && start_block(blocks, index, style, thickness))
-        write_mean(panel, trained, blocks, chart);
+    const series_t *series = trained->series;
+    for (size_t k = 0; k < trained->seeds.n; k++) {
+        const char *comment =
+            chart_format(chart, "# seed %" PRId64 "\n", seed_of(&trained->seeds.cases[k]->spec));
+        if (start_block(drawn, index, series, mean ? THIN : thickness, comment, series->title,
+                        chart))
+            write_seed(panel, trained, k, drawn, chart);
+    }
+    if (mean && start_block(drawn, index, series, thickness, "# mean over the seeds\n",
+                            series->title, chart))
+        write_mean(panel, trained, drawn, chart);
 }
 
-static void write_panel(const seed_panel_t *panel, size_t index, blocks_t *blocks, chart_t *chart) {
-    write_trained(panel, panel->reference, index, blocks, chart);
+static void write_panel(const seed_panel_t *panel, size_t index, drawn_t *drawn, chart_t *chart) {
+    write_trained(panel, panel->reference, index, drawn, chart);
     for (size_t i = panel->n; i-- > 0;)
         if (&panel->items[i] != panel->reference)
-            write_trained(panel, &panel->items[i], index, blocks, chart);
+            write_trained(panel, &panel->items[i], index, drawn, chart);
 }
 
 /* Who is in any panel, once, in the order of all charts. */
 static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels, size_t n_panels,
-                             blocks_t *blocks, chart_t *chart) {
+                             drawn_t *drawn, chart_t *chart) {
     legend_t legend = {0};
+    drawn->blocks.n_drawn = drawn->blocks.n;
     for (size_t s = 0; s < data->n_series; s++) {
+        const series_t *series = &data->series[s];
         size_t most = 0;
         for (size_t p = 0; p < n_panels; p++)
             for (size_t i = 0; i < panels[p].n; i++)
-                if (panels[p].items[i].series == &data->series[s] &&
-                    panels[p].items[i].seeds.n > most)
+                if (panels[p].items[i].series == series && panels[p].items[i].seeds.n > most)
                     most = panels[p].items[i].seeds.n;
-        if (most == 0 || !start_block(blocks, n_panels, data->series[s].style, THICK))
+        const char *title =
+            chart_format(chart, "%s (%zu seed%s)", series->title, most, most == 1 ? "" : "s");
+        if (most == 0 || !start_block(drawn, n_panels, series, THICK, "", title, chart))
             continue;
-        char *title =
-            mem_format("%s (%zu seed%s)", data->series[s].title, most, most == 1 ? "" : "s");
-        fputs("step", chart->table);
-        chart_text(chart, title);
-        fputs(" difference\n0 NaN NaN\n\n\n", chart->table);
+        chart_row(chart, "0 NaN NaN\n\n");
         legend_take(&legend, title);
-        free(title);
     }
     return legend;
 }
@@ -270,39 +264,21 @@ static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels
 /* ---- the chart ---------------------------------------------------------------------------------
  */
 
-static void write_panel_titles(const plot_data_t *data, const seed_panel_t *panels, size_t n,
-                               chart_t *chart) {
-    fputs("# panels\npanel title\n", chart->table);
-    for (size_t p = 0; p < n; p++) {
-        char *title = mem_format("%s %" PRId64, data->workload->size_param, panels[p].size);
-        fprintf(chart->table, "%zu", p);
-        chart_text(chart, title);
-        fputc('\n', chart->table);
-        free(title);
-    }
-    fputs("\n\n", chart->table);
-}
-
-static void write_numbers(const blocks_t *blocks, const seed_panel_t *panels, size_t n_panels,
+static void write_numbers(const drawn_t *drawn, const seed_panel_t *panels, size_t n_panels,
                           chart_t *chart) {
+    const range_t *losses = &drawn->losses;
     double last_step = 1;
     for (size_t p = 0; p < n_panels; p++)
         for (size_t i = 0; i < panels[p].n; i++) {
             const curve_t *curve = &panels[p].items[i].curves[0];
             last_step = fmax(last_step, curve->steps[curve->n - 1]);
         }
-    const double air = fmax(0.06 * (blocks->losses.high - blocks->losses.low), 1e-3);
-    chart_integers(chart, "panels", blocks->panels, blocks->n);
-    chart_integers(chart, "styles", blocks->styles, blocks->n);
-    chart_integers(chart, "thick", blocks->thick, blocks->n);
-    chart_number(chart, "n_blocks", (double)blocks->n);
-    chart_number(chart, "n_drawn", (double)blocks->n_drawn);
-    chart_number(chart, "n_panels", (double)n_panels);
+    const double air = fmax(0.06 * (losses->high - losses->low), 1e-3);
+    blocks_write(&drawn->blocks, "thick", n_panels, chart);
     chart_number(chart, "last_step", last_step);
-    chart_number(chart, "loss_low", fmax(0, blocks->losses.low - air));
-    chart_number(chart, "loss_high", blocks->losses.high + air);
-    chart_number(chart, "difference_high",
-                 blocks->difference > 0 ? 1.1 * blocks->difference : 1e-6);
+    chart_number(chart, "loss_low", fmax(0, losses->low - air));
+    chart_number(chart, "loss_high", losses->high + air);
+    chart_number(chart, "difference_high", drawn->difference > 0 ? 1.1 * drawn->difference : 1e-6);
 }
 
 static const char *reference_name(const seed_panel_t *panels, size_t n) {
@@ -315,39 +291,38 @@ static const char *reference_name(const seed_panel_t *panels, size_t n) {
 static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t n,
                      chart_t *chart) {
     curve_t curve = curve_of(panels[0].items[0].seeds.cases[0], "loss");
-    char *shape = plot_shape_without(data, "seed");
     const double stride = curve.n > 1 ? curve.steps[1] - curve.steps[0] : 1;
-    char *mean = curve_window(&curve) > 1
-                     ? mem_format("running mean over %zu points, ", curve_window(&curve))
-                     : mem_text("");
-    chart->title = mem_format("Loss over the steps: %sone batch every %g steps", mean, stride);
-    free(mean);
-    chart->note = mem_format("%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
-                             "%s, same seed and weights",
-                             shape, reference_name(panels, n));
-    free(shape);
+    const size_t window = curve_window(&curve);
+    const char *mean =
+        window > 1 ? chart_format(chart, "running mean over %zu points, ", window) : "";
     curve_free(&curve);
+    chart->title =
+        chart_format(chart, "Loss over the steps: %sone batch every %g steps", mean, stride);
+    chart->note = chart_format(chart,
+                               "%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
+                               "%s, same seed and weights",
+                               arena_keep(&chart->texts, plot_shape_without(data, "seed")),
+                               reference_name(panels, n));
 }
 
 char *chart_loss_of_seeds(const plot_data_t *data, chart_t *chart) {
     enum { PANELS_HEIGHT = 600 };
     int64_t sizes[MAX_SEED_PANELS];
     seed_panel_t panels[MAX_SEED_PANELS];
-    blocks_t blocks = {.losses = RANGE_INIT};
+    drawn_t drawn = {.losses = RANGE_INIT};
     const size_t n = choose_sizes(data, sizes);
     if (n == 0)
         return mem_text("no case keeps its loss over the training");
     chart_init(chart, "seeds");
+    chart_panel_titles(chart, data, sizes, n);
+    chart_row(chart, "\n");
     for (size_t p = 0; p < n; p++) {
         panels[p] = panel_at(data, sizes[p]);
         choose_reference(&panels[p]);
+        write_panel(&panels[p], p, &drawn, chart);
     }
-    write_panel_titles(data, panels, n, chart);
-    for (size_t p = 0; p < n; p++)
-        write_panel(&panels[p], p, &blocks, chart);
-    blocks.n_drawn = blocks.n;
-    const legend_t legend = write_legend(data, panels, n, &blocks, chart);
-    write_numbers(&blocks, panels, n, chart);
+    const legend_t legend = write_legend(data, panels, n, &drawn, chart);
+    write_numbers(&drawn, panels, n, chart);
     describe(data, panels, n, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     for (size_t p = 0; p < n; p++)

@@ -15,7 +15,6 @@ enum { MAX_SIDES = 12 };
 typedef struct side {
     const series_t *series;
     double *ratios;
-    char *title;
 } side_t;
 
 typedef struct race {
@@ -34,12 +33,6 @@ static double time_at(const race_t *race, const series_t *series, size_t i) {
     return result != NULL && result->status == CASE_OK ? result_median(result, race->phase) : NAN;
 }
 
-/* A mixed series says in its own name what it is. */
-static char *title_of(const series_t *series) {
-    return series_is_mixed(series) ? mem_text(series->title)
-                                   : mem_format("%s (the fastest of its side)", series->title);
-}
-
 static void add_side(race_t *race, const series_t *series) {
     size_t n_sizes = race->data->n_sizes, n_timed = 0;
     double *ratios = mem_zeroed(n_sizes, sizeof *ratios);
@@ -51,7 +44,7 @@ static void add_side(race_t *race, const series_t *series) {
     if (n_timed == 0 || race->n == MAX_SIDES)
         free(ratios);
     else
-        race->sides[race->n++] = (side_t){series, ratios, title_of(series)};
+        race->sides[race->n++] = (side_t){series, ratios};
 }
 
 /* PyTorch on the GPU is what CUDA is compared with; on the CPU only where no GPU was. */
@@ -71,11 +64,10 @@ static const series_t *pytorch_of(const plot_data_t *data, const char **phase) {
 
 static void find_sides(race_t *race) {
     const plot_data_t *data = race->data;
-    for (size_t s = 0; s < data->n_series; s++) { /* sorted by side */
-        const char *label = data->series[s].label;
-        if (s > 0 && strcmp(label, data->series[s - 1].label) == 0)
+    for (size_t s = 0; s < data->n_series; s++) {
+        if (!plot_is_first_of_engine(data, s))
             continue;
-        const series_t *best = plot_fastest_series(data, label, race->phase);
+        const series_t *best = plot_fastest_series(data, data->series[s].label, race->phase);
         if (best != NULL && best != race->pytorch)
             add_side(race, best);
     }
@@ -136,28 +128,28 @@ static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
 
 static void write_side(const race_t *race, size_t side, chart_t *chart) {
     const side_t *what = &race->sides[side];
-    fputs("size", chart->table);
-    chart_text(chart, what->title);
-    fputs(" text place\n", chart->table);
+    /* A mixed series says in its own name what it is. */
+    const char *title = what->series->title;
+    if (!series_is_mixed(what->series))
+        title = chart_format(chart, "%s (the fastest of its side)", title);
+    chart_row(chart, "size %s text place", chart_quote(chart, title));
     for (size_t i = 0; i < race->data->n_sizes; i++) {
-        char text[UNITS_TEXT] = "";
-        double ratio = what->ratios[i];
-        if (!isfinite(ratio))
-            continue;
-        int place = is_labelled(race, i) ? place_of(race, side, i) : 0;
-        fprintf(chart->table, "%" PRId64 " %.6g", race->data->sizes[i], ratio);
-        chart_text(chart, ratio_text(text, ratio));
-        fprintf(chart->table, " %d\n", place);
+        char text[UNITS_TEXT];
+        const double ratio = what->ratios[i];
+        if (isfinite(ratio))
+            chart_row(chart, "%" PRId64 " %.6g %s %d", race->data->sizes[i], ratio,
+                      chart_quote(chart, ratio_text(text, ratio)),
+                      is_labelled(race, i) ? place_of(race, side, i) : 0);
     }
-    fputs("\n\n", chart->table);
+    chart_row(chart, "\n");
 }
 
-static char *pytorch_text(const race_t *race) {
+static const char *pytorch_text(const race_t *race, chart_t *chart) {
     const char *place = strcmp(race->pytorch->label, "pytorch-cuda") == 0 ? "GPU" : "CPU";
     return series_is_mixed(race->pytorch)
-               ? mem_format("its fastest mode on the %s at each %s", place,
-                            race->data->workload->size_noun)
-               : mem_format("%s, on the %s", race->pytorch->variant, place);
+               ? chart_format(chart, "its fastest mode on the %s at each %s", place,
+                              race->data->workload->size_noun)
+               : chart_format(chart, "%s, on the %s", race->pytorch->variant, place);
 }
 
 static void draw(const race_t *race, chart_t *chart) {
@@ -165,14 +157,13 @@ static void draw(const race_t *race, chart_t *chart) {
     const plot_data_t *data = race->data;
     int styles[MAX_SIDES];
     chart_init(chart, "speed");
-    chart->title =
-        mem_format("Relative speed against %s: PyTorch's best is 1", data->workload->size_noun);
-    char *pytorch = pytorch_text(race);
-    chart->note = mem_format(
+    chart->title = chart_format(chart, "Relative speed against %s: PyTorch's best is 1",
+                                data->workload->size_noun);
+    chart->note = chart_format(
+        chart,
         "%s  ·  phase %s, ratio of medians: 2× is half of PyTorch's time  ·  PyTorch's best: %s",
-        data->shape, race->phase, pytorch);
-    free(pytorch);
-    fputs("# a block a side: PyTorch's best time / its best time\n", chart->table);
+        data->shape, race->phase, pytorch_text(race, chart));
+    chart_row(chart, "# a block a side: PyTorch's best time / its best time");
     for (size_t s = 0; s < race->n; s++) {
         styles[s] = race->sides[s].series->style;
         write_side(race, s, chart);
@@ -201,9 +192,7 @@ char *chart_speed(const plot_data_t *data, chart_t *chart) {
                           race.phase);
     choose_axis(&race);
     draw(&race, chart);
-    for (size_t s = 0; s < race.n; s++) {
+    for (size_t s = 0; s < race.n; s++)
         free(race.sides[s].ratios);
-        free(race.sides[s].title);
-    }
     return NULL;
 }

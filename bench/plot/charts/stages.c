@@ -29,7 +29,7 @@ typedef struct stage_layout {
  */
 
 static const case_result_t *stages_at(const series_t *series, int64_t size) {
-    const case_result_t *result = series->is_default ? series_at(series, size) : NULL;
+    const case_result_t *result = series_default_at(series, size);
     return result != NULL && has_step_parts(result) ? result : NULL;
 }
 
@@ -72,27 +72,6 @@ static void find_rows(stage_layout_t *layout) {
 /* ---- table -------------------------------------------------------------------------------------
  */
 
-static void write_labels(const stage_layout_t *layout, chart_t *chart) {
-    fputs("# rows\nrow text\n", chart->table);
-    for (size_t r = 0; r < layout->n_rows; r++) {
-        fprintf(chart->table, "%zu", r);
-        chart_text(chart, layout->rows[r]->variant);
-        fputc('\n', chart->table);
-    }
-}
-
-static void write_titles(const stage_layout_t *layout, chart_t *chart) {
-    fputs("\n\n# panels\npanel title\n", chart->table);
-    for (size_t p = 0; p < layout->n_sizes; p++) {
-        char *title =
-            mem_format("%s %" PRId64, layout->data->workload->size_param, layout->sizes[p]);
-        fprintf(chart->table, "%zu", p);
-        chart_text(chart, title);
-        fputc('\n', chart->table);
-        free(title);
-    }
-}
-
 /* What is behind the part's name: the layer of "forward_2", the operand of "backward_weights". */
 static const char *piece_of(const char *phase) {
     const char *behind = strchr(phase, '_');
@@ -108,36 +87,32 @@ static void write_stages(const case_result_t *result, size_t row, double highest
         const double ns = part != N_STEP_PARTS ? result_median(result, phase) : NAN;
         if (!isfinite(ns))
             continue;
-        fprintf(chart->table, "%zu", row);
-        chart_us(chart, from_ns);
-        chart_us(chart, from_ns + ns);
-        chart_text(chart, ns > NARROW_FRAC * highest_ns ? piece_of(phase) : "");
-        fprintf(chart->table, " %d", (int)part);
-        chart_text(chart, phase);
-        fputc('\n', chart->table);
+        const char *piece = ns > NARROW_FRAC * highest_ns ? piece_of(phase) : "";
+        chart_row(chart, "%zu %s %s %s %d %s", row, chart_us(chart, from_ns),
+                  chart_us(chart, from_ns + ns), chart_quote(chart, piece), (int)part,
+                  chart_quote(chart, phase));
         from_ns += ns;
     }
 }
 
 static void write_panel(const stage_layout_t *layout, size_t panel, chart_t *chart) {
-    fputs("\n\n# stages: from and to in µs\nrow from to piece part stage\n", chart->table);
+    const int64_t size = layout->sizes[panel];
+    chart_row(chart, "\n\n# stages: from and to in µs\nrow from to piece part stage");
     for (size_t r = 0; r < layout->n_rows; r++) {
-        const case_result_t *result = stages_at(layout->rows[r], layout->sizes[panel]);
+        const case_result_t *result = stages_at(layout->rows[r], size);
         if (result != NULL)
             write_stages(result, r, layout->highest_ns[panel], chart);
     }
-    fputs("\n\n# sums in µs\nrow sum text\n", chart->table);
+    chart_row(chart, "\n\n# sums in µs\nrow sum text");
     for (size_t r = 0; r < layout->n_rows; r++) {
         char text[UNITS_TEXT];
-        const case_result_t *result = stages_at(layout->rows[r], layout->sizes[panel]);
-        const case_result_t *any = series_at(layout->rows[r], layout->sizes[panel]);
-        if (any == NULL)
-            continue;
-        fprintf(chart->table, "%zu", r);
-        chart_us(chart, result != NULL ? bar_ns(result) : 0);
-        chart_text(chart, result != NULL ? units_time(text, bar_ns(result))
-                                         : case_status_name(any->status));
-        fputc('\n', chart->table);
+        const case_result_t *result = stages_at(layout->rows[r], size);
+        const case_result_t *any = series_at(layout->rows[r], size);
+        const double sum_ns = result != NULL ? bar_ns(result) : 0;
+        if (any != NULL)
+            chart_row(chart, "%zu %s %s", r, chart_us(chart, sum_ns),
+                      chart_quote(chart, result != NULL ? units_time(text, sum_ns)
+                                                        : case_status_name(any->status)));
     }
 }
 
@@ -151,12 +126,16 @@ char *chart_stages(const plot_data_t *data, chart_t *chart) {
     if (layout.n_rows == 0)
         return mem_text("no case has its operations timed one by one");
     chart_init(chart, "stages");
-    chart->title = mem_text("What each stage of one step takes");
-    chart->note = mem_format("%s  ·  medians, each stage by itself on an idle device  ·  digits: "
-                             "the layer  ·  fused: all in one launch, no parts",
-                             data->shape);
-    write_labels(&layout, chart);
-    write_titles(&layout, chart);
+    chart->title = "What each stage of one step takes";
+    chart->note = chart_format(chart,
+                               "%s  ·  medians, each stage by itself on an idle device  ·  digits: "
+                               "the layer  ·  fused: all in one launch, no parts",
+                               data->shape);
+    chart_row(chart, "# rows\nrow text");
+    for (size_t r = 0; r < layout.n_rows; r++)
+        chart_row(chart, "%zu %s", r, chart_quote(chart, layout.rows[r]->variant));
+    chart_row(chart, "\n");
+    chart_panel_titles(chart, data, layout.sizes, layout.n_sizes);
     for (size_t p = 0; p < layout.n_sizes; p++) {
         highs[p] = ROOM_FOR_SUMS * layout.highest_ns[p] / 1000;
         write_panel(&layout, p, chart);

@@ -1,5 +1,5 @@
 /* techniques: host to host times of every combination of host techniques, at up to four sizes. */
-#include "plot/bars.h"
+#include "plot/panels.h"
 
 #include "analysis/technique_set.h"
 #include "base/memory.h"
@@ -26,20 +26,18 @@ static technique_set_t set_of(const plot_data_t *data) {
 
 /* Groups of the first technique are a row apart. Choices that are the study's are faded, so that
  * what was changed stands out. */
-static size_t *write_labels(const technique_set_t *set, bars_t *bars) {
+static size_t *write_labels(const technique_set_t *set, panels_t *bars) {
     enum { FIRST_X = 16, COLUMN_WIDTH = 66 };
     size_t *places = mem_zeroed(set->n_rows, sizeof *places);
-    fputs("# labels: x in pixels; faded: the study's choice\nrow x text faded\n",
-          bars->chart->table);
+    chart_row(bars->chart, "# labels: x in pixels; faded: the study's choice\nrow x text faded");
     for (size_t t = 0; t < set->n_techniques; t++)
-        bars_label(bars, -1, FIRST_X + (int)t * COLUMN_WIDTH, set->techniques[t].name, false);
+        panels_label(bars, -1, FIRST_X + (int)t * COLUMN_WIDTH, set->techniques[t].name, false);
     for (size_t r = 0; r < set->n_rows; r++) {
         const technique_row_t *row = &set->rows[r];
-        bars->n_rows += r > 0 && row->choices[0] != row[-1].choices[0];
-        places[r] = bars->n_rows++;
+        places[r] = bars->n_rows + (r > 0 && row->choices[0] != row[-1].choices[0]);
         for (size_t t = 0; t < set->n_techniques; t++)
-            bars_label(bars, (int)places[r], FIRST_X + (int)t * COLUMN_WIDTH,
-                       technique_choice(set, row, t), row->choices[t] == 0);
+            panels_label(bars, (int)places[r], FIRST_X + (int)t * COLUMN_WIDTH,
+                         technique_choice(set, row, t), row->choices[t] == 0);
     }
     return places;
 }
@@ -86,12 +84,12 @@ static const series_t *series_of(const plot_data_t *data, const char *variant) {
 }
 
 static void write_panel(const plot_data_t *data, const technique_set_t *set, size_t b,
-                        const size_t *places, bars_t *bars) {
+                        const size_t *places, panels_t *bars) {
     char size[UNITS_TEXT], text[UNITS_TEXT];
     double default_ns = find_default_ns(set, b);
-    char *title =
-        mem_format("%s %s", data->workload->size_param, chart_size_text(size, set->batches[b]));
-    bar_panel_t *panel = bars_panel(bars, title, default_ns);
+    panel_t *panel = panels_add(bars, chart_format(bars->chart, "%s %s", data->workload->size_param,
+                                                   chart_size_text(size, set->batches[b])));
+    panel_line(panel, default_ns);
     const technique_row_t *fastest = fastest_row(set, b);
     const series_t *series = series_of(data, set->variant);
     for (size_t r = 0; r < set->n_rows; r++) {
@@ -100,9 +98,8 @@ static void write_panel(const plot_data_t *data, const technique_set_t *set, siz
             continue;
         double median = result_median(row->cases[b], PHASE);
         bar_text(text, set, row, default_ns, median, row == fastest);
-        bars_bar(panel, places[r], row->cases[b], PHASE, text, series != NULL ? series->style : 1);
+        panel_bar(panel, places[r], row->cases[b], PHASE, text, series != NULL ? series->style : 1);
     }
-    free(title);
 }
 
 char *chart_techniques(const plot_data_t *data, chart_t *chart) {
@@ -112,17 +109,18 @@ char *chart_techniques(const plot_data_t *data, chart_t *chart) {
         technique_set_free(&set);
         return mem_text("no CUDA rung was run with several host techniques");
     }
-    chart_init(chart, "bars");
-    chart->title = mem_format("Host techniques side by side: CUDA %s", set.variant);
-    chart->note = mem_format(
+    chart_init(chart, "panels");
+    chart->title = chart_format(chart, "Host techniques side by side: CUDA %s", set.variant);
+    chart->note = chart_format(
+        chart,
         "%s  ·  phase %s, medians with 95 %% intervals  ·  dashed, 1×: the study's set-up; n×: n "
         "times as fast  ·  grey choices: as in the study  ·  hollow: throttled",
         data->shape, PHASE);
-    bars_t bars = {.chart = chart};
+    panels_t bars = {.chart = chart};
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)
         write_panel(data, &set, b, places, &bars);
-    bars_write(&bars, set.n_batches, LEFT);
+    panels_write(&bars, set.n_batches, LEFT);
     free(places);
     technique_set_free(&set);
     return NULL;

@@ -1,0 +1,169 @@
+/* Time against size: total, host_to_host: both sides with the study's set-up and at their best, and
+ * the CPU; size: every contender. */
+#include "plot/limit_lines.h"
+#include "plot/lines.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+/* ---- both sides --------------------------------------------------------------------------------
+ */
+
+/* A mixed series says in its own name what it is. */
+static void add_fastest(lines_t *lines, const plot_data_t *data, const char *label,
+                        const char *phase, const char *role) {
+    const series_t *series = plot_fastest_series(data, label, phase);
+    bool mixed = series != NULL && series_is_mixed(series);
+    lines_add(lines, series, phase, mixed ? NULL : role);
+}
+
+static lines_t both_sides(const plot_data_t *data, const char *phase) {
+    lines_t lines = {0};
+    if (data->study_csv) { /* one contender a side: nothing to be the fastest of */
+        lines_add(&lines, plot_default_series(data, "cuda"), phase, NULL);
+        lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, NULL);
+        return lines;
+    }
+    lines_add(&lines, plot_default_series(data, "cuda"), phase, "the study's");
+    add_fastest(&lines, data, "cuda", phase, "fastest CUDA");
+    lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, "the study's");
+    add_fastest(&lines, data, "pytorch-cuda", phase, "fastest PyTorch");
+    lines_add(&lines, plot_default_series(data, "cpu"), phase, NULL);
+    lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
+    for (size_t i = 0; i < data->n_series; i++) /* of each engine that a user added, its fastest */
+        if (series_is_other(&data->series[i]))
+            lines_add(&lines, plot_fastest_series(data, data->series[i].label, phase), phase, NULL);
+    return lines;
+}
+
+/* Such a set-up may be faster than all that are drawn here. */
+static bool has_set_ups_without(const plot_data_t *data, const char *phase) {
+    for (size_t i = 0; i < data->n_series; i++)
+        if (strcmp(data->series[i].label, "cuda") == 0 &&
+            series_has_phase(&data->series[i], "host_to_host") &&
+            !series_has_phase(&data->series[i], phase))
+            return true;
+    return false;
+}
+
+static char *compare_sides(const plot_data_t *data, const char *phase, const char *title,
+                           const char *meaning, chart_t *chart) {
+    lines_t lines = both_sides(data, phase);
+    if (lines.n == 0)
+        return mem_format("no case has a time for %s", phase);
+    chart_init(chart, "lines");
+    chart->title = chart_format(chart, "%s, against %s", title, data->workload->size_noun);
+    chart->note = chart_format(chart, "%s  ·  %s%s", data->shape, meaning,
+                               has_set_ups_without(data, phase)
+                                   ? "  ·  fastest CUDA: of set-ups with phases, which a launch as "
+                                     "a graph does not have"
+                                   : "");
+    lines_write(&lines, data, chart);
+    return NULL;
+}
+
+char *chart_total(const plot_data_t *data, chart_t *chart) {
+    const char *meaning = data->study_csv ? "medians"
+                                          : "phase total: a synchronise between phases  ·  "
+                                            "medians, 95 % intervals  ·  hollow: throttled";
+    return compare_sides(data, "total", "Total time of one sample, all phases", meaning, chart);
+}
+
+char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
+    return compare_sides(data, "host_to_host", "From input in host memory to output in host memory",
+                         "phase host_to_host: no synchronise that the work does not need  ·  "
+                         "medians, 95 % intervals  ·  hollow: throttled",
+                         chart);
+}
+
+/* ---- every contender ---------------------------------------------------------------------------
+ */
+
+/* That most are compared by; a line of another phase says so. */
+static const char *default_phase(const plot_data_t *data) {
+    return data->workload->compared_by != NULL ? data->workload->compared_by : "host_to_host";
+}
+
+/* PyTorch's modes are thin, and the fastest of a device is thick: its own line where it is one mode
+ * everywhere, else a line over those of the modes. */
+static void weigh_pytorch(lines_t *lines, const plot_data_t *data, const char *label) {
+    const series_t *fastest = plot_fastest_series(data, label, default_phase(data));
+    if (fastest == NULL)
+        fastest = plot_fastest_series(data, label, "total");
+    size_t n_modes = 0;
+    for (size_t i = 0; i < lines->n; i++)
+        n_modes += strcmp(lines->items[i].series->label, label) == 0;
+    if (fastest == NULL || n_modes < 2)
+        return;
+    for (size_t i = 0; i < data->n_series; i++)
+        if (strcmp(data->series[i].label, label) == 0)
+            lines_weigh(lines, &data->series[i], WEIGHT_THIN);
+    lines_add(lines, fastest, series_compared_by(data, fastest),
+              series_is_mixed(fastest) ? NULL : "fastest mode");
+    lines_weigh(lines, fastest, WEIGHT_THICK);
+}
+
+/* Where techniques were tried, the fastest is one of their combinations; and it may be another rung
+ * at each size. */
+static void add_fastest_cuda(lines_t *lines, const plot_data_t *data) {
+    bool tried = false;
+    for (size_t i = 0; i < data->n_series; i++)
+        tried =
+            tried || (strcmp(data->series[i].label, "cuda") == 0 && !data->series[i].is_default);
+    const char *phase = default_phase(data);
+    const series_t *fastest = plot_fastest_series(data, "cuda", phase);
+    if (fastest == NULL || !(tried || series_is_mixed(fastest)))
+        return;
+    lines_add(lines, fastest, phase, series_is_mixed(fastest) ? NULL : "fastest CUDA");
+    lines_weigh(lines, fastest, WEIGHT_THICK);
+}
+
+/* Limits, title and note. */
+static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
+    const char *own = data->workload->compared_by, *noun = data->workload->size_noun;
+    chart_init(chart, "lines");
+    if (own == NULL) {
+        lines_add_limits(lines, data, "cuda", chart);
+        chart->title = chart_format(chart, "Time against %s", noun);
+        chart->note =
+            chart_format(chart,
+                         "%s  ·  from input in host memory to output in host memory  ·  "
+                         "medians, 95 %% intervals  ·  hollow: throttled%s",
+                         data->shape, lines->n_limits > 0 ? "  ·  limit: of the computation" : "");
+        return;
+    }
+    const char *bounds = lines_add_bounds(lines, data, chart);
+    chart->title = chart_format(chart,
+                                strcmp(own, "step") == 0 ? "Time of one %s against %s"
+                                                         : "Time of phase %s against %s",
+                                own, noun);
+    chart->note = chart_format(chart,
+                               "%s  ·  phase %s, by the host's clock  ·  medians, 95 %% intervals"
+                               "  ·  hollow: throttled%s",
+                               data->shape, own, bounds);
+}
+
+/* The reference in C answers another question, and combinations of techniques have a chart of their
+ * own. */
+char *chart_times(const plot_data_t *data, chart_t *chart) {
+    lines_t lines = {0};
+    if (data->n_sizes < 2)
+        return mem_format("the cases are all of one %s", data->workload->size_noun);
+    for (size_t i = 0; i < data->n_series; i++) {
+        const series_t *series = &data->series[i];
+        const char *phase = series_compared_by(data, series);
+        bool by_default = strcmp(phase, default_phase(data)) == 0;
+        if (series->is_default && !series_is_oracle(series))
+            lines_add(&lines, series, phase, by_default ? NULL : phase);
+    }
+    if (lines.n == 0)
+        return mem_format("no case has a time for %s or total", default_phase(data));
+    for (size_t i = 0; i < data->n_series; i++)
+        if (plot_is_first_of_engine(data, i) && text_starts(data->series[i].label, "pytorch-"))
+            weigh_pytorch(&lines, data, data->series[i].label);
+    add_fastest_cuda(&lines, data);
+    describe(&lines, data, chart);
+    lines_write(&lines, data, chart);
+    return NULL;
+}
