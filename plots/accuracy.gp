@@ -3,8 +3,6 @@
 # Numbers: n_panels, n_blocks, n_drawn (blocks beyond are the legend's), panels (which one a block belongs
 # to), styles, means (is it a mean?), last_epoch, accuracy_low, accuracy_high, loss_low, loss_high; those of
 # chart_legend().
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 top_pixels = 88
 bottom_pixels = 85 + legend_height
@@ -27,10 +25,8 @@ set xtics 1,(last_epoch > 12 ? int(last_epoch / 6) : 1) scale 0.6 font small
 
 do for [p = 0:n_panels - 1] {
     left = frame + p * (panel_width + gap)
-    set lmargin at screen from_left(left)
-    set rmargin at screen from_left(left + panel_width)
-    set tmargin at screen from_top(top_pixels)
-    set bmargin at screen from_top(split - 12)
+    set margins at screen from_left(left), at screen from_left(left + panel_width), \
+        at screen from_top(split - 12), at screen from_top(top_pixels)
     set yrange [accuracy_low:accuracy_high]
     set format x ''
     set format y p == 0 ? '%g' : ''
@@ -59,8 +55,7 @@ do for [p = 0:n_panels - 1] {
 set lmargin at screen from_left(frame)
 set rmargin at screen from_right(25)
 set border 0
-unset xtics
-unset ytics
+unset tics
 unset xlabel
 unset ylabel
 unset grid

@@ -2,8 +2,6 @@
 # by how much; a dashed line where the lead changes, labelled where that is once.
 # Numbers: n_bars, styles (of both sides), linear (decade where the axis turns logarithmic), below,
 # above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 linear_us = 10.0 ** linear
 bent(us) = sgn(us) * log10(1 + abs(us) / linear_us)
@@ -24,15 +22,13 @@ below_bar = in_lines ? 'center' : 'rotate by 90 right'
 y_top = above + room
 y_bottom = -below - room
 
-set lmargin at screen from_left(125)
-set rmargin at screen from_right(25)
-set tmargin at screen from_top(top_pixels)
-set bmargin at screen from_bottom(bottom_pixels)
+set margins at screen from_left(125), at screen from_right(25), \
+    at screen from_bottom(bottom_pixels), at screen from_top(top_pixels)
 unset key
 set xrange [-0.6:n_bars - 0.4]
 set yrange [y_bottom:y_top]
 set xtics () scale 0
-set xlabel ARG8 offset 0,-0.2
+set xlabel size_title offset 0,-0.2
 set ylabel 'difference, µs (log scale; linear within ±' . decade(linear) . ' µs)'
 set ytics () scale 0.6
 set ytics add ('0' 0)

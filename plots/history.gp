@@ -1,13 +1,9 @@
 # One phase of one case over many runs: medians with their 95 % intervals, the levels of the step fit,
 # and each step with its change.
 # Numbers: n_runs, n_steps, y_low, y_high (µs).
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
-set lmargin at screen from_left(85)
-set rmargin at screen from_right(25)
-set tmargin at screen from_top(70)
-set bmargin at screen from_bottom(115)
+set margins at screen from_left(85), at screen from_right(25), \
+    at screen from_bottom(115), at screen from_top(70)
 unset key
 set xrange [0.4:n_runs + 0.6]
 set yrange [y_low:y_high]

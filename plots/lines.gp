@@ -2,13 +2,9 @@
 # median; hollow points are throttled; dashed: limits.
 # Numbers: n_lines, n_limits, styles; thin, thick, dashed (line types to be drawn so); the size axis
 # of chart_size_axis(); y_low, y_high (decades); those of chart_legend(); note_lines.
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
-set lmargin at screen from_left(95)
-set rmargin at screen from_right(25)
-set tmargin at screen from_top(64 + 14 * note_lines)
-set bmargin at screen from_bottom(90 + legend_height)
+set margins at screen from_left(95), at screen from_right(25), \
+    at screen from_bottom(90 + legend_height), at screen from_top(64 + 14 * note_lines)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols legend_columns Left reverse \
     samplen 3 width legend_spread
 
@@ -32,7 +28,7 @@ if (y_high - y_low <= 2) {
         set ytics add (between(e - unit, 2) 2 * 10.0 ** e, between(e - unit, 5) 5 * 10.0 ** e)
     }
 }
-set xlabel ARG8 . ' (log scale)' offset 0,0.3
+set xlabel size_title . ' (log scale)' offset 0,0.3
 set ylabel (unit == 0 ? 'time, µs' : 'time, ms') . ' (log scale)'
 
 plot for [i = 0:n_lines - 1] data index i using 1:3:4 with filledcurves \

@@ -5,8 +5,6 @@
 # Numbers: n_lines, styles, in_epochs, last_step, loss_low, loss_high, difference_low, difference_high
 # (decades), any_equal, noise, inset, inset_from, inset_low, inset_high; those of
 # chart_legend().
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 top_pixels = 70
 bottom_pixels = 85 + legend_height
@@ -42,10 +40,8 @@ plot for [i = 0:n_lines - 1] data index i using 1:2 with lines \
 
 unset label
 if (inset) {
-    set lmargin at screen from_left(95 + 0.32 * (width - 120))
-    set rmargin at screen from_right(45)
-    set tmargin at screen from_top(top_pixels + 24)
-    set bmargin at screen from_top(top_pixels + 0.52 * (split - top_pixels))
+    set margins at screen from_left(95 + 0.32 * (width - 120)), at screen from_right(45), \
+        at screen from_top(top_pixels + 0.52 * (split - top_pixels)), at screen from_top(top_pixels + 24)
     set object 1 rectangle from graph 0, graph 0 to graph 1, graph 1 behind \
         fillstyle solid 1.0 noborder fillcolor rgb '#ffffff'
     unset logscale y

@@ -1,12 +1,8 @@
 # Horizontal bars of one-time costs, grouped by contender, on a log axis.
 # Numbers: n_rows, y_low, y_high (decades of the time axis).
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
-set lmargin at screen from_left(340)
-set rmargin at screen from_right(80)
-set tmargin at screen from_top(70)
-set bmargin at screen from_bottom(85)
+set margins at screen from_left(340), at screen from_right(80), \
+    at screen from_bottom(85), at screen from_top(70)
 unset key
 unset grid
 set grid xtics linecolor rgb '#dddddd' linetype 1 linewidth 0.6

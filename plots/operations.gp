@@ -2,8 +2,6 @@
 # high as the sum of those that were timed one by one. One or two panels with axes of their own.
 # Numbers: n_panels, n_operations, first_style, slots (width of each panel, in bars), lows, highs (ends
 # of each axis in µs), logarithmic (which are).
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 operations = 'forward loss backward update fused'
 item(list, p) = word(list, p + 1) + 0.0

@@ -4,8 +4,6 @@
 # Numbers: stacked, n_panels, n_columns (of panels), n_rows, left (pixels of the labels), lows, highs
 # (ends of each panel's axis, of bars in µs), logarithmic. Of bars: in_ms (axes are in ms). If stacked:
 # logarithmic and tops (the last tick) of each panel, n_legend, styles (of the legend).
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 item(list, p) = word(list, p + 1) + 0.0
 is_logarithmic(p) = stacked ? item(logarithmic, p) : logarithmic

@@ -1,7 +1,5 @@
 # Stacked bars of phases on a log axis; below each bar the shares of its phases in per cent.
 # Numbers: n_bars, n_phases, styles, y_low, y_high (decades), row_height.
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 table_height = n_phases * row_height
 bars_bottom = 95 + table_height
@@ -18,10 +16,8 @@ shown(j, hollow) = part(j) > 0 && column(throttled) == hollow ? 1 : NaN
 
 set multiplot
 
-set lmargin at screen from_left(95)
-set rmargin at screen from_right(25)
-set tmargin at screen from_top(98)
-set bmargin at screen from_bottom(bars_bottom)
+set margins at screen from_left(95), at screen from_right(25), \
+    at screen from_bottom(bars_bottom), at screen from_top(98)
 set key at screen 0.5, screen from_top(64) center top horizontal Left reverse samplen 1.2
 set xrange [-0.6:n_bars - 0.4]
 set logscale y 10
@@ -35,7 +31,7 @@ if (y_high - y_low <= 2) {
 }
 set ylabel 'time, µs (log scale; bars start at ' . decade(y_low) . ' µs)' offset 0.5,0
 set xtics () scale 0
-set xlabel ARG8 offset 0,0.4
+set xlabel size_title offset 0,0.4
 plot for [j = 3:2 + n_phases] data index 0 \
          using 1:(shown(j, 0) * top(j)):($1 - 0.4):($1 + 0.4):(start(j)):(top(j)):xticlabels(2) \
          with boxxyerror fillstyle solid 1.0 border rgb '#ffffff' linewidth 0.5 \

@@ -2,8 +2,6 @@
 # long. Below: the samples in the order taken, rounds apart by grey lines. In each the median (dashed)
 # and its 95 % interval (band). Samples beyond the axis are drawn as triangles at its end.
 # Numbers: median, ci_low, ci_high, low, high (µs), n_samples, n_rounds.
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 air = high > low ? 0.03 * (high - low) : 0.01 * high
 end = high + air

@@ -3,8 +3,6 @@
 # Numbers: n_panels, n_blocks, n_drawn (blocks beyond are the legend's), panels (which one a block belongs
 # to), styles, thick (0: thin, 1: the only seed, 2: a mean, 3: the reference's), last_step, loss_low, loss_high,
 # difference_high; those of chart_legend().
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 top_pixels = 88
 bottom_pixels = 85 + legend_height
@@ -27,10 +25,8 @@ set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.4,0.2
 
 do for [p = 0:n_panels - 1] {
     left = frame + p * (panel_width + gap)
-    set lmargin at screen from_left(left)
-    set rmargin at screen from_left(left + panel_width)
-    set tmargin at screen from_top(top_pixels)
-    set bmargin at screen from_top(split - 12)
+    set margins at screen from_left(left), at screen from_left(left + panel_width), \
+        at screen from_top(split - 12), at screen from_top(top_pixels)
     unset arrow 1
     set yrange [loss_low:loss_high]
     set format x ''
@@ -63,8 +59,7 @@ set lmargin at screen from_left(frame)
 set rmargin at screen from_right(25)
 set border 0
 unset arrow 1
-unset xtics
-unset ytics
+unset tics
 unset xlabel
 unset ylabel
 unset grid

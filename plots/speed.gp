@@ -1,13 +1,9 @@
 # Relative speed against size: a line a side, its ratio beside each point, and a line at 1.
 # Numbers: n_lines, styles; the size axis of chart_size_axis(); y_low, y_high (ratios), logarithmic;
 # legend_height.
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
-set lmargin at screen from_left(95)
-set rmargin at screen from_right(115)
-set tmargin at screen from_top(78)
-set bmargin at screen from_bottom(90 + legend_height)
+set margins at screen from_left(95), at screen from_right(115), \
+    at screen from_bottom(90 + legend_height), at screen from_top(78)
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols 1 Left reverse \
     samplen 3 width 2
 
@@ -16,7 +12,7 @@ set logscale x size_base
 set xrange [size_low:size_high]
 set xtics () scale 0.6
 do for [i = 1:words(size_ticks)] { set xtics add (size_text(tick_of(i)) tick_of(i)) }
-set xlabel ARG8 . ' (log scale)' offset 0,0.3
+set xlabel size_title . ' (log scale)' offset 0,0.3
 
 if (logarithmic) {
     set logscale y 10

@@ -1,8 +1,6 @@
 # Panels side by side, a bar a rung, its stages stacked from left to right; behind each bar the sum.
 # Numbers: n_panels, n_rows, n_parts, first_style, left (pixels of the labels), highs (ends of each
 # panel's axis in µs).
-call ARG1 ARG3 ARG4 ARG5 ARG6 ARG7
-data = ARG2
 
 parts = 'gather forward loss backward update fused'
 item(list, p) = word(list, p + 1) + 0.0

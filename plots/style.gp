@@ -1,19 +1,21 @@
-# One look for every chart. A chart is drawn by
+# One look for every chart, and what draws it:
 #
-#   gnuplot -e 'width=…; height=…; …' -c CHART.gp STYLE DATA OUTPUT FORMAT TITLE NOTE FOOTER SIZE
+#   gnuplot -e 'width=…; height=…; …' -c style.gp CHART.gp DATA OUTPUT FORMAT TITLE NOTE FOOTER SIZE
 #
-# and calls this with OUTPUT FORMAT TITLE NOTE FOOTER. Numbers come by -e, strings as arguments:
-# gnuplot never evaluates those. SIZE is the title of an axis of sizes. Needs gnuplot 5.2.
+# Numbers come by -e, strings as arguments: gnuplot never evaluates those. SIZE is the title of an axis of
+# sizes. Needs gnuplot 5.2.
+data = ARG2
+size_title = ARG8
 
 set encoding utf8
-if (ARG2 eq 'png') {
+if (ARG4 eq 'png') {
     set terminal pngcairo noenhanced size width,height font 'DejaVu Sans,10' background '#ffffff'
 } else {
     set terminal svg noenhanced size width,height font 'DejaVu Sans,12' background '#ffffff'
 }
-set output ARG1
-small = ARG2 eq 'png' ? ',8' : ',10'
-large = ARG2 eq 'png' ? ',13' : ',16'
+set output ARG3
+small = ARG4 eq 'png' ? ',8' : ',10'
+large = ARG4 eq 'png' ? ',13' : ',16'
 
 # Margins and places in pixels, whatever the size of the chart.
 from_left(x) = x / (width + 0.0)
@@ -22,10 +24,10 @@ from_bottom(y) = y / (height + 0.0)
 from_top(y) = 1 - y / (height + 0.0)
 
 # ---- frame: title and note above, footer below, all at the left edge
-set label 1 ARG3 at screen from_left(13), screen from_top(22) font large noenhanced
-set label 2 ARG4 at screen from_left(14), screen from_top(46) font small \
+set label 1 ARG5 at screen from_left(13), screen from_top(22) font large noenhanced
+set label 2 ARG6 at screen from_left(14), screen from_top(46) font small \
     textcolor rgb '#555555' noenhanced
-set label 3 ARG5 at screen from_left(14), screen from_bottom(13) font small \
+set label 3 ARG7 at screen from_left(14), screen from_bottom(13) font small \
     textcolor rgb '#555555' noenhanced
 set border 3 linecolor rgb '#888888'
 set tics nomirror out scale 0.6 textcolor rgb '#222222'
@@ -139,3 +141,5 @@ between(e, digit) = e < 0 ? decade(e)[1:strlen(decade(e)) - 1] . sprintf('%d', d
 # A tick that lies on the end of a logarithmic axis may be rounded off it.
 lowest(e) = 0.9999 * 10.0 ** e
 highest(e) = 1.0001 * 10.0 ** e
+
+load ARG1

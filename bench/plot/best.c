@@ -48,37 +48,29 @@ static const case_result_t *fastest_at(const plot_data_t *data, const char *labe
     return fastest;
 }
 
-static void name_mixed(series_t *mixed, const char *label, const char *noun,
-                       const series_t *one_of_it) {
-    size_t rank = plot_engine_rank(label);
-    const char *title = plot_engine_title(label);
+static void name_mixed(plot_data_t *data, const series_t *one_of_it, series_t *mixed) {
+    const char *label = one_of_it->label, *title = plot_engine_title(label);
     size_t length = strlen(title);
     while (length > 0 && strchr(" ,", title[length - 1]) != NULL)
         length--;
-    mixed->key = mem_format("%s/", label);
-    mixed->title = mem_format("%.*s, the fastest at each %s", (int)length, title, noun);
-    mixed->label = mem_text(label);
-    mixed->variant = mem_text("");
-    mixed->style = series_is_other(one_of_it) ? one_of_it->style : FIRST_MIXED_STYLE + (int)rank;
-}
-
-static void free_series(series_t *series) {
-    free(series->key);
-    free(series->title);
-    free(series->label);
-    free(series->variant);
-    free(series->cases);
+    mixed->key = arena_format(&data->texts, "%s/", label);
+    mixed->title = arena_format(&data->texts, "%.*s, the fastest at each %s", (int)length, title,
+                                data->workload->size_noun);
+    mixed->label = label;
+    mixed->variant = "";
+    mixed->style = series_is_other(one_of_it) ? one_of_it->style
+                                              : FIRST_MIXED_STYLE + (int)plot_engine_rank(label);
 }
 
 static void find(plot_data_t *data, const char *label, const char *phase) {
-    best_t best = {.phase = phase};
+    best_t best = {.phase = phase, .label = label};
+    series_t *mixed = &best.mixed;
     const series_t *whose = NULL, *single = NULL;
     bool several = false;
     for (size_t b = 0; b < data->n_sizes; b++) {
         const case_result_t *result = fastest_at(data, label, phase, data->sizes[b], &whose);
         if (result == NULL)
             continue;
-        series_t *mixed = &best.mixed;
         mem_grow(&mixed->cases, mixed->n_cases, &mixed->capacity, sizeof *mixed->cases);
         mixed->cases[mixed->n_cases++] = result;
         several = several || (single != NULL && single != whose);
@@ -86,9 +78,8 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
     }
     if (single == NULL)
         return;
-    name_mixed(&best.mixed, label, data->workload->size_noun, single);
+    name_mixed(data, single, mixed);
     best.single = several ? NULL : single;
-    best.label = mem_text(label);
     mem_grow(&data->best, data->n_best, &data->best_capacity, sizeof *data->best);
     data->best[data->n_best++] = best;
 }
@@ -100,14 +91,6 @@ void plot_best_find(plot_data_t *data) {
         for (size_t s = 0; s < data->n_series; s++)
             if (plot_is_first_of_engine(data, s))
                 find(data, data->series[s].label, phases[k]);
-}
-
-void plot_best_free(plot_data_t *data) {
-    for (size_t i = 0; i < data->n_best; i++) {
-        free(data->best[i].label);
-        free_series(&data->best[i].mixed);
-    }
-    free(data->best);
 }
 
 const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase) {

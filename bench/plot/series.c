@@ -61,12 +61,11 @@ size_t plot_engine_rank(const char *label) {
     return rank;
 }
 
-static void name_series(series_t *series, const case_t *spec, bool study_csv) {
-    char *name = contender_name(spec);
-    size_t rank = plot_engine_rank(series->label);
+static void name_series(plot_data_t *data, series_t *series, const case_t *spec) {
+    const char *name = arena_keep(&data->texts, contender_name(spec));
+    const size_t rank = plot_engine_rank(series->label);
     if (rank == N_ENGINES) { /* its style is given when all are known */
-        series->title = mem_format("%s %s", series->label, name);
-        free(name);
+        series->title = arena_format(&data->texts, "%s %s", series->label, name);
         return;
     }
     const struct engine_style *engine = &ENGINES[rank];
@@ -75,38 +74,34 @@ static void name_series(series_t *series, const case_t *spec, bool study_csv) {
         i++;
     series->style = engine->variants[i].style;
     /* From a study's log, one contender a side, and its set-up is not in the file. */
-    series->title = study_csv ? mem_text_n(engine->title, strcspn(engine->title, " "))
-                              : mem_format("%s%s", engine->title, name);
-    free(name);
+    series->title = data->study_csv ? arena_format(&data->texts, "%.*s",
+                                                   (int)strcspn(engine->title, " "), engine->title)
+                                    : arena_format(&data->texts, "%s%s", engine->title, name);
 }
 
 static void add_to_series(plot_data_t *data, const case_result_t *result) {
     char label[32];
-    const char *engine = case_engine_label(&result->spec, label);
-    text_list_t changed = changed_techniques(&result->spec);
-    char *techniques = text_list_join(&changed, "/");
-    char *key =
-        mem_format("%s/%s%s%s", engine, result->spec.variant, changed.n > 0 ? "/" : "", techniques);
-    free(techniques);
+    const case_t *spec = &result->spec;
+    text_list_t changed = changed_techniques(spec);
+    const char *engine = arena_format(&data->texts, "%s", case_engine_label(spec, label));
+    const char *techniques = arena_keep(&data->texts, text_list_join(&changed, "/"));
+    const char *key = arena_format(&data->texts, "%s/%s%s%s", engine, spec->variant,
+                                   changed.n > 0 ? "/" : "", techniques);
     size_t i = 0;
     while (i < data->n_series && strcmp(data->series[i].key, key) != 0)
         i++;
     if (i == data->n_series) {
         mem_grow(&data->series, data->n_series, &data->series_capacity, sizeof *data->series);
-        series_t *fresh = &data->series[data->n_series++];
-        *fresh = (series_t){.key = mem_text(key),
-                            .label = mem_text(engine),
-                            .variant = mem_text(result->spec.variant),
-                            .is_default = changed.n == 0};
-        name_series(fresh, &result->spec, data->study_csv);
+        data->series[data->n_series++] = (series_t){
+            .key = key, .label = engine, .variant = spec->variant, .is_default = changed.n == 0};
+        name_series(data, &data->series[i], spec);
     }
+    text_list_free(&changed);
     series_t *series = &data->series[i];
     series->algorithmic = series->algorithmic || result_is_algorithmic(result);
-    series->rougher = series->rougher || is_rougher(&result->spec);
+    series->rougher = series->rougher || is_rougher(spec);
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
     series->cases[series->n_cases++] = result;
-    text_list_free(&changed);
-    free(key);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -173,16 +168,15 @@ void plot_series_group(plot_data_t *data, const case_result_t *const *cases, siz
     collect_sizes(data);
 }
 
-void plot_series_free(plot_data_t *data) {
-    for (size_t i = 0; i < data->n_series; i++) {
-        free(data->series[i].key);
-        free(data->series[i].title);
-        free(data->series[i].label);
-        free(data->series[i].variant);
+void plot_data_free(plot_data_t *data) {
+    for (size_t i = 0; i < data->n_series; i++)
         free(data->series[i].cases);
-    }
+    for (size_t i = 0; i < data->n_best; i++)
+        free(data->best[i].mixed.cases);
     free(data->series);
+    free(data->best);
     free(data->sizes);
+    arena_free(&data->texts);
 }
 
 const double *result_ci95(const case_result_t *result, const char *phase) {

@@ -85,10 +85,13 @@ static bool any_synthetic(const case_result_t *const *cases, size_t n) {
     return any;
 }
 
-static void name_synthetic(char **shape) {
-    char *plain = *shape;
-    *shape = mem_format("%s, dataset=synthetic", plain);
-    free(plain);
+/* Takes over the shape. */
+static char *with_dataset(char *shape, bool synthetic) {
+    if (!synthetic)
+        return shape;
+    char *named = mem_format("%s, dataset=synthetic", shape);
+    free(shape);
+    return named;
 }
 
 /* Workloads in the run's order; within one the largest group first, the first of equals. */
@@ -114,11 +117,12 @@ static void group_by_shape(plot_source_t *source) {
         plot_data_t *data = &source->shapes[source->n_shapes++];
         *data = (plot_data_t){.run = &source->run,
                               .workload = group->workload,
-                              .shape = group->shape,
-                              .study_csv = source->study_csv};
-        data->synthetic = any_synthetic(group->cases, group->n);
-        if (data->synthetic)
-            name_synthetic(&data->shape);
+                              .study_csv = source->study_csv,
+                              .synthetic = any_synthetic(group->cases, group->n)};
+        char *shape = with_dataset(group->shape, data->synthetic);
+        const char *kept = arena_keep(&data->texts, shape);
+        data->shape =
+            source->study_csv ? "the study's timing log" : kept; /* no file says its own */
         plot_series_group(data, group->cases, group->n);
         plot_best_find(data);
         free(group->cases);
@@ -127,10 +131,8 @@ static void group_by_shape(plot_source_t *source) {
 }
 
 char *plot_shape_without(const plot_data_t *data, const char *param) {
-    char *shape = shape_of(&data->series[0].cases[0]->spec, data->workload, param);
-    if (data->synthetic)
-        name_synthetic(&shape);
-    return shape;
+    return with_dataset(shape_of(&data->series[0].cases[0]->spec, data->workload, param),
+                        data->synthetic);
 }
 
 /* ---- loading ----------------------------------------------------------------------------------
@@ -207,24 +209,16 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
     source->footer = mem_format("GPU and date are not recorded in the file  ·  %s", list);
     free(list);
     text_list_free(&names);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         group_by_shape(source);
-        for (size_t i = 0; i < source->n_shapes; i++) { /* the file does not say its shape */
-            free(source->shapes[i].shape);
-            source->shapes[i].shape = mem_text("the study's timing log");
-        }
-    } else {
+    else
         plot_source_free(source);
-    }
     return status;
 }
 
 void plot_source_free(plot_source_t *source) {
-    for (size_t i = 0; i < source->n_shapes; i++) {
-        plot_best_free(&source->shapes[i]);
-        plot_series_free(&source->shapes[i]);
-        free(source->shapes[i].shape);
-    }
+    for (size_t i = 0; i < source->n_shapes; i++)
+        plot_data_free(&source->shapes[i]);
     free(source->shapes);
     free(source->name);
     free(source->footer);

@@ -5,36 +5,36 @@
 #ifndef BENCH_PLOT_SOURCE_H
 #define BENCH_PLOT_SOURCE_H
 
+#include "base/arena.h"
 #include "results/record.h"
 #include "workloads/common/workload.h"
 
 typedef struct series {
-    char *key;        /* "cuda/03_vectorized/copy=pinned" */
-    char *title;      /* "CUDA 03_vectorized + pinned" */
-    char *label;      /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
-    char *variant;    /* "03_vectorized" */
-    bool is_default;  /* every technique at its default */
-    bool algorithmic; /* another algorithm with the same result: shown, but never the fastest */
-    bool rougher;     /* larger errors are allowed to it: likewise */
-    int style;        /* line type in plots/style.gp: a contender has the same one in every chart */
+    const char *key;   /* "cuda/03_vectorized/copy=pinned" */
+    const char *title; /* "CUDA 03_vectorized + pinned" */
+    const char *label; /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
+    const char *variant; /* "03_vectorized" */
+    bool is_default;     /* every technique at its default */
+    bool algorithmic;    /* another algorithm with the same result: shown, but never the fastest */
+    bool rougher;        /* larger errors are allowed to it: likewise */
+    int style; /* line type in plots/style.gp: a contender has the same one in every chart */
     const case_result_t **cases; /* ascending size; borrowed from the run */
     size_t n_cases, capacity;
 } series_t;
 
 /* Who is the fastest of an engine, by one phase. */
 typedef struct best {
-    const char *phase;
-    char *label;            /* engine label */
-    const series_t *single; /* the series that is the fastest wherever it was run, or NULL */
-    series_t mixed;         /* else the fastest case of each size; its `variant` is "" */
+    const char *phase, *label; /* label: the engine's */
+    const series_t *single;    /* the series that is the fastest wherever it was run, or NULL */
+    series_t mixed;            /* else the fastest case of each size; its `variant` is "" */
 } best_t;
 
 /* The cases of one shape. */
 typedef struct plot_data {
     const record_t *run; /* with all of its cases */
     const workload_t *workload;
-    char *shape;    /* "mlp_infer, layers 4-5-1, f32" */
-    bool synthetic; /* made-up images in place of the data set's; the shape says so, too */
+    const char *shape; /* "mlp_infer, layers 4-5-1, f32" */
+    bool synthetic;    /* made-up images in place of the data set's; the shape says so, too */
     bool study_csv;
     series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU, others;
                         then by line type and key */
@@ -43,6 +43,7 @@ typedef struct plot_data {
     size_t n_best, best_capacity;
     int64_t *sizes; /* of all series, ascending */
     size_t n_sizes;
+    arena_t texts; /* the shape; keys, titles, labels and variants of its series */
 } plot_data_t;
 
 /* All that one set of charts is drawn from: a run, or the study's CSVs. */
@@ -106,9 +107,8 @@ bool series_is_mixed(const series_t *series);
 /* series.c, best.c: for source.c and each other only. `data` has its run, workload and
  * shape; afterwards it has all else. */
 void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n);
-void plot_series_free(plot_data_t *data);
 void plot_best_find(plot_data_t *data);
-void plot_best_free(plot_data_t *data);
+void plot_data_free(plot_data_t *data);
 size_t plot_engine_rank(const char *label);
 const char *plot_engine_title(const char *label);
 size_t series_times(const series_t *series, const char *phase);
