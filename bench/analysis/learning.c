@@ -59,13 +59,6 @@ seeds_t seeds_of(const record_t *run, const case_t *like) {
     return seeds;
 }
 
-const case_result_t *seeds_at(const seeds_t *seeds, int64_t seed) {
-    for (size_t i = 0; i < seeds->n; i++)
-        if (seed_of(&seeds->cases[i]->spec) == seed)
-            return seeds->cases[i];
-    return NULL;
-}
-
 const char *weights_dtype(const case_t *spec) {
     return strcmp(spec->dtype, "tf32") == 0 ? "f32" : spec->dtype;
 }

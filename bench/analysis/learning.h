@@ -16,8 +16,6 @@ typedef struct seeds {
 
 /* Those of `like`'s contender and parameters that have a loss curve. */
 seeds_t seeds_of(const record_t *run, const case_t *like);
-/* The case of this seed; NULL when there is none. */
-const case_result_t *seeds_at(const seeds_t *seeds, int64_t seed);
 int64_t seed_of(const case_t *spec);
 
 /* Do both train the same network in the same way, but for the seed and for who does it? */

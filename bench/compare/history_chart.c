@@ -13,14 +13,6 @@
 
 enum { MOST_LABELS = 40, LONGEST_LABEL = 20, LONGEST_NAME = 120 };
 
-static status_t check_formats(const text_list_t *formats, error_t *err) {
-    for (size_t i = 0; i < formats->n; i++)
-        if (strcmp(formats->items[i], "svg") != 0 && strcmp(formats->items[i], "png") != 0)
-            return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png",
-                             formats->items[i]);
-    return STATUS_OK;
-}
-
 /* A name of letters that are safe in a file's; where that loses anything, some digits of the hash
  * keep names apart. */
 static char *file_name(const history_series_t *series) {
@@ -73,10 +65,9 @@ static void write_axes(const history_series_t *series, chart_t *chart) {
      * not fill the chart. */
     static const double LEAST_BAND = 0.04;
     double middle = (low + high) / 2, half = fmax((high - low) / 2, LEAST_BAND / 2 * middle);
-    chart_number(chart, "y_low", fmax(middle - 1.15 * half, 0) / 1000);
-    chart_number(chart, "y_high", (middle + 1.45 * half) / 1000);
-    chart_number(chart, "n_runs", (double)series->n_runs);
-    chart_number(chart, "n_steps", (double)series->n_steps);
+    chart_numbers(chart, "y_low=%.10g y_high=%.10g n_runs=%zu n_steps=%zu",
+                  fmax(middle - 1.15 * half, 0) / 1000, (middle + 1.45 * half) / 1000,
+                  series->n_runs, series->n_steps);
 }
 
 /* `target` has all but the chart's name and footer. */
@@ -109,9 +100,9 @@ static status_t draw(const history_series_t *series, const record_t *runs, chart
 
 status_t history_draw(const history_options_t *options, const history_list_t *list,
                       const record_t *runs, text_list_t *files, error_t *err) {
-    text_list_t formats = text_split(options->format != NULL ? options->format : "svg", ',');
+    text_list_t formats = {0};
     char *scripts = fs_join(options->root, "plots"), *gnuplot = NULL;
-    status_t status = check_formats(&formats, err);
+    status_t status = chart_formats(options->format, &formats, err);
     if (status == STATUS_OK)
         status = chart_find_gnuplot(&gnuplot, err);
     if (status == STATUS_OK)

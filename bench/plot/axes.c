@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_TICKS = 64 };
@@ -64,9 +63,8 @@ void blocks_write(const blocks_t *blocks, const char *look, size_t n_panels, cha
     chart_integers(chart, "panels", blocks->panels, blocks->n);
     chart_integers(chart, "styles", blocks->styles, blocks->n);
     chart_integers(chart, look, blocks->looks, blocks->n);
-    chart_number(chart, "n_blocks", (double)blocks->n);
-    chart_number(chart, "n_drawn", (double)blocks->n_drawn);
-    chart_number(chart, "n_panels", (double)n_panels);
+    chart_numbers(chart, "n_blocks=%zu n_drawn=%zu n_panels=%zu", blocks->n, blocks->n_drawn,
+                  n_panels);
 }
 
 static bool is_power_of_two(int64_t size) {
@@ -118,10 +116,9 @@ size_t chart_size_axis(chart_t *chart, const plot_data_t *data) {
     bool twos = 2 * n_powers >= data->n_sizes;
     size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
     double margin = twos ? pow(2, 0.4) : 1.5;
-    chart_number(chart, "size_base", twos ? 2 : 10);
-    chart_number(chart, "size_plain", sizes_are_plain(data));
-    chart_number(chart, "size_low", (double)data->sizes[0] / margin);
-    chart_number(chart, "size_high", (double)data->sizes[data->n_sizes - 1] * margin);
+    chart_numbers(chart, "size_base=%d size_plain=%d size_low=%.10g size_high=%.10g", twos ? 2 : 10,
+                  sizes_are_plain(data), (double)data->sizes[0] / margin,
+                  (double)data->sizes[data->n_sizes - 1] * margin);
     chart_reals(chart, "size_ticks", ticks, n);
     return n;
 }
@@ -137,10 +134,8 @@ void chart_time_axis(chart_t *chart, const range_t *seen_ns) {
     static const range_t NOTHING_SEEN_NS = {1000, 1000};
     const range_t *range_ns = seen_ns->high > 0 ? seen_ns : &NOTHING_SEEN_NS;
     /* A little air, so that nothing lies on the frame. */
-    double low = floor(log10(range_ns->low / 1000 / 1.1));
-    double high = ceil(log10(range_ns->high / 1000 * 1.1));
-    chart_number(chart, "y_low", low);
-    chart_number(chart, "y_high", high);
+    chart_numbers(chart, "y_low=%.10g y_high=%.10g", floor(log10(range_ns->low / 1000 / 1.1)),
+                  ceil(log10(range_ns->high / 1000 * 1.1)));
 }
 
 /* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
@@ -149,8 +144,7 @@ static double width_of(size_t n_bars) {
 }
 
 void chart_size(chart_t *chart, size_t n_bars, int height) {
-    chart_number(chart, "width", width_of(n_bars));
-    chart_number(chart, "height", height);
+    chart_numbers(chart, "width=%.10g height=%d", width_of(n_bars), height);
 }
 
 void legend_take(legend_t *legend, const char *title) {
@@ -169,8 +163,7 @@ int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
     const bool two = LETTER * letters + SAMPLE <= column;
     const double most = floor(column / GNUPLOT_LETTER - GNUPLOT_SAMPLE - letters);
     const int height = (int)(two ? (legend->n + 1) / 2 : legend->n) * ROW_HEIGHT;
-    chart_number(chart, "legend_columns", two ? 2 : 1);
-    chart_number(chart, "legend_spread", two ? fmin(most, DEFAULT_SPREAD) : DEFAULT_SPREAD);
-    chart_number(chart, "legend_height", height);
+    chart_numbers(chart, "legend_columns=%d legend_spread=%.10g legend_height=%d", two ? 2 : 1,
+                  two ? fmin(most, DEFAULT_SPREAD) : DEFAULT_SPREAD, height);
     return height;
 }

@@ -42,8 +42,7 @@ chart_build_t chart_blocks;
  * by. */
 char *chart_samples(const case_result_t *result, const char *phase, chart_t *chart);
 
-/* ---- what builders share ------------------------------------------------------------------------
- */
+/* ---- what builders share --------------------------------------------------------------------- */
 
 enum {
     CHART_WIDTH = 1040, /* pixels; also points of the SVG */

@@ -26,6 +26,15 @@ status_t chart_find_gnuplot(char **path, error_t *err) {
     return STATUS_USAGE;
 }
 
+status_t chart_formats(const char *text, text_list_t *formats, error_t *err) {
+    *formats = text_split(text != NULL ? text : "svg", ',');
+    for (size_t i = 0; i < formats->n; i++)
+        if (strcmp(formats->items[i], "svg") != 0 && strcmp(formats->items[i], "png") != 0)
+            return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png",
+                             formats->items[i]);
+    return STATUS_OK;
+}
+
 void chart_init(chart_t *chart, const char *script) {
     *chart = (chart_t){.script = script};
     chart->table = open_memstream(&chart->data, &chart->size);
@@ -50,11 +59,18 @@ const char *chart_format(chart_t *chart, const char *format, ...) {
     return text;
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-void chart_number(chart_t *chart, const char *name, double value) {
-    text_list_add_format(&chart->numbers, "%s=%.10g", name, value);
+void chart_numbers(chart_t *chart, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = mem_format_args(format, args);
+    va_end(args);
+    text_list_t numbers = text_split(text, ' ');
+    for (size_t i = 0; i < numbers.n; i++)
+        text_list_add(&chart->numbers, numbers.items[i]);
+    text_list_free(&numbers);
+    free(text);
 }
 
 /* Takes over the words. */
@@ -78,8 +94,7 @@ void chart_reals(chart_t *chart, const char *name, const double *values, size_t 
     add_list(chart, name, &words);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 void chart_row(chart_t *chart, const char *format, ...) {
     va_list args;
@@ -112,8 +127,7 @@ const char *chart_us(chart_t *chart, double ns) {
     return chart_real(chart, ns / 1000, DIGITS);
 }
 
-/* ---- drawing -----------------------------------------------------------------------------------
- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 /* gnuplot takes a file name that starts with '<' or '|' for a command, and one that starts with '-'
  * for an option or standard input. */

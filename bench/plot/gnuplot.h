@@ -17,6 +17,10 @@ extern const package_t CHART_GNUPLOT;
 /* The program's path, owned by the caller; fails with how to get it. */
 status_t chart_find_gnuplot(char **path, error_t *err);
 
+/* "svg", "png" or both, as an option's `text` names them; NULL: svg. The caller frees the list,
+ * also on failure. */
+status_t chart_formats(const char *text, text_list_t *formats, error_t *err);
+
 typedef struct chart {
     const char *script;       /* plots/<script>.gp */
     const char *title, *note; /* note: the grey line under the title */
@@ -30,7 +34,8 @@ typedef struct chart {
 void chart_init(chart_t *chart, const char *script);
 void chart_free(chart_t *chart);
 
-void chart_number(chart_t *chart, const char *name, double value);
+/* Numbers for the script, as many as the format names: "n_rows=%zu left=%d". */
+void chart_numbers(chart_t *chart, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Lists of numbers, read in gnuplot by word(). */
 void chart_integers(chart_t *chart, const char *name, const int *values, size_t n);
 void chart_reals(chart_t *chart, const char *name, const double *values, size_t n);

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which -------------------------------------------------------------------------------------
- */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 const char *training_bounds_phase(const plot_data_t *data) {
     const char *name = data->workload->name;
@@ -21,8 +20,7 @@ bool has_training_bounds(const plot_data_t *data) {
     return training_bounds_phase(data) != NULL;
 }
 
-/* ---- as lines ----------------------------------------------------------------------------------
- */
+/* ---- as lines -------------------------------------------------------------------------------- */
 
 const case_t *series_any_at(const plot_data_t *data, int64_t size) {
     for (size_t s = 0; s < data->n_series; s++) {

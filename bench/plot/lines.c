@@ -1,11 +1,8 @@
 #include "plot/lines.h"
 
-#include "base/memory.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void lines_add(lines_t *lines, const series_t *series, const char *phase, const char *role) {
     if (series == NULL || !series_has_phase(series, phase))
@@ -125,11 +122,10 @@ void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     }
     range_ns.low = fmax(range_ns.low, lowest_ns);
     chart_integers(chart, "styles", styles, n);
-    chart_number(chart, "n_lines", (double)lines->n);
-    chart_number(chart, "n_limits", (double)lines->n_limits);
+    chart_numbers(chart, "n_lines=%zu n_limits=%zu note_lines=%zu", lines->n, lines->n_limits,
+                  1 + line_breaks(chart->note));
     write_weights(lines, chart);
     size_t n_ticks = chart_size_axis(chart, data);
     chart_time_axis(chart, &range_ns);
-    chart_number(chart, "note_lines", 1 + (double)line_breaks(chart->note));
     chart_size(chart, n_ticks, CHART_HEIGHT + chart_legend(chart, &legend, n_ticks));
 }

@@ -29,8 +29,7 @@ void panels_legend(panels_t *panels, int style, const char *text) {
     panels->styles[panels->n_legend++] = style;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 void panel_line(panel_t *panel, double ns) {
     panel->lines[0].ns = ns;
@@ -81,8 +80,7 @@ void panel_text(panel_t *panel, size_t row, const char *text) {
     panel->at = 0;
 }
 
-/* ---- table -------------------------------------------------------------------------------------
- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static void write_list(const panels_t *panels) {
     chart_t *chart = panels->chart;
@@ -159,10 +157,9 @@ static void write_axes(const panels_t *panels) {
         chart_reals(chart, "tops", tops, panels->n);
         chart_integers(chart, "logarithmic", logarithmic, panels->n);
         chart_integers(chart, "styles", panels->styles, panels->n_legend);
-        chart_number(chart, "n_legend", (double)panels->n_legend);
+        chart_numbers(chart, "n_legend=%zu", panels->n_legend);
     } else {
-        chart_number(chart, "logarithmic", panels->logarithmic);
-        chart_number(chart, "in_ms", panels->in_ms);
+        chart_numbers(chart, "logarithmic=%d in_ms=%d", panels->logarithmic, panels->in_ms);
     }
 }
 
@@ -174,19 +171,16 @@ static void write_size(const panels_t *panels, size_t n_columns, int left) {
     const double n_rows = (double)panels->n_rows;
     const double line_height = panels->stacked ? 80 + 18 * n_rows : 75 + 17 * (n_rows + 1);
     const double needed = left + RIGHT_MARGIN + PANEL_WIDTH * (double)n_columns;
-    chart_number(panels->chart, "width", panels->stacked ? CHART_WIDTH : fmax(CHART_WIDTH, needed));
-    chart_number(panels->chart, "height",
-                 FRAME_HEIGHT + LEGEND_HEIGHT * (panels->n_legend > 0) + n_lines * line_height);
+    const double width = panels->stacked ? CHART_WIDTH : fmax(CHART_WIDTH, needed);
+    chart_numbers(panels->chart, "width=%.10g height=%.10g", width,
+                  FRAME_HEIGHT + LEGEND_HEIGHT * (panels->n_legend > 0) + n_lines * line_height);
 }
 
 void panels_write(panels_t *panels, size_t n_columns, int left) {
     write_list(panels);
     write_rows(panels);
     write_axes(panels);
-    chart_number(panels->chart, "stacked", panels->stacked);
-    chart_number(panels->chart, "n_panels", (double)panels->n);
-    chart_number(panels->chart, "n_columns", (double)n_columns);
-    chart_number(panels->chart, "n_rows", (double)panels->n_rows);
-    chart_number(panels->chart, "left", left);
+    chart_numbers(panels->chart, "stacked=%d n_panels=%zu n_columns=%zu n_rows=%zu left=%d",
+                  panels->stacked, panels->n, n_columns, panels->n_rows, left);
     write_size(panels, n_columns, left);
 }

@@ -59,7 +59,9 @@ enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 typedef struct plotter {
     const plot_options_t *options;
     text_list_t formats;
-    char *gnuplot, *scripts;
+    const char *gnuplot, *scripts;
+    chart_list_t *charts;
+    arena_t texts;
 } plotter_t;
 
 /* The shapes of one workload, next to each other in their source. */
@@ -68,7 +70,6 @@ typedef struct workload_part {
     const plot_data_t *shapes;
     size_t n;
     text_list_t families; /* of charts, that were asked for; none: all */
-    char *file_prefix;
 } workload_part_t;
 
 static bool has_cuda_total(const workload_part_t *part) {
@@ -151,13 +152,9 @@ static text_list_t families_asked_for(const record_t *run, const workload_t *wor
     return families;
 }
 
-/* Charts of the first workload have plain names, as they had when it was the only one. */
 static workload_part_t part_of(const plot_source_t *source, const workload_t *workload) {
-    bool plain = strcmp(workload->name, "mlp_infer") == 0;
     workload_part_t part = {.workload = workload,
-                            .families = families_asked_for(&source->run, workload),
-                            .file_prefix =
-                                plain ? mem_text("") : mem_format("%s_", workload->name)};
+                            .families = families_asked_for(&source->run, workload)};
     for (size_t i = 0; i < source->n_shapes; i++)
         if (source->shapes[i].workload == workload) {
             part.shapes = part.n == 0 ? &source->shapes[i] : part.shapes;
@@ -166,166 +163,148 @@ static workload_part_t part_of(const plot_source_t *source, const workload_t *wo
     return part;
 }
 
-static void part_free(workload_part_t *part) {
-    text_list_free(&part->families);
-    free(part->file_prefix);
-}
+/* Where one set of charts goes. `prefix` is what the folder adds to file names in messages: "" or
+ * "h200/". */
+typedef struct chart_set {
+    plotter_t *plotter;
+    const plot_source_t *source;
+    const char *folder, *prefix;
+} chart_set_t;
 
 /* A chart that is not drawn this time must not stay from another time. */
-static status_t remove_older(const char *folder, const char *name, error_t *err) {
+static status_t remove_older(const chart_set_t *set, const char *name, error_t *err) {
     static const char *const ENDS[] = {"dat", "svg", "png"};
+    arena_t *texts = &set->plotter->texts;
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
-        char *file = mem_format("%s.%s", name, ENDS[i]), *path = fs_join(folder, file);
-        status_t status = fs_remove_tree(path, err);
-        free(file);
-        free(path);
-        TRY(status);
+        const char *file = arena_format(texts, "%s.%s", name, ENDS[i]);
+        TRY(fs_remove_tree(arena_keep(texts, fs_join(set->folder, file)), err));
     }
     return STATUS_OK;
 }
 
-static void add_chart(chart_list_t *charts, const char *prefix, const char *name,
-                      const char *format, const char *title) {
+static void add_chart(const chart_set_t *set, const char *name, const char *format,
+                      const char *title) {
+    chart_list_t *charts = set->plotter->charts;
     mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
     charts->items[charts->n++] =
         (drawn_chart_t){.name = mem_text(name),
-                        .file = mem_format("%s%s.%s", prefix, name, format),
+                        .file = mem_format("%s%s.%s", set->prefix, name, format),
                         .title = mem_text(title)};
 }
 
-/* Where one set of charts goes. `prefix` is what the folder adds to file names in messages: "" or
- * "h200/". */
-typedef struct chart_set {
-    const plotter_t *plotter;
-    const plot_source_t *source;
-    char *folder, *prefix;
-    chart_list_t *charts;
-} chart_set_t;
-
 /* Draws what a builder made, or notes why it made nothing. Takes over `why` and the chart. */
-static status_t finish(const chart_set_t *chart_set, const char *name, const char *size_title,
-                       char *why, chart_t *chart, error_t *err) {
-    const plotter_t *plotter = chart_set->plotter;
+static status_t finish(const chart_set_t *set, const char *name, const char *size_title, char *why,
+                       chart_t *chart, error_t *err) {
+    const plotter_t *plotter = set->plotter;
     status_t status = STATUS_OK;
     if (why != NULL) {
-        text_list_add_format(&chart_set->charts->skipped, "%s%s: %s", chart_set->prefix, name, why);
-        status = remove_older(chart_set->folder, name, err);
+        text_list_add_format(&plotter->charts->skipped, "%s%s: %s", set->prefix, name, why);
+        status = remove_older(set, name, err);
     } else {
-        chart_target_t target = {.folder = chart_set->folder,
-                                 .name = name,
-                                 .scripts = plotter->scripts,
-                                 .gnuplot = plotter->gnuplot,
-                                 .footer = chart_set->source->footer,
-                                 .size_title = size_title};
+        const chart_target_t target = {.folder = set->folder,
+                                       .name = name,
+                                       .scripts = plotter->scripts,
+                                       .gnuplot = plotter->gnuplot,
+                                       .footer = set->source->footer,
+                                       .size_title = size_title};
         status = chart_write(chart, &target, &plotter->formats, err);
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++)
-            add_chart(chart_set->charts, chart_set->prefix, name, plotter->formats.items[i],
-                      chart->title);
+            add_chart(set, name, plotter->formats.items[i], chart->title);
     }
     free(why);
     chart_free(chart);
     return status;
 }
 
-static status_t draw_samples(const chart_set_t *chart_set, error_t *err) {
-    const char *case_id = chart_set->plotter->options->case_id,
-               *phase = chart_set->plotter->options->phase;
-    const case_result_t *result = record_find(&chart_set->source->run, case_id);
+static status_t draw_samples(const chart_set_t *set, error_t *err) {
+    const char *case_id = set->plotter->options->case_id, *phase = set->plotter->options->phase;
+    const case_result_t *result = record_find(&set->source->run, case_id);
     if (result == NULL)
-        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", chart_set->source->name,
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s", set->source->name,
                          case_id);
     if (phase != NULL && result_phase(result, phase) == NULL)
-        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", chart_set->source->name,
+        return error_set(err, STATUS_USAGE, "%s: case %s has no phase %s", set->source->name,
                          case_id, phase);
     chart_t chart = {0};
     char *why = chart_samples(result, phase, &chart);
-    return finish(chart_set, "samples", "", why, &chart, err);
+    return finish(set, "samples", "", why, &chart, err);
 }
 
 /* From the first shape that can carry it: of a workload that was run at many sizes, and at one size
  * for another question, each chart finds its own. If none can, the first says why. */
 static char *build_chart(const workload_part_t *part, const struct chart_entry *entry,
                          chart_t *chart) {
-    char *why = NULL;
-    bool tried = false;
-    for (size_t i = 0; i < part->n && (!tried || why != NULL); i++) {
+    char *first_why = NULL;
+    for (size_t i = 0; i < part->n; i++) {
         if (!has_dtype(&part->shapes[i], entry->dtype))
             continue;
         chart_free(chart);
-        char *other = entry->build(&part->shapes[i], chart);
-        if (!tried) {
-            why = other;
-        } else if (other == NULL) {
-            free(why);
-            why = NULL;
-        } else {
-            free(other);
+        char *why = entry->build(&part->shapes[i], chart);
+        if (why == NULL) {
+            free(first_why);
+            return NULL;
         }
-        tried = true;
+        if (first_why == NULL)
+            first_why = why;
+        else
+            free(why);
     }
-    return why;
+    return first_why;
 }
 
-static status_t draw_chart(const chart_set_t *chart_set, const workload_part_t *part,
+/* Charts of the first workload have plain names, as they had when it was the only one. */
+static status_t draw_chart(const chart_set_t *set, const workload_part_t *part,
                            const struct chart_entry *entry, error_t *err) {
-    char *name = mem_format("%s%s", part->file_prefix, entry->name);
-    status_t status = STATUS_OK;
-    if (part->n == 0 || !applies(entry, part)) {
-        status = remove_older(chart_set->folder, name, err);
-    } else {
-        chart_t chart = {0};
-        char *why = build_chart(part, entry, &chart);
-        status = finish(chart_set, name, part->workload->size_title, why, &chart, err);
-    }
-    free(name);
-    return status;
+    const workload_t *workload = part->workload;
+    const bool plain = strcmp(workload->name, "mlp_infer") == 0;
+    const char *name = arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
+                                    plain ? "" : "_", entry->name);
+    if (part->n == 0 || !applies(entry, part))
+        return remove_older(set, name, err);
+    chart_t chart = {0};
+    char *why = build_chart(part, entry, &chart);
+    return finish(set, name, workload->size_title, why, &chart, err);
 }
 
 /* Every workload that could be drawn is gone through, so that older charts of one that is not in
  * this run go. */
-static status_t draw_all(const chart_set_t *chart_set, error_t *err) {
-    TRY(fs_make_folders(chart_set->folder, err));
-    if (chart_set->plotter->options->case_id != NULL)
-        return draw_samples(chart_set, err);
-    if (chart_set->source->n_shapes == 0)
-        text_list_add_format(&chart_set->charts->skipped, "%s: no case that a chart could show",
-                             chart_set->source->name);
+static status_t draw_all(const chart_set_t *set, error_t *err) {
+    TRY(fs_make_folders(set->folder, err));
+    if (set->plotter->options->case_id != NULL)
+        return draw_samples(set, err);
+    if (set->source->n_shapes == 0)
+        text_list_add_format(&set->plotter->charts->skipped, "%s: no case that a chart could show",
+                             set->source->name);
     size_t n_workloads;
     const workload_t *const *workloads = workload_all(&n_workloads);
     status_t status = STATUS_OK;
     for (size_t w = 0; w < n_workloads && status == STATUS_OK; w++) {
         if (workloads[w]->size_param == NULL)
             continue;
-        workload_part_t part = part_of(chart_set->source, workloads[w]);
+        workload_part_t part = part_of(set->source, workloads[w]);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
-            status = draw_chart(chart_set, &part, &CHARTS[i], err);
-        part_free(&part);
+            status = draw_chart(set, &part, &CHARTS[i], err);
+        text_list_free(&part.families);
     }
     return status;
 }
 
 /* One set of charts: into the folder asked for, into a folder of its own there when there are
  * several sets, else into plots/<name>. Takes over `source`. */
-static status_t draw_set(const plotter_t *plotter, plot_source_t *source, bool several,
-                         chart_list_t *charts, error_t *err) {
+static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
     const char *out = plotter->options->out;
-    char *parent = out != NULL ? mem_text(out) : mem_text("plots");
-    bool own_folder = out == NULL || several;
-    chart_set_t chart_set = {.plotter = plotter,
-                             .source = source,
-                             .folder =
-                                 own_folder ? fs_join(parent, source->name) : mem_text(parent),
-                             .prefix = several ? mem_format("%s/", source->name) : mem_text(""),
-                             .charts = charts};
-    status_t status = draw_all(&chart_set, err);
-    free(parent);
-    free(chart_set.folder);
-    free(chart_set.prefix);
+    chart_set_t set = {.plotter = plotter, .source = source, .folder = out, .prefix = ""};
+    if (out == NULL || several)
+        set.folder =
+            arena_keep(&plotter->texts, fs_join(out != NULL ? out : "plots", source->name));
+    if (several)
+        set.prefix = arena_format(&plotter->texts, "%s/", source->name);
+    status_t status = draw_all(&set, err);
     plot_source_free(source);
     return status;
 }
 
-static status_t draw_inputs(const plotter_t *plotter, chart_list_t *charts, error_t *err) {
+static status_t draw_inputs(plotter_t *plotter, error_t *err) {
     const plot_options_t *options = plotter->options;
     const char **csvs = mem_zeroed(options->n_inputs, sizeof *csvs);
     size_t n_csvs = 0;
@@ -340,25 +319,15 @@ static status_t draw_inputs(const plotter_t *plotter, chart_list_t *charts, erro
             continue;
         status = plot_source_from_run(options->inputs[i], &source, err);
         if (status == STATUS_OK)
-            status = draw_set(plotter, &source, several, charts, err);
+            status = draw_set(plotter, &source, several, err);
     }
     if (n_csvs > 0 && status == STATUS_OK) {
         status = plot_source_from_csvs(csvs, n_csvs, &source, err);
         if (status == STATUS_OK)
-            status = draw_set(plotter, &source, several, charts, err);
+            status = draw_set(plotter, &source, several, err);
     }
     free(csvs);
     return status;
-}
-
-static status_t check_formats(const text_list_t *formats, error_t *err) {
-    if (formats->n == 0)
-        return error_set(err, STATUS_USAGE, "--format: found nothing, expected svg, png or both");
-    for (size_t i = 0; i < formats->n; i++)
-        if (strcmp(formats->items[i], "svg") != 0 && strcmp(formats->items[i], "png") != 0)
-            return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png",
-                             formats->items[i]);
-    return STATUS_OK;
 }
 
 status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_t *err) {
@@ -367,19 +336,19 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         return error_set(err, STATUS_USAGE, "nothing to plot: expected a run's folder or a CSV");
     if (options->phase != NULL && options->case_id == NULL)
         return error_set(err, STATUS_USAGE, "--phase: expected --case with it");
-    plotter_t plotter = {
-        .options = options,
-        .formats = text_split(options->format != NULL ? options->format : "svg", ','),
-        .scripts = fs_join(options->root, "plots"),
-    };
-    status_t status = check_formats(&plotter.formats, err);
+    plotter_t plotter = {.options = options, .charts = charts};
+    char *gnuplot = NULL;
+    status_t status = chart_formats(options->format, &plotter.formats, err);
+    if (plotter.formats.n == 0)
+        status = error_set(err, STATUS_USAGE, "--format: found nothing, expected svg, png or both");
     if (status == STATUS_OK)
-        status = chart_find_gnuplot(&plotter.gnuplot, err);
+        status = chart_find_gnuplot(&gnuplot, err);
+    plotter.gnuplot = arena_keep(&plotter.texts, gnuplot);
+    plotter.scripts = arena_keep(&plotter.texts, fs_join(options->root, "plots"));
     if (status == STATUS_OK)
-        status = draw_inputs(&plotter, charts, err);
+        status = draw_inputs(&plotter, err);
     text_list_free(&plotter.formats);
-    free(plotter.scripts);
-    free(plotter.gnuplot);
+    arena_free(&plotter.texts);
     return status;
 }
 

@@ -52,7 +52,7 @@ int64_t size_of(const case_result_t *result) {
     return sized ? case_param_int(&result->spec, workload->size_param, 0) : 0;
 }
 
-/* ---- series -------------------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
 size_t plot_engine_rank(const char *label) {
     size_t rank = 0;
@@ -185,8 +185,7 @@ const double *result_ci95(const case_result_t *result, const char *phase) {
     return has_median ? result_phase(result, phase)->summary.ci95 : NONE;
 }
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 const case_result_t *series_at(const series_t *series, int64_t size) {
     for (size_t i = 0; i < series->n_cases; i++)

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- shape ------------------------------------------------------------------------------------
- */
+/* ---- shape ----------------------------------------------------------------------------------- */
 
 /* `left_out`: another parameter that is not named, or NULL. */
 static char *shape_of(const case_t *spec, const workload_t *workload, const char *left_out) {
@@ -135,8 +134,7 @@ char *plot_shape_without(const plot_data_t *data, const char *param) {
                         data->synthetic);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static const char *fact(const record_t *run, const char *key) {
     return environment_get(&run->environment, key);

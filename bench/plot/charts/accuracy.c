@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MAX_ACCURACY_PANELS = 3, MAX_ACCURACY_ROWS = 24 };
 
@@ -24,8 +23,7 @@ typedef struct accuracy_layout {
     blocks_t blocks;
 } accuracy_layout_t;
 
-/* ---- who is shown -------------------------------------------------------------------------------
- */
+/* ---- who is shown ---------------------------------------------------------------------------- */
 
 static size_t epochs_at(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -57,8 +55,7 @@ static accuracy_layout_t layout_of(const plot_data_t *data) {
     return layout;
 }
 
-/* ---- table -------------------------------------------------------------------------------------
- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static bool start_block(accuracy_layout_t *layout, size_t panel, const series_t *series, bool mean,
                         chart_t *chart) {
@@ -137,11 +134,11 @@ static void write_numbers(const accuracy_layout_t *layout, chart_t *chart) {
     const double air = fmax(0.08 * (accuracy->high - accuracy->low), 0.5);
     const double loss_air = fmax(0.08 * (loss->high - loss->low), 0.01);
     blocks_write(&layout->blocks, "means", layout->n_sizes, chart);
-    chart_number(chart, "last_epoch", layout->last_epoch);
-    chart_number(chart, "accuracy_low", fmax(0, accuracy->low - air));
-    chart_number(chart, "accuracy_high", fmin(100, accuracy->high + air));
-    chart_number(chart, "loss_low", fmax(0, loss->low - loss_air));
-    chart_number(chart, "loss_high", loss->high + loss_air);
+    chart_numbers(chart, "last_epoch=%.10g accuracy_low=%.10g accuracy_high=%.10g",
+                  layout->last_epoch, fmax(0, accuracy->low - air),
+                  fmin(100, accuracy->high + air));
+    chart_numbers(chart, "loss_low=%.10g loss_high=%.10g", fmax(0, loss->low - loss_air),
+                  loss->high + loss_air);
 }
 
 char *chart_accuracy(const plot_data_t *data, chart_t *chart) {

@@ -42,8 +42,7 @@ static size_t first_of(const plot_data_t *data, size_t most) {
     return data->n_sizes > most ? data->n_sizes - most : 0;
 }
 
-/* ---- where the time goes ------------------------------------------------------------------------
- */
+/* ---- where the time goes --------------------------------------------------------------------- */
 
 static bool split_at(const series_t *series, int64_t size, time_split_t *split) {
     const case_result_t *result = series_at(series, size);
@@ -154,8 +153,7 @@ char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     return NULL;
 }
 
-/* ---- driver calls -------------------------------------------------------------------------------
- */
+/* ---- driver calls ---------------------------------------------------------------------------- */
 
 static size_t told_epochs(const series_t *series, int64_t size) {
     const case_result_t *result = series_at(series, size);
@@ -255,8 +253,7 @@ char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
     return NULL;
 }
 
-/* ---- an allocation and a free -------------------------------------------------------------------
- */
+/* ---- an allocation and a free ---------------------------------------------------------------- */
 
 static void write_block(panel_t *panel, size_t row, const case_result_t *result) {
     char total[UNITS_TEXT], allocate[UNITS_TEXT], release[UNITS_TEXT];

@@ -163,9 +163,8 @@ static void write_axis(const difference_t *difference, chart_t *chart) {
     if (below.high <= 0 && above.high <= 0)
         above.high = 1; /* all equal: an axis of some length */
     double linear = found.high > 0 ? fmax(floor(log10(found.low / 2)), -2) : 0;
-    chart_number(chart, "linear", linear);
-    chart_number(chart, "below", log10(1 + below.high / pow(10, linear)));
-    chart_number(chart, "above", log10(1 + above.high / pow(10, linear)));
+    chart_numbers(chart, "linear=%.10g below=%.10g above=%.10g", linear,
+                  log10(1 + below.high / pow(10, linear)), log10(1 + above.high / pow(10, linear)));
 }
 
 /* As long as it fits above the chart. */
@@ -183,13 +182,12 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     const int styles[] = {difference->left.series->style, difference->right.series->style};
     chart_init(chart, "difference");
     chart->title = title_of(difference, chart);
-    chart_number(chart, "n_bars", (double)difference->n);
     chart_integers(chart, "styles", styles, 2);
     write_axis(difference, chart);
     chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(difference, chart);
     size_t n_crossovers = write_crossovers(difference, chart);
-    chart_number(chart, "n_crossovers", (double)n_crossovers);
+    chart_numbers(chart, "n_bars=%zu n_crossovers=%zu", difference->n, n_crossovers);
     const char *meaning = data->study_csv
                               ? "medians of the rows of a batch"
                               : "medians  ·  equal: the interval of the ratio holds 1  ·  "

@@ -96,8 +96,7 @@ char *chart_ladder(const plot_data_t *data, chart_t *chart) {
     return NULL;
 }
 
-/* ---- a panel of bars a size --------------------------------------------------------------------
- */
+/* ---- a panel of bars a size ------------------------------------------------------------------ */
 
 static const char *panel_phase(const plot_data_t *data) {
     return has_training_bounds(data) ? training_bounds_phase(data) : "kernel_graph";

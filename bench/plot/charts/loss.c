@@ -32,8 +32,7 @@ typedef struct losses {
     const curve_t *expected;   /* its curve */
 } losses_t;
 
-/* ---- which size --------------------------------------------------------------------------------
- */
+/* ---- which size ------------------------------------------------------------------------------ */
 
 static bool has_curve(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -78,8 +77,7 @@ static int64_t size_to_show(const plot_data_t *data) {
     return with > 0 ? with : without;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void collect(const plot_data_t *data, int64_t size, losses_t *losses) {
     for (size_t s = 0; s < data->n_series && losses->n < MAX_LOSSES; s++)
@@ -171,10 +169,9 @@ static void write_line(const losses_t *losses, size_t line, shown_t *shown, char
 
 /* Decades around all that is seen; where some differences are 0, they lie on the axis, a decade
  * below the least other one. */
-static void add_decades(chart_t *chart, const char *low, const char *high, const range_t *seen,
-                        double below) {
-    chart_number(chart, low, floor(log10(seen->low / 1.1)) - below);
-    chart_number(chart, high, ceil(log10(seen->high * 1.1)));
+static void add_decades(chart_t *chart, const char *name, const range_t *seen, double below) {
+    chart_numbers(chart, "%s_low=%.10g %s_high=%.10g", name, floor(log10(seen->low / 1.1)) - below,
+                  name, ceil(log10(seen->high * 1.1)));
 }
 
 /* Where the first steps do nearly all, what comes behind is flat in a picture of the whole: it gets
@@ -191,11 +188,9 @@ static void add_inset(const losses_t *losses, chart_t *chart) {
             range_take(&later, curve->values[k]);
         from = curve->n > 1 ? fmax(from, curve->steps[1]) : from;
     }
-    chart_number(chart, "inset", steep);
-    chart_number(chart, "inset_from", from);
     double air = steep ? fmax(0.08 * (later.high - later.low), 1e-6 * later.high) : 0;
-    chart_number(chart, "inset_low", steep ? later.low - air : 0);
-    chart_number(chart, "inset_high", steep ? later.high + air : 1);
+    chart_numbers(chart, "inset=%d inset_from=%.10g inset_low=%.10g inset_high=%.10g", steep, from,
+                  steep ? later.low - air : 0, steep ? later.high + air : 1);
 }
 
 /* Returns the legend. */
@@ -214,14 +209,12 @@ static legend_t write_losses(const losses_t *losses, chart_t *chart) {
     range_take(&shown.differences, FLOAT32_NOISE);
     if (!(shown.values.high > 0))
         range_take(&shown.values, 1);
-    add_decades(chart, "loss_low", "loss_high", &shown.values, 0);
-    add_decades(chart, "difference_low", "difference_high", &shown.differences, shown.any_equal);
-    chart_number(chart, "any_equal", shown.any_equal);
-    chart_number(chart, "noise", FLOAT32_NOISE);
-    chart_number(chart, "last_step", last_step);
+    add_decades(chart, "loss", &shown.values, 0);
+    add_decades(chart, "difference", &shown.differences, shown.any_equal);
+    chart_numbers(chart, "any_equal=%d noise=%.10g last_step=%.10g n_lines=%zu", shown.any_equal,
+                  FLOAT32_NOISE, last_step, losses->n);
     add_inset(losses, chart);
     chart_integers(chart, "styles", styles, losses->n);
-    chart_number(chart, "n_lines", (double)losses->n);
     legend_take(&shown.legend, "one roundoff of float32, 2⁻²⁴"); /* plots/loss.gp draws it */
     return shown.legend;
 }
@@ -248,7 +241,7 @@ char *chart_loss(const plot_data_t *data, chart_t *chart) {
         data->shape, data->workload->size_param, chart_size_text(text, size),
         losses.reference->title,
         series_is_oracle(losses.reference) ? ", in float64" : "; no float64 oracle at this size");
-    chart_number(chart, "in_epochs", strcmp(counted, "epochs") == 0);
+    chart_numbers(chart, "in_epochs=%d", strcmp(counted, "epochs") == 0);
     const legend_t legend = write_losses(&losses, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     free_losses(&losses);

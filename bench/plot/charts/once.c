@@ -76,7 +76,7 @@ char *chart_once(const plot_data_t *data, chart_t *chart) {
     chart->note = chart_format(
         chart, "%s  ·  medians over a contender's cases  ·  never part of a phase", data->shape);
     chart_time_axis(chart, &rows.range_ns);
-    chart_number(chart, "n_rows", (double)rows.n);
+    chart_numbers(chart, "n_rows=%zu", rows.n);
     enum { ROW_HEIGHT = 17, MARGINS_HEIGHT = 170 };
     chart_size(chart, 0, MARGINS_HEIGHT + (int)rows.n * ROW_HEIGHT);
     return NULL;

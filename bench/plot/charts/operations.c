@@ -6,7 +6,6 @@
 #include "base/units.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const OPERATIONS[] = {"forward", "loss", "backward", "update", "fused"};
@@ -35,8 +34,7 @@ typedef struct panel {
     double slots;     /* its width, in bars */
 } panel_t;
 
-/* ---- which cases -------------------------------------------------------------------------------
- */
+/* ---- which cases ----------------------------------------------------------------------------- */
 
 /* Other workloads have a phase `forward` too, but no update. */
 static bool has_operations(const case_result_t *result) {
@@ -66,8 +64,7 @@ static int64_t size_to_show(const plot_data_t *data) {
     return size;
 }
 
-/* ---- panels ------------------------------------------------------------------------------------
- */
+/* ---- panels ---------------------------------------------------------------------------------- */
 
 /* Of the operations that were timed one by one; NaN for fewer than two of them. */
 static double sum_ns(const case_result_t *result, double *highest_ns) {
@@ -135,8 +132,7 @@ static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[
     return 1;
 }
 
-/* ---- table -------------------------------------------------------------------------------------
- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 /* Microseconds, three digits: a bar has no room for a unit. */
 static const char *number_text(char *text, double ns) {
@@ -234,17 +230,16 @@ static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
         logarithmic[p] = axis_of(&panels[p], bars_ns.low, bars_ns.high, &lows[p], &highs[p]);
         all_slots += slots[p];
     }
-    chart_number(chart, "n_panels", (double)n);
-    chart_number(chart, "n_operations", N_OPERATIONS);
-    chart_number(chart, "first_style", STYLE_OPERATIONS);
+    chart_numbers(chart, "n_panels=%zu n_operations=%d first_style=%d", n, N_OPERATIONS,
+                  STYLE_OPERATIONS);
     chart_reals(chart, "slots", slots, n);
     chart_reals(chart, "lows", lows, n);
     chart_reals(chart, "highs", highs, n);
     chart_integers(chart, "logarithmic", logarithmic, n);
     enum { SLOT_WIDTH = 38, FRAME_WIDTH = 95 };
-    chart_number(chart, "width",
-                 fmax(CHART_WIDTH, FRAME_WIDTH * (double)n + 25 + SLOT_WIDTH * all_slots));
-    chart_number(chart, "height", CHART_HEIGHT);
+    chart_numbers(chart, "width=%.10g height=%d",
+                  fmax(CHART_WIDTH, FRAME_WIDTH * (double)n + 25 + SLOT_WIDTH * all_slots),
+                  CHART_HEIGHT);
 }
 
 char *chart_operations(const plot_data_t *data, chart_t *chart) {

@@ -6,8 +6,6 @@
 #include "base/units.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* From the bottom of a bar to its top, with line types of plots/style.gp. No contender has two of
  * those that share one. */
@@ -135,9 +133,8 @@ static char *build(const plot_data_t *data, const series_t *series, const char *
     chart_time_axis(chart, &range);
     enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
     chart_size(chart, series->n_cases, BARS_HEIGHT + (int)stack.n * ROW_HEIGHT);
-    chart_number(chart, "row_height", ROW_HEIGHT);
-    chart_number(chart, "n_bars", (double)series->n_cases);
-    chart_number(chart, "n_phases", (double)stack.n);
+    chart_numbers(chart, "row_height=%d n_bars=%zu n_phases=%zu", ROW_HEIGHT, series->n_cases,
+                  stack.n);
     chart_integers(chart, "styles", stack.styles, stack.n);
     write_times(&stack, chart);
     write_shares(&stack, chart);

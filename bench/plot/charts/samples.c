@@ -116,13 +116,10 @@ char *chart_samples(const case_result_t *result, const char *phase_name, chart_t
     double high_ns = shown_up_to(s);
     chart_init(chart, "samples");
     chart->title = chart_format(chart, "Samples of %s", case_id);
-    chart_number(chart, "median", s->median / 1000);
-    chart_number(chart, "ci_low", s->ci95[0] / 1000);
-    chart_number(chart, "ci_high", s->ci95[1] / 1000);
-    chart_number(chart, "n_samples", (double)phase->n_samples);
-    chart_number(chart, "n_rounds", (double)phase->n_rounds);
-    chart_number(chart, "low", s->min / 1000);
-    chart_number(chart, "high", high_ns / 1000);
+    chart_numbers(chart, "median=%.10g ci_low=%.10g ci_high=%.10g low=%.10g high=%.10g",
+                  s->median / 1000, s->ci95[0] / 1000, s->ci95[1] / 1000, s->min / 1000,
+                  high_ns / 1000);
+    chart_numbers(chart, "n_samples=%zu n_rounds=%zu", phase->n_samples, phase->n_rounds);
     chart_size(chart, 0, CHART_HEIGHT + 80);
     write_samples(phase, chart);
     write_histogram(phase, high_ns, chart);

@@ -37,8 +37,7 @@ typedef struct drawn {
     double difference; /* the largest */
 } drawn_t;
 
-/* ---- who is shown -------------------------------------------------------------------------------
- */
+/* ---- who is shown ---------------------------------------------------------------------------- */
 
 static seeds_t seeds_at_size(const plot_data_t *data, const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -147,8 +146,7 @@ static size_t choose_sizes(const plot_data_t *data, int64_t chosen[MAX_SEED_PANE
     return n_chosen;
 }
 
-/* ---- table -------------------------------------------------------------------------------------
- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const curve_t *reference_of(const seed_panel_t *panel, int64_t seed) {
     for (size_t i = 0; i < panel->reference->seeds.n; i++)
@@ -261,8 +259,7 @@ static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels
     return legend;
 }
 
-/* ---- the chart ---------------------------------------------------------------------------------
- */
+/* ---- the chart ------------------------------------------------------------------------------- */
 
 static void write_numbers(const drawn_t *drawn, const seed_panel_t *panels, size_t n_panels,
                           chart_t *chart) {
@@ -275,10 +272,9 @@ static void write_numbers(const drawn_t *drawn, const seed_panel_t *panels, size
         }
     const double air = fmax(0.06 * (losses->high - losses->low), 1e-3);
     blocks_write(&drawn->blocks, "thick", n_panels, chart);
-    chart_number(chart, "last_step", last_step);
-    chart_number(chart, "loss_low", fmax(0, losses->low - air));
-    chart_number(chart, "loss_high", losses->high + air);
-    chart_number(chart, "difference_high", drawn->difference > 0 ? 1.1 * drawn->difference : 1e-6);
+    chart_numbers(chart, "last_step=%.10g loss_low=%.10g loss_high=%.10g difference_high=%.10g",
+                  last_step, fmax(0, losses->low - air), losses->high + air,
+                  drawn->difference > 0 ? 1.1 * drawn->difference : 1e-6);
 }
 
 static const char *reference_name(const seed_panel_t *panels, size_t n) {

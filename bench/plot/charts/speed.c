@@ -82,8 +82,7 @@ static void choose_axis(race_t *race) {
     race->high = race->logarithmic ? high * pow(high / low, 0.08) : 1.12 * high;
 }
 
-/* ---- numbers beside the points ------------------------------------------------------------------
- */
+/* ---- numbers beside the points --------------------------------------------------------------- */
 
 /* Shares of the axes' lengths: nearer numbers would run into each other. */
 static const double NEAR_X = 0.038, NEAR_Y = 0.055;
@@ -123,8 +122,7 @@ static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
     return text;
 }
 
-/* ---- table -------------------------------------------------------------------------------------
- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static void write_side(const race_t *race, size_t side, chart_t *chart) {
     const side_t *what = &race->sides[side];
@@ -169,13 +167,10 @@ static void draw(const race_t *race, chart_t *chart) {
         write_side(race, s, chart);
     }
     chart_integers(chart, "styles", styles, race->n);
-    chart_number(chart, "n_lines", (double)race->n);
-    chart_number(chart, "logarithmic", race->logarithmic);
-    chart_number(chart, "y_low", race->low);
-    chart_number(chart, "y_high", race->high);
+    const int legend_height = (int)race->n * LEGEND_ROW_HEIGHT;
+    chart_numbers(chart, "n_lines=%zu logarithmic=%d y_low=%.10g y_high=%.10g legend_height=%d",
+                  race->n, race->logarithmic, race->low, race->high, legend_height);
     size_t n_ticks = chart_size_axis(chart, data);
-    int legend_height = (int)race->n * LEGEND_ROW_HEIGHT;
-    chart_number(chart, "legend_height", legend_height);
     chart_size(chart, n_ticks, CHART_HEIGHT + legend_height);
 }
 

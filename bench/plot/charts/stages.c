@@ -6,9 +6,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_STAGE_PANELS = 4, MAX_STAGE_ROWS = 24 };
@@ -25,8 +23,7 @@ typedef struct stage_layout {
     size_t n_sizes;
 } stage_layout_t;
 
-/* ---- which cases -------------------------------------------------------------------------------
- */
+/* ---- which cases ----------------------------------------------------------------------------- */
 
 static const case_result_t *stages_at(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -69,8 +66,7 @@ static void find_rows(stage_layout_t *layout) {
     }
 }
 
-/* ---- table -------------------------------------------------------------------------------------
- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 /* What is behind the part's name: the layer of "forward_2", the operand of "backward_weights". */
 static const char *piece_of(const char *phase) {
@@ -141,11 +137,8 @@ char *chart_stages(const plot_data_t *data, chart_t *chart) {
         write_panel(&layout, p, chart);
     }
     chart_reals(chart, "highs", highs, layout.n_sizes);
-    chart_number(chart, "n_panels", (double)layout.n_sizes);
-    chart_number(chart, "n_rows", (double)layout.n_rows);
-    chart_number(chart, "n_parts", N_STEP_PARTS);
-    chart_number(chart, "first_style", STYLE_PARTS);
-    chart_number(chart, "left", LEFT);
+    chart_numbers(chart, "n_panels=%zu n_rows=%zu n_parts=%d first_style=%d left=%d",
+                  layout.n_sizes, layout.n_rows, N_STEP_PARTS, STYLE_PARTS, LEFT);
     chart_size(chart, 0, AROUND_ROWS + ROW_HEIGHT * (int)layout.n_rows);
     return NULL;
 }

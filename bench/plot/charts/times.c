@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- both sides --------------------------------------------------------------------------------
- */
+/* ---- both sides ------------------------------------------------------------------------------ */
 
 /* A mixed series says in its own name what it is. */
 static void add_fastest(lines_t *lines, const plot_data_t *data, const char *label,
@@ -77,8 +76,7 @@ char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
                          chart);
 }
 
-/* ---- every contender ---------------------------------------------------------------------------
- */
+/* ---- every contender ------------------------------------------------------------------------- */
 
 /* That most are compared by; a line of another phase says so. */
 static const char *default_phase(const plot_data_t *data) {
