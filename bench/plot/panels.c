@@ -1,6 +1,24 @@
 #include "plot/panels.h"
 
+#include "base/memory.h"
+
 #include <math.h>
+#include <stdlib.h>
+
+panels_t panels_open(chart_t *chart, bool stacked, const char *faded) {
+    chart_init(chart, "panels");
+    chart_row(chart, "# labels: x in pixels%s%s\nrow x text%s", faded != NULL ? "; faded: " : "",
+              faded != NULL ? faded : "", stacked ? "" : " faded");
+    return (panels_t){.chart = chart, .stacked = stacked};
+}
+
+size_t panels_show(panels_t *panels, const series_t *series, size_t gap) {
+    const size_t row = panels->n_rows + gap;
+    mem_grow(&panels->shown, panels->n_shown, &panels->capacity, sizeof *panels->shown);
+    panels->shown[panels->n_shown++] = (shown_t){series, row};
+    panels->n_rows = row + 1;
+    return row;
+}
 
 void panels_label(panels_t *panels, int row, int x, const char *text, bool faded) {
     const char *last = panels->stacked ? "" : faded ? " 1" : " 0";
@@ -100,18 +118,16 @@ static void write_list(const panels_t *panels) {
     }
 }
 
-/* Takes over the rows. */
-static void write_block(chart_t *chart, const char *columns, text_list_t *rows) {
+static void write_block(chart_t *chart, const char *columns, const text_list_t *rows) {
     chart_row(chart, "%s", columns);
     for (size_t i = 0; i < rows->n; i++)
         chart_row(chart, "%s", rows->items[i]);
-    text_list_free(rows);
 }
 
-static void write_rows(panels_t *panels) {
+static void write_rows(const panels_t *panels) {
     chart_t *chart = panels->chart;
     for (size_t p = 0; p < panels->n; p++) {
-        panel_t *panel = &panels->items[p];
+        const panel_t *panel = &panels->items[p];
         if (panels->stacked) {
             chart_row(chart, "\n\n# %s", panel->title);
             write_block(chart, "row from to style hollow", &panel->rows);
@@ -183,4 +199,12 @@ void panels_write(panels_t *panels, size_t n_columns, int left) {
     chart_numbers(panels->chart, "stacked=%d n_panels=%zu n_columns=%zu n_rows=%zu left=%d",
                   panels->stacked, panels->n, n_columns, panels->n_rows, left);
     write_size(panels, n_columns, left);
+}
+
+void panels_free(panels_t *panels) {
+    for (size_t p = 0; p < panels->n; p++) {
+        text_list_free(&panels->items[p].rows);
+        text_list_free(&panels->items[p].texts);
+    }
+    free(panels->shown);
 }

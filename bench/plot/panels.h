@@ -28,21 +28,31 @@ typedef struct panel {
     double at;        /* likewise: where the row's next piece begins */
 } panel_t;
 
-/* The caller writes the labels' head before the first of them: "row x text faded", or "row x text"
- * of a stacked chart. */
+/* A series and its row in all panels. */
+typedef struct shown {
+    const series_t *series;
+    size_t row;
+} shown_t;
+
 typedef struct panels {
-    chart_t *chart; /* borrowed, initialised; its table takes the labels */
+    chart_t *chart; /* borrowed; its table takes the labels */
     bool stacked;
     bool logarithmic;
     bool in_ms; /* axes of bars are in milliseconds, though the table is in µs as all are */
     panel_t items[MAX_PANELS];
     size_t n;
-    size_t n_rows;                        /* some of them may be free, as gaps between groups */
+    size_t n_rows; /* some of them may be free, as gaps between groups */
+    shown_t *shown;
+    size_t n_shown, capacity;
     const char *legend[MAX_PANEL_LEGEND]; /* of a stacked chart; borrowed */
     int styles[MAX_PANEL_LEGEND];
     size_t n_legend;
 } panels_t;
 
+/* Initialises the chart. `faded`: what faded labels mean, or NULL. */
+panels_t panels_open(chart_t *chart, bool stacked, const char *faded);
+/* Another series that is shown; it gets the next row behind `gap` free ones, which is returned. */
+size_t panels_show(panels_t *panels, const series_t *series, size_t gap);
 /* `row` -1 is the heading, of bars only, and so is a faded label. `x` is in pixels from the left
  * edge. */
 void panels_label(panels_t *panels, int row, int x, const char *text, bool faded);
@@ -50,8 +60,9 @@ void panels_label(panels_t *panels, int row, int x, const char *text, bool faded
 panel_t *panels_add(panels_t *panels, const char *title);
 /* `text` is kept until panels_write(). */
 void panels_legend(panels_t *panels, int style, const char *text);
-/* Table, numbers and size; frees the panels. `left` are the pixels that the labels take. */
+/* Table, numbers and size. `left` are the pixels that the labels take. */
 void panels_write(panels_t *panels, size_t n_columns, int left);
+void panels_free(panels_t *panels);
 
 /* A line through all rows; NaN for none. */
 void panel_line(panel_t *panel, double ns);

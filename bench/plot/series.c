@@ -202,6 +202,10 @@ bool series_is_oracle(const series_t *series) {
     return strcmp(series->label, "cpu") == 0 && strcmp(series->variant, "ref") == 0;
 }
 
+size_t plot_first_size(const plot_data_t *data, size_t room) {
+    return data->n_sizes > room ? data->n_sizes - room : 0;
+}
+
 bool plot_is_first_of_engine(const plot_data_t *data, size_t s) { /* they are sorted by engine */
     return s == 0 || strcmp(data->series[s].label, data->series[s - 1].label) != 0;
 }

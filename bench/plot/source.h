@@ -90,6 +90,8 @@ bool series_is_other(const series_t *series);
 /* The reference in C, which others are checked against and never raced with. */
 bool series_is_oracle(const series_t *series);
 
+/* Index of the first size that is shown where there is room for so many: the largest. */
+size_t plot_first_size(const plot_data_t *data, size_t room);
 /* Is it the first series of its engine? */
 bool plot_is_first_of_engine(const plot_data_t *data, size_t s);
 

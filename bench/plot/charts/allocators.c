@@ -38,10 +38,6 @@ static bool same_variant(const series_t *a, const series_t *b) {
     return strcmp(a->label, b->label) == 0 && strcmp(a->variant, b->variant) == 0;
 }
 
-static size_t first_of(const plot_data_t *data, size_t most) {
-    return data->n_sizes > most ? data->n_sizes - most : 0;
-}
-
 /* ---- where the time goes --------------------------------------------------------------------- */
 
 static bool split_at(const series_t *series, int64_t size, time_split_t *split) {
@@ -90,29 +86,22 @@ static double ratio_at(const plot_data_t *data, int64_t size) {
     return range.high > 0 ? range.high / range.low : 1;
 }
 
-/* Rows of the series that are shown; a row is left free between rungs. */
-static size_t *split_rows(const plot_data_t *data, panels_t *rows) {
-    size_t *places = mem_zeroed(data->n_series, sizeof *places), next = 0;
+/* Who has a split; a row is left free between rungs. */
+static void show_splits(const plot_data_t *data, panels_t *rows) {
     const series_t *last = NULL;
-    chart_row(rows->chart, "# labels: x in pixels\nrow x text");
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
-        places[s] = SIZE_MAX;
         if (!has_split(data, series))
             continue;
         const bool another = last == NULL || !same_variant(last, series);
-        next += last != NULL && another;
-        places[s] = next++;
-        const char *title = another ? plain_title(series, rows->chart) : "";
-        panels_label(rows, (int)places[s], NAME_X, title, false);
-        panels_label(rows, (int)places[s], ALLOCATOR_X, allocator_name(series), false);
+        const int row = (int)panels_show(rows, series, last != NULL && another);
+        panels_label(rows, row, NAME_X, another ? plain_title(series, rows->chart) : "", false);
+        panels_label(rows, row, ALLOCATOR_X, allocator_name(series), false);
         last = series;
     }
-    return places;
 }
 
-static void write_splits(const plot_data_t *data, int64_t size, const size_t *places,
-                         panels_t *rows) {
+static void write_splits(const plot_data_t *data, int64_t size, panels_t *rows) {
     chart_t *chart = rows->chart;
     const char *title = chart_size_title(chart, data, size);
     panel_t *times = panels_add(rows, chart_format(chart, "%s: one epoch", title));
@@ -120,36 +109,31 @@ static void write_splits(const plot_data_t *data, int64_t size, const size_t *pl
     times->axis = rows->logarithmic ? "time, ms (log: compare shares at the right)" : "time, ms";
     shares->axis = "share of the epoch, %";
     shares->end = 100;
-    for (size_t s = 0; s < data->n_series; s++)
-        if (places[s] != SIZE_MAX)
-            write_split(times, shares, places[s], &data->series[s], size);
+    for (size_t r = 0; r < rows->n_shown; r++)
+        write_split(times, shares, rows->shown[r].row, rows->shown[r].series, size);
 }
 
 char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 290 };
-    panels_t rows = {.chart = chart, .stacked = true};
-    bool any = false;
-    for (size_t s = 0; s < data->n_series; s++)
-        any = any || has_split(data, &data->series[s]);
-    if (!any)
+    panels_t rows = panels_open(chart, true, NULL);
+    show_splits(data, &rows);
+    if (rows.n_shown == 0)
         return mem_text("no case tells where the time of an epoch goes (split)");
-    chart_init(chart, "panels");
     chart->title = "Where the time of an epoch goes, by allocator";
     chart->note = chart_format(chart,
                                "%s  ·  one more epoch, watched by CUPTI, which costs time of its "
                                "own  ·  GPU busy: kernels, of the epoch",
                                data->shape);
-    size_t *places = split_rows(data, &rows);
-    const size_t first = first_of(data, MAX_SPLIT_SIZES);
+    const size_t first = plot_first_size(data, MAX_SPLIT_SIZES);
     for (size_t i = first; i < data->n_sizes; i++)
         rows.logarithmic = rows.logarithmic || ratio_at(data, data->sizes[i]) > LINEAR_RATIO;
     for (size_t i = first; i < data->n_sizes; i++)
-        write_splits(data, data->sizes[i], places, &rows);
+        write_splits(data, data->sizes[i], &rows);
     panels_legend(&rows, STYLE_SPLIT, "kernels and copies");
     panels_legend(&rows, STYLE_SPLIT + 1, "only the driver's allocator");
     panels_legend(&rows, STYLE_SPLIT + 2, "gaps");
     panels_write(&rows, 2, LEFT);
-    free(places);
+    panels_free(&rows);
     return NULL;
 }
 
@@ -204,52 +188,44 @@ static void write_calls(panel_t *panel, size_t row, const series_t *series, int6
     epoch_list_free(&epochs);
 }
 
-static size_t *call_rows(const plot_data_t *data, panels_t *rows) {
-    size_t *places = mem_zeroed(data->n_series, sizeof *places), next = 0;
-    chart_row(rows->chart, "# labels: x in pixels\nrow x text");
+/* Each with a row an epoch; a row is left free between them. */
+static void show_calls(const plot_data_t *data, panels_t *rows) {
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
-        places[s] = SIZE_MAX;
         if (!calls_are_shown(data, series))
             continue;
-        places[s] = next;
-        panels_label(rows, (int)next, NAME_X, plain_title(series, rows->chart), false);
-        panels_label(rows, (int)next, ALLOCATOR_X, allocator_name(series), false);
-        const size_t n = most_epochs(data, series);
-        for (size_t e = 0; e < n; e++)
-            panels_label(rows, (int)(next + e), EPOCH_X,
-                         chart_format(rows->chart, "epoch %zu", e + 1), false);
-        next += n + 1;
+        const int row = (int)panels_show(rows, series, rows->n_shown > 0);
+        panels_label(rows, row, NAME_X, plain_title(series, rows->chart), false);
+        panels_label(rows, row, ALLOCATOR_X, allocator_name(series), false);
+        const int n = (int)most_epochs(data, series);
+        for (int e = 0; e < n; e++)
+            panels_label(rows, row + e, EPOCH_X, chart_format(rows->chart, "epoch %d", e + 1),
+                         false);
     }
-    return places;
 }
 
 char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 345 };
-    panels_t rows = {.chart = chart, .stacked = true, .logarithmic = true};
-    bool any = false;
-    for (size_t s = 0; s < data->n_series; s++)
-        any = any || most_epochs(data, &data->series[s]) > 0;
-    if (!any)
+    panels_t rows = panels_open(chart, true, NULL);
+    rows.logarithmic = true;
+    show_calls(data, &rows);
+    if (rows.n_shown == 0)
         return mem_text("no case tells how often it called the driver's allocator");
-    chart_init(chart, "panels");
     chart->title = "Calls of the driver's allocator in each epoch";
     chart->note = chart_format(chart,
                                "%s  ·  allocations and frees, validation included  ·  log scale: 0 "
                                "has no bar",
                                data->shape);
-    size_t *places = call_rows(data, &rows);
-    for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
+    for (size_t i = plot_first_size(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
         panel_t *panel = panels_add(&rows, chart_size_title(chart, data, data->sizes[i]));
         panel->axis = "calls (log scale)";
-        for (size_t s = 0; s < data->n_series; s++)
-            if (places[s] != SIZE_MAX)
-                write_calls(panel, places[s], &data->series[s], data->sizes[i]);
+        for (size_t r = 0; r < rows.n_shown; r++)
+            write_calls(panel, rows.shown[r].row, rows.shown[r].series, data->sizes[i]);
     }
     panels_legend(&rows, STYLE_CALLS, "first epoch");
     panels_legend(&rows, STYLE_CALLS + 1, "later ones");
     panels_write(&rows, rows.n, LEFT);
-    free(places);
+    panels_free(&rows);
     return NULL;
 }
 
@@ -274,24 +250,23 @@ static void write_block(panel_t *panel, size_t row, const case_result_t *result)
 
 char *chart_blocks(const plot_data_t *data, chart_t *chart) {
     enum { LEFT = 240 };
-    panels_t rows = {.chart = chart, .stacked = true, .logarithmic = true};
     bool any = false;
     for (size_t s = 0; s < data->n_series; s++)
         any = any || (series_has_phase(&data->series[s], "allocate") &&
                       series_has_phase(&data->series[s], "free"));
     if (!any)
         return mem_text("no case has a time for an allocation and a free");
-    chart_init(chart, "panels");
+    panels_t rows = panels_open(chart, true, NULL);
+    rows.logarithmic = true;
     chart->title = "What an allocation and a free take, by allocator";
     chart->note =
         chart_format(chart,
                      "%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
                      "numbers behind each bar tell the parts",
                      data->workload->name);
-    chart_row(chart, "# labels: x in pixels\nrow x text");
     for (size_t s = 0; s < data->n_series; s++)
         panels_label(&rows, (int)s, NAME_X, data->series[s].title, false);
-    for (size_t i = first_of(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
+    for (size_t i = plot_first_size(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
         const int64_t size = data->sizes[i];
         panel_t *panel = panels_add(&rows, chart_format(chart, "%lld block%s in use",
                                                         (long long)size, size == 1 ? "" : "s"));
@@ -305,5 +280,6 @@ char *chart_blocks(const plot_data_t *data, chart_t *chart) {
     panels_legend(&rows, STYLE_BLOCKS, "allocation");
     panels_legend(&rows, STYLE_BLOCKS + 1, "free");
     panels_write(&rows, 1, LEFT);
+    panels_free(&rows);
     return NULL;
 }

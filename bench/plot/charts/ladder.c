@@ -102,14 +102,14 @@ static const char *panel_phase(const plot_data_t *data) {
     return has_training_bounds(data) ? training_bounds_phase(data) : "kernel_graph";
 }
 
-static bool is_rung(const plot_data_t *data, size_t s) {
-    return strcmp(data->series[s].label, "cuda") == 0 && data->series[s].is_default &&
-           series_has_phase(&data->series[s], panel_phase(data));
+static bool is_rung(const plot_data_t *data, const series_t *series) {
+    return strcmp(series->label, "cuda") == 0 && series->is_default &&
+           series_has_phase(series, panel_phase(data));
 }
 
-static bool any_rung_at(const plot_data_t *data, int64_t size) {
-    for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = is_rung(data, s) ? series_at(&data->series[s], size) : NULL;
+static bool any_rung_at(const plot_data_t *data, const panels_t *bars, int64_t size) {
+    for (size_t r = 0; r < bars->n_shown; r++) {
+        const case_result_t *result = series_at(bars->shown[r].series, size);
         if (result != NULL && isfinite(result_median(result, panel_phase(data))))
             return true;
     }
@@ -141,69 +141,58 @@ static const char *bar_text(const plot_data_t *data, const series_t *series,
 }
 
 /* Below the rungs: each bound where it lies, and its line. */
-static void write_bounds(const plot_data_t *data, int64_t size, const device_rates_t *rates,
-                         size_t row, panel_t *panel) {
+static void write_bounds(const plot_data_t *data, int64_t size, size_t row, panel_t *panel) {
     char text[UNITS_TEXT];
+    const device_rates_t rates = device_rates_of_record(data->run);
     const case_t *spec = series_any_at(data, size);
     for (int b = 0; b < N_TRAINING_BOUNDS; b++) {
-        double ns = training_bound_ns(b, spec, rates);
+        double ns = training_bound_ns(b, spec, &rates);
         if (isfinite(ns))
             panel_bound(panel, row, ns, units_time(text, ns));
-        row += training_bound_is_known(b, data, rates);
+        row += training_bound_is_known(b, data, &rates);
     }
 }
 
-typedef struct ladder_panels {
-    const plot_data_t *data;
-    device_rates_t rates;
-    bool with_bounds; /* a row for each of them, a row below the rungs */
-    size_t n_rungs;
-    panels_t bars;
-} ladder_panels_t;
-
-static void write_size(ladder_panels_t *panels, int64_t size) {
-    const plot_data_t *data = panels->data;
-    chart_t *chart = panels->bars.chart;
+/* Bounds have a row each, a row below the rungs. */
+static void write_size(const plot_data_t *data, int64_t size, panels_t *bars) {
+    chart_t *chart = bars->chart;
+    const bool with_bounds = has_training_bounds(data);
     char text[UNITS_TEXT];
     text_list_t bounds = {0};
-    double limit_ns = panels->with_bounds ? NAN : limit_at(data, "cuda", size, &bounds);
-    panel_t *panel =
-        panels_add(&panels->bars,
-                   chart_format(chart, "%s %s%s%s", data->workload->size_param,
-                                chart_size_in(text, data, size), bounds.n > 0 ? ", limit: " : "",
-                                bounds.n > 0 ? bounds.items[0] : ""));
+    double limit_ns = with_bounds ? NAN : limit_at(data, "cuda", size, &bounds);
+    panel_t *panel = panels_add(bars, chart_format(chart, "%s %s%s%s", data->workload->size_param,
+                                                   chart_size_in(text, data, size),
+                                                   bounds.n > 0 ? ", limit: " : "",
+                                                   bounds.n > 0 ? bounds.items[0] : ""));
     text_list_free(&bounds);
     if (panel == NULL)
         return;
     panel_line(panel, limit_ns);
-    size_t row = 0;
-    for (size_t s = 0; s < data->n_series; s++) {
-        if (!is_rung(data, s))
-            continue;
-        const series_t *series = &data->series[s];
+    for (size_t r = 0; r < bars->n_shown; r++) {
+        const series_t *series = bars->shown[r].series;
         const case_result_t *result = series_at(series, size);
         if (result != NULL)
-            panel_bar(panel, row, result, panel_phase(data),
+            panel_bar(panel, bars->shown[r].row, result, panel_phase(data),
                       bar_text(data, series, result, limit_ns, chart), series->style);
-        row++;
     }
-    if (panels->with_bounds)
-        write_bounds(data, size, &panels->rates, panels->n_rungs + 1, panel);
+    if (with_bounds)
+        write_bounds(data, size, bars->n_shown + 1, panel);
 }
 
-static void write_labels(ladder_panels_t *panels) {
+static void show_rungs(const plot_data_t *data, panels_t *bars) {
     enum { LABEL_X = 16 };
-    panels_t *bars = &panels->bars;
-    int row = 0;
-    chart_row(bars->chart, "# labels: x in pixels\nrow x text faded");
-    for (size_t s = 0; s < panels->data->n_series; s++)
-        if (is_rung(panels->data, s))
-            panels_label(bars, row++, LABEL_X, panels->data->series[s].variant, false);
-    row += panels->with_bounds;
-    for (int b = 0; panels->with_bounds && b < N_TRAINING_BOUNDS; b++)
-        if (training_bound_is_known(b, panels->data, &panels->rates))
-            panels_label(bars, row++, LABEL_X, training_bound_name(b), true);
-    bars->n_rows = (size_t)row;
+    for (size_t s = 0; s < data->n_series; s++) {
+        const series_t *series = &data->series[s];
+        if (is_rung(data, series))
+            panels_label(bars, (int)panels_show(bars, series, 0), LABEL_X, series->variant, false);
+    }
+    if (!has_training_bounds(data))
+        return;
+    const device_rates_t rates = device_rates_of_record(data->run);
+    bars->n_rows++;
+    for (int b = 0; b < N_TRAINING_BOUNDS; b++)
+        if (training_bound_is_known(b, data, &rates))
+            panels_label(bars, (int)bars->n_rows, LABEL_X, training_bound_name(b), true);
 }
 
 /* Sizes that have a panel, by the parameter. */
@@ -216,20 +205,19 @@ static const struct panel_sizes {
     {"hidden", {128, 256, 512, 1024, 2048, 4096, 8192}},
 };
 
-static void write_sizes(ladder_panels_t *panels) {
-    const plot_data_t *data = panels->data;
+static void write_sizes(const plot_data_t *data, panels_t *bars) {
     const struct panel_sizes *of = PANEL_SIZES, *end = of + sizeof PANEL_SIZES / sizeof *of;
     while (of < end && strcmp(of->param, data->workload->size_param) != 0)
         of++;
     for (size_t i = 0; of < end && i < MAX_PANELS; i++)
-        if (of->sizes[i] > 0 && any_rung_at(data, of->sizes[i]))
-            write_size(panels, of->sizes[i]);
-    if (panels->bars.n > 0)
+        if (of->sizes[i] > 0 && any_rung_at(data, bars, of->sizes[i]))
+            write_size(data, of->sizes[i], bars);
+    if (bars->n > 0)
         return;
     size_t last = data->n_sizes; /* an odd set of sizes: its last one stands for all */
-    while (!any_rung_at(data, data->sizes[last - 1]))
+    while (!any_rung_at(data, bars, data->sizes[last - 1]))
         last--;
-    write_size(panels, data->sizes[last - 1]);
+    write_size(data, data->sizes[last - 1], bars);
 }
 
 static const char *dashed_lines(const plot_data_t *data) {
@@ -241,15 +229,11 @@ static const char *dashed_lines(const plot_data_t *data) {
 
 char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
     enum { COLUMNS = 3, LEFT = 170 };
-    ladder_panels_t panels = {.data = data,
-                              .rates = device_rates_of_record(data->run),
-                              .with_bounds = has_training_bounds(data),
-                              .bars = {.chart = chart, .logarithmic = true}};
-    for (size_t s = 0; s < data->n_series; s++)
-        panels.n_rungs += is_rung(data, s);
-    if (panels.n_rungs == 0)
+    panels_t bars = panels_open(chart, false, NULL);
+    bars.logarithmic = true;
+    show_rungs(data, &bars);
+    if (bars.n_shown == 0)
         return mem_format("no CUDA rung has a time for %s", panel_phase(data));
-    chart_init(chart, "panels");
     bool steps = has_training_bounds(data) && !has_epochs(data);
     chart->title =
         steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of the L2 where "
@@ -258,8 +242,8 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
     chart->note = chart_format(
         chart, "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
         panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
-    write_labels(&panels);
-    write_sizes(&panels);
-    panels_write(&panels.bars, COLUMNS, LEFT);
+    write_sizes(data, &bars);
+    panels_write(&bars, COLUMNS, LEFT);
+    panels_free(&bars);
     return NULL;
 }

@@ -25,6 +25,10 @@ enum { MAX_GROUPS = 24 };
 typedef struct group {
     const series_t *series;
     const case_result_t *result;
+    size_t n, n_alone;    /* bars; those of operations that were timed one by one */
+    double sum_ns;        /* of the latter; NaN for fewer than two of them */
+    double highest_ns;    /* likewise */
+    double first, middle; /* places of the first bar and of the group, in bars */
 } group_t;
 
 typedef struct panel {
@@ -66,35 +70,32 @@ static int64_t size_to_show(const plot_data_t *data) {
 
 /* ---- panels ---------------------------------------------------------------------------------- */
 
-/* Of the operations that were timed one by one; NaN for fewer than two of them. */
-static double sum_ns(const case_result_t *result, double *highest_ns) {
-    double sum = 0;
-    size_t n = 0;
-    *highest_ns = 0;
-    for (size_t i = 0; i < FUSED; i++) {
-        double median = result_median(result, OPERATIONS[i]);
-        if (!isfinite(median))
-            continue;
-        sum += median;
-        *highest_ns = fmax(*highest_ns, median);
-        n++;
-    }
-    return n > 1 ? sum : NAN;
-}
-
-static size_t n_bars(const case_result_t *result) {
-    size_t n = 0;
-    for (size_t i = 0; i < N_OPERATIONS; i++)
-        n += isfinite(result_median(result, OPERATIONS[i]));
-    return n;
-}
-
+/* Below a group stands its name, which takes some slots at least. */
 static void add_group(panel_t *panel, const series_t *series, const case_result_t *result) {
+    enum { NAME_SLOTS = 3 };
+    static const double GAP = 0.7;
     if (panel->n == MAX_GROUPS)
         return;
-    panel->groups[panel->n++] = (group_t){series, result};
-    for (size_t i = 0; i < N_OPERATIONS; i++)
-        range_take(&panel->range_ns, result_median(result, OPERATIONS[i]));
+    group_t group = {.series = series, .result = result};
+    for (size_t i = 0; i < N_OPERATIONS; i++) {
+        const double median = result_median(result, OPERATIONS[i]);
+        range_take(&panel->range_ns, median);
+        if (!isfinite(median))
+            continue;
+        group.n++;
+        if (i == FUSED)
+            continue;
+        group.n_alone++;
+        group.sum_ns += median;
+        group.highest_ns = fmax(group.highest_ns, median);
+    }
+    if (group.n_alone < 2)
+        group.sum_ns = NAN;
+    const double width = fmax((double)group.n, NAME_SLOTS);
+    group.middle = panel->slots + (GAP + width) / 2;
+    group.first = group.middle - (double)group.n / 2 + 0.5;
+    panel->slots += width + GAP;
+    panel->groups[panel->n++] = group;
 }
 
 /* The study compares them in this order: PyTorch, then what was fused by hand. `label` NULL: those
@@ -110,11 +111,6 @@ static void add_label(const plot_data_t *data, int64_t size, const char *label, 
     }
 }
 
-static void join(panel_t *panel, const panel_t *other) {
-    for (size_t i = 0; i < other->n; i++)
-        add_group(panel, other->groups[i].series, other->groups[i].result);
-}
-
 static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[2]) {
     panel_t gpu = {.range_ns = RANGE_INIT}, cpu = {.range_ns = RANGE_INIT};
     add_label(data, size, "pytorch-cuda", &gpu);
@@ -128,7 +124,8 @@ static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[
     panels[1] = cpu;
     if (gpu.n > 0 && cpu.n > 0 && apart)
         return 2;
-    join(&panels[0], &cpu);
+    for (size_t i = 0; i < cpu.n; i++)
+        add_group(&panels[0], cpu.groups[i].series, cpu.groups[i].result);
     return 1;
 }
 
@@ -142,37 +139,18 @@ static const char *number_text(char *text, double ns) {
     return text;
 }
 
-static void write_bar(const case_result_t *result, size_t operation, double x, chart_t *chart) {
+static void write_bars(const group_t *group, chart_t *chart) {
     char text[UNITS_TEXT];
-    const summary_t *s = &result_phase(result, OPERATIONS[operation])->summary;
-    chart_row(chart, "%.2f %s %s %s %s %zu %d", x, chart_us(chart, s->median),
-              chart_us(chart, s->ci95[0]), chart_us(chart, s->ci95[1]),
-              chart_quote(chart, number_text(text, s->median)), operation,
-              result->status == CASE_THROTTLED);
-}
-
-/* Where a group of so many bars starts behind `at` slots. Below it stands its name, which takes
- * three slots at least. */
-static double first_place(double at, size_t n, double *width) {
-    enum { NAME_SLOTS = 3 };
-    *width = n > NAME_SLOTS ? (double)n : NAME_SLOTS;
-    return at + (*width - (double)n) / 2 + 0.5;
-}
-
-static void write_bars(panel_t *panel, chart_t *chart) {
-    static const double GAP = 0.7;
-    panel->slots = GAP / 2;
-    chart_row(chart,
-              "# bars: medians in µs, 95 %% interval\nx time low high text operation throttled");
-    for (size_t g = 0; g < panel->n; g++) {
-        const case_result_t *result = panel->groups[g].result;
-        double width, x = first_place(panel->slots, n_bars(result), &width);
-        for (size_t i = 0; i < N_OPERATIONS; i++)
-            if (isfinite(result_median(result, OPERATIONS[i])))
-                write_bar(result, i, x++, chart);
-        panel->slots += width + GAP;
+    double x = group->first;
+    for (size_t i = 0; i < N_OPERATIONS; i++) {
+        const double median = result_median(group->result, OPERATIONS[i]);
+        const double *ci95_ns = result_ci95(group->result, OPERATIONS[i]);
+        if (isfinite(median))
+            chart_row(chart, "%.2f %s %s %s %s %zu %d", x++, chart_us(chart, median),
+                      chart_us(chart, ci95_ns[0]), chart_us(chart, ci95_ns[1]),
+                      chart_quote(chart, number_text(text, median)), i,
+                      group->result->status == CASE_THROTTLED);
     }
-    panel->slots -= GAP / 2;
 }
 
 /* "PyTorch", "C on the CPU", "CUDA": without what leads over to the variant. */
@@ -182,29 +160,31 @@ static const char *engine_name(const series_t *series, chart_t *chart) {
     return chart_format(chart, "%.*s", (int)strcspn(title, end), title);
 }
 
-/* Names of the groups, and a box over what was timed one by one as high as its sum. */
-static void write_groups(panel_t *panel, chart_t *chart) {
-    static const double GAP = 0.7;
-    double at = GAP / 2;
+/* Its name, and a box over what was timed one by one as high as its sum. */
+static void write_group(const group_t *group, chart_t *chart) {
     char text[UNITS_TEXT];
+    const double left = group->first - 0.5;
+    const char *sum_text = isfinite(group->sum_ns)
+                               ? chart_format(chart, "Σ %s", number_text(text, group->sum_ns))
+                               : "";
+    chart_row(chart, "%.2f %s %s %.2f %.2f %s %s %d", group->middle,
+              chart_quote(chart, engine_name(group->series, chart)),
+              chart_quote(chart, group->series->variant), left, left + (double)group->n_alone,
+              chart_us(chart, group->sum_ns), chart_quote(chart, sum_text),
+              group->highest_ns > NEAR_THE_TOP * group->sum_ns);
+}
+
+static void write_panel(panel_t *panel, chart_t *chart) {
+    chart_row(chart,
+              "# bars: medians in µs, 95 %% interval\nx time low high text operation throttled");
+    for (size_t g = 0; g < panel->n; g++)
+        write_bars(&panel->groups[g], chart);
     chart_row(chart,
               "\n\n# groups: middle, name, box around the operations that are timed one by one, "
               "their sum in µs\nx engine variant from to sum text raised");
     for (size_t g = 0; g < panel->n; g++) {
-        const series_t *series = panel->groups[g].series;
-        const case_result_t *result = panel->groups[g].result;
-        const size_t n = n_bars(result);
-        const size_t n_alone = n - isfinite(result_median(result, OPERATIONS[FUSED]));
-        double width, x = first_place(at, n, &width);
-        double highest, sum = sum_ns(result, &highest);
-        const char *sum_text =
-            isfinite(sum) ? chart_format(chart, "Σ %s", number_text(text, sum)) : "";
-        chart_row(chart, "%.2f %s %s %.2f %.2f %s %s %d", at + width / 2,
-                  chart_quote(chart, engine_name(series, chart)),
-                  chart_quote(chart, series->variant), x - 0.5, x - 0.5 + (double)n_alone,
-                  chart_us(chart, sum), chart_quote(chart, sum_text), highest > NEAR_THE_TOP * sum);
-        range_take(&panel->range_ns, sum);
-        at += width + GAP;
+        write_group(&panel->groups[g], chart);
+        range_take(&panel->range_ns, panel->groups[g].sum_ns);
     }
     chart_row(chart, "\n");
 }
@@ -224,8 +204,7 @@ static void write_panels(panel_t *panels, size_t n, chart_t *chart) {
     int logarithmic[2];
     for (size_t p = 0; p < n; p++) {
         const range_t bars_ns = panels[p].range_ns;
-        write_bars(&panels[p], chart);
-        write_groups(&panels[p], chart);
+        write_panel(&panels[p], chart);
         slots[p] = panels[p].slots;
         logarithmic[p] = axis_of(&panels[p], bars_ns.low, bars_ns.high, &lows[p], &highs[p]);
         all_slots += slots[p];

@@ -29,7 +29,6 @@ static technique_set_t set_of(const plot_data_t *data) {
 static size_t *write_labels(const technique_set_t *set, panels_t *bars) {
     enum { FIRST_X = 16, COLUMN_WIDTH = 66 };
     size_t *places = mem_zeroed(set->n_rows, sizeof *places);
-    chart_row(bars->chart, "# labels: x in pixels; faded: the study's choice\nrow x text faded");
     for (size_t t = 0; t < set->n_techniques; t++)
         panels_label(bars, -1, FIRST_X + (int)t * COLUMN_WIDTH, set->techniques[t].name, false);
     for (size_t r = 0; r < set->n_rows; r++) {
@@ -109,18 +108,18 @@ char *chart_techniques(const plot_data_t *data, chart_t *chart) {
         technique_set_free(&set);
         return mem_text("no CUDA rung was run with several host techniques");
     }
-    chart_init(chart, "panels");
+    panels_t bars = panels_open(chart, false, "the study's choice");
     chart->title = chart_format(chart, "Host techniques side by side: CUDA %s", set.variant);
     chart->note = chart_format(
         chart,
         "%s  ·  phase %s, medians with 95 %% intervals  ·  dashed, 1×: the study's set-up; n×: n "
         "times as fast  ·  grey choices: as in the study  ·  hollow: throttled",
         data->shape, PHASE);
-    panels_t bars = {.chart = chart};
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)
         write_panel(data, &set, b, places, &bars);
     panels_write(&bars, set.n_batches, LEFT);
+    panels_free(&bars);
     free(places);
     technique_set_free(&set);
     return NULL;
