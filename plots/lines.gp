@@ -12,13 +12,8 @@ do for [i = 1:words(thin)] { set linetype word(thin, i) + 0 linewidth 1.2 }
 do for [i = 1:words(thick)] { set linetype word(thick, i) + 0 linewidth 3.4 }
 do for [i = 1:words(dashed)] { set linetype word(dashed, i) + 0 dashtype (10, 5) }
 
-tick_of(i) = word(size_ticks, i) + 0.0
-set logscale x size_base
 set logscale y 10
-set xrange [size_low:size_high]
 set yrange [lowest(y_low):highest(y_high)]
-set xtics () scale 0.6
-do for [i = 1:words(size_ticks)] { set xtics add (size_text(tick_of(i)) tick_of(i)) }
 set ytics () scale 0.6
 # Above a second milliseconds are easier to read.
 unit = y_high >= 6 ? 3 : 0
@@ -28,7 +23,6 @@ if (y_high - y_low <= 2) {
         set ytics add (between(e - unit, 2) 2 * 10.0 ** e, between(e - unit, 5) 5 * 10.0 ** e)
     }
 }
-set xlabel size_title . ' (log scale)' offset 0,0.3
 set ylabel (unit == 0 ? 'time, µs' : 'time, ms') . ' (log scale)'
 
 plot for [i = 0:n_lines - 1] data index i using 1:3:4 with filledcurves \

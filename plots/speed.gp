@@ -7,13 +7,6 @@ set margins at screen from_left(95), at screen from_right(115), \
 set key at screen 0.5, screen from_bottom(38) center bottom horizontal maxcols 1 Left reverse \
     samplen 3 width 2
 
-tick_of(i) = word(size_ticks, i) + 0.0
-set logscale x size_base
-set xrange [size_low:size_high]
-set xtics () scale 0.6
-do for [i = 1:words(size_ticks)] { set xtics add (size_text(tick_of(i)) tick_of(i)) }
-set xlabel size_title . ' (log scale)' offset 0,0.3
-
 if (logarithmic) {
     set logscale y 10
     set ytics () scale 0.6

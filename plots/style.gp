@@ -36,90 +36,48 @@ set key noenhanced autotitle columnheader
 
 # ---- line types: Okabe and Ito's palette, safe for the colour-blind (its yellow darkened, and one
 # indigo added, for lines on white). bench/plot/series.c says which contender has which; dashes and
-# points keep apart those that share a colour.
+# points keep apart those that share a colour. Of each: number, colour, point type, dash type.
 # CUDA rungs 01, 02, …; 8: any other variant.
-set linetype 1 linecolor rgb '#D55E00' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
-set linetype 2 linecolor rgb '#E69F00' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
-set linetype 3 linecolor rgb '#0072B2' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
-set linetype 4 linecolor rgb '#56B4E9' linewidth 2 pointtype 11 pointsize 1.0 dashtype 1
-set linetype 5 linecolor rgb '#C9B800' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
-set linetype 6 linecolor rgb '#332288' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
-set linetype 7 linecolor rgb '#7F2704' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
-set linetype 8 linecolor rgb '#E69F00' linewidth 2 pointtype 9 pointsize 1.0 dashtype 4
-# PyTorch: eager, inference, compile, graph, any other.
-set linetype 9 linecolor rgb '#CC79A7' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
-set linetype 10 linecolor rgb '#CC79A7' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
-set linetype 11 linecolor rgb '#009E73' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
-set linetype 12 linecolor rgb '#009E73' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
-set linetype 13 linecolor rgb '#009E73' linewidth 2 pointtype 13 pointsize 1.0 dashtype 4
-# PyTorch compile_graph: 37.
-set linetype 37 linecolor rgb '#AA4499' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
+rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 13 1  6 #332288 7 1 ' . \
+        '7 #7F2704 5 1  8 #E69F00 9 4 '
+# PyTorch: eager, inference, compile, graph, any other; compile_graph.
+pytorch = '9 #CC79A7 5 1  10 #CC79A7 11 2  11 #009E73 11 2  12 #009E73 9 1  13 #009E73 13 4  37 #AA4499 13 1 '
 # C: omp, ref, any other; PyTorch on the CPU: eager, compile, any other.
-set linetype 14 linecolor rgb '#333333' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
-set linetype 15 linecolor rgb '#999999' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
-set linetype 16 linecolor rgb '#333333' linewidth 2 pointtype 5 pointsize 0.8 dashtype 4
-set linetype 17 linecolor rgb '#666666' linewidth 2 pointtype 5 pointsize 0.8 dashtype 2
-set linetype 18 linecolor rgb '#666666' linewidth 2 pointtype 11 pointsize 1.0 dashtype 4
-set linetype 19 linecolor rgb '#666666' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
-# The limit.
-set linetype 20 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
-# Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
-set linetype 21 linecolor rgb '#E69F00'
-set linetype 22 linecolor rgb '#E69F00'
-set linetype 23 linecolor rgb '#56B4E9'
-set linetype 24 linecolor rgb '#D55E00'
-set linetype 25 linecolor rgb '#D55E00'
-set linetype 26 linecolor rgb '#0072B2'
-set linetype 27 linecolor rgb '#F0E442'
-set linetype 28 linecolor rgb '#999999'
-
+cpu = '14 #333333 13 1  15 #999999 7 1  16 #333333 5 4  17 #666666 5 2  18 #666666 11 4  19 #666666 13 1 '
 # Contenders that a user added.
-set linetype 29 linecolor rgb '#882255' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
-set linetype 30 linecolor rgb '#44AA99' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
-set linetype 31 linecolor rgb '#882255' linewidth 2 pointtype 9 pointsize 1.0 dashtype 2
-set linetype 32 linecolor rgb '#44AA99' linewidth 2 pointtype 11 pointsize 1.0 dashtype 2
+others = '29 #882255 7 1  30 #44AA99 5 1  31 #882255 9 2  32 #44AA99 11 2 '
+# Allocators that are contenders of their own: caching, malloc, async, arena.
+allocators = '65 #0072B2 9 1  66 #D55E00 7 1  67 #E69F00 5 1  68 #332288 13 1'
+contenders = rungs . pytorch . cpu . others . allocators
+field(i) = word(contenders, i) + 0
+do for [i = 1:words(contenders):4] {
+    set linetype field(i) linecolor rgb word(contenders, i + 1) linewidth 2 pointtype field(i + 2) \
+        pointsize (field(i + 2) < 9 ? 0.8 : 1.0) dashtype field(i + 3)
+}
 # The fastest at each size, where that is no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
 set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
 set linetype 34 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
 set linetype 35 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
 set linetype 36 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
-
-# Operations of one epoch of a training: forward, loss, backward, update; all of them in one.
-set linetype 41 linecolor rgb '#0072B2'
-set linetype 42 linecolor rgb '#56B4E9'
-set linetype 43 linecolor rgb '#D55E00'
-set linetype 44 linecolor rgb '#E69F00'
-set linetype 45 linecolor rgb '#009E73'
-# What bounds a training: data from DRAM in every epoch, from the L2, a grid barrier an epoch, data read
-# once.
-set linetype 46 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
-set linetype 47 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4)
+# The limit. What bounds a training: data from DRAM in every epoch, from the L2, a grid barrier an epoch,
+# data read once; all weights moved three times a step in DRAM, and without what the L2 keeps.
+do for [i in '20 46 50'] { set linetype i + 0 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8) }
+do for [i in '47 51'] { set linetype i + 0 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4) }
 set linetype 48 linecolor rgb '#777777' linewidth 1.5 dashtype (12, 8)
 set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
-# … all weights moved three times a step in DRAM, and without what the L2 keeps.
-set linetype 50 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8)
-set linetype 51 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4)
-# Parts of one step of a training: gather, forward, loss, backward, update; all of them in one.
-set linetype 52 linecolor rgb '#999999'
-set linetype 53 linecolor rgb '#0072B2'
-set linetype 54 linecolor rgb '#56B4E9'
-set linetype 55 linecolor rgb '#D55E00'
-set linetype 56 linecolor rgb '#E69F00'
-set linetype 57 linecolor rgb '#009E73'
-# An epoch's time: kernels run, the driver's allocator works meanwhile, neither.
-set linetype 58 linecolor rgb '#0072B2'
-set linetype 59 linecolor rgb '#D55E00'
-set linetype 60 linecolor rgb '#CCCCCC'
-# Driver calls of the first epoch and of later ones; an allocation and a free.
-set linetype 61 linecolor rgb '#D55E00'
-set linetype 62 linecolor rgb '#E69F00'
-set linetype 63 linecolor rgb '#0072B2'
-set linetype 64 linecolor rgb '#56B4E9'
-# Allocators that are contenders of their own: caching, malloc, async, arena.
-set linetype 65 linecolor rgb '#0072B2' linewidth 2 pointtype 9 pointsize 1.0 dashtype 1
-set linetype 66 linecolor rgb '#D55E00' linewidth 2 pointtype 7 pointsize 0.8 dashtype 1
-set linetype 67 linecolor rgb '#E69F00' linewidth 2 pointtype 5 pointsize 0.8 dashtype 1
-set linetype 68 linecolor rgb '#332288' linewidth 2 pointtype 13 pointsize 1.0 dashtype 1
+
+# ---- colours of areas, from a line type on
+# Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
+phase_colours = '#E69F00 #E69F00 #56B4E9 #D55E00 #D55E00 #0072B2 #F0E442 #999999'
+# Operations of one epoch of a training: forward, loss, backward, update; all of them in one.
+operation_colours = '#0072B2 #56B4E9 #D55E00 #E69F00 #009E73'
+# Parts of one step of a training: gather, forward, loss, backward, update; all of them in one. An epoch's
+# time: kernels run, the driver's allocator works meanwhile, neither. Driver calls of the first epoch and of
+# later ones; an allocation and a free.
+part_colours = '#999999 #0072B2 #56B4E9 #D55E00 #E69F00 #009E73  #0072B2 #D55E00 #CCCCCC  #D55E00 #E69F00  #0072B2 #56B4E9'
+do for [i = 1:words(phase_colours)] { set linetype 20 + i linecolor rgb word(phase_colours, i) }
+do for [i = 1:words(operation_colours)] { set linetype 40 + i linecolor rgb word(operation_colours, i) }
+do for [i = 1:words(part_colours)] { set linetype 51 + i linecolor rgb word(part_colours, i) }
 
 # A loop over no lines still looks at its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
@@ -141,5 +99,15 @@ between(e, digit) = e < 0 ? decade(e)[1:strlen(decade(e)) - 1] . sprintf('%d', d
 # A tick that lies on the end of a logarithmic axis may be rounded off it.
 lowest(e) = 0.9999 * 10.0 ** e
 highest(e) = 1.0001 * 10.0 ** e
+
+# ---- a logarithmic axis of sizes: numbers of chart_size_axis()
+if (exists('size_ticks')) {
+    tick_of(i) = word(size_ticks, i) + 0.0
+    set logscale x size_base
+    set xrange [size_low:size_high]
+    set xtics () scale 0.6
+    do for [i = 1:words(size_ticks)] { set xtics add (size_text(tick_of(i)) tick_of(i)) }
+    set xlabel size_title . ' (log scale)' offset 0,0.3
+}
 
 load ARG1
