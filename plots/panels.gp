@@ -83,7 +83,8 @@ do for [l = 0:n_lines - 1] {
         } else {
             unset logscale x
             step = step_of(high / 4.0)
-            do for [i = 0:int((stacked ? item(tops, p) : high) / step)] {
+            last_tick = stacked ? item(tops, p) + 0.01 * step : high # 0.3 / 0.1 is less than 3
+            do for [i = 0:int(last_tick / step)] {
                 set xtics add (sprintf('%g', i * step / 10.0 ** shift) i * step)
             }
             set xrange [0:high]

@@ -199,9 +199,6 @@ void panels_write(panels_t *panels, size_t n_columns, int left) {
     chart_numbers(panels->chart, "stacked=%d n_panels=%zu n_columns=%zu n_rows=%zu left=%d",
                   panels->stacked, panels->n, n_columns, panels->n_rows, left);
     write_size(panels, n_columns, left);
-}
-
-void panels_free(panels_t *panels) {
     for (size_t p = 0; p < panels->n; p++) {
         text_list_free(&panels->items[p].rows);
         text_list_free(&panels->items[p].texts);

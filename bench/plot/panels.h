@@ -60,9 +60,8 @@ void panels_label(panels_t *panels, int row, int x, const char *text, bool faded
 panel_t *panels_add(panels_t *panels, const char *title);
 /* `text` is kept until panels_write(). */
 void panels_legend(panels_t *panels, int style, const char *text);
-/* Table, numbers and size. `left` are the pixels that the labels take. */
+/* Table, numbers and size; frees the panels. `left` are the pixels that the labels take. */
 void panels_write(panels_t *panels, size_t n_columns, int left);
-void panels_free(panels_t *panels);
 
 /* A line through all rows; NaN for none. */
 void panel_line(panel_t *panel, double ns);

@@ -133,7 +133,6 @@ char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     panels_legend(&rows, STYLE_SPLIT + 1, "only the driver's allocator");
     panels_legend(&rows, STYLE_SPLIT + 2, "gaps");
     panels_write(&rows, 2, LEFT);
-    panels_free(&rows);
     return NULL;
 }
 
@@ -225,7 +224,6 @@ char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
     panels_legend(&rows, STYLE_CALLS, "first epoch");
     panels_legend(&rows, STYLE_CALLS + 1, "later ones");
     panels_write(&rows, rows.n, LEFT);
-    panels_free(&rows);
     return NULL;
 }
 
@@ -280,6 +278,5 @@ char *chart_blocks(const plot_data_t *data, chart_t *chart) {
     panels_legend(&rows, STYLE_BLOCKS, "allocation");
     panels_legend(&rows, STYLE_BLOCKS + 1, "free");
     panels_write(&rows, 1, LEFT);
-    panels_free(&rows);
     return NULL;
 }

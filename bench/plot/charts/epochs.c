@@ -104,6 +104,5 @@ char *chart_epoch(const plot_data_t *data, chart_t *chart) {
             write_panel(data, data->sizes[i], phase, &bars);
     bars.logarithmic = needs_logarithm(&bars);
     panels_write(&bars, N_PHASES, LEFT);
-    panels_free(&bars);
     return NULL;
 }

@@ -244,6 +244,5 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
         panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
     write_sizes(data, &bars);
     panels_write(&bars, COLUMNS, LEFT);
-    panels_free(&bars);
     return NULL;
 }

@@ -119,7 +119,6 @@ char *chart_techniques(const plot_data_t *data, chart_t *chart) {
     for (size_t b = 0; b < set.n_batches; b++)
         write_panel(data, &set, b, places, &bars);
     panels_write(&bars, set.n_batches, LEFT);
-    panels_free(&bars);
     free(places);
     technique_set_free(&set);
     return NULL;
