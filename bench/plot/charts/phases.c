@@ -50,7 +50,7 @@ static double height_ns(const phase_stack_t *stack, const case_result_t *result)
 }
 
 static void write_times(const phase_stack_t *stack, chart_t *chart) {
-    const char *names = "", *times;
+    const char *names = "";
     for (size_t i = 0; i < stack->n; i++)
         names = chart_format(chart, "%s %s", names, chart_quote(chart, stack->phases[i]));
     chart_row(chart,
@@ -60,7 +60,7 @@ static void write_times(const phase_stack_t *stack, chart_t *chart) {
     for (size_t i = 0; i < stack->series->n_cases; i++) {
         const case_result_t *result = stack->series->cases[i];
         char size[UNITS_TEXT];
-        times = chart_quote(chart, chart_size_text(size, size_of(result)));
+        const char *times = chart_quote(chart, chart_size_text(size, size_of(result)));
         for (size_t j = 0; j < stack->n; j++)
             times = chart_format(chart, "%s %s", times,
                                  chart_us(chart, result_median(result, stack->phases[j])));
