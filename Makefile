@@ -8,14 +8,14 @@ say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2))
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
             -Wpointer-arith -Wvla -Werror
 CFLAGS ?= -O2 -g
-# NVTX is header-only: ranges are compiled in where the toolkit's header is found.
+# NVTX is header-only: ranges are compiled in if the toolkit's header is found.
 CUDA_INCLUDE := $(firstword $(dir $(wildcard $(foreach home,$(CUDA_HOME) /usr/local/cuda /opt/cuda,\
                   $(home)/include/nvtx3/nvToolsExt.h))))
 NVTX := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE:nvtx3/=))
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -Ibench -I$(BUILD) $(NVTX) $(WARNINGS) -fopenmp $(CFLAGS)
 SYSTEM_LIBS := -lm -ldl -lpthread
 LIBS := -ljansson -lz -lxxhash $(SYSTEM_LIBS)
-# --as-needed keeps the dynamic libgomp out that -fopenmp would add behind the static one.
+# --as-needed drops the dynamic libgomp that -fopenmp adds after the static one.
 PORTABLE_LIBS := -Wl,--as-needed -Wl,-Bstatic -ljansson -lz -lxxhash -lgomp -Wl,-Bdynamic $(SYSTEM_LIBS)
 
 SOURCES := $(sort $(shell find bench -name '*.c'))
@@ -24,7 +24,7 @@ LIBRARY := $(BUILD)/libbench.a
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 
 .PHONY: all
-all: $(BUILD)/bench features ## build build/bench and say what of the optional things is here
+all: $(BUILD)/bench features ## build build/bench and list the optional software found
 
 $(BUILD)/bench: $(BUILD)/obj/bench/main.o $(LIBRARY)
 	$(call say,LINK,$@)
@@ -35,7 +35,7 @@ features: $(BUILD)/bench
 	@$(BUILD)/bench doctor --short
 
 .PHONY: portable
-portable: $(BUILD)/bench-portable ## one binary that needs no -dev package where it runs
+portable: $(BUILD)/bench-portable ## a binary that runs without the -dev packages
 
 $(BUILD)/bench-portable: $(BUILD)/obj/bench/main.o $(LIBRARY)
 	$(call say,LINK,$@)
@@ -45,7 +45,7 @@ $(LIBRARY): $(filter-out $(BUILD)/obj/bench/main.o,$(OBJECTS))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-# Which source this binary was built from: part of every result. Rewritten only when it changes.
+# The revision that this binary is built from, recorded in every result. Rewritten only when it changes.
 $(BUILD)/version.h: FORCE
 	@mkdir -p $(@D)
 	@tests/tools/version.sh > $@.new
@@ -65,21 +65,21 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 # ---- tests ------------------------------------------------------------------------------------------
 
 .PHONY: check
-check: ## every test that needs no GPU; installs or names what the tests need
+check: ## every test that needs no GPU; installs what the tests need, or prints the command
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory layers format-check lint
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh tests
 
 .PHONY: quick
-quick: $(BUILD)/bench ## a part of make check, for while you work: layers, format, unit tests, golden command line
+quick: $(BUILD)/bench ## a short check while you work: layers, format, unit tests, golden command line
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory layers format-check
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) unit
 	$(Q)tests/tools/pytest.sh tests/cli/test_golden.py tests/cli/test_layers.py
 
 .PHONY: check-fresh
-check-fresh: ## ./run_all.sh and make check on a bare Debian, which is made and removed; needs root and debootstrap
+check-fresh: ## ./run_all.sh and make check on a temporary bare Debian; needs root and debootstrap
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/check_fresh.py
 
 .PHONY: unit
@@ -89,11 +89,11 @@ unit: $(UNIT_TESTS) ## the C unit tests
 # gcc's format-truncation warning has false positives under the sanitizers.
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-format-truncation
 
-# A single one of them under the sanitizers: make build/asan/tests/test_stats
+# One unit test under the sanitizers: make build/asan/tests/test_stats
 $(BUILD)/asan/tests/%: FORCE
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" $@
 
-# ---- fuzzing: tests/fuzz/*.c, a target each, with the inputs that are kept in tests/fuzz/corpus -------
+# ---- fuzzing: a target for each tests/fuzz/*.c, with its saved inputs in tests/fuzz/corpus ------------
 FUZZ_SHARED := tests/fuzz/fuzz.c
 FUZZ_TARGETS := $(filter-out fuzz replay,$(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c))))
 FUZZ_SECONDS ?= 600
@@ -113,7 +113,7 @@ $(BUILD)/fuzz-%: tests/fuzz/%.c $(FUZZ_SHARED) $(LIBRARY)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -Itests/fuzz -o $@ $< $(FUZZ_SHARED) $(LIBRARY) $(LIBS)
 
 .PHONY: fuzz-replay
-fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/replay-%) ## the kept inputs once, with any compiler
+fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/replay-%) ## run the saved fuzzing inputs once, with any compiler
 	$(Q)tests/tools/fuzz_replay.sh $(BUILD) $(FUZZ_TARGETS)
 
 $(BUILD)/replay-%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY)
@@ -121,11 +121,11 @@ $(BUILD)/replay-%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY) $(LIBS)
 
 .PHONY: check-gpu
-check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the oracle, on a machine with a GPU
+check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float64 reference; needs a GPU
 	$(Q)tests/tools/check_gpu.sh $(BUILD)/bench
 
 .PHONY: harness-cost
-harness-cost: $(BUILD)/bench ## what the harness itself costs: a sample, an answer, a round, a case
+harness-cost: $(BUILD)/bench ## cost of the harness itself: a sample, an answer, a round, a case
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
 
 $(BUILD)/gate_truth: tests/tools/gate_truth.c $(LIBRARY)
@@ -133,15 +133,15 @@ $(BUILD)/gate_truth: tests/tools/gate_truth.c $(LIBRARY)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIBRARY) $(LIBS)
 
 .PHONY: gate-truth
-gate-truth: $(BUILD)/gate_truth ## the gate's false alarms and finds, on made-up sweeps whose truth is known
+gate-truth: $(BUILD)/gate_truth ## the gate's false alarms and detections, on generated sweeps whose truth is known
 	$(Q)$(BUILD)/gate_truth
 
 .PHONY: perf-check
-perf-check: $(BUILD)/bench ## is this tree slower than the revision before it? BASE=REV chooses another (docs/ci.md)
+perf-check: $(BUILD)/bench ## is this tree slower than the previous revision? BASE=REV selects another (docs/ci.md)
 	$(Q)tests/tools/perf_check.sh
 
 .PHONY: gate-real
-gate-real: $(BUILD)/bench ## the gate's false alarms and finds on this machine, with a slowdown that is compiled in
+gate-real: $(BUILD)/bench ## the gate's false alarms and detections on this machine, with a compiled-in slowdown
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/gate_real.py
 
 .PHONY: faults
@@ -149,25 +149,25 @@ faults: $(BUILD)/bench ## every fault in every phase on a fake GPU, and 200 kill
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/faults.py
 
 .PHONY: layers
-layers: $(BUILD)/bench ## includes and calls inside bench/ point downward only
+layers: $(BUILD)/bench ## check that includes and calls inside bench/ point downward only
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/layers.py --objects $(BUILD)/obj/bench
 
 C_FILES = $(shell find bench -name '*.[ch]') $(wildcard tests/unit/*.[ch] tests/tools/*.c tests/fuzz/*.[ch] tests/*.h)
 
 .PHONY: format
-format: ## clang-format and ruff, in place
+format: ## run clang-format and ruff in place
 	$(Q)tests/tools/clang_format.sh -i $(C_FILES)
 	$(Q)tests/tools/ruff.sh format
 	$(Q)tests/tools/ruff.sh check --fix
 
 .PHONY: format-check
-format-check: ## is everything formatted?
+format-check: ## check that everything is formatted
 	$(Q)tests/tools/clang_format.sh --dry-run --Werror $(C_FILES)
 	$(Q)tests/tools/ruff.sh format --check
 	@echo "format: $(words $(C_FILES)) C files and the Python files are formatted"
 
 .PHONY: lint
-lint: ## cppcheck and ruff
+lint: ## run cppcheck and ruff
 	$(Q)tests/tools/cppcheck.sh
 	$(Q)tests/tools/ruff.sh check
 	@echo "lint: clean"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch on it;
+# The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch;
 # without one it shows the saved H200 results, measures C and PyTorch on the CPU, and compiles every CUDA kernel for
 # every architecture.
 set -euo pipefail
@@ -9,10 +9,10 @@ usage() {
     cat <<'EOF'
 usage: ./run_all.sh [--full | --quick] [--no-pytorch] [--out DIR]
 
-  --full         every size and contender of the sweeps (default with a GPU)
-  --quick        few sizes, at most 2 s a contender (default without a GPU)
-  --no-pytorch   leave PyTorch out: nothing of it is installed or measured
-  --out DIR      the run's folder (results/HOST-TIME); an unfinished run there is resumed
+  --full         all sizes and contenders of the sweeps (default with a GPU)
+  --quick        few sizes, at most 2 s per contender (default without a GPU)
+  --no-pytorch   do not install or measure PyTorch
+  --out DIR      folder of the run (default results/HOST-TIME); an unfinished run there is resumed
 EOF
 }
 
@@ -37,7 +37,7 @@ done
 step() { printf '\n== %s\n' "$*" >&2; }
 tell() { printf 'run_all.sh: %s\n' "$*" >&2; }
 
-step "set-up: what is missing is installed (packages and PyTorch: minutes), then bench is built (1 min)"
+step "set-up: installing missing packages and PyTorch (minutes), then building bench (1 min)"
 tests/tools/setup.sh run "${pytorch[@]}"
 make --no-print-directory features
 bench=build/bench
@@ -65,11 +65,11 @@ for run in results/h200*; do
 done
 
 if [ "$gpu" = no ] && [ ${#saved[@]} -gt 0 ]; then
-    step "saved results, not of this machine (there is no GPU here): REPORT.md has all of them"
+    step "no GPU found: saved results of another machine (all of them: REPORT.md)"
     "$bench" report "${saved[@]}" --print headline
 fi
 
-step "MNIST (11 MB, unless it is here)"
+step "MNIST (11 MB download if missing)"
 "$(tests/tools/python.sh)" reference_pytorch/get_mnist.py || tell "MNIST not found: using synthetic images"
 
 step "measuring into $out: ${#sweeps[@]} sweeps, about $takes"
@@ -78,11 +78,11 @@ status=0 compiled=0
 [ -s "$out/cases.jsonl" ] || exit "$status"
 
 if [ "$gpu" = no ]; then
-    step "compiling every CUDA kernel at the quick sizes for every architecture, about 80 s; none is run"
+    step "compiling every CUDA kernel at the quick sizes for every architecture, about 80 s (compile only)"
     "$bench" compile sweeps/mlp_infer_quick.json sweeps/mlp_infer_f16.json sweeps/linreg_train_quick.json \
         sweeps/mnist_train_quick.json sweeps/mlp_train.json --arch sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120 \
         >"$out/compile.txt" || compiled=$?
-    # 1: a program does not compile. 2: there is no compiler, which costs a machine without a GPU nothing.
+    # 1: a program does not compile. 2: no compiler, which is no error on a machine without a GPU.
     [ "$compiled" -eq 1 ] && status=1
     tail -n 2 "$out/compile.txt"
 fi

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Every CUDA rung and every PyTorch mode of every workload against the float64 oracle, at sizes that are not multiples
-# of anything, under compute-sanitizer where it is there, and with kernels that misbehave. Needs a GPU; no timing
-# counts here.
+# Check every CUDA rung and every PyTorch mode of every workload against the float64 reference, at odd sizes, under
+# compute-sanitizer if it is installed, and with kernels that misbehave. Needs a GPU; times do not matter here.
 set -eu
 bench=$1
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 "$bench" list devices | grep '^cuda  0' || {
-    echo "check-gpu: no CUDA device here"
+    echo "check-gpu: no CUDA device found"
     exit 2
 }
 check() { # name, workload, options
@@ -18,7 +17,7 @@ check() { # name, workload, options
         cat "$out/$name.log"
         exit 1
     }
-    echo "$name: $(grep -c '"status":"ok"' "$out/$name/cases.jsonl") cases are right"
+    echo "$name: $(grep -c '"status":"ok"' "$out/$name/cases.jsonl") cases are correct"
 }
 check cuda mlp_infer --engine cuda --set batch=1,3,64,1000,65537 --set copy=pageable,pinned,mapped
 check techniques mlp_infer --engine cuda --set batch=17 --set alloc=malloc,async,arena --set copy=pinned,mapped \
@@ -27,12 +26,12 @@ check f16 mlp_infer --engine cuda --set dtype=f16 --set batch=1,2,3,1000,65537 -
 check layers mlp_infer --variant 02_thread_per_sample --set layers=8-16-4 --set batch=1,1000
 check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --set dtype=f32,f16
 
-# One epoch brings the probe of single operations; more than a graph holds make it be replayed. Rung 06 is one block, a
-# cluster or the grid, by the number of points.
+# One epoch adds the probe of single operations; more epochs than a graph holds force replays. Rung 06 is one block, a
+# cluster or the grid, depending on the number of points.
 check training linreg_train --engine cuda --set points=1,17,4999,123457,300001 --set epochs=1,2,25
 check replays linreg_train --engine cuda --set points=4999 --set epochs=1030
-# Widths of most rungs, and of a few: who does not serve one skips it. One step brings the stages by themselves; 60 are
-# more than one graph holds.
+# Widths that most rungs support, and widths that few do: the other rungs skip those. One step adds the separate stages;
+# 60 are more than one graph holds.
 check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
 check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=1,2,60
 check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
@@ -42,8 +41,8 @@ check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f
 check allocators allocate --engine cuda --set live=1,100,3000
 check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1,100
 
-# Odd widths, batches with a rest, an epoch of more steps than one graph holds; every allocator. The rungs that are one
-# launch take whole eights and at most 64 images; in tf32 there are two more.
+# Odd widths, batches that do not divide the images, an epoch of more steps than one graph holds; every allocator. The
+# single-launch rungs take multiples of eight and at most 64 images; tf32 has two more rungs.
 check mlp mlp_train --engine cuda --set width=1,30,100 --set depth=2,5 --set batch=1000,59999 --set epochs=1
 check mlp-small mlp_train --engine cuda --set width=16,104,784 --set depth=2,4 --set batch=7,64 --set epochs=1
 check mlp-tf32 mlp_train --engine cuda --set width=30,104,784 --set batch=33,64 --set epochs=1 --set dtype=tf32
@@ -58,10 +57,10 @@ sanitize() { # tool, name, options
     tool=$1
     name=$2
     shift 2
-    # synccheck keeps track of few barriers in shared memory unless told how many there may be.
+    # By default synccheck tracks only a few barriers in shared memory.
     barriers=
     [ "$tool" != synccheck ] || barriers="--num-cuda-barriers 4096"
-    # The sanitizer is CUPTI's only listener.
+    # CUPTI allows one client, here the sanitizer.
     # shellcheck disable=SC2086 # two words
     BENCH_CUPTI=none compute-sanitizer --tool "$tool" $barriers --target-processes all --error-exitcode 9 \
         "$bench" run "$@" --engine cuda --profile --quiet --out "$out/$tool-$name" >"$out/$tool.log" 2>&1 || {
@@ -92,20 +91,20 @@ if command -v compute-sanitizer >/dev/null; then
                 --set depth=3 --set batch=64 --set epochs=1
         done
     done
-    # Two steps of racecheck are minutes. Rungs 05 and 07 have the 938 steps of an epoch in one launch, which was not
-    # through in 270 s at width 16: not here.
+    # Two steps of racecheck take minutes. Rungs 05 and 07 have the 938 steps of an epoch in one launch, which did not
+    # finish in 270 s at width 16, so they are not run.
     sanitize racecheck mlp --workload mlp_train --variant 03_registers --set width=30 --set batch=30000 --set epochs=1
     sanitize racecheck mlp-tf32 --workload mlp_train --variant 06_tf32 --set dtype=tf32 --set width=32 \
         --set batch=30000 --set epochs=1
-    # What matters here is that every block is memory, and that nothing is left behind.
+    # This checks that every block is valid memory and that nothing leaks.
     sanitize memcheck allocators --workload allocate --set live=1,100
-    # The same by the program itself, which keeps the verdicts.
+    # The same with `bench run --sanitize`, which caches the verdicts.
     BENCH_CACHE=$out/cache check sanitized mlp_infer --engine cuda --variant 03_vectorized --set batch=1,1000 --sanitize
     grep -q '"tools":{"memcheck":"clean","racecheck":"clean","synccheck":"clean"}' "$out/sanitized/cases.jsonl" || {
         grep -o '"sanitize":{[^}]*}' "$out/sanitized/cases.jsonl"
         exit 1
     }
 else
-    echo "compute-sanitizer is not here: not run"
+    echo "compute-sanitizer not found: not run"
 fi
 BENCH=$bench tests/tools/pytest.sh tests/gpu tests/pytorch

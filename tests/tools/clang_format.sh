@@ -1,5 +1,5 @@
 #!/bin/sh
-# clang-format of the project's Python: of one version everywhere, as each lays code out another way.
+# clang-format from the project's Python: the same version everywhere, because versions format differently.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 exec "$("$root/tests/tools/python.sh")" -c 'import clang_format; clang_format.clang_format()' "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run each fuzz target once on the inputs that are kept for it. usage: fuzz_replay.sh BUILD TARGET…
+# Run each fuzz target once on its saved inputs. usage: fuzz_replay.sh BUILD TARGET…
 set -u
 build=$1
 shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ruff of the project's Python over the project's Python files.
+# ruff from the project's Python, on the project's Python files.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 exec "$("$root/tests/tools/python.sh")" -m ruff "$@" --quiet "$root/reference_pytorch" "$root/tests"

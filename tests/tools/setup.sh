@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Install what is missing, or name the exact command. Used by run_all.sh and by `make check`.
+# Install missing software, or print the exact command. Used by run_all.sh and by `make check`.
 #   setup.sh build     compiler and libraries, to build bench
-#   setup.sh run       build + gnuplot, Python with headers, PyTorch, NVRTC and CUDA's headers, to do the main job
-#   setup.sh check     run + test tools, to pass the tests
-# --no-pytorch leaves PyTorch out. Prints one line for each thing that it installs, nothing otherwise. Exit code 2:
-# something is missing that it may not install; nothing was created then.
+#   setup.sh run       build + gnuplot, Python with headers, PyTorch, NVRTC and CUDA's headers, for the main job
+#   setup.sh check     run + test tools, for the tests
+# --no-pytorch leaves PyTorch out. Prints one line for each thing that it installs, otherwise nothing. Exit code 2:
+# something is missing that it may not install; nothing was created.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -37,13 +37,13 @@ has_certificates() {
     return 1
 }
 
-# Of the Python that workers run in, which may be another one than the system's.
+# The Python that workers run in, which may not be the system's.
 ask_python() { "$(python)" -c "import sys, sysconfig; print($1)" 2>/dev/null; }
 has_python_header() { [ -e "$(ask_python 'sysconfig.get_path("include")')/Python.h" ]; }
-# No package of the system has headers for a Python that did not come from it.
+# System packages have headers only for the system's Python.
 has_python_header_or_could_not() { has_python_header || [ "$(ask_python sys.base_prefix || echo /usr)" != /usr ]; }
 
-# What is missing, one a line: as packages of the manager, or in words where there is none.
+# Print what is missing, one per line: as packages of the manager, or in words if there is none.
 missing_packages() {
     local manager=$1 version
     need() { # present? apt dnf pacman words
@@ -57,24 +57,24 @@ missing_packages() {
     [ "$level" = build ] && return
     need 'command -v gnuplot' gnuplot-nox gnuplot gnuplot gnuplot
     need 'command -v python3' python3 python3 python "Python 3.10 or later"
-    # Debian keeps venv's pip apart.
+    # Debian has venv's pip in a separate package.
     need '[ -x .venv/bin/python3 ] || python3 -c "import ensurepip, venv"' python3-venv python3 python "Python's venv"
-    need has_certificates ca-certificates ca-certificates ca-certificates "certificates of authorities (ca-certificates)"
-    # torch.compile builds C++ on the CPU, with Python's headers.
+    need has_certificates ca-certificates ca-certificates ca-certificates "CA certificates (ca-certificates)"
+    # On the CPU torch.compile builds C++ with Python's headers.
     if [ "$with_pytorch" = yes ]; then
         version=$(ask_python '"%d.%d" % sys.version_info[:2]' || echo 3)
         need 'command -v g++' g++ gcc-c++ gcc g++
         need has_python_header_or_could_not "python$version-dev" python3-devel python "Python's headers (Python.h)"
     fi
     [ "$level" = run ] && return
-    # Fedora keeps the sanitizers apart.
+    # Fedora has the sanitizers in separate packages.
     need 'links -fsanitize=address,undefined' build-essential "libasan libubsan" gcc "gcc's sanitizers"
     need has_cmocka libcmocka-dev libcmocka-devel cmocka "cmocka with headers"
     need 'command -v cppcheck' cppcheck cppcheck cppcheck cppcheck
     need 'command -v git' git git git git
 }
 
-name_command() { # what installs, before that, packages: and stop
+name_command() { # install command, refresh command, packages: print the full command and exit
     local command=$1 refresh=$2
     shift 2
     if command -v sudo >/dev/null 2>&1; then
@@ -96,7 +96,7 @@ install_packages() {
     # shellcheck disable=SC2206 # a line may name two packages
     missing=($missing)
     command="$manager install -y"
-    # A fresh machine has no lists of packages.
+    # A fresh machine has no package lists.
     [ "$manager" = apt-get ] && refresh="apt-get update"
     [ "$manager" = pacman ] && command="pacman -S$([ -e /var/lib/pacman/sync/core.db ] || echo y) --needed --noconfirm"
     if [ "$(id -u)" -ne 0 ]; then
@@ -106,12 +106,12 @@ install_packages() {
     say "$command ${missing[*]}"
     mkdir -p build
     if [ -n "$refresh" ]; then
-        "${as_root[@]}" $refresh >build/setup.log 2>&1 || say "$refresh failed; trying with the lists that are here"
+        "${as_root[@]}" $refresh >build/setup.log 2>&1 || say "$refresh failed; continuing with the existing package lists"
         as_root+=(env DEBIAN_FRONTEND=noninteractive)
     fi
     "${as_root[@]}" $command "${missing[@]}" >>build/setup.log 2>&1 || {
         tail -n 20 build/setup.log >&2
-        die "could not install: ${missing[*]} (all of it: build/setup.log)"
+        die "could not install: ${missing[*]} (full log: build/setup.log)"
     }
 }
 
@@ -122,7 +122,7 @@ can_import() { "$(python)" -c "import $1" >/dev/null 2>&1; }
 make_venv() {
     [ -x .venv/bin/python3 ] && return
     say "python3 -m venv .venv"
-    # One that sees the system's packages keeps a PyTorch that is there already. Half of one would be taken for whole.
+    # With the system's packages visible, an installed PyTorch is used. Remove a partial venv: it would pass for complete.
     python3 -m venv --system-site-packages .venv || {
         rm -rf .venv
         die "python3 -m venv failed"
@@ -138,17 +138,17 @@ install_pytorch() {
     can_import torch && can_import numpy && return
     make_venv
     can_import torch && can_import numpy && return
-    # Without a GPU the CPU build is enough, and a tenth of the size: from whatever index has it.
+    # Without a GPU the CPU build is enough, and a tenth of the size; try every index that may have it.
     if ! command -v nvidia-smi >/dev/null 2>&1; then
         pip_install "torch==$torch_version+cpu" numpy && return
         pip_install "torch==$torch_version" numpy --index-url https://download.pytorch.org/whl/cpu && return
     fi
     pip_install "torch==$torch_version" numpy && return
     tail -n 5 build/pip.log >&2
-    say "PyTorch could not be installed: its cases will be skipped"
+    say "could not install PyTorch: its cases will be skipped"
 }
 
-# NVRTC's wheel has no headers; the runtime's has them, in the same folder.
+# NVRTC's wheel has no headers; the runtime's wheel installs them into the same folder.
 install_nvrtc() {
     local found packages=()
     found=$(build/bench doctor --json 2>/dev/null | tr -d '\n')
@@ -159,7 +159,7 @@ install_nvrtc() {
     make_venv
     pip_install "${packages[@]}" || {
         tail -n 5 build/pip.log >&2
-        say "NVRTC could not be installed: CUDA programs need nvcc then, or are skipped"
+        say "could not install NVRTC: without nvcc, CUDA programs are skipped"
     }
 }
 
@@ -168,7 +168,7 @@ install_test_tools() {
     make_venv
     pip_install pytest "ruff==0.17.*" "clang-format==14.0.6" numpy || {
         tail -n 5 build/pip.log >&2
-        die "pytest, ruff and clang-format could not be installed into .venv"
+        die "could not install pytest, ruff and clang-format into .venv"
     }
 }
 
@@ -176,12 +176,12 @@ install_packages
 mkdir -p build
 [ "$level" = build ] && exit 0
 if [ "$with_pytorch" = yes ]; then
-    has_python_header || say "$(python) has no headers (Python.h): torch.compile's cases are skipped on the CPU"
+    has_python_header || say "$(python) has no headers (Python.h): torch.compile cases on the CPU are skipped"
     install_pytorch
 fi
 [ "$level" = check ] && install_test_tools
 make --no-print-directory -j"$(nproc)" build/bench >build/make.log 2>&1 || {
     tail -n 20 build/make.log >&2
-    die "bench does not build (all of it: build/make.log)"
+    die "bench does not build (full log: build/make.log)"
 }
 install_nvrtc

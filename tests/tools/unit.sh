@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run the C unit tests given as arguments, as many at a time as there are cores; print a line for
-# each, and everything of one that fails.
+# Run the C unit tests given as arguments, one per core at a time. Print a line for each, and the
+# full output of a failed one.
 set -u
 
 if [ "$1" = --one ]; then
@@ -10,7 +10,7 @@ if [ "$1" = --one ]; then
     if "$test" >"$test.log" 2>&1; then
         said=$(grep -o '[0-9]* test(s)\.' "$test.log" | tail -n 1)
         skipped=$(grep -h 'SKIPPED.*: ' "$test.log" | sed 's/^/        /')
-        # One write each: other tests print at the same time.
+        # A single write, because other tests print at the same time.
         printf '  ok    %s: %s%s\n' "$name" "$said" "${skipped:+
 $skipped}"
     else

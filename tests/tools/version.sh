@@ -1,5 +1,5 @@
 #!/bin/sh
-# The C header that tells a binary which revision it was built from.
+# Print the C header with the revision that a binary is built from.
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dirty=true
 [ "$revision" != unknown ] && [ -z "$(git status --porcelain 2>/dev/null)" ] && dirty=false
