@@ -27,6 +27,7 @@ import torch
 
 import philox
 from device import Device
+from params import checked, integer
 from protocol import CaseSpec
 from timing import Mark, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, Skip
@@ -43,6 +44,7 @@ OUTPUTS = (
     *(3136, 3136, 3136, 40),  # of the biases
 )
 _MAX_LIVE = 1_000_000
+CHECKS = {"live": integer(1, _MAX_LIVE)._replace(expected=f"an integer from 1 to {_MAX_LIVE}")}
 
 
 class Change(NamedTuple):
@@ -151,7 +153,7 @@ class Allocate:
         """Return the trace of a case with these parameters."""
         if spec.dtype != "f32":
             raise Skip(f"dtype {spec.dtype}: blocks have none, only f32 is listed")
-        return Trace(_live(spec), seed)
+        return Trace(**checked(spec, CHECKS), seed=seed)
 
     def open(self, spec: CaseSpec, inputs: Trace, device: Device, mark: Mark) -> Allocations:
         """Make a case ready."""
@@ -204,13 +206,3 @@ def _clock_cost_ns() -> float:
 def _free_all(blocks: list[int], free: Callable[[int], Any]) -> None:
     while blocks:
         free(blocks.pop())
-
-
-def _live(spec: CaseSpec) -> int:
-    for name in spec.params:
-        if name != "live":
-            raise CaseError(f"params.{name}: unknown; known: live")
-    live = spec.params.get("live")
-    if not isinstance(live, int) or isinstance(live, bool) or not 1 <= live <= _MAX_LIVE:
-        raise CaseError(f"params.live: expected an integer from 1 to {_MAX_LIVE}, found {live!r}")
-    return live

@@ -13,20 +13,21 @@ T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def with_code_of_its_own(function: Function) -> Function:
-    """Return a copy of a function with a code object that no other function has.
+def compiled(function: Function, mode: str) -> Function:
+    """Return the function through `torch.compile`, as one graph for the shapes that it finds.
 
     PyTorch's compiler files its results under the code object and gives up after eight of them; a
-    sweep over sizes has more.
+    sweep over sizes has more. So what it gets is a copy with a code object of its own.
     """
     assert isinstance(function, types.FunctionType)
-    return types.FunctionType(
+    copy = types.FunctionType(
         function.__code__.replace(),
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
+    return torch.compile(copy, mode=mode, fullgraph=True, dynamic=False)
 
 
 def run_on_side_stream(work: Callable[[], Any]) -> None:

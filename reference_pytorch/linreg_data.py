@@ -6,8 +6,7 @@ fifth is kept for the test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +15,21 @@ from torch import Tensor
 
 import philox
 from device import Device
+from params import checked, integer, rate
 from protocol import CaseSpec
 from timing import now_ns
-from workload import CaseError
 
 NOISE_STREAM = 1
 TEST_EVERY = 5
 
 # A whole number of test intervals.
 _CHUNK_POINTS = TEST_EVERY << 16
-_MAX_POINTS = 2**31 - 1
-_MAX_EPOCHS = 100_000
+
+CHECKS = {
+    "points": integer(1, 2**31 - 1),
+    "epochs": integer(1, 100_000),
+    "rate": rate(1),
+}
 
 
 class Params(NamedTuple):
@@ -39,14 +42,7 @@ class Params(NamedTuple):
     @classmethod
     def of(cls, spec: CaseSpec) -> Params:
         """Return a case's parameters, having checked them."""
-        for name in spec.params:
-            if name not in cls._fields:
-                raise CaseError(f"params.{name}: unknown; known: {', '.join(cls._fields)}")
-        return cls(
-            _count(spec.params, "points", _MAX_POINTS),
-            _count(spec.params, "epochs", _MAX_EPOCHS),
-            _rate(spec.params.get("rate")),
-        )
+        return cls(**checked(spec, CHECKS))
 
 
 class Points:
@@ -85,16 +81,3 @@ def _share_out(values: npt.NDArray[np.float32], first: int, train: Tensor, test:
         (values[~is_test], train, first - first // TEST_EVERY),
     ):
         target.numpy()[start : start + chosen.size] = chosen
-
-
-def _count(params: Mapping[str, Any], name: str, largest: int) -> int:
-    value = params.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
-        raise CaseError(f"params.{name}: expected an integer 1…{largest}, found {value!r}")
-    return value
-
-
-def _rate(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise CaseError(f"params.rate: expected a number above 0 and at most 1, found {value!r}")
-    return float(value)

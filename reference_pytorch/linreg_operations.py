@@ -10,57 +10,27 @@ Between them lie tensors of a value a point, which a fused epoch does without.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.func import grad, vjp
 
-from capturing import with_code_of_its_own
-from linreg_trainers import START_B, START_W, Trainer
+from capturing import compiled
+from linreg_trainers import CompiledTrainer, Step, Task, Trainer
 
 Operation = Callable[[], object]
 NAMES = ("forward", "loss", "backward", "update")
 
 
-class Operations(Protocol):
-    """An epoch in parts."""
-
-    @property
-    def params(self) -> tuple[Tensor, Tensor]:
-        """Return w and b."""
-        ...
-
-    @property
-    def between(self) -> list[Tensor]:
-        """Return tensors with a fixed place in memory that one operation leaves to the next."""
-        ...
-
-    @property
-    def loss(self) -> Tensor:
-        """Return the loss before the step, good until the next epoch."""
-        ...
-
-    def start(self) -> None:
-        """Set w and b to the start values."""
-        ...
-
-    def parts(self) -> tuple[Operation, ...]:
-        """Return the operations of `NAMES`, which make one epoch when run in this order."""
-        ...
-
-
 class EagerOperations(Trainer):
     """The study's epoch, cut between its lines."""
 
-    def __init__(self, x: Tensor, y: Tensor, rate: float) -> None:
-        super().__init__(x, y, rate)
-        self._values: dict[str, Tensor] = {}
+    between: Sequence[Tensor] = ()
 
-    @property
-    def between(self) -> list[Tensor]:
-        return []
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._values: dict[str, Tensor] = {}
 
     @property
     def loss(self) -> Tensor:
@@ -71,7 +41,7 @@ class EagerOperations(Trainer):
         # Their memory is for the next epoch to use again, as when an epoch runs in one go.
         self._values.clear()
 
-    def parts(self) -> tuple[Operation, ...]:
+    def parts(self) -> Sequence[Operation]:
         return self._forward, self._loss, self._backward, self._update
 
     def _forward(self) -> None:
@@ -88,21 +58,18 @@ class EagerOperations(Trainer):
         self._optimizer.zero_grad()
 
 
-class Parts(nn.Module):
+class Parts(Step):
     """The operations as functions without arguments, for the compiler, as `Step` is one.
 
     The backward pass is the pullback of the model by the gradient of the loss. `torch.func` gives
     both, and the compiler drops the forward pass in them, of which nothing is used.
     """
 
-    def __init__(self, x: Tensor, y: Tensor, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-        self.register_buffer("x", x)
-        self.register_buffer("y", y)
-        self.register_buffer("prediction", torch.empty_like(x))
-        for name in ("w", "b", "dw", "db", "loss"):
-            self.register_buffer(name, torch.empty((), device=x.device))
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.register_buffer("prediction", torch.empty_like(task.x))
+        for name in ("dw", "db"):
+            self.register_buffer(name, torch.empty((), device=task.x.device))
 
     def run_forward(self) -> None:
         self.prediction.copy_(self.w * self.x + self.b)
@@ -127,48 +94,33 @@ class Parts(nn.Module):
         self.b.sub_(self.rate * self.db)
 
 
-class CompiledOperations:
+class CompiledOperations(CompiledTrainer):
     """Each operation is compiled by itself: nothing is fused across them."""
 
-    def __init__(self, x: Tensor, y: Tensor, rate: float, mode: str) -> None:
-        module = Parts(x, y, rate)
+    def __init__(self, task: Task, mode: str) -> None:
+        module = Parts(task)
 
-        def forward() -> None:
-            module.run_forward()
+        def operation(name: str) -> Operation:
+            def run() -> None:
+                getattr(module, f"run_{name}")()
 
-        def loss() -> None:
-            module.run_loss()
+            return torch.no_grad()(compiled(run, mode))
 
-        def backward() -> None:
-            module.run_backward()
+        self.params = module.w, module.b
+        self.between = [module.prediction, module.loss, module.dw, module.db]
+        self.loss = module.loss
+        self._parts = [operation(name) for name in NAMES]
 
-        def update() -> None:
-            module.run_update()
-
-        self._module = module
-        self._parts = tuple(
-            torch.no_grad()(
-                torch.compile(with_code_of_its_own(part), mode=mode, fullgraph=True, dynamic=False)
-            )
-            for part in (forward, loss, backward, update)
-        )
-
-    @property
-    def params(self) -> tuple[Tensor, Tensor]:
-        return self._module.w, self._module.b
-
-    @property
-    def between(self) -> list[Tensor]:
-        module = self._module
-        return [module.prediction, module.loss, module.dw, module.db]
-
-    @property
-    def loss(self) -> Tensor:
-        return self._module.loss
-
-    def start(self) -> None:
-        self._module.w.fill_(START_W)
-        self._module.b.fill_(START_B)
-
-    def parts(self) -> tuple[Operation, ...]:
+    def parts(self) -> Sequence[Operation]:
         return self._parts
+
+    def epoch(self) -> Tensor:
+        for part in self._parts:
+            part()
+        return self.loss
+
+
+# Beside what a trainer has: `parts`, the operations of `NAMES`, which make one epoch when run in
+# this order; `between`, tensors with a fixed place in memory that one operation leaves to the next;
+# and `loss`, that before the step, good until the next epoch.
+Operations = EagerOperations | CompiledOperations

@@ -33,21 +33,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from capturing import poison
+from case import Case
 from device import Device
 from host_memory import expect_room
 from linreg_data import Params, Points
 from linreg_operations import NAMES, CompiledOperations, EagerOperations, Operations
-from linreg_trainers import AnyTrainer, CapturedTrainer, CompiledTrainer, FusedTrainer, Trainer
+from linreg_trainers import (
+    AnyTrainer,
+    CapturedTrainer,
+    CompiledTrainer,
+    FusedTrainer,
+    Task,
+    Trainer,
+)
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain, Skip
+from workload import CaseError, ClockDomain, expect_dtype
 
 T = TypeVar("T")
 
@@ -59,51 +67,68 @@ _EPOCH_BYTES = 16
 _ALIKE = 5e-6
 
 
-class Eager:
-    """The study's way, and what the other modes have in common with it."""
+class Mode(NamedTuple):
+    """A way to run an epoch."""
 
-    builds_in_sample = True
-    """Is building the model and its optimiser a phase?"""
+    make: Callable[[Task], Trainer | CompiledTrainer]
+    captured: bool = False
+    """Is the epoch captured in a CUDA graph?"""
+    fuses: bool = True
+    """Does an epoch run as one, built before all samples? Else building it is a phase."""
+    operations: Callable[[Task], Operations] | None = None
+    """The operations of an epoch, where the mode lets them be told apart."""
 
-    fuses = False
-    """Does an epoch run as one?"""
 
-    def __init__(self, points: Points, params: Params, device: Device, mark: Mark) -> None:
-        self.once_ns: dict[str, int] = {}
-        self._device = device
-        self._mark = mark
-        self._on_gpu = device.kind == "cuda"
-        self._epochs, self._rate = params.epochs, params.rate
-        start_ns = now_ns()
-        self._x, self._y, *self._test = points.on(device)
-        device.synchronize()
-        self.once_ns["data"] = points.made_ns + now_ns() - start_ns
+MODES = {
+    "eager": Mode(Trainer, fuses=False, operations=EagerOperations),
+    "compile": Mode(
+        lambda task: CompiledTrainer(task, "max-autotune"),
+        operations=lambda task: CompiledOperations(task, "max-autotune"),
+    ),
+    "graph": Mode(FusedTrainer, captured=True),
+    # The graph that is captured takes the place of the compiler's own.
+    "compile_graph": Mode(
+        lambda task: CompiledTrainer(task, "max-autotune-no-cudagraphs"), captured=True
+    ),
+}
+
+
+class LinregTraining(Case):
+    """A case that is ready: it has been trained once, where its results come from."""
+
+    def __init__(
+        self, mode: Mode, points: Points, params: Params, device: Device, mark: Mark
+    ) -> None:
+        super().__init__(device, mark)
+        self._mode = mode
+        self._epochs = params.epochs
+        x, y, *self._test = self._once("data", points.on, device)
+        self.once_ns["data"] += points.made_ns
+        self._task = Task(x, y, params.rate)
         self._losses = torch.empty(-(-self._epochs // LOSS_EVERY), device=device.torch_device)
-        if self._on_gpu:
-            self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         self._trainer = self._build()
         self._operations = self._build_operations() if self._epochs == 1 else None
-        self.probes: list[Probe] = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
-        if self._operations is not None:
-            self.probes.append(self._by_operation)
-        if self._epochs == 1 and self.fuses:
-            self.probes.append(self._fused)
+        self._tells_fused = self._epochs == 1 and mode.fuses
+        told = (
+            (self._phased, True),
+            (self._host_to_host, self._on_gpu),
+            (self._by_operation, self._operations is not None),
+            (self._fused, self._tells_fused),
+        )
+        self.probes: list[Probe] = [probe for probe, is_told in told if is_told]
         self._fit = self._evaluated(self._phased().output)
         self._check_losses()
 
     @property
     def phases(self) -> dict[str, ClockDomain]:
-        init = ["init"] if self.builds_in_sample else []
+        init = [] if self._mode.fuses else ["init"]
         work = ["train", "d2h"] if self._on_gpu else ["train"]
         whole = ["total", "residual", "host_to_host"]
         phases: dict[str, ClockDomain] = dict.fromkeys(init + work + whole, "host")
         if self._on_gpu:
             phases["train_device"] = "device"
-        if self._operations is not None:
-            phases |= dict.fromkeys(NAMES, self._clock)
-        if self._epochs == 1 and self.fuses:
-            phases["fused"] = self._clock
-        return phases
+        alone = [*(NAMES if self._operations is not None else ()), *["fused"][: self._tells_fused]]
+        return phases | dict.fromkeys(alone, "device" if self._on_gpu else "host")
 
     def output(self) -> dict[str, np.ndarray]:
         """Return what each probe computes, having seen that they agree."""
@@ -127,16 +152,16 @@ class Eager:
         return results
 
     def _build(self) -> AnyTrainer:
-        return Trainer(self._x, self._y, self._rate)
+        trainer = self._mode.make(self._task)
+        if isinstance(trainer, CompiledTrainer):
+            self._once("compile", trainer.compile)
+        return self._once("capture", CapturedTrainer, trainer) if self._mode.captured else trainer
 
     def _build_operations(self) -> Operations | None:
-        """Return the operations of an epoch, where the mode lets them be told apart."""
-        return EagerOperations(self._x, self._y, self._rate)
-
-    @property
-    def _clock(self) -> ClockDomain:
-        """Of operations."""
-        return "device" if self._on_gpu else "host"
+        operations = self._mode.operations and self._mode.operations(self._task)
+        if isinstance(operations, CompiledOperations):
+            self._once("compile_operations", operations.compile)
+        return operations
 
     def _train(self, trainer: AnyTrainer) -> None:
         trainer.start()
@@ -145,34 +170,26 @@ class Eager:
             if epoch % LOSS_EVERY == 0:
                 self._losses[epoch // LOSS_EVERY].copy_(loss)
 
-    def _train_between_events(self, trainer: AnyTrainer) -> None:
-        start, end = self._events
-        start.record()
-        self._train(trainer)
-        end.record()
-
     def _download(self, trainer: AnyTrainer | Operations) -> Tensor:
         """Return w, b and the recorded losses, in one copy."""
         return torch.cat((torch.stack(trainer.params).detach(), self._losses)).cpu()
 
     def _phased(self) -> Sample:
         clock = PhaseClock(self._device.synchronize, self._mark)
-        trainer = clock.time("init", self._build) if self.builds_in_sample else self._trainer
+        trainer = self._trainer if self._mode.fuses else clock.time("init", self._build)
+        clock.time("train", self._events.around, self._train, trainer)
         if self._on_gpu:
-            clock.time("train", self._train_between_events, trainer)
             computed = clock.time("d2h", self._download, trainer)
             ns = clock.finish()
-            start, end = self._events
-            ns["train_device"] = round(start.elapsed_time(end) * 1e6)
+            ns["train_device"] = round(self._events.elapsed_ns())
         else:
-            clock.time("train", self._train, trainer)
             ns = clock.finish()
             ns["host_to_host"] = ns["train"]
             computed = self._download(trainer)
         return Sample(ns, computed)
 
     def _host_to_host(self) -> Sample:
-        trainer = self._build() if self.builds_in_sample else self._trainer
+        trainer = self._trainer if self._mode.fuses else self._build()
         with self._mark("host_to_host"):
             self._device.synchronize()
             start_ns = now_ns()
@@ -198,18 +215,15 @@ class Eager:
         return Sample({"fused": ns}, self._download(self._trainer))
 
     def _time_alone(self, name: str, work: Callable[[], T]) -> tuple[int, T]:
+        """Run the work on an idle device; return its time, on a GPU the device's, and result."""
         with self._mark(name):
             self._device.synchronize()
-            if not self._on_gpu:
-                start_ns = now_ns()
-                result = work()
-                return now_ns() - start_ns, result
-            start, end = self._events
-            start.record()
+            if self._on_gpu:
+                result = self._events.around(work)
+                return round(self._events.elapsed_ns()), result
+            start_ns = now_ns()
             result = work()
-            end.record()
-            end.synchronize()
-            return round(start.elapsed_time(end) * 1e6), result
+            return now_ns() - start_ns, result
 
     def _run_poisoned(self, probe: Probe) -> dict[str, np.ndarray]:
         poison([*self._trainer.params, self._losses])
@@ -221,7 +235,7 @@ class Eager:
     def _evaluated(self, computed: Tensor) -> dict[str, np.ndarray]:
         """Return the case's arrays: what a run computed, and how good the fit is."""
         w, b = computed[:2].to(self._device.torch_device)
-        losses = [*computed[2:].tolist(), _loss(w, b, self._x, self._y)]
+        losses = [*computed[2:].tolist(), _loss(w, b, self._task.x, self._task.y)]
         fit = {"params": computed[:2].double().numpy(), "losses": np.array(losses)}
         x_test, y_test = self._test
         if x_test.numel() > 0:
@@ -237,77 +251,6 @@ class Eager:
                 raise CaseError(f"loss is not finite from epoch {epoch} on")
 
 
-class BuiltOnce(Eager):
-    """What the modes share in which building belongs to no sample."""
-
-    builds_in_sample = False
-
-
-class Compiled(BuiltOnce):
-    """The epoch goes through `torch.compile` at its most thorough."""
-
-    fuses = True
-
-    def _build(self) -> AnyTrainer:
-        return self._compiled("max-autotune")
-
-    def _build_operations(self) -> Operations | None:
-        operations = CompiledOperations(self._x, self._y, self._rate, "max-autotune")
-        start_ns = now_ns()
-        operations.start()
-        for part in operations.parts():
-            part()
-        self._device.synchronize()
-        self.once_ns["compile_operations"] = now_ns() - start_ns
-        return operations
-
-    def _compiled(self, mode: str) -> CompiledTrainer:
-        trainer = CompiledTrainer(self._x, self._y, self._rate, mode)
-        start_ns = now_ns()
-        trainer.start()
-        trainer.epoch()
-        self._device.synchronize()
-        self.once_ns["compile"] = now_ns() - start_ns
-        return trainer
-
-
-class Graph(BuiltOnce):
-    """The study's epoch is captured in a CUDA graph."""
-
-    fuses = True
-
-    def _build(self) -> AnyTrainer:
-        return self._captured(FusedTrainer(self._x, self._y, self._rate))
-
-    def _build_operations(self) -> Operations | None:
-        return None
-
-    def _captured(self, trainer: Trainer | CompiledTrainer) -> CapturedTrainer:
-        start_ns = now_ns()
-        captured = CapturedTrainer(trainer)
-        self._device.synchronize()
-        self.once_ns["capture"] = now_ns() - start_ns
-        return captured
-
-
-class CompileGraph(Compiled, Graph):
-    """The compiled epoch is captured in a CUDA graph by hand, in place of the compiler's own."""
-
-    def _build(self) -> AnyTrainer:
-        return self._captured(self._compiled("max-autotune-no-cudagraphs"))
-
-    def _build_operations(self) -> Operations | None:
-        return None
-
-
-MODES: dict[str, type[Eager]] = {
-    "eager": Eager,
-    "compile": Compiled,
-    "graph": Graph,
-    "compile_graph": CompileGraph,
-}
-
-
 class LinregTrain:
     """The workload, as `workload.Workload` describes one."""
 
@@ -315,18 +258,15 @@ class LinregTrain:
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> Points:
         """Return the data of a case with these parameters."""
-        if spec.dtype != "f32":
-            raise Skip(f"dtype {spec.dtype}: only f32 is written for PyTorch")
+        expect_dtype(spec, ("f32",), on_cpu=("f32",))
         points = Params.of(spec).points
         expect_room(points * (_DATA_BYTES + _epoch_bytes(spec)))
         return Points(points, seed)
 
-    def open(self, spec: CaseSpec, inputs: Points, device: Device, mark: Mark) -> Eager:
+    def open(self, spec: CaseSpec, inputs: Points, device: Device, mark: Mark) -> LinregTraining:
         """Make a case ready."""
-        if issubclass(MODES[spec.variant], Graph) and device.kind != "cuda":
-            raise Skip("CUDA graphs need a GPU")
         expect_room(Params.of(spec).points * _epoch_bytes(spec))
-        return MODES[spec.variant](inputs, Params.of(spec), device, mark)
+        return LinregTraining(MODES[spec.variant], inputs, Params.of(spec), device, mark)
 
 
 def _epoch_bytes(spec: CaseSpec) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.func import grad_and_value
 
-from capturing import capture, run_on_side_stream, with_code_of_its_own
+from capturing import capture, compiled, run_on_side_stream
 
 # The study's.
 START_W = 0.83
@@ -28,30 +29,46 @@ class Line(nn.Module):
         return self.w * x + self.b
 
 
-class Trainer:
-    """Parameters, and one epoch of training on them: forward, backward and step, as the study's."""
+class Task(NamedTuple):
+    """What there is to train on."""
 
-    optimizer_options: Mapping[str, Any] = {}
+    x: Tensor
+    y: Tensor
+    """Of the training points, in the device's memory, one value each."""
+    rate: float
 
-    def __init__(self, x: Tensor, y: Tensor, rate: float) -> None:
-        self._x, self._y = x, y
-        self._model = Line().to(x.device)
-        parameters = self._model.parameters()
-        self._optimizer = torch.optim.SGD(parameters, lr=rate, **self.optimizer_options)
 
-    @property
-    def params(self) -> tuple[Tensor, Tensor]:
-        """Return w and b."""
-        return self._model.w, self._model.b
+class AnyTrainer(ABC):
+    """Parameters, and one epoch of training on them."""
+
+    params: tuple[Tensor, Tensor]
+    """w and b, without dimensions."""
 
     def start(self) -> None:
         """Set w and b to the start values."""
-        with torch.no_grad():
-            self._model.w.fill_(START_W)
-            self._model.b.fill_(START_B)
+        for own, value in zip(self.params, (START_W, START_B), strict=True):
+            own.fill_(value)
 
+    @abstractmethod
     def epoch(self) -> Tensor:
         """Run one epoch; return the loss before its step, good until the next epoch."""
+
+
+class Trainer(AnyTrainer):
+    """An epoch as the study's: forward, backward and step."""
+
+    optimizer_options: Mapping[str, Any] = {}
+
+    def __init__(self, task: Task) -> None:
+        self._x, self._y = task.x, task.y
+        self._model = Line().to(task.x.device)
+        # Detached: autograd has no say in what is done to them between epochs.
+        self.params = self._model.w.detach(), self._model.b.detach()
+        self._optimizer = torch.optim.SGD(
+            self._model.parameters(), lr=task.rate, **self.optimizer_options
+        )
+
+    def epoch(self) -> Tensor:
         self._optimizer.zero_grad()
         loss = nn.functional.mse_loss(self._model(self._x), self._y)
         loss.backward()
@@ -72,13 +89,13 @@ class Step(nn.Module):
     where they are and copy no input.
     """
 
-    def __init__(self, x: Tensor, y: Tensor, rate: float) -> None:
+    def __init__(self, task: Task) -> None:
         super().__init__()
-        self.rate = rate
-        self.register_buffer("x", x)
-        self.register_buffer("y", y)
+        self.rate = task.rate
+        self.register_buffer("x", task.x)
+        self.register_buffer("y", task.y)
         for name in ("w", "b", "loss"):
-            self.register_buffer(name, torch.empty((), device=x.device))
+            self.register_buffer(name, torch.empty((), device=task.x.device))
 
     def forward(self) -> None:
         def loss_of(w: Tensor, b: Tensor) -> Tensor:
@@ -90,59 +107,41 @@ class Step(nn.Module):
         self.b.sub_(self.rate * db)
 
 
-class CompiledTrainer:
+class CompiledTrainer(AnyTrainer):
     """The epoch is compiled as a whole."""
 
-    def __init__(self, x: Tensor, y: Tensor, rate: float, mode: str) -> None:
-        module = Step(x, y, rate)
+    def __init__(self, task: Task, mode: str) -> None:
+        module = Step(task)
 
         def step() -> None:
             module()
 
         self._module = module
-        self._step = torch.compile(
-            with_code_of_its_own(step), mode=mode, fullgraph=True, dynamic=False
-        )
-
-    @property
-    def params(self) -> tuple[Tensor, Tensor]:
-        """Return w and b."""
-        return self._module.w, self._module.b
-
-    def start(self) -> None:
-        """Set w and b to the start values."""
-        self._module.w.fill_(START_W)
-        self._module.b.fill_(START_B)
+        self._step = compiled(step, mode)
+        self.params = module.w, module.b
 
     @torch.no_grad()
     def epoch(self) -> Tensor:
-        """Run one epoch; return the loss before its step, good until the next epoch."""
         self._step()
         return self._module.loss
 
+    def compile(self) -> None:
+        """Run an epoch for the first time."""
+        self.start()
+        self.epoch()
 
-class CapturedTrainer:
+
+class CapturedTrainer(AnyTrainer):
     """Another trainer's epoch, captured and replayed."""
 
-    def __init__(self, trainer: Trainer | CompiledTrainer) -> None:
+    def __init__(self, trainer: AnyTrainer) -> None:
         trainer.start()
         run_on_side_stream(trainer.epoch)
+        # A graph holds addresses: the trainer is kept for what is at them.
         self._trainer = trainer
+        self.params = trainer.params
         self._graph, self._loss = capture(trainer.epoch)
 
-    @property
-    def params(self) -> tuple[Tensor, Tensor]:
-        """Return w and b."""
-        return self._trainer.params
-
-    def start(self) -> None:
-        """Set w and b to the start values."""
-        self._trainer.start()
-
     def epoch(self) -> Tensor:
-        """Run one epoch; return the loss before its step, good until the next epoch."""
         self._graph.replay()
         return self._loss
-
-
-AnyTrainer = Trainer | CompiledTrainer | CapturedTrainer

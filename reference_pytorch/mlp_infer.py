@@ -23,25 +23,36 @@ Phases on a GPU: (`init`), `h2d`, `forward`, `d2h`, each ended by a synchronisat
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeGuard
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 import philox
-from capturing import capture, poison, run_on_side_stream, with_code_of_its_own
+from capturing import capture, compiled, poison, run_on_side_stream
+from case import Case
 from device import Device
+from mlp_model import build_model, layers_of, start_weights
+from params import Check, checked, integer
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain, Skip
+from workload import CaseError, ClockDomain, expect_dtype
 
 INPUT_STREAM = 1
-WEIGHT_STREAM = 16
-BIAS_STREAM = 17
+DTYPES = {"f32": torch.float32, "f16": torch.float16}
+CHECKS = {
+    "batch": integer(1),
+    "layers": Check(
+        "two or more integers of at least 1",
+        lambda sizes: (
+            isinstance(sizes, list) and len(sizes) >= 2 and all(map(integer(1).fits, sizes))
+        ),
+    ),
+}
 
 Forward = Callable[[Tensor], Tensor]
 
@@ -57,37 +68,24 @@ class MlpInputs:
         self.x = x.to(dtype)
         self.dtype = dtype
         self.out_features = layers[-1]
-        self._linears: list[tuple[Tensor, Tensor]] = []
-        for layer, (n_in, n_out) in enumerate(zip(layers, layers[1:], strict=False)):
-            bound = float(np.float32(1.0 / math.sqrt(n_in)))
-            weight, bias = torch.empty(n_out, n_in), torch.empty(n_out)
-            stream = 2 * layer
-            philox.fill_uniform(weight.numpy(), seed, WEIGHT_STREAM + stream, -bound, bound)
-            philox.fill_uniform(bias.numpy(), seed, BIAS_STREAM + stream, -bound, bound)
-            self._linears.append((weight.to(dtype), bias.to(dtype)))
-        self._pinned_x: Tensor | None = None
+        self._layers = layers_of(layers)
+        self._weights = start_weights(self._layers, seed, dtype)
 
+    @cached_property
     def pinned_x(self) -> Tensor:
-        """Return the input in pinned memory; needs CUDA."""
-        if self._pinned_x is None:
-            self._pinned_x = self.x.pin_memory()
-        return self._pinned_x
+        """The input in pinned memory; needs CUDA."""
+        return self.x.pin_memory()
 
     def build_model(self, device: torch.device) -> nn.Sequential:
         """Build the model as its user would: modules, then these weights, then to the device."""
-        modules: list[nn.Module] = []
-        for weight, bias in self._linears:
-            if modules:
-                modules.append(nn.ReLU())
-            linear = nn.Linear(weight.shape[1], weight.shape[0], dtype=self.dtype)
-            with torch.no_grad():
-                linear.weight.copy_(weight)
-                linear.bias.copy_(bias)
-            modules.append(linear)
-        return nn.Sequential(*modules).to(device)
+        model = build_model(self._layers, torch.device("cpu"), self.dtype)
+        with torch.no_grad():
+            for own, given in zip(model.parameters(), self._weights, strict=True):
+                own.copy_(given)
+        return model.to(device)
 
 
-class Eager:
+class Eager(Case):
     """The study's way, and what the other modes have in common with it."""
 
     builds_in_sample = True
@@ -97,16 +95,12 @@ class Eager:
     """What surrounds every run, outside the clock."""
 
     def __init__(self, inputs: MlpInputs, device: Device, mark: Mark) -> None:
-        self.once_ns: dict[str, int] = {}
+        super().__init__(device, mark)
         self._inputs = inputs
-        self._device = device
-        self._mark = mark
-        self._on_gpu = device.kind == "cuda"
         self._prepare_buffers()
         self._forward = self._prepare_forward(self._build())
         self.probes: list[Probe] = [self._phased, self._host_to_host]
         if self._on_gpu:
-            self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
             self.probes.append(self._between_events)
 
     @property
@@ -130,9 +124,6 @@ class Eager:
             worst = float(np.abs(phased - y).max())
             raise CaseError(f"output: phased and host_to_host runs differ by up to {worst:.3g}")
         return {"y": y}
-
-    def results(self) -> dict[str, Any]:
-        return {}
 
     def _build(self) -> nn.Module:
         return self._inputs.build_model(self._device.torch_device)
@@ -183,15 +174,11 @@ class Eager:
             return Sample({"host_to_host": now_ns() - start_ns}, y_host)
 
     def _between_events(self) -> Sample:
-        start, end = self._events
         with self.grad_mode(), self._mark("forward_device"):
             x = self._upload()
             self._device.synchronize()
-            start.record()
-            self._forward(x)
-            end.record()
-            end.synchronize()
-            return Sample({"forward_device": round(start.elapsed_time(end) * 1e6)})
+            self._events.around(self._forward, x)
+            return Sample({"forward_device": round(self._events.elapsed_ns())})
 
     def _run_poisoned(self, probe: Probe) -> np.ndarray:
         with self.grad_mode():
@@ -211,14 +198,10 @@ class Inference(Eager):
 
     def _prepare_buffers(self) -> None:
         if self._on_gpu:
-            self._x_host = self._inputs.pinned_x()
-            batch = self._x_host.shape[0]
-            self._x = torch.empty(
-                self._x_host.shape, dtype=self._inputs.dtype, device=self._device.torch_device
-            )
-            self._y_host = torch.empty(
-                batch, self._inputs.out_features, dtype=self._inputs.dtype, pin_memory=True
-            )
+            self._x_host = self._inputs.pinned_x
+            self._x = torch.empty_like(self._x_host, device=self._device.torch_device)
+            shape = len(self._x_host), self._inputs.out_features
+            self._y_host = torch.empty(shape, dtype=self._inputs.dtype, pin_memory=True)
 
     def _upload(self) -> Tensor:
         if not self._on_gpu:
@@ -236,18 +219,10 @@ class Compiled(Inference):
         def forward(x: Tensor) -> Tensor:
             return model(x)
 
-        # One batch size a case, so nothing is gained by code that serves several.
-        compiled = torch.compile(
-            with_code_of_its_own(forward), mode="max-autotune", fullgraph=True, dynamic=False
-        )
+        compiled_forward = compiled(forward, "max-autotune")
         with self.grad_mode():
-            x = self._upload()
-            self._device.synchronize()
-            start_ns = now_ns()
-            compiled(x)
-            self._device.synchronize()
-            self.once_ns["compile"] = now_ns() - start_ns
-        return compiled
+            self._once("compile", compiled_forward, self._upload())
+        return compiled_forward
 
 
 class Graph(Inference):
@@ -256,10 +231,7 @@ class Graph(Inference):
     def _prepare_forward(self, model: nn.Module) -> Forward:
         with self.grad_mode():
             run_on_side_stream(lambda: model(self._upload()))
-            start_ns = now_ns()
-            forward_graph, y = capture(lambda: model(self._x))
-            self._whole_graph, self._y_whole = capture(lambda: self._whole(model))
-            self.once_ns["capture"] = now_ns() - start_ns
+            forward_graph, y = self._once("capture", self._capture, model)
         # Graphs hold addresses, not references: without this, the weights would be freed.
         self._model = model
 
@@ -268,6 +240,11 @@ class Graph(Inference):
             return y
 
         return replay
+
+    def _capture(self, model: nn.Module) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        forward = capture(lambda: model(self._x))
+        self._whole_graph, self._y_whole = capture(lambda: self._whole(model))
+        return forward
 
     def _whole(self, model: nn.Module) -> Tensor:
         y = model(self._upload())
@@ -290,9 +267,6 @@ MODES: dict[str, type[Eager]] = {
 }
 
 
-DTYPES = {"f32": torch.float32, "f16": torch.float16}
-
-
 class MlpInfer:
     """The workload, as `workload.Workload` describes one."""
 
@@ -300,30 +274,9 @@ class MlpInfer:
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> MlpInputs:
         """Return the data of a case with these parameters and dtype."""
-        if spec.dtype not in DTYPES:
-            raise Skip(f"dtype {spec.dtype}: only {', '.join(DTYPES)} are written for PyTorch")
-        return MlpInputs(*_batch_and_layers(spec.params), seed, DTYPES[spec.dtype])
+        expect_dtype(spec, DTYPES, on_cpu=DTYPES)
+        return MlpInputs(**checked(spec, CHECKS), seed=seed, dtype=DTYPES[spec.dtype])
 
     def open(self, spec: CaseSpec, inputs: MlpInputs, device: Device, mark: Mark) -> Eager:
         """Make a case ready."""
-        if spec.variant == "graph" and device.kind != "cuda":
-            raise Skip("CUDA graphs need a GPU")
         return MODES[spec.variant](inputs, device, mark)
-
-
-def _batch_and_layers(params: Mapping[str, Any]) -> tuple[int, list[int]]:
-    for name in params:
-        if name not in ("batch", "layers"):
-            raise CaseError(f"params.{name}: unknown; known: batch, layers")
-    batch, layers = params.get("batch"), params.get("layers")
-    if not _is_count(batch):
-        raise CaseError(f"params.batch: expected an integer of at least 1, found {batch!r}")
-    if not isinstance(layers, list) or len(layers) < 2 or not all(map(_is_count, layers)):
-        raise CaseError(
-            f"params.layers: expected two or more integers of at least 1, found {layers!r}"
-        )
-    return batch, layers
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -33,74 +33,143 @@ come from.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-from capturing import poison
+from case import Events
 from device import Device
 from host_memory import expect_room
-from mlp_train_inputs import Inputs, Params
-from mlp_trainers import (
-    AnyTrainer,
-    CapturedTrainer,
-    CompiledTrainer,
-    FusedTrainer,
-    LoaderTrainer,
-    Task,
-    Trainer,
-    validation_of,
-)
-from mnist_data import MNIST
-from mnist_mlp import DeviceImages
+from mlp_model import logits_of
+from mlp_trainers import Task, Trainer
+from mnist_data import CLASSES, MNIST
+from mnist_mlp import CHECKED_FLOPS, DeviceImages, Inputs, MlpParams
+from params import checked, integer, rate
 from protocol import CaseSpec
-from timing import Mark, PhaseClock, Probe, Sample, now_ns
-from workload import CaseError, ClockDomain, Skip
+from timing import Mark, PhaseClock, Sample, now_ns
+from training import (
+    COPIES_TO_START,
+    COPIES_TO_TRAIN,
+    FLOAT_BYTES,
+    STATIC_MODES,
+    Mode,
+    Training,
+    expect_finite,
+    losses_told,
+)
+from workload import CaseError, ClockDomain, expect_dtype
 
-T = TypeVar("T")
-
-LOSS_EVERY = 10
 DTYPES = ("f32", "tf32")
+CHECKS = {
+    "width": integer(1, 8192),
+    "depth": integer(2, 16),
+    "batch": integer(1, MNIST.n_train),
+    "epochs": integer(1, 1000),
+    "rate": rate(),
+    "seed": integer(1, 2**31 - 1),
+}
 
-_FLOAT_BYTES = 4
-# Of the weights, in the host's memory: as they are made and as they are kept; on the CPU those that
-# are trained, their gradients and a copy to look at, too.
-_COPIES_TO_START = 2
-_COPIES_TO_TRAIN = 3
+_CHECKED_STEPS = 50
 # Of the test images, in the host's memory of a CPU: in front of a ReLU and behind it.
 _ACTIVATIONS = 2
 
 
-class Eager:
-    """Images on the device, operation by operation; and what the modes have in common with it."""
+@dataclass(frozen=True)
+class Params(MlpParams):
+    """The parameters of a case."""
 
-    def __init__(self, inputs: Inputs, dtype: str, device: Device, mark: Mark) -> None:
-        self.once_ns: dict[str, int] = {}
-        self._inputs = inputs
-        self._params = inputs.params
+    width: int
+    depth: int
+    batch: int
+    epochs: int
+    rate: float
+    seed: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (MNIST.pixels, *[self.width] * (self.depth - 1), CLASSES)
+
+    def epoch_steps(self, n_images: int) -> int:
+        """Return how many there are; the last has the images that are left, perhaps fewer."""
+        return -(-n_images // self.batch)
+
+    def checked_steps(self, n_images: int) -> int:
+        """Return how many steps there are whose losses are compared with the oracle's."""
+        fits = max(2, int(CHECKED_FLOPS // (6 * self.batch * self.n_weights)))
+        return min(self.epoch_steps(n_images) * self.epochs, fits, _CHECKED_STEPS)
+
+
+class GivenOrder(Sampler[int]):
+    """Hands a loader the images in an order that is given, where its own would be random."""
+
+    def __init__(self, order: Tensor) -> None:
+        self._order = order
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._order.tolist())
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+
+class LoaderTrainer(Trainer):
+    """The study's way: a `DataLoader` collects each batch in the host's memory."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        images, batch = task.images, task.params.batch
+        train = TensorDataset(images.train_x, images.train_y)
+        self._train = DataLoader(train, batch_size=batch, sampler=GivenOrder(task.order))
+        test = TensorDataset(images.test_x, images.test_y)
+        self._test = DataLoader(test, batch_size=batch)
+
+    def _batches(self, steps: int) -> Iterator[tuple[Tensor, Tensor]]:
+        return islice(self._on_device(self._train), steps)
+
+    @torch.no_grad()
+    def validation(self) -> Tensor:
+        """Return what `validation_of` does, batch by batch."""
+        sums = torch.zeros(2, device=self._task.device)
+        for x, y in self._on_device(self._test):
+            logits = self._model(x)
+            loss = functional.cross_entropy(logits, y, reduction="sum")
+            sums += torch.stack((loss, (logits.argmax(dim=1) == y).float().sum()))
+        return sums / len(self._task.images.test_y)
+
+    def _on_device(self, loader: DataLoader[Any]) -> Iterator[tuple[Tensor, Tensor]]:
+        for x, y in loader:
+            yield x.to(self._task.device), y.to(self._task.device)
+
+
+@torch.no_grad()
+def validation_of(weights: list[Tensor], images: DeviceImages) -> Tensor:
+    """Return the mean loss on the test images and the fraction that is recognised."""
+    logits = logits_of(images.test_x, weights)
+    right = (logits.argmax(dim=1) == images.test_y).float()
+    return torch.stack((functional.cross_entropy(logits, images.test_y), right.mean()))
+
+
+MODES = {"dataloader": Mode(LoaderTrainer), "eager": Mode(Trainer), **STATIC_MODES}
+
+
+class MlpTraining(Training[Params]):
+    """A case that is ready."""
+
+    # The compiler's own graphs: one run to compile, one to warm up, one to record.
+    runs_to_compile = 3
+
+    def __init__(
+        self, mode: Mode, inputs: Inputs[Params], dtype: str, device: Device, mark: Mark
+    ) -> None:
         self._dtype = dtype
-        self._device = device
-        self._mark = mark
-        self._on_gpu = device.kind == "cuda"
-        start_ns = now_ns()
-        self._task = self._prepare_task()
-        self._start_weights, self._orders = inputs.weights, inputs.orders
-        if self._on_gpu:
-            self._start_weights, self._orders = inputs.pinned()
-            self._events = {
-                name: [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-                for name in ("train", "validate")
-            }
-        device.synchronize()
-        self.once_ns["data"] = inputs.made_ns + now_ns() - start_ns
-        with self._products():
-            self._trainer = self._build()
-            self._results = self._train_whole()
-        self.probes: list[Probe] = [self._sample]
+        super().__init__(mode, inputs, device, mark)
 
     @property
     def phases(self) -> dict[str, ClockDomain]:
@@ -111,63 +180,50 @@ class Eager:
             phases |= {"train_device": "device", "validate_device": "device"}
         return phases
 
-    def output(self) -> dict[str, np.ndarray]:
-        """Return the first step's gradients, and the losses of the first steps of a training."""
-        poison([*self._trainer.weights, self._task.losses])
-        self._device.synchronize()
+    def _checked_losses(self) -> Tensor:
+        checked = self._params.checked_steps(self._inputs.n_images)
         self._sample()
-        with self._products():
-            losses = self._task.losses.to("cpu", copy=True)
-            # Where a sample has fewer steps than are to be checked, the training goes on from it.
-            for order in self._orders[1:]:
-                if len(losses) >= self._inputs.checked_steps:
-                    break
-                self._trainer.run(order)
-                losses = torch.cat((losses, self._task.losses.cpu()))
-            self._trainer.start(self._start_weights)
-            gradients = self._trainer.gradients(self._orders[0])
-        arrays = {}
-        for layer, (w, b) in enumerate(zip(gradients[0::2], gradients[1::2], strict=True)):
-            arrays[f"gradient_{layer}"] = torch.cat((w, b[:, None]), dim=1).cpu().numpy()
-        arrays["losses"] = losses[: self._inputs.checked_steps].numpy()
-        return arrays
+        losses = self._task.losses.to("cpu", copy=True)
+        # Where a sample has fewer steps than are to be checked, the training goes on from it.
+        for order in self._orders[1:]:
+            if len(losses) >= checked:
+                break
+            self._run_epoch(order)
+            losses = torch.cat((losses, self._task.losses.cpu()))
+        self._task.order.copy_(self._orders[0])
+        return losses[:checked]
 
-    def results(self) -> dict[str, Any]:
-        return self._results
-
-    def _prepare_task(self) -> Task:
+    def _prepare(self) -> Task:
         inputs, device = self._inputs, self._device.torch_device
+        self._orders = inputs.order
+        if self._on_gpu:
+            self._start_weights, self._orders = inputs.pinned_weights, inputs.pinned_order
+        self._pairs = {name: Events(self._device) for name in ("train", "validate")}
+        loads = self._mode.make is LoaderTrainer
+        data_device = torch.device("cpu") if loads else device
         return Task(
-            params=self._params,
-            images=self._images(),
-            order=torch.empty(inputs.n_images, dtype=torch.int32, device=device),
-            losses=torch.empty(inputs.epoch_steps, device=device),
+            self._params,
+            inputs.dtype,
+            inputs.images_on(data_device),
+            order=inputs.order[0].to(data_device, copy=True),
+            losses=torch.empty(self._params.epoch_steps(inputs.n_images), device=device),
         )
 
-    def _images(self) -> DeviceImages:
-        return self._inputs.images_on(self._device.torch_device)
-
-    def _build(self) -> AnyTrainer:
-        return Trainer(self._task)
+    def _run_epoch(self, order: Tensor) -> None:
+        self._task.order.copy_(order, non_blocking=True)
+        self._trainer.run(len(self._task.losses))
 
     def _validation(self) -> Tensor:
         """Return the validation's mean loss and accuracy, on the device."""
+        if isinstance(self._trainer, LoaderTrainer):
+            return self._trainer.validation()
         return validation_of(self._trainer.weights, self._task.images)
 
     def _train(self) -> None:
-        self._between_events("train", lambda: self._trainer.run(self._orders[0]))
+        self._pairs["train"].around(self._run_epoch, self._orders[0])
 
     def _validate(self) -> Tensor:
-        return self._between_events("validate", self._validation).cpu()
-
-    def _between_events(self, name: str, work: Callable[[], T]) -> T:
-        if not self._on_gpu:
-            return work()
-        start, end = self._events[name]
-        start.record()
-        result = work()
-        end.record()
-        return result
+        return self._pairs["validate"].around(self._validation).cpu()
 
     def _sample(self) -> Sample:
         with self._products():
@@ -176,10 +232,9 @@ class Eager:
             clock.time("train", self._train)
             validated = clock.time("validate", self._validate)
         ns: dict[str, float] = {**clock.finish()}
-        ns["step"] = ns["train"] / self._inputs.epoch_steps
+        ns["step"] = ns["train"] / len(self._task.losses)
         if self._on_gpu:
-            for name, (start, end) in self._events.items():
-                ns[f"{name}_device"] = start.elapsed_time(end) * 1e6
+            ns |= {f"{name}_device": pair.elapsed_ns() for name, pair in self._pairs.items()}
         return Sample(ns, validated)
 
     @contextmanager
@@ -193,7 +248,6 @@ class Eager:
             torch.backends.cuda.matmul.allow_tf32 = before
 
     def _train_whole(self) -> dict[str, Any]:
-        """Run all epochs from the start weights; return what the case leaves behind."""
         losses: list[float] = []
         epochs: list[dict[str, Any]] = []
         self.once_ns["training"] = 0
@@ -201,20 +255,22 @@ class Eager:
         self._device.synchronize()
         self._device.memory_statistics()
         with self._mark("training"):
-            for order in self._orders:
+            for epoch, order in enumerate(self._orders, 1):
                 start_ns = now_ns()
-                self._trainer.run(order)
+                self._run_epoch(order)
                 validation_loss, accuracy = self._validation().tolist()
                 self.once_ns["training"] += now_ns() - start_ns
                 statistics = self._device.memory_statistics()
                 of_epoch = self._task.losses.tolist()
-                _expect_finite(of_epoch, len(losses), validation_loss, epoch=len(epochs) + 1)
+                expect_finite(of_epoch, len(losses))
+                if not math.isfinite(validation_loss):
+                    raise CaseError(f"validation loss is not finite after epoch {epoch}")
                 losses += of_epoch
                 about = {"validation_loss": validation_loss, "accuracy": accuracy, **statistics}
-                epochs.append({"epoch": len(epochs) + 1, **about})
-        told = sorted({*range(0, len(losses), LOSS_EVERY), len(losses) - 1})
+                epochs.append({"epoch": epoch, **about})
+        self._task.order.copy_(self._orders[0])
         results = {
-            "loss": [[step, losses[step]] for step in told],
+            "loss": losses_told(losses),
             "epochs": epochs,
             "accuracy": epochs[-1]["accuracy"],
             "dataset": self._inputs.dataset.name,
@@ -224,109 +280,26 @@ class Eager:
         return results
 
 
-class Loader(Eager):
-    """The study's way: every batch comes from a loader in the host's memory."""
-
-    _trainer: LoaderTrainer
-
-    def _images(self) -> DeviceImages:
-        return self._inputs.images_on(torch.device("cpu"))
-
-    def _build(self) -> LoaderTrainer:
-        return LoaderTrainer(self._task)
-
-    def _validation(self) -> Tensor:
-        return self._trainer.validation()
-
-
-class Compiled(Eager):
-    """The whole step goes through `torch.compile` at its most thorough."""
-
-    def _build(self) -> AnyTrainer:
-        return self._compiled("max-autotune")
-
-    def _compiled(self, mode: str) -> CompiledTrainer:
-        trainer = CompiledTrainer(self._task, mode)
-        trainer.start(self._start_weights)
-        self._device.synchronize()
-        start_ns = now_ns()
-        trainer.compile(self._orders[0])
-        self._device.synchronize()
-        self.once_ns["compile"] = now_ns() - start_ns
-        return trainer
-
-
-class Graph(Eager):
-    """Steps are captured in CUDA graphs."""
-
-    def _build(self) -> AnyTrainer:
-        return self._captured(FusedTrainer(self._task))
-
-    def _captured(self, trainer: FusedTrainer | CompiledTrainer) -> CapturedTrainer:
-        trainer.start(self._start_weights)
-        self._device.synchronize()
-        start_ns = now_ns()
-        captured = CapturedTrainer(trainer, self._task, self._orders[0])
-        self._device.synchronize()
-        self.once_ns["capture"] = now_ns() - start_ns
-        return captured
-
-
-class CompileGraph(Compiled, Graph):
-    """The compiled steps are captured, in place of the compiler's own graphs."""
-
-    def _build(self) -> AnyTrainer:
-        return self._captured(self._compiled("max-autotune-no-cudagraphs"))
-
-
-MODES: dict[str, type[Eager]] = {
-    "dataloader": Loader,
-    "eager": Eager,
-    "compile": Compiled,
-    "graph": Graph,
-    "compile_graph": CompileGraph,
-}
-
-
 class MlpTrain:
     """The workload, as `workload.Workload` describes one."""
 
     modes = tuple(MODES)
 
-    def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs:
+    def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs[Params]:
         """Return the data of a case with these parameters, whose own seed is what counts."""
-        if spec.dtype not in DTYPES:
-            raise Skip(f"dtype {spec.dtype}: only {', '.join(DTYPES)} are written for PyTorch")
-        if spec.dtype == "tf32" and spec.device == "cpu":
-            raise Skip("dtype tf32: only f32 is written for PyTorch on the CPU")
-        params = Params.of(spec)
-        expect_room(_data_bytes(params) + _FLOAT_BYTES * _COPIES_TO_START * params.n_weights)
+        expect_dtype(spec, DTYPES, on_cpu=("f32",))
+        params = Params(**checked(spec, CHECKS))
+        weights_bytes = FLOAT_BYTES * COPIES_TO_START * params.n_weights
+        expect_room(params.data_bytes(torch.float32) + weights_bytes)
         return Inputs(params)
 
-    def open(self, spec: CaseSpec, inputs: Inputs, device: Device, mark: Mark) -> Eager:
+    def open(
+        self, spec: CaseSpec, inputs: Inputs[Params], device: Device, mark: Mark
+    ) -> MlpTraining:
         """Make a case ready."""
-        if issubclass(MODES[spec.variant], Graph) and device.kind != "cuda":
-            raise Skip("CUDA graphs need a GPU")
         if device.kind == "cpu":
             params = inputs.params
             activations = _ACTIVATIONS * max(params.batch * params.depth, MNIST.n_test)
-            values = _COPIES_TO_TRAIN * params.n_weights + activations * params.width
-            expect_room(_FLOAT_BYTES * values)
-        return MODES[spec.variant](inputs, spec.dtype, device, mark)
-
-
-def _data_bytes(params: Params) -> int:
-    """Return what images and orders take in the host's memory, as bytes and as numbers."""
-    images = (MNIST.n_train + MNIST.n_test) * MNIST.pixels
-    return (1 + _FLOAT_BYTES) * images + 2 * _FLOAT_BYTES * params.epochs * MNIST.n_train
-
-
-def _expect_finite(
-    losses: list[float], first_step: int, validation_loss: float, epoch: int
-) -> None:
-    """Fail a training that came apart in an epoch."""
-    for step, loss in enumerate(losses, first_step):
-        if not math.isfinite(loss):
-            raise CaseError(f"loss is not finite from step {step} on")
-    if not math.isfinite(validation_loss):
-        raise CaseError(f"validation loss is not finite after epoch {epoch}")
+            values = COPIES_TO_TRAIN * params.n_weights + activations * params.width
+            expect_room(FLOAT_BYTES * values)
+        return MlpTraining(MODES[spec.variant], inputs, spec.dtype, device, mark)

@@ -24,7 +24,7 @@ from mlp_train import MlpTrain
 from mnist_train import MnistTrain
 from protocol import Answer, CaseRequest, CaseSpec
 from timing import Mark, no_mark, now_ns, take_round
-from workload import COMPILING, CaseError, OpenCase, Skip, Workload
+from workload import CAPTURING, COMPILING, CaseError, OpenCase, Skip, Workload
 
 ENGINE = "pytorch"
 
@@ -143,6 +143,8 @@ class Session:
             inputs = self._inputs_for(workload, request)
             if self._compiles(request):
                 self._expect_compiler()
+            if spec.variant in CAPTURING and self._device.kind != "cuda":
+                raise Skip("CUDA graphs need a GPU")
             case = workload.open(spec, inputs, self._device, mark)
             start_ns = now_ns()
             for probe in case.probes:

@@ -5,7 +5,7 @@ To add one: write a file with a class of this shape, and put it into `WORKLOADS`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from timing import Mark, Probe
 # The modes of all workloads that go through `torch.compile`, by kind of device. On the CPU there
 # are no graphs to capture: `compile_graph` never gets that far.
 COMPILING = {"cpu": ("compile",), "cuda": ("compile", "compile_graph")}
+# Those that capture CUDA graphs by hand.
+CAPTURING = ("graph", "compile_graph")
 
 ClockDomain = Literal["host", "device"]
 Inputs = TypeVar("Inputs")
@@ -72,3 +74,12 @@ class Workload(Protocol, Generic[Inputs]):
     def open(self, spec: CaseSpec, inputs: Inputs, device: Device, mark: Mark) -> OpenCase:
         """Build a case; raises `Skip` where it cannot apply."""
         ...
+
+
+def expect_dtype(spec: CaseSpec, written: Collection[str], on_cpu: Collection[str]) -> None:
+    """Skip a case whose dtype the workload has not, at all or on the CPU."""
+    for where, known in (("", written), (" on the CPU", on_cpu)):
+        if spec.dtype not in known and (not where or spec.device == "cpu"):
+            names = ", ".join(known)
+            verb = "are" if "," in names else "is"
+            raise Skip(f"dtype {spec.dtype}: only {names} {verb} written for PyTorch{where}")

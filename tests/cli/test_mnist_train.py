@@ -180,7 +180,7 @@ FAULTS = {
 def test_trainings_that_do_not_learn_are_wrong(fault: str, tmp_path: Path) -> None:
     project = make_root(tmp_path / "project", copy="reference_pytorch")
     right, planted, told = FAULTS[fault]
-    trainers = project / "reference_pytorch" / "mnist_trainers.py"
+    trainers = project / "reference_pytorch" / "mlp_trainers.py"
     text = trainers.read_text()
     assert text.count(right) == 1
     trainers.write_text(text.replace(right, planted))

@@ -26,7 +26,7 @@ def train(inputs, steps: int) -> Trained:
     # The bias is one more weight, of an input that is always 1.
     weights = [np.column_stack(pair) for pair in zip(layers[0::2], layers[1::2], strict=True)]
     losses, first = [], []
-    batches = _batches(inputs.orders.numpy(), params.batch)
+    batches = _batches(inputs.order.numpy(), params.batch)
     for _, numbers in zip(range(steps), batches, strict=False):
         x, digits = _x(images.train_images[numbers]), images.train_labels[numbers]
         loss, gradients, _ = _loss_and_gradients(weights, x, digits)

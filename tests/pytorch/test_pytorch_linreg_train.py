@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import host_memory  # noqa: E402 -- these need NumPy and PyTorch
 from linreg_data import Points  # noqa: E402
 from linreg_operations import EagerOperations  # noqa: E402
-from linreg_train import Eager, LinregTrain  # noqa: E402
+from linreg_train import MODES, LinregTrain, LinregTraining  # noqa: E402
 from workload import CaseError, Skip  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "linreg.json").read_text())
@@ -151,10 +151,11 @@ def open_here(kind, points, epochs):
     from linreg_data import Params
     from timing import no_mark
 
-    return kind(Points(points, 1), Params(points, epochs, 0.01), CpuDevice(), no_mark)
+    params = Params(points, epochs, 0.01)
+    return kind(MODES["eager"], Points(points, 1), params, CpuDevice(), no_mark)
 
 
-class ForgetsTheStep(Eager):
+class ForgetsTheStep(LinregTraining):
     """Its operations leave one out."""
 
     def _build_operations(self):
@@ -247,7 +248,7 @@ def test_what_is_ill_formed_fails_with_the_reason(worker, params, reason):
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
-class ForgetsToRecord(Eager):
+class ForgetsToRecord(LinregTraining):
     """Trains, but leaves the losses of an earlier run where they are."""
 
     def _train(self, trainer):

@@ -17,8 +17,8 @@ from mlp_float64 import TOLERANCE, error_of  # noqa: E402
 
 import host_memory  # noqa: E402
 import mnist_data  # noqa: E402
-from mlp_train import MlpTrain  # noqa: E402
-from mlp_train_inputs import Inputs, Params  # noqa: E402
+from mlp_train import MlpTrain, Params  # noqa: E402
+from mnist_mlp import Inputs  # noqa: E402
 from protocol import CaseSpec  # noqa: E402
 from workload import CaseError, Skip  # noqa: E402
 

@@ -11,21 +11,22 @@ torch = pytest.importorskip("torch")
 import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
 from mlp_float64 import error_of  # noqa: E402
 
+import mlp_train  # noqa: E402
 import mlp_trainers  # noqa: E402
 import mnist_data  # noqa: E402
-import mnist_inputs  # noqa: E402
+import mnist_train  # noqa: E402
 from device import CpuDevice, CudaDevice  # noqa: E402
-from mlp_train import MODES, Eager  # noqa: E402
-from mlp_train_inputs import Inputs, Params  # noqa: E402
+from mlp_train import MODES, LoaderTrainer, MlpTraining, Params  # noqa: E402
 from mlp_trainers import (  # noqa: E402
     CapturedTrainer,
     CompiledTrainer,
     FusedTrainer,
-    LoaderTrainer,
     Task,
     Trainer,
 )
+from mnist_mlp import Inputs, epoch_order  # noqa: E402
 from timing import no_mark  # noqa: E402
+from training import Mode  # noqa: E402
 from workload import CaseError  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -61,22 +62,25 @@ def inputs_of(**params):
 def task_of(inputs):
     return Task(
         inputs.params,
+        torch.float32,
         inputs.images_on(CPU),
-        torch.empty(inputs.n_images, dtype=torch.int32),
-        torch.full((inputs.epoch_steps,), float("nan")),
+        inputs.order[0].clone(),
+        torch.full((inputs.params.epoch_steps(inputs.n_images),), float("nan")),
     )
 
 
 def check_trainer(trainer, task, inputs):
     trainer.start(inputs.weights)
     losses = []
-    for order in inputs.orders:
-        trainer.run(order)
+    for order in inputs.order:
+        task.order.copy_(order)
+        trainer.run(len(task.losses))
         losses += task.losses.tolist()
     expected = mlp_float64.train(inputs, len(losses))
     assert error_of(losses, expected.losses) < 1e-4
+    task.order.copy_(inputs.order[0])
     trainer.start(inputs.weights)
-    gradients = trainer.gradients(inputs.orders[0])
+    gradients = trainer.gradients()
     for layer, gradient in enumerate(expected.gradients):
         w, b = gradients[2 * layer :][:2]
         assert error_of(np.column_stack((w, b)), gradient) < 1e-4, layer
@@ -100,7 +104,7 @@ def test_captured_steps_of_any_number_follow_each_other(monkeypatch, batch, at_o
     monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
-    trainer = CapturedTrainer(FusedTrainer(task), task, inputs.orders[0])
+    trainer = CapturedTrainer(FusedTrainer(task), task)
     check_trainer(trainer, task, inputs)
     # From the first step again, whatever ran before.
     check_trainer(trainer, task, inputs)
@@ -119,7 +123,7 @@ def test_large_batches_are_captured_by_fewer_steps(monkeypatch, batch, images_at
     monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
-    CapturedTrainer(FusedTrainer(task), task, inputs.orders[0]).run(inputs.orders[0])
+    CapturedTrainer(FusedTrainer(task), task).run(len(task.losses))
     assert len(replayed) == replays
 
 
@@ -129,11 +133,11 @@ def test_compiled():
     """A smaller last batch, and layers enough for small gradients."""
     inputs = inputs_of(batch=40, depth=8, width=16)
     task = task_of(inputs)
-    trainer = CompiledTrainer(task, "default")
+    trainer = CompiledTrainer(task, torch.float32, "default")
     trainer.start(inputs.weights)
-    trainer.compile(inputs.orders[0])
+    trainer.compile(3)
     check_trainer(trainer, task, inputs)
-    check_trainer(CapturedTrainer(trainer, task, inputs.orders[0]), task, inputs)
+    check_trainer(CapturedTrainer(trainer, task), task, inputs)
 
 
 def test_validation_by_batches_is_that_of_all_at_once():
@@ -141,8 +145,8 @@ def test_validation_by_batches_is_that_of_all_at_once():
     task = task_of(inputs)
     trainer = LoaderTrainer(task)
     trainer.start(inputs.weights)
-    trainer.run(inputs.orders[0])
-    expected = mlp_trainers.validation_of(trainer.weights, task.images)
+    trainer.run(len(task.losses))
+    expected = mlp_train.validation_of(trainer.weights, task.images)
     assert trainer.validation().tolist() == pytest.approx(expected.tolist(), rel=1e-5)
 
 
@@ -150,14 +154,14 @@ def test_validation_by_batches_is_that_of_all_at_once():
 
 
 def test_weights_and_orders_are_those_of_mnist_train():
-    theirs = mnist_inputs.Inputs(mnist_inputs.Params(16, 8, 10_000, 0.1, 3), torch.float32)
+    theirs = Inputs(mnist_train.Params(16, 8, 10_000, 0.1, 3))
     ours = inputs_of(width=16, seed=3)
     for found, expected in zip(ours.weights, theirs.weights, strict=True):
         assert torch.equal(found, expected)
-    orders = mnist_inputs.epoch_order(3, 1, IMAGES)
-    assert ours.orders[1].tolist() == orders.tolist()
+    orders = epoch_order(3, 1, IMAGES)
+    assert ours.order[1].tolist() == orders.tolist()
     assert sorted(orders.tolist()) == list(range(IMAGES))
-    assert ours.orders[0].tolist() != ours.orders[1].tolist()
+    assert ours.order[0].tolist() != ours.order[1].tolist()
 
 
 def test_layers_of_the_least_and_the_greatest_depth():
@@ -181,22 +185,15 @@ def test_layers_of_the_least_and_the_greatest_depth():
     ids=str,
 )
 def test_steps_that_are_checked(params, checked):
-    assert inputs_of(**params).checked_steps == checked
+    inputs = inputs_of(**params)
+    assert inputs.params.checked_steps(inputs.n_images) == checked
 
 
 # ---- what must be noticed --------------------------------------------------------------------------
 
 
 def open_here(kind, dtype="f32", **params):
-    return kind(inputs_of(**params), dtype, CpuDevice(), no_mark)
-
-
-def with_trainer(kind):
-    class Mode(Eager):
-        def _build(self):
-            return kind(self._task)
-
-    return Mode
+    return MlpTraining(Mode(kind), inputs_of(**params), dtype, CpuDevice(), no_mark)
 
 
 def test_losses_of_an_earlier_run_do_not_pass_for_new_ones():
@@ -205,13 +202,13 @@ def test_losses_of_an_earlier_run_do_not_pass_for_new_ones():
 
         records = True
 
-        def run(self, order):
+        def run(self, steps):
             kept = self._task.losses.clone()
-            super().run(order)
+            super().run(steps)
             if not Forgetful.records:
                 self._task.losses.copy_(kept)
 
-    case = open_here(with_trainer(Forgetful))
+    case = open_here(Forgetful)
     assert np.isfinite(case.output()["losses"]).all()
     Forgetful.records = False
     assert np.isnan(case.output()["losses"]).all()
@@ -222,29 +219,29 @@ def test_a_loss_that_is_not_finite_fails_with_the_step(step):
     class Diverging(Trainer):
         epochs = 0
 
-        def run(self, order):
-            super().run(order)
+        def run(self, steps):
+            super().run(steps)
             if self.epochs == 1:
                 self._task.losses[step:] = float("inf")
             self.epochs += 1
 
     with pytest.raises(CaseError, match=f"^loss is not finite from step {38 + step} on$"):
-        open_here(with_trainer(Diverging))
+        open_here(Diverging)
 
 
 def test_weights_that_the_last_step_breaks_fail_the_validation():
     class Breaking(Trainer):
-        def run(self, order):
-            super().run(order)
+        def run(self, steps):
+            super().run(steps)
             with torch.no_grad():
                 self.weights[-1].fill_(float("nan"))
 
     with pytest.raises(CaseError, match="^validation loss is not finite after epoch 1$"):
-        open_here(with_trainer(Breaking), epochs=1)
+        open_here(Breaking, epochs=1)
 
 
 def test_the_sample_is_the_first_epoch_from_the_start_weights():
-    case = open_here(MODES["eager"])
+    case = open_here(MODES["eager"].make)
     first = case.results()["epochs"][0]
     for _ in range(2):
         validated = case.probes[0]().output.tolist()
@@ -261,7 +258,7 @@ def test_products_are_those_of_the_dtype_and_only_in_the_case(dtype):
             return super()._step(x, y)
 
     before = torch.backends.cuda.matmul.allow_tf32
-    case = open_here(with_trainer(Watched), dtype)
+    case = open_here(Watched, dtype)
     case.probes[0]()
     case.output()
     assert set(seen) == {dtype == "tf32"}

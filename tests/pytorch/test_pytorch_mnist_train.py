@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch")
 import host_memory  # noqa: E402 -- these need NumPy and PyTorch
 import mnist_data  # noqa: E402
 from device import CpuDevice  # noqa: E402
-from mnist_inputs import Inputs, Params  # noqa: E402
-from mnist_train import MODES, Eager, MnistTrain  # noqa: E402
-from mnist_trainers import Trainer  # noqa: E402
+from mlp_trainers import Trainer  # noqa: E402
+from mnist_mlp import Inputs  # noqa: E402
+from mnist_train import MODES, MnistTrain, MnistTraining, Params  # noqa: E402
 from timing import no_mark  # noqa: E402
 from workload import CaseError, Skip  # noqa: E402
 
@@ -199,7 +199,8 @@ def test_a_bad_file_fails_with_its_name(start_worker, tmp_path, monkeypatch):
 
 def open_here(kind, **params):
     every = {"hidden": 8, "batch": 4, "steps": 12, "rate": 0.1, "seed": 1, **params}
-    return kind(Inputs(Params(**every), torch.float32), CpuDevice(), no_mark)
+    mode = MODES["eager"]._replace(make=kind)
+    return MnistTraining(mode, Inputs(Params(**every)), CpuDevice(), no_mark)
 
 
 class Forgetful(Trainer):
@@ -214,13 +215,8 @@ class Forgetful(Trainer):
             self._task.losses.copy_(kept)
 
 
-class ForgetsToRecord(Eager):
-    def _build(self):
-        return Forgetful(self._task)
-
-
 def test_losses_of_an_earlier_run_do_not_pass_for_new_ones(monkeypatch):
-    case = open_here(ForgetsToRecord)
+    case = open_here(Forgetful)
     assert np.isfinite(case.output()["losses"]).all()
     monkeypatch.setattr(Forgetful, "records", False)
     assert np.isnan(case.output()["losses"]).all()
@@ -249,18 +245,17 @@ class OneLayerShort(Trainer):
     ("kind", "least", "most"),
     [(Trainer, 0, 1e-4), (Idle, 0.999, 1.001), (Climbing, 2, np.inf), (OneLayerShort, 0.01, 0.2)],
 )
-def test_an_update_that_is_not_right_shows_in_the_descent(monkeypatch, kind, least, most):
-    monkeypatch.setattr(Eager, "_build", lambda self: kind(self._task))
+def test_an_update_that_is_not_right_shows_in_the_descent(kind, least, most):
     known = KNOWN["trainings"][0]
     params = {name: known[name] for name in ("hidden", "batch", "steps", "rate")}
-    arrays = open_here(MODES["eager"], **params).output()
+    arrays = open_here(kind, **params).output()
     assert least <= error_of(arrays["descent"], known["descent"]) <= most
     for layer, norm in enumerate(known["gradient_norms"]):
         assert np.linalg.norm(arrays[f"gradient_{layer}"]) == pytest.approx(norm, rel=1e-4)
 
 
 def test_a_descent_leaves_everything_as_it_was():
-    case = open_here(MODES["eager"], rate=0.003)
+    case = open_here(MODES["eager"].make, rate=0.003)
     before = case.output()
     order, rates = case._task.order.clone(), case._trainer._optimizer.param_groups[0]["lr"]
     again = case.output()
@@ -276,24 +271,19 @@ class Diverging(Trainer):
         self._task.losses[7:] = float("inf")
 
 
-class Diverges(Eager):
-    def _build(self):
-        return Diverging(self._task)
-
-
 def test_a_loss_that_is_not_finite_fails_with_the_step():
     with pytest.raises(CaseError, match="^loss is not finite from step 7 on$"):
-        open_here(Diverges)
+        open_here(Diverging)
 
 
 def test_more_is_trained_than_sampled():
-    case = open_here(MODES["eager"], steps=203)
+    case = open_here(MODES["eager"].make, steps=203)
     assert [step for step, _ in case.results()["loss"]][-2:] == [200, 202]
     assert case.output()["losses"].shape == (200,)
 
 
 def test_what_a_sample_builds_goes_with_it(monkeypatch):
-    case = open_here(MODES["eager"])
+    case = open_here(MODES["eager"].make)
     built = []
 
     def build():

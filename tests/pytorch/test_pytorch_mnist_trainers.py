@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-import mnist_trainers  # noqa: E402 -- these need PyTorch
-from device import CpuDevice  # noqa: E402
-from mnist_inputs import DESCENT_RATE, Inputs, Params  # noqa: E402
-from mnist_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer  # noqa: E402
+import mlp_trainers  # noqa: E402 -- these need PyTorch
+from mlp_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task  # noqa: E402
+from mnist_mlp import Inputs  # noqa: E402
+from mnist_train import DESCENT_RATE, AutocastTrainer, Params  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
 # Of the workload: relative L2 error of each array.
@@ -29,16 +29,17 @@ class Replay:
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    monkeypatch.setattr(mnist_trainers, "run_on_side_stream", lambda work: work())
-    monkeypatch.setattr(mnist_trainers, "capture", lambda work: (Replay(work), None))
+    monkeypatch.setattr(mlp_trainers, "run_on_side_stream", lambda work: work())
+    monkeypatch.setattr(mlp_trainers, "capture", lambda work: (Replay(work), None))
     # On the CPU PyTorch's fused SGD leaves most of a float16 tensor as it is.
     monkeypatch.setattr(FusedTrainer, "optimizer_options", {})
 
 
 def task_of(params, dtype) -> tuple[Task, Inputs]:
     inputs = Inputs(params, dtype)
-    images = inputs.on(CpuDevice())
-    return Task(params, dtype, images, inputs.order.clone(), torch.empty(params.steps)), inputs
+    images = inputs.images_on(torch.device("cpu"))
+    losses = torch.empty(params.steps)
+    return Task(params, dtype, images, inputs.order.clone(), losses, "sum"), inputs
 
 
 def check_trainer(trainer, task, inputs, known):
@@ -78,11 +79,11 @@ def known_task(dtype):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("kind", [Trainer, FusedTrainer])
+@pytest.mark.parametrize("kind", [AutocastTrainer, FusedTrainer])
 def test_float16(kind):
     known, task, inputs = known_task("f16")
     trainer = kind(task)
-    own = torch.float32 if kind is Trainer else torch.float16
+    own = torch.float32 if kind is AutocastTrainer else torch.float16
     assert {weight.dtype for weight in trainer.weights} == {own}
     check_trainer(trainer, task, inputs, known)
 
@@ -91,9 +92,9 @@ def test_float16(kind):
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
 def test_captured_steps_of_any_number_follow_each_other(monkeypatch, dtype, at_once):
-    monkeypatch.setattr(mnist_trainers, "_STEPS_AT_ONCE", at_once)
+    monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
     known, task, inputs = known_task(dtype)
-    trainer = CapturedTrainer(FusedTrainer(task), task.params)
+    trainer = CapturedTrainer(FusedTrainer(task), task)
     check_trainer(trainer, task, inputs, known)
     # From the first step again, whatever ran before.
     check_trainer(trainer, task, inputs, known)
@@ -106,14 +107,14 @@ def test_large_batches_are_captured_by_fewer_steps(monkeypatch):
     monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
     for batch, replays in ((60, 2), (2000, 25)):
         task, _ = task_of(Params(8, batch, 100, 0.1, 1), torch.float32)
-        CapturedTrainer(FusedTrainer(task), task.params).run(100)
+        CapturedTrainer(FusedTrainer(task), task).run(100)
         assert len(replayed) == replays
         replayed.clear()
 
 
 def test_a_released_trainer_is_gone_without_a_garbage_collector():
     known, task, inputs = known_task("f32")
-    trainer = Trainer(task)
+    trainer = AutocastTrainer(task)
     check_trainer(trainer, task, inputs, known)
     held = [weakref.ref(part) for weight in trainer.weights for part in (weight, weight.grad)]
     assert len(held) == 16
@@ -133,4 +134,4 @@ def test_compiled_float16(weights):
     known, task, inputs = known_task("f16")
     trainer = CompiledTrainer(task, weights, "default")
     check_trainer(trainer, task, inputs, known)
-    check_trainer(CapturedTrainer(trainer, task.params), task, inputs, known)
+    check_trainer(CapturedTrainer(trainer, task), task, inputs, known)

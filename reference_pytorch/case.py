@@ -1,0 +1,60 @@
+"""What the cases of several workloads have in common: one-time costs, and times between events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+from device import Device
+from timing import Mark, now_ns
+
+T = TypeVar("T")
+
+
+class Events:
+    """A pair of CUDA events around some work; without a GPU the work alone."""
+
+    def __init__(self, device: Device) -> None:
+        on_gpu = device.kind == "cuda"
+        self._pair = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if on_gpu else []
+
+    def around(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run `work(*arguments)` and return what it returns; does not wait for the device."""
+        if not self._pair:
+            return work(*arguments)
+        start, end = self._pair
+        start.record()
+        result = work(*arguments)
+        end.record()
+        return result
+
+    def elapsed_ns(self) -> float:
+        """Wait for the work and return how long the device took; needs a GPU."""
+        start, end = self._pair
+        end.synchronize()
+        return start.elapsed_time(end) * 1e6
+
+
+class Case:
+    """A case that is ready to run, as far as all workloads have it: `workload.OpenCase`."""
+
+    def __init__(self, device: Device, mark: Mark) -> None:
+        self.once_ns: dict[str, int] = {}
+        self._device = device
+        self._mark = mark
+        self._on_gpu = device.kind == "cuda"
+        self._events = Events(device)
+
+    def results(self) -> dict[str, Any]:
+        return {}
+
+    def _once(self, name: str, work: Callable[..., T], *arguments: Any) -> T:
+        """Run `work(*arguments)`, a one-time cost of this name, and return what it returns."""
+        self._device.synchronize()
+        start_ns = now_ns()
+        result = work(*arguments)
+        self._device.synchronize()
+        self.once_ns[name] = now_ns() - start_ns
+        return result

@@ -1,0 +1,54 @@
+"""Checks of a case's parameters: a table says what each must be; every message is worded alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from protocol import CaseSpec
+from workload import CaseError
+
+
+class Check(NamedTuple):
+    """What a parameter must be."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+    kept_as: Callable[[Any], Any] = lambda value: value
+
+
+def integer(least: int, most: float = math.inf) -> Check:
+    """Expect an integer of at least `least` and at most `most`."""
+
+    def fits(value: Any) -> bool:
+        # bool is an int to Python, and is none in JSON.
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+    limits = f"of at least {least}" if most == math.inf else f"{least}…{most}"
+    return Check(f"an integer {limits}", fits)
+
+
+def rate(most: float = math.inf) -> Check:
+    """Expect a finite number above 0 and at most `most`."""
+
+    def fits(value: Any) -> bool:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and 0 < value <= most and value != math.inf
+
+    limit = "" if most == math.inf else f" and at most {most}"
+    return Check(f"a number above 0{limit}", fits, float)
+
+
+def checked(spec: CaseSpec, checks: Mapping[str, Check]) -> dict[str, Any]:
+    """Return a case's parameters, each as its check keeps it; raise `CaseError` for a bad one."""
+    for name in spec.params:
+        if name not in checks:
+            raise CaseError(f"params.{name}: unknown; known: {', '.join(checks)}")
+    kept = {}
+    for name, check in checks.items():
+        value = spec.params.get(name)
+        if not check.fits(value):
+            raise CaseError(f"params.{name}: expected {check.expected}, found {value!r}")
+        kept[name] = check.kept_as(value)
+    return kept

@@ -1,0 +1,136 @@
+"""A training of a multilayer perceptron on MNIST as a case: what both workloads have in common.
+
+A workload says what a sample is, which phases it has, and what the whole training leaves behind.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Generic, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capturing import poison
+from case import Case
+from device import Device
+from mlp_trainers import AnyTrainer, CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer
+from mnist_mlp import Inputs, Params
+from timing import Mark, Probe, Sample
+from workload import CaseError
+
+LOSS_EVERY = 10
+
+FLOAT_BYTES = 4
+# Of the weights, in the host's memory: as they are made and as they are kept; on the CPU those that
+# are trained, their gradients and a copy to look at, too.
+COPIES_TO_START = 2
+COPIES_TO_TRAIN = 3
+
+
+class Mode(NamedTuple):
+    """A way to run the steps."""
+
+    make: Callable[[Task], Trainer | CompiledTrainer]
+    captured: bool = False
+    """Are the steps captured in CUDA graphs?"""
+    builds_in_sample: bool = False
+    """Is building the model and its optimiser a phase?"""
+
+
+# The modes in which building belongs to no sample, with float32 weights or those of the dtype.
+STATIC_MODES = {
+    "compile": Mode(lambda task: CompiledTrainer(task, torch.float32, "max-autotune")),
+    "graph": Mode(FusedTrainer, captured=True),
+    # The graphs that are captured take the place of the compiler's own.
+    "compile_graph": Mode(
+        lambda task: CompiledTrainer(task, task.dtype, "max-autotune-no-cudagraphs"), captured=True
+    ),
+}
+
+
+class Training(Case, ABC, Generic[Params]):
+    """A case that is ready: it has run the whole training once, where its results come from."""
+
+    runs_to_compile = 1
+    """How often a compiled step runs before it counts as compiled."""
+
+    def __init__(self, mode: Mode, inputs: Inputs[Params], device: Device, mark: Mark) -> None:
+        super().__init__(device, mark)
+        self._mode = mode
+        self._inputs = inputs
+        self._params = inputs.params
+        self._start_weights = inputs.weights
+        self._task = self._once("data", self._prepare)
+        self.once_ns["data"] += inputs.made_ns
+        with self._products():
+            self._trainer = self._build()
+            self._results = self._train_whole()
+        self.probes: list[Probe] = [self._sample]
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Return the first step's gradients, and the losses of the first steps of a training."""
+        poison([*self._trainer.weights, self._task.losses])
+        self._device.synchronize()
+        with self._products():
+            losses = self._checked_losses()
+            self._trainer.start(self._start_weights)
+            gradients = self._trainer.gradients()
+        arrays = {
+            f"gradient_{layer}": torch.cat((w, b[:, None]), dim=1).cpu().numpy()
+            for layer, (w, b) in enumerate(zip(gradients[0::2], gradients[1::2], strict=True))
+        }
+        return {**arrays, "losses": losses.numpy()}
+
+    def results(self) -> dict[str, Any]:
+        return self._results
+
+    @abstractmethod
+    def _prepare(self) -> Task:
+        """Get ready what is trained on, and the memory that copies start from and end in."""
+
+    @abstractmethod
+    def _sample(self) -> Sample:
+        """Train as far as a sample goes."""
+
+    @abstractmethod
+    def _checked_losses(self) -> Tensor:
+        """Return the losses that are compared with the oracle's, from the steps of a sample.
+
+        The order of the images is that of a sample again when it is back.
+        """
+
+    @abstractmethod
+    def _train_whole(self) -> dict[str, Any]:
+        """Run all steps from the start weights; return what the case leaves behind."""
+
+    def _products(self) -> AbstractContextManager[None]:
+        """Return what surrounds all products of matrices."""
+        return nullcontext()
+
+    def _build(self) -> AnyTrainer:
+        trainer = self._mode.make(self._task)
+        if isinstance(trainer, CompiledTrainer):
+            trainer.start(self._start_weights)
+            self._once("compile", trainer.compile, self.runs_to_compile)
+        if self._mode.captured:
+            trainer.start(self._start_weights)
+            return self._once("capture", CapturedTrainer, trainer, self._task)
+        return trainer
+
+
+def losses_told(losses: Sequence[float]) -> list[list[float]]:
+    """Return every tenth loss and the last, each behind its step."""
+    steps = sorted({*range(0, len(losses), LOSS_EVERY), len(losses) - 1})
+    return [[step, losses[step]] for step in steps]
+
+
+def expect_finite(losses: Sequence[float], first_step: int = 0) -> None:
+    """Fail a training that comes apart."""
+    for step, loss in enumerate(losses, first_step):
+        if not math.isfinite(loss):
+            raise CaseError(f"loss is not finite from step {step} on")
