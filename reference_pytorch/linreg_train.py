@@ -109,13 +109,11 @@ class LinregTraining(Case):
         self._trainer = self._build()
         self._operations = self._build_operations() if self._epochs == 1 else None
         self._tells_fused = self._epochs == 1 and mode.fuses
-        told = (
-            (self._phased, True),
-            (self._host_to_host, self._on_gpu),
-            (self._by_operation, self._operations is not None),
-            (self._fused, self._tells_fused),
-        )
-        self.probes: list[Probe] = [probe for probe, is_told in told if is_told]
+        self.probes: list[Probe] = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
+        if self._operations is not None:
+            self.probes.append(self._by_operation)
+        if self._tells_fused:
+            self.probes.append(self._fused)
         self._fit = self._evaluated(self._phased().output)
         self._check_losses()
 
@@ -127,8 +125,12 @@ class LinregTraining(Case):
         phases: dict[str, ClockDomain] = dict.fromkeys(init + work + whole, "host")
         if self._on_gpu:
             phases["train_device"] = "device"
-        alone = [*(NAMES if self._operations is not None else ()), *["fused"][: self._tells_fused]]
-        return phases | dict.fromkeys(alone, "device" if self._on_gpu else "host")
+        clock: ClockDomain = "device" if self._on_gpu else "host"
+        if self._operations is not None:
+            phases |= dict.fromkeys(NAMES, clock)
+        if self._tells_fused:
+            phases["fused"] = clock
+        return phases
 
     def output(self) -> dict[str, np.ndarray]:
         """Return what each probe computes, having seen that they agree."""
@@ -158,7 +160,9 @@ class LinregTraining(Case):
         return self._once("capture", CapturedTrainer, trainer) if self._mode.captured else trainer
 
     def _build_operations(self) -> Operations | None:
-        operations = self._mode.operations and self._mode.operations(self._task)
+        if self._mode.operations is None:
+            return None
+        operations = self._mode.operations(self._task)
         if isinstance(operations, CompiledOperations):
             self._once("compile_operations", operations.compile)
         return operations
@@ -172,7 +176,7 @@ class LinregTraining(Case):
 
     def _download(self, trainer: AnyTrainer | Operations) -> Tensor:
         """Return w, b and the recorded losses, in one copy."""
-        return torch.cat((torch.stack(trainer.params).detach(), self._losses)).cpu()
+        return torch.cat((torch.stack(trainer.params), self._losses)).cpu()
 
     def _phased(self) -> Sample:
         clock = PhaseClock(self._device.synchronize, self._mark)

@@ -54,16 +54,7 @@ from mnist_mlp import CHECKED_FLOPS, DeviceImages, Inputs, MlpParams
 from params import checked, integer, rate
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample, now_ns
-from training import (
-    COPIES_TO_START,
-    COPIES_TO_TRAIN,
-    FLOAT_BYTES,
-    STATIC_MODES,
-    Mode,
-    Training,
-    expect_finite,
-    losses_told,
-)
+from training import STATIC_MODES, Mode, Training, expect_finite, losses_told
 from workload import CaseError, ClockDomain, expect_dtype
 
 DTYPES = ("f32", "tf32")
@@ -77,8 +68,8 @@ CHECKS = {
 }
 
 _CHECKED_STEPS = 50
-# Of the test images, in the host's memory of a CPU: in front of a ReLU and behind it.
-_ACTIVATIONS = 2
+# In the host's memory of a CPU: in front of a ReLU and behind it.
+_ACTIVATION_BYTES = 2 * 4
 
 
 @dataclass(frozen=True)
@@ -289,8 +280,7 @@ class MlpTrain:
         """Return the data of a case with these parameters, whose own seed is what counts."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params = Params(**checked(spec, CHECKS))
-        weights_bytes = FLOAT_BYTES * COPIES_TO_START * params.n_weights
-        expect_room(params.data_bytes(torch.float32) + weights_bytes)
+        expect_room(params.data_bytes(torch.float32))
         return Inputs(params)
 
     def open(
@@ -299,7 +289,6 @@ class MlpTrain:
         """Make a case ready."""
         if device.kind == "cpu":
             params = inputs.params
-            activations = _ACTIVATIONS * max(params.batch * params.depth, MNIST.n_test)
-            values = COPIES_TO_TRAIN * params.n_weights + activations * params.width
-            expect_room(FLOAT_BYTES * values)
+            activations = max(params.batch * params.depth, MNIST.n_test) * params.width
+            expect_room(params.train_bytes + _ACTIVATION_BYTES * activations)
         return MlpTraining(MODES[spec.variant], inputs, spec.dtype, device, mark)

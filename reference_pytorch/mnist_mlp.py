@@ -26,7 +26,11 @@ ORDER_STREAM = 64
 
 # What the oracle computes in the steps whose losses are compared: so much that it takes seconds.
 CHECKED_FLOPS = 2e10
-_INDEX_BYTES = 4
+_FLOAT_BYTES = _INDEX_BYTES = 4
+# Of the weights, in the host's memory: as they are made and as they are kept; on the CPU those that
+# are trained, their gradients and a copy to look at, too.
+_COPIES_TO_START = 2
+_COPIES_TO_TRAIN = 3
 
 
 class MlpParams:
@@ -59,12 +63,18 @@ class MlpParams:
         return torch.from_numpy(np.stack(epochs))
 
     def data_bytes(self, dtype: torch.dtype) -> int:
-        """Return what images and orders take in the host's memory.
+        """Return what all that a training starts from takes in the host's memory.
 
-        The images as bytes and as the model's numbers, the orders as they are made and kept.
+        The images as bytes and as the model's numbers, orders and weights as made and as kept.
         """
-        images = (MNIST.n_train + MNIST.n_test) * MNIST.pixels
-        return (1 + dtype.itemsize) * images + 2 * _INDEX_BYTES * self.epochs * MNIST.n_train
+        images = (1 + dtype.itemsize) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
+        orders = 2 * _INDEX_BYTES * self.epochs * MNIST.n_train
+        return images + orders + _FLOAT_BYTES * _COPIES_TO_START * self.n_weights
+
+    @property
+    def train_bytes(self) -> int:
+        """Return what a training on the CPU has of weights beside those that it starts from."""
+        return _FLOAT_BYTES * _COPIES_TO_TRAIN * self.n_weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,16 +46,7 @@ from mnist_mlp import CHECKED_FLOPS, Inputs, MlpParams
 from params import checked, integer, rate
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample
-from training import (
-    COPIES_TO_START,
-    COPIES_TO_TRAIN,
-    FLOAT_BYTES,
-    STATIC_MODES,
-    Mode,
-    Training,
-    expect_finite,
-    losses_told,
-)
+from training import STATIC_MODES, Mode, Training, expect_finite, losses_told
 from workload import CaseError, ClockDomain, expect_dtype
 
 SAMPLE_STEPS = 200
@@ -282,8 +273,8 @@ class MnistTrain:
         """Return the data of a case with these parameters, whose own seed is what counts."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params, dtype = Params.of(spec), DTYPES[spec.dtype]
-        copies = COPIES_TO_START + (COPIES_TO_TRAIN if spec.device == "cpu" else 0)
-        expect_room(params.data_bytes(dtype) + FLOAT_BYTES * copies * params.n_weights)
+        train_bytes = params.train_bytes if spec.device == "cpu" else 0
+        expect_room(params.data_bytes(dtype) + train_bytes)
         return Inputs(params, dtype)
 
     def open(
@@ -291,5 +282,5 @@ class MnistTrain:
     ) -> MnistTraining:
         """Make a case ready."""
         if device.kind == "cpu":
-            expect_room(FLOAT_BYTES * COPIES_TO_TRAIN * inputs.params.n_weights)
+            expect_room(inputs.params.train_bytes)
         return MnistTraining(MODES[spec.variant], inputs, device, mark)

@@ -25,12 +25,6 @@ from workload import CaseError
 
 LOSS_EVERY = 10
 
-FLOAT_BYTES = 4
-# Of the weights, in the host's memory: as they are made and as they are kept; on the CPU those that
-# are trained, their gradients and a copy to look at, too.
-COPIES_TO_START = 2
-COPIES_TO_TRAIN = 3
-
 
 class Mode(NamedTuple):
     """A way to run the steps."""

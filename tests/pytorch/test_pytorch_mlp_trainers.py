@@ -17,13 +17,7 @@ import mnist_data  # noqa: E402
 import mnist_train  # noqa: E402
 from device import CpuDevice, CudaDevice  # noqa: E402
 from mlp_train import MODES, LoaderTrainer, MlpTraining, Params  # noqa: E402
-from mlp_trainers import (  # noqa: E402
-    CapturedTrainer,
-    CompiledTrainer,
-    FusedTrainer,
-    Task,
-    Trainer,
-)
+from mlp_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer  # noqa: E402
 from mnist_mlp import Inputs, epoch_order  # noqa: E402
 from timing import no_mark  # noqa: E402
 from training import Mode  # noqa: E402
