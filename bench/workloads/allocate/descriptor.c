@@ -5,12 +5,8 @@
 
 /* What a block costs when many others are in use: the microbenchmark of mlp_train's allocators. */
 static const param_spec_t PARAMS[] = {
-    {.name = "live",
+    {"live", VALUE_INT, 1, 1000000, "100",
      .summary = "blocks in use while one of them is given back and another one taken",
-     .kind = VALUE_INT,
-     .min = 1,
-     .max = 1000000,
-     .default_json = "100",
      .always_in_id = true},
 };
 
@@ -65,16 +61,16 @@ const workload_t workload_allocate = {
     .name = "allocate",
     .summary = "device memory for one operator's output: what asking and giving back cost the host",
     .params = PARAMS,
-    .n_params = sizeof PARAMS / sizeof PARAMS[0],
+    .n_params = sizeof PARAMS / sizeof *PARAMS,
     .compared_by = "total",
     .caveat = "ours is called from C, PyTorch's from Python",
     .size_param = "live",
     .size_noun = "blocks in use",
     .size_title = "blocks in use",
-    .dtypes = (const char *const[]){"f32", NULL},
-    .cuda_builtin = (const char *const[]){"caching", "malloc", "async", "arena", NULL},
-    .cpu_variants = (const char *const[]){"caching", "arena", NULL},
-    .pytorch_variants = (const char *const[]){"caching", NULL},
+    .dtypes = NAMES("f32"),
+    .cuda_builtin = NAMES("caching", "malloc", "async", "arena"),
+    .cpu_variants = NAMES("caching", "arena"),
+    .pytorch_variants = NAMES("caching"),
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

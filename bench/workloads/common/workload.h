@@ -9,13 +9,19 @@
 
 #include <stdbool.h>
 
+/* A list that ends with NULL. */
+#define NAMES(...)                                                                                 \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
 typedef struct param_spec {
     const char *name;            /* "batch" */
-    const char *summary;         /* for help texts and the schema */
     value_kind_t kind;           /* VALUE_INT, VALUE_REAL or VALUE_INTS */
     double min, max;             /* allowed range, of each element for VALUE_INTS */
-    size_t min_items, max_items; /* allowed lengths, for VALUE_INTS */
     const char *default_json;    /* default as JSON text: "64", "[4,5,1]" */
+    const char *summary;         /* for help texts and the schema */
+    size_t min_items, max_items; /* allowed lengths, for VALUE_INTS */
     bool always_in_id;
 } param_spec_t;
 

@@ -6,12 +6,8 @@
 /* What the device itself can do: the copy bandwidth measured here, in the same run, is the roof
  * that other cases are held against. */
 static const param_spec_t PARAMS[] = {
-    {.name = "bytes",
+    {"bytes", VALUE_INT, 1, 1099511627776.0, /* 1 TiB */ "1073741824",
      .summary = "size of the buffer that is copied or read; 02_barrier has none",
-     .kind = VALUE_INT,
-     .min = 1,
-     .max = 1099511627776.0, /* 1 TiB */
-     .default_json = "1073741824",
      .always_in_id = true},
 };
 
@@ -41,10 +37,10 @@ const workload_t workload_device = {
     .name = "device",
     .summary = "rates of the device's memory and its grid barrier: what limits are computed from",
     .params = PARAMS,
-    .n_params = sizeof PARAMS / sizeof PARAMS[0],
-    .dtypes = (const char *const[]){"f32", NULL},
-    .cuda_builtin = (const char *const[]){"copy", NULL},
-    .cpu_variants = (const char *const[]){"copy", NULL},
+    .n_params = sizeof PARAMS / sizeof *PARAMS,
+    .dtypes = NAMES("f32"),
+    .cuda_builtin = NAMES("copy"),
+    .cpu_variants = NAMES("copy"),
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

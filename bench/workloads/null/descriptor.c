@@ -3,12 +3,7 @@
 /* No arithmetic: it is there to test the harness itself, with variants of the null engine that
  * behave in every way a contender can. */
 static const param_spec_t PARAMS[] = {
-    {.name = "work_ns",
-     .summary = "time that one sample takes",
-     .kind = VALUE_INT,
-     .min = 0,
-     .max = 1e9,
-     .default_json = "0",
+    {"work_ns", VALUE_INT, 0, 1e9, "0", .summary = "time that one sample takes",
      .always_in_id = true},
 };
 
@@ -31,10 +26,10 @@ const workload_t workload_null = {
     .name = "null",
     .summary = "no work at all: tests the harness itself",
     .params = PARAMS,
-    .n_params = sizeof PARAMS / sizeof PARAMS[0],
-    .dtypes = (const char *const[]){"f32", NULL},
-    .null_variants = (const char *const[]){"noop", "steady", "noisy", "bimodal", "drifting",
-                                           "wrong", "crash", "hang", NULL},
+    .n_params = sizeof PARAMS / sizeof *PARAMS,
+    .dtypes = NAMES("f32"),
+    .null_variants =
+        NAMES("noop", "steady", "noisy", "bimodal", "drifting", "wrong", "crash", "hang"),
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,
