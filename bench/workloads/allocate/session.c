@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "engine/gpu.h"
 #include "workloads/allocate/descriptor.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 
 #include <math.h>
@@ -230,9 +231,7 @@ static char *results_json(const state_t *s) {
     json_object_set_new(json, "clock_ns", json_real(s->clock_ns));
     if (s->kind == ALLOCATOR_ARENA) /* it knows what comes: nobody else does */
         json_object_set_new(json, "algorithmic", json_true());
-    char *text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    return text;
+    return results_text(json);
 }
 
 static void close_case(session_t *session) {
@@ -253,11 +252,10 @@ static status_t choose_kind(state_t *s, const char *variant, error_t *err) {
 }
 
 /* The first run is the plan of what is planned, and makes caches large enough. */
-static status_t prepare(session_t *session, const case_t *spec, error_t *err) {
+static status_t warm_up(session_t *session, error_t *err) {
     state_t *s = session->state;
     const allocator_options_t options = {.device = s->gpu != NULL ? s->gpu->device : 0,
                                          .untimed = true};
-    TRY(choose_kind(s, spec->variant, err));
     if (s->gpu != NULL) {
         session->skipped = true;
         TRY(gpu_room(s->gpu, ROOM_FACTOR * allocate_mean_bytes() * (double)s->n_live, err));
@@ -280,41 +278,29 @@ static status_t prepare(session_t *session, const case_t *spec, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t open_case(session_t *session, const open_request_t *request, gpu_t *gpu,
-                          error_t *err) {
-    state_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = gpu;
-    s->stream = gpu != NULL ? gpu->stream : NULL;
+static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
+    state_t *s = session->state;
+    s->stream = s->gpu != NULL ? s->gpu->stream : NULL;
     s->driver = (cuda_api_t){
         .alloc = count_addresses, .release = accept_address, .context_sync = nothing_to_wait_for};
     s->seed = request->seed;
     s->n_live = (size_t)case_param_int(request->spec, "live", 0);
-    session->state = s;
-    status_t status = prepare(session, request->spec, err);
-    if (status != STATUS_OK) {
-        close_case(session);
-        return status;
-    }
-    if (gpu != NULL)
+    TRY(choose_kind(s, request->spec->variant, err));
+    TRY(warm_up(session, err));
+    if (s->gpu != NULL)
         session->resources.peak_device_bytes =
             (int64_t)allocator_stats(s->allocator).peak_reserved_bytes;
     session->results_json = results_json(s);
-    recorder_phase(&session->recorder, "allocate", CLOCK_HOST);
-    recorder_phase(&session->recorder, "free", CLOCK_HOST);
-    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    session_add_phases(session, CLOCK_HOST, NAMES("allocate", "free", "total"));
     session_add_probe(session, "changes", probe);
     return STATUS_OK;
 }
 
-static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
-    return open_case(session, request, session->engine, err);
-}
-
-static status_t open_cpu(session_t *session, const open_request_t *request, error_t *err) {
-    return open_case(session, request, NULL, err);
+static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
+    return session_open(session, request, sizeof(state_t), prepare, err);
 }
 
 const session_ops_t allocate_cuda = {
-    .workload = "allocate", .open = open_cuda, .output = output, .close = close_case};
+    .workload = "allocate", .open = open_case, .output = output, .close = close_case};
 const session_ops_t allocate_cpu = {
-    .workload = "allocate", .open = open_cpu, .output = output, .close = close_case};
+    .workload = "allocate", .open = open_case, .output = output, .close = close_case};

@@ -102,6 +102,12 @@ status_t train_phases_sample(const train_phases_t *phases, void *state, recorder
     return STATUS_OK;
 }
 
+status_t device_time(gpu_t *gpu, double *ns, error_t *err) {
+    TRY(gpu_record(gpu, 1, err));
+    TRY(gpu_sync(gpu, err));
+    return gpu_elapsed(gpu, 0, 1, ns, err);
+}
+
 status_t device_span_begin(device_span_t *span, gpu_t *gpu, error_t *err) {
     TRY(gpu_sync(gpu, err));
     if (span->ns == 0)

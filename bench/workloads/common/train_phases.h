@@ -31,6 +31,9 @@ status_t train_phases_sample(const train_phases_t *phases, void *state, recorder
 /* Is that the name of a phase, declared or not? */
 bool train_phases_has(const char *name);
 
+/* End what began with gpu_record() of event 0: the device's time from there on, when it is done. */
+status_t device_time(gpu_t *gpu, double *ns, error_t *err);
+
 /* Work of an idle device between two events, perhaps in several pieces. Start with zeros. */
 typedef struct device_span {
     double ns;              /* the device's */

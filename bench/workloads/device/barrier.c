@@ -1,7 +1,9 @@
 /* What it costs that all blocks of a grid wait for each other: the floor of kernels that go through
  * many dependent steps in one launch. */
-#include "base/memory.h"
 #include "engine/gpu_module.h"
+#include "workloads/common/gpu_memory.h"
+#include "workloads/common/session_parts.h"
+#include "workloads/common/train_phases.h"
 #include "workloads/device/descriptor.h"
 
 #include <stdlib.h>
@@ -12,6 +14,7 @@ enum { PHASE_BARRIER };
 typedef struct state {
     gpu_t *gpu;
     gpu_program_t program;
+    gpu_memory_t memory;
     size_t n_words;
     cu_pointer_t words; /* barriers passed by all blocks, mistakes seen, a word a block */
 } state_t;
@@ -44,18 +47,14 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     TRY(clear(s, err));
     TRY(gpu_record(s->gpu, 0, err));
     TRY(launch(s, "barrier", err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     recorder_add(recorder, PHASE_BARRIER, ns / DEVICE_BARRIERS);
     return STATUS_OK;
 }
 
 static void close_case(session_t *session) {
     state_t *s = session->state;
-    error_t ignored = ERROR_INIT;
-    if (s->words != 0)
-        gpu_free(s->gpu, s->words, &ignored);
+    gpu_memory_free(&s->memory, s->gpu);
     gpu_program_unload(s->gpu, &s->program);
     free(s);
 }
@@ -95,7 +94,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
     session_add_once(session, "module_load", s->program.load_ns);
     s->n_words = WORD_ARRIVED + (size_t)s->gpu->multiprocessors;
-    TRY(gpu_alloc(s->gpu, s->n_words * sizeof(uint32_t), &s->words, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->n_words * sizeof(uint32_t), &s->words, err));
     TRY(clear(s, err));
     TRY(launch(s, "barrier", err));
     TRY(gpu_sync(s->gpu, err));
@@ -105,12 +104,6 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 }
 
 status_t device_barrier_open(session_t *session, const open_request_t *request, error_t *err) {
-    state_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
     session->ops = &DEVICE_BARRIER;
-    status_t status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open(session, request, sizeof(state_t), prepare, err);
 }

@@ -2,7 +2,8 @@
  * sides count bytes read plus bytes written. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "engine/gpu.h"
+#include "workloads/common/gpu_memory.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/device/descriptor.h"
 
@@ -18,6 +19,7 @@ typedef struct state {
     gpu_t *gpu; /* NULL: host memory */
     size_t bytes;
     unsigned batch;
+    gpu_memory_t memory;
     cu_pointer_t device_from, device_to;
     char *from, *to;
 } state_t;
@@ -64,51 +66,32 @@ static status_t probe_cpu(session_t *session, recorder_t *recorder, error_t *err
     return STATUS_OK;
 }
 
-static state_t *new_state(session_t *session, const open_request_t *request) {
-    state_t *s = mem_zeroed(1, sizeof *s);
-    s->bytes = (size_t)case_param_int(request->spec, "bytes", 0);
-    session->state = s;
-    return s;
+static size_t bytes_of(const open_request_t *request) {
+    return (size_t)case_param_int(request->spec, "bytes", 0);
 }
 
 static void close_case(session_t *session) {
     state_t *s = session->state;
-    error_t ignored = ERROR_INIT;
-    if (s->device_from != 0)
-        gpu_free(s->gpu, s->device_from, &ignored);
-    if (s->device_to != 0)
-        gpu_free(s->gpu, s->device_to, &ignored);
+    if (s->gpu != NULL)
+        gpu_memory_free(&s->memory, s->gpu);
     free(s->from);
     free(s->to);
     free(s);
 }
 
-static status_t prepare_cuda(session_t *session, error_t *err) {
+static status_t prepare_cuda(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
+    s->bytes = bytes_of(request);
     session->skipped = true;
     TRY(gpu_room(s->gpu, 2.0 * (double)s->bytes, err));
     session->skipped = false;
     size_t batch = BATCH_BYTES / s->bytes;
     s->batch = batch < 1 ? 1 : batch > BATCH_MOST ? BATCH_MOST : (unsigned)batch;
-    TRY(gpu_alloc(s->gpu, s->bytes, &s->device_from, err));
-    TRY(gpu_alloc(s->gpu, s->bytes, &s->device_to, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_from, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_to, err));
     TRY(gpu_fill(s->gpu, s->device_from, 0x5A, s->bytes, err)); /* not zeros: they can be cheaper */
     TRY(copy_batch(s, err));
-    return gpu_sync(s->gpu, err);
-}
-
-static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
-    if (request->cubin != NULL)
-        return strcmp(request->spec->variant, DEVICE_BARRIER_VARIANT) == 0
-                   ? device_barrier_open(session, request, err)
-                   : device_read_open(session, request, err);
-    state_t *s = new_state(session, request);
-    s->gpu = session->engine;
-    status_t status = prepare_cuda(session, err);
-    if (status != STATUS_OK) {
-        close_case(session);
-        return status;
-    }
+    TRY(gpu_sync(s->gpu, err));
     session->resources.peak_device_bytes = 2 * (int64_t)s->bytes;
     recorder_phase(&session->recorder, "kernel", CLOCK_DEVICE);
     recorder_phase(&session->recorder, "total", CLOCK_HOST);
@@ -116,17 +99,29 @@ static status_t open_cuda(session_t *session, const open_request_t *request, err
     return STATUS_OK;
 }
 
-static status_t open_cpu(session_t *session, const open_request_t *request, error_t *err) {
+static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
+    if (request->cubin != NULL)
+        return strcmp(request->spec->variant, DEVICE_BARRIER_VARIANT) == 0
+                   ? device_barrier_open(session, request, err)
+                   : device_read_open(session, request, err);
+    return session_open(session, request, sizeof(state_t), prepare_cuda, err);
+}
+
+static status_t prepare_cpu(session_t *session, const open_request_t *request, error_t *err) {
     (void)err;
-    state_t *s = new_state(session, request);
+    state_t *s = session->state;
+    s->bytes = bytes_of(request);
     s->from = mem_alloc(s->bytes);
     s->to = mem_alloc(s->bytes);
     memset(s->from, 0x5A, s->bytes);
     memset(s->to, 0, s->bytes);
-    recorder_phase(&session->recorder, "kernel", CLOCK_HOST);
-    recorder_phase(&session->recorder, "total", CLOCK_HOST);
+    session_add_phases(session, CLOCK_HOST, NAMES("kernel", "total"));
     session_add_probe(session, "copy", probe_cpu);
     return STATUS_OK;
+}
+
+static status_t open_cpu(session_t *session, const open_request_t *request, error_t *err) {
+    return session_open(session, request, sizeof(state_t), prepare_cpu, err);
 }
 
 /* A copy that copied nothing would be a bandwidth without bytes: look at every byte. */

@@ -1,7 +1,9 @@
 /* How fast a buffer can be read again and again: with one that fits, the rate of the device's L2.
  */
 #include "base/memory.h"
-#include "engine/gpu.h"
+#include "workloads/common/gpu_memory.h"
+#include "workloads/common/session_parts.h"
+#include "workloads/common/train_phases.h"
 #include "workloads/device/descriptor.h"
 
 #include <stdlib.h>
@@ -17,6 +19,7 @@ typedef struct state {
     gpu_kernel_t kernel;
     unsigned words; /* of 16 bytes */
     size_t n_sums;
+    gpu_memory_t memory;
     cu_pointer_t buffer, sums;
 } state_t;
 
@@ -30,20 +33,14 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     double ns;
     TRY(gpu_record(s->gpu, 0, err));
     TRY(launch(s, err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     recorder_add(recorder, PHASE_KERNEL, ns / DEVICE_READ_PASSES);
     return STATUS_OK;
 }
 
 static void close_case(session_t *session) {
     state_t *s = session->state;
-    error_t ignored = ERROR_INIT;
-    if (s->buffer != 0)
-        gpu_free(s->gpu, s->buffer, &ignored);
-    if (s->sums != 0)
-        gpu_free(s->gpu, s->sums, &ignored);
+    gpu_memory_free(&s->memory, s->gpu);
     gpu_kernel_unload(s->gpu, &s->kernel);
     free(s);
 }
@@ -85,8 +82,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->n_sums =
         (size_t)s->kernel.launch.threads *
         ((s->words + s->kernel.launch.items_per_block - 1) / s->kernel.launch.items_per_block);
-    TRY(gpu_alloc(s->gpu, (size_t)s->words * 16, &s->buffer, err));
-    TRY(gpu_alloc(s->gpu, s->n_sums * sizeof(uint32_t), &s->sums, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, (size_t)s->words * 16, &s->buffer, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->n_sums * sizeof(uint32_t), &s->sums, err));
     TRY(gpu_fill(s->gpu, s->buffer, FILL, (size_t)s->words * 16, err));
     TRY(launch(s, err));
     TRY(gpu_sync(s->gpu, err));
@@ -96,12 +93,6 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 }
 
 status_t device_read_open(session_t *session, const open_request_t *request, error_t *err) {
-    state_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
     session->ops = &DEVICE_READ;
-    status_t status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open(session, request, sizeof(state_t), prepare, err);
 }

@@ -3,6 +3,8 @@
  * which is as fast as the memory or the caches deliver them. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/target_clones.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/linreg_train/data.h"
 #include "workloads/linreg_train/fit.h"
@@ -123,12 +125,8 @@ static void train_ref(state_t *s) {
 
 /* In float32, in as many interleaved sums as a vector has elements: 64 to 256 additions each. The
  * compiler picks the widest vectors that the machine has when the program starts. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
-__attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#endif
-static sums_t
-block_sums32(const float *restrict x, const float *restrict y, size_t n, float w, float b) {
+WIDEST_VECTORS static sums_t block_sums32(const float *restrict x, const float *restrict y,
+                                          size_t n, float w, float b) {
     float sum_e = 0, sum_ex = 0, sum_ee = 0;
 #pragma omp simd reduction(+ : sum_e, sum_ex, sum_ee)
     for (size_t i = 0; i < n; i++) {
@@ -262,10 +260,8 @@ static state_t *new_state(const open_request_t *request, bool is_ref) {
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    bool is_ref = strcmp(request->spec->variant, "ref") == 0;
-    if (!is_ref && strcmp(request->spec->variant, "omp") != 0)
-        return error_set(err, STATUS_FAILED, "no variant \"%s\" (known: ref, omp)",
-                         request->spec->variant);
+    bool is_ref;
+    TRY(session_is_ref(session, request->spec, &is_ref, err));
     session->skipped = true;
     TRY(linreg_data_room(request->spec, request->seed, sums_bytes(request->spec), err));
     session->skipped = false;
@@ -280,10 +276,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
         return err->status;
     }
     session->results_json = linreg_fit_json(&s->fit);
-    recorder_phase(&session->recorder, "train", CLOCK_HOST);
-    recorder_phase(&session->recorder, "total", CLOCK_HOST);
-    recorder_phase(&session->recorder, "residual", CLOCK_HOST);
-    recorder_phase(&session->recorder, "host_to_host", CLOCK_HOST);
+    session_add_phases(session, CLOCK_HOST, NAMES("train", "total", "residual", "host_to_host"));
     if (s->fit.epochs == 1)
         recorder_phase(&session->recorder, "fused", CLOCK_HOST);
     session_add_probe(session, "train", probe);

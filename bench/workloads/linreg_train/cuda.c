@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/linreg_train/data.h"
 
@@ -54,11 +55,8 @@ static double buffer_bytes(const linreg_cuda_t *s) {
 }
 
 static status_t make_host_side(linreg_cuda_t *s, error_t *err) {
-    void *start, *results;
-    CUDA(host_alloc(&start, sizeof *s->start, CU_HOST_ALLOC_PORTABLE));
-    s->start = start;
-    CUDA(host_alloc(&results, s->n_results * sizeof *s->results, CU_HOST_ALLOC_PORTABLE));
-    s->results = results;
+    TRY(gpu_memory_pinned(&s->memory, s->gpu, sizeof *s->start, &s->start, err));
+    TRY(gpu_memory_pinned(&s->memory, s->gpu, s->n_results * sizeof *s->results, &s->results, err));
     memset(s->start, 0, sizeof *s->start);
     s->start->w = LINREG_W0;
     s->start->b = LINREG_B0;
@@ -86,10 +84,10 @@ static status_t make_points(session_t *session, error_t *err) {
     int64_t start_ns = clock_ns();
     const size_t train_bytes = problem->n * sizeof(float);
     const size_t test_bytes = (problem->n_test + 1) * sizeof(float); /* no allocation of nothing */
-    TRY(gpu_alloc(s->gpu, train_bytes, &problem->x, err));
-    TRY(gpu_alloc(s->gpu, train_bytes, &problem->y, err));
-    TRY(gpu_alloc(s->gpu, test_bytes, &problem->x_test, err));
-    TRY(gpu_alloc(s->gpu, test_bytes, &problem->y_test, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, train_bytes, &problem->x, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, train_bytes, &problem->y, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, test_bytes, &problem->x_test, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, test_bytes, &problem->y_test, err));
     TRY(linreg_cuda_make_data(s, err));
     TRY(gpu_sync(s->gpu, err));
     session_add_once(session, "data", (double)(clock_ns() - start_ns));
@@ -128,6 +126,7 @@ static char *results_json(const linreg_cuda_t *s) {
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     linreg_cuda_t *s = session->state;
+    describe_problem(s, request);
     TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
     session_add_once(session, "module_load", s->program.load_ns);
     TRY(check_room(session, err));
@@ -151,14 +150,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 static void close_case(session_t *session) {
     linreg_cuda_t *s = session->state;
     error_t ignored = ERROR_INIT;
-    if (s->graph != NULL)
-        s->gpu->api.graph_exec_destroy(s->graph);
+    gpu_graph_free(s->gpu, &s->graph);
     linreg_cuda_release(s, &s->fixed, &ignored);
-    const cu_pointer_t points[] = {s->problem.x, s->problem.y, s->problem.x_test,
-                                   s->problem.y_test};
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
-        if (points[i] != 0)
-            gpu_free(s->gpu, points[i], &ignored);
     for (size_t i = 0; i < LINREG_MAX_STREAMS; i++) {
         if (s->streams[i] != NULL)
             s->gpu->api.stream_destroy(s->streams[i]);
@@ -167,26 +160,14 @@ static void close_case(session_t *session) {
     }
     if (s->forked != NULL)
         s->gpu->api.event_destroy(s->forked);
-    if (s->start != NULL)
-        s->gpu->api.host_free(s->start);
-    if (s->results != NULL)
-        s->gpu->api.host_free(s->results);
+    gpu_memory_free(&s->memory, s->gpu);
     gpu_program_unload(s->gpu, &s->program);
     linreg_fit_free(&s->fit);
     free(s);
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    if (request->cubin == NULL)
-        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
-    linreg_cuda_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
-    describe_problem(s, request);
-    status_t status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open_program(session, request, sizeof(linreg_cuda_t), prepare, err);
 }
 
 /* The same kernels in the same order, so no more than the order of atomics may differ. */

@@ -6,6 +6,7 @@
 
 #include "engine/gpu_module.h"
 #include "engine/session.h"
+#include "workloads/common/gpu_memory.h"
 #include "workloads/common/train_phases.h"
 #include "workloads/linreg_train/fit.h"
 
@@ -55,6 +56,7 @@ typedef struct linreg_cuda {
     linreg_problem_t problem; /* with the buffers that the next launches use */
     linreg_buffers_t fixed;   /* allocated once: host_to_host, graphs and output */
     linreg_buffers_t own;     /* of a sample that allocates */
+    gpu_memory_t memory;
     train_phases_t phases;
     unsigned host_to_host; /* phase */
     linreg_fit_t fit;

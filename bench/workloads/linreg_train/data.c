@@ -2,8 +2,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/units.h"
-#include "engine/host_info.h"
+#include "workloads/common/session_parts.h"
 
 #include <stdlib.h>
 
@@ -84,14 +83,8 @@ static linreg_data_t shape_of(const case_t *spec, uint64_t seed) {
 
 status_t linreg_data_room(const case_t *spec, uint64_t seed, double more_bytes, error_t *err) {
     const linreg_data_t shape = shape_of(spec, seed);
-    double need = more_bytes, room = host_available_bytes();
-    if (shared_data_find(&open_data, &shape) == NULL)
-        need += 2.0 * sizeof(float) * (double)shape.points;
-    if (!(need > room)) /* also when the room is not known */
-        return STATUS_OK;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",
-                     units_bytes(a, need), units_bytes(b, room));
+    const bool there = shared_data_find(&open_data, &shape) != NULL;
+    return host_room(more_bytes + (there ? 0 : 2.0 * sizeof(float) * (double)shape.points), err);
 }
 
 const linreg_data_t *linreg_data_take(const case_t *spec, uint64_t seed) {

@@ -1,8 +1,7 @@
 #include "workloads/linreg_train/fit.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
-#include "io/npy.h"
+#include "workloads/common/session_parts.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -39,25 +38,14 @@ status_t linreg_fit_check(const linreg_fit_t *fit, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t write_array(const char *folder, const char *name, const double *values, size_t n,
-                            text_list_t *arrays, error_t *err) {
-    char *file = mem_format("%s.npy", name);
-    char *path = fs_join(folder, file);
-    status_t status = npy_write_f64(path, values, &n, 1, err);
-    free(path);
-    free(file);
-    if (status == STATUS_OK)
-        text_list_add(arrays, name);
-    return status;
-}
-
 status_t linreg_fit_write(const linreg_fit_t *fit, const char *folder, text_list_t *arrays,
                           error_t *err) {
     const double params[2] = {fit->w, fit->b};
-    TRY(write_array(folder, "params", params, 2, arrays, err));
-    TRY(write_array(folder, "losses", fit->losses, fit->n_losses, arrays, err));
-    if (!isnan(fit->test_loss))
-        TRY(write_array(folder, "test_loss", &fit->test_loss, 1, arrays, err));
+    const output_array_t outputs[] = {{.name = "params", .f64 = params, .rows = 2},
+                                      {.name = "losses", .f64 = fit->losses, .rows = fit->n_losses},
+                                      {.name = "test_loss", .f64 = &fit->test_loss, .rows = 1}};
+    for (size_t i = 0; i < (isnan(fit->test_loss) ? 2 : 3); i++)
+        TRY(output_write(&outputs[i], folder, arrays, err));
     return STATUS_OK;
 }
 
@@ -69,9 +57,5 @@ char *linreg_fit_json(const linreg_fit_t *fit) {
     json_t *json = json_pack("{s:f, s:f, s:o}", "w", fit->w, "b", fit->b, "loss", losses);
     if (!isnan(fit->test_loss))
         json_object_set_new(json, "test_loss", json_real(fit->test_loss));
-    char *dumped = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    char *text = mem_text(dumped);
-    free(dumped);
-    return text;
+    return results_text(json);
 }

@@ -3,8 +3,7 @@
  * vectorised across samples. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/fs.h"
-#include "io/npy.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/mlp_infer/data.h"
 
@@ -129,16 +128,8 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    bool is_ref = strcmp(request->spec->variant, "ref") == 0;
-    if (!is_ref && strcmp(request->spec->variant, "omp") != 0)
-        return error_set(err, STATUS_FAILED, "no variant \"%s\" (known: ref, omp)",
-                         request->spec->variant);
-    /* The oracle is float64 for every dtype; a contender must compute in the one it is named for.
-     */
-    session->skipped = !is_ref && strcmp(request->spec->dtype, "f32") != 0;
-    if (session->skipped)
-        return error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s",
-                         request->spec->dtype, request->spec->variant);
+    bool is_ref;
+    TRY(session_is_ref(session, request->spec, &is_ref, err)); /* "ref" is for every dtype */
     session->skipped = true;
     TRY(mlp_data_room(request->spec, 1, err));
     session->skipped = false;
@@ -157,10 +148,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
             mem_zeroed(2 * s->widest * TILE * (size_t)omp_get_max_threads(), sizeof *s->scratch32);
     }
     session->state = s;
-    recorder_phase(&session->recorder, "forward", CLOCK_HOST);
-    recorder_phase(&session->recorder, "total", CLOCK_HOST);
-    recorder_phase(&session->recorder, "residual", CLOCK_HOST);
-    recorder_phase(&session->recorder, "host_to_host", CLOCK_HOST);
+    session_add_phases(session, CLOCK_HOST, NAMES("forward", "total", "residual", "host_to_host"));
     session_add_probe(session, "phases", probe_phases);
     session_add_probe(session, "host_to_host", probe_host_to_host);
     int64_t start_ns = clock_ns();
@@ -171,22 +159,15 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     state_t *s = session->state;
-    const size_t shape[2] = {s->data->batch, mlp_data_outputs(s->data)};
-    char *path = fs_join(folder, "y.npy");
-    status_t status;
-    if (s->y64 != NULL) {
-        memset(s->y64, 0xFF, shape[0] * shape[1] * sizeof *s->y64);
-        forward(session);
-        status = npy_write_f64(path, s->y64, shape, 2, err);
-    } else {
-        memset(s->y32, 0xFF, shape[0] * shape[1] * sizeof *s->y32);
-        forward(session);
-        status = npy_write_f32(path, s->y32, shape, 2, err);
-    }
-    free(path);
-    if (status == STATUS_OK)
-        text_list_add(arrays, "y");
-    return status;
+    const size_t rows = s->data->batch, columns = mlp_data_outputs(s->data);
+    if (s->y64 != NULL)
+        memset(s->y64, 0xFF, rows * columns * sizeof *s->y64);
+    else
+        memset(s->y32, 0xFF, rows * columns * sizeof *s->y32);
+    forward(session);
+    const output_array_t y = {
+        .name = "y", .f32 = s->y32, .f64 = s->y64, .rows = rows, .columns = columns};
+    return output_write(&y, folder, arrays, err);
 }
 
 static void close_case(session_t *session) {

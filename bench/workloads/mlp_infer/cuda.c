@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
-#include "io/fs.h"
-#include "io/npy.h"
 #include "workloads/common/descriptors.h"
+#include "workloads/common/gpu_memory.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 
 #include <stdlib.h>
@@ -101,10 +101,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 /* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
 static void close_case(session_t *session) {
     mlp_cuda_t *s = session->state;
-    if (s->batch != NULL)
-        s->gpu->api.graph_exec_destroy(s->batch);
-    if (s->whole != NULL)
-        s->gpu->api.graph_exec_destroy(s->whole);
+    gpu_graph_free(s->gpu, &s->batch);
+    gpu_graph_free(s->gpu, &s->whole);
     mlp_cuda_release_all(s);
     if (s->alloc == ALLOC_ASYNC)
         gpu_pool_trim(s->gpu);
@@ -143,15 +141,15 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return status;
 }
 
-static status_t write_y(const mlp_cuda_t *s, const char *folder, error_t *err) {
-    const size_t shape[2] = {s->data->batch, mlp_data_outputs(s->data)};
-    size_t n = shape[0] * shape[1];
+static status_t write_y(const mlp_cuda_t *s, const char *folder, text_list_t *arrays,
+                        error_t *err) {
+    const size_t rows = s->data->batch, columns = mlp_data_outputs(s->data), n = rows * columns;
     float *widened = s->data->f16 ? mem_zeroed(n, sizeof *widened) : NULL;
     for (size_t i = 0; widened != NULL && i < n; i++)
         widened[i] = half_to_float(((const uint16_t *)s->y)[i]);
-    char *path = fs_join(folder, "y.npy");
-    status_t status = npy_write_f32(path, widened != NULL ? widened : s->y, shape, 2, err);
-    free(path);
+    const output_array_t y = {
+        .name = "y", .f32 = widened != NULL ? widened : s->y, .rows = rows, .columns = columns};
+    const status_t status = output_write(&y, folder, arrays, err);
     free(widened);
     return status;
 }
@@ -166,10 +164,7 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     status_t status = mlp_cuda_sample(s, err);
     s->poison = false;
     TRY(status);
-    status = write_y(s, folder, err);
-    if (status == STATUS_OK)
-        text_list_add(arrays, "y");
-    return status;
+    return write_y(s, folder, arrays, err);
 }
 
 const session_ops_t mlp_infer_cuda = {

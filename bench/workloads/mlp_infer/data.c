@@ -3,8 +3,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/units.h"
-#include "engine/host_info.h"
+#include "workloads/common/session_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,13 +81,7 @@ status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
     double n_in = (double)layers->ints[0], n_out = (double)layers->ints[layers->n_ints - 1];
     /* Inputs in float32 (and f16); outputs up to float64, as the oracle's are. */
     double per_sample = n_in * (sizeof(float) + sizeof(uint16_t)) + n_out * sizeof(double);
-    double need = copies * (double)case_param_int(spec, "batch", 1) * per_sample;
-    double room = host_available_bytes();
-    if (!(need > room)) /* also when the room is not known */
-        return STATUS_OK;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",
-                     units_bytes(a, need), units_bytes(b, room));
+    return host_room(copies * (double)case_param_int(spec, "batch", 1) * per_sample, err);
 }
 
 const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {

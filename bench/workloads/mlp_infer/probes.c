@@ -1,6 +1,7 @@
 /* How a sample of mlp_infer on the GPU is timed: several questions, each with a probe of its own,
  * because every clock reading inside a sample changes what is measured. */
 #include "base/clock.h"
+#include "workloads/common/train_phases.h"
 #include "workloads/mlp_infer/cuda.h"
 
 #include <stdlib.h>
@@ -128,10 +129,8 @@ static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, err
     TRY(gpu_record(s->gpu, 0, err));
     TRY(cuda_check(&s->gpu->api, s->gpu->api.graph_launch(s->batch, s->gpu->stream), "graph_launch",
                    err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
     double ns;
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     add(session, recorder, KERNEL_GRAPH, ns / s->batch_launches);
     return STATUS_OK;
 }
@@ -142,10 +141,8 @@ static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, er
     TRY(gpu_record(s->gpu, 0, err));
     for (unsigned i = 0; i < s->batch_launches; i++)
         TRY(mlp_cuda_launch(s, err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
     double ns;
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     add(session, recorder, KERNEL_STREAM, ns / s->batch_launches);
     return STATUS_OK;
 }
@@ -157,10 +154,8 @@ static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, erro
     TRY(gpu_flush_l2(s->gpu, err));
     TRY(gpu_record(s->gpu, 0, err));
     TRY(mlp_cuda_launch(s, err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
     double ns;
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     add(session, recorder, KERNEL_COLD, ns);
     return STATUS_OK;
 }
@@ -180,9 +175,7 @@ static status_t make_batch(mlp_cuda_t *s, error_t *err) {
     for (int i = 0; i < 3; i++) {
         TRY(gpu_record(s->gpu, 0, err));
         TRY(mlp_cuda_launch(s, err));
-        TRY(gpu_record(s->gpu, 1, err));
-        TRY(gpu_sync(s->gpu, err));
-        TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+        TRY(device_time(s->gpu, &ns, err));
     }
     s->batch_launches = batch_launches(ns);
     TRY(gpu_capture_begin(s->gpu, err));

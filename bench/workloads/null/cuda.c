@@ -2,9 +2,10 @@
  * kernel reads, alone, in a graph and back to back, and what a launch with a synchronise costs the
  * host. Every kernel time contains these. */
 #include "base/clock.h"
-#include "base/memory.h"
-#include "engine/gpu.h"
+#include "workloads/common/gpu_memory.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
+#include "workloads/common/train_phases.h"
 
 #include <stdlib.h>
 
@@ -24,9 +25,7 @@ static status_t between_events(state_t *s, recorder_t *recorder, unsigned phase,
     TRY(gpu_record(s->gpu, 0, err));
     for (unsigned i = 0; i < launches; i++)
         TRY(gpu_kernel_launch(s->gpu, &s->kernel, 1, NULL, err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     recorder_add(recorder, phase, ns / (launches > 1 ? launches : 1));
     return STATUS_OK;
 }
@@ -40,9 +39,7 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     TRY(gpu_record(s->gpu, 0, err));
     TRY(cuda_check(&s->gpu->api, s->gpu->api.graph_launch(s->batch, s->gpu->stream), "graph_launch",
                    err));
-    TRY(gpu_record(s->gpu, 1, err));
-    TRY(gpu_sync(s->gpu, err));
-    TRY(gpu_elapsed(s->gpu, 0, 1, &ns, err));
+    TRY(device_time(s->gpu, &ns, err));
     recorder_add(recorder, KERNEL_GRAPH, ns / BATCH);
     int64_t start_ns = clock_ns();
     TRY(gpu_kernel_launch(s->gpu, &s->kernel, 1, NULL, err));
@@ -53,8 +50,7 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
 
 static void close_case(session_t *session) {
     state_t *s = session->state;
-    if (s->batch != NULL)
-        s->gpu->api.graph_exec_destroy(s->batch);
+    gpu_graph_free(s->gpu, &s->batch);
     gpu_kernel_unload(s->gpu, &s->kernel);
     free(s);
 }
@@ -71,25 +67,15 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     for (unsigned i = 0; i < BATCH; i++)
         TRY(gpu_kernel_launch(s->gpu, &s->kernel, 1, NULL, err));
     TRY(gpu_capture_end(s->gpu, &s->batch, err));
-    recorder_phase(&session->recorder, "event_pair", CLOCK_DEVICE);
-    recorder_phase(&session->recorder, "kernel", CLOCK_DEVICE);
-    recorder_phase(&session->recorder, "kernel_graph", CLOCK_DEVICE);
-    recorder_phase(&session->recorder, "kernel_stream", CLOCK_DEVICE);
+    session_add_phases(session, CLOCK_DEVICE,
+                       NAMES("event_pair", "kernel", "kernel_graph", "kernel_stream"));
     recorder_phase(&session->recorder, "launch_sync", CLOCK_HOST);
     session_add_probe(session, "floors", probe);
     return STATUS_OK;
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    if (request->cubin == NULL)
-        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
-    state_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
-    status_t status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open_program(session, request, sizeof(state_t), prepare, err);
 }
 
 /* There is nothing to compute, so there is nothing to check. */

@@ -5,8 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "io/fs.h"
-#include "io/npy.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 
 #include <math.h>
@@ -109,9 +108,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     s->hang = strcmp(variant, "hang") == 0;
     s->wrong = strcmp(variant, "wrong") == 0;
     session->state = s;
-    recorder_phase(&session->recorder, "kernel", CLOCK_HOST);
-    recorder_phase(&session->recorder, "total", CLOCK_HOST);
-    recorder_phase(&session->recorder, "residual", CLOCK_HOST);
+    session_add_phases(session, CLOCK_HOST, NAMES("kernel", "total", "residual"));
     session_add_probe(session, "phases", probe);
     session_add_once(session, "first_run", 0);
     return STATUS_OK;
@@ -120,13 +117,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const state_t *s = session->state;
     float y[4] = {1, 2, 3, s->wrong ? 5 : 4};
-    const size_t shape[1] = {4};
-    char *path = fs_join(folder, "y.npy");
-    status_t status = npy_write_f32(path, y, shape, 1, err);
-    free(path);
-    if (status == STATUS_OK)
-        text_list_add(arrays, "y");
-    return status;
+    return output_write(&(output_array_t){.name = "y", .f32 = y, .rows = 4}, folder, arrays, err);
 }
 
 static void close_case(session_t *session) {

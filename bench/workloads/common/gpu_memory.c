@@ -1,0 +1,40 @@
+#include "workloads/common/gpu_memory.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+status_t gpu_memory_device(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, cu_pointer_t *at,
+                           error_t *err) {
+    TRY(gpu_alloc(gpu, bytes, at, err));
+    mem_grow(&memory->device, memory->n_device, &memory->device_capacity, sizeof *memory->device);
+    memory->device[memory->n_device++] = *at;
+    return STATUS_OK;
+}
+
+status_t gpu_memory_pinned(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, void *at, error_t *err) {
+    void *block;
+    TRY(cuda_check(&gpu->api, gpu->api.host_alloc(&block, bytes, CU_HOST_ALLOC_PORTABLE),
+                   "host_alloc", err));
+    mem_grow(&memory->pinned, memory->n_pinned, &memory->pinned_capacity, sizeof *memory->pinned);
+    memory->pinned[memory->n_pinned++] = block;
+    memcpy(at, &block, sizeof block); /* without breaking aliasing rules */
+    return STATUS_OK;
+}
+
+void gpu_memory_free(gpu_memory_t *memory, gpu_t *gpu) {
+    for (size_t i = 0; i < memory->n_device; i++)
+        gpu->api.release(memory->device[i]);
+    for (size_t i = 0; i < memory->n_pinned; i++)
+        gpu->api.host_free(memory->pinned[i]);
+    free(memory->device);
+    free(memory->pinned);
+    *memory = (gpu_memory_t){0};
+}
+
+void gpu_graph_free(gpu_t *gpu, cu_graph_exec_t *graph) {
+    if (*graph != NULL)
+        gpu->api.graph_exec_destroy(*graph);
+    *graph = NULL;
+}
