@@ -191,8 +191,8 @@ static world_t *open_world(const mlpt_operator_t *rung, allocator_kind_t kind) {
         w->loop.kernels.has[*rung] = true;
         w->loop.kernels.stage[*rung] = (stage_t){.tile_rows = 4, .tile_columns = 3, .split = 2};
     }
-    w->loop.train = (mlpt_images_t){address(w->images), address(w->set.train_labels)};
-    w->loop.test = (mlpt_images_t){address(w->tests), address(w->set.test_labels)};
+    w->loop.train = (mnist_gpu_images_t){address(w->images), address(w->set.train_labels)};
+    w->loop.test = (mnist_gpu_images_t){address(w->tests), address(w->set.test_labels)};
     w->loop.rate = RATE;
     assert_int_equal(mlpt_kernels_check(&w->loop.kernels, &err), STATUS_OK);
     return w;

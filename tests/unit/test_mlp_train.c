@@ -164,8 +164,8 @@ static void test_numbers_of_checked_steps(void **state) {
     }
 }
 
-static const mlpt_data_t *take(const mlp_t *mlp) {
-    const mlpt_data_t *data;
+static const mnist_data_t *take(const mlp_t *mlp) {
+    const mnist_data_t *data;
     error_t err = ERROR_INIT;
     case_t spec = mlp_case("ref", mlp, "f32");
     assert_int_equal(mlpt_data_take(&spec, &data, &err), STATUS_OK);
@@ -175,29 +175,29 @@ static const mlpt_data_t *take(const mlp_t *mlp) {
 
 static void test_data_is_shared(void **state) {
     (void)state;
-    const mlpt_data_t *data = take(&TINY);
-    const mlpt_data_t *same = take(&(mlp_t){8, 3, 64, 5, 0.5, 1}); /* those are not part of it */
+    const mnist_data_t *data = take(&TINY);
+    const mnist_data_t *same = take(&(mlp_t){8, 3, 64, 5, 0.5, 1}); /* those are not part of it */
     assert_ptr_equal(same, data);
     const mlp_t OTHERS[] = {{9, 3, 64, 1, 0.1, 1}, {8, 4, 64, 1, 0.1, 1}, {8, 3, 64, 1, 0.1, 2}};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
-        const mlpt_data_t *other = take(&OTHERS[i]);
+        const mnist_data_t *other = take(&OTHERS[i]);
         assert_ptr_not_equal(other, data);
         assert_ptr_equal(other->images, world.kept->images);
-        mlpt_data_release(other);
+        mnist_data_release(other);
     }
-    mlpt_data_release(same);
-    mlpt_data_release(data);
+    mnist_data_release(same);
+    mnist_data_release(data);
 }
 
 /* With mnist_train's four layers, both start from the same bits, in the same order. */
 static void test_start_is_mnist_train_s(void **state) {
     (void)state;
-    const mlpt_data_t *data = take(&(mlp_t){8, 4, 4, 1, 0.1, 1});
+    const mnist_data_t *data = take(&(mlp_t){8, 4, 4, 1, 0.1, 1});
     assert_int_equal(data->n_weights, world.kept->n_weights);
     assert_memory_equal(data->weights, world.kept->weights, data->n_weights * sizeof(float));
     assert_memory_equal(data->order, world.kept->order, MNIST_IMAGES * sizeof(uint32_t));
     assert_memory_equal(data->x, world.kept->x, sizeof data->x);
-    mlpt_data_release(data);
+    mnist_data_release(data);
 }
 
 /* ---- sessions on the CPU -------------------------------------------------------------------- */

@@ -3,14 +3,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
-#include "workloads/mnist/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
 /* ---- what the case needs -------------------------------------------------------------------- */
 
@@ -51,7 +49,7 @@ static status_t keep_losses(mlpt_cuda_t *s, error_t *err) {
     double *losses = mem_alloc(s->shape.steps * sizeof *losses);
     for (size_t i = 0; i < s->shape.steps; i++)
         losses[i] = s->host_losses[i];
-    status_t status = mlpt_fit_add(&s->fit, losses, s->shape.steps, err);
+    status_t status = mnist_fit_add(&s->fit, losses, s->shape.steps, err);
     free(losses);
     return status;
 }
@@ -63,17 +61,17 @@ static status_t train_epoch(mlpt_cuda_t *s, uint32_t number, error_t *err) {
     TRY(mlpt_cuda_validate(s, err));
     TRY(gpu_sync(s->gpu, err));
     TRY(keep_losses(s, err));
-    const mlpt_epoch_t epoch = {.validation_loss = (double)s->host_sums[0] / MNIST_TEST_IMAGES,
-                                .accuracy = (double)s->host_sums[1] / MNIST_TEST_IMAGES,
-                                .has_memory = true,
-                                .memory = allocator_stats(s->allocator)};
-    return mlpt_fit_add_epoch(&s->fit, &epoch, err);
+    const mnist_epoch_t epoch = {.validation_loss = (double)s->host_sums[0] / MNIST_TEST_IMAGES,
+                                 .accuracy = (double)s->host_sums[1] / MNIST_TEST_IMAGES,
+                                 .has_memory = true,
+                                 .memory = allocator_stats(s->allocator)};
+    return mnist_fit_add_epoch(&s->fit, &epoch, err);
 }
 
 /* What came before the first epoch, a capture's allocations, is the first epoch's. */
 static status_t first_training(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
-    s->fit = mlpt_fit_new(s->shape.steps * s->shape.epochs, s->shape.epochs);
+    s->fit = mnist_fit_of_epochs(s->shape.steps * s->shape.epochs, s->shape.epochs);
     TRY(mlpt_cuda_restore(s, err));
     TRY(gpu_sync(s->gpu, err));
     int64_t start_ns = clock_ns();
@@ -83,7 +81,8 @@ static status_t first_training(session_t *session, error_t *err) {
         TRY(train_epoch(s, epoch, err));
     }
     session_add_once(session, "training", (double)(clock_ns() - start_ns));
-    session->results_json = mlpt_fit_json(&s->fit, s->data->images, ALLOCATOR_NAMES[s->kind]);
+    session->results_json =
+        mnist_fit_json(&s->fit, s->data->images, "allocator", ALLOCATOR_NAMES[s->kind]);
     return STATUS_OK;
 }
 
@@ -132,50 +131,38 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 static void close_case(session_t *session) {
     mlpt_cuda_t *s = session->state;
     mlpt_cuda_drop_graphs(s);
-    mlpt_cuda_release(s);
+    allocator_close(s->allocator);
+    gpu_memory_free(&s->memory, s->gpu);
     gpu_program_unload(s->gpu, &s->program);
     if (s->data != NULL)
-        mlpt_data_release(s->data);
-    mlpt_fit_free(&s->fit);
+        mnist_data_release(s->data);
+    mnist_fit_free(&s->fit);
     free(s);
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    if (request->cubin == NULL)
-        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
-    mlpt_cuda_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
-    status_t status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open_program(session, request, sizeof(mlpt_cuda_t), prepare, err);
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-/* A layer's gradients on the device, and side by side as they are written. */
-typedef struct gradients {
-    cu_pointer_t w[MLPT_MAX_LAYERS], b[MLPT_MAX_LAYERS];
-    float *arrays[MLPT_MAX_LAYERS];
-} gradients_t;
-
-static status_t poisoned(mlpt_cuda_t *s, size_t elements, cu_pointer_t *at, error_t *err) {
-    CUDA(alloc(at, elements * sizeof(float)));
+static status_t poisoned(mlpt_cuda_t *s, gpu_memory_t *memory, size_t elements, cu_pointer_t *at,
+                         error_t *err) {
+    TRY(gpu_memory_device(memory, s->gpu, elements * sizeof(float), at, err));
     return gpu_fill(s->gpu, *at, 0xFF, elements * sizeof(float), err);
 }
 
-static status_t copy_gradient(mlpt_cuda_t *s, const gradients_t *gradients, size_t l,
-                              error_t *err) {
+/* From where a step left it, side by side as it is written. */
+static status_t copy_gradient(mlpt_cuda_t *s, size_t l, float *array, error_t *err) {
     const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
-    float *array = gradients->arrays[l], *packed = mem_alloc((n_in + 1) * n_out * sizeof *packed);
+    float *packed = mem_alloc((n_in + 1) * n_out * sizeof *packed);
     float *bias = packed + n_in * n_out;
     const cuda_api_t *api = &s->gpu->api;
     status_t status =
-        cuda_check(api, api->copy_out(packed, gradients->w[l], n_in * n_out * sizeof *packed),
+        cuda_check(api, api->copy_out(packed, s->loop.gradient_w[l], n_in * n_out * sizeof *packed),
                    "copy_out", err);
     if (status == STATUS_OK)
-        status = cuda_check(api, api->copy_out(bias, gradients->b[l], n_out * sizeof *bias),
+        status = cuda_check(api, api->copy_out(bias, s->loop.gradient_b[l], n_out * sizeof *bias),
                             "copy_out", err);
     for (size_t o = 0; o < n_out && status == STATUS_OK; o++) {
         memcpy(array + o * (n_in + 1), packed + o * n_in, n_in * sizeof *array);
@@ -186,42 +173,35 @@ static status_t copy_gradient(mlpt_cuda_t *s, const gradients_t *gradients, size
 }
 
 /* One step that leaves its gradients. */
-static status_t run_gradients(mlpt_cuda_t *s, gradients_t *gradients, error_t *err) {
+static status_t run_gradients(mlpt_cuda_t *s, gpu_memory_t *memory, float **arrays, error_t *err) {
     for (size_t l = 0; l < s->shape.layers; l++) {
         const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
-        TRY(poisoned(s, n_in * n_out, &gradients->w[l], err));
-        TRY(poisoned(s, n_out, &gradients->b[l], err));
-        gradients->arrays[l] = mem_alloc((n_in + 1) * n_out * sizeof(float));
+        TRY(poisoned(s, memory, n_in * n_out, &s->loop.gradient_w[l], err));
+        TRY(poisoned(s, memory, n_out, &s->loop.gradient_b[l], err));
+        arrays[l] = mem_alloc((n_in + 1) * n_out * sizeof(float));
     }
-    memcpy(s->loop.gradient_w, gradients->w, sizeof s->loop.gradient_w);
-    memcpy(s->loop.gradient_b, gradients->b, sizeof s->loop.gradient_b);
     mlpt_cuda_shuffle(s, 0);
     TRY(mlpt_cuda_restore(s, err));
     TRY(mlpt_cuda_upload_order(s, err));
     TRY(mlpt_cuda_first_step(s, err));
     TRY(gpu_sync(s->gpu, err));
     for (size_t l = 0; l < s->shape.layers; l++)
-        TRY(copy_gradient(s, gradients, l, err));
+        TRY(copy_gradient(s, l, arrays[l], err));
     return STATUS_OK;
 }
 
 static status_t write_gradients(mlpt_cuda_t *s, const char *folder, text_list_t *arrays,
                                 error_t *err) {
-    gradients_t gradients = {.arrays = {NULL}};
-    error_t ignored = ERROR_INIT;
-    status_t status = run_gradients(s, &gradients, err);
+    gpu_memory_t memory = {0};
+    float *gradients[MLPT_MAX_LAYERS] = {NULL};
+    status_t status = run_gradients(s, &memory, gradients, err);
     memset(s->loop.gradient_w, 0, sizeof s->loop.gradient_w);
     memset(s->loop.gradient_b, 0, sizeof s->loop.gradient_b);
-    const mnist_data_t network = mlpt_network(s->data, &s->shape);
     if (status == STATUS_OK)
-        status = mnist_write_gradients(&network, gradients.arrays, folder, arrays, err);
-    for (size_t l = 0; l < s->shape.layers; l++) {
-        if (gradients.w[l] != 0)
-            gpu_free(s->gpu, gradients.w[l], &ignored);
-        if (gradients.b[l] != 0)
-            gpu_free(s->gpu, gradients.b[l], &ignored);
-        free(gradients.arrays[l]);
-    }
+        status = mnist_write_gradients(s->data, gradients, folder, arrays, err);
+    gpu_memory_free(&memory, s->gpu);
+    for (size_t l = 0; l < s->shape.layers; l++)
+        free(gradients[l]);
     return status;
 }
 

@@ -7,8 +7,8 @@
 
 #include "engine/gpu_module.h"
 #include "engine/session.h"
-#include "workloads/mlp_train/fit.h"
 #include "workloads/mlp_train/loop.h"
+#include "workloads/mnist/fit.h"
 
 enum { MLPT_GRAPH_STEPS = 512 }; /* at most, in one graph: an epoch replays it */
 
@@ -23,10 +23,11 @@ typedef struct mlpt_cuda {
     gpu_program_t program;
     const gpu_stage_t *stages[MLPT_OPERATORS]; /* NULL: the rung lacks it */
     mlpt_shape_t shape;
-    const mlpt_data_t *data;
+    const mnist_data_t *data;
     allocator_kind_t kind;
     allocator_t *allocator; /* of what operators return; all else is there for the whole case */
     mlpt_loop_t loop;
+    gpu_memory_t memory;            /* of what is there for the whole case */
     size_t parameter_bytes;         /* all weights and biases, each at a multiple of 256 */
     cu_pointer_t parameters, start; /* the weights that train; those that training starts from */
     cu_pointer_t order, losses;     /* of one epoch */
@@ -39,7 +40,7 @@ typedef struct mlpt_cuda {
     cu_pointer_t window_order, window_losses;
     uint32_t *host_order; /* pinned, as these */
     float *host_losses, *host_sums;
-    mlpt_fit_t fit;
+    mnist_fit_t fit;
 } mlpt_cuda_t;
 
 /* ---- cuda_memory.c ---- */
@@ -48,8 +49,6 @@ typedef struct mlpt_cuda {
 double mlpt_cuda_bytes(const mlpt_shape_t *shape);
 /* Everything but what operators return: images, parameters, order, losses. */
 status_t mlpt_cuda_place(mlpt_cuda_t *s, error_t *err);
-/* Also after a failure, when the driver may refuse everything: its answers do not matter. */
-void mlpt_cuda_release(mlpt_cuda_t *s);
 
 /* ---- cuda_epoch.c: submit work and do not wait for it ---- */
 

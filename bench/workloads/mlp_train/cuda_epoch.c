@@ -171,8 +171,7 @@ status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err) {
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s) {
     mlpt_graph_t *const graphs[] = {&s->whole, &s->rest};
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
-        if (graphs[i]->exec != NULL)
-            s->gpu->api.graph_exec_destroy(graphs[i]->exec);
+        gpu_graph_free(s->gpu, &graphs[i]->exec);
         *graphs[i] = (mlpt_graph_t){0};
     }
 }

@@ -1,6 +1,5 @@
-/* What every mlp_train training starts from: shape, images and start weights, the same bits as in
- * every other engine (docs/worker-protocol.md, "Data"). Cases of one width, depth and seed share
- * one copy of the weights, all cases share the images. */
+/* The shape of an mlp_train case, and what its training starts from: cases of one width, depth and
+ * seed share one copy. */
 #ifndef BENCH_WORKLOADS_MLP_TRAIN_DATA_H
 #define BENCH_WORKLOADS_MLP_TRAIN_DATA_H
 
@@ -30,28 +29,11 @@ double mlpt_parameters(const mlpt_shape_t *shape);
  * seconds. They may reach into further epochs. */
 size_t mlpt_checked_steps(const mlpt_shape_t *shape);
 
-typedef struct mlpt_data {
-    shared_data_t shared;
-    mlpt_shape_t shape; /* of the case that came first: batch, epochs and rate are not for all */
-    const dataset_t *images;
-    float x[256]; /* the input that a pixel's byte is */
-    size_t n_weights;
-    float *weights;            /* all of the two below */
-    float *w[MLPT_MAX_LAYERS]; /* (sizes[l + 1], sizes[l]), as torch.nn.Linear has them */
-    float *b[MLPT_MAX_LAYERS]; /* sizes[l + 1] */
-    uint32_t *order;           /* of the images in the first epoch */
-} mlpt_data_t;
-
-/* Would the data, unless another open case has them, and `more_bytes` fit into what is free of the
- * host's memory? Otherwise fails with both numbers. */
+/* As mnist_shape_room() and mnist_shape_take() for a case. */
 status_t mlpt_data_room(const case_t *spec, double more_bytes, error_t *err);
+status_t mlpt_data_take(const case_t *spec, const mnist_data_t **data, error_t *err);
 
-/* Fails when the files of the images are bad. Every take needs a release; the last one frees. Not
- * for several threads at once. */
-status_t mlpt_data_take(const case_t *spec, const mlpt_data_t **data, error_t *err);
-void mlpt_data_release(const mlpt_data_t *data);
-
-/* The same as mnist_train's arithmetic and files take it: one epoch, with the first one's order. */
-mnist_data_t mlpt_network(const mlpt_data_t *data, const mlpt_shape_t *shape);
+/* The data as one epoch of this shape, the first. */
+mnist_data_t mlpt_network(const mnist_data_t *data, const mlpt_shape_t *shape);
 
 #endif

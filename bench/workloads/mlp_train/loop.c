@@ -6,7 +6,7 @@
 /* The tensors of one batch on its way through the network; 0: not there (any more). */
 typedef struct batch {
     mlpt_loop_t *loop;
-    mlpt_images_t from;
+    mnist_gpu_images_t from;
     cu_pointer_t order; /* 0: the first `rows` images of `from` */
     cu_pointer_t loss;
     size_t rows;

@@ -6,6 +6,7 @@
 #define BENCH_WORKLOADS_MLP_TRAIN_LOOP_H
 
 #include "workloads/mlp_train/operators.h"
+#include "workloads/mnist/gpu_images.h"
 
 /* What an allocator is told to be in the middle of: the same calls each time. */
 typedef enum mlpt_pass {
@@ -25,18 +26,13 @@ typedef struct mlpt_device {
                        error_t *err);
 } mlpt_device_t;
 
-typedef struct mlpt_images {
-    cu_pointer_t images; /* float32, (n, 784) */
-    cu_pointer_t labels; /* one byte each */
-} mlpt_images_t;
-
 /* The network and its data, all in device memory that is there for the whole training. */
 typedef struct mlpt_loop {
     mlpt_device_t device;
     mlpt_kernels_t kernels;
     size_t layers, sizes[MLPT_MAX_LAYERS + 1];
     cu_pointer_t w[MLPT_MAX_LAYERS], b[MLPT_MAX_LAYERS];
-    mlpt_images_t train, test;
+    mnist_gpu_images_t train, test;
     /* Where a step leaves its gradients for the check; 0 in all others. */
     cu_pointer_t gradient_w[MLPT_MAX_LAYERS], gradient_b[MLPT_MAX_LAYERS];
     float rate;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/trace_cupti.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/mlp_train/cuda.h"
 
 #include <jansson.h>
@@ -96,11 +97,8 @@ static void add_split(session_t *session, const mlpt_split_t *split) {
                         json_pack("{s:I, s:I, s:I}", "kernels_ns", (json_int_t)split->kernels_ns,
                                   "driver_ns", (json_int_t)split->driver_ns, "epoch_ns",
                                   (json_int_t)split->epoch_ns));
-    char *dumped = json_dumps(results, JSON_COMPACT);
-    json_decref(results);
     free(session->results_json);
-    session->results_json = mem_text(dumped);
-    free(dumped);
+    session->results_json = results_text(results);
 }
 
 status_t mlpt_cuda_split(session_t *session, error_t *err) {

@@ -2,8 +2,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "base/units.h"
-#include "engine/host_info.h"
+#include "workloads/common/session_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,20 +12,31 @@
 static const double CHECKED_FLOPS = 2e10;
 enum { CHECKED_FLOPS_PER_WEIGHT = 6 * 32 };
 
-static void sizes_of(size_t hidden, size_t *sizes) {
+void mnist_sizes(size_t layers, size_t hidden, size_t *sizes) {
     sizes[0] = MNIST_PIXELS;
-    for (size_t l = 1; l < MNIST_LAYERS; l++)
+    for (size_t l = 1; l < layers; l++)
         sizes[l] = hidden;
-    sizes[MNIST_LAYERS] = DATASET_CLASSES;
+    sizes[layers] = MNIST_CLASSES;
+}
+
+double mnist_elements(size_t layers, const size_t *sizes) {
+    double n = 0;
+    for (size_t l = 0; l < layers; l++)
+        n += (double)sizes[l] * (double)sizes[l + 1];
+    return n;
+}
+
+double mnist_parameters(size_t layers, const size_t *sizes) {
+    double n = mnist_elements(layers, sizes);
+    for (size_t l = 0; l < layers; l++)
+        n += (double)sizes[l + 1];
+    return n;
 }
 
 double mnist_matrix_elements(size_t hidden) {
     size_t sizes[MNIST_LAYERS + 1];
-    double n = 0;
-    sizes_of(hidden, sizes);
-    for (size_t l = 0; l < MNIST_LAYERS; l++)
-        n += (double)sizes[l] * (double)sizes[l + 1];
-    return n;
+    mnist_sizes(MNIST_LAYERS, hidden, sizes);
+    return mnist_elements(MNIST_LAYERS, sizes);
 }
 
 size_t mnist_step_images(const mnist_data_t *data, size_t step) {
@@ -53,12 +63,10 @@ size_t mnist_descent_steps(size_t hidden, size_t steps) {
 /* ---- weights and order ---------------------------------------------------------------------- */
 
 static void make_weights(mnist_data_t *data) {
-    data->n_weights = 0;
-    for (size_t l = 0; l < MNIST_LAYERS; l++)
-        data->n_weights += (data->sizes[l] + 1) * data->sizes[l + 1];
+    data->n_weights = (size_t)mnist_parameters(data->layers, data->sizes);
     data->weights = mem_alloc(data->n_weights * sizeof *data->weights);
     float *next = data->weights;
-    for (uint32_t l = 0; l < MNIST_LAYERS; l++) {
+    for (uint32_t l = 0; l < data->layers; l++) {
         const size_t in = data->sizes[l], out = data->sizes[l + 1];
         data->w[l] = next;
         data->b[l] = next + in * out;
@@ -67,15 +75,9 @@ static void make_weights(mnist_data_t *data) {
     }
 }
 
-/* The batch divides the images, so epochs follow each other without a gap. */
-static size_t epochs_of(const mnist_data_t *shape) {
-    return (shape->steps * shape->batch + MNIST_IMAGES - 1) / MNIST_IMAGES;
-}
-
 static void make_order(mnist_data_t *data) {
-    const size_t epochs = epochs_of(data);
-    data->n_order = epochs * MNIST_IMAGES;
-    data->order = mem_alloc(epochs * MNIST_IMAGES * sizeof *data->order);
+    const size_t epochs = data->n_order / MNIST_IMAGES;
+    data->order = mem_alloc(data->n_order * sizeof *data->order);
 #pragma omp parallel for schedule(dynamic)
     for (size_t epoch = 0; epoch < epochs; epoch++)
         mnist_images_order(data->order + epoch * MNIST_IMAGES, data->seed, (uint32_t)epoch);
@@ -95,8 +97,8 @@ static void *make(const void *shape) {
 
 static bool same(const void *data, const void *shape) {
     const mnist_data_t *a = data, *b = shape;
-    return a->hidden == b->hidden && a->batch == b->batch && a->steps == b->steps &&
-           a->seed == b->seed && a->f16 == b->f16;
+    return a->layers == b->layers && a->hidden == b->hidden && a->batch == b->batch &&
+           a->steps == b->steps && a->seed == b->seed && a->f16 == b->f16;
 }
 
 static void free_data(void *dead) {
@@ -108,6 +110,23 @@ static void free_data(void *dead) {
 
 static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
 
+status_t mnist_shape_room(const mnist_data_t *shape, double more_bytes, error_t *err) {
+    double need_bytes = more_bytes;
+    if (!mnist_images_held())
+        need_bytes += (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (MNIST_PIXELS + 1);
+    if (shared_data_find(&open_data, shape) == NULL)
+        need_bytes += mnist_parameters(shape->layers, shape->sizes) * sizeof(float) +
+                      (double)shape->n_order * sizeof(uint32_t);
+    return host_room(need_bytes, err);
+}
+
+status_t mnist_shape_take(mnist_data_t *shape, const mnist_data_t **data, error_t *err) {
+    TRY(mnist_images_take(&shape->images, err));
+    *data = shared_data_take(&open_data, shape);
+    return STATUS_OK;
+}
+
+/* Epochs follow each other without a gap: the batch divides the images. */
 static mnist_data_t shape_of(const case_t *spec) {
     mnist_data_t shape = {.layers = MNIST_LAYERS,
                           .hidden = (size_t)case_param_int(spec, "hidden", 1),
@@ -115,30 +134,19 @@ static mnist_data_t shape_of(const case_t *spec) {
                           .steps = (size_t)case_param_int(spec, "steps", 1),
                           .seed = (uint64_t)case_param_int(spec, "seed", 1),
                           .f16 = strcmp(spec->dtype, "f16") == 0};
-    sizes_of(shape.hidden, shape.sizes);
+    mnist_sizes(shape.layers, shape.hidden, shape.sizes);
+    shape.n_order = (shape.steps * shape.batch + MNIST_IMAGES - 1) / MNIST_IMAGES * MNIST_IMAGES;
     return shape;
 }
 
 status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err) {
     const mnist_data_t shape = shape_of(spec);
-    double need = more_bytes, room = host_available_bytes();
-    if (!mnist_images_held())
-        need += (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (MNIST_PIXELS + 1);
-    if (shared_data_find(&open_data, &shape) == NULL)
-        need += mnist_matrix_elements(shape.hidden) * sizeof(float) +
-                (double)epochs_of(&shape) * MNIST_IMAGES * sizeof(uint32_t);
-    if (!(need > room)) /* also when the room is not known */
-        return STATUS_OK;
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",
-                     units_bytes(a, need), units_bytes(b, room));
+    return mnist_shape_room(&shape, more_bytes, err);
 }
 
 status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err) {
     mnist_data_t shape = shape_of(spec);
-    TRY(mnist_images_take(&shape.images, err));
-    *data = shared_data_take(&open_data, &shape);
-    return STATUS_OK;
+    return mnist_shape_take(&shape, data, err);
 }
 
 void mnist_data_release(const mnist_data_t *data) {

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/target_clones.h"
+#include "workloads/mnist/oracle.h"
 
 #include <math.h>
 #include <omp.h>
@@ -38,14 +39,6 @@ static size_t filled_up(size_t batch) {
     return (batch + ROWS - 1) / ROWS * ROWS;
 }
 
-/* Of one matrix. */
-static double mean_elements(const mnist_data_t *data) {
-    double n = 0;
-    for (size_t l = 0; l < data->layers; l++)
-        n += (double)data->sizes[l] * (double)data->sizes[l + 1];
-    return n / (double)data->layers;
-}
-
 mnist_omp_t *mnist_omp_new(const mnist_data_t *data) {
     mnist_omp_t *net = mem_zeroed(1, sizeof *net);
     net->data = data;
@@ -60,7 +53,8 @@ mnist_omp_t *mnist_omp_new(const mnist_data_t *data) {
     for (size_t l = 0; l <= net->data->layers; l++)
         net->a[l] = mem_zeroed(net->rows * data->sizes[l], sizeof(float));
     net->labels = mem_zeroed(net->rows, sizeof *net->labels);
-    const double useful = (double)data->batch * mean_elements(data) / MIN_WORK_PER_THREAD;
+    const double of_matrix = mnist_elements(data->layers, data->sizes) / (double)data->layers;
+    const double useful = (double)data->batch * of_matrix / MIN_WORK_PER_THREAD;
     net->n_threads = (int)fmax(1, fmin(useful, omp_get_max_threads()));
     return net;
 }
@@ -278,50 +272,19 @@ void mnist_omp_descend(mnist_omp_t *net, size_t steps, double rate, double *loss
         run_step(net, 0, (float)rate, &losses[step], NULL);
 }
 
-static size_t largest_of(const float *z) {
-    size_t largest = 0;
-    for (size_t c = 1; c < DATASET_CLASSES; c++)
-        if (z[c] > z[largest])
-            largest = c;
-    return largest;
-}
-
-static double loss_of_row(const float *z, uint8_t label) {
-    const double largest = (double)z[largest_of(z)];
-    double total = 0;
-    for (size_t c = 0; c < DATASET_CLASSES; c++)
-        total += exp((double)z[c] - largest);
-    return log(total) - ((double)z[label] - largest);
+static void logits_of(void *of, size_t first, size_t images, double *logits) {
+    mnist_omp_t *net = of;
+    const dataset_t *set = net->data->images;
+    net->batch = net->data->batch;
+    net->rows = filled_up(net->batch);
+    for (size_t r = 0; r < images; r++)
+        gather(net, set->test_images + (first + r) * MNIST_PIXELS, set->test_labels[first + r], r);
+#pragma omp parallel num_threads(net->n_threads)
+    forward(net);
+    for (size_t i = 0; i < images * DATASET_CLASSES; i++)
+        logits[i] = (double)net->a[net->data->layers][i];
 }
 
 double mnist_omp_validate(mnist_omp_t *net, double *accuracy) {
-    const dataset_t *images = net->data->images;
-    size_t n_right = 0;
-    double total_loss = 0;
-    net->batch = net->data->batch;
-    net->rows = filled_up(net->batch);
-    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->batch) {
-        const size_t left = MNIST_TEST_IMAGES - first;
-        const size_t rows = left < net->batch ? left : net->batch;
-        for (size_t r = 0; r < rows; r++)
-            gather(net, images->test_images + (first + r) * MNIST_PIXELS,
-                   images->test_labels[first + r], r);
-#pragma omp parallel num_threads(net->n_threads)
-        forward(net);
-        for (size_t r = 0; r < rows; r++)
-            total_loss +=
-                loss_of_row(net->a[net->data->layers] + r * DATASET_CLASSES, net->labels[r]);
-        for (size_t r = 0; r < rows; r++)
-            n_right += largest_of(net->a[net->data->layers] + r * DATASET_CLASSES) == net->labels[r]
-                           ? 1
-                           : 0;
-    }
-    *accuracy = (double)n_right / MNIST_TEST_IMAGES;
-    return total_loss / MNIST_TEST_IMAGES;
-}
-
-double mnist_omp_accuracy(mnist_omp_t *net) {
-    double accuracy;
-    mnist_omp_validate(net, &accuracy);
-    return accuracy;
+    return mnist_validate(net->data, logits_of, net, accuracy);
 }

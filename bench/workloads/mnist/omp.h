@@ -20,10 +20,6 @@ void mnist_omp_train(mnist_omp_t *net, size_t steps, double rate, double *losses
 /* The same with the first batch in every step. */
 void mnist_omp_descend(mnist_omp_t *net, size_t steps, double rate, double *losses);
 
-/* The mean loss over the test images; `*accuracy` as mnist_omp_accuracy(). */
-double mnist_omp_validate(mnist_omp_t *net, double *accuracy);
-
-/* Fraction of the test images whose largest logit is their label's. */
-double mnist_omp_accuracy(mnist_omp_t *net);
+double mnist_omp_validate(mnist_omp_t *net, double *accuracy); /* as mnist_net_validate() */
 
 #endif

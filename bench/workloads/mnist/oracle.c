@@ -290,7 +290,7 @@ double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *
     return loss;
 }
 
-/* ---- accuracy ------------------------------------------------------------------------------- */
+/* ---- validation ----------------------------------------------------------------------------- */
 
 static size_t largest_of(const double *z) {
     size_t largest = 0;
@@ -308,29 +308,37 @@ static double loss_of_row(const double *z, uint8_t label) {
     return log(total) - (z[label] - largest);
 }
 
-double mnist_net_validate(mnist_net_t *net, double *accuracy) {
-    const dataset_t *images = net->data->images;
+double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net,
+                      double *accuracy) {
+    double *logits = mem_alloc(data->batch * DATASET_CLASSES * sizeof *logits), total_loss = 0;
     size_t n_right = 0;
-    double total_loss = 0;
-    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += net->data->batch) {
-        const size_t rows = smaller(MNIST_TEST_IMAGES - first, net->data->batch);
-        net->batch = rows;
-        gather(net, images->test_images + first * MNIST_PIXELS, images->test_labels + first, NULL);
-        forward(net);
-        for (size_t r = 0; r < rows; r++)
-            total_loss += loss_of_row(net->a[net->data->layers] + r * net->row[net->data->layers],
-                                      net->labels[r]);
+    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += data->batch) {
+        const size_t rows = smaller(MNIST_TEST_IMAGES - first, data->batch);
+        logits_of(net, first, rows, logits);
         for (size_t r = 0; r < rows; r++) {
-            const double *z = net->a[net->data->layers] + r * net->row[net->data->layers];
-            n_right += largest_of(z) == net->labels[r] ? 1 : 0;
+            const double *z = logits + r * DATASET_CLASSES;
+            const uint8_t label = data->images->test_labels[first + r];
+            total_loss += loss_of_row(z, label);
+            n_right += largest_of(z) == label;
         }
     }
+    free(logits);
     *accuracy = (double)n_right / MNIST_TEST_IMAGES;
     return total_loss / MNIST_TEST_IMAGES;
 }
 
-double mnist_net_accuracy(mnist_net_t *net) {
-    double accuracy;
-    mnist_net_validate(net, &accuracy);
-    return accuracy;
+static void logits_of(void *of, size_t first, size_t images, double *logits) {
+    mnist_net_t *net = of;
+    const dataset_t *set = net->data->images;
+    const size_t last = net->data->layers;
+    net->batch = images;
+    gather(net, set->test_images + first * MNIST_PIXELS, set->test_labels + first, NULL);
+    forward(net);
+    for (size_t r = 0; r < images; r++)
+        memcpy(logits + r * DATASET_CLASSES, net->a[last] + r * net->row[last],
+               DATASET_CLASSES * sizeof *logits);
+}
+
+double mnist_net_validate(mnist_net_t *net, double *accuracy) {
+    return mnist_validate(net->data, logits_of, net, accuracy);
 }

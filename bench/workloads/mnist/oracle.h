@@ -41,10 +41,13 @@ void mnist_net_start(mnist_net_t *net); /* set the start weights */
  * last column. */
 double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients);
 
-/* The mean loss over the test images; `*accuracy` as mnist_net_accuracy(). */
+/* The mean loss over the test images; `*accuracy`: the fraction whose largest logit is their
+ * label's. */
 double mnist_net_validate(mnist_net_t *net, double *accuracy);
 
-/* Fraction of the test images whose largest logit is their label's. */
-double mnist_net_accuracy(mnist_net_t *net);
+/* The same for any network: logits_of() fills `logits` for test images from `first` on. */
+typedef void mnist_logits_t(void *net, size_t first, size_t images, double *logits);
+double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net,
+                      double *accuracy);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "io/find.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 
 #include <math.h>
@@ -39,16 +40,14 @@ static void describe_problem(mnist_cuda_t *s, const case_t *spec) {
 /* ---- what the case needs -------------------------------------------------------------------- */
 
 static double gradients_bytes(const mnist_cuda_t *s) {
-    double elements = 0;
-    for (size_t l = 0; l < MNIST_LAYERS; l++)
-        elements += (double)mnist_fan_out(s->library.hidden, l) *
-                    (double)(mnist_fan_in(s->library.hidden, l) + 1);
-    return elements * sizeof(float);
+    size_t sizes[MNIST_LAYERS + 1];
+    mnist_sizes(MNIST_LAYERS, s->library.hidden, sizes);
+    return mnist_parameters(MNIST_LAYERS, sizes) * sizeof(float);
 }
 
 static status_t check_room(session_t *session, const case_t *spec, error_t *err) {
     mnist_cuda_t *s = session->state;
-    double device_bytes = mnist_cuda_images_bytes() + (double)s->whole.bytes;
+    double device_bytes = mnist_gpu_images_bytes(true) + (double)s->whole.bytes;
     /* A sample's block, or the check's gradients. */
     device_bytes += fmax((double)s->sample.bytes, gradients_bytes(s));
     if (uses_library(s))
@@ -56,21 +55,17 @@ static status_t check_room(session_t *session, const case_t *spec, error_t *err)
             MNIST_WORKSPACE_BYTES + (double)mnist_masks_bytes(s->library.hidden, s->library.batch);
     session->skipped = true;
     TRY(gpu_room(s->gpu, device_bytes, err));
-    TRY(mnist_data_room(spec, 2 * (double)results_bytes(s) + mnist_cuda_images_bytes(), err));
+    TRY(mnist_data_room(spec, 2 * (double)results_bytes(s) + mnist_gpu_images_bytes(true), err));
     session->skipped = false;
     session->resources.peak_device_bytes = (int64_t)device_bytes;
     return STATUS_OK;
 }
 
 static status_t make_host_side(mnist_cuda_t *s, error_t *err) {
-    void *start, *order, *results;
-    CUDA(host_alloc(&start, s->sample.parameter_bytes, CU_HOST_ALLOC_PORTABLE));
-    s->start = start;
     const size_t order_bytes = s->sample_steps * s->data->batch * sizeof *s->order;
-    CUDA(host_alloc(&order, order_bytes, CU_HOST_ALLOC_PORTABLE));
-    s->order = order;
-    CUDA(host_alloc(&results, results_bytes(s), CU_HOST_ALLOC_PORTABLE));
-    s->results = results;
+    TRY(gpu_memory_pinned(&s->memory, s->gpu, s->sample.parameter_bytes, &s->start, err));
+    TRY(gpu_memory_pinned(&s->memory, s->gpu, order_bytes, &s->order, err));
+    TRY(gpu_memory_pinned(&s->memory, s->gpu, results_bytes(s), &s->results, err));
     memcpy(s->order, s->data->order, order_bytes);
     memset(s->start, 0, s->sample.parameter_bytes);
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
@@ -83,6 +78,15 @@ static status_t make_host_side(mnist_cuda_t *s, error_t *err) {
         for (size_t i = 0; i < n_out; i++)
             b[i] = half_from_float(s->data->b[l][i]);
     }
+    return STATUS_OK;
+}
+
+static status_t place_images(mnist_cuda_t *s, error_t *err) {
+    TRY(mnist_gpu_images_place(&s->memory, s->gpu, s->data, false, &s->train, err));
+    TRY(mnist_gpu_images_place(&s->memory, s->gpu, s->data, true, &s->test, err));
+    s->problem.images = s->train.images;
+    s->problem.labels = s->train.labels;
+    s->problem.images_n = MNIST_IMAGES;
     return STATUS_OK;
 }
 
@@ -103,8 +107,9 @@ static status_t prepare_library(session_t *session, error_t *err) {
         return STATUS_OK;
     int64_t start_ns = clock_ns();
     TRY(open_library(session, err));
-    CUDA(alloc(&s->library.workspace, MNIST_WORKSPACE_BYTES));
-    CUDA(alloc(&s->library.masks, mnist_masks_bytes(s->library.hidden, s->library.batch)));
+    const size_t masks_bytes = mnist_masks_bytes(s->library.hidden, s->library.batch);
+    TRY(gpu_memory_device(&s->memory, s->gpu, MNIST_WORKSPACE_BYTES, &s->library.workspace, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, masks_bytes, &s->library.masks, err));
     TRY(mnist_library_prepare(&s->library, &s->problem, err));
     session_add_once(session, "library", (double)(clock_ns() - start_ns));
     return STATUS_OK;
@@ -139,7 +144,7 @@ static status_t first_training(session_t *session, const char *accumulate, error
     free(losses);
     TRY(status);
     session_add_once(session, "training", (double)(clock_ns() - start_ns));
-    session->results_json = mnist_fit_json(&s->fit, s->data->images, accumulate);
+    session->results_json = mnist_fit_json(&s->fit, s->data->images, "accumulate", accumulate);
     return STATUS_OK;
 }
 
@@ -165,9 +170,9 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     int64_t start_ns = clock_ns();
     TRY(mnist_data_take(request->spec, &s->data, err));
     TRY(make_host_side(s, err));
-    TRY(mnist_cuda_place_images(s, err));
+    TRY(place_images(s, err));
     session_add_once(session, "data", (double)(clock_ns() - start_ns));
-    CUDA(alloc(&s->block, s->whole.bytes));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->whole.bytes, &s->block, err));
     mnist_cuda_use_fixed(s);
     TRY(prepare_library(session, err));
     TRY(warm_up(s, err));
@@ -177,24 +182,12 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     return first_training(session, case_technique(request->spec, "accumulate"), err);
 }
 
-/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
 static void close_case(session_t *session) {
     mnist_cuda_t *s = session->state;
-    error_t ignored = ERROR_INIT;
-    if (s->graph != NULL)
-        s->gpu->api.graph_exec_destroy(s->graph);
+    gpu_graph_free(s->gpu, &s->graph);
     if (s->library.handle != NULL)
         mnist_library_close(&s->library);
-    const cu_pointer_t device[] = {s->images,       s->labels, s->test_images,
-                                   s->test_labels,  s->block,  s->library.workspace,
-                                   s->library.masks};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
-        if (device[i] != 0)
-            gpu_free(s->gpu, device[i], &ignored);
-    void *const pinned[] = {s->start, s->order, s->results};
-    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
-        if (pinned[i] != NULL)
-            s->gpu->api.host_free(pinned[i]);
+    gpu_memory_free(&s->memory, s->gpu);
     gpu_program_unload(s->gpu, &s->program);
     if (s->data != NULL)
         mnist_data_release(s->data);
@@ -203,15 +196,7 @@ static void close_case(session_t *session) {
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    if (request->cubin == NULL)
-        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
-    mnist_cuda_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
-    status_t status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open_program(session, request, sizeof(mnist_cuda_t), prepare, err);
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -221,14 +206,14 @@ static size_t gradient_bytes(const mnist_cuda_t *s, size_t layer) {
 }
 
 /* One step that leaves its gradients. */
-static status_t run_gradients(mnist_cuda_t *s, cu_pointer_t on_device[MNIST_LAYERS],
-                              float *gradients[MNIST_LAYERS], error_t *err) {
+static status_t run_gradients(mnist_cuda_t *s, gpu_memory_t *memory, float **gradients,
+                              error_t *err) {
+    cu_pointer_t *on_device = s->problem.gradients;
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
-        CUDA(alloc(&on_device[l], gradient_bytes(s, l)));
+        TRY(gpu_memory_device(memory, s->gpu, gradient_bytes(s, l), &on_device[l], err));
         TRY(gpu_fill(s->gpu, on_device[l], 0xFF, gradient_bytes(s, l), err));
         gradients[l] = mem_alloc(gradient_bytes(s, l));
     }
-    memcpy(s->problem.gradients, on_device, sizeof s->problem.gradients);
     TRY(mnist_cuda_upload(s, 1, err));
     TRY(mnist_cuda_train(s, 1, err));
     for (size_t l = 0; l < MNIST_LAYERS; l++)
@@ -238,18 +223,15 @@ static status_t run_gradients(mnist_cuda_t *s, cu_pointer_t on_device[MNIST_LAYE
 
 static status_t write_gradients(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
                                 error_t *err) {
-    cu_pointer_t on_device[MNIST_LAYERS] = {0};
+    gpu_memory_t memory = {0};
     float *gradients[MNIST_LAYERS] = {NULL};
-    error_t ignored = ERROR_INIT;
-    status_t status = run_gradients(s, on_device, gradients, err);
+    status_t status = run_gradients(s, &memory, gradients, err);
     memset(s->problem.gradients, 0, sizeof s->problem.gradients);
     if (status == STATUS_OK)
         status = mnist_write_gradients(s->data, gradients, folder, arrays, err);
-    for (size_t l = 0; l < MNIST_LAYERS; l++) {
-        if (on_device[l] != 0)
-            gpu_free(s->gpu, on_device[l], &ignored);
+    gpu_memory_free(&memory, s->gpu);
+    for (size_t l = 0; l < MNIST_LAYERS; l++)
         free(gradients[l]);
-    }
     return status;
 }
 
@@ -298,8 +280,7 @@ static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *
     s->graph = NULL;
     s->problem.rate = MNIST_DESCENT_RATE;
     status_t status = capture_and_run(s, fit.losses, fit.steps, err);
-    if (s->graph != NULL)
-        s->gpu->api.graph_exec_destroy(s->graph);
+    gpu_graph_free(s->gpu, &s->graph);
     s->graph = graph;
     s->problem.rate = rate;
     memcpy(s->order, s->data->order, fit.steps * batch * sizeof *s->order);

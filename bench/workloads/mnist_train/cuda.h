@@ -8,6 +8,7 @@
 #include "engine/session.h"
 #include "workloads/common/train_phases.h"
 #include "workloads/mnist/fit.h"
+#include "workloads/mnist/gpu_images.h"
 #include "workloads/mnist_train/cublaslt.h"
 
 enum {
@@ -32,7 +33,8 @@ typedef struct mnist_cuda {
     mnist_library_t library;
     const mnist_data_t *data;
     mnist_problem_t problem; /* with the buffers that the next launches use */
-    cu_pointer_t images, labels, test_images, test_labels;
+    mnist_gpu_images_t train, test;
+    gpu_memory_t memory;          /* of what is there for the whole case */
     mnist_layout_t whole, sample; /* of a block for all steps; for a sample's */
     cu_pointer_t block;           /* for all steps, allocated once: graphs, output, evaluation */
     cu_pointer_t own;             /* of a sample that allocates */
@@ -64,10 +66,6 @@ status_t mnist_cuda_copy_out(mnist_cuda_t *s, error_t *err); /* a sample's resul
 
 /* Capture steps where the rung's plan asks for it; they use the case's block from then on. */
 status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err);
-
-/* Put the images and their labels on the device. */
-status_t mnist_cuda_place_images(mnist_cuda_t *s, error_t *err);
-double mnist_cuda_images_bytes(void);
 
 /* Declare phases and probes in the session (probes.c). */
 status_t mnist_cuda_add_probes(session_t *session, error_t *err);

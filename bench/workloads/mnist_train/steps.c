@@ -1,9 +1,6 @@
 /* The steps of one training on the GPU. */
-#include "base/half.h"
-#include "base/memory.h"
 #include "workloads/mnist_train/cuda.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
@@ -26,48 +23,6 @@ status_t mnist_cuda_release(mnist_cuda_t *s, cu_pointer_t *block, error_t *err) 
 
 void mnist_cuda_use_fixed(mnist_cuda_t *s) {
     mnist_place(&s->whole, s->block, &s->problem);
-}
-
-/* ---- images --------------------------------------------------------------------------------- */
-
-static const size_t IMAGE_BYTES = MNIST_PIXELS * sizeof(uint16_t);
-
-double mnist_cuda_images_bytes(void) {
-    return (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (double)(IMAGE_BYTES + 1);
-}
-
-static status_t place_set(mnist_cuda_t *s, const uint8_t *pixels, const uint8_t *labels, size_t n,
-                          uint16_t *staging, error_t *err) {
-    uint16_t half_of[256];
-    const cu_pointer_t images =
-        pixels == s->data->images->train_images ? s->images : s->test_images;
-    const cu_pointer_t to_labels = images == s->images ? s->labels : s->test_labels;
-    for (unsigned pixel = 0; pixel < 256; pixel++)
-        half_of[pixel] = half_from_float(s->data->x[pixel]);
-#pragma omp parallel for
-    for (size_t i = 0; i < n * MNIST_PIXELS; i++)
-        staging[i] = half_of[pixels[i]];
-    CUDA(copy_in_async(images, staging, n * IMAGE_BYTES, s->gpu->stream));
-    CUDA(copy_in_async(to_labels, labels, n, s->gpu->stream));
-    return gpu_sync(s->gpu, err);
-}
-
-status_t mnist_cuda_place_images(mnist_cuda_t *s, error_t *err) {
-    const dataset_t *set = s->data->images;
-    CUDA(alloc(&s->images, MNIST_IMAGES * IMAGE_BYTES));
-    CUDA(alloc(&s->labels, MNIST_IMAGES));
-    CUDA(alloc(&s->test_images, MNIST_TEST_IMAGES * IMAGE_BYTES));
-    CUDA(alloc(&s->test_labels, MNIST_TEST_IMAGES));
-    uint16_t *staging = mem_alloc(MNIST_IMAGES * IMAGE_BYTES);
-    status_t status =
-        place_set(s, set->train_images, set->train_labels, MNIST_IMAGES, staging, err);
-    if (status == STATUS_OK)
-        status = place_set(s, set->test_images, set->test_labels, MNIST_TEST_IMAGES, staging, err);
-    free(staging);
-    s->problem.images = s->images;
-    s->problem.labels = s->labels;
-    s->problem.images_n = MNIST_IMAGES;
-    return status;
 }
 
 /* ---- what a step is made of ----------------------------------------------------------------- */
@@ -184,8 +139,8 @@ status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err) {
 /* As kernels see it: the test images in the place of those of the training. */
 status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err) {
     mnist_problem_t problem = s->problem;
-    problem.images = s->test_images;
-    problem.labels = s->test_labels;
+    problem.images = s->test.images;
+    problem.labels = s->test.labels;
     problem.images_n = MNIST_TEST_IMAGES;
     for (size_t i = 0; i < s->program.n_stages; i++)
         if (s->program.stages[i].spec.when == STAGE_AFTER)

@@ -1,0 +1,251 @@
+#include "workloads/mnist/cpu.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "workloads/common/session_parts.h"
+#include "workloads/mnist/fit.h"
+#include "workloads/mnist/omp.h"
+#include "workloads/mnist/oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of all matrices, for the oracle to validate: hidden = 2048 is within it. */
+static const double MOST_ELEMENTS_TO_VALIDATE = 1e7;
+
+typedef struct state {
+    mnist_training_t training; /* with the order of the epoch that runs */
+    uint32_t *order;           /* of other epochs than the first */
+    mnist_net_t *ref;          /* one of the two */
+    mnist_omp_t *omp;
+    double *losses; /* of a sample */
+} state_t;
+
+/* ---- either network ------------------------------------------------------------------------- */
+
+static void start(state_t *s) {
+    if (s->ref != NULL)
+        mnist_net_start(s->ref);
+    else
+        mnist_omp_start(s->omp);
+}
+
+/* The first `steps` steps of the epoch that is set; the gradients of the first of them. */
+static void train(state_t *s, size_t steps, double *losses, float *const *gradients) {
+    const double rate = s->training.rate;
+    if (s->omp != NULL)
+        mnist_omp_train(s->omp, steps, rate, losses, gradients);
+    else
+        for (size_t step = 0; step < steps; step++)
+            losses[step] = mnist_net_step(s->ref, step, rate, step == 0 ? gradients : NULL);
+}
+
+static void descend(state_t *s, size_t steps, double *losses) {
+    start(s);
+    if (s->omp != NULL)
+        mnist_omp_descend(s->omp, steps, MNIST_DESCENT_RATE, losses);
+    else
+        for (size_t step = 0; step < steps; step++)
+            losses[step] = mnist_net_step(s->ref, 0, MNIST_DESCENT_RATE, NULL);
+}
+
+static double validate(state_t *s, double *accuracy) {
+    return s->ref != NULL ? mnist_net_validate(s->ref, accuracy)
+                          : mnist_omp_validate(s->omp, accuracy);
+}
+
+/* ---- trainings ------------------------------------------------------------------------------ */
+
+static size_t all_steps(const mnist_training_t *training) {
+    return training->network.steps * (training->epochs > 0 ? training->epochs : 1);
+}
+
+static void set_epoch(state_t *s, size_t epoch) {
+    mnist_data_t *network = &s->training.network;
+    network->order = epoch == 0 ? s->training.data->order : s->order;
+    if (epoch > 0)
+        mnist_images_order(s->order, network->seed, (uint32_t)epoch);
+}
+
+/* From the start weights, through as many epochs as it takes. */
+static void train_first(state_t *s, size_t steps, double *losses, float *const *gradients) {
+    const size_t of_epoch = s->training.network.steps;
+    start(s);
+    for (size_t done = 0, epoch = 0; done < steps; epoch++) {
+        const size_t left = steps - done, n = left < of_epoch ? left : of_epoch;
+        set_epoch(s, epoch);
+        train(s, n, losses + done, epoch == 0 ? gradients : NULL);
+        done += n;
+    }
+    set_epoch(s, 0);
+}
+
+static status_t train_epochs(state_t *s, mnist_fit_t *fit, error_t *err) {
+    start(s);
+    for (size_t epoch = 0; epoch < s->training.epochs; epoch++) {
+        mnist_epoch_t after = {.has_memory = false};
+        set_epoch(s, epoch);
+        train(s, s->training.network.steps, s->losses, NULL);
+        TRY(mnist_fit_add(fit, s->losses, s->training.network.steps, err));
+        after.validation_loss = validate(s, &after.accuracy);
+        TRY(mnist_fit_add_epoch(fit, &after, err));
+    }
+    set_epoch(s, 0);
+    return STATUS_OK;
+}
+
+static status_t train_steps(state_t *s, size_t steps, mnist_fit_t *fit, error_t *err) {
+    fit->steps = steps;
+    train_first(s, steps, fit->losses, NULL);
+    return mnist_fit_check(fit, err);
+}
+
+/* Train as far as this variant does, once; tell what came of it. */
+static status_t train_once(session_t *session, error_t *err) {
+    state_t *s = session->state;
+    const mnist_training_t *training = &s->training;
+    const mnist_data_t *network = &training->network;
+    const size_t steps = all_steps(training);
+    const bool whole = s->omp != NULL || training->checked_steps == steps;
+    mnist_fit_t fit = mnist_fit_of_epochs(steps, training->epochs);
+    const int64_t start_ns = clock_ns();
+    const status_t status =
+        whole && training->epochs > 0
+            ? train_epochs(s, &fit, err)
+            : train_steps(s, whole ? steps : training->checked_steps, &fit, err);
+    session_add_once(session, whole ? "training" : "first_run", (double)(clock_ns() - start_ns));
+    if (status == STATUS_OK) {
+        const bool few =
+            mnist_elements(network->layers, network->sizes) <= MOST_ELEMENTS_TO_VALIDATE;
+        if (training->epochs == 0 && whole && (s->omp != NULL || few))
+            validate(s, &fit.accuracy);
+        const char *sums = training->epochs > 0 ? NULL : s->ref != NULL ? "f64" : "f32";
+        session->results_json = mnist_fit_json(&fit, network->images, "accumulate", sums);
+    }
+    mnist_fit_free(&fit);
+    return status;
+}
+
+/* ---- the session ---------------------------------------------------------------------------- */
+
+/* Phases, as the two kinds of training have them. */
+enum { TRAIN, VALIDATE, STEP = VALIDATE, TOTAL, RESIDUAL, STEP_OF_EPOCH };
+
+static void add_phases(session_t *session, const mnist_training_t *training) {
+    session_add_phases(session, CLOCK_HOST,
+                       training->epochs > 0
+                           ? NAMES("train", "validate", "total", "residual", "step")
+                           : NAMES("train", "step", "total", "residual"));
+}
+
+/* The start weights of an epoch are set outside of the clock. */
+static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
+    (void)err;
+    state_t *s = session->state;
+    const size_t steps = s->training.sample_steps;
+    const bool epoch = s->training.epochs > 0;
+    double accuracy;
+    if (epoch)
+        start(s);
+    const int64_t start_ns = clock_ns();
+    if (!epoch)
+        start(s);
+    const int64_t before_ns = epoch ? start_ns : clock_ns();
+    train(s, steps, s->losses, NULL);
+    const int64_t trained_ns = clock_ns();
+    if (epoch)
+        validate(s, &accuracy);
+    const int64_t end_ns = epoch ? clock_ns() : trained_ns;
+    const double train_ns = (double)(trained_ns - before_ns);
+    recorder_add_between(recorder, TRAIN, train_ns, before_ns, trained_ns);
+    if (epoch)
+        recorder_add_between(recorder, VALIDATE, (double)(end_ns - trained_ns), trained_ns, end_ns);
+    recorder_add_between(recorder, TOTAL, (double)(end_ns - start_ns), start_ns, end_ns);
+    recorder_add(recorder, RESIDUAL, (double)(before_ns - start_ns));
+    recorder_add(recorder, epoch ? STEP_OF_EPOCH : STEP, train_ns / (double)steps);
+    return STATUS_OK;
+}
+
+status_t mnist_cpu_width(const char *name, size_t width, error_t *err) {
+    if (width <= MNIST_OMP_MAX_HIDDEN)
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED, "%s %zu: omp is written for at most %d", name, width,
+                     MNIST_OMP_MAX_HIDDEN);
+}
+
+void mnist_cpu_close(session_t *session) {
+    state_t *s = session->state;
+    if (s->ref != NULL)
+        mnist_net_free(s->ref);
+    if (s->omp != NULL)
+        mnist_omp_free(s->omp);
+    mnist_data_release(s->training.data);
+    free(s->order);
+    free(s->losses);
+    free(s);
+}
+
+static state_t *new_state(const mnist_training_t *training, bool is_ref) {
+    state_t *s = mem_zeroed(1, sizeof *s);
+    s->training = *training;
+    s->order = mem_alloc(MNIST_IMAGES * sizeof *s->order);
+    s->losses = mem_zeroed(training->sample_steps, sizeof *s->losses);
+    if (is_ref)
+        s->ref = mnist_net_new(&s->training.network);
+    else
+        s->omp = mnist_omp_new(&s->training.network);
+    return s;
+}
+
+status_t mnist_cpu_open(session_t *session, const open_request_t *request,
+                        const mnist_cpu_workload_t *workload, error_t *err) {
+    mnist_training_t training = {.rate = case_param(request->spec, "rate")->real};
+    bool is_ref;
+    TRY(session_is_ref(session, request->spec, &is_ref, err));
+    session->skipped = true;
+    TRY(workload->can_run(request->spec, is_ref, err));
+    session->skipped = false;
+    const int64_t start_ns = clock_ns();
+    TRY(workload->describe(request->spec, &training, err));
+    session_add_once(session, "data", (double)(clock_ns() - start_ns));
+    session->state = new_state(&training, is_ref);
+    if (train_once(session, err) != STATUS_OK) {
+        mnist_cpu_close(session);
+        return err->status;
+    }
+    add_phases(session, &training);
+    session_add_probe(session, training.epochs > 0 ? "epoch" : "train", probe);
+    return STATUS_OK;
+}
+
+static status_t write_training(state_t *s, const char *folder, text_list_t *arrays, error_t *err) {
+    const mnist_data_t *network = &s->training.network;
+    const size_t checked = s->training.checked_steps;
+    float *gradients[MNIST_MAX_LAYERS];
+    double *losses = mem_zeroed(checked, sizeof *losses);
+    for (size_t l = 0; l < network->layers; l++) {
+        const size_t bytes = (network->sizes[l] + 1) * network->sizes[l + 1] * sizeof(float);
+        gradients[l] = mem_alloc(bytes);
+        memset(gradients[l], 0xFF, bytes); /* NaN */
+    }
+    train_first(s, checked, losses, gradients);
+    status_t status = mnist_write_gradients(network, gradients, folder, arrays, err);
+    if (status == STATUS_OK)
+        status = mnist_write_losses(losses, checked, folder, arrays, err);
+    for (size_t l = 0; l < network->layers; l++)
+        free(gradients[l]);
+    free(losses);
+    return status;
+}
+
+status_t mnist_cpu_output(session_t *session, const char *folder, text_list_t *arrays,
+                          error_t *err) {
+    state_t *s = session->state;
+    double losses[MNIST_DESCENT_STEPS];
+    const size_t steps = s->training.descent_steps;
+    TRY(write_training(s, folder, arrays, err));
+    if (steps == 0)
+        return STATUS_OK;
+    descend(s, steps, losses);
+    return mnist_write_descent(losses, steps, folder, arrays, err);
+}
