@@ -46,12 +46,6 @@ static workload_cost_t cost(const case_t *spec) {
                                  (double)case_param_int(spec, "live", 0) * allocate_mean_bytes()};
 }
 
-/* Nothing is computed. */
-static double tolerance(const case_t *spec) {
-    (void)spec;
-    return 1e-12;
-}
-
 static void constants(const case_t *spec, text_list_t *defines) {
     (void)spec;
     (void)defines;
@@ -72,6 +66,6 @@ const workload_t workload_allocate = {
     .cpu_variants = NAMES("caching", "arena"),
     .pytorch_variants = NAMES("caching"),
     .cost = cost,
-    .tolerance = tolerance,
+    .tolerance = workload_exact,
     .constants = constants,
 };

@@ -124,38 +124,39 @@ static status_t open_cpu(session_t *session, const open_request_t *request, erro
     return session_open(session, request, sizeof(state_t), prepare_cpu, err);
 }
 
+static status_t copy_again(state_t *s, char *copied, error_t *err) {
+    TRY(gpu_fill(s->gpu, s->device_to, 0xFF, s->bytes, err));
+    TRY(copy_batch(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    return cuda_check(&s->gpu->api, s->gpu->api.copy_out(copied, s->device_to, s->bytes),
+                      "copy_out", err);
+}
+
 /* A copy that copied nothing would be a bandwidth without bytes: look at every byte. */
+static status_t check_copied(const char *copied, size_t bytes, error_t *err) {
+    size_t wrong = 0;
+    for (size_t i = 0; i < bytes; i++)
+        wrong += copied[i] != 0x5A;
+    return wrong == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong, bytes);
+}
+
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     state_t *s = session->state;
     (void)folder;
     (void)arrays;
-    char *copied = s->to;
-    if (s->gpu != NULL) {
-        copied = mem_alloc(s->bytes);
-        status_t status = gpu_fill(s->gpu, s->device_to, 0xFF, s->bytes, err);
-        if (status == STATUS_OK)
-            status = copy_batch(s, err);
-        if (status == STATUS_OK)
-            status = gpu_sync(s->gpu, err);
-        if (status == STATUS_OK)
-            status = cuda_check(&s->gpu->api, s->gpu->api.copy_out(copied, s->device_to, s->bytes),
-                                "copy_out", err);
-        if (status != STATUS_OK) {
-            free(copied);
-            return status;
-        }
-    } else {
+    if (s->gpu == NULL) {
         memset(s->to, 0xFF, s->bytes);
         copy_host(s);
+        return check_copied(s->to, s->bytes, err);
     }
-    size_t wrong = 0;
-    for (size_t i = 0; i < s->bytes; i++)
-        wrong += copied[i] != 0x5A;
-    if (copied != s->to)
-        free(copied);
-    return wrong == 0
-               ? STATUS_OK
-               : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong, s->bytes);
+    char *copied = mem_alloc(s->bytes);
+    status_t status = copy_again(s, copied, err);
+    if (status == STATUS_OK)
+        status = check_copied(copied, s->bytes, err);
+    free(copied);
+    return status;
 }
 
 const session_ops_t device_copy_cuda = {

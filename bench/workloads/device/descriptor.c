@@ -21,12 +21,6 @@ static workload_cost_t cost(const case_t *spec) {
     return (workload_cost_t){.bytes = bytes, .working_set_bytes = bytes, .device_bytes = bytes};
 }
 
-/* A copy rounds nothing. */
-static double tolerance(const case_t *spec) {
-    (void)spec;
-    return 1e-12;
-}
-
 static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "BYTES=%lld", (long long)case_param_int(spec, "bytes", 0));
     text_list_add_format(defines, "PASSES=%d", DEVICE_READ_PASSES);
@@ -42,6 +36,6 @@ const workload_t workload_device = {
     .cuda_builtin = NAMES("copy"),
     .cpu_variants = NAMES("copy"),
     .cost = cost,
-    .tolerance = tolerance,
+    .tolerance = workload_exact,
     .constants = constants,
 };

@@ -13,7 +13,7 @@
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-typedef status_t train_t(linreg_cuda_t *s, error_t *err);
+typedef status_t train_t(void *linreg_cuda, error_t *err);
 
 /* A training and its evaluation, into s->fit; nothing of an earlier one can be left in it. */
 static status_t train_once(linreg_cuda_t *s, train_t *train, error_t *err) {

@@ -74,13 +74,13 @@ status_t linreg_cuda_allocate(linreg_cuda_t *s, linreg_buffers_t *buffers, error
 status_t linreg_cuda_release(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err);
 void linreg_cuda_use(linreg_cuda_t *s, const linreg_buffers_t *buffers);
 
-/* These submit work and do not wait for it. */
+/* These submit work and do not wait for it. Those that take any pointer are phases of a sample. */
 status_t linreg_cuda_make_data(linreg_cuda_t *s, error_t *err);
-status_t linreg_cuda_upload(linreg_cuda_t *s, error_t *err);
-status_t linreg_cuda_train(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_upload(void *linreg_cuda, error_t *err);
+status_t linreg_cuda_train(void *linreg_cuda, error_t *err);
 status_t linreg_cuda_run_stage(linreg_cuda_t *s, const gpu_stage_t *stage, error_t *err);
 status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err);
-status_t linreg_cuda_copy_out(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_copy_out(void *linreg_cuda, error_t *err);
 
 /* Capture the epochs where the rung's plan asks for it; they use `fixed` from then on. */
 status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err);
@@ -91,6 +91,6 @@ void linreg_cuda_add_probes(session_t *session);
 /* With epochs = 1, declare the phases of single operations and their probe, too; and one epoch as
  * this probe runs it, which waits for each of them (operations.c). */
 void linreg_cuda_add_operations(session_t *session);
-status_t linreg_cuda_train_by_operation(linreg_cuda_t *s, error_t *err);
+status_t linreg_cuda_train_by_operation(void *linreg_cuda, error_t *err);
 
 #endif

@@ -60,9 +60,9 @@ static status_t run_operations(linreg_cuda_t *s, device_span_t spans[N_OPERATION
     return STATUS_OK;
 }
 
-status_t linreg_cuda_train_by_operation(linreg_cuda_t *s, error_t *err) {
+status_t linreg_cuda_train_by_operation(void *linreg_cuda, error_t *err) {
     device_span_t spans[N_OPERATIONS];
-    return run_operations(s, spans, err);
+    return run_operations(linreg_cuda, spans, err);
 }
 
 static status_t probe_operations(session_t *session, recorder_t *recorder, error_t *err) {

@@ -15,18 +15,6 @@ static status_t release(void *state, error_t *err) {
     return linreg_cuda_release(s, &s->own, err);
 }
 
-static status_t upload(void *state, error_t *err) {
-    return linreg_cuda_upload(state, err);
-}
-
-static status_t train(void *state, error_t *err) {
-    return linreg_cuda_train(state, err);
-}
-
-static status_t copy_out(void *state, error_t *err) {
-    return linreg_cuda_copy_out(state, err);
-}
-
 static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
     linreg_cuda_t *s = session->state;
     status_t status = train_phases_sample(&s->phases, s, recorder, err);
@@ -54,9 +42,9 @@ void linreg_cuda_add_probes(session_t *session) {
     s->phases = (train_phases_t){.gpu = s->gpu,
                                  .allocate = allocates ? allocate : NULL,
                                  .release = allocates ? release : NULL,
-                                 .upload = upload,
-                                 .train = train,
-                                 .copy_out = copy_out};
+                                 .upload = linreg_cuda_upload,
+                                 .train = linreg_cuda_train,
+                                 .copy_out = linreg_cuda_copy_out};
     train_phases_declare(&s->phases, &session->recorder);
     s->host_to_host = recorder_phase(&session->recorder, "host_to_host", CLOCK_HOST);
     session_add_probe(session, "phases", probe_phases);

@@ -76,12 +76,14 @@ status_t linreg_cuda_make_data(linreg_cuda_t *s, error_t *err) {
     return run_stages(s, STAGE_ONCE, s->problem.points, err);
 }
 
-status_t linreg_cuda_upload(linreg_cuda_t *s, error_t *err) {
+status_t linreg_cuda_upload(void *linreg_cuda, error_t *err) {
+    linreg_cuda_t *s = linreg_cuda;
     CUDA(copy_in_async(s->problem.state, s->start, sizeof *s->start, s->gpu->stream));
     return STATUS_OK;
 }
 
-status_t linreg_cuda_train(linreg_cuda_t *s, error_t *err) {
+status_t linreg_cuda_train(void *linreg_cuda, error_t *err) {
+    linreg_cuda_t *s = linreg_cuda;
     if (s->graph != NULL) {
         for (unsigned i = 0; i < s->graph_replays; i++)
             CUDA(graph_launch(s->graph, s->gpu->stream));
@@ -97,7 +99,8 @@ status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err) {
     return run_stages(s, STAGE_AFTER, s->problem.n, err);
 }
 
-status_t linreg_cuda_copy_out(linreg_cuda_t *s, error_t *err) {
+status_t linreg_cuda_copy_out(void *linreg_cuda, error_t *err) {
+    linreg_cuda_t *s = linreg_cuda;
     CUDA(copy_out_async(s->results, s->problem.results, s->n_results * sizeof *s->results,
                         s->gpu->stream));
     return STATUS_OK;

@@ -135,14 +135,19 @@ static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, err
     return STATUS_OK;
 }
 
+/* What the device takes for `launches` launches, one behind the other. */
+static status_t time_launches(mlp_cuda_t *s, unsigned launches, double *ns, error_t *err) {
+    TRY(gpu_record(s->gpu, 0, err));
+    for (unsigned i = 0; i < launches; i++)
+        TRY(mlp_cuda_launch(s, err));
+    return device_time(s->gpu, ns, err);
+}
+
 static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, error_t *err) {
     mlp_cuda_t *s = session->state;
-    s->current = s->fixed;
-    TRY(gpu_record(s->gpu, 0, err));
-    for (unsigned i = 0; i < s->batch_launches; i++)
-        TRY(mlp_cuda_launch(s, err));
     double ns;
-    TRY(device_time(s->gpu, &ns, err));
+    s->current = s->fixed;
+    TRY(time_launches(s, s->batch_launches, &ns, err));
     add(session, recorder, KERNEL_STREAM, ns / s->batch_launches);
     return STATUS_OK;
 }
@@ -150,12 +155,10 @@ static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, er
 /* The inputs come from DRAM, as they would if something else had run in between. */
 static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, error_t *err) {
     mlp_cuda_t *s = session->state;
+    double ns;
     s->current = s->fixed;
     TRY(gpu_flush_l2(s->gpu, err));
-    TRY(gpu_record(s->gpu, 0, err));
-    TRY(mlp_cuda_launch(s, err));
-    double ns;
-    TRY(device_time(s->gpu, &ns, err));
+    TRY(time_launches(s, 1, &ns, err));
     add(session, recorder, KERNEL_COLD, ns);
     return STATUS_OK;
 }
@@ -172,11 +175,8 @@ static unsigned batch_launches(double single_ns) {
 static status_t make_batch(mlp_cuda_t *s, error_t *err) {
     s->current = s->fixed;
     double ns = 0;
-    for (int i = 0; i < 3; i++) {
-        TRY(gpu_record(s->gpu, 0, err));
-        TRY(mlp_cuda_launch(s, err));
-        TRY(device_time(s->gpu, &ns, err));
-    }
+    for (int i = 0; i < 3; i++)
+        TRY(time_launches(s, 1, &ns, err));
     s->batch_launches = batch_launches(ns);
     TRY(gpu_capture_begin(s->gpu, err));
     for (unsigned i = 0; i < s->batch_launches; i++)

@@ -23,16 +23,13 @@ size_t mlpt_rows(const mlpt_shape_t *shape, size_t step) {
     return left < shape->batch ? left : shape->batch;
 }
 
-double mlpt_matrix_elements(const mlpt_shape_t *shape) {
-    return mnist_elements(shape->layers, shape->sizes);
-}
-
 double mlpt_parameters(const mlpt_shape_t *shape) {
     return mnist_parameters(shape->layers, shape->sizes);
 }
 
 size_t mlpt_checked_steps(const mlpt_shape_t *shape) {
-    const double of_step = FLOPS_PER_WEIGHT * (double)shape->batch * mlpt_matrix_elements(shape);
+    const double of_step =
+        FLOPS_PER_WEIGHT * (double)shape->batch * mnist_elements(shape->layers, shape->sizes);
     const double fits = fmax(LEAST_CHECKED_STEPS, floor(CHECKED_FLOPS / of_step));
     const double all = (double)shape->steps * (double)shape->epochs;
     return (size_t)fmin(MLPT_MAX_CHECKED_STEPS, fmin(fits, all));

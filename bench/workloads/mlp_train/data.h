@@ -22,9 +22,7 @@ typedef struct mlpt_shape {
 mlpt_shape_t mlpt_shape(const case_t *spec);
 /* Images in step `step` of an epoch. */
 size_t mlpt_rows(const mlpt_shape_t *shape, size_t step);
-/* All matrices' elements, without biases; and with them. */
-double mlpt_matrix_elements(const mlpt_shape_t *shape);
-double mlpt_parameters(const mlpt_shape_t *shape);
+double mlpt_parameters(const mlpt_shape_t *shape); /* elements of matrices and biases */
 /* Steps from the start whose losses are compared with the oracle's: as many as it makes in a few
  * seconds. They may reach into further epochs. */
 size_t mlpt_checked_steps(const mlpt_shape_t *shape);

@@ -33,7 +33,8 @@ static bool is_tf32(const case_t *spec) {
  * reads them backward, and writes them. */
 static workload_cost_t cost(const case_t *spec) {
     const mlpt_shape_t shape = mlpt_shape(spec);
-    const double weights = mlpt_matrix_elements(&shape), bytes = sizeof(float) * weights;
+    const double weights = mnist_elements(shape.layers, shape.sizes),
+                 bytes = sizeof(float) * weights;
     const double first = (double)shape.sizes[0] * (double)shape.sizes[1];
     const double images_bytes =
         (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (double)(sizeof(float) * MNIST_PIXELS + 1);

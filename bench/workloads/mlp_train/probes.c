@@ -1,24 +1,10 @@
 /* How an epoch on the GPU is timed. The start weights are put back outside of the clock, and what
  * the allocator has cached stays: only a training's first epoch is without. */
 #include "base/clock.h"
+#include "workloads/common/session_parts.h"
 #include "workloads/mlp_train/cuda.h"
 
 enum { TRAIN_DEVICE, VALIDATE_DEVICE, TRAIN, VALIDATE, DRIVER, TOTAL, RESIDUAL, STEP };
-
-static const struct {
-    const char *name;
-    clock_domain_t clock;
-} PHASES[] = {
-    [TRAIN_DEVICE] = {"train_device", CLOCK_DEVICE},
-    [VALIDATE_DEVICE] = {"validate_device", CLOCK_DEVICE},
-    [TRAIN] = {"train", CLOCK_HOST},
-    [VALIDATE] = {"validate", CLOCK_HOST},
-    [DRIVER] = {"driver", CLOCK_HOST},
-    [TOTAL] = {"total", CLOCK_HOST},
-    [RESIDUAL] = {"residual", CLOCK_HOST},
-    [STEP] = {"step", CLOCK_HOST},
-};
-enum { N_PHASES = sizeof PHASES / sizeof PHASES[0] };
 
 enum { TRAIN_BEGINS, TRAIN_ENDS, VALIDATION_BEGINS, VALIDATION_ENDS }; /* events */
 
@@ -71,7 +57,8 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
 }
 
 void mlpt_cuda_add_probes(session_t *session) {
-    for (unsigned i = 0; i < N_PHASES; i++)
-        recorder_phase(&session->recorder, PHASES[i].name, PHASES[i].clock);
+    session_add_phases(session, CLOCK_DEVICE, NAMES("train_device", "validate_device"));
+    session_add_phases(session, CLOCK_HOST,
+                       NAMES("train", "validate", "driver", "total", "residual", "step"));
     session_add_probe(session, "epoch", probe);
 }

@@ -62,7 +62,8 @@ status_t mnist_cuda_upload(mnist_cuda_t *s, uint32_t steps, error_t *err);
 status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err);
 status_t mnist_cuda_run_unit(mnist_cuda_t *s, const mnist_unit_t *unit, error_t *err);
 status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err);
-status_t mnist_cuda_copy_out(mnist_cuda_t *s, error_t *err); /* a sample's results */
+status_t mnist_cuda_copy_out(void *mnist_cuda,
+                             error_t *err); /* a sample's results: its last phase */
 
 /* Capture steps where the rung's plan asks for it; they use the case's block from then on. */
 status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err);

@@ -22,10 +22,6 @@ static status_t train(void *state, error_t *err) {
     return mnist_cuda_train(s, s->sample_steps, err);
 }
 
-static status_t copy_out(void *state, error_t *err) {
-    return mnist_cuda_copy_out(state, err);
-}
-
 static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
     mnist_cuda_t *s = session->state;
     status_t status = train_phases_sample(&s->phases, s, recorder, err);
@@ -87,7 +83,7 @@ status_t mnist_cuda_add_probes(session_t *session, error_t *err) {
                                  .release = allocates ? release : NULL,
                                  .upload = upload,
                                  .train = train,
-                                 .copy_out = copy_out,
+                                 .copy_out = mnist_cuda_copy_out,
                                  .steps = s->sample_steps};
     train_phases_declare(&s->phases, &session->recorder);
     session_add_probe(session, "phases", probe_phases);

@@ -149,7 +149,8 @@ status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err) {
 }
 
 /* Losses lie behind weights and biases. */
-status_t mnist_cuda_copy_out(mnist_cuda_t *s, error_t *err) {
+status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err) {
+    mnist_cuda_t *s = mnist_cuda;
     CUDA(copy_out_async(s->results, s->problem.w[0],
                         s->sample.losses + s->sample_steps * sizeof(float), s->gpu->stream));
     return STATUS_OK;

@@ -12,12 +12,6 @@ static workload_cost_t cost(const case_t *spec) {
     return (workload_cost_t){0};
 }
 
-/* Outputs are copied, never computed: anything but rounding noise is wrong. */
-static double tolerance(const case_t *spec) {
-    (void)spec;
-    return 1e-12;
-}
-
 static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "WORK_NS=%lld", (long long)case_param_int(spec, "work_ns", 0));
 }
@@ -31,6 +25,6 @@ const workload_t workload_null = {
     .null_variants =
         NAMES("noop", "steady", "noisy", "bimodal", "drifting", "wrong", "crash", "hang"),
     .cost = cost,
-    .tolerance = tolerance,
+    .tolerance = workload_exact,
     .constants = constants,
 };

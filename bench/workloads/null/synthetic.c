@@ -15,47 +15,34 @@
 
 enum { PHASE_KERNEL, PHASE_TOTAL, PHASE_RESIDUAL };
 
-typedef struct state state_t;
-
-/* How the made-up time of sample `i` comes from a normal deviate. */
+/* How the made-up time of a sample comes from random numbers, and what is wrong with the contender.
+ */
 typedef struct behaviour {
     const char *variant;
-    double (*factor)(double normal, double uniform, uint64_t i);
+    bool timed;        /* it really runs: nothing is made up */
+    double noise;      /* standard deviation, relative */
+    double log_noise;  /* the same of the time's logarithm */
+    double slow_share; /* of the samples, which take a quarter more */
+    double drift;      /* a sample */
+    enum { NO_FAULT, WRONG, CRASH, HANG } fault;
 } behaviour_t;
 
-struct state {
-    const behaviour_t *behaviour; /* NULL: really run, and time it */
+static const behaviour_t BEHAVIOURS[] = {
+    {"steady", .noise = 0.005},
+    {"noisy", .log_noise = 0.2},
+    {"bimodal", .noise = 0.005, .slow_share = 0.3},
+    {"drifting", .noise = 0.002, .drift = 1e-4},
+    {"wrong", .noise = 0.005, .fault = WRONG},
+    {"crash", .noise = 0.005, .fault = CRASH},
+    {"hang", .noise = 0.005, .fault = HANG},
+    {"noop", .timed = true},
+};
+
+typedef struct state {
+    const behaviour_t *behaviour;
     int64_t work_ns;
     uint64_t seed, taken;
-    bool crash, hang, wrong;
-};
-
-static double steady(double normal, double uniform, uint64_t i) {
-    (void)uniform;
-    (void)i;
-    return 1 + 0.005 * normal;
-}
-
-static double noisy(double normal, double uniform, uint64_t i) {
-    (void)uniform;
-    (void)i;
-    return exp(0.2 * normal);
-}
-
-static double bimodal(double normal, double uniform, uint64_t i) {
-    (void)i;
-    return (uniform < 0.3 ? 1.25 : 1) * (1 + 0.005 * normal);
-}
-
-static double drifting(double normal, double uniform, uint64_t i) {
-    (void)uniform;
-    return (1 + 0.002 * normal) * (1 + 1e-4 * (double)i);
-}
-
-static const behaviour_t BEHAVIOURS[] = {
-    {"steady", steady}, {"noisy", noisy},  {"bimodal", bimodal}, {"drifting", drifting},
-    {"wrong", steady},  {"crash", steady}, {"hang", steady},
-};
+} state_t;
 
 static double made_up_ns(state_t *s) {
     uint64_t i = s->taken++;
@@ -64,17 +51,20 @@ static double made_up_ns(state_t *s) {
     double normal = sqrt(-2 * log(u1)) * cos(2 * M_PI * u2); /* Box–Muller */
     double uniform = (rng_word(s->seed, 3, i) + 0.5) / 4294967296.0;
     double base_ns = s->work_ns > 0 ? (double)s->work_ns : 1e5;
-    return round(base_ns * s->behaviour->factor(normal, uniform, i));
+    const behaviour_t *b = s->behaviour;
+    double factor = (uniform < b->slow_share ? 1.25 : 1) * exp(b->log_noise * normal) *
+                    (1 + b->noise * normal) * (1 + b->drift * (double)i);
+    return round(base_ns * factor);
 }
 
 static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     (void)err;
     state_t *s = session->state;
-    if (s->crash)
+    if (s->behaviour->fault == CRASH)
         raise(SIGSEGV);
-    while (s->hang)
+    while (s->behaviour->fault == HANG)
         clock_sleep_ns(1000000000);
-    if (s->behaviour != NULL) {
+    if (!s->behaviour->timed) {
         double kernel_ns = made_up_ns(s);
         recorder_add(recorder, PHASE_KERNEL, kernel_ns);
         recorder_add(recorder, PHASE_TOTAL, kernel_ns + 100);
@@ -98,15 +88,12 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     for (size_t i = 0; i < sizeof BEHAVIOURS / sizeof *BEHAVIOURS; i++)
         if (strcmp(BEHAVIOURS[i].variant, variant) == 0)
             s->behaviour = &BEHAVIOURS[i];
-    if (s->behaviour == NULL && strcmp(variant, "noop") != 0) {
+    if (s->behaviour == NULL) {
         free(s);
         return error_set(err, STATUS_FAILED, "no variant \"%s\" of the null engine", variant);
     }
     s->work_ns = case_param_int(request->spec, "work_ns", 0);
     s->seed = request->seed;
-    s->crash = strcmp(variant, "crash") == 0;
-    s->hang = strcmp(variant, "hang") == 0;
-    s->wrong = strcmp(variant, "wrong") == 0;
     session->state = s;
     session_add_phases(session, CLOCK_HOST, NAMES("kernel", "total", "residual"));
     session_add_probe(session, "phases", probe);
@@ -116,7 +103,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const state_t *s = session->state;
-    float y[4] = {1, 2, 3, s->wrong ? 5 : 4};
+    float y[4] = {1, 2, 3, s->behaviour->fault == WRONG ? 5 : 4};
     return output_write(&(output_array_t){.name = "y", .f32 = y, .rows = 4}, folder, arrays, err);
 }
 
