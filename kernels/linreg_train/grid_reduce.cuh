@@ -2,6 +2,7 @@
 // grid. In all three, every thread gets the sums over all of them, the same to the bit, and sets of places take turns:
 // a place is written again only when the epoch in between is over, which nobody ends who has not read it.
 #pragma once
+#include "../common/ptx.cuh"
 
 typedef error_sums<float> sums_t;
 
@@ -67,36 +68,9 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, 
 }
 
 #elif CLUSTER
-__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
-    return (unsigned)__cvta_generic_to_shared(of_this_block);
-}
-
-__device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
-    return there;
-}
-
-__device__ __forceinline__ void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void expect(unsigned barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
-    asm volatile("{\n\t.reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-                 "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
-                 : "memory");
-}
-
 __device__ __forceinline__ void prepare_grid_reduce(partial_sums_t &partial) {
     if (threadIdx.x < 2)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
-                         shared_address(partial.arrived + threadIdx.x))
-                     : "memory");
+        barrier_init(shared_address(partial.arrived + threadIdx.x));
     cluster_barrier();
 }
 
@@ -111,14 +85,14 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, 
     if (threadIdx.x < 32) {
         sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
         if (lane == 0)
-            expect(arrived, sizeof of_block);
+            barrier_expect(arrived, sizeof of_block);
         if (lane < BLOCKS)
             asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %3}, [%4];"
                          ::"r"(address_in(lane, shared_address(of_block + blockIdx.x))),
                          "f"(sums.e), "f"(sums.ex), "f"(sums.ee), "r"(address_in(lane, arrived))
                          : "memory");
     }
-    wait(arrived, tag / 2 % 2);
+    barrier_wait(arrived, tag / 2 % 2);
     return lane_sums<LOSS, BLOCKS>(unpack(of_block[lane % BLOCKS]));
 }
 

@@ -4,6 +4,7 @@
 // everything else. LOSS_EVERY (10) comes from the workload's descriptor.
 #pragma once
 #include "../common/launch.cuh"
+#include "../common/warp.cuh"
 #include "points.cuh"
 
 #define STATE_SLOTS 1536  // 8-byte words for what blocks tell each other
@@ -39,7 +40,7 @@ static_assert(sizeof(linreg_t) == 104, "the host's layout");
     extern "C" __global__ void __launch_bounds__(threads)                                             \
         name(const __grid_constant__ linreg_t p, unsigned part)
 
-constexpr unsigned DATA_THREADS = 256, EVALUATE_THREADS = 512, EVERY_LANE = 0xFFFFFFFF;
+constexpr unsigned DATA_THREADS = 256, EVALUATE_THREADS = 512;
 #define DATA_STAGE {"make_data", STAGE_ONCE, 0, DATA_THREADS, DATA_THREADS * 4, 0, 0, 0}
 #define EVALUATE_STAGE {"evaluate", STAGE_AFTER, 0, EVALUATE_THREADS, EVALUATE_THREADS * 4, 2, 512, 0}
 
@@ -70,13 +71,6 @@ __device__ __forceinline__ void add_range(error_sums<float> &sums, float w, floa
 #pragma unroll IN_FLIGHT
     for (unsigned i = first; i < n; i += step)
         add_point(sums, w, b, x[i], y[i]);
-}
-
-template <class Number> __device__ __forceinline__ Number warp_sum(Number value) {
-#pragma unroll
-    for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-        value += __shfl_xor_sync(EVERY_LANE, value, lanes);
-    return value;
 }
 
 // Sums over the block, in every thread of the first warp: within warps as `Number`, across them in double. `of_warp`

@@ -7,7 +7,9 @@
 // WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's descriptor. The last batch of an epoch may be smaller,
 // and the validation's is larger: kernels take any number of rows.
 #pragma once
+#include "../common/cross_entropy.cuh"
 #include "../common/launch.cuh"
+#include "../common/warp.cuh"
 
 // A rung that multiplies matrices with tf32 tensor cores defines TAKES_TF32 before it includes this file.
 #if defined(TAKES_TF32) && !DTYPE_TF32
@@ -63,8 +65,6 @@ static_assert(sizeof(steps_t) == sizeof(layers_t), "the host's layout");
 // For STAGES: a block makes `rows` x `columns` of the result; 0: all of them.
 #define OPERATOR_STAGE(name, threads, rows, columns) {name, STAGE_EPOCH, 0, threads, 1, 0, 0, 0, rows, columns, 1}
 
-constexpr unsigned EVERY_LANE = 0xFFFFFFFF;
-
 // The image of a row.
 __device__ __forceinline__ size_t source_row(const op_t &p, unsigned row) {
     return p.order != nullptr ? p.order[row] : row;
@@ -98,9 +98,7 @@ template <class Term> __device__ __forceinline__ float sum_over_rows(unsigned ro
 // The sum of one value a thread, in thread 0; in the same order each time. All threads come.
 template <unsigned THREADS> __device__ __forceinline__ float block_sum(float value) {
     __shared__ float of_warp[THREADS / 32];
-#pragma unroll
-    for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-        value += __shfl_xor_sync(EVERY_LANE, value, lanes);
+    value = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0)
         of_warp[threadIdx.x / 32] = value;
@@ -112,24 +110,6 @@ template <unsigned THREADS> __device__ __forceinline__ float block_sum(float val
 }
 
 // ---- the loss: rows of logits, one thread each -----------------------------------------------------------------
-
-// The loss of one row; `delta` becomes softmax - one-hot.
-__device__ __forceinline__ float cross_entropy(const float (&logit)[CLASSES], unsigned label, float (&delta)[CLASSES]) {
-    float largest = logit[0], sum = 0, of_label = 0;
-#pragma unroll
-    for (unsigned k = 1; k < CLASSES; k++)
-        largest = fmaxf(largest, logit[k]);
-#pragma unroll
-    for (unsigned k = 0; k < CLASSES; k++) {
-        delta[k] = expf(logit[k] - largest);
-        sum += delta[k];
-        of_label = k == label ? logit[k] : of_label;
-    }
-#pragma unroll
-    for (unsigned k = 0; k < CLASSES; k++)
-        delta[k] = delta[k] / sum - (k == label ? 1.0f : 0.0f);
-    return logf(sum) + largest - of_label;
-}
 
 __device__ __forceinline__ void load_logits(const op_t &p, unsigned row, float (&logit)[CLASSES]) {
 #pragma unroll

@@ -163,9 +163,7 @@ struct layers_of_block_t : copies_of_block_t {
 
     __device__ __forceinline__ void mean_of_losses(float *of_step, unsigned of_rows) const {
         float sum = __ldcg(row_losses() + lane) + __ldcg(row_losses() + 32 + lane);
-#pragma unroll
-        for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-            sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
+        sum = warp_sum(sum);
         if (lane == 0)
             *of_step = sum / of_rows;
     }

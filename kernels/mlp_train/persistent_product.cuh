@@ -67,17 +67,11 @@ template <unsigned N> __device__ __forceinline__ void set_factor(factors_t<N> &f
 
 // (16, 8) of a matrix, or (8, 8): see tf32.cuh.
 __device__ __forceinline__ void load_left(factors_t<4> &a, const float *matrix, unsigned down, unsigned across) {
-    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-        set_factor(a, k, matrix[(g + k % 2 * 8) * down + (t + k / 2 * 4) * across]);
+    each_of_a(matrix, down, across, [&](unsigned k, float value) { set_factor(a, k, value); });
 }
 
 __device__ __forceinline__ void load_right(factors_t<2> &b, const float *matrix, unsigned down, unsigned across) {
-    const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-    for (unsigned k = 0; k < 2; k++)
-        set_factor(b, k, matrix[(t + k * 4) * down + g * across]);
+    each_of_b(matrix, down, across, [&](unsigned k, float value) { set_factor(b, k, value); });
 }
 
 // sums[i][j] += a[i] b[j], the small products first.
@@ -141,10 +135,8 @@ __device__ __forceinline__ void send_sums(block_t &block, unsigned rank, unsigne
     for (unsigned four = threadIdx.x; four < CLUSTER * SHARE; four += THREADS) {
         float4 sum = all[four];
 #pragma unroll
-        for (unsigned group = 1; group < GROUPS_OF_TERMS; group++) {
-            const float4 more = all[group * CLUSTER * SHARE + four];
-            sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-        }
+        for (unsigned group = 1; group < GROUPS_OF_TERMS; group++)
+            sum = add(sum, all[group * CLUSTER * SHARE + four]);
         store_to_block(&block.sums[turn][rank][four % SHARE], &block.arrived[turn], four / SHARE, sum);
     }
 }
@@ -153,9 +145,7 @@ __device__ __forceinline__ void send_sums(block_t &block, unsigned rank, unsigne
 __device__ __forceinline__ float4 add_blocks(const block_t &block, unsigned turn, unsigned four) {
     float4 sum = block.sums[turn][0][four];
 #pragma unroll
-    for (unsigned i = 1; i < CLUSTER; i++) {
-        const float4 more = block.sums[turn][i][four];
-        sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-    }
+    for (unsigned i = 1; i < CLUSTER; i++)
+        sum = add(sum, block.sums[turn][i][four]);
     return sum;
 }

@@ -23,19 +23,30 @@ __device__ __forceinline__ void multiply_add(float *d, const unsigned (&a)[4], c
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Matrices in shared memory: neighbouring rows are `down` floats apart, neighbouring columns `across`.
-__device__ __forceinline__ void load_a(unsigned (&a)[4], const float *matrix, unsigned down, unsigned across) {
+// Matrices in shared memory: neighbouring rows are `down` floats apart, neighbouring columns `across`. take(k, value) for
+// each of the numbers that this lane holds.
+template <class Take>
+__device__ __forceinline__ void each_of_a(const float *matrix, unsigned down, unsigned across, Take take) {
     const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
     for (unsigned k = 0; k < 4; k++)
-        a[k] = to_tf32(matrix[(g + k % 2 * 8) * down + (t + k / 2 * 4) * across]);
+        take(k, matrix[(g + k % 2 * 8) * down + (t + k / 2 * 4) * across]);
 }
 
-__device__ __forceinline__ void load_b(unsigned (&b)[2], const float *matrix, unsigned down, unsigned across) {
+template <class Take>
+__device__ __forceinline__ void each_of_b(const float *matrix, unsigned down, unsigned across, Take take) {
     const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
     for (unsigned k = 0; k < 2; k++)
-        b[k] = to_tf32(matrix[(t + k * 4) * down + g * across]);
+        take(k, matrix[(t + k * 4) * down + g * across]);
+}
+
+__device__ __forceinline__ void load_a(unsigned (&a)[4], const float *matrix, unsigned down, unsigned across) {
+    each_of_a(matrix, down, across, [&](unsigned k, float value) { a[k] = to_tf32(value); });
+}
+
+__device__ __forceinline__ void load_b(unsigned (&b)[2], const float *matrix, unsigned down, unsigned across) {
+    each_of_b(matrix, down, across, [&](unsigned k, float value) { b[k] = to_tf32(value); });
 }
 
 __device__ __forceinline__ void store_d(float *matrix, unsigned down, const float *d) {

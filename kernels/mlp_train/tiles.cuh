@@ -44,6 +44,10 @@ __device__ __forceinline__ float4 as_float4(const float *from) {
     return *(const float4 *)from;
 }
 
+__device__ __forceinline__ float4 add(const float4 &a, const float4 &b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
 __device__ __forceinline__ float component(const float4 &v, unsigned k) {
     return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
 }

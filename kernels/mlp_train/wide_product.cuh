@@ -278,10 +278,6 @@ __device__ __forceinline__ void add_up(const ring_t &ring, const wide_t &wide, b
     }
 }
 
-__device__ __forceinline__ float4 add(const float4 &a, const float4 &b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-
 __device__ __forceinline__ unsigned row_of_four(unsigned four) {
     return four / (TILE_COLUMNS / 4);
 }

@@ -52,13 +52,7 @@ STAGES = {
 // The images of the step to come, copied while this one runs: order, images and device memory are three latencies.
 __device__ uint4 next_images[BATCH * IMAGE_VECTORS];
 
-__device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
-    const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
-    return p.images + (size_t)image * PIXELS;
-}
-
-// One image a warp. The last step has none behind it, and a graph does not know which is the last: what follows the
-// order in memory (the counters) is then taken for numbers of images, and what is copied is not used.
+// One image a warp.
 __device__ __forceinline__ void gather_next(const mnist_t &p, unsigned part) {
     wait_for_earlier_stages();
     const unsigned step = step_now(p) + 1, row = part * WARPS + warp();

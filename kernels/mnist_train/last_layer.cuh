@@ -14,6 +14,13 @@ __device__ __forceinline__ unsigned step_now(const mnist_t &p) {
     return __ldcg(p.counters + COUNTER_STEP);
 }
 
+// An image of the training. The last step has none behind it, and a graph does not know which is the last: what follows
+// the order in memory (the counters) is then taken for numbers of images, and what is copied is not used.
+__device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
+    const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
+    return p.images + (size_t)image * PIXELS;
+}
+
 // Pairs of results of a block with TILES tiles of sums, spread over its threads.
 template <unsigned TILES> struct results_t {
     static constexpr unsigned PAIRS = BATCH_TILES * TILES * 64, OF_THREAD = (PAIRS + THREADS - 1) / THREADS;

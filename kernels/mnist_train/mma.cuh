@@ -7,6 +7,7 @@
 // Which row of a matrix in memory is which row here is free, as long as both factors agree along the sum. So every lane
 // takes whole vectors of 16 bytes of memory and uses them as several fragments, without a detour over shared memory.
 #pragma once
+#include "../common/ptx.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
 #error SKIP: needs mma.m16n8k8 in fp16 (sm_75)
@@ -101,7 +102,7 @@ template <unsigned WORDS> __device__ __forceinline__ void store(void *to, const 
 // Zeros where not `valid`; `from` is then not read.
 template <unsigned WORDS>
 __device__ __forceinline__ void copy_async(vector_t<WORDS> *to_shared, const void *from, bool valid) {
-    const unsigned to = (unsigned)__cvta_generic_to_shared(to_shared), bytes = valid ? 4 * WORDS : 0;
+    const unsigned to = shared_address(to_shared), bytes = valid ? 4 * WORDS : 0;
     if constexpr (WORDS == 4)
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
                      : "memory");
@@ -109,21 +110,11 @@ __device__ __forceinline__ void copy_async(vector_t<WORDS> *to_shared, const voi
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(4 * WORDS), "r"(bytes)
                      : "memory");
 }
-
-__device__ __forceinline__ void end_copy_group() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// All groups of this thread but the last LEFT are there.
-template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
 #endif
 
-// Where stages overlap: all that earlier stages wrote is there from here on. The next stage may start now, so that of
-// those in front of it only this one can still run: it may read, before its own wait, what this stage does not write.
+// Where stages overlap.
 __device__ __forceinline__ void wait_for_earlier_stages() {
 #if OVERLAPPED
-    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+    wait_for_earlier_kernels();
 #endif
 }

@@ -6,7 +6,9 @@
 #pragma once
 #include <cuda_fp16.h>
 
+#include "../common/cross_entropy.cuh"
 #include "../common/launch.cuh"
+#include "../common/warp.cuh"
 
 #if HIDDEN % 8 != 0
 #error SKIP: needs a hidden size that is a multiple of 8
@@ -70,15 +72,6 @@ constexpr unsigned long long PARAMETERS = parameter_offset(LAYERS - 1, true) + p
 #define BLOCKS_STAGE(name, when, flags, threads, blocks, shared) \
     {name, when, flags, threads, 1, 0, blocks, shared}
 
-constexpr unsigned EVERY_LANE = 0xFFFFFFFF;
-
-__device__ __forceinline__ float warp_sum(float value) {
-#pragma unroll
-    for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-        value += __shfl_xor_sync(EVERY_LANE, value, lanes);
-    return value;
-}
-
 // w = half(float(w) - rate * g); `g` is already divided by BATCH.
 __device__ __forceinline__ half updated(half w, float rate, float g) {
     return __float2half_rn(fmaf(-rate, g, __half2float(w)));
@@ -106,25 +99,6 @@ MNIST_KERNEL(gather, GATHER_THREADS) {
 #ifndef LOSS_ADDS_BIAS
 #define LOSS_ADDS_BIAS 0
 #endif
-
-// One image: its loss; `delta` becomes softmax - one-hot.
-__device__ __forceinline__ float cross_entropy(const float (&logit)[CLASSES], unsigned label,
-                                               float (&delta)[CLASSES]) {
-    float largest = logit[0], sum = 0, of_label = 0;
-#pragma unroll
-    for (unsigned k = 1; k < CLASSES; k++)
-        largest = fmaxf(largest, logit[k]);
-#pragma unroll
-    for (unsigned k = 0; k < CLASSES; k++) {
-        delta[k] = expf(logit[k] - largest);
-        sum += delta[k];
-        of_label = k == label ? logit[k] : of_label;
-    }
-#pragma unroll
-    for (unsigned k = 0; k < CLASSES; k++)
-        delta[k] = delta[k] / sum - (k == label ? 1.0f : 0.0f);
-    return logf(sum) + largest - of_label;
-}
 
 constexpr unsigned LOSS_THREADS = BATCH >= 256 ? 256 : (BATCH + 31) / 32 * 32;
 #define LOSS_STAGE BLOCKS_STAGE("loss", STAGE_EPOCH, 0, LOSS_THREADS, 1, 0)

@@ -66,33 +66,6 @@ __device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
 }
 
 #if __CUDA_ARCH__ >= 900
-__device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
-    return there;
-}
-
-__device__ __forceinline__ void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void barrier_init(unsigned barrier) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(barrier)
-                 : "memory");
-}
-
-__device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-// A multiple of 16 bytes from global memory into this block's shared memory, where `barrier` counts them.
-__device__ __forceinline__ void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-        "l"(from), "r"(bytes), "r"(barrier)
-        : "memory");
-}
-
 #if CLUSTER
 // The same into the same place of each block of the cluster, whose own barrier counts them.
 __device__ __forceinline__ void copy_bulk_to_all(unsigned to, const void *from, unsigned bytes, unsigned barrier) {

@@ -1,9 +1,6 @@
-// Shared memory as PTX sees it, for rungs 04 and 05: its addresses are 32 bits wide.
+// Matrices in shared memory as tensor cores take them, for rungs 04 and 05.
 #pragma once
-
-__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
-    return (unsigned)__cvta_generic_to_shared(of_this_block);
-}
+#include "../common/ptx.cuh"
 
 // Four 8 x 8 matrices, whose rows lie where lanes 0-7, 8-15, 16-23 and 24-31 say.
 template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned address) {
@@ -18,13 +15,3 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigne
                      : "r"(address)
                      : "memory");
 }
-
-#if __CUDA_ARCH__ >= 900
-// Until the phase of this parity is over.
-__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
-    asm volatile("{\n\t.reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-                 "@!done bra again;\n\t}" ::"r"(barrier), "r"(parity)
-                 : "memory");
-}
-#endif

@@ -99,13 +99,6 @@ __device__ __forceinline__ const half *images_of(unsigned step) {
     return reinterpret_cast<const half *>(step_images[step % 2]);
 }
 
-// An image of the training. The last step has none behind it, and a graph does not know which is the last: what follows
-// the order in memory (the counters) is then taken for numbers of images, and what is copied is not used.
-__device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
-    const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
-    return p.images + (size_t)image * PIXELS;
-}
-
 // By one warp.
 __device__ __forceinline__ void gather_image(const mnist_t &p, unsigned step, unsigned row) {
     const uint4 *from = reinterpret_cast<const uint4 *>(image_of_step(p, step, row));
