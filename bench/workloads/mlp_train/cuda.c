@@ -10,6 +10,73 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
+
+enum { ALIGNMENT = 256, SUMS = 2 };
+
+/* ---- what lies in the device's memory for the whole case ------------------------------------- */
+
+static size_t aligned(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t parameter_bytes(const mlpt_shape_t *shape) {
+    size_t bytes = 0;
+    for (size_t l = 0; l < shape->layers; l++)
+        bytes += aligned(shape->sizes[l] * shape->sizes[l + 1] * sizeof(float)) +
+                 aligned(shape->sizes[l + 1] * sizeof(float));
+    return bytes;
+}
+
+/* What the case needs on the device, by its shape. */
+static double bytes_of(const mlpt_shape_t *shape) {
+    const double orders = 2.0 * MNIST_IMAGES * sizeof(uint32_t);
+    const double passes =
+        fmax(mlpt_step_bytes(shape, mlpt_rows(shape, 0)), mlpt_validation_bytes(shape));
+    return mnist_gpu_images_bytes(false) + orders + 2 * (double)parameter_bytes(shape) + passes;
+}
+
+static status_t place_parameters(mlpt_cuda_t *s, error_t *err) {
+    const mlpt_shape_t *shape = &s->shape;
+    s->parameter_bytes = parameter_bytes(shape);
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->parameter_bytes, &s->parameters, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->parameter_bytes, &s->start, err));
+    size_t at = 0;
+    for (size_t l = 0; l < shape->layers; l++) {
+        const size_t w_bytes = shape->sizes[l] * shape->sizes[l + 1] * sizeof(float);
+        const size_t b_bytes = shape->sizes[l + 1] * sizeof(float);
+        s->loop.w[l] = s->parameters + at;
+        CUDA(copy_in_async(s->start + at, s->data->w[l], w_bytes, s->gpu->stream));
+        at += aligned(w_bytes);
+        s->loop.b[l] = s->parameters + at;
+        CUDA(copy_in_async(s->start + at, s->data->b[l], b_bytes, s->gpu->stream));
+        at += aligned(b_bytes);
+    }
+    return gpu_sync(s->gpu, err);
+}
+
+/* Everything but what operators return: images, parameters, order, losses. */
+static status_t place(mlpt_cuda_t *s, error_t *err) {
+    gpu_memory_t *memory = &s->memory;
+    gpu_t *gpu = s->gpu;
+    const size_t order_bytes = MNIST_IMAGES * sizeof *s->host_order;
+    const size_t loss_bytes = s->shape.steps * sizeof *s->host_losses;
+    const size_t sum_bytes = SUMS * sizeof *s->host_sums;
+    TRY(mnist_gpu_images_place(memory, gpu, s->data, false, &s->loop.train, err));
+    TRY(mnist_gpu_images_place(memory, gpu, s->data, true, &s->loop.test, err));
+    TRY(place_parameters(s, err));
+    TRY(gpu_memory_pinned(memory, gpu, order_bytes, &s->host_order, err));
+    TRY(gpu_memory_pinned(memory, gpu, loss_bytes, &s->host_losses, err));
+    TRY(gpu_memory_pinned(memory, gpu, sum_bytes, &s->host_sums, err));
+    TRY(gpu_memory_device(memory, gpu, order_bytes, &s->order, err));
+    TRY(gpu_memory_device(memory, gpu, loss_bytes, &s->losses, err));
+    TRY(gpu_memory_device(memory, gpu, sum_bytes, &s->sums, err));
+    if (!s->program.plan.graph)
+        return STATUS_OK;
+    TRY(gpu_memory_device(memory, gpu, order_bytes, &s->window_order, err));
+    return gpu_memory_device(memory, gpu, MLPT_GRAPH_STEPS * sizeof(float), &s->window_losses, err);
+}
+
 /* ---- what the case needs -------------------------------------------------------------------- */
 
 static allocator_kind_t kind_of(const case_t *spec) {
@@ -32,7 +99,7 @@ static status_t check_graph(const mlpt_cuda_t *s, error_t *err) {
 
 static status_t check_room(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
-    const double device_bytes = mlpt_cuda_bytes(&s->shape);
+    const double device_bytes = bytes_of(&s->shape);
     const double gradient_bytes = 3 * sizeof(float) * mlpt_parameters(&s->shape); /* of the check */
     session->skipped = true;
     TRY(check_graph(s, err));
@@ -45,22 +112,13 @@ static status_t check_room(session_t *session, error_t *err) {
 
 /* ---- the training whose results are kept ---------------------------------------------------- */
 
-static status_t keep_losses(mlpt_cuda_t *s, error_t *err) {
-    double *losses = mem_alloc(s->shape.steps * sizeof *losses);
-    for (size_t i = 0; i < s->shape.steps; i++)
-        losses[i] = s->host_losses[i];
-    status_t status = mnist_fit_add(&s->fit, losses, s->shape.steps, err);
-    free(losses);
-    return status;
-}
-
 static status_t train_epoch(mlpt_cuda_t *s, uint32_t number, error_t *err) {
     mlpt_cuda_shuffle(s, number);
     TRY(mlpt_cuda_upload_order(s, err));
     TRY(mlpt_cuda_epoch(s, s->shape.steps, err));
     TRY(mlpt_cuda_validate(s, err));
     TRY(gpu_sync(s->gpu, err));
-    TRY(keep_losses(s, err));
+    TRY(mnist_fit_add_floats(&s->fit, s->host_losses, s->shape.steps, err));
     const mnist_epoch_t epoch = {.validation_loss = (double)s->host_sums[0] / MNIST_TEST_IMAGES,
                                  .accuracy = (double)s->host_sums[1] / MNIST_TEST_IMAGES,
                                  .has_memory = true,
@@ -117,7 +175,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(check_room(session, err));
     int64_t start_ns = clock_ns();
     TRY(mlpt_data_take(request->spec, &s->data, err));
-    TRY(mlpt_cuda_place(s, err));
+    TRY(place(s, err));
     session_add_once(session, "data", (double)(clock_ns() - start_ns));
     const allocator_options_t options = {.device = s->gpu->device};
     session->skipped = true; /* only `async` can fail: the driver may have no pools */
@@ -225,13 +283,10 @@ static status_t first_losses(mlpt_cuda_t *s, double *values, size_t n, error_t *
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     mlpt_cuda_t *s = session->state;
     TRY(write_gradients(s, folder, arrays, err));
+    double values[MLPT_MAX_CHECKED_STEPS];
     const size_t checked = mlpt_checked_steps(&s->shape);
-    double *values = mem_zeroed(checked, sizeof *values);
-    status_t status = first_losses(s, values, checked, err);
-    if (status == STATUS_OK)
-        status = mnist_write_losses(values, checked, folder, arrays, err);
-    free(values);
-    return status;
+    TRY(first_losses(s, values, checked, err));
+    return mnist_write_losses(values, checked, folder, arrays, err);
 }
 
 const session_ops_t mlp_train_cuda = {.workload = "mlp_train",

@@ -43,13 +43,6 @@ typedef struct mlpt_cuda {
     mnist_fit_t fit;
 } mlpt_cuda_t;
 
-/* ---- cuda_memory.c ---- */
-
-/* What the case needs on the device, by its shape. */
-double mlpt_cuda_bytes(const mlpt_shape_t *shape);
-/* Everything but what operators return: images, parameters, order, losses. */
-status_t mlpt_cuda_place(mlpt_cuda_t *s, error_t *err);
-
 /* ---- cuda_epoch.c: submit work and do not wait for it ---- */
 
 /* Find the rung's kernels and give the loop its functions. */

@@ -222,7 +222,7 @@ static status_t write_training(state_t *s, const char *folder, text_list_t *arra
     const mnist_data_t *network = &s->training.network;
     const size_t checked = s->training.checked_steps;
     float *gradients[MNIST_MAX_LAYERS];
-    double *losses = mem_zeroed(checked, sizeof *losses);
+    double losses[MNIST_SAMPLE_STEPS];
     for (size_t l = 0; l < network->layers; l++) {
         const size_t bytes = (network->sizes[l] + 1) * network->sizes[l + 1] * sizeof(float);
         gradients[l] = mem_alloc(bytes);
@@ -234,7 +234,6 @@ static status_t write_training(state_t *s, const char *folder, text_list_t *arra
         status = mnist_write_losses(losses, checked, folder, arrays, err);
     for (size_t l = 0; l < network->layers; l++)
         free(gradients[l]);
-    free(losses);
     return status;
 }
 

@@ -47,6 +47,12 @@ status_t mnist_fit_add(mnist_fit_t *fit, const double *losses, size_t n, error_t
     return mnist_fit_check(fit, err);
 }
 
+status_t mnist_fit_add_floats(mnist_fit_t *fit, const float *losses, size_t n, error_t *err) {
+    for (size_t i = 0; i < n; i++)
+        fit->losses[fit->steps++] = losses[i];
+    return mnist_fit_check(fit, err);
+}
+
 status_t mnist_fit_add_epoch(mnist_fit_t *fit, const mnist_epoch_t *epoch, error_t *err) {
     if (!is_finite(epoch->validation_loss))
         return error_set(err, STATUS_FAILED, "validation loss is not finite after epoch %zu",

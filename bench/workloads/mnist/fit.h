@@ -35,6 +35,7 @@ void mnist_fit_free(mnist_fit_t *fit);
 status_t mnist_fit_check(const mnist_fit_t *fit, error_t *err);
 /* Append the losses of some steps, and check them. */
 status_t mnist_fit_add(mnist_fit_t *fit, const double *losses, size_t n, error_t *err);
+status_t mnist_fit_add_floats(mnist_fit_t *fit, const float *losses, size_t n, error_t *err);
 /* Append an epoch, whose accuracy is now the fit's. Fails when its loss is not finite. */
 status_t mnist_fit_add_epoch(mnist_fit_t *fit, const mnist_epoch_t *epoch, error_t *err);
 

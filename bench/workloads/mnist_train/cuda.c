@@ -129,17 +129,15 @@ static status_t train_whole(mnist_cuda_t *s, float *losses, error_t *err) {
     CUDA(copy_out_async(losses, s->problem.losses, bytes, s->gpu->stream));
     CUDA(copy_out_async(counters, s->problem.counters, sizeof counters, s->gpu->stream));
     TRY(gpu_sync(s->gpu, err));
-    for (size_t i = 0; i < steps; i++)
-        s->fit.losses[i] = losses[i];
     s->fit.accuracy = (double)counters[MNIST_COUNTER_CORRECT] / MNIST_TEST_IMAGES;
-    return mnist_fit_check(&s->fit, err);
+    return mnist_fit_add_floats(&s->fit, losses, steps, err);
 }
 
 static status_t first_training(session_t *session, const char *accumulate, error_t *err) {
     mnist_cuda_t *s = session->state;
     float *losses = mem_alloc(s->data->steps * sizeof *losses);
     int64_t start_ns = clock_ns();
-    s->fit = mnist_fit_new(s->data->steps);
+    s->fit = mnist_fit_of_epochs(s->data->steps, 0);
     status_t status = train_whole(s, losses, err);
     free(losses);
     TRY(status);
@@ -254,12 +252,10 @@ static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *e
 
 static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
                              error_t *err) {
-    mnist_fit_t fit = mnist_fit_new(mnist_checked_steps(s->data->hidden, s->data->steps));
-    status_t status = run_losses(s, fit.losses, fit.steps, err);
-    if (status == STATUS_OK)
-        status = mnist_write_losses(fit.losses, fit.steps, folder, arrays, err);
-    mnist_fit_free(&fit);
-    return status;
+    double losses[MNIST_SAMPLE_STEPS];
+    const size_t steps = mnist_checked_steps(s->data->hidden, s->data->steps);
+    TRY(run_losses(s, losses, steps, err));
+    return mnist_write_losses(losses, steps, folder, arrays, err);
 }
 
 static status_t capture_and_run(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
@@ -274,20 +270,18 @@ static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *
     const size_t batch = s->data->batch;
     const cu_graph_exec_t graph = s->graph;
     const float rate = s->problem.rate;
-    mnist_fit_t fit = mnist_fit_new(mnist_descent_steps(s->data->hidden, s->data->steps));
-    for (size_t step = 1; step < fit.steps; step++)
+    const size_t steps = mnist_descent_steps(s->data->hidden, s->data->steps);
+    double losses[MNIST_DESCENT_STEPS];
+    for (size_t step = 1; step < steps; step++)
         memcpy(s->order + step * batch, s->order, batch * sizeof *s->order);
     s->graph = NULL;
     s->problem.rate = MNIST_DESCENT_RATE;
-    status_t status = capture_and_run(s, fit.losses, fit.steps, err);
+    status_t status = capture_and_run(s, losses, steps, err);
     gpu_graph_free(s->gpu, &s->graph);
     s->graph = graph;
     s->problem.rate = rate;
-    memcpy(s->order, s->data->order, fit.steps * batch * sizeof *s->order);
-    if (status == STATUS_OK)
-        status = mnist_write_descent(fit.losses, fit.steps, folder, arrays, err);
-    mnist_fit_free(&fit);
-    return status;
+    memcpy(s->order, s->data->order, steps * batch * sizeof *s->order);
+    return status == STATUS_OK ? mnist_write_descent(losses, steps, folder, arrays, err) : status;
 }
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
