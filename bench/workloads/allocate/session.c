@@ -256,11 +256,9 @@ static status_t warm_up(session_t *session, error_t *err) {
     state_t *s = session->state;
     const allocator_options_t options = {.device = s->gpu != NULL ? s->gpu->device : 0,
                                          .untimed = true};
-    if (s->gpu != NULL) {
-        session->skipped = true;
-        TRY(gpu_room(s->gpu, ROOM_FACTOR * allocate_mean_bytes() * (double)s->n_live, err));
-        session->skipped = false;
-    }
+    const double room_bytes = ROOM_FACTOR * allocate_mean_bytes() * (double)s->n_live;
+    if (s->gpu != NULL)
+        TRY(session_skip(session, gpu_room(s->gpu, room_bytes, err)));
     s->n_changes = s->kind == ALLOCATOR_MALLOC ? CHANGES_MALLOC : CHANGES;
     s->blocks = mem_zeroed(s->n_live, sizeof *s->blocks);
     s->changes = mem_zeroed(2 * s->n_changes, sizeof *s->changes);

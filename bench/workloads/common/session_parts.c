@@ -26,15 +26,20 @@ status_t session_open_program(session_t *session, const open_request_t *request,
     return session_open(session, request, state_bytes, prepare, err);
 }
 
+status_t session_skip(session_t *session, status_t status) {
+    session->skipped = status != STATUS_OK;
+    return status;
+}
+
 status_t session_is_ref(session_t *session, const case_t *spec, bool *is_ref, error_t *err) {
     *is_ref = strcmp(spec->variant, "ref") == 0;
     if (!*is_ref && strcmp(spec->variant, "omp") != 0)
         return error_set(err, STATUS_FAILED, "no variant \"%s\" (known: ref, omp)", spec->variant);
-    session->skipped = !*is_ref && strcmp(spec->dtype, "f32") != 0;
-    if (session->skipped)
-        return error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s", spec->dtype,
-                         spec->variant);
-    return STATUS_OK;
+    if (*is_ref || strcmp(spec->dtype, "f32") == 0)
+        return STATUS_OK;
+    return session_skip(session,
+                        error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s",
+                                  spec->dtype, spec->variant));
 }
 
 void session_add_phases(session_t *session, clock_domain_t clock, const char *const *names) {

@@ -17,6 +17,9 @@ status_t session_open(session_t *session, const open_request_t *request, size_t 
 status_t session_open_program(session_t *session, const open_request_t *request, size_t state_bytes,
                               prepare_t *prepare, error_t *err);
 
+/* Where this failed, the case is skipped. */
+status_t session_skip(session_t *session, status_t status);
+
 /* Is a case on the CPU the oracle's, "ref", or else "omp"? Fails for other variants, and skips a
  * case of "omp" in another dtype than f32: a contender computes in the one that it is named for. */
 status_t session_is_ref(session_t *session, const case_t *spec, bool *is_ref, error_t *err);

@@ -85,12 +85,12 @@ static const session_ops_t DEVICE_BARRIER = {
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
-    session->skipped = true;
     if (s->gpu->api.launch_ex == NULL)
-        return error_set(err, STATUS_FAILED,
-                         "this driver cannot launch a grid that waits for itself: it is older than "
-                         "CUDA 11.8");
-    session->skipped = false;
+        return session_skip(
+            session,
+            error_set(err, STATUS_FAILED,
+                      "this driver cannot launch a grid that waits for itself: it is older than "
+                      "CUDA 11.8"));
     TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
     session_add_once(session, "module_load", s->program.load_ns);
     s->n_words = WORD_ARRIVED + (size_t)s->gpu->multiprocessors;

@@ -82,9 +82,7 @@ static void close_case(session_t *session) {
 static status_t prepare_cuda(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
     s->bytes = bytes_of(request);
-    session->skipped = true;
-    TRY(gpu_room(s->gpu, 2.0 * (double)s->bytes, err));
-    session->skipped = false;
+    TRY(session_skip(session, gpu_room(s->gpu, 2.0 * (double)s->bytes, err)));
     size_t batch = BATCH_BYTES / s->bytes;
     s->batch = batch < 1 ? 1 : batch > BATCH_MOST ? BATCH_MOST : (unsigned)batch;
     TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_from, err));

@@ -74,9 +74,7 @@ static const session_ops_t DEVICE_READ = {
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
     s->words = (unsigned)(case_param_int(request->spec, "bytes", 0) / 16);
-    session->skipped = true;
-    TRY(gpu_room(s->gpu, 16.0 * s->words, err));
-    session->skipped = false;
+    TRY(session_skip(session, gpu_room(s->gpu, 16.0 * s->words, err)));
     TRY(gpu_kernel_load(s->gpu, request->cubin, "device", &s->kernel, err));
     session_add_once(session, "module_load", s->kernel.load_ns);
     s->n_sums =

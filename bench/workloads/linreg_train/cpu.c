@@ -262,9 +262,8 @@ static state_t *new_state(const open_request_t *request, bool is_ref) {
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
     bool is_ref;
     TRY(session_is_ref(session, request->spec, &is_ref, err));
-    session->skipped = true;
-    TRY(linreg_data_room(request->spec, request->seed, sums_bytes(request->spec), err));
-    session->skipped = false;
+    TRY(session_skip(
+        session, linreg_data_room(request->spec, request->seed, sums_bytes(request->spec), err)));
     int64_t start_ns = clock_ns();
     state_t *s = session->state = new_state(request, is_ref);
     session_add_once(session, "data", (double)(clock_ns() - start_ns));

@@ -105,12 +105,10 @@ static double occupancy_frac(const gpu_program_t *program) {
 
 static status_t check_room(session_t *session, error_t *err) {
     linreg_cuda_t *s = session->state;
-    session->skipped = true;
     s->prediction_bytes = (size_t)s->program.plan.scratch_per_item * s->problem.n;
     /* The buffers of a sample beside the fixed ones. */
     const double bytes = 8.0 * s->problem.points + 2 * buffer_bytes(s);
-    TRY(gpu_room(s->gpu, bytes, err));
-    session->skipped = false;
+    TRY(session_skip(session, gpu_room(s->gpu, bytes, err)));
     session->resources.peak_device_bytes = (int64_t)bytes;
     return STATUS_OK;
 }

@@ -130,9 +130,7 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
     bool is_ref;
     TRY(session_is_ref(session, request->spec, &is_ref, err)); /* "ref" is for every dtype */
-    session->skipped = true;
-    TRY(mlp_data_room(request->spec, 1, err));
-    session->skipped = false;
+    TRY(session_skip(session, mlp_data_room(request->spec, 1, err)));
     state_t *s = mem_zeroed(1, sizeof *s);
     s->data = mlp_data_take(request->spec, request->seed);
     for (size_t l = 0; l <= s->data->n_layers; l++)

@@ -20,9 +20,7 @@ static bool is(const case_t *spec, const char *technique, const char *choice) {
 }
 
 /* What this case asks for and this rung or machine cannot do. */
-static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *err) {
-    const case_t *spec = &session->spec;
-    session->skipped = true;
+static status_t check_applies(const case_t *spec, const mlp_cuda_t *s, error_t *err) {
     double need = workload_mlp_infer.cost(spec).device_bytes;
     /* The fixed buffers, and those of a sample. */
     TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need, err));
@@ -38,7 +36,6 @@ static status_t check_applies(session_t *session, const mlp_cuda_t *s, error_t *
                          "wait=poll watches the output in host memory: needs copy=mapped");
     if (s->alloc == ALLOC_ASYNC && !gpu_has_pool(s->gpu))
         return error_set(err, STATUS_FAILED, "this driver has no cuMemAllocAsync");
-    session->skipped = false;
     return STATUS_OK;
 }
 
@@ -77,6 +74,12 @@ static void read_techniques(mlp_cuda_t *s, const case_t *spec) {
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     mlp_cuda_t *s = session->state;
+    const case_t *spec = request->spec;
+    TRY(session_skip(session, mlp_data_room(spec, is(spec, "copy", "pageable") ? 1 : 2, err)));
+    read_techniques(s, spec);
+    /* Before gigabytes of data are made. */
+    TRY(session_skip(session, check_applies(spec, s, err)));
+    s->data = mlp_data_take(spec, request->seed);
     TRY(gpu_kernel_load(s->gpu, request->cubin, "mlp_infer", &s->kernel, err));
     session_add_once(session, "module_load", s->kernel.load_ns);
     s->weights_by_value = s->kernel.launch.weights == WEIGHTS_AS_ARGUMENT;
@@ -99,8 +102,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 }
 
 /* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
-static void close_case(session_t *session) {
-    mlp_cuda_t *s = session->state;
+static void release(mlp_cuda_t *s) {
     gpu_graph_free(s->gpu, &s->batch);
     gpu_graph_free(s->gpu, &s->whole);
     mlp_cuda_release_all(s);
@@ -116,29 +118,17 @@ static void close_case(session_t *session) {
             s->gpu->api.host_free(s->y);
     }
     mlp_data_release(s->data);
+}
+
+static void close_case(session_t *session) {
+    mlp_cuda_t *s = session->state;
+    if (s->data != NULL) /* the case applies */
+        release(s);
     free(s);
 }
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
-    if (request->cubin == NULL)
-        return error_set(err, STATUS_FAILED, "a cuda case needs \"program\"");
-    session->skipped = true;
-    TRY(mlp_data_room(request->spec, is(request->spec, "copy", "pageable") ? 1 : 2, err));
-    session->skipped = false;
-    mlp_cuda_t *s = mem_zeroed(1, sizeof *s);
-    s->gpu = session->engine;
-    session->state = s;
-    read_techniques(s, request->spec);
-    status_t status = check_applies(session, s, err); /* before gigabytes of data are made */
-    if (status != STATUS_OK) {
-        free(s);
-        return status;
-    }
-    s->data = mlp_data_take(request->spec, request->seed);
-    status = prepare(session, request, err);
-    if (status != STATUS_OK)
-        close_case(session);
-    return status;
+    return session_open_program(session, request, sizeof(mlp_cuda_t), prepare, err);
 }
 
 static status_t write_y(const mlp_cuda_t *s, const char *folder, text_list_t *arrays,

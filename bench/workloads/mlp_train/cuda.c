@@ -101,11 +101,9 @@ static status_t check_room(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     const double device_bytes = bytes_of(&s->shape);
     const double gradient_bytes = 3 * sizeof(float) * mlpt_parameters(&s->shape); /* of the check */
-    session->skipped = true;
-    TRY(check_graph(s, err));
-    TRY(gpu_room(s->gpu, device_bytes + gradient_bytes, err));
-    TRY(mlpt_data_room(&session->spec, gradient_bytes, err));
-    session->skipped = false;
+    TRY(session_skip(session, check_graph(s, err)));
+    TRY(session_skip(session, gpu_room(s->gpu, device_bytes + gradient_bytes, err)));
+    TRY(session_skip(session, mlpt_data_room(&session->spec, gradient_bytes, err)));
     session->resources.peak_device_bytes = (int64_t)device_bytes;
     return STATUS_OK;
 }
@@ -178,9 +176,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(place(s, err));
     session_add_once(session, "data", (double)(clock_ns() - start_ns));
     const allocator_options_t options = {.device = s->gpu->device};
-    session->skipped = true; /* only `async` can fail: the driver may have no pools */
-    TRY(allocator_open(s->kind, &s->gpu->api, &options, &s->allocator, err));
-    session->skipped = false;
+    /* Only `async` can fail: the driver may have no pools. */
+    TRY(session_skip(session, allocator_open(s->kind, &s->gpu->api, &options, &s->allocator, err)));
     TRY(capture(session, err));
     mlpt_cuda_add_probes(session);
     return first_training(session, err);

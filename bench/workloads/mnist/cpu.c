@@ -202,9 +202,7 @@ status_t mnist_cpu_open(session_t *session, const open_request_t *request,
     mnist_training_t training = {.rate = case_param(request->spec, "rate")->real};
     bool is_ref;
     TRY(session_is_ref(session, request->spec, &is_ref, err));
-    session->skipped = true;
-    TRY(workload->can_run(request->spec, is_ref, err));
-    session->skipped = false;
+    TRY(session_skip(session, workload->can_run(request->spec, is_ref, err)));
     const int64_t start_ns = clock_ns();
     TRY(workload->describe(request->spec, &training, err));
     session_add_once(session, "data", (double)(clock_ns() - start_ns));

@@ -53,10 +53,9 @@ static status_t check_room(session_t *session, const case_t *spec, error_t *err)
     if (uses_library(s))
         device_bytes +=
             MNIST_WORKSPACE_BYTES + (double)mnist_masks_bytes(s->library.hidden, s->library.batch);
-    session->skipped = true;
-    TRY(gpu_room(s->gpu, device_bytes, err));
-    TRY(mnist_data_room(spec, 2 * (double)results_bytes(s) + mnist_gpu_images_bytes(true), err));
-    session->skipped = false;
+    const double host_bytes = 2 * (double)results_bytes(s) + mnist_gpu_images_bytes(true);
+    TRY(session_skip(session, gpu_room(s->gpu, device_bytes, err)));
+    TRY(session_skip(session, mnist_data_room(spec, host_bytes, err)));
     session->resources.peak_device_bytes = (int64_t)device_bytes;
     return STATUS_OK;
 }
@@ -97,8 +96,7 @@ static status_t open_library(session_t *session, error_t *err) {
     status_t status = cublaslt_open(root, &s->library.api, &path, err);
     free(root);
     free(path);
-    session->skipped = status != STATUS_OK;
-    return status;
+    return session_skip(session, status);
 }
 
 static status_t prepare_library(session_t *session, error_t *err) {
