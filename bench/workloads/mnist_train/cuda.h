@@ -49,9 +49,10 @@ typedef struct mnist_cuda {
     unsigned first_stage; /* phase; steps = 1 */
 } mnist_cuda_t;
 
-/* A sample's own block; it is used until the block of the case is (mnist_cuda_use_fixed). */
-status_t mnist_cuda_allocate(mnist_cuda_t *s, cu_pointer_t *block, error_t *err);
-status_t mnist_cuda_release(mnist_cuda_t *s, cu_pointer_t *block, error_t *err);
+/* A sample's own block, its first and last phase; it is used until the block of the case is
+ * (mnist_cuda_use_fixed). */
+status_t mnist_cuda_allocate(void *mnist_cuda, error_t *err);
+status_t mnist_cuda_release(void *mnist_cuda, error_t *err);
 void mnist_cuda_use_fixed(mnist_cuda_t *s);
 
 /* Find out what a step is made of. */
@@ -62,8 +63,7 @@ status_t mnist_cuda_upload(mnist_cuda_t *s, uint32_t steps, error_t *err);
 status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err);
 status_t mnist_cuda_run_unit(mnist_cuda_t *s, const mnist_unit_t *unit, error_t *err);
 status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err);
-status_t mnist_cuda_copy_out(void *mnist_cuda,
-                             error_t *err); /* a sample's results: its last phase */
+status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err); /* a sample's results */
 
 /* Capture steps where the rung's plan asks for it; they use the case's block from then on. */
 status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err);

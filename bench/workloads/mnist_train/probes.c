@@ -2,16 +2,6 @@
  * each stage by itself: the device is idle, then come an event, the stage's launches, an event. */
 #include "workloads/mnist_train/cuda.h"
 
-static status_t allocate(void *state, error_t *err) {
-    mnist_cuda_t *s = state;
-    return mnist_cuda_allocate(s, &s->own, err);
-}
-
-static status_t release(void *state, error_t *err) {
-    mnist_cuda_t *s = state;
-    return mnist_cuda_release(s, &s->own, err);
-}
-
 static status_t upload(void *state, error_t *err) {
     mnist_cuda_t *s = state;
     return mnist_cuda_upload(s, s->sample_steps, err);
@@ -79,8 +69,8 @@ status_t mnist_cuda_add_probes(session_t *session, error_t *err) {
     mnist_cuda_t *s = session->state;
     const bool allocates = s->graph == NULL;
     s->phases = (train_phases_t){.gpu = s->gpu,
-                                 .allocate = allocates ? allocate : NULL,
-                                 .release = allocates ? release : NULL,
+                                 .allocate = allocates ? mnist_cuda_allocate : NULL,
+                                 .release = allocates ? mnist_cuda_release : NULL,
                                  .upload = upload,
                                  .train = train,
                                  .copy_out = mnist_cuda_copy_out,

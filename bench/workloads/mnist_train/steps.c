@@ -8,16 +8,18 @@
 /* More than any grid takes: a stage of this workload bounds its grid itself. */
 static const size_t EVERY_BLOCK = INT32_MAX;
 
-status_t mnist_cuda_allocate(mnist_cuda_t *s, cu_pointer_t *block, error_t *err) {
-    CUDA(alloc(block, s->sample.bytes));
-    mnist_place(&s->sample, *block, &s->problem);
+status_t mnist_cuda_allocate(void *mnist_cuda, error_t *err) {
+    mnist_cuda_t *s = mnist_cuda;
+    CUDA(alloc(&s->own, s->sample.bytes));
+    mnist_place(&s->sample, s->own, &s->problem);
     return STATUS_OK;
 }
 
-status_t mnist_cuda_release(mnist_cuda_t *s, cu_pointer_t *block, error_t *err) {
-    if (*block != 0)
-        CUDA(release(*block));
-    *block = 0;
+status_t mnist_cuda_release(void *mnist_cuda, error_t *err) {
+    mnist_cuda_t *s = mnist_cuda;
+    if (s->own != 0)
+        CUDA(release(s->own));
+    s->own = 0;
     return STATUS_OK;
 }
 
