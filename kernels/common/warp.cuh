@@ -1,12 +1,21 @@
-// Sums over the lanes of a warp.
+// Over the lanes of a warp.
 #pragma once
 
 constexpr unsigned EVERY_LANE = 0xFFFFFFFF;
 
-// In every lane.
-template <class Number> __device__ __forceinline__ Number warp_sum(Number value) {
+// operation(value, value) over groups of LANES neighbouring lanes, in each of them.
+template <unsigned LANES, class Number, class Operation>
+__device__ __forceinline__ Number over_lanes(Number value, Operation operation) {
 #pragma unroll
-    for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-        value += __shfl_xor_sync(EVERY_LANE, value, lanes);
+    for (unsigned lanes = LANES / 2; lanes > 0; lanes /= 2)
+        value = operation(value, __shfl_xor_sync(EVERY_LANE, value, lanes));
     return value;
+}
+
+template <unsigned LANES, class Number> __device__ __forceinline__ Number sum_over_lanes(Number value) {
+    return over_lanes<LANES>(value, [](Number a, Number b) { return a + b; });
+}
+
+template <class Number> __device__ __forceinline__ Number warp_sum(Number value) {
+    return sum_over_lanes<32>(value);
 }

@@ -8,16 +8,8 @@
 // Limits  Loads: two a multiply-add. The chip could do 60 TFLOP/s, 1.3 us a product.
 #include "unfused.cuh"
 
-constexpr unsigned TILE = 16;
-static_assert(THREADS == TILE * TILE, "a thread an element");
-
 PLAN = {1, 0, 0, 0, 0};
-STAGES = {
-    OPERATOR_STAGE("linear", THREADS, TILE, TILE),
-    OPERATOR_STAGE("input_gradient", THREADS, TILE, TILE),
-    OPERATOR_STAGE("weight_gradient", THREADS, TILE, TILE),
-    UNFUSED_STAGES,
-};
+STAGES = {UNFUSED_STAGES};
 
 // y[row][out] = x[row] . w[out] + b[out]
 OPERATOR(linear, THREADS) {

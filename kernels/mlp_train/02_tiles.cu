@@ -8,16 +8,8 @@
 // Limits  Shared memory: two reads a multiply-add. 27 launches a step.
 #include "unfused.cuh"
 
-constexpr unsigned TILE = 16;
-static_assert(THREADS == TILE * TILE, "a thread an element");
-
 PLAN = {1, 0, 0, 0, 0};
-STAGES = {
-    OPERATOR_STAGE("linear", THREADS, TILE, TILE),
-    OPERATOR_STAGE("input_gradient", THREADS, TILE, TILE),
-    OPERATOR_STAGE("weight_gradient", THREADS, TILE, TILE),
-    UNFUSED_STAGES,
-};
+STAGES = {UNFUSED_STAGES};
 
 // One element of the sum over k < n of a(i, k) b(k, j), where a and b are functions that give 0 beyond their matrix.
 // `down` tells that neighbours of a lie along i, and `across` that those of b lie along j: then threads load so.

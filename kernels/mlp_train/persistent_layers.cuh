@@ -116,16 +116,10 @@ struct layers_of_block_t : copies_of_block_t {
         for (unsigned i = 0; i < WARPS; i++)
             logit += block.logits[lane < CLASSES ? lane : 0][i];
         float largest = lane < CLASSES ? logit : __int_as_float((int)0xFF800000);
-#pragma unroll
-        for (unsigned lanes = 8; lanes > 0; lanes /= 2)
-            largest = fmaxf(largest, __shfl_xor_sync(EVERY_LANE, largest, lanes));
+        largest = over_lanes<16>(largest, [](float a, float b) { return fmaxf(a, b); });
         largest = __shfl_sync(EVERY_LANE, largest, 0);
         const float power = lane < CLASSES ? expf(logit - largest) : 0.0f;
-        float sum = power;
-#pragma unroll
-        for (unsigned lanes = 8; lanes > 0; lanes /= 2)
-            sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
-        sum = __shfl_sync(EVERY_LANE, sum, 0);
+        const float sum = __shfl_sync(EVERY_LANE, sum_over_lanes<16>(power), 0);
         const float of_label = __shfl_sync(EVERY_LANE, logit, label);
         const float delta = real ? (power / sum - (lane == label ? 1.0f : 0.0f)) / rows : 0.0f;
         if (warp == 0 && lane < CLASSES)

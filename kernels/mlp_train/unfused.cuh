@@ -1,11 +1,16 @@
-// One kernel an operator, as PyTorch's eager mode has it: all but the three products of matrices, which a rung brings.
+// One kernel an operator, as PyTorch's eager mode has it: all but the three products of matrices (linear,
+// input_gradient, weight_gradient), which a rung brings.
 #pragma once
 #include "mlp_train.cuh"
 
-constexpr unsigned THREADS = 256;
+constexpr unsigned THREADS = 256, TILE = 16;
+static_assert(THREADS == TILE * TILE, "a thread an element of a product's tile");
 
 #define UNFUSED_STAGES                                          \
-    OPERATOR_STAGE("gather", THREADS, 1, 0),                    \
+    OPERATOR_STAGE("linear", THREADS, TILE, TILE),              \
+        OPERATOR_STAGE("input_gradient", THREADS, TILE, TILE),  \
+        OPERATOR_STAGE("weight_gradient", THREADS, TILE, TILE), \
+        OPERATOR_STAGE("gather", THREADS, 1, 0),                \
         OPERATOR_STAGE("relu", THREADS, 1, THREADS),            \
         OPERATOR_STAGE("softmax_loss", THREADS, 0, 0),          \
         OPERATOR_STAGE("relu_gradient", THREADS, 1, THREADS),   \

@@ -157,14 +157,6 @@ __device__ __forceinline__ void put_sums(partial_t &partial, const tile_t (&sums
         }
 }
 
-// One value over eight neighbouring lanes.
-template <class Operation> __device__ __forceinline__ float eight_lanes(float value, Operation operation) {
-#pragma unroll
-    for (unsigned lanes = 4; lanes > 0; lanes /= 2)
-        value = operation(value, __shfl_xor_sync(EVERY_LANE, value, lanes));
-    return value;
-}
-
 // Over all warps, for neurons `column` and the next.
 __device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, unsigned column) {
     float2 sums[WARPS];
