@@ -17,11 +17,6 @@ enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
 static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch"};
 
-double workload_exact(const case_t *spec) {
-    (void)spec;
-    return 1e-12;
-}
-
 const workload_t *workload_find(const char *name) {
     for (size_t i = 0; i < N_WORKLOADS; i++)
         if (strcmp(TABLE[i]->name, name) == 0)

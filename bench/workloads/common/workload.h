@@ -67,9 +67,6 @@ typedef struct workload {
     void (*constants)(const case_t *spec, text_list_t *defines);
 } workload_t;
 
-/* For workloads that compute nothing: their outputs are copied, or counted. */
-double workload_exact(const case_t *spec);
-
 const workload_t *workload_find(const char *name); /* NULL when unknown */
 /* Does this variant of the cuda engine need no .cu file? */
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
