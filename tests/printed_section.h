@@ -2,7 +2,7 @@
 #ifndef TESTS_PRINTED_SECTION_H
 #define TESTS_PRINTED_SECTION_H
 
-#include "report/page.h"
+#include "report/sections/sections.h"
 #include "report_text.h"
 
 #include <setjmp.h>

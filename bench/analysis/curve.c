@@ -7,27 +7,24 @@
 #include <stdlib.h>
 
 /* Points that are no pair of numbers, or go back, end the curve: the file may be anybody's. */
-static void read_points(const json_t *points, curve_t *curve) {
-    size_t n = json_array_size(points);
-    curve->steps = mem_zeroed(n + 1, sizeof *curve->steps);
-    curve->values = mem_zeroed(n + 1, sizeof *curve->values);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *point = json_array_get(points, i);
-        const json_t *step = json_array_get(point, 0), *value = json_array_get(point, 1);
-        if (!json_is_number(step) || !json_is_number(value) ||
-            (curve->n > 0 && json_number_value(step) <= curve->steps[curve->n - 1]))
-            return;
-        curve->steps[curve->n] = json_number_value(step);
-        curve->values[curve->n++] = json_number_value(value);
-    }
-}
-
 curve_t curve_of(const case_result_t *result, const char *name) {
     curve_t curve = {0};
     if (!result_has_times(result) || result->results_json == NULL)
         return curve;
     json_t *results = json_loads(result->results_json, 0, NULL);
-    read_points(json_object_get(results, name), &curve);
+    const json_t *points = json_object_get(results, name);
+    const size_t n = json_array_size(points);
+    curve.steps = mem_zeroed(n + 1, sizeof *curve.steps);
+    curve.values = mem_zeroed(n + 1, sizeof *curve.values);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *point = json_array_get(points, i);
+        const json_t *step = json_array_get(point, 0), *value = json_array_get(point, 1);
+        if (!json_is_number(step) || !json_is_number(value) ||
+            (curve.n > 0 && json_number_value(step) <= curve.steps[curve.n - 1]))
+            break;
+        curve.steps[curve.n] = json_number_value(step);
+        curve.values[curve.n++] = json_number_value(value);
+    }
     json_decref(results);
     return curve;
 }

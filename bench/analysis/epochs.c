@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static double number_of(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
@@ -81,10 +80,5 @@ const char *allocator_of(const case_t *spec) {
 }
 
 bool has_other_allocator(const case_t *spec) {
-    text_list_t changed = changed_techniques(spec);
-    bool other = false;
-    for (size_t i = 0; i < changed.n; i++)
-        other = other || text_starts(changed.items[i], "allocator=");
-    text_list_free(&changed);
-    return other;
+    return has_changed_technique(spec, "allocator=");
 }

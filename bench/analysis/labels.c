@@ -7,24 +7,14 @@
 #include <string.h>
 
 /* An id names exactly the techniques that are not the workload's defaults. */
-static bool is_changed(const text_list_t *id_parts, const named_value_t *technique) {
-    char *choice = value_text(&technique->value);
-    char *part = mem_format("%s=%s", technique->name, choice);
-    bool changed = text_list_has(id_parts, part);
-    free(part);
-    free(choice);
-    return changed;
-}
-
 static text_list_t changed_as(const case_t *spec, bool with_names) {
     text_list_t parts = text_split(spec->id, '/'), changed = {0};
     for (size_t i = 0; i < spec->n_techniques; i++) {
-        const named_value_t *technique = &spec->techniques[i];
-        if (!is_changed(&parts, technique))
-            continue;
-        char *choice = value_text(&technique->value);
-        text_list_add_format(&changed, "%s%s%s", with_names ? technique->name : "",
-                             with_names ? "=" : "", choice);
+        char *choice = value_text(&spec->techniques[i].value);
+        char *setting = mem_format("%s=%s", spec->techniques[i].name, choice);
+        if (text_list_has(&parts, setting))
+            text_list_add(&changed, with_names ? setting : choice);
+        free(setting);
         free(choice);
     }
     text_list_free(&parts);
@@ -33,6 +23,15 @@ static text_list_t changed_as(const case_t *spec, bool with_names) {
 
 text_list_t changed_techniques(const case_t *spec) {
     return changed_as(spec, true);
+}
+
+bool has_changed_technique(const case_t *spec, const char *prefix) {
+    text_list_t changed = changed_techniques(spec);
+    bool has = false;
+    for (size_t i = 0; i < changed.n; i++)
+        has = has || text_starts(changed.items[i], prefix);
+    text_list_free(&changed);
+    return has;
 }
 
 char *contender_name(const case_t *spec) {
@@ -58,12 +57,9 @@ bool is_rougher(const case_t *spec) {
     const workload_t *workload = workload_find(spec->workload);
     if (workload == NULL || workload->tolerance == NULL)
         return false;
-    case_t plain = case_copy(spec);
-    for (size_t i = 0; i < plain.n_techniques; i++) {
-        free(plain.techniques[i].name);
-        value_free(&plain.techniques[i].value);
-    }
-    plain.n_techniques = 0;
+    case_t bare = *spec;
+    bare.n_techniques = 0;
+    case_t plain = case_copy(&bare);
     workload_complete(workload, &plain);
     const bool rougher = workload->tolerance(spec) > workload->tolerance(&plain);
     case_free(&plain);

@@ -8,6 +8,8 @@
 
 /* The techniques that are not the workload's defaults, in its order: "copy=pinned", … */
 text_list_t changed_techniques(const case_t *spec);
+/* Does one of them start with this: "allocator=", or ""? */
+bool has_changed_technique(const case_t *spec, const char *prefix);
 
 /* "03_vectorized", or "03_vectorized + arena, pinned, resident": the variant and what was chosen
  * for the techniques that differ from the defaults. The caller frees it. */

@@ -38,10 +38,9 @@ static verdict_t judge(const stats_ratio_t *ratio) {
 
 speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                        const case_result_t *theirs, const char *their_phase) {
-    speedup_t speedup = {timed_phase(ours, our_phase),
-                         timed_phase(theirs, their_phase),
-                         {NAN, NAN, NAN},
-                         VERDICT_NONE};
+    speedup_t speedup = {.ours = timed_phase(ours, our_phase),
+                         .theirs = timed_phase(theirs, their_phase),
+                         .ratio = {NAN, NAN, NAN}};
     if (speedup.ours == NULL || speedup.theirs == NULL)
         return speedup;
     stats_rounds_t a = {speedup.ours->samples, speedup.ours->round_starts, speedup.ours->n_rounds};
@@ -54,6 +53,26 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
         speedup.ratio.ratio = speedup.theirs->summary.median / speedup.ours->summary.median;
     speedup.verdict = judge(&speedup.ratio);
     return speedup;
+}
+
+void tally_add(tally_t *tally, const speedup_t *speedup) {
+    tally->of[speedup->verdict]++;
+    if (speedup->verdict == VERDICT_NONE)
+        return;
+    const double ratio = speedup->ratio.ratio;
+    tally->least = tally->n == 0 ? ratio : fmin(tally->least, ratio);
+    tally->most = fmax(tally->most, ratio);
+    tally->last = *speedup;
+    tally->n++;
+}
+
+tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of) {
+    tally_t tally = {0};
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const speedup_t speedup = speedup_of(&set->rows[i]);
+        tally_add(&tally, &speedup);
+    }
+    return tally;
 }
 
 /* A workload that this version does not know is read as mlp_infer is. */
@@ -75,16 +94,16 @@ static int64_t reference_size_of(const char *size_param) {
 }
 
 /* Everything that must be equal for two cases to do the same work, but for the size. */
-static char *comparison_set_key(const case_t *spec) {
+static char *comparison_set_key(const case_t *spec, bool with_seed) {
     const char *size_param = size_param_of(spec->workload);
     text_list_t parts = {0};
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
+        if (strcmp(name, size_param) == 0 || (!with_seed && strcmp(name, "seed") == 0))
+            continue;
+        const bool named = strcmp(name, "layers") != 0;
         char *value = value_text(&spec->params[i].value);
-        if (strcmp(name, "layers") == 0)
-            text_list_add(&parts, value);
-        else if (strcmp(name, size_param) != 0)
-            text_list_add_format(&parts, "%s=%s", name, value);
+        text_list_add_format(&parts, "%s%s%s", named ? name : "", named ? "=" : "", value);
         free(value);
     }
     text_list_add(&parts, spec->dtype);
@@ -93,155 +112,124 @@ static char *comparison_set_key(const case_t *spec) {
     return key;
 }
 
-char *comparison_set_key_without_seed(const char *key) {
-    text_list_t parts = text_split(key, ','), kept = {0};
-    for (size_t i = 0; i < parts.n; i++)
-        if (!text_starts(parts.items[i] + strspn(parts.items[i], " "), "seed="))
-            text_list_add(&kept, parts.items[i]);
-    char *text = text_list_join(&kept, ",");
-    text_list_free(&parts);
-    text_list_free(&kept);
-    return text;
-}
-
-static bool on_platform(const platform_t *platform, const case_t *spec, owner_t owner) {
+/* OWNER_ANY: nobody. */
+static owner_t owner_of(const platform_t *platform, const case_t *spec) {
     if (strcmp(spec->device, platform->device) != 0)
-        return false;
-    bool pytorch = strcmp(spec->engine, "pytorch") == 0;
-    switch (owner) {
-    case OWNER_OURS:
-        return strcmp(spec->engine, platform->engine) == 0 &&
-               (platform->oracle == NULL || strcmp(spec->variant, platform->oracle) != 0);
-    case OWNER_PYTORCH:
-        return pytorch;
-    case OWNER_OTHERS:
-        return !pytorch && !case_engine_is_built_in(spec->engine);
-    }
-    return false;
-}
-
-static bool on_any_platform(const platform_t *platform, const case_t *spec) {
-    return on_platform(platform, spec, OWNER_OURS) || on_platform(platform, spec, OWNER_PYTORCH) ||
-           on_platform(platform, spec, OWNER_OTHERS);
+        return OWNER_ANY;
+    if (strcmp(spec->engine, "pytorch") == 0)
+        return OWNER_PYTORCH;
+    if (!case_engine_is_built_in(spec->engine))
+        return OWNER_OTHERS;
+    const bool oracle = platform->oracle != NULL && strcmp(spec->variant, platform->oracle) == 0;
+    return strcmp(spec->engine, platform->engine) == 0 && !oracle ? OWNER_OURS : OWNER_ANY;
 }
 
 bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec) {
     if (strcmp(spec->workload, set->workload) != 0)
         return false;
-    char *key = comparison_set_key(spec);
+    char *key = comparison_set_key(spec, true);
     bool same = strcmp(key, set->key) == 0;
     free(key);
     return same;
 }
 
 bool comparison_set_has(const comparison_set_t *set, const case_result_t *result, owner_t owner) {
-    return on_platform(set->platform, &result->spec, owner) &&
+    const owner_t actual = owner_of(set->platform, &result->spec);
+    return actual != OWNER_ANY && (owner == OWNER_ANY || owner == actual) &&
            comparison_set_shares_work(set, &result->spec);
-}
-
-static bool comparison_set_has_any(const comparison_set_t *set, const case_result_t *result) {
-    return comparison_set_has(set, result, OWNER_OURS) ||
-           comparison_set_has(set, result, OWNER_PYTORCH) ||
-           comparison_set_has(set, result, OWNER_OTHERS);
-}
-
-comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
-    comparison_set_count_t size = {0};
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        if (!comparison_set_has_any(set, result))
-            continue;
-        size.n++;
-        size.timed += result_has_times(result);
-        size.statuses[result->status]++;
-    }
-    return size;
 }
 
 int64_t size_of_case(const comparison_set_t *set, const case_t *spec) {
     return case_param_int(spec, set->size_param, -1);
 }
 
+const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
+                                         owner_t owner, int64_t size) {
+    const case_result_t *next = after != NULL ? after + 1 : set->run->cases;
+    for (; next < set->run->cases + set->run->n_cases; next++)
+        if ((size == EVERY_SIZE || size_of_case(set, &next->spec) == size) &&
+            comparison_set_has(set, next, owner))
+            return next;
+    return NULL;
+}
+
+comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
+    comparison_set_count_t count = {0};
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, OWNER_ANY, EVERY_SIZE)) != NULL) {
+        count.n++;
+        count.timed += result_has_times(result);
+    }
+    return count;
+}
+
+const case_result_t *faster_case(const case_result_t *a, const case_result_t *b,
+                                 const char *phase) {
+    const phase_t *left = timed_phase(a, phase), *right = timed_phase(b, phase);
+    if (left == NULL || right == NULL)
+        return left != NULL ? a : right != NULL ? b : NULL;
+    return right->summary.median < left->summary.median ? b : a;
+}
+
 const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
                                             owner_t owner, const char *phase) {
-    const case_result_t *fastest = NULL;
-    double least_ns = INFINITY;
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        if (size_of_case(set, &result->spec) != size || !comparison_set_has(set, result, owner) ||
-            result_is_algorithmic(result) || is_rougher(&result->spec))
-            continue;
-        const phase_t *timed = timed_phase(result, phase);
-        if (timed != NULL && timed->summary.median < least_ns) {
-            least_ns = timed->summary.median;
-            fastest = result;
-        }
-    }
+    const case_result_t *fastest = NULL, *result = NULL;
+    while ((result = comparison_set_next(set, result, owner, size)) != NULL)
+        if (!result_is_algorithmic(result) && !is_rougher(&result->spec))
+            fastest = faster_case(fastest, result, phase);
     return fastest;
 }
 
 /* The case of rung 01 in the study's set-up, or of PyTorch eager, at a size. */
 static const case_result_t *fixed_case(const comparison_set_t *set, int64_t size, owner_t owner,
                                        const char *variant) {
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        if (size_of_case(set, &result->spec) == size &&
-            fnmatch(variant, result->spec.variant, 0) == 0 &&
-            comparison_set_has(set, result, owner) &&
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, owner, size)) != NULL)
+        if (fnmatch(variant, result->spec.variant, 0) == 0 &&
             (owner == OWNER_PYTORCH || results_is_study_setup(&result->spec)))
             return result;
-    }
     return NULL;
-}
-
-static bool has_phase(const comparison_set_t *set, owner_t owner, const char *name) {
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        if (timed_phase(result, name) != NULL && comparison_set_has(set, result, owner))
-            return true;
-    }
-    return false;
-}
-
-static bool has_any(const comparison_set_t *set, owner_t owner) {
-    for (size_t i = 0; i < set->run->n_cases; i++)
-        if (comparison_set_has(set, &set->run->cases[i], owner))
-            return true;
-    return false;
 }
 
 /* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
 static const char *headline_phase(const comparison_set_t *set) {
     const workload_t *workload = workload_find(set->workload);
-    const char *own = workload != NULL ? workload->compared_by : NULL;
-    if (own != NULL)
-        return own;
-    bool ours = has_phase(set, OWNER_OURS, "host_to_host") || !has_any(set, OWNER_OURS);
-    bool theirs = has_phase(set, OWNER_PYTORCH, "host_to_host") || !has_any(set, OWNER_PYTORCH);
-    return ours && theirs ? "host_to_host" : "total";
+    if (workload != NULL && workload->compared_by != NULL)
+        return workload->compared_by;
+    for (owner_t owner = OWNER_OURS; owner <= OWNER_PYTORCH; owner++) {
+        size_t n = 0, timed = 0;
+        const case_result_t *result = NULL;
+        while ((result = comparison_set_next(set, result, owner, EVERY_SIZE)) != NULL) {
+            n++;
+            timed += timed_phase(result, "host_to_host") != NULL;
+        }
+        if (n > 0 && timed == 0)
+            return "total";
+    }
+    return "host_to_host";
 }
 
 static void fill_row(const comparison_set_t *set, size_row_t *row) {
     bool gpu = strcmp(set->platform->device, "cuda") == 0;
     bool study = gpu && strcmp(set->workload, "mlp_infer") == 0; /* its code is our rung 01 */
-    row->best = comparison_set_fastest(set, row->size, OWNER_OURS, set->phase);
-    row->fastest = comparison_set_fastest(set, row->size, OWNER_PYTORCH, set->phase);
-    row->other = comparison_set_fastest(set, row->size, OWNER_OTHERS, set->phase);
+    const char *phase = set->phase;
+    row->best = comparison_set_fastest(set, row->size, OWNER_OURS, phase);
+    row->fastest = comparison_set_fastest(set, row->size, OWNER_PYTORCH, phase);
+    row->other = comparison_set_fastest(set, row->size, OWNER_OTHERS, phase);
     row->study = study ? fixed_case(set, row->size, OWNER_OURS, "01_*") : NULL;
     row->eager = fixed_case(set, row->size, OWNER_PYTORCH, "eager");
-    row->headline = speedup_make(row->best, set->phase, row->fastest, set->phase);
-    row->against_eager = speedup_make(row->best, set->phase, row->eager, set->phase);
-    row->against_other = speedup_make(row->best, set->phase, row->other, set->phase);
-    row->against_study = speedup_make(row->best, set->phase, row->study, set->phase);
     if (gpu) {
-        /* The same work on the other device. */
         comparison_set_t host = *set;
         host.platform = &PLATFORMS[SIDE_CPU];
-        row->host = comparison_set_fastest(&host, row->size, OWNER_OURS, set->phase);
-        row->host_pytorch = comparison_set_fastest(&host, row->size, OWNER_PYTORCH, set->phase);
+        row->host = comparison_set_fastest(&host, row->size, OWNER_OURS, phase);
+        row->host_pytorch = comparison_set_fastest(&host, row->size, OWNER_PYTORCH, phase);
     }
-    row->against_host = speedup_make(row->best, set->phase, row->host, set->phase);
-    row->against_host_pytorch = speedup_make(row->best, set->phase, row->host_pytorch, set->phase);
+    row->headline = speedup_make(row->best, phase, row->fastest, phase);
+    row->against_eager = speedup_make(row->best, phase, row->eager, phase);
+    row->against_other = speedup_make(row->best, phase, row->other, phase);
+    row->against_study = speedup_make(row->best, phase, row->study, phase);
+    row->against_host = speedup_make(row->best, phase, row->host, phase);
+    row->against_host_pytorch = speedup_make(row->best, phase, row->host_pytorch, phase);
     row->study_total = speedup_make(row->study, "total", row->eager, "total");
 }
 
@@ -252,18 +240,15 @@ static int by_size(const void *a, const void *b) {
 
 static void fill_rows(comparison_set_t *set) {
     size_t capacity = 0;
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        int64_t size = size_of_case(set, &result->spec);
-        if (!comparison_set_has_any(set, result))
-            continue;
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, OWNER_ANY, EVERY_SIZE)) != NULL) {
         size_t known = 0;
-        while (known < set->n_rows && set->rows[known].size != size)
+        while (known < set->n_rows && set->rows[known].size != size_of_case(set, &result->spec))
             known++;
         if (known < set->n_rows)
             continue;
         mem_grow(&set->rows, set->n_rows, &capacity, sizeof *set->rows);
-        set->rows[set->n_rows++] = (size_row_t){.size = size};
+        set->rows[set->n_rows++] = (size_row_t){.size = size_of_case(set, &result->spec)};
     }
     qsort(set->rows, set->n_rows, sizeof *set->rows, by_size);
     for (size_t i = 0; i < set->n_rows; i++)
@@ -276,13 +261,14 @@ static void add_set(comparison_set_list_t *list, const record_t *run, const plat
                             .platform = platform,
                             .workload = spec->workload,
                             .size_param = size_param_of(spec->workload),
-                            .key = comparison_set_key(spec)};
+                            .key = comparison_set_key(spec, true)};
     set.reference_size = reference_size_of(set.size_param);
     for (size_t i = 0; i < list->n; i++)
         if (list->items[i].platform == platform && strcmp(list->items[i].key, set.key) == 0) {
             free(set.key);
             return;
         }
+    set.shape = comparison_set_key(spec, false);
     set.phase = headline_phase(&set);
     fill_rows(&set);
     mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
@@ -294,7 +280,7 @@ comparison_set_list_t comparison_sets_of(const record_t *run, const char *worklo
     for (size_t s = 0; s < sizeof PLATFORMS / sizeof *PLATFORMS; s++)
         for (size_t i = 0; i < run->n_cases; i++) {
             const case_t *spec = &run->cases[i].spec;
-            if (strcmp(spec->workload, workload) == 0 && on_any_platform(&PLATFORMS[s], spec))
+            if (strcmp(spec->workload, workload) == 0 && owner_of(&PLATFORMS[s], spec) != OWNER_ANY)
                 add_set(&list, run, &PLATFORMS[s], spec);
         }
     return list;
@@ -303,6 +289,7 @@ comparison_set_list_t comparison_sets_of(const record_t *run, const char *worklo
 void comparison_set_list_free(comparison_set_list_t *list) {
     for (size_t i = 0; i < list->n; i++) {
         free(list->items[i].key);
+        free(list->items[i].shape);
         free(list->items[i].rows);
     }
     free(list->items);
@@ -330,25 +317,29 @@ crossover_t find_crossover(const comparison_set_t *set, speedup_of_t speedup_of)
     return found;
 }
 
+size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
+                    const size_row_t **rows) {
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (fits(&set->rows[i])) {
+            if (rows != NULL)
+                rows[n] = &set->rows[i];
+            n++;
+        }
+    return n;
+}
+
 size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
                 const size_row_t *rows[3]) {
     const size_row_t **fitting = mem_zeroed(set->n_rows + 1, sizeof *fitting);
-    size_t n = 0, middle = 0;
-    for (size_t i = 0; i < set->n_rows; i++)
-        if (fits(&set->rows[i]))
-            fitting[n++] = &set->rows[i];
-    for (size_t i = 0; i < n; i++)
+    size_t n = fitting_rows(set, fits, fitting), middle = n / 2, n_keys = 0;
+    for (size_t i = 1; i < n; i++)
         if (fitting[i]->size == set->reference_size)
             middle = i;
-    if (middle == 0)
-        middle = n / 2;
-    size_t n_keys = 0;
-    if (n > 0)
-        rows[n_keys++] = fitting[0];
-    if (middle > 0 && middle + 1 < n)
-        rows[n_keys++] = fitting[middle];
-    if (n > 1)
-        rows[n_keys++] = fitting[n - 1];
+    const size_t keys[] = {0, middle, n - 1};
+    for (size_t k = 0; k < 3 && n > 0; k++)
+        if (k == 0 || keys[k] > keys[k - 1])
+            rows[n_keys++] = fitting[keys[k]];
     free(fitting);
     return n_keys;
 }

@@ -25,24 +25,23 @@ step_part_t step_part_of(const char *phase) {
     return part;
 }
 
+/* NaN is no part of a sum, and the sum of none. */
+static double add_ns(double sum_ns, double ns) {
+    return isfinite(sum_ns) && isfinite(ns) ? sum_ns + ns : isfinite(ns) ? ns : sum_ns;
+}
+
 double step_part_ns(const case_result_t *result, step_part_t part) {
     double sum_ns = NAN;
-    for (size_t i = 0; i < result->n_phases; i++) {
-        const char *phase = result->phases[i].name;
-        const double ns = step_part_of(phase) == part ? result_median(result, phase) : NAN;
-        if (isfinite(ns))
-            sum_ns = isfinite(sum_ns) ? sum_ns + ns : ns;
-    }
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (step_part_of(result->phases[i].name) == part)
+            sum_ns = add_ns(sum_ns, result_median(result, result->phases[i].name));
     return sum_ns;
 }
 
 double step_parts_sum_ns(const case_result_t *result) {
     double sum_ns = NAN;
-    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++) {
-        const double ns = step_part_ns(result, part);
-        if (isfinite(ns))
-            sum_ns = isfinite(sum_ns) ? sum_ns + ns : ns;
-    }
+    for (step_part_t part = PART_GATHER; part < PART_FUSED; part++)
+        sum_ns = add_ns(sum_ns, step_part_ns(result, part));
     return sum_ns;
 }
 

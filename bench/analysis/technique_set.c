@@ -25,16 +25,13 @@ static bool read_choices(const technique_set_t *set, const case_t *spec, size_t 
     return true;
 }
 
-static bool is_of(const case_result_t *result, const char *variant, int64_t batch) {
-    return batch_of(result) == batch && strcmp(result->spec.variant, variant) == 0;
-}
-
 /* A case stands for one combination: ids are unique in a run. */
 static size_t combinations(const case_result_t *const *cases, size_t n, const char *variant,
                            int64_t batch) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++)
-        found += is_of(cases[i], variant, batch) && result_has_times(cases[i]);
+        found += batch_of(cases[i]) == batch && strcmp(cases[i]->spec.variant, variant) == 0 &&
+                 result_has_times(cases[i]);
     return found;
 }
 

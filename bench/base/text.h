@@ -16,6 +16,7 @@ void text_list_add_new(text_list_t *list, const char *item); /* unless it is the
 void text_list_take(text_list_t *list, char *item);          /* from malloc(); owned from now on */
 void text_list_add_format(text_list_t *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void text_list_add_new(text_list_t *list, const char *item); /* unless it is there */
 bool text_list_has(const text_list_t *list, const char *item);
 void text_list_sort(text_list_t *list); /* byte order */
 /* "a, b, c"; the caller frees it. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+
 /* A multiprocessor of sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++
  * Programming Guide, technical specifications per compute capability). None has more of them. The
  * tensor memory of sm_100 belongs to its matrix units and is not counted. */
@@ -13,7 +15,12 @@ static const double KEPT_BY_MULTIPROCESSOR_BYTES = (256 + 228) * 1024.0;
 
 static double fact(const environment_t *env, const char *name) {
     const char *text = environment_get(env, name);
-    return text != NULL ? strtod(text, NULL) : NAN;
+    const double number = text != NULL ? strtod(text, NULL) : NAN;
+    return number > 0 ? number : NAN;
+}
+
+double recorded_number(const record_t *run, const char *key) {
+    return fact(&run->environment, key);
 }
 
 /* Lanes of single precision a multiprocessor: 64 on Turing and the A100, 128 since (CUDA C++
@@ -35,6 +42,28 @@ void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
     rates->fp32_flops_per_s = multiprocessors * lanes_of(env) * 2 * clock_mhz * 1e6;
 }
 
+void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) {
+    if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
+        return;
+    if (strcmp(result->spec.workload, "device") == 0) {
+        if (result_phase(result, "barrier") != NULL) {
+            rates->barrier_ns = result_median(result, "barrier");
+            return;
+        }
+        double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+        double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
+        bool copies = strcmp(result->spec.variant, "copy") == 0;
+        bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
+        if (copies && in_dram)
+            rates->dram_bytes_per_s = 2 * bytes_per_s;
+        else if (!copies && in_l2)
+            rates->l2_bytes_per_s = bytes_per_s;
+    } else if (strcmp(result->spec.workload, "null") == 0) {
+        rates->launch_ns = result_median(result, "kernel_graph");
+        rates->event_ns = result_median(result, "event_pair");
+    }
+}
+
 static void otherwise(double *rate, double value) {
     if (!isfinite(*rate))
         *rate = value;
@@ -52,19 +81,4 @@ device_rates_t device_rates_of_record(const record_t *run) {
     otherwise(&rates.event_ns, fact(env, "measured.event_pair_ns"));
     otherwise(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));
     return rates;
-}
-
-static bool are_complete(const device_rates_t *rates) {
-    return isfinite(rates->dram_bytes_per_s) && isfinite(rates->l2_bytes_per_s) &&
-           isfinite(rates->on_chip_bytes) && isfinite(rates->fp32_flops_per_s) &&
-           isfinite(rates->launch_ns);
-}
-
-void device_rates_set_limits_again(record_t *run) {
-    const device_rates_t rates = device_rates_of_record(run);
-    for (size_t i = 0; i < run->n_cases && are_complete(&rates); i++) {
-        const workload_t *workload = workload_find(run->cases[i].spec.workload);
-        if (workload != NULL && run->cases[i].limit.bound != NULL)
-            limit_set_again(&run->cases[i], workload, &rates);
-    }
 }

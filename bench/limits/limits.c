@@ -1,41 +1,14 @@
 #include "limits/limits.h"
 
 #include "base/memory.h"
-#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-
 /* Two medians of one kernel by two methods may differ by this much without a contradiction. */
 static const double SLACK = 1.05;
 const double PLAUSIBILITY_MOST_OF_LIMIT = 1.05;
-
-static const char TOO_FAST[] = "implausible: faster than the";
-
-void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) {
-    if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
-        return;
-    if (strcmp(result->spec.workload, "device") == 0) {
-        if (result_phase(result, "barrier") != NULL) {
-            rates->barrier_ns = result_median(result, "barrier");
-            return;
-        }
-        double bytes = (double)case_param_int(&result->spec, "bytes", 0);
-        double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
-        bool copies = strcmp(result->spec.variant, "copy") == 0;
-        bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
-        if (copies && in_dram)
-            rates->dram_bytes_per_s = 2 * bytes_per_s;
-        else if (!copies && in_l2)
-            rates->l2_bytes_per_s = bytes_per_s;
-    } else if (strcmp(result->spec.workload, "null") == 0) {
-        rates->launch_ns = result_median(result, "kernel_graph");
-        rates->event_ns = result_median(result, "event_pair");
-    }
-}
 
 /* The phase that shows the computation alone, the least disturbed one first. */
 static const phase_t *bare_compute(const case_result_t *result) {
@@ -88,51 +61,63 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
 }
 
 static void flag_limit(case_result_t *result) {
-    char text[UNITS_TEXT];
     if (result->limit.frac > PLAUSIBILITY_MOST_OF_LIMIT)
-        text_list_add_format(&result->flags, "%s %s limit (%s of it)", TOO_FAST,
-                             result->limit.bound, units_percent(text, result->limit.frac));
+        flag_list_add(&result->flags, FLAG_OVER_LIMIT, result->limit.bound, result->limit.frac,
+                      NAN);
 }
 
 void limit_set_again(case_result_t *result, const workload_t *workload,
                      const device_rates_t *rates) {
-    text_list_t kept = {0};
     free(result->limit.bound);
     result->limit.bound = NULL;
     result->limit.limit_ns = result->limit.frac = NAN;
     limit_set(result, workload, rates);
-    for (size_t i = 0; i < result->flags.n; i++)
-        if (!text_starts(result->flags.items[i], TOO_FAST))
-            text_list_add(&kept, result->flags.items[i]);
-    text_list_free(&result->flags);
-    result->flags = kept;
+    flag_list_remove(&result->flags, FLAG_OVER_LIMIT);
     if (result_has_times(result))
         flag_limit(result);
 }
 
-static void flag_order(case_result_t *result, const char *slow, const char *fast,
-                       const char *meaning) {
-    double slow_ns = result_median(result, slow), fast_ns = result_median(result, fast);
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    if (fast_ns > SLACK * slow_ns)
-        text_list_add_format(&result->flags, "implausible: %s (%s %s, %s %s)", meaning, fast,
-                             units_time(a, fast_ns), slow, units_time(b, slow_ns));
+static bool are_complete(const device_rates_t *rates) {
+    return isfinite(rates->dram_bytes_per_s) && isfinite(rates->l2_bytes_per_s) &&
+           isfinite(rates->on_chip_bytes) && isfinite(rates->fp32_flops_per_s) &&
+           isfinite(rates->launch_ns);
+}
+
+void device_rates_set_limits_again(record_t *run) {
+    const device_rates_t rates = device_rates_of_record(run);
+    for (size_t i = 0; i < run->n_cases && are_complete(&rates); i++) {
+        const workload_t *workload = workload_find(run->cases[i].spec.workload);
+        if (workload != NULL && run->cases[i].limit.bound != NULL)
+            limit_set_again(&run->cases[i], workload, &rates);
+    }
+}
+
+/* Of two ways to time one kernel the first disturbs it less and should not take longer. `kernel` is
+ * not held against `kernel_cold`: it is launched on an idle device, which costs it a microsecond
+ * more. */
+static void flag_order(case_result_t *result) {
+    static const struct {
+        flag_kind_t kind;
+        const char *fast, *slow;
+    } ORDERS[] = {{FLAG_GRAPH_SLOWER, "kernel_graph", "kernel_stream"},
+                  {FLAG_STREAM_SLOWER, "kernel_stream", "kernel"},
+                  {FLAG_WARM_SLOWER, "kernel_graph", "kernel_cold"}};
+    for (size_t i = 0; i < sizeof ORDERS / sizeof *ORDERS; i++) {
+        double fast_ns = result_median(result, ORDERS[i].fast);
+        double slow_ns = result_median(result, ORDERS[i].slow);
+        if (fast_ns > SLACK * slow_ns)
+            flag_list_add(&result->flags, ORDERS[i].kind, NULL, fast_ns, slow_ns);
+    }
 }
 
 void plausibility_check(case_result_t *result, const device_rates_t *rates) {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
     if (!result_has_times(result))
         return;
     flag_limit(result);
-    flag_order(result, "kernel_stream", "kernel_graph", "slower in a graph than back to back");
-    flag_order(result, "kernel", "kernel_stream", "slower back to back than alone");
-    /* Not against `kernel`: that one is launched on an idle device, which costs it a microsecond
-     * more. */
-    flag_order(result, "kernel_cold", "kernel_graph", "slower with a warm L2 than with a cold one");
+    flag_order(result);
     double kernel_ns = result_median(result, "kernel");
     if (strcmp(result->spec.engine, "cuda") == 0 && kernel_ns < rates->event_ns)
-        text_list_add_format(&result->flags, "implausible: kernel %s, under the event floor of %s",
-                             units_time(a, kernel_ns), units_time(b, rates->event_ns));
+        flag_list_add(&result->flags, FLAG_UNDER_EVENT_FLOOR, NULL, kernel_ns, rates->event_ns);
     if (result_median(result, "residual") < 0)
-        text_list_add(&result->flags, "implausible: the total is less than the sum of its phases");
+        flag_list_add(&result->flags, FLAG_NEGATIVE_RESIDUAL, NULL, NAN, NAN);
 }

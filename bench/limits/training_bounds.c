@@ -151,22 +151,15 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
 /* ---- a step that streams -----------------------------------------------------------------------
  */
 
-double recorded_number(const record_t *run, const char *key) {
-    const char *text = environment_get(&run->environment, key);
-    char *end;
-    double number = text != NULL ? strtod(text, &end) : NAN;
-    return text != NULL && end != text && number > 0 ? number : NAN;
-}
-
 streaming_floor_t streaming_floor(const record_t *run, const case_t *spec) {
     const workload_t *workload = workload_find(spec->workload);
-    streaming_floor_t floor = {.bytes =
-                                   workload != NULL ? workload->cost(spec).working_set_bytes : NAN,
-                               .dram_rate = recorded_number(run, "measured.copy_bytes_per_s"),
-                               .l2_rate = recorded_number(run, "measured.l2_read_bytes_per_s"),
-                               .l2_bytes = recorded_number(run, "gpu.l2_bytes")};
-    floor.fits = floor.bytes < floor.l2_bytes && isfinite(floor.l2_rate);
-    floor.dram_ns = floor.bytes / floor.dram_rate * 1e9;
-    floor.l2_ns = floor.bytes / floor.l2_rate * 1e9;
-    return floor;
+    const double bytes = workload != NULL ? workload->cost(spec).working_set_bytes : NAN;
+    const device_rates_t rates = device_rates_of_record(run);
+    return (streaming_floor_t){.bytes = bytes,
+                               .dram_ns = bytes / rates.dram_bytes_per_s * 1e9,
+                               .l2_ns = bytes / rates.l2_bytes_per_s * 1e9,
+                               .dram_rate = rates.dram_bytes_per_s,
+                               .l2_rate = rates.l2_bytes_per_s,
+                               .l2_bytes = rates.l2_bytes,
+                               .fits = bytes < rates.l2_bytes && isfinite(rates.l2_bytes_per_s)};
 }

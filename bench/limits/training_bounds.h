@@ -1,10 +1,11 @@
-/* What bounds a training, from rates that the run measured. Of one that goes through all of its
- * data in every epoch (linreg_train) four bounds, each of another way to do it; of one whose
- * weights are what each step moves (mnist_train) two. */
+/* What is the least time of a training, by the rates that the run measured? Of one that goes
+ * through all of its data in every epoch (linreg_train) four bounds, each of another way to do it;
+ * of one whose weights are what each step moves (mnist_train) two. */
 #ifndef BENCH_LIMITS_TRAINING_BOUNDS_H
 #define BENCH_LIMITS_TRAINING_BOUNDS_H
 
 #include "limits/device_rates.h"
+#include "workloads/common/workload.h"
 
 typedef enum training_bound {
     BOUND_DRAM,    /* reads the data from DRAM in every epoch */
@@ -38,8 +39,5 @@ typedef struct streaming_floor {
 } streaming_floor_t;
 
 streaming_floor_t streaming_floor(const record_t *run, const case_t *spec);
-
-/* A positive number of the run's environment, or NaN. */
-double recorded_number(const record_t *run, const char *key);
 
 #endif

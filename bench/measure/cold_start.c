@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "measure/schedule.h"
 
+#include <math.h>
+
 enum { START, OPEN, FIRST_ANSWER, TOTAL, N_PHASES };
 
 static const char *const PHASES[N_PHASES] = {
@@ -67,7 +69,7 @@ void cold_rounds(contender_t *contenders, size_t n, workers_t *workers, uint64_t
             result_add_phase(result, PHASES[k], CLOCK_HOST);
             result_add_phase(&contenders[i].throttled_rounds, PHASES[k], CLOCK_HOST);
         }
-        text_list_add(&result->flags, "cold: every sample is a new process");
+        flag_list_add(&result->flags, FLAG_COLD_START, NULL, NAN, NAN);
     }
     schedule_turns(contenders, n, cold_round, seed, stream, interrupted);
 }

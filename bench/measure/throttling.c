@@ -56,9 +56,8 @@ static void join_rounds(phase_t *phase, const phase_t *throttled_rounds) {
 static void flag_power_limit(case_result_t *result) {
     for (size_t i = 0; i < result->device.throttle.n; i++)
         if (strcmp(result->device.throttle.items[i], "sw_power_cap") == 0)
-            text_list_add_format(&result->flags,
-                                 "clock: at the board's power limit (SM %.0f to %.0f MHz)",
-                                 result->device.sm_mhz[0], result->device.sm_mhz[1]);
+            flag_list_add(&result->flags, FLAG_POWER_LIMIT, NULL, result->device.sm_mhz[0],
+                          result->device.sm_mhz[1]);
 }
 
 void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,

@@ -5,14 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set(environment_t *env, const char *key, char *value, fact_kind_t kind) {
+fact_t *environment_find(const environment_t *env, const char *key) {
     for (size_t i = 0; i < env->n; i++)
-        if (strcmp(env->facts[i].key, key) == 0) {
-            free(env->facts[i].value);
-            env->facts[i].value = value;
-            env->facts[i].kind = kind;
-            return;
-        }
+        if (strcmp(env->facts[i].key, key) == 0)
+            return &env->facts[i];
+    return NULL;
+}
+
+static void set(environment_t *env, const char *key, char *value, fact_kind_t kind) {
+    fact_t *known = environment_find(env, key);
+    if (known != NULL) {
+        free(known->value);
+        known->value = value;
+        known->kind = kind;
+        return;
+    }
     mem_grow(&env->facts, env->n, &env->capacity, sizeof *env->facts);
     env->facts[env->n++] = (fact_t){mem_text(key), value, kind};
 }
@@ -31,10 +38,8 @@ void environment_set_flag(environment_t *env, const char *key, bool value) {
 }
 
 const char *environment_get(const environment_t *env, const char *key) {
-    for (size_t i = 0; i < env->n; i++)
-        if (strcmp(env->facts[i].key, key) == 0)
-            return env->facts[i].value;
-    return NULL;
+    const fact_t *fact = environment_find(env, key);
+    return fact != NULL ? fact->value : NULL;
 }
 
 void environment_free(environment_t *env) {

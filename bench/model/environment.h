@@ -23,6 +23,7 @@ typedef struct environment {
 void environment_set(environment_t *env, const char *key, const char *value);
 void environment_set_number(environment_t *env, const char *key, double value);
 void environment_set_flag(environment_t *env, const char *key, bool value);
+fact_t *environment_find(const environment_t *env, const char *key);    /* NULL when absent */
 const char *environment_get(const environment_t *env, const char *key); /* NULL when absent */
 void environment_free(environment_t *env);
 

@@ -140,7 +140,7 @@ void result_init(case_result_t *result, const case_t *spec) {
 void result_free(case_result_t *result) {
     case_free(&result->spec);
     free(result->reason);
-    text_list_free(&result->flags);
+    flag_list_free(&result->flags);
     for (size_t i = 0; i < result->n_once; i++)
         free(result->once[i].name);
     free(result->once);

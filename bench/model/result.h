@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "model/case.h"
+#include "model/flag.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,8 +98,8 @@ typedef struct sanitize {
 typedef struct case_result {
     case_t spec;
     case_status_t status;
-    char *reason;      /* why not ok; NULL when ok */
-    text_list_t flags; /* "implausible: …", "clock: …" */
+    char *reason; /* why not ok; NULL when ok */
+    flag_list_t flags;
     check_t before, after;
     named_ns_t *once; /* one-time costs */
     size_t n_once;

@@ -49,6 +49,16 @@ static json_t *phase_to_json(const phase_t *phase) {
     return json;
 }
 
+static json_t *flags_to_json(const flag_list_t *flags) {
+    json_t *json = json_array();
+    for (size_t i = 0; i < flags->n; i++) {
+        char *text = flag_text(&flags->items[i]);
+        json_array_append_new(json, json_text(text));
+        free(text);
+    }
+    return json;
+}
+
 static json_t *resources_to_json(const resources_t *r) {
     return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "arch", json_text(r->arch),
                      "registers", (json_int_t)r->registers, "shared_bytes",
@@ -97,7 +107,7 @@ json_t *result_to_json(const case_result_t *result) {
     json_t *rest =
         json_pack("{s:s, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:o}",
                   "status", case_status_name(result->status), "reason", json_text(result->reason),
-                  "flags", json_texts(&result->flags), "check", "before",
+                  "flags", flags_to_json(&result->flags), "check", "before",
                   check_to_json(&result->before), "after", check_to_json(&result->after), "once_ns",
                   once, "resources", resources_to_json(&result->resources), "sanitize",
                   sanitize_to_json(&result->sanitize), "phases", phases, "results",
@@ -143,6 +153,14 @@ static void get_texts(const json_t *object, const char *key, text_list_t *list) 
         if (json_is_string(item))
             text_list_take(list, text_plain(json_string_value(item)));
     }
+}
+
+static void get_flags(const json_t *object, flag_list_t *flags) {
+    text_list_t texts = {0};
+    get_texts(object, "flags", &texts);
+    for (size_t i = 0; i < texts.n; i++)
+        flag_list_add_text(flags, texts.items[i]);
+    text_list_free(&texts);
 }
 
 static void get_check(const json_t *object, const char *key, check_t *check) {
@@ -278,7 +296,7 @@ static void get_sanitize(const json_t *json, sanitize_t *sanitize) {
 }
 
 static void get_details(const json_t *json, case_result_t *result) {
-    get_texts(json, "flags", &result->flags);
+    get_flags(json, &result->flags);
     get_check(json_object_get(json, "check"), "before", &result->before);
     get_check(json_object_get(json, "check"), "after", &result->after);
     const char *name;

@@ -47,8 +47,7 @@ void result_extend(case_result_t *whole, const case_result_t *more) {
         if (phase != NULL)
             extend_phase(&whole->phases[i], phase);
     }
-    for (size_t i = 0; i < more->flags.n; i++)
-        text_list_add_new(&whole->flags, more->flags.items[i]);
+    flag_list_merge(&whole->flags, &more->flags);
     for (size_t i = 0; i < more->device.throttle.n; i++)
         text_list_add_new(&whole->device.throttle, more->device.throttle.items[i]);
     widen(whole->device.sm_mhz, more->device.sm_mhz);

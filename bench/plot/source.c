@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 #include "results/study_csv.h"
 
 #include <stdlib.h>

@@ -1,23 +1,27 @@
 #include "report/columns.h"
 
+#include "base/memory.h"
 #include "base/units.h"
 
+#include <ctype.h>
 #include <math.h>
-
-enum { MOST_COLUMNS = 24 };
+#include <stdlib.h>
+#include <string.h>
 
 columns_t columns_begin(const report_t *report, const column_t *columns, size_t n_columns) {
     columns_t started = {.report = report, .columns = columns, .n_columns = n_columns};
-    const char *headings[MOST_COLUMNS];
-    char align[MOST_COLUMNS + 1] = "";
+    const char **headings = mem_zeroed(n_columns, sizeof *headings);
+    char *align = mem_zeroed(n_columns + 1, 1);
     size_t n = 0;
-    for (size_t c = 0; c < n_columns && n < MOST_COLUMNS; c++)
+    for (size_t c = 0; c < n_columns; c++)
         if (!columns[c].hidden) {
             headings[n] = columns[c].heading;
             align[n++] = columns[c].align;
         }
     table_init(&started.table, headings, n);
     table_set_align(&started.table, align);
+    free(headings);
+    free(align);
     return started;
 }
 
@@ -39,10 +43,9 @@ void columns_end(columns_t *columns, const char *intro) {
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase) {
     if (result != NULL && !result_has_times(result))
         return case_status_name(result->status);
-    return report_text(
-        report, "%s%s",
-        units_time(report_buffer(report), result != NULL ? result_median(result, phase) : NAN),
-        result != NULL && result->status == CASE_THROTTLED ? " †" : "");
+    const char *mark = result != NULL && result->status == CASE_THROTTLED ? " †" : "";
+    const double ns = result != NULL ? result_median(result, phase) : NAN;
+    return report_text(report, "%s%s", time_text(report, ns), mark);
 }
 
 const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
@@ -53,16 +56,24 @@ const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
 }
 
 const char *name_cell(const report_t *report, const case_result_t *result) {
-    return result != NULL ? report_keep(report, shown_name(result)) : "–";
-}
-
-const char *key_cell(const report_t *report, const case_result_t *result) {
-    return result != NULL ? report_safe(report, report_keep(report, contender_key(&result->spec)))
+    return result != NULL ? report_safe(report, report_keep(report, contender_name(&result->spec)))
                           : "–";
 }
 
+const char *key_cell(const report_t *report, const case_result_t *result) {
+    if (result == NULL)
+        return "–";
+    const case_t *spec = &result->spec;
+    const bool f32 = strcmp(spec->dtype, "f32") == 0;
+    return report_safe(report, report_text(report, "%s %s%s%s",
+                                           case_engine_label(spec, report_buffer(report)),
+                                           spec->variant, f32 ? "" : ", ", f32 ? "" : spec->dtype));
+}
+
 const char *share_cell(const report_t *report, double frac) {
-    return part_text(report_buffer(report), frac);
+    if (frac >= 0.9995)
+        return "> 99.9 %";
+    return frac >= 0.995 ? report_text(report, "%.1f %%", 100 * frac) : percent_text(report, frac);
 }
 
 const char *limit_cell(const report_t *report, const case_result_t *result) {
@@ -74,14 +85,58 @@ const char *count_cell(const report_t *report, double count) {
     return isfinite(count) ? report_text(report, "%.0f", count) : "–";
 }
 
+const char *interval_cell(const report_t *report, const phase_t *phase) {
+    const double *ends_ns = phase->summary.ci95;
+    return report_text(report, "%s – %s", time_text(report, ends_ns[0]),
+                       time_text(report, ends_ns[1]));
+}
+
+/* ---- what a size is called: the batch of one workload is the number of points of another ---- */
+
+static const struct size_words {
+    const char *param;
+    const char *one, *many;     /* "at 3 of the 4 …" */
+    const char *before, *after; /* around the number */
+} WORDS[] = {
+    {"batch", "batch size", "batch sizes", "batch ", ""},
+    {"points", "data-set size", "data-set sizes", "", " points"},
+    {"hidden", "width", "widths", "width ", ""},
+    {"width", "width", "widths", "width ", ""},
+    {"live", "number of blocks", "numbers of blocks", "", " in use"},
+};
+static const struct size_words OTHERS = {NULL, "size", "sizes", "size ", ""};
+
+static const struct size_words *words_of(const comparison_set_t *set) {
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strcmp(WORDS[i].param, set->size_param) == 0)
+            return &WORDS[i];
+    return &OTHERS;
+}
+
 const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size) {
-    return size_text(report_buffer(report), set, size);
+    if (strcmp(set->size_param, "batch") == 0)
+        return units_count(report_buffer(report), size);
+    const bool millions = size > 0 && size % 1000000 == 0;
+    const bool thousands = size > 0 && size % 1000 == 0 && !millions;
+    return report_text(report, "%lld%s",
+                       (long long)(millions    ? size / 1000000
+                                   : thousands ? size / 1000
+                                               : size),
+                       millions    ? " M"
+                       : thousands ? " k"
+                                   : "");
 }
 
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size) {
-    return named_size(report_buffer(report), set, size);
+    const struct size_words *words = words_of(set);
+    return report_text(report, "%s%s%s", words->before, size_cell(report, set, size), words->after);
+}
+
+const char *sizes_word(const comparison_set_t *set, size_t n) {
+    return n == 1 ? words_of(set)->one : words_of(set)->many;
 }
 
 const char *size_title(const report_t *report, const comparison_set_t *set) {
-    return size_heading(report_buffer(report), set);
+    return report_text(report, "%c%s", toupper((unsigned char)set->size_param[0]),
+                       set->size_param + 1);
 }

@@ -24,17 +24,25 @@ void columns_row(columns_t *columns, const char *const *cells);
 /* `intro`, the table and a blank line; nothing where there are no rows. */
 void columns_end(columns_t *columns, const char *intro);
 
-/* Cells, which the report owns. A result or set may be NULL: "–". */
+/* Cells, which the report owns, safe for markdown. A result may be NULL: "–". */
+/* "12.6 µs †" for a throttled case, the status for a case without times, "–" without the phase. */
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
+/* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" for none. */
 const char *ratio_cell(const report_t *report, const speedup_t *speedup);
-const char *name_cell(const report_t *report, const case_result_t *result); /* with techniques */
-const char *key_cell(const report_t *report, const case_result_t *result);  /* without */
+/* "03_vectorized + arena"; "cuda 03_vectorized": whatever its techniques and parameters. */
+const char *name_cell(const report_t *report, const case_result_t *result);
+const char *key_cell(const report_t *report, const case_result_t *result);
+/* "88 %", and with a decimal where rounding would make it all: "99.7 %". */
 const char *share_cell(const report_t *report, double frac);
+/* "93 %", of the limit that the case's own record names. */
 const char *limit_cell(const report_t *report, const case_result_t *result);
 const char *count_cell(const report_t *report, double count); /* "12"; NaN: "–" */
-/* words.c's names of a size: "64"; "batch 64"; "Batch". */
+/* "1.2 µs – 1.3 µs": the 95 % interval of a phase's median. */
+const char *interval_cell(const report_t *report, const phase_t *phase);
+/* "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes"; "Batch", "Points". */
 const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size);
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size);
+const char *sizes_word(const comparison_set_t *set, size_t n);
 const char *size_title(const report_t *report, const comparison_set_t *set);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct headline_row {
 
 typedef struct headline {
     headline_row_t *rows; /* in the order of the parts, their sets and their sizes */
-    size_t n, capacity;
+    size_t n;
 } headline_t;
 
 /* At most `most` rows, dealt out to the parts in turn. Of a set the reference size comes first,

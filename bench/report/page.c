@@ -2,13 +2,23 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/fs.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+void page_open(page_t *page) {
+    *page = (page_t){.report.texts = &page->texts};
+    page->report.out = open_memstream(&page->text, &page->size);
+}
+
+char *page_close(page_t *page) {
+    fclose(page->report.out);
+    arena_free(&page->texts);
+    return page->text;
+}
 
 void print(const report_t *report, const char *format, ...) {
     va_list args;
@@ -41,42 +51,22 @@ char *report_buffer(const report_t *report) {
     return arena_buffer(report->texts, UNITS_TEXT);
 }
 
+const char *report_join(const report_t *report, text_list_t *list, const char *separator) {
+    const char *text = list->n > 0 ? report_keep(report, text_list_join(list, separator)) : NULL;
+    text_list_free(list);
+    return text;
+}
+
 void report_heading(const report_t *report, unsigned level, const char *text) {
-    unsigned depth = level + (report->saved ? 1 : 0);
-    char *name = markdown_text(report->run->name);
-    fprintf(report->out, "%.*s %s", (int)depth, "######", text);
-    if (report->saved)
-        fprintf(report->out, " — saved run %s", name);
-    fputs("\n\n", report->out);
-    free(name);
+    const char *of_run = report->saved ? report_text(report, " — saved run %s",
+                                                     report_safe(report, report->run->name))
+                                       : "";
+    print(report, "%.*s %s%s\n\n", (int)level + report->saved, "######", text, of_run);
 }
 
 void report_table(const report_t *report, table_t *table) {
-    char *text = table_text(table, TABLE_MARKDOWN);
-    fprintf(report->out, "%s\n", text);
-    free(text);
+    print(report, "%s\n", report_keep(report, table_text(table, TABLE_MARKDOWN)));
     table_free(table);
-}
-
-char *report_fact(const report_t *report, const char *key) {
-    const char *value = environment_get(&report->run->environment, key);
-    return value != NULL ? markdown_text(value) : NULL;
-}
-
-char *report_machine(const record_t *run) {
-    const char *name = environment_get(&run->environment, "gpu.name");
-    if (name == NULL)
-        name = environment_get(&run->environment, "host.cpu");
-    return markdown_text(name != NULL ? name : "a machine that was not recorded");
-}
-
-char *report_date(const record_t *run) {
-    if (run->started == NULL || strlen(run->started) < strlen("2026-03-02"))
-        return mem_text("unknown date");
-    char *date = mem_text_n(run->started, strlen("2026-03-02"));
-    char *safe = markdown_text(date);
-    free(date);
-    return safe;
 }
 
 /* `path` without "." and ".." and doubled slashes, as its parts; relative ones start at the current
@@ -121,79 +111,45 @@ char *report_link(const report_t *report, const char *path) {
     return link;
 }
 
-void add_time(table_t *table, const case_result_t *result, const char *phase) {
-    char text[UNITS_TEXT];
-    if (result != NULL && !result_has_times(result))
-        table_add(table, case_status_name(result->status));
-    else
-        table_add_format(table, "%s%s",
-                         units_time(text, result != NULL ? result_median(result, phase) : NAN),
-                         result != NULL && result->status == CASE_THROTTLED ? " †" : "");
-}
-
-const char *ratio_text(char *text, size_t size, const speedup_t *speedup) {
-    char ratio[UNITS_TEXT];
-    units_ratio(ratio, speedup->ratio.ratio, speedup->ratio.low, speedup->ratio.high);
-    snprintf(text, size, "%s%s", ratio,
-             speedup->verdict == VERDICT_UNDECIDED ? " (no interval)" : "");
-    return text;
-}
-
 bool is_not_applicable(const case_result_t *result) {
     /* What kernels say of themselves (kernels/<workload>/, "#error SKIP: for dtype f16 only"). */
     return result->status == CASE_SKIPPED && result->reason != NULL &&
            text_starts(result->reason, "for ") && text_ends(result->reason, " only");
 }
 
-void add_limit_share(table_t *table, const case_result_t *result) {
-    char text[UNITS_TEXT];
-    bool known = result != NULL && result_has_times(result);
-    table_add(table, units_percent(text, known ? result->limit.frac : NAN));
+const char *time_text(const report_t *report, double ns) {
+    return units_time(report_buffer(report), ns);
 }
 
-char *contender_key(const case_t *spec) {
-    char label[32];
-    const char *engine = case_engine_label(spec, label);
-    return strcmp(spec->dtype, "f32") == 0
-               ? mem_format("%s %s", engine, spec->variant)
-               : mem_format("%s %s, %s", engine, spec->variant, spec->dtype);
+const char *percent_text(const report_t *report, double frac) {
+    return units_percent(report_buffer(report), frac);
 }
 
-char *shown_name(const case_result_t *result) {
-    char *name = contender_name(&result->spec), *safe = markdown_text(name);
-    free(name);
-    return safe;
+const char *lead_text(const report_t *report, const speedup_t *speedup) {
+    stats_ratio_t r = speedup->ratio;
+    if (speedup->verdict == VERDICT_THEIRS)
+        r = (stats_ratio_t){.ratio = 1 / r.ratio, .low = 1 / r.high, .high = 1 / r.low};
+    else if (speedup->verdict == VERDICT_UNDECIDED)
+        r.low = r.high = NAN;
+    return units_ratio(report_buffer(report), r.ratio, r.low, r.high);
 }
 
-const char *part_text(char *text, double frac) {
-    if (frac >= 0.9995)
-        snprintf(text, UNITS_TEXT, "> 99.9 %%");
-    else if (frac >= 0.995)
-        snprintf(text, UNITS_TEXT, "%.1f %%", 100 * frac);
-    else
-        units_percent(text, frac);
-    return text;
-}
-
-void print_verdict(FILE *out, const speedup_t *speedup, const char *ours, const char *theirs) {
-    char text[UNITS_TEXT];
-    const stats_ratio_t *r = &speedup->ratio;
+const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
+                         const char *theirs) {
+    const char *lead = lead_text(report, speedup);
     switch (speedup->verdict) {
     case VERDICT_OURS:
-        fprintf(out, "%s is **%s** as fast", ours, units_ratio(text, r->ratio, r->low, r->high));
-        break;
+        return report_text(report, "%s is **%s** as fast", ours, lead);
     case VERDICT_THEIRS:
-        fprintf(out, "%s is **%s** as fast", theirs,
-                units_ratio(text, 1 / r->ratio, 1 / r->high, 1 / r->low));
-        break;
+        return report_text(report, "%s is **%s** as fast", theirs, lead);
     case VERDICT_NO_DIFFERENCE:
-        fprintf(out, "no difference found, %s", units_ratio(text, r->ratio, r->low, r->high));
-        break;
+        return report_text(report, "no difference found, %s", lead);
     case VERDICT_UNDECIDED:
-        fprintf(out, "the ratio is %s, but from too few rounds for an interval, so nobody wins",
-                units_ratio(text, r->ratio, NAN, NAN));
-        break;
+        return report_text(
+            report, "the ratio is %s, but from too few rounds for an interval, so nobody wins",
+            lead);
     case VERDICT_NONE:
         break;
     }
+    return "";
 }

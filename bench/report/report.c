@@ -1,13 +1,16 @@
 #include "report/report.h"
 
+#include "report/columns.h"
 #include "report/headline.h"
-#include "report/page.h"
+#include "report/mlp_infer/mlp_infer.h"
+#include "report/sections/sections.h"
+#include "report/training/training.h"
 
 #include "base/memory.h"
-#include "base/units.h"
 #include "io/fs.h"
-#include "limits/device_rates.h"
+#include "limits/limits.h"
 
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,86 +35,155 @@ static const struct workload_sections *sections_of(const char *workload) {
 }
 
 /* One workload of a run, with its comparisons worked out (their bootstrap is worth doing once). */
-typedef struct workload_section {
+typedef struct workload_part {
     const char *workload;                     /* borrowed */
     const struct workload_sections *sections; /* NULL: none of its own */
-    comparison_set_list_t sets;               /* empty without pages */
-} workload_section_t;
+    comparison_set_list_t sets;               /* empty without sections */
+} workload_part_t;
 
-typedef struct workload_section_list {
-    workload_section_t *items;
-    size_t n, capacity;
-} workload_section_list_t;
+/* A run and its workloads. */
+typedef struct shown_run {
+    record_t whole;
+    record_t steady; /* without cold starts, which answer another question than all else; its cases
+                        are the whole's */
+    workload_part_t *parts; /* of the steady one */
+    size_t n_parts, capacity;
+} shown_run_t;
 
-/* Of one workload, or of all where that is NULL. */
-static workload_section_list_t parts_of_run(const record_t *run, const char *only) {
-    workload_section_list_t list = {0};
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const char *workload = run->cases[i].spec.workload;
-        if (is_calibration(&run->cases[i].spec) || (only != NULL && strcmp(only, workload) != 0))
-            continue;
-        size_t known = 0;
-        while (known < list.n && strcmp(list.items[known].workload, workload) != 0)
-            known++;
-        if (known < list.n)
-            continue;
-        workload_section_t part = {.workload = workload, .sections = sections_of(workload)};
-        if (part.sections != NULL)
-            part.sets = comparison_sets_of(run, workload);
-        mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
-        list.items[list.n++] = part;
+static void add_part(shown_run_t *shown, const char *workload) {
+    for (size_t i = 0; i < shown->n_parts; i++)
+        if (strcmp(shown->parts[i].workload, workload) == 0)
+            return;
+    workload_part_t part = {.workload = workload, .sections = sections_of(workload)};
+    if (part.sections != NULL)
+        part.sets = comparison_sets_of(&shown->steady, workload);
+    mem_grow(&shown->parts, shown->n_parts, &shown->capacity, sizeof *shown->parts);
+    shown->parts[shown->n_parts++] = part;
+}
+
+/* Fill in all but the whole run: with one workload, or with all where that is NULL. */
+static void work_out(shown_run_t *shown, const char *only) {
+    const record_t *whole = &shown->whole;
+    record_t *steady = &shown->steady;
+    *steady = *whole;
+    steady->cases = mem_zeroed(whole->n_cases + 1, sizeof *steady->cases);
+    steady->n_cases = 0;
+    for (size_t i = 0; i < whole->n_cases; i++)
+        if (!is_cold_start(&whole->cases[i]))
+            steady->cases[steady->n_cases++] = whole->cases[i];
+    for (size_t i = 0; i < steady->n_cases; i++) {
+        const case_t *spec = &steady->cases[i].spec;
+        if (!is_calibration(spec) && (only == NULL || strcmp(only, spec->workload) == 0))
+            add_part(shown, spec->workload);
     }
-    return list;
 }
 
-static void part_list_free(workload_section_list_t *list) {
-    for (size_t i = 0; i < list->n; i++)
-        comparison_set_list_free(&list->items[i].sets);
-    free(list->items);
-    *list = (workload_section_list_t){0};
+static void shown_run_free(shown_run_t *shown) {
+    for (size_t i = 0; i < shown->n_parts; i++)
+        comparison_set_list_free(&shown->parts[i].sets);
+    free(shown->parts);
+    free(shown->steady.cases);
 }
+
+static void runs_free(shown_run_t *runs, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        shown_run_free(&runs[i]);
+        record_free(&runs[i].whole);
+    }
+    free(runs);
+}
+
+static status_t load_runs(const char *const *folders, size_t n, shown_run_t **runs, error_t *err) {
+    if (n == 0)
+        return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
+    *runs = mem_zeroed(n, sizeof **runs);
+    for (size_t i = 0; i < n; i++) {
+        shown_run_t *shown = &(*runs)[i];
+        if (record_load(folders[i], &shown->whole, err) != STATUS_OK) {
+            runs_free(*runs, i);
+            return err->status;
+        }
+        device_rates_set_limits_again(&shown->whole);
+        work_out(shown, NULL);
+    }
+    return STATUS_OK;
+}
+
+/* ---- the headline ---------------------------------------------------------------------------- */
+
+/* "2026-03-02". */
+static const char *date_text(const report_t *report, const record_t *run) {
+    const size_t length = strlen("2026-03-02");
+    if (run->started == NULL || strlen(run->started) < length)
+        return "unknown date";
+    return report_safe(report, report_keep(report, mem_text_n(run->started, length)));
+}
+
+/* False where there is nothing to compare. */
+static bool print_headline(const report_t *report, const headline_part_t *parts, size_t n,
+                           size_t most, table_style_t style) {
+    headline_t headline = headline_select(parts, n, most);
+    const char *text = report_keep(report, headline_text(&headline, style));
+    headline_free(&headline);
+    print(report, "%s", text);
+    return *text != '\0';
+}
+
+/* One table over the workloads of all runs, those from `first_saved` on as saved ones. */
+static bool print_common_headline(const report_t *report, const shown_run_t *runs, size_t n_runs,
+                                  size_t first_saved, table_style_t style) {
+    headline_part_t *parts = NULL;
+    size_t n = 0, capacity = 0;
+    for (size_t r = 0; r < n_runs; r++) {
+        const char *date = date_text(report, &runs[r].whole);
+        const char *when = r >= first_saved ? report_text(report, "saved %s", date)
+                           : n_runs > 1     ? date
+                                            : NULL;
+        for (size_t p = 0; p < runs[r].n_parts; p++) {
+            mem_grow(&parts, n, &capacity, sizeof *parts);
+            parts[n++] = (headline_part_t){&runs[r].steady, &runs[r].parts[p].sets, when};
+        }
+    }
+    const bool any = print_headline(report, parts, n, HEADLINE_ROWS, style);
+    free(parts);
+    return any;
+}
+
+/* ---- sections -------------------------------------------------------------------------------- */
 
 /* Every time of a workload that has no tables of its own yet. */
 static void plain_tables(const report_t *report, const char *workload) {
-    static const char *const HEADINGS[] = {"Case", "total", "95 % interval of the median"};
-    table_t table;
-    table_init(&table, HEADINGS, 3);
-    table_set_align(&table, "lrr");
+    static const column_t COLUMNS[] = {
+        {"Case", 'l', false}, {"total", 'r', false}, {"95 % interval of the median", 'r', false}};
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     for (size_t i = 0; i < report->run->n_cases; i++) {
         const case_result_t *result = &report->run->cases[i];
+        const phase_t *total = result_has_times(result) ? result_phase(result, "total") : NULL;
         if (strcmp(result->spec.workload, workload) != 0)
             continue;
-        char *id = markdown_code(result->spec.id);
-        const phase_t *total = result_has_times(result) ? result_phase(result, "total") : NULL;
-        char low[UNITS_TEXT], high[UNITS_TEXT];
-        table_add(&table, id);
-        add_time(&table, result, "total");
-        if (total != NULL)
-            table_add_format(&table, "%s – %s", units_time(low, total->summary.ci95[0]),
-                             units_time(high, total->summary.ci95[1]));
-        table_end_row(&table);
-        free(id);
+        columns_row(&table, (const char *const[]){
+                                report_code(report, result->spec.id),
+                                time_cell(report, result, "total"),
+                                total != NULL ? interval_cell(report, total) : NULL,
+                            });
     }
-    report_table(report, &table);
+    columns_end(&table, "");
 }
 
-static void section_findings(const report_t *report, const workload_section_list_t *parts) {
+static void section_findings(const report_t *report, const shown_run_t *shown) {
     report_heading(report, 2, "Findings");
-    if (parts->n == 0)
-        fputs(report->whole->n_cases == 0 ? "None: no case has ended in this run.\n\n"
-              : report->run->n_cases == 0 ? "None: the run holds cold starts only.\n\n"
-                                          : "None: the run measured the device only.\n\n",
-              report->out);
-    for (size_t p = 0; p < parts->n; p++) {
-        const workload_section_t *part = &parts->items[p];
-        if (part->sections != NULL)
-            part->sections->findings(report, &part->sets);
-    }
+    if (shown->n_parts == 0)
+        print(report, "%s\n\n",
+              report->whole->n_cases == 0 ? "None: no case has ended in this run."
+              : report->run->n_cases == 0 ? "None: the run holds cold starts only."
+                                          : "None: the run measured the device only.");
+    for (size_t p = 0; p < shown->n_parts; p++)
+        if (shown->parts[p].sections != NULL)
+            shown->parts[p].sections->findings(report, &shown->parts[p].sets);
 }
 
-static void section_workload(const report_t *report, const workload_section_t *part) {
-    char *name = markdown_text(part->workload);
-    report_heading(report, 2, name);
+static void section_workload(const report_t *report, const workload_part_t *part) {
+    report_heading(report, 2, report_safe(report, part->workload));
     if (part->sets.n > 0)
         part->sections->tables(report, &part->sets);
     else
@@ -121,198 +193,98 @@ static void section_workload(const report_t *report, const workload_section_t *p
     section_sanitize(report, part->workload);
     section_resources(report, part->workload);
     section_charts_of(report, part->workload);
-    free(name);
 }
 
-/* The run without its cold starts, which answer another question than all else here. Cases are
- * borrowed; only the list is freed. */
-static record_t steady_part(const record_t *run) {
-    record_t steady = *run;
-    steady.cases = mem_zeroed(run->n_cases + 1, sizeof *steady.cases);
-    steady.n_cases = 0;
-    for (size_t i = 0; i < run->n_cases; i++)
-        if (!is_cold_start(&run->cases[i]))
-            steady.cases[steady.n_cases++] = run->cases[i];
-    return steady;
-}
-
-/* The workloads of several runs; each run is without its cold starts. */
-typedef struct overview {
-    record_t *steady;               /* one a run */
-    workload_section_list_t *parts; /* likewise */
-    char **when;                    /* NULL for a run that stands alone */
-    headline_part_t *headline_parts;
-    size_t n_runs, n;
-} overview_t;
-
-static overview_t overview_of(const record_t *runs, size_t n_runs, size_t first_saved) {
-    overview_t all = {.steady = mem_zeroed(n_runs + 1, sizeof *all.steady),
-                      .parts = mem_zeroed(n_runs + 1, sizeof *all.parts),
-                      .when = mem_zeroed(n_runs + 1, sizeof *all.when),
-                      .n_runs = n_runs};
-    size_t capacity = 0;
-    for (size_t r = 0; r < n_runs; r++) {
-        all.steady[r] = steady_part(&runs[r]);
-        all.parts[r] = parts_of_run(&all.steady[r], NULL);
-        char *date = report_date(&runs[r]);
-        if (r >= first_saved || n_runs > 1)
-            all.when[r] = mem_format("%s%s", r >= first_saved ? "saved " : "", date);
-        free(date);
-        for (size_t p = 0; p < all.parts[r].n; p++) {
-            mem_grow(&all.headline_parts, all.n, &capacity, sizeof *all.headline_parts);
-            all.headline_parts[all.n++] =
-                (headline_part_t){&all.steady[r], &all.parts[r].items[p].sets, all.when[r]};
-        }
-    }
-    return all;
-}
-
-static void overview_free(overview_t *all) {
-    for (size_t r = 0; r < all->n_runs; r++) {
-        part_list_free(&all->parts[r]);
-        free(all->steady[r].cases);
-        free(all->when[r]);
-    }
-    free(all->parts);
-    free(all->steady);
-    free(all->when);
-    free(all->headline_parts);
-}
-
-static void write_run(report_t *report, const record_t *run, const overview_t *all, size_t r) {
-    const workload_section_list_t *parts = &all->parts[r];
-    report->run = &all->steady[r];
-    report->whole = run;
-    section_findings(report, parts);
+static void write_run(report_t *report, const shown_run_t *shown) {
+    report->run = &shown->steady;
+    report->whole = &shown->whole;
+    section_findings(report, shown);
     section_environment(report);
     section_cases(report);
     section_device(report);
-    for (size_t i = 0; i < parts->n; i++)
-        section_workload(report, &parts->items[i]);
+    for (size_t i = 0; i < shown->n_parts; i++)
+        section_workload(report, &shown->parts[i]);
     section_cold(report);
     section_charts(report);
     section_warnings(report);
     section_reproduce(report);
-    report->run = run;
 }
 
-static void print_saved_title(FILE *out, const record_t *run) {
-    char *machine = report_machine(run), *date = report_date(run);
-    fprintf(out, "Saved run: %s, %s", machine, date);
-    free(machine);
-    free(date);
+/* ---- the whole report ------------------------------------------------------------------------ */
+
+/* "NVIDIA H200", else the CPU's name. */
+static const char *machine_text(const report_t *report, const record_t *run) {
+    const char *name = environment_get(&run->environment, "gpu.name");
+    if (name == NULL)
+        name = environment_get(&run->environment, "host.cpu");
+    return report_safe(report, name != NULL ? name : "a machine that was not recorded");
 }
 
-/* Title and the box that says which runs are shown. */
-static void write_top(FILE *out, const record_t *runs, size_t n_runs) {
-    char *machine = report_machine(&runs[0]), *date = report_date(&runs[0]);
-    char *folder = markdown_code(runs[0].folder);
-    const char *host = environment_get(&runs[0].environment, "host.name");
-    char *on = markdown_text(host != NULL ? host : "a host that was not recorded");
-    fprintf(out, "# Hand-written code against PyTorch: %s, %s\n\n", machine, date);
-    fprintf(out, "> **Shown here:** run %s, made on %s (%s) on %s", folder, machine, on, date);
-    fprintf(out, "%s.\n", runs[0].finished == NULL ? "; **it did not finish**" : "");
-    if (environment_get(&runs[0].environment, "gpu.name") == NULL)
-        fputs("> No GPU was there: nothing in it is a GPU's time.\n", out);
-    for (size_t i = 1; i < n_runs; i++) {
-        char *saved = markdown_code(runs[i].folder);
-        fputs(">\n> **", out);
-        print_saved_title(out, &runs[i]);
-        fprintf(out,
-                "**, from %s, stands in a section of its own at the end. None of its numbers "
-                "is mixed with those of the run above.\n",
-                saved);
-        free(saved);
+static const char *saved_title(const report_t *report, const record_t *run) {
+    return report_text(report, "Saved run: %s, %s", machine_text(report, run),
+                       date_text(report, run));
+}
+
+/* Title, the box that says which runs are shown, and the headline. */
+static void write_top(const report_t *report, const shown_run_t *runs, size_t n) {
+    const record_t *run = &runs[0].whole;
+    const char *machine = machine_text(report, run), *date = date_text(report, run);
+    const char *host = environment_get(&run->environment, "host.name");
+    print(report, "# Hand-written code against PyTorch: %s, %s\n\n", machine, date);
+    print(report, "> **Shown here:** run %s, made on %s (%s) on %s%s.\n",
+          report_code(report, run->folder), machine,
+          report_safe(report, host != NULL ? host : "a host that was not recorded"), date,
+          run->finished == NULL ? "; **it did not finish**" : "");
+    if (environment_get(&run->environment, "gpu.name") == NULL)
+        print(report, "> No GPU was there: nothing in it is a GPU's time.\n");
+    for (size_t i = 1; i < n; i++)
+        print(
+            report,
+            ">\n> **%s**, from %s, stands in a section of its own at the end. None of its numbers "
+            "is mixed with those of the run above.\n",
+            saved_title(report, &runs[i].whole), report_code(report, runs[i].whole.folder));
+    print(report, "\n");
+    if (print_common_headline(report, runs, n, 1, TABLE_MARKDOWN))
+        print(report, "\nMedians; the interval is that of the ratio of two medians. A rival is "
+                      "whatever is not ours, PyTorch in its fastest mode or another worker.\n\n");
+}
+
+static void write_report(report_t *report, const shown_run_t *runs, size_t n) {
+    write_top(report, runs, n);
+    write_run(report, &runs[0]);
+    report->run = report->whole;
+    section_method(report);
+    for (size_t i = 1; i < n; i++) {
+        report->saved = true;
+        print(report,
+              "\n---\n\n## %s\n\nMade at another time or on another machine, and kept with the "
+              "project. It is shown by itself.\n\n",
+              saved_title(report, &runs[i].whole));
+        write_run(report, &runs[i]);
     }
-    fputc('\n', out);
-    free(on);
-    free(machine);
-    free(date);
-    free(folder);
-}
-
-static void write_headline(FILE *out, const overview_t *all) {
-    headline_t headline = headline_select(all->headline_parts, all->n, HEADLINE_ROWS);
-    char *table = headline_text(&headline, TABLE_MARKDOWN);
-    if (headline.n > 0)
-        fprintf(out,
-                "%s\nMedians; the interval is that of the ratio of two medians. A rival is "
-                "whatever is not ours, "
-                "PyTorch in its fastest mode or another worker.\n\n",
-                table);
-    free(table);
-    headline_free(&headline);
-}
-
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return mem_text(".");
-    return slash == path ? mem_text("/") : mem_text_n(path, (size_t)(slash - path));
-}
-
-static void write_report(FILE *out, const report_options_t *options, const record_t *runs) {
-    char *folder = folder_of(options->out);
-    arena_t texts = {0};
-    report_t report = {.out = out, .texts = &texts, .root = options->root, .folder = folder};
-    overview_t all = overview_of(runs, options->n_runs, 1);
-    write_top(out, runs, options->n_runs);
-    write_headline(out, &all);
-    write_run(&report, &runs[0], &all, 0);
-    section_method(&report);
-    for (size_t i = 1; i < options->n_runs; i++) {
-        report.saved = true;
-        fputs("\n---\n\n## ", out);
-        print_saved_title(out, &runs[i]);
-        fputs("\n\nMade at another time or on another machine, and kept with the project. It is "
-              "shown by itself.\n\n",
-              out);
-        write_run(&report, &runs[i], &all, i);
-    }
-    arena_free(&texts);
-    overview_free(&all);
-    free(folder);
-}
-
-static void free_runs(record_t *runs, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        record_free(&runs[i]);
-    free(runs);
-}
-
-static status_t load_runs(const char *const *folders, size_t n, record_t **runs, error_t *err) {
-    if (n == 0)
-        return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
-    *runs = mem_zeroed(n, sizeof **runs);
-    for (size_t i = 0; i < n; i++) {
-        if (record_load(folders[i], &(*runs)[i], err) != STATUS_OK) {
-            free_runs(*runs, i);
-            return err->status;
-        }
-        device_rates_set_limits_again(&(*runs)[i]);
-    }
-    return STATUS_OK;
 }
 
 status_t report_write(const report_options_t *options, error_t *err) {
-    record_t *runs = NULL;
+    shown_run_t *runs = NULL;
     TRY(load_runs(options->runs, options->n_runs, &runs, err));
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    write_report(out, options, runs);
-    fclose(out);
-    status_t status = fs_write_atomic(options->out, text, size, err);
+    page_t page;
+    char *path = mem_text(options->out);
+    page_open(&page);
+    page.report.root = options->root;
+    page.report.folder = dirname(path);
+    write_report(&page.report, runs, options->n_runs);
+    char *text = page_close(&page);
+    status_t status = fs_write_atomic(options->out, text, page.size, err);
     free(text);
-    free_runs(runs, options->n_runs);
+    free(path);
+    runs_free(runs, options->n_runs);
     return status;
 }
 
-/* ---- for a terminal -----------------------------------------------------------------------------
- */
+/* ---- for a terminal -------------------------------------------------------------------------- */
 
 /* "mlp_train: nothing to compare (29 skipped)". */
-static void print_counts(FILE *out, const workload_section_t *part, const record_t *run) {
+static void print_counts(const report_t *report, const workload_part_t *part, const record_t *run) {
     size_t statuses[CASE_THROTTLED + 1] = {0};
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
@@ -322,53 +294,41 @@ static void print_counts(FILE *out, const workload_section_t *part, const record
         if (statuses[s] > 0)
             text_list_add_format(&counts, "%zu %s", statuses[s],
                                  case_status_name((case_status_t)s));
-    char *list = text_list_join(&counts, ", ");
-    fprintf(out, "%s: nothing to compare (%s)\n", part->workload, list);
-    free(list);
-    text_list_free(&counts);
+    print(report, "%s: nothing to compare (%s)\n", part->workload,
+          report_join(report, &counts, ", "));
+}
+
+static void print_workloads(const report_t *report, const shown_run_t *shown) {
+    for (size_t p = 0; p < shown->n_parts; p++) {
+        const headline_part_t part = {&shown->steady, &shown->parts[p].sets, NULL};
+        if (p > 0)
+            print(report, "\n");
+        if (!print_headline(report, &part, 1, HEADLINE_WORKLOAD_ROWS, TABLE_TERMINAL))
+            print_counts(report, &shown->parts[p], &shown->steady);
+    }
 }
 
 char *report_workload_tables(const record_t *run, const char *workload) {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    record_t steady = steady_part(run);
-    workload_section_list_t parts = parts_of_run(&steady, workload);
-    for (size_t p = 0; p < parts.n; p++) {
-        const headline_part_t part = {&steady, &parts.items[p].sets, NULL};
-        headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
-        fputs(p > 0 ? "\n" : "", out);
-        if (headline.n == 0)
-            print_counts(out, &parts.items[p], &steady);
-        char *table = headline_text(&headline, TABLE_TERMINAL);
-        fputs(table, out);
-        free(table);
-        headline_free(&headline);
-    }
-    part_list_free(&parts);
-    free(steady.cases);
-    fclose(out);
-    return text;
+    shown_run_t shown = {.whole = *run};
+    page_t page;
+    page_open(&page);
+    work_out(&shown, workload);
+    print_workloads(&page.report, &shown);
+    shown_run_free(&shown);
+    return page_close(&page);
 }
 
 status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
                       error_t *err) {
-    record_t *runs = NULL;
+    shown_run_t *runs = NULL;
     TRY(load_runs(folders, n, &runs, err));
-    for (size_t i = 0; i < n && view == REPORT_WORKLOADS; i++) {
-        char *tables = report_workload_tables(&runs[i], NULL);
-        fputs(tables, out);
-        free(tables);
-    }
-    if (view == REPORT_HEADLINE) {
-        overview_t all = overview_of(runs, n, 0);
-        headline_t headline = headline_select(all.headline_parts, all.n, HEADLINE_ROWS);
-        char *table = headline_text(&headline, TABLE_TERMINAL);
-        fputs(table, out);
-        free(table);
-        headline_free(&headline);
-        overview_free(&all);
-    }
-    free_runs(runs, n);
+    arena_t texts = {0};
+    const report_t report = {.out = out, .texts = &texts};
+    for (size_t i = 0; i < n && view == REPORT_WORKLOADS; i++)
+        print_workloads(&report, &runs[i]);
+    if (view == REPORT_HEADLINE)
+        print_common_headline(&report, runs, n, 0, TABLE_TERMINAL);
+    arena_free(&texts);
+    runs_free(runs, n);
     return STATUS_OK;
 }

@@ -24,6 +24,11 @@ static size_t find_index(const record_t *run, const char *id) {
     return run->n_cases;
 }
 
+const case_result_t *record_next(const record_t *run, const case_result_t *after) {
+    const size_t i = after != NULL ? (size_t)(after - run->cases) + 1 : 0;
+    return i < run->n_cases ? &run->cases[i] : NULL;
+}
+
 case_result_t *record_find(const record_t *run, const char *id) {
     size_t i = find_index(run, id);
     return i < run->n_cases ? &run->cases[i] : NULL;

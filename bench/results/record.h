@@ -40,6 +40,8 @@ status_t record_load_phases(const char *folder, const text_list_t *phases, recor
 status_t record_read_schema(const char *folder, long long *schema, error_t *err);
 void record_free(record_t *run);
 /* The case of that id, or NULL. Only who owns the run may change it. */
+/* The case after `after` (NULL: the first), in the order of the run; NULL at the end. */
+const case_result_t *record_next(const record_t *run, const case_result_t *after);
 case_result_t *record_find(const record_t *run, const char *id);
 
 /* Cases by id, for runs with thousands of them. Borrows the run's cases: none may be added while it

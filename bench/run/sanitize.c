@@ -146,7 +146,7 @@ void run_note_sanitized(run_t *run, contender_t *contender) {
         text_list_add(&result->sanitize.verdicts, verdict);
         if (!sanitize_is_finding(verdict))
             continue;
-        text_list_add_format(&result->flags, "sanitizer: %s (%s)", verdict, tool);
+        flag_list_add(&result->flags, FLAG_SANITIZER, tool, strtod(verdict, NULL), NAN);
         any = true;
     }
     run->n_unsound += any;

@@ -85,8 +85,11 @@ static void print_case(FILE *out, const case_result_t *result) {
     if (result_has_times(result))
         fprintf(out, "  stopped      %s after %u rounds\n", stop_reason_name(result->stop),
                 result->rounds);
-    for (size_t i = 0; i < result->flags.n; i++)
-        fprintf(out, "  warning      %s\n", result->flags.items[i]);
+    for (size_t i = 0; i < result->flags.n; i++) {
+        char *text = flag_text(&result->flags.items[i]);
+        fprintf(out, "  warning      %s\n", text);
+        free(text);
+    }
     fputc('\n', out);
 }
 

@@ -2,6 +2,7 @@
  * ladder show it. */
 #include "planted_training.h"
 
+#include "limits/limits.h"
 #include "plot/limit_lines.h"
 
 /* Round figures near those of a data-centre GPU. */

@@ -204,7 +204,7 @@ static void test_hostile_text_stays_text(void **state) {
           (planted_t){"cuda", "cuda", "x|y", 1, 10, CASE_FAILED,
                       "a | b\n# heading\n<script>alert(1)</script> `code` [link](http://x)"},
           3);
-    text_list_add(&run.cases[0].flags, "implausible: | 5 > 4 |\n\n## Findings");
+    flag_list_add_text(&run.cases[0].flags, "implausible: | 5 > 4 |\n\n## Findings");
     text_list_add(&run.argv, "bench");
     text_list_add(&run.argv, "it's\n```\n<b>");
     char *folder = save_run(run, *state, "hostile", "<img src=x> | *GPU*");
@@ -255,7 +255,7 @@ static void test_warnings_tell_all(void **state) {
     environment_set_flag(&run.environment, "git.dirty", true);
     plant(&run, (planted_t){"cuda", "cuda", "05_f", 1, 1, CASE_SKIPPED, "needs sm_90"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "05_f", 2, 1, CASE_SKIPPED, "needs sm_90"}, 1);
-    text_list_add(&run.cases[0].flags, "implausible: cold is faster than hot");
+    flag_list_add_text(&run.cases[0].flags, "implausible: cold is faster than hot");
     char *folder = save_run(run, *state, "warned", "NVIDIA H200");
     char *text = report_of(*state, NULL, folder, NULL);
     assert_has(text, "uncommitted changes");
@@ -275,7 +275,7 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
     case_result_t *cold = &run.cases[run.n_cases - 1];
     plant_phase(cold, "cold_start", 400e6, 6);
     plant_phase(cold, "cold_first_answer", 500e6, 7);
-    text_list_add(&cold->flags, "cold: every sample is a new process");
+    flag_list_add_text(&cold->flags, "cold: every sample is a new process");
     char *folder = save_run(run, *state, "cold", "NVIDIA H200");
     char *text = report_of(*state, NULL, folder, NULL);
     char *section = strstr(text, "## First answer from a cold start");

@@ -2,8 +2,8 @@
  * to move, and whether all learn the same. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report/page.h"
 #include "report/report.h"
+#include "report/training/training.h"
 #include "report_text.h"
 
 #include "base/memory.h"

@@ -1,6 +1,7 @@
 /* Sections of the report, printed by themselves from runs whose truth is planted. */
 #include "planted_run.h"
 #include "printed_section.h"
+#include "report/mlp_infer/mlp_infer.h"
 #include "report/report.h"
 
 #include <setjmp.h>

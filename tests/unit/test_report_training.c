@@ -1,7 +1,7 @@
 /* The report on a workload that trains, from runs whose truth is planted. */
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report/page.h"
+#include "report/training/training.h"
 
 #include "io/fs.h"
 

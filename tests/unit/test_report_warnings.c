@@ -21,7 +21,7 @@ static void flags_are_told_once_with_the_worst(void **state) {
         "implausible: kernel 600 ns, under the event floor of 1.28 µs"};
     record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < 4; i++)
-        text_list_add(&run.cases[i].flags, FLAGS[i]);
+        flag_list_add_text(&run.cases[i].flags, FLAGS[i]);
     char *text = printed(section_flags, &run);
     assert_has(text, "| implausible: slower in a graph than back to back ");
     assert_has(text, "|     2 | implausible: slower in a graph than back to back (kernel_graph "

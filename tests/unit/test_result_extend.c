@@ -55,9 +55,9 @@ static void test_extend(void **state) {
     more.device.sm_mhz[0] = 1400;
     more.device.sm_mhz[1] = 1450;
     more.device.power_w[0] = more.device.power_w[1] = 300;
-    text_list_add(&whole.flags, "same");
-    text_list_add(&more.flags, "same");
-    text_list_add(&more.flags, "other");
+    flag_list_add_text(&whole.flags, "same");
+    flag_list_add_text(&more.flags, "same");
+    flag_list_add_text(&more.flags, "other");
     more.phases[0].n_throttled = 5;
     result_extend(&whole, &more);
     const phase_t *phase = &whole.phases[0];

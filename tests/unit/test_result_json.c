@@ -26,7 +26,7 @@ static case_result_t full_result(void) {
     case_free(&spec);
     r.status = CASE_THROTTLED;
     r.reason = mem_text("only 3 samples at full clocks (\"SW power cap\"; 5 °C)");
-    text_list_add(&r.flags, "implausible: faster than the dram limit");
+    flag_list_add_text(&r.flags, "implausible: faster than the dram limit");
     r.before = (check_t){true, true, 1.5e-7, 2e-6, 1e-5};
     r.after = (check_t){true, false, NAN, NAN, 1e-5};
     result_add_once(&r, "context", 3.1e8);
@@ -155,12 +155,12 @@ static void test_text_that_is_not_utf8(void **state) {
     case_result_t result = full_result();
     free(result.reason);
     result.reason = mem_text("worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
-    text_list_add(&result.flags, "odd \x80");
+    flag_list_add_text(&result.flags, "odd \x80");
     json_t *json = result_to_json(&result);
     assert_non_null(json);
     case_result_t again = read_back(json);
     assert_string_equal(again.reason, "worker died; it said: caf\xc3\xa9 ?? caf?");
-    assert_string_equal(again.flags.items[1], "odd ?");
+    assert_string_equal(again.flags.items[1].word, "odd ?");
     json_decref(json);
     result_free(&again);
     result_free(&result);

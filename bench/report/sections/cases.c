@@ -1,6 +1,7 @@
-/* Sections that are the same for every workload: what became of its cases, one-time costs, checks,
+/* What became of the cases of any workload: their statuses, cold starts, one-time costs, checks,
  * resources. */
-#include "report/page.h"
+#include "report/columns.h"
+#include "report/sections/sections.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -9,176 +10,233 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Contenders of a workload (NULL: of all), in the run's order. */
-static text_list_t contenders_of(const record_t *run, const char *workload) {
-    text_list_t keys = {0};
-    for (size_t i = 0; i < run->n_cases; i++) {
-        if ((workload != NULL && strcmp(run->cases[i].spec.workload, workload) != 0) ||
-            is_not_applicable(&run->cases[i]))
-            continue;
-        char *key = contender_key(&run->cases[i].spec);
-        if (!text_list_has(&keys, key))
-            text_list_add(&keys, key);
-        free(key);
-    }
-    return keys;
+/* ---- contenders ----------------------------------------------------------------------------- */
+
+typedef struct contender {
+    const record_t *run;
+    const char *workload;        /* NULL: any */
+    const case_result_t *member; /* one of its cases */
+} contender_t;
+
+static bool has_case(const contender_t *contender, const case_result_t *result) {
+    const case_t *a = &contender->member->spec, *b = &result->spec;
+    char label[32], other_label[32];
+    return (contender->workload == NULL || strcmp(b->workload, contender->workload) == 0) &&
+           strcmp(a->variant, b->variant) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
+           strcmp(case_engine_label(a, label), case_engine_label(b, other_label)) == 0;
 }
 
-static bool is_of(const case_result_t *result, const char *workload, const char *contender) {
-    char *key = contender_key(&result->spec);
-    bool same = strcmp(key, contender) == 0 &&
-                (workload == NULL || strcmp(result->spec.workload, workload) == 0);
-    free(key);
-    return same;
+/* The contender's next case behind `previous`, which is NULL for the first; NULL at the end. */
+static const case_result_t *next_case(const contender_t *contender, const case_result_t *previous) {
+    const case_result_t *result = record_next(contender->run, previous);
+    while (result != NULL && !has_case(contender, result))
+        result = record_next(contender->run, result);
+    return result;
 }
 
-static void add_escaped(table_t *table, const char *text) {
-    char *safe = markdown_text(text);
-    table_add(table, safe);
-    free(safe);
+/* True of one case of each contender that has any which apply. */
+static bool is_first_case(const contender_t *contender) {
+    const case_result_t *first = next_case(contender, NULL);
+    while (first != NULL && is_not_applicable(first))
+        first = next_case(contender, first);
+    return first == contender->member;
 }
 
 /* Another algorithm than the other contenders' is marked wherever it is named. */
-static void add_contender(table_t *table, const record_t *run, const char *workload,
-                          const char *contender) {
+static const char *contender_cell(const report_t *report, const contender_t *contender) {
     bool algorithmic = false;
-    for (size_t i = 0; i < run->n_cases && !algorithmic; i++)
-        algorithmic =
-            result_is_algorithmic(&run->cases[i]) && is_of(&run->cases[i], workload, contender);
-    char *safe = markdown_text(contender);
-    table_add_format(table, "%s%s", safe, algorithmic ? " *(algorithmic)*" : "");
-    free(safe);
+    for (const case_result_t *r = NULL; !algorithmic && (r = next_case(contender, r)) != NULL;)
+        algorithmic = result_is_algorithmic(r);
+    return report_text(report, "%s%s", key_cell(report, contender->member),
+                       algorithmic ? " *(algorithmic)*" : "");
 }
+
+/* A table with a row a contender. */
+typedef struct contender_section {
+    const char *heading, *intro;
+    const column_t *columns; /* the first is the contender's name */
+    size_t n_columns;
+    /* The cells of all other columns; false for no row. */
+    bool (*fill)(const columns_t *table, const contender_t *contender, const char **cells);
+} contender_section_t;
+
+static void section_of_contenders(const report_t *report, const char *workload,
+                                  const contender_section_t *section) {
+    const record_t *run = report->run;
+    columns_t table = columns_begin(report, section->columns, section->n_columns);
+    const char **cells = mem_zeroed(section->n_columns, sizeof *cells);
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;) {
+        const contender_t contender = {run, workload, result};
+        if (!is_first_case(&contender) || !section->fill(&table, &contender, cells))
+            continue;
+        cells[0] = contender_cell(report, &contender);
+        columns_row(&table, cells);
+    }
+    if (table_rows(&table.table) > 0)
+        report_heading(report, 3, section->heading);
+    columns_end(&table, section->intro);
+    free(cells);
+}
+
+/* ---- statuses ------------------------------------------------------------------------------- */
 
 typedef struct status_counts {
     size_t all, of[CASE_THROTTLED + 1];
 } status_counts_t;
 
-/* NULL: of all workloads, of all contenders. */
-static status_counts_t count_statuses(const record_t *run, const char *workload,
-                                      const char *contender) {
+static void count_status(status_counts_t *counts, const case_result_t *result) {
+    if (is_calibration(&result->spec) || is_not_applicable(result))
+        return;
+    counts->of[result->status]++;
+    counts->all++;
+}
+
+static void add_statuses(columns_t *table, const contender_t *contender) {
+    const report_t *report = table->report;
     status_counts_t counts = {0};
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const case_result_t *result = &run->cases[i];
-        if (is_calibration(&result->spec) || is_not_applicable(result) ||
-            (contender != NULL && !is_of(result, workload, contender)))
-            continue;
-        counts.of[result->status]++;
-        counts.all++;
-    }
-    return counts;
-}
-
-/* What became of the cases; statuses that no case has take no column, and all ok no table. */
-void section_cases(const report_t *report) {
-    const record_t *run = report->run;
-    status_counts_t total = count_statuses(run, NULL, NULL);
-    if (total.all == 0) {
-        fputs("No case of a workload has ended in this run.\n\n", report->out);
+    for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;)
+        count_status(&counts, result);
+    if (counts.all == 0)
         return;
-    }
-    if (total.of[CASE_OK] == total.all) {
-        fprintf(report->out, "All %zu cases are ok.\n\n", total.all);
-        return;
-    }
-    const char *headings[4 + CASE_THROTTLED] = {"Workload", "Contender", "cases"};
-    size_t n = 3;
+    const char *cells[3 + CASE_THROTTLED + 1] = {report_safe(report, contender->workload),
+                                                 contender_cell(report, contender),
+                                                 count_cell(report, (double)counts.all)};
     for (size_t s = 0; s <= CASE_THROTTLED; s++)
-        if (s == CASE_OK || total.of[s] > 0)
-            headings[n++] = case_status_name((case_status_t)s);
-    table_t table;
-    table_init(&table, headings, n);
-    table_set_align(&table, "llrrrrrr");
-    text_list_t workloads = {0}, contenders = contenders_of(run, NULL);
-    for (size_t i = 0; i < run->n_cases; i++)
-        if (!text_list_has(&workloads, run->cases[i].spec.workload))
-            text_list_add(&workloads, run->cases[i].spec.workload);
-    for (size_t w = 0; w < workloads.n; w++)
-        for (size_t c = 0; c < contenders.n; c++) {
-            status_counts_t counts = count_statuses(run, workloads.items[w], contenders.items[c]);
-            if (counts.all == 0)
-                continue;
-            add_escaped(&table, workloads.items[w]);
-            add_contender(&table, run, workloads.items[w], contenders.items[c]);
-            table_add_format(&table, "%zu", counts.all);
-            for (size_t s = 0; s <= CASE_THROTTLED; s++)
-                if (s == CASE_OK || total.of[s] > 0)
-                    table_add_format(&table, "%zu", counts.of[s]);
-        }
-    report_table(report, &table);
-    text_list_free(&workloads);
-    text_list_free(&contenders);
+        cells[3 + s] = count_cell(report, (double)counts.of[s]);
+    columns_row(table, cells);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+/* A row a contender; statuses that no case has take no column. */
+static void table_of_statuses(const report_t *report, const status_counts_t *total) {
+    const record_t *run = report->run;
+    column_t columns[3 + CASE_THROTTLED + 1] = {
+        {"Workload", 'l', false}, {"Contender", 'l', false}, {"cases", 'r', false}};
+    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+        columns[3 + s] =
+            (column_t){case_status_name((case_status_t)s), 'r', s != CASE_OK && total->of[s] == 0};
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
+    text_list_t workloads = {0};
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        text_list_add_new(&workloads, result->spec.workload);
+    for (size_t w = 0; w < workloads.n; w++)
+        for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+            if (is_first_case(&(contender_t){run, NULL, result}))
+                add_statuses(&table, &(contender_t){run, workloads.items[w], result});
+    columns_end(&table, "");
+    text_list_free(&workloads);
 }
+
+void section_cases(const report_t *report) {
+    status_counts_t total = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        count_status(&total, result);
+    if (total.all == 0)
+        print(report, "No case of a workload has ended in this run.\n\n");
+    else if (total.of[CASE_OK] == total.all)
+        print(report, "All %zu cases are ok.\n\n", total.all);
+    else
+        table_of_statuses(report, &total);
+}
+
+/* ---- cold starts: the cases of `bench run --cold` ------------------------------------------- */
+
+/* A case without times says what became of it; its reason is the last column. */
+static void add_cold_start(columns_t *table, const case_result_t *result) {
+    const report_t *report = table->report;
+    const phase_t *first = result_phase(result, "cold_first_answer");
+    const bool timed = result_has_times(result);
+    const char *reason = result->reason != NULL ? result->reason : "not recorded";
+    const char *const cells[] = {
+        report_code(report, result->spec.id),
+        time_cell(report, result, "cold_first_answer"),
+        timed ? interval_cell(report, first) : "–",
+        timed ? time_cell(report, result, "cold_start") : "–",
+        timed ? time_cell(report, result, "cold_open") : "–",
+        timed ? time_cell(report, result, "cold_total") : "–",
+        timed ? count_cell(report, (double)first->summary.n) : "–",
+        timed ? "" : report_safe(report, reason),
+    };
+    columns_row(table, cells);
+}
+
+void section_cold(const report_t *report) {
+    const record_t *run = report->whole;
+    bool all_timed = true;
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        all_timed = all_timed && (!is_cold_start(result) || result_has_times(result));
+    const column_t columns[] = {
+        {"Case", 'l', false},         {"first answer", 'r', false}, {"95 % interval", 'r', false},
+        {"of it: start", 'r', false}, {"of it: open", 'r', false},  {"whole process", 'r', false},
+        {"samples", 'r', false},      {"reason", 'l', all_timed},
+    };
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (is_cold_start(result))
+            add_cold_start(&table, result);
+    if (table_rows(&table.table) > 0)
+        report_heading(report, 2, "First answer from a cold start");
+    columns_end(&table, "Every sample is a new process, on the host's clock from its start to its "
+                        "first output. These cases are in no other table and no chart.\n\n");
+}
+
+/* ---- one-time costs ------------------------------------------------------------------------- */
 
 /* Median over the contender's cases of a one-time cost; NaN when none has it. */
-static double once_median(const record_t *run, const char *workload, const char *contender,
-                          const char *name) {
-    double *values = mem_zeroed(run->n_cases + 1, sizeof *values);
+static double once_median(const contender_t *contender, const char *name) {
+    double *values = mem_zeroed(contender->run->n_cases, sizeof *values);
     size_t n = 0;
-    for (size_t i = 0; i < run->n_cases; i++)
-        if (result_has_times(&run->cases[i]) && is_of(&run->cases[i], workload, contender))
-            for (size_t k = 0; k < run->cases[i].n_once; k++)
-                if (strcmp(run->cases[i].once[k].name, name) == 0 && n < run->n_cases)
-                    values[n++] = run->cases[i].once[k].ns;
-    qsort(values, n, sizeof *values, by_value);
+    for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;)
+        for (size_t k = 0; k < result->n_once && result_has_times(result); k++)
+            if (strcmp(result->once[k].name, name) == 0) {
+                values[n++] = result->once[k].ns;
+                break;
+            }
+    stats_sort(values, n);
     double median = stats_quantile(values, n, 0.5);
     free(values);
     return median;
 }
 
-void section_once(const report_t *report, const char *workload) {
-    const record_t *run = report->run;
-    text_list_t names = {0}, contenders = contenders_of(run, workload);
-    text_list_add(&names, "Contender");
-    for (size_t i = 0; i < run->n_cases; i++)
-        for (size_t k = 0; k < run->cases[i].n_once; k++)
-            if (strcmp(run->cases[i].spec.workload, workload) == 0 &&
-                !text_list_has(&names, run->cases[i].once[k].name))
-                text_list_add(&names, run->cases[i].once[k].name);
-    if (names.n > 1) {
-        table_t table;
-        table_init(&table, (const char *const *)names.items, names.n);
-        for (size_t i = 1; i < names.n; i++)
-            table.align[i] = ALIGN_RIGHT;
-        for (size_t c = 0; c < contenders.n; c++) {
-            bool any = false;
-            for (size_t k = 1; k < names.n && !any; k++)
-                any = isfinite(once_median(run, workload, contenders.items[c], names.items[k]));
-            if (!any)
-                continue;
-            add_contender(&table, run, workload, contenders.items[c]);
-            for (size_t k = 1; k < names.n; k++) {
-                char text[UNITS_TEXT];
-                table_add(&table, units_time(text, once_median(run, workload, contenders.items[c],
-                                                               names.items[k])));
-            }
-        }
-        report_heading(report, 3, "One-time costs");
-        fputs("Paid once by a worker process or a case, and part of no time above; medians over "
-              "each contender's cases.\n\n",
-              report->out);
-        report_table(report, &table);
+static bool fill_once(const columns_t *table, const contender_t *contender, const char **cells) {
+    bool any = false;
+    for (size_t c = 1; c < table->n_columns; c++) {
+        double median_ns = once_median(contender, table->columns[c].heading);
+        any = any || isfinite(median_ns);
+        cells[c] = time_text(table->report, median_ns);
     }
-    text_list_free(&names);
-    text_list_free(&contenders);
+    return any;
 }
 
+void section_once(const report_t *report, const char *workload) {
+    text_list_t names = {0};
+    text_list_add(&names, "Contender");
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        for (size_t k = 0; k < result->n_once; k++)
+            if (strcmp(result->spec.workload, workload) == 0)
+                text_list_add_new(&names, result->once[k].name);
+    column_t *columns = mem_zeroed(names.n, sizeof *columns);
+    for (size_t i = 0; i < names.n; i++)
+        columns[i] = (column_t){names.items[i], i == 0 ? 'l' : 'r', false};
+    const contender_section_t section = {
+        "One-time costs",
+        "Paid once by a worker process or a case, and part of no time above; medians over each "
+        "contender's cases.\n\n",
+        columns, names.n, fill_once};
+    section_of_contenders(report, workload, &section);
+    free(columns);
+    text_list_free(&names);
+}
+
+/* ---- checks --------------------------------------------------------------------------------- */
+
 /* The largest relative error of a contender's checks, before and after timing. */
-static void add_checks(table_t *table, const record_t *run, const char *workload,
-                       const char *contender) {
+static bool fill_checks(const columns_t *table, const contender_t *contender, const char **cells) {
+    const report_t *report = table->report;
     double worst[2] = {-INFINITY, -INFINITY}, tolerance = NAN;
-    size_t n[2] = {0}, wrong = 0;
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const case_result_t *result = &run->cases[i];
-        if (!is_of(result, workload, contender))
-            continue;
-        wrong += result->status == CASE_WRONG;
+    size_t n[2] = {0}, n_wrong = 0;
+    for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;) {
         const check_t *checks[2] = {&result->before, &result->after};
+        n_wrong += result->status == CASE_WRONG;
         for (size_t k = 0; k < 2; k++) {
             if (!checks[k]->done)
                 continue;
@@ -190,94 +248,76 @@ static void add_checks(table_t *table, const record_t *run, const char *workload
                 tolerance = checks[k]->tolerance;
         }
     }
-    add_contender(table, run, workload, contender);
     for (size_t k = 0; k < 2; k++) {
-        table_add_format(table, "%zu", n[k]);
-        if (n[k] > 0)
-            table_add_format(table, isnan(worst[k]) ? "not a number" : "%.2g", worst[k]);
-        else
-            table_add(table, "–");
+        cells[1 + 2 * k] = count_cell(report, (double)n[k]);
+        cells[2 + 2 * k] = n[k] == 0         ? "–"
+                           : isnan(worst[k]) ? "not a number"
+                                             : report_text(report, "%.2g", worst[k]);
     }
-    table_add_format(table, isnan(tolerance) ? "–" : "%.2g", tolerance);
-    table_add_format(table, "%zu", wrong);
+    cells[5] = isnan(tolerance) ? "–" : report_text(report, "%.2g", tolerance);
+    cells[6] = count_cell(report, (double)n_wrong);
+    return true;
 }
 
 void section_checks(const report_t *report, const char *workload) {
-    static const char *const HEADINGS[] = {"Contender", "checked before", "worst", "checked after",
-                                           "worst",     "tolerance",      "#wrong"};
-    text_list_t contenders = contenders_of(report->run, workload);
-    table_t table;
-    table_init(&table, HEADINGS, 7);
-    table_set_align(&table, "lrrrrrr");
-    for (size_t i = 0; i < contenders.n; i++)
-        add_checks(&table, report->run, workload, contenders.items[i]);
-    report_heading(report, 3, "Checks");
-    fputs("Relative L2 error against the float64 oracle, before and after timing; the worst over "
-          "each contender's cases. A case that is wrong has no time in this report.\n\n",
-          report->out);
-    report_table(report, &table);
-    text_list_free(&contenders);
+    static const column_t COLUMNS[] = {{"Contender", 'l', false}, {"checked before", 'r', false},
+                                       {"worst", 'r', false},     {"checked after", 'r', false},
+                                       {"worst", 'r', false},     {"tolerance", 'r', false},
+                                       {"#wrong", 'r', false}};
+    static const contender_section_t SECTION = {
+        "Checks",
+        "Relative L2 error against the float64 oracle, before and after timing; the worst over "
+        "each contender's cases. A case that is wrong has no time in this report.\n\n",
+        COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, fill_checks};
+    section_of_contenders(report, workload, &SECTION);
 }
 
-static void add_range(table_t *table, double low, double high, bool bytes) {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    if (!bytes)
-        table_add_format(table, low == high ? "%.0f" : "%.0f–%.0f", low, high);
-    else if (low == high)
-        table_add(table, units_bytes(a, low));
-    else
-        table_add_format(table, "%s–%s", units_bytes(a, low), units_bytes(b, high));
+/* ---- resources ------------------------------------------------------------------------------ */
+
+static const char *whole_number(char *text, double value) {
+    snprintf(text, UNITS_TEXT, "%.0f", value);
+    return text;
 }
 
-static void add_resources(table_t *table, const record_t *run, const char *workload,
-                          const char *contender) {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-1, -1, -1};
-    double least = INFINITY, most = -INFINITY;
+/* What of resources_t is shown as a range over the contender's cases, from column 2 on. */
+enum { N_RANGES = 4 };
+static const char *(*const PRINT_RANGE[N_RANGES])(char *text, double value) = {
+    whole_number, units_bytes, units_bytes, units_percent};
+
+static bool fill_resources(const columns_t *table, const contender_t *contender,
+                           const char **cells) {
+    const report_t *report = table->report;
+    double low[N_RANGES] = {NAN, NAN, NAN, NAN}, high[N_RANGES] = {NAN, NAN, NAN, NAN};
     const char *arch = NULL;
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const resources_t *r = &run->cases[i].resources;
-        if (r->arch == NULL || !is_of(&run->cases[i], workload, contender))
+    for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;) {
+        const resources_t *r = &result->resources;
+        const double values[N_RANGES] = {(double)r->registers, (double)r->shared_bytes,
+                                         (double)r->spill_bytes, r->occupancy_frac};
+        if (r->arch == NULL)
             continue;
-        const double values[3] = {(double)r->registers, (double)r->shared_bytes,
-                                  (double)r->spill_bytes};
-        for (size_t k = 0; k < 3; k++) {
-            low[k] = fmin(low[k], values[k]);
+        for (size_t k = 0; k < N_RANGES; k++) {
+            low[k] = fmin(low[k], values[k]); /* of a number and NaN: the number */
             high[k] = fmax(high[k], values[k]);
-        }
-        if (isfinite(r->occupancy_frac)) {
-            least = fmin(least, r->occupancy_frac);
-            most = fmax(most, r->occupancy_frac);
         }
         arch = r->arch;
     }
     if (arch == NULL)
-        return;
-    add_contender(table, run, workload, contender);
-    add_escaped(table, arch);
-    for (size_t k = 0; k < 3; k++)
-        add_range(table, low[k], high[k], k > 0);
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    if (least == most || !isfinite(least))
-        table_add(table, units_percent(a, isfinite(least) ? least : NAN));
-    else
-        table_add_format(table, "%s–%s", units_percent(a, least), units_percent(b, most));
+        return false;
+    cells[1] = report_safe(report, arch);
+    for (size_t k = 0; k < N_RANGES; k++) {
+        const char *from = PRINT_RANGE[k](report_buffer(report), low[k]);
+        const char *to = PRINT_RANGE[k](report_buffer(report), high[k]);
+        cells[2 + k] = low[k] < high[k] ? report_text(report, "%s–%s", from, to) : from;
+    }
+    return true;
 }
 
 void section_resources(const report_t *report, const char *workload) {
-    static const char *const HEADINGS[] = {"Contender", "arch",   "registers",
-                                           "shared",    "spills", "occupancy"};
-    text_list_t contenders = contenders_of(report->run, workload);
-    table_t table;
-    table_init(&table, HEADINGS, 6);
-    table_set_align(&table, "llrrrr");
-    for (size_t i = 0; i < contenders.n; i++)
-        add_resources(&table, report->run, workload, contenders.items[i]);
-    if (table_rows(&table) > 0) {
-        report_heading(report, 3, "Kernel resources");
-        fputs("Per thread and per block, over all sizes.\n\n", report->out);
-        report_table(report, &table);
-    } else {
-        table_free(&table);
-    }
-    text_list_free(&contenders);
+    static const column_t COLUMNS[] = {{"Contender", 'l', false}, {"arch", 'l', false},
+                                       {"registers", 'r', false}, {"shared", 'r', false},
+                                       {"spills", 'r', false},    {"occupancy", 'r', false}};
+    static const contender_section_t SECTION = {
+        "Kernel resources", "Per thread and per block, over all sizes.\n\n", COLUMNS,
+        sizeof COLUMNS / sizeof *COLUMNS, fill_resources};
+    section_of_contenders(report, workload, &SECTION);
 }

@@ -1,12 +1,12 @@
 /* Charts that are in plots/<run>/, whoever drew them there: a workload's own (`<workload>_….svg`)
  * in its section, all others in one of theirs. */
-#include "report/page.h"
+#include "report/sections/sections.h"
 
-#include "base/memory.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "workloads/common/workload.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,66 +24,48 @@ static bool is_of_a_workload(const char *name) {
     return false;
 }
 
-/* Sorted names; the caller frees them and `folder`. */
-static text_list_t charts_in(const report_t *report, char **folder) {
-    char *parent = fs_join(report->root, "plots");
-    *folder = fs_join(parent, report->run->name);
-    text_list_t names = {0};
-    error_t none = ERROR_INIT; /* no folder is no charts */
-    if (fs_is_folder(*folder) && fs_list(*folder, ".svg", &names, &none) != STATUS_OK)
-        text_list_free(&names);
-    free(parent);
-    return names;
-}
-
-static void print_chart(const report_t *report, const char *folder, const char *name) {
-    char *path = fs_join(folder, name), *link = report_link(report, path);
-    char *stem = fs_stem(name), *alt = markdown_text(stem);
-    fprintf(report->out, "![%s](%s)\n\n", alt, link);
-    free(path);
-    free(link);
-    free(stem);
-    free(alt);
-}
-
-void section_charts(const report_t *report) {
-    char *folder;
-    text_list_t names = charts_in(report, &folder);
-    size_t n = 0;
-    for (size_t i = 0; i < names.n; i++) {
-        if (is_of_a_workload(names.items[i]))
-            continue;
-        if (n++ == 0)
-            report_heading(report, 2, "Charts");
-        print_chart(report, folder, names.items[i]);
-    }
-    text_list_free(&names);
-    free(folder);
-}
-
-/* "loss.svg": its place among all charts; behind them what somebody else put there. */
-static size_t rank_of(const char *file) {
+/* The place of "mlp_train_loss.svg" among the charts of mlp_train: that of its kind, and behind all
+ * kinds what somebody else put there. Charts of no workload (NULL) are all at 0. SIZE_MAX for a
+ * chart that is not the workload's. */
+static size_t rank_of(const report_t *report, const char *file, const char *workload) {
+    if (workload == NULL)
+        return is_of_a_workload(file) ? SIZE_MAX : 0;
+    const char *rest = after_prefix(file, workload);
+    if (rest == NULL)
+        return SIZE_MAX;
     size_t n;
-    char *stem = fs_stem(file);
-    const chart_kind_t *kinds = chart_kinds(&n), *kind = chart_kind_find(stem);
-    free(stem);
+    const chart_kind_t *kinds = chart_kinds(&n);
+    const chart_kind_t *kind = chart_kind_find(report_keep(report, fs_stem(rest)));
     return kind != NULL ? (size_t)(kind - kinds) : n;
 }
 
-void section_charts_of(const report_t *report, const char *workload) {
-    char *folder;
-    text_list_t names = charts_in(report, &folder);
-    size_t n = 0, n_kinds;
+static void print_charts(const report_t *report, unsigned level, const char *workload) {
+    const char *parent = report_keep(report, fs_join(report->root, "plots"));
+    const char *folder = report_keep(report, fs_join(parent, report->run->name));
+    text_list_t names = {0};   /* sorted */
+    error_t none = ERROR_INIT; /* no folder is no charts */
+    if (fs_is_folder(folder) && fs_list(folder, ".svg", &names, &none) != STATUS_OK)
+        text_list_free(&names);
+    size_t n_shown = 0, n_kinds;
     chart_kinds(&n_kinds);
     for (size_t rank = 0; rank <= n_kinds; rank++)
         for (size_t i = 0; i < names.n; i++) {
-            const char *kind = after_prefix(names.items[i], workload);
-            if (kind == NULL || rank_of(kind) != rank)
+            if (rank_of(report, names.items[i], workload) != rank)
                 continue;
-            if (n++ == 0)
-                report_heading(report, 3, "Charts");
-            print_chart(report, folder, names.items[i]);
+            if (n_shown++ == 0)
+                report_heading(report, level, "Charts");
+            const char *path = report_keep(report, fs_join(folder, names.items[i]));
+            const char *stem = report_keep(report, fs_stem(names.items[i]));
+            print(report, "![%s](%s)\n\n", report_safe(report, stem),
+                  report_keep(report, report_link(report, path)));
         }
     text_list_free(&names);
-    free(folder);
+}
+
+void section_charts(const report_t *report) {
+    print_charts(report, 2, NULL);
+}
+
+void section_charts_of(const report_t *report, const char *workload) {
+    print_charts(report, 3, workload);
 }

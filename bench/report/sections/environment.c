@@ -1,12 +1,16 @@
-/* What was run on what: the facts that a run recorded, a row a subject. Facts that no row asks for
- * come last, so that nothing recorded is lost. */
-#include "report/page.h"
+/* What was run on what: the facts that a run recorded, a row a subject, and its device as it
+ * measured it. Facts that no row asks for come last, so that nothing recorded is lost. */
+#include "report/columns.h"
+#include "report/sections/sections.h"
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "limits/device_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- facts ---------------------------------------------------------------------------------- */
 
 /* Facts in the order in which they are shown; those with the same row stand in one cell. */
 static const struct shown_fact {
@@ -68,39 +72,34 @@ static const struct unit *unit_of(const fact_t *fact) {
     return NULL;
 }
 
-/* Safe for markdown; the caller frees it. */
-static char *value_of(const fact_t *fact) {
+/* Safe for markdown. */
+static const char *value_of(const report_t *report, const fact_t *fact) {
+    if (fact->kind == FACT_TEXT)
+        return report_safe(report, fact->value);
     if (fact->kind == FACT_FLAG)
-        return mem_text(strcmp(fact->value, "true") == 0 ? "on" : "off");
+        return strcmp(fact->value, "true") == 0 ? "on" : "off";
     const struct unit *unit = unit_of(fact);
-    char text[UNITS_TEXT];
-    double number = fact->kind == FACT_NUMBER ? strtod(fact->value, NULL) : 0;
+    double number = strtod(fact->value, NULL);
     if (unit != NULL && unit->print != NULL)
-        return mem_text(unit->print(text, number));
-    if (fact->kind == FACT_NUMBER)
-        return mem_format("%.6g%s%s", number, unit != NULL ? " " : "",
-                          unit != NULL ? unit->symbol : "");
-    return markdown_text(fact->value);
+        return unit->print(report_buffer(report), number);
+    return report_text(report, "%.6g%s%s", number, unit != NULL ? " " : "",
+                       unit != NULL ? unit->symbol : "");
+}
+
+static const char *last_name(const char *key) {
+    const char *dot = strrchr(key, '.');
+    return dot != NULL ? dot + 1 : key;
 }
 
 /* "workers.cpu.openmp_threads" → "openmp threads", without its unit. */
-static char *label_of(const fact_t *fact) {
-    const char *dot = strrchr(fact->key, '.'), *name = dot != NULL ? dot + 1 : fact->key;
+static const char *label_of(const report_t *report, const fact_t *fact) {
+    const char *name = last_name(fact->key);
     const struct unit *unit = unit_of(fact);
     char *label = mem_text_n(name, strlen(name) - (unit != NULL ? strlen(unit->suffix) : 0));
     for (char *c = label; *c != '\0'; c++)
         if (*c == '_')
             *c = ' ';
-    char *safe = markdown_text(label);
-    free(label);
-    return safe;
-}
-
-static const fact_t *find_fact(const environment_t *env, const char *key) {
-    for (size_t i = 0; i < env->n; i++)
-        if (strcmp(env->facts[i].key, key) == 0)
-            return &env->facts[i];
-    return NULL;
+    return report_safe(report, report_keep(report, label));
 }
 
 static bool is_shown(const char *key) {
@@ -110,28 +109,19 @@ static bool is_shown(const char *key) {
     return false;
 }
 
-static const char *last_name(const char *key) {
-    const char *dot = strrchr(key, '.');
-    return dot != NULL ? dot + 1 : key;
-}
-
 /* Does an earlier fact of the same name, or one that is shown, say the same? A worker's "torch" is
  * the run's "pytorch". */
 static bool repeats(const environment_t *env, const fact_t *fact) {
     const char *name = last_name(fact->key);
-    for (size_t i = 0; i < env->n; i++) {
-        const fact_t *other = &env->facts[i];
-        if (other == fact)
-            break;
+    for (const fact_t *other = env->facts; other < fact; other++)
         if (strcmp(other->value, fact->value) == 0 && text_ends(last_name(other->key), name))
             return true;
-    }
     return false;
 }
 
 static bool has_calibration(const record_t *run) {
-    for (size_t i = 0; i < run->n_cases; i++)
-        if (is_calibration(&run->cases[i].spec))
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (is_calibration(&result->spec))
             return true;
     return false;
 }
@@ -140,96 +130,170 @@ static bool has_calibration(const record_t *run) {
  * highest clock. */
 static bool is_left_out(const record_t *run, const fact_t *fact) {
     const environment_t *env = &run->environment;
-    const fact_t *most = find_fact(env, "gpu.clock_max_mhz");
+    const char *most = environment_get(env, "gpu.clock_max_mhz");
     return (text_starts(fact->key, "measured.") && has_calibration(run)) ||
            (strcmp(fact->key, "measure.mode") == 0 && strcmp(fact->value, "steady") == 0) ||
            strcmp(fact->key, "gpu.kind") == 0 ||
            (strcmp(fact->key, "gpu.clock_mhz") == 0 && most != NULL &&
-            strcmp(most->value, fact->value) == 0);
+            strcmp(most, fact->value) == 0);
 }
 
-static void add_shown_rows(table_t *table, const environment_t *env) {
+/* Nothing for a subject without facts. */
+static void add_subject(columns_t *table, const char *subject, text_list_t *parts) {
+    const char *const cells[] = {subject, report_join(table->report, parts, ", ")};
+    if (cells[1] != NULL)
+        columns_row(table, cells);
+}
+
+static void add_shown_rows(columns_t *table, const environment_t *env) {
     for (size_t i = 0; i < N_SHOWN;) {
         const char *row = SHOWN[i].row;
         text_list_t parts = {0};
         for (; i < N_SHOWN && strcmp(SHOWN[i].row, row) == 0; i++) {
-            const fact_t *fact = find_fact(env, SHOWN[i].key);
+            const fact_t *fact = environment_find(env, SHOWN[i].key);
             if (fact == NULL)
                 continue;
-            char *value = value_of(fact);
-            bool question = text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG;
-            text_list_add_format(&parts, "%s%s%s", SHOWN[i].before,
-                                 !question                  ? value
-                                 : strcmp(value, "on") == 0 ? "yes"
-                                                            : "no",
-                                 SHOWN[i].after);
-            free(value);
+            const char *value = value_of(table->report, fact);
+            if (text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG) /* a question */
+                value = strcmp(value, "on") == 0 ? "yes" : "no";
+            text_list_add_format(&parts, "%s%s%s", SHOWN[i].before, value, SHOWN[i].after);
         }
-        char *cell = text_list_join(&parts, ", ");
-        if (parts.n > 0) {
-            table_add(table, row);
-            table_add(table, cell);
-        }
-        free(cell);
-        text_list_free(&parts);
+        add_subject(table, row, &parts);
     }
 }
 
 /* The part of a key before its last name: "workers.pytorch-cuda". */
-static char *subject_of(const char *key) {
-    return mem_text_n(key, strlen(key) - strlen(last_name(key)) - (strchr(key, '.') != NULL));
+static const char *subject_of(const report_t *report, const char *key) {
+    const char *dot = strrchr(key, '.');
+    return report_keep(report, mem_text_n(key, dot != NULL ? (size_t)(dot - key) : 0));
 }
 
 /* A row for each subject that has facts left. */
-static void add_other_rows(table_t *table, const record_t *run) {
+static void add_other_rows(columns_t *table, const record_t *run) {
+    const report_t *report = table->report;
     const environment_t *env = &run->environment;
     text_list_t subjects = {0};
-    for (size_t i = 0; i < env->n; i++) {
-        char *subject = subject_of(env->facts[i].key);
-        if (!text_list_has(&subjects, subject))
-            text_list_add(&subjects, subject);
-        free(subject);
-    }
+    for (size_t i = 0; i < env->n; i++)
+        text_list_add_new(&subjects, subject_of(report, env->facts[i].key));
     for (size_t s = 0; s < subjects.n; s++) {
+        const char *subject = subjects.items[s];
         text_list_t parts = {0};
         for (size_t i = 0; i < env->n; i++) {
             const fact_t *fact = &env->facts[i];
-            char *subject = subject_of(fact->key);
-            if (strcmp(subject, subjects.items[s]) == 0 && !is_shown(fact->key) &&
-                !is_left_out(run, fact) && !repeats(env, fact)) {
-                char *label = label_of(fact), *value = value_of(fact);
-                text_list_add_format(&parts, "%s %s", label, value);
-                free(label);
-                free(value);
-            }
-            free(subject);
+            if (strcmp(subject_of(report, fact->key), subject) == 0 && !is_shown(fact->key) &&
+                !is_left_out(run, fact) && !repeats(env, fact))
+                text_list_add_format(&parts, "%s %s", label_of(report, fact),
+                                     value_of(report, fact));
         }
-        const char *name = subjects.items[s];
-        bool worker = text_starts(name, "workers.");
-        char *safe = markdown_text(worker ? strchr(name, '.') + 1 : name);
-        char *cell = text_list_join(&parts, ", ");
-        if (parts.n > 0) {
-            table_add_format(table, worker ? "Worker %s" : "%s", safe);
-            table_add(table, cell);
-        }
-        free(safe);
-        free(cell);
-        text_list_free(&parts);
+        const bool worker = text_starts(subject, "workers.");
+        const char *name = report_safe(report, worker ? strchr(subject, '.') + 1 : subject);
+        add_subject(table, worker ? report_text(report, "Worker %s", name) : name, &parts);
     }
     text_list_free(&subjects);
 }
 
 void section_environment(const report_t *report) {
-    static const char *const HEADINGS[] = {"What", "Value"};
+    static const column_t COLUMNS[] = {{"What", 'l', false}, {"Value", 'l', false}};
     const environment_t *env = &report->run->environment;
     report_heading(report, 2, "What was run on what");
     if (env->n == 0) {
-        fputs("The run recorded nothing about its machine.\n\n", report->out);
+        print(report, "The run recorded nothing about its machine.\n\n");
         return;
     }
-    table_t table;
-    table_init(&table, HEADINGS, 2);
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     add_shown_rows(&table, env);
     add_other_rows(&table, report->run);
-    report_table(report, &table);
+    columns_end(&table, "");
+}
+
+/* ---- the device -------------------------------------------------------------------------------
+ * Cases of `device` and `null` on the GPU are no contenders but the yardstick for all others, so
+ * they get one short section in place of a workload's. */
+
+/* No L2 is so large, and what is calibrated in DRAM is larger. */
+enum { LARGEST_L2_BYTES = 1 << 28 };
+
+typedef enum buffer { ANY_SIZE, IN_L2, IN_DRAM } buffer_t;
+
+static const struct gauge {
+    const char *workload, *variant, *phase;
+    buffer_t buffer;
+    const char *name;
+    double passes; /* over `bytes`: a copy reads and writes; 0: the figure is the time itself */
+    const char *meaning; /* NULL: none of the limits comes from it */
+} GAUGES[] = {
+    {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2,
+     "the limit of whatever streams through DRAM: *of the limit* is held against it"},
+    {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1, NULL}, /* of older runs */
+    {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
+     "the limit of data that stays in the L2"},
+    {"device", "02_barrier", "barrier", ANY_SIZE, "Barrier of the whole grid", 0,
+     "one block a multiprocessor: the floor of an epoch or step of a persistent kernel"},
+    {"null", "01_empty", "event_pair", ANY_SIZE, "Two events, nothing between", 0,
+     "the least that `kernel` and `forward_device` can read"},
+    {"null", "01_empty", "kernel", ANY_SIZE, "Empty kernel, one launch", 0,
+     "a `kernel` near it says little about the kernel"},
+    {"null", "01_empty", "kernel_stream", ANY_SIZE, "Empty kernel, back to back", 0,
+     "the floor of `kernel_stream`: what the driver takes for a launch"},
+    {"null", "01_empty", "kernel_graph", ANY_SIZE, "Empty kernel, in a graph", 0,
+     "the floor of `kernel_graph`, and the limit *launch* of small sizes"},
+    {"null", "01_empty", "launch_sync", ANY_SIZE, "Launch and wait, host clock", 0,
+     "the floor of `host_to_host` with one launch and a synchronisation"},
+};
+
+static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
+    bool small = case_param_int(spec, "bytes", 0) < LARGEST_L2_BYTES;
+    return is_calibration(spec) && strcmp(spec->workload, gauge->workload) == 0 &&
+           strcmp(spec->variant, gauge->variant) == 0 &&
+           (gauge->buffer == ANY_SIZE || small == (gauge->buffer == IN_L2));
+}
+
+/* A kernel that reads a buffer far larger than the L2 again and again was timed in older runs. Some
+ * found it faster than the memory's pins are. */
+static const char *why_not_used(double read_bytes_per_s, double copied_bytes_per_s) {
+    return read_bytes_per_s > 1.25 * copied_bytes_per_s
+               ? "not used: more than copying by over a quarter, so not DRAM's rate"
+               : "not used: the limits are drawn from copying";
+}
+
+static void add_gauge(columns_t *table, const struct gauge *gauge, const case_result_t *result,
+                      double copied_bytes_per_s) {
+    const report_t *report = table->report;
+    const phase_t *phase = result_has_times(result) ? result_phase(result, gauge->phase) : NULL;
+    if (phase == NULL || phase->summary.n == 0)
+        return;
+    const summary_t *s = &phase->summary;
+    const double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+    const double moved = gauge->passes * bytes, bytes_per_s = moved / s->median * 1e9;
+    const char *cells[] = {gauge->name, time_text(report, s->median), interval_cell(report, phase),
+                           count_cell(report, (double)s->n), gauge->meaning};
+    if (gauge->passes > 0) {
+        cells[0] =
+            report_text(report, "%s %s", gauge->name, units_bytes(report_buffer(report), bytes));
+        cells[1] = units_rate(report_buffer(report), bytes_per_s);
+        cells[2] = report_text(report, "%s – %s",
+                               units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
+                               units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
+    }
+    if (gauge->meaning == NULL)
+        cells[4] = why_not_used(bytes_per_s, copied_bytes_per_s);
+    columns_row(table, cells);
+}
+
+void section_device(const report_t *report) {
+    static const column_t COLUMNS[] = {{"What", 'l', false},
+                                       {"median", 'r', false},
+                                       {"95 % interval", 'r', false},
+                                       {"samples", 'r', false},
+                                       {"For reading the other numbers", 'l', false}};
+    const record_t *run = report->run;
+    const device_rates_t rates = device_rates_of_record(run);
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
+        for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+            if (is_gauge(&GAUGES[g], &result->spec))
+                add_gauge(&table, &GAUGES[g], result, rates.dram_bytes_per_s);
+    if (table_rows(&table.table) > 0)
+        report_heading(report, 2, "The device, measured in this run");
+    columns_end(&table, "");
 }

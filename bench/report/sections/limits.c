@@ -1,9 +1,8 @@
 /* Findings on what the time is spent on: how far the computation is from the limit, how much lies
  * outside it, and what is paid once. */
-#include "analysis/labels.h"
-#include "report/page.h"
+#include "report/columns.h"
+#include "report/sections/sections.h"
 
-#include "base/memory.h"
 #include "base/units.h"
 #include "limits/limits.h"
 
@@ -11,107 +10,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool share_is_known(const case_result_t *result) {
-    return result != NULL && result->status == CASE_OK &&
-           result_median(result, "kernel") <= result_median(result, "total");
-}
-static bool has_share(const size_row_t *row) {
-    return share_is_known(row->study) || share_is_known(row->best);
-}
-
 /* The ok case at a size that comes nearest to its limit. */
 static const case_result_t *nearest_to_limit(const comparison_set_t *set, int64_t size,
                                              owner_t owner) {
     const case_result_t *nearest = NULL;
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
+    for (const case_result_t *result = NULL; (result = record_next(set->run, result)) != NULL;)
         if (result->status == CASE_OK && isfinite(result->limit.frac) &&
             size_of_case(set, &result->spec) == size && comparison_set_has(set, result, owner) &&
             !result_is_algorithmic(result) && !is_rougher(&result->spec) &&
             (nearest == NULL || result->limit.frac > nearest->limit.frac))
             nearest = result;
-    }
     return nearest;
 }
 
-/* "23.2 µs (`kernel_graph`, 3.62 TB/s)"; the rate only where moving bytes is what binds. */
-static void print_measured(FILE *out, const limit_t *limit) {
-    char time[UNITS_TEXT], rate[UNITS_TEXT];
-    double ns = limit->limit_ns / limit->frac;
-    bool moves = limit->bound != NULL &&
-                 (strcmp(limit->bound, "dram") == 0 || strcmp(limit->bound, "l2") == 0);
-    char *phase = markdown_text(limit->phase != NULL ? limit->phase : "compute");
-    fprintf(out, "%s (%s", units_time(time, ns), phase);
-    if (moves && limit->bytes > 0)
-        fprintf(out, ", %s", units_rate(rate, limit->bytes / ns * 1e9));
-    fputc(')', out);
-    free(phase);
+static bool is_bound_by(const limit_t *limit, const char *bound) {
+    return limit->bound != NULL && strcmp(limit->bound, bound) == 0;
 }
 
-/* " where its 84.0 MB take at least 19.5 µs"; what binds is what is named. */
-static void print_least(FILE *out, const limit_t *limit) {
-    char time[UNITS_TEXT], bytes[UNITS_TEXT];
-    units_time(time, limit->limit_ns);
-    if (limit->bound != NULL && strcmp(limit->bound, "fp32") == 0)
-        fprintf(out, " where its %.3g billion operations take at least %s", limit->flops / 1e9,
-                time);
-    else if (limit->bound != NULL && strcmp(limit->bound, "launch") == 0)
-        fprintf(out, " where one launch takes at least %s", time);
-    else
-        fprintf(out, " where its %s take at least %s", units_bytes(bytes, limit->bytes), time);
+static const char *bound_text(const report_t *report, const limit_t *limit) {
+    return report_safe(report, limit->bound != NULL ? limit->bound : "not named");
+}
+
+/* "23.2 µs (kernel_graph, 3.62 TB/s)"; the rate only where moving bytes is what binds. */
+static const char *measured_text(const report_t *report, const limit_t *limit) {
+    const double ns = limit->limit_ns / limit->frac;
+    const bool moves = is_bound_by(limit, "dram") || is_bound_by(limit, "l2");
+    const char *rate = units_rate(report_buffer(report), limit->bytes / ns * 1e9);
+    return report_text(report, "%s (%s%s%s)", time_text(report, ns),
+                       report_safe(report, limit->phase != NULL ? limit->phase : "compute"),
+                       moves && limit->bytes > 0 ? ", " : "",
+                       moves && limit->bytes > 0 ? rate : "");
+}
+
+/* "its 84.0 MB take at least 19.5 µs"; what binds is what is named. */
+static const char *least_text(const report_t *report, const limit_t *limit) {
+    const char *time = time_text(report, limit->limit_ns);
+    if (is_bound_by(limit, "fp32"))
+        return report_text(report, "its %.3g billion operations take at least %s",
+                           limit->flops / 1e9, time);
+    if (is_bound_by(limit, "launch"))
+        return report_text(report, "one launch takes at least %s", time);
+    return report_text(report, "its %s take at least %s",
+                       units_bytes(report_buffer(report), limit->bytes), time);
 }
 
 /* Two measurements are never the same; where they differ by more, one of them is wrong. */
-static void print_excess(FILE *out, const limit_t *limit) {
+static const char *excess_text(const limit_t *limit) {
     if (limit->frac > PLAUSIBILITY_MOST_OF_LIMIT)
-        fputs(" **So much more than all cannot be: the limit or the time is wrong.**", out);
-    else if (limit->frac > 1 && limit->bound != NULL && strcmp(limit->bound, "dram") == 0)
-        fputs(" (Up to 105 % can be: DRAM's rate is that of a copy, half of which are writes, and "
-              "what mostly reads may come out a little above it.)",
-              out);
-    else if (limit->frac > 1)
-        fputs(" (Up to 105 % is taken for the difference of two ways to measure.)", out);
+        return " **So much more than all cannot be: the limit or the time is wrong.**";
+    if (limit->frac > 1 && is_bound_by(limit, "dram"))
+        return " (Up to 105 % can be: DRAM's rate is that of a copy, half of which are writes, and "
+               "what mostly reads may come out a little above it.)";
+    if (limit->frac > 1)
+        return " (Up to 105 % is taken for the difference of two ways to measure.)";
+    return "";
 }
 
 static void print_limit(const report_t *report, const comparison_set_t *set,
                         const case_result_t *ours, const case_result_t *theirs) {
     const limit_t *limit = &ours->limit;
-    char text[UNITS_TEXT], share[UNITS_TEXT];
-    char *name = shown_name(ours);
-    char *bound = markdown_text(limit->bound != NULL ? limit->bound : "not named");
-    fprintf(report->out,
-            "- **Against the limit** at %s, computation alone: %s's %s comes to **%s** of "
-            "what the hardware allows, ",
-            named_size(text, set, size_of_case(set, &ours->spec)), set->platform->name, name,
-            units_percent(share, limit->frac));
-    print_measured(report->out, limit);
-    print_least(report->out, limit);
-    fprintf(report->out, " (bound: %s).", bound);
-    print_excess(report->out, limit);
-    if (theirs != NULL) {
-        char *mode = shown_name(theirs);
-        fprintf(report->out, " PyTorch's nearest, %s: %s, ", mode,
-                units_percent(share, theirs->limit.frac));
-        print_measured(report->out, &theirs->limit);
-        fputc('.', report->out);
-        free(mode);
-    }
-    free(name);
-    free(bound);
-}
-
-static void print_limit_in_brief(const report_t *report, const comparison_set_t *set,
-                                 int64_t size) {
-    const case_result_t *nearest = nearest_to_limit(set, size, OWNER_OURS);
-    if (nearest == NULL)
-        return;
-    char text[UNITS_TEXT], share[UNITS_TEXT];
-    char *name = shown_name(nearest);
-    char *bound = markdown_text(nearest->limit.bound != NULL ? nearest->limit.bound : "not named");
-    fprintf(report->out, " At %s: %s, %s (bound: %s).", named_size(text, set, size), name,
-            units_percent(share, nearest->limit.frac), bound);
-    free(name);
-    free(bound);
+    print(report,
+          "- **Against the limit** at %s, computation alone: %s's %s comes to **%s** of what the "
+          "hardware allows, %s where %s (bound: %s).%s",
+          size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
+          name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
+          least_text(report, limit), bound_text(report, limit), excess_text(limit));
+    if (theirs != NULL)
+        print(report, " PyTorch's nearest, %s: %s, %s.", name_cell(report, theirs),
+              percent_text(report, theirs->limit.frac), measured_text(report, &theirs->limit));
 }
 
 /* The size asked for, else the largest; in brief the smallest and the largest, which other things
@@ -122,142 +88,140 @@ void finding_limit(const report_t *report, const comparison_set_t *set, int64_t 
         i--;
     if (i == 0)
         return;
-    const int64_t smallest = set->rows[0].size, largest = set->rows[i - 1].size;
-    const int64_t size = nearest_to_limit(set, reference, OWNER_OURS) != NULL ? reference : largest;
+    const int64_t ends[] = {set->rows[0].size, set->rows[i - 1].size};
+    const int64_t size = nearest_to_limit(set, reference, OWNER_OURS) != NULL ? reference : ends[1];
     print_limit(report, set, nearest_to_limit(set, size, OWNER_OURS),
                 nearest_to_limit(set, size, OWNER_PYTORCH));
-    if (smallest != size)
-        print_limit_in_brief(report, set, smallest);
-    if (largest != size)
-        print_limit_in_brief(report, set, largest);
-    fputc('\n', report->out);
+    for (size_t k = 0; k < 2; k++) {
+        const case_result_t *nearest = nearest_to_limit(set, ends[k], OWNER_OURS);
+        if (ends[k] != size && nearest != NULL)
+            print(report, " At %s: %s, %s (bound: %s).", size_name(report, set, ends[k]),
+                  name_cell(report, nearest), percent_text(report, nearest->limit.frac),
+                  bound_text(report, &nearest->limit));
+    }
+    print(report, "\n");
 }
 
-/* Phases of one computation that are measured alike: by the device's clock, between two events,
- * where both sides have that; else each side's own. */
-typedef struct like_phases {
-    const char *ours, *theirs;
-} like_phases_t;
-
-static bool compare_computation(const report_t *report, const comparison_set_t *set,
-                                const size_row_t *row, like_phases_t phases) {
-    const case_result_t *ours = comparison_set_fastest(set, row->size, OWNER_OURS, phases.ours);
-    const case_result_t *theirs =
-        comparison_set_fastest(set, row->size, OWNER_PYTORCH, phases.theirs);
-    if (ours == NULL || theirs == NULL)
-        return false;
-    speedup_t speedup = speedup_make(ours, phases.ours, theirs, phases.theirs);
-    clock_domain_t own = speedup.ours->clock, other = speedup.theirs->clock;
-    char size[UNITS_TEXT], x[UNITS_TEXT], y[UNITS_TEXT];
-    char *name = shown_name(ours), *mode = shown_name(theirs);
-    fprintf(report->out, "- **Computation alone** at %s: ", named_size(size, set, row->size));
-    print_verdict(report->out, &speedup, set->platform->name, "PyTorch");
-    fprintf(report->out, ", %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
-            units_time(x, speedup.ours->summary.median), name, phases.ours, clock_domain_name(own),
-            units_time(y, speedup.theirs->summary.median), mode, phases.theirs,
-            clock_domain_name(other),
-            own != other ? " The host's clock includes launching the work, the device's does not."
-                         : "");
-    free(name);
-    free(mode);
-    return true;
+static void print_computation(const report_t *report, const comparison_set_t *set, int64_t size,
+                              const speedup_t *speedup, const char *ours, const char *theirs) {
+    const phase_t *own = speedup->ours, *other = speedup->theirs;
+    print(report, "- **Computation alone** at %s: ", size_name(report, set, size));
+    print(report, "%s, %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
+          verdict_text(report, speedup, set->platform->name, "PyTorch"),
+          time_text(report, own->summary.median), ours, own->name, clock_domain_name(own->clock),
+          time_text(report, other->summary.median), theirs, other->name,
+          clock_domain_name(other->clock),
+          own->clock != other->clock
+              ? " The host's clock includes launching the work, the device's does not."
+              : "");
 }
 
-/* At the largest size that both have. */
+/* Phases that are measured alike, at the largest size that both sides have: by the device's clock,
+ * between two events, where both have that; else by each side's own. */
 void finding_compute(const report_t *report, const comparison_set_t *set) {
-    static const like_phases_t LIKE[] = {
-        {"kernel", "forward_device"}, {"kernel", "forward"}, {"forward", "forward"}};
+    static const struct {
+        const char *ours, *theirs;
+    } LIKE[] = {{"kernel", "forward_device"}, {"kernel", "forward"}, {"forward", "forward"}};
     for (size_t k = 0; k < sizeof LIKE / sizeof *LIKE; k++)
-        for (size_t i = set->n_rows; i-- > 0;)
-            if (compare_computation(report, set, &set->rows[i], LIKE[k]))
-                return;
+        for (size_t i = set->n_rows; i-- > 0;) {
+            const int64_t size = set->rows[i].size;
+            const case_result_t *ours = comparison_set_fastest(set, size, OWNER_OURS, LIKE[k].ours);
+            const case_result_t *theirs =
+                comparison_set_fastest(set, size, OWNER_PYTORCH, LIKE[k].theirs);
+            if (ours == NULL || theirs == NULL)
+                continue;
+            const speedup_t speedup = speedup_make(ours, LIKE[k].ours, theirs, LIKE[k].theirs);
+            print_computation(report, set, size, &speedup, name_cell(report, ours),
+                              name_cell(report, theirs));
+            return;
+        }
 }
 
-static const char *largest_other_phase(const case_result_t *result, double *median_ns) {
+static bool share_is_known(const case_result_t *result) {
+    return result != NULL && result->status == CASE_OK &&
+           result_median(result, "kernel") <= result_median(result, "total");
+}
+
+static bool has_share(const size_row_t *row) {
+    return share_is_known(row->study) || share_is_known(row->best);
+}
+
+static const char *largest_other_phase(const case_result_t *result) {
     static const char *const PARTS[] = {"malloc", "h2d", "d2h", "free", "residual"};
     const char *largest = NULL;
-    *median_ns = -INFINITY;
-    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
-        double ns = result_median(result, PARTS[i]);
-        if (isfinite(ns) && ns > *median_ns) {
-            *median_ns = ns;
+    double most_ns = -INFINITY;
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        if (result_median(result, PARTS[i]) > most_ns) {
+            most_ns = result_median(result, PARTS[i]);
             largest = PARTS[i];
         }
-    }
     return largest;
 }
 
-static void print_outside(FILE *out, const case_result_t *result, int64_t batch, size_t n_before) {
-    double total_ns = result_median(result, "total"), part_ns;
-    const char *part = largest_other_phase(result, &part_ns);
-    char share[UNITS_TEXT], text[UNITS_TEXT], time[UNITS_TEXT];
-    fprintf(out, "%s%s at batch %s", n_before > 0 ? ", " : "",
-            part_text(share, 1 - result_median(result, "kernel") / total_ns),
-            units_count(text, batch));
-    if (part != NULL)
-        fprintf(out, " (most: %s, %s)", part, units_time(time, part_ns));
+/* "88 % at batch 64 (most: h2d, 12.0 µs)" */
+static void add_outside(const report_t *report, text_list_t *parts, const case_result_t *result,
+                        int64_t batch) {
+    const double frac = 1 - result_median(result, "kernel") / result_median(result, "total");
+    const char *share = share_cell(report, frac), *size = units_count(report_buffer(report), batch);
+    const char *most = largest_other_phase(result);
+    if (most != NULL)
+        text_list_add_format(parts, "%s at batch %s (most: %s, %s)", share, size, most,
+                             time_text(report, result_median(result, most)));
+    else
+        text_list_add_format(parts, "%s at batch %s", share, size);
 }
 
 static void finding_outside_kernel(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
-    size_t n = key_rows(set, has_share, rows), n_study = 0, n_best = 0;
-    if (n == 0)
-        return;
-    fputs("- **Outside the kernel**, of `total`: ", report->out);
-    for (size_t i = 0; i < n; i++)
-        if (share_is_known(rows[i]->study)) {
-            if (n_study == 0)
-                fputs("in the study's set-up ", report->out);
-            print_outside(report->out, rows[i]->study, rows[i]->size, n_study++);
-        }
-    for (size_t i = 0; i < n; i++)
-        if (share_is_known(rows[i]->best) && rows[i]->best != rows[i]->study) {
-            if (n_best == 0)
-                fprintf(report->out, "%sin the fastest case ", n_study > 0 ? "; " : "");
-            print_outside(report->out, rows[i]->best, rows[i]->size, n_best++);
-        }
-    fputs(".\n", report->out);
+    const size_t n = key_rows(set, has_share, rows);
+    text_list_t study = {0}, best = {0}, both = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (share_is_known(rows[i]->study))
+            add_outside(report, &study, rows[i]->study, rows[i]->size);
+        if (share_is_known(rows[i]->best) && rows[i]->best != rows[i]->study)
+            add_outside(report, &best, rows[i]->best, rows[i]->size);
+    }
+    if (study.n > 0)
+        text_list_add_format(&both, "in the study's set-up %s", report_join(report, &study, ", "));
+    if (best.n > 0)
+        text_list_add_format(&both, "in the fastest case %s", report_join(report, &best, ", "));
+    if (both.n > 0)
+        print(report, "- **Outside the kernel**, of `total`: %s.\n",
+              report_join(report, &both, "; "));
 }
 
-static void print_once(FILE *out, const case_result_t *result, const char *prefix,
-                       const char *separator) {
+/* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing where nothing is known. */
+static void add_once(const report_t *report, text_list_t *sides, const case_result_t *result,
+                     const char *side) {
     double sum_ns = 0;
     text_list_t parts = {0};
-    for (size_t i = 0; i < result->n_once; i++) {
-        char text[UNITS_TEXT];
-        char *name = markdown_text(result->once[i].name);
-        sum_ns += result->once[i].ns;
-        if (result->once[i].ns > 0)
-            text_list_add_format(&parts, "%s %s", name, units_time(text, result->once[i].ns));
-        free(name);
+    for (size_t i = 0; result != NULL && i < result->n_once; i++) {
+        const named_ns_t *once = &result->once[i];
+        sum_ns += once->ns;
+        if (once->ns > 0)
+            text_list_add_format(&parts, "%s %s", report_safe(report, once->name),
+                                 time_text(report, once->ns));
     }
-    char *name = markdown_text(result->spec.variant), *list = text_list_join(&parts, ", ");
-    char text[UNITS_TEXT];
-    fprintf(out, "%s%s %s %s (%s)", separator, prefix, name, units_time(text, sum_ns), list);
-    text_list_free(&parts);
-    free(name);
-    free(list);
+    const char *list = report_join(report, &parts, ", ");
+    if (result != NULL && result->n_once > 0)
+        text_list_add_format(sides, "%s %s %s (%s)", side,
+                             report_safe(report, result->spec.variant), time_text(report, sum_ns),
+                             list != NULL ? list : "");
 }
 
 void finding_once(const report_t *report, const comparison_set_t *set) {
-    if (set->n_rows == 0)
-        return;
-    const size_row_t *row = &set->rows[0];
+    const size_row_t *row = NULL;
     for (size_t i = set->n_rows; i-- > 0;)
-        if (has_headline(&set->rows[i]))
+        if (has_headline(&set->rows[i]) || (i == 0 && row == NULL))
             row = &set->rows[i];
-    bool ours = row->best != NULL && row->best->n_once > 0;
-    bool theirs = row->fastest != NULL && row->fastest->n_once > 0;
-    if (!ours && !theirs)
-        return;
-    char size[UNITS_TEXT];
-    fprintf(report->out,
-            "- **Paid once**, in none of the times above (%s): ", named_size(size, set, row->size));
-    if (ours)
-        print_once(report->out, row->best, set->platform->name, "");
-    if (theirs)
-        print_once(report->out, row->fastest, "PyTorch", ours ? "; " : "");
-    fputs(".\n", report->out);
+    text_list_t sides = {0};
+    if (row != NULL) {
+        add_once(report, &sides, row->best, set->platform->name);
+        add_once(report, &sides, row->fastest, "PyTorch");
+    }
+    if (sides.n > 0)
+        print(report, "- **Paid once**, in none of the times above (%s): %s.\n",
+              size_name(report, set, row->size), report_join(report, &sides, "; "));
 }
 
 void mlp_infer_cost_findings(const report_t *report, const comparison_set_t *set) {

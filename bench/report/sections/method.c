@@ -1,7 +1,6 @@
 /* How to make the run again, and the method in brief. */
-#include "report/page.h"
+#include "report/sections/sections.h"
 
-#include "base/memory.h"
 #include "io/fs.h"
 #include "results/clock_record.h"
 
@@ -10,160 +9,122 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An argument as a POSIX shell takes it. */
-static void print_argument(FILE *out, const char *argument) {
+/* An argument as a POSIX shell takes it; a line break inside of it becomes a space. */
+static void print_argument(const report_t *report, const char *argument) {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "@%+=:,./_-";
-    if (*argument != '\0' && argument[strspn(argument, PLAIN)] == '\0') {
-        fputs(argument, out);
-        return;
-    }
-    fputc('\'', out);
+    const bool is_plain = *argument != '\0' && argument[strspn(argument, PLAIN)] == '\0';
+    const char *quote = is_plain ? "" : "'";
+    print(report, "%s", quote);
     for (const char *c = argument; *c != '\0'; c++)
         if (*c == '\'')
-            fputs("'\\''", out);
+            print(report, "'\\''");
         else
-            fputc(*c, out);
-    fputc('\'', out);
+            print(report, "%c", *c == '\n' || *c == '\r' ? ' ' : *c);
+    print(report, "%s", quote);
 }
 
-/* An indented block cannot be closed by what it holds, as a fenced one can. A line break inside an
- * argument becomes a space there. */
-static void print_command(FILE *out, const text_list_t *argv) {
-    char *line;
-    size_t size;
-    FILE *buffer = open_memstream(&line, &size);
-    for (size_t i = 0; i < argv->n; i++) {
-        fputs(i > 0 ? " " : "", buffer);
-        print_argument(buffer, argv->items[i]);
+/* An indented block cannot be closed by what it holds, as a fenced one can. */
+static void print_command(const report_t *report, char *const *arguments, size_t n) {
+    print(report, "    ");
+    for (size_t i = 0; i < n; i++) {
+        print(report, i > 0 ? " " : "");
+        print_argument(report, arguments[i]);
     }
-    fclose(buffer);
-    for (char *c = line; *c != '\0'; c++)
-        if (*c == '\n' || *c == '\r')
-            *c = ' ';
-    fprintf(out, "    %s\n", line);
-    free(line);
+    print(report, "\n");
 }
 
-static char *sweep_name(const sweep_text_t *sweep) {
-    json_t *json = json_loads(sweep->text, 0, NULL);
-    const char *name = json_string_value(json_object_get(json, "name"));
-    char *path = markdown_code(sweep->path), *text;
-    if (name != NULL) {
-        char *safe = markdown_text(name);
-        text = mem_format("%s (%s)", safe, path);
-        free(safe);
-    } else {
-        text = mem_text(path);
-    }
-    free(path);
-    json_decref(json);
-    return text;
-}
-
-static char *sweep_names(const record_t *run) {
+static const char *sweep_names(const report_t *report) {
     text_list_t names = {0};
-    for (size_t i = 0; i < run->n_sweeps; i++) {
-        char *name = sweep_name(&run->sweeps[i]);
-        text_list_add(&names, name);
-        free(name);
+    for (size_t i = 0; i < report->run->n_sweeps; i++) {
+        const sweep_text_t *sweep = &report->run->sweeps[i];
+        const char *path = report_code(report, sweep->path);
+        json_t *json = json_loads(sweep->text, 0, NULL);
+        const char *name = json_string_value(json_object_get(json, "name"));
+        if (name != NULL)
+            text_list_add_format(&names, "%s (%s)", report_safe(report, name), path);
+        else
+            text_list_add(&names, path);
+        json_decref(json);
     }
-    char *list = names.n > 0 ? text_list_join(&names, ", ") : NULL;
-    text_list_free(&names);
-    return list;
+    return report_join(report, &names, ", ");
 }
 
-static char *architectures(const record_t *run) {
+static const char *architectures(const report_t *report) {
     text_list_t names = {0};
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const char *arch = run->cases[i].resources.arch;
-        if (arch != NULL && !text_list_has(&names, arch))
-            text_list_add(&names, arch);
+    for (size_t i = 0; i < report->run->n_cases; i++) {
+        const char *arch = report->run->cases[i].resources.arch;
+        if (arch != NULL)
+            text_list_add_new(&names, arch);
     }
     text_list_sort(&names);
-    char *list = text_list_join(&names, ", ");
-    char *safe = names.n > 0 ? markdown_text(list) : NULL;
-    free(list);
-    text_list_free(&names);
-    return safe;
+    const char *list = report_join(report, &names, ", ");
+    return list != NULL ? report_safe(report, list) : NULL;
 }
 
-/* Takes `value`. */
-static void print_item(FILE *out, const char *label, char *value) {
-    fprintf(out, "- [%c] %s: %s\n", value != NULL ? 'x' : ' ', label,
-            value != NULL ? value : "not recorded");
-    free(value);
+static void print_item(const report_t *report, const char *label, const char *value) {
+    print(report, "- [%c] %s: %s\n", value != NULL ? 'x' : ' ', label,
+          value != NULL ? value : "not recorded");
+}
+
+/* One fact, or where it was not recorded another. */
+static void print_fact(const report_t *report, const char *label, const char *key,
+                       const char *other_key) {
+    const environment_t *env = &report->run->environment;
+    const char *value = environment_get(env, key);
+    if (value == NULL)
+        value = environment_get(env, other_key);
+    print_item(report, label, value != NULL ? report_safe(report, value) : NULL);
 }
 
 void section_reproduce(const report_t *report) {
     const record_t *run = report->run;
-    FILE *out = report->out;
+    const bool gpu = environment_get(&run->environment, "gpu.name") != NULL;
+    const char *arch = architectures(report);
     report_heading(report, 2, "Reproduce it");
-    static const struct {
-        const char *label, *key, *other_key;
-        bool of_gpu;
-    } FACTS[] = {{"GPU", "gpu.name", NULL, true},
-                 {"Driver", "gpu.driver", NULL, true},
-                 {"CUDA compiler", "versions.cuda_compiler", "versions.nvrtc", true},
-                 {"PyTorch", "versions.pytorch", "versions.torch", false},
-                 {"Version of bench", "versions.bench", NULL, false},
-                 {"Git revision", "git.revision", NULL, false}};
-    bool gpu = environment_get(&run->environment, "gpu.name") != NULL;
-    for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
-        char *fact = report_fact(report, FACTS[i].key);
-        if (fact == NULL && FACTS[i].other_key != NULL)
-            fact = report_fact(report, FACTS[i].other_key);
-        if (gpu || !FACTS[i].of_gpu)
-            print_item(out, FACTS[i].label, fact);
-        else
-            free(fact);
+    if (gpu) {
+        print_fact(report, "GPU", "gpu.name", "");
+        print_fact(report, "Driver", "gpu.driver", "");
+        print_fact(report, "CUDA compiler", "versions.cuda_compiler", "versions.nvrtc");
     }
+    print_fact(report, "PyTorch", "versions.pytorch", "versions.torch");
+    print_fact(report, "Version of bench", "versions.bench", "");
+    print_fact(report, "Git revision", "git.revision", "");
     if (!gpu)
-        print_item(out, "GPU", mem_text("none in this run"));
-    char *arch = architectures(run);
+        print_item(report, "GPU", "none in this run");
     if (arch != NULL)
-        print_item(out, "Architecture that the kernels were compiled for", arch);
-    print_item(out, "Sweeps, whose full text is in `run.json`", sweep_names(run));
-    print_item(out, "Seed of data, weights and shuffles",
-               mem_format("%llu", (unsigned long long)run->seed));
-    char *folder = markdown_code(run->folder);
-    print_item(out, "Raw samples, summaries, checks", folder);
-    fputs("\nThe run was started with\n\n", out);
+        print_item(report, "Architecture that the kernels were compiled for", arch);
+    print_item(report, "Sweeps, whose full text is in `run.json`", sweep_names(report));
+    print_item(report, "Seed of data, weights and shuffles",
+               report_text(report, "%llu", (unsigned long long)run->seed));
+    print_item(report, "Raw samples, summaries, checks", report_code(report, run->folder));
+    print(report, "\nThe run was started with\n\n");
     if (run->argv.n > 0)
-        print_command(out, &run->argv);
+        print_command(report, run->argv.items, run->argv.n);
     else
-        fputs("    (not recorded)\n", out);
-    fputs("\nand this report is made again from its files, without a GPU, with\n\n", out);
-    text_list_t again = {0};
-    text_list_add(&again, "bench");
-    text_list_add(&again, "report");
-    text_list_add(&again, run->folder);
-    print_command(out, &again);
-    text_list_free(&again);
-    fputc('\n', out);
+        print(report, "    (not recorded)\n");
+    print(report, "\nand this report is made again from its files, without a GPU, with\n\n");
+    print_command(report, (char *[]){(char[]){"bench"}, (char[]){"report"}, run->folder}, 3);
+    print(report, "\n");
 }
 
 /* Times at a locked clock are not those that a GPU reaches by itself. */
 static void print_clocks(const report_t *report) {
     const environment_t *env = &report->run->environment;
-    char *sentence = lock_clocks_sentence(env);
-    if (sentence == NULL)
-        return;
-    char *safe = markdown_text(sentence);
-    fprintf(report->out, "- Clocks: %s. %s\n", safe,
-            isfinite(lock_clocks_recorded_mhz(env))
-                ? "Times are those at this clock, not those that the GPU reaches when its clock is "
-                  "free; `throttled` is judged against it."
-                : "The clock was free, as without `--lock-clocks`.");
-    free(safe);
-    free(sentence);
+    const char *sentence = report_keep(report, lock_clocks_sentence(env));
+    if (sentence != NULL)
+        print(report, "- Clocks: %s. %s\n", report_safe(report, sentence),
+              isfinite(lock_clocks_recorded_mhz(env))
+                  ? "Times are those at this clock, not those that the GPU reaches when its clock "
+                    "is free; `throttled` is judged against it."
+                  : "The clock was free, as without `--lock-clocks`.");
 }
 
 void section_method(const report_t *report) {
-    char *path = fs_join(report->root, "docs/measuring.md");
-    char *link = report_link(report, path);
+    const char *path = report_keep(report, fs_join(report->root, "docs/measuring.md"));
     report_heading(report, 2, "Method in brief");
-    fputs("- Times are steady state: contenders are warmed up first, and what is paid once "
+    print(report, "%s",
+          "- Times are steady state: contenders are warmed up first, and what is paid once "
           "(context, module load, imports, compiling) is in a table of its own.\n"
           "- Contenders of the same case are measured in turns, in rounds, so that clock drift "
           "hits all alike; each is sampled until the 95 % interval of its median is as narrow as "
@@ -177,11 +138,9 @@ void section_method(const report_t *report) {
           "- Only cases of the same workload, parameters, precision and kind of device are "
           "compared; where a GPU stands against a CPU, the text says so.\n"
           "- A contender that reaches the same result by another algorithm is marked "
-          "*algorithmic* and takes no part in comparisons.\n",
-          report->out);
+          "*algorithmic* and takes no part in comparisons.\n");
     print_clocks(report);
     if (fs_exists(path))
-        fprintf(report->out, "\nThe reasons: [docs/measuring.md](%s).\n", link);
-    free(link);
-    free(path);
+        print(report, "\nThe reasons: [docs/measuring.md](%s).\n",
+              report_keep(report, report_link(report, path)));
 }

@@ -1,17 +1,20 @@
 /* Warnings: everything that a reader should hold against the numbers. */
-#include "report/page.h"
+#include "report/columns.h"
+#include "report/sections/sections.h"
 
 #include "base/memory.h"
-#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Cases that share a text (a reason, a flag), with the first few ids. */
+/* ---- groups: cases that share something ----------------------------------------------------- */
+
 typedef struct group {
-    const char *label, *text; /* borrowed */
-    text_list_t ids;
+    const char *label, *text; /* what they share */
+    text_list_t ids;          /* of the cases; of sanitized programs */
+    const flag_t *worst;      /* of a group of flags */
+    const case_result_t *example;
 } group_t;
 
 typedef struct group_list {
@@ -19,50 +22,48 @@ typedef struct group_list {
     size_t n, capacity;
 } group_list_t;
 
-static void add_to_group(group_list_t *list, const char *label, const char *text, const char *id) {
-    size_t i = 0;
-    while (i < list->n &&
-           (strcmp(list->items[i].label, label) != 0 || strcmp(list->items[i].text, text) != 0))
-        i++;
-    if (i == list->n) {
-        mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
-        list->items[list->n++] = (group_t){.label = label, .text = text};
-    }
-    text_list_add(&list->items[i].ids, id);
+/* A new one where there is none. Texts are borrowed. */
+static group_t *group_of(group_list_t *list, const char *label, const char *text) {
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->items[i].label, label) == 0 && strcmp(list->items[i].text, text) == 0)
+            return &list->items[i];
+    mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+    list->items[list->n] = (group_t){.label = label, .text = text};
+    return &list->items[list->n++];
 }
 
+static void add_case(group_list_t *list, const char *label, const char *text,
+                     const case_result_t *result) {
+    text_list_add(&group_of(list, label, text)->ids, result->spec.id);
+}
+
+static void groups_free(group_list_t *list) {
+    for (size_t i = 0; i < list->n; i++)
+        text_list_free(&list->items[i].ids);
+    free(list->items);
+}
+
+/* A table of the groups, with the first few ids; frees them. */
 static void print_groups(const report_t *report, group_list_t *list, const char *first,
                          const char *second) {
     enum { SHOWN_IDS = 3 };
-    const char *headings[] = {first, second, "cases", "which"};
-    table_t table;
-    table_init(&table, headings, 4);
-    table_set_align(&table, "llr");
+    const column_t columns[] = {
+        {first, 'l', false}, {second, 'l', false}, {"cases", 'r', false}, {"which", 'l', false}};
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < list->n; i++) {
-        group_t *group = &list->items[i];
-        char *label = markdown_text(group->label), *text = markdown_text(group->text);
-        table_add(&table, label);
-        table_add(&table, text);
-        table_add_format(&table, "%zu", group->ids.n);
+        const group_t *group = &list->items[i];
         text_list_t shown = {0};
-        for (size_t k = 0; k < group->ids.n && k < SHOWN_IDS; k++) {
-            char *id = markdown_code(group->ids.items[k]);
-            text_list_add(&shown, id);
-            free(id);
-        }
-        char *ids = text_list_join(&shown, ", ");
-        table_add_format(&table, "%s%s", ids, group->ids.n > SHOWN_IDS ? ", …" : "");
-        free(ids);
-        free(label);
-        free(text);
-        text_list_free(&shown);
-        text_list_free(&group->ids);
+        for (size_t k = 0; k < group->ids.n && k < SHOWN_IDS; k++)
+            text_list_add(&shown, report_code(report, group->ids.items[k]));
+        if (group->ids.n > SHOWN_IDS)
+            text_list_add(&shown, "…");
+        const char *const cells[] = {
+            report_safe(report, group->label), report_safe(report, group->text),
+            count_cell(report, (double)group->ids.n), report_join(report, &shown, ", ")};
+        columns_row(&table, cells);
     }
-    if (list->n > 0)
-        report_table(report, &table);
-    else
-        table_free(&table);
-    free(list->items);
+    columns_end(&table, "");
+    groups_free(list);
 }
 
 /* Worst first. */
@@ -70,47 +71,109 @@ static void print_statuses(const report_t *report) {
     static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_THROTTLED, CASE_SKIPPED};
     group_list_t groups = {0};
     for (size_t s = 0; s < sizeof ORDER / sizeof *ORDER; s++)
-        for (size_t i = 0; i < report->run->n_cases; i++) {
-            const case_result_t *result = &report->run->cases[i];
+        for (const case_result_t *result = NULL;
+             (result = record_next(report->run, result)) != NULL;)
             if (result->status == ORDER[s] && !is_not_applicable(result))
-                add_to_group(&groups, case_status_name(result->status),
-                             result->reason != NULL ? result->reason : "no reason was recorded",
-                             result->spec.id);
-        }
+                add_case(&groups, case_status_name(result->status),
+                         result->reason != NULL ? result->reason : "no reason was recorded",
+                         result);
     print_groups(report, &groups, "Status", "Reason");
+}
+
+static void print_throttle_reasons(const report_t *report) {
+    group_list_t groups = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        for (size_t k = 0; k < result->device.throttle.n; k++)
+            add_case(&groups, "throttle reason seen", result->device.throttle.items[k], result);
+    print_groups(report, &groups, "What", "Text");
 }
 
 /* Variants that are for another dtype by design were asked for by a "*" and left out. */
 static void print_not_applicable(const report_t *report) {
     group_list_t groups = {0};
-    for (size_t i = 0; i < report->run->n_cases; i++) {
-        const case_result_t *result = &report->run->cases[i];
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
         if (is_not_applicable(result))
-            add_to_group(&groups, result->spec.variant, result->reason, result->spec.id);
-    }
+            add_case(&groups, result->spec.variant, result->reason, result);
     for (size_t i = 0; i < groups.n; i++) {
-        group_t *group = &groups.items[i];
-        char *variant = markdown_text(group->label), *reason = markdown_text(group->text);
-        fprintf(report->out,
-                "- Nothing is missing here: %zu case%s of %s did not apply by design (it is %s).\n",
-                group->ids.n, group->ids.n == 1 ? "" : "s", variant, reason);
-        free(variant);
-        free(reason);
-        text_list_free(&group->ids);
+        const group_t *group = &groups.items[i];
+        print(report,
+              "- Nothing is missing here: %zu case%s of %s did not apply by design (it is %s).\n",
+              group->ids.n, group->ids.n == 1 ? "" : "s", report_safe(report, group->label),
+              report_safe(report, group->text));
     }
-    free(groups.items);
+    groups_free(&groups);
 }
 
-static void print_throttle_reasons(const report_t *report) {
+/* Flags with other numbers are alike: each kind once, with its count and its worst case. */
+void section_flags(const report_t *report) {
+    static const column_t COLUMNS[] = {
+        {"Flag", 'l', false}, {"cases", 'r', false}, {"the worst", 'l', false}, {"in", 'l', false}};
     group_list_t groups = {0};
-    for (size_t i = 0; i < report->run->n_cases; i++) {
-        const case_result_t *result = &report->run->cases[i];
-        for (size_t k = 0; k < result->device.throttle.n; k++)
-            add_to_group(&groups, "throttle reason seen", result->device.throttle.items[k],
-                         result->spec.id);
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        for (size_t k = 0; k < result->flags.n; k++) {
+            const flag_t *flag = &result->flags.items[k];
+            group_t *group = group_of(&groups, report_keep(report, flag_name(flag)), "");
+            text_list_add(&group->ids, result->spec.id);
+            if (group->worst == NULL || flag_severity(flag) > flag_severity(group->worst)) {
+                group->worst = flag;
+                group->example = result;
+            }
+        }
     }
-    print_groups(report, &groups, "What", "Text");
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (size_t i = 0; i < groups.n; i++) {
+        const group_t *group = &groups.items[i];
+        const char *worst = report_keep(report, flag_text(group->worst));
+        const char *const cells[] = {
+            report_safe(report, group->label), count_cell(report, (double)group->ids.n),
+            report_safe(report, worst), report_code(report, group->example->spec.id)};
+        columns_row(&table, cells);
+    }
+    columns_end(&table, "");
+    groups_free(&groups);
 }
+
+/* What compute-sanitizer said of a workload's programs, which are told apart by the hash of their
+ * code: a row for each tool and verdict. */
+void section_sanitize(const report_t *report, const char *workload) {
+    static const column_t COLUMNS[] = {{"compute-sanitizer", 'l', false},
+                                       {"version", 'l', false},
+                                       {"verdict", 'l', false},
+                                       {"programs", 'r', false},
+                                       {"first seen in", 'l', false}};
+    group_list_t groups = {0};
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        const sanitize_t *found = &result->sanitize;
+        const char *program = result->resources.code_hash;
+        for (size_t k = 0; k < found->tools.n && strcmp(result->spec.workload, workload) == 0;
+             k++) {
+            group_t *group = group_of(&groups, found->tools.items[k], found->verdicts.items[k]);
+            if (group->example == NULL)
+                group->example = result;
+            if (program != NULL)
+                text_list_add_new(&group->ids, program);
+        }
+    }
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (size_t i = 0; i < groups.n; i++) {
+        const group_t *group = &groups.items[i];
+        const sanitize_t *found = &group->example->sanitize;
+        const char *bold = sanitize_is_finding(group->text) ? "**" : "";
+        const char *const cells[] = {
+            report_safe(report, group->label),
+            found->version != NULL ? report_safe(report, found->version) : "–",
+            report_text(report, "%s%s%s", bold, report_safe(report, group->text), bold),
+            count_cell(report, (double)group->ids.n),
+            report_code(report, found->example != NULL ? found->example : group->example->spec.id),
+        };
+        columns_row(&table, cells);
+    }
+    columns_end(&table, "Each CUDA program once under compute-sanitizer, by its case with the "
+                        "least work; nothing was timed meanwhile.\n\n");
+    groups_free(&groups);
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
 
 /* Half the 95 % interval over the median, of what the case is compared by; NaN without times. */
 static double half_width_frac(const case_result_t *result) {
@@ -128,11 +191,11 @@ static void print_widest(const report_t *report) {
     enum { SHOWN = 3 };
     static const double WORTH_NAMING_FRAC = 0.01;
     double below = INFINITY;
-    size_t n = 0;
-    while (n < SHOWN) {
+    text_list_t names = {0};
+    while (names.n < SHOWN) {
         const case_result_t *widest = NULL;
-        for (size_t i = 0; i < report->run->n_cases; i++) {
-            const case_result_t *result = &report->run->cases[i];
+        for (const case_result_t *result = NULL;
+             (result = record_next(report->run, result)) != NULL;) {
             double frac = half_width_frac(result);
             if (!is_calibration(&result->spec) && result->stop != STOP_PRECISE && frac < below &&
                 frac > WORTH_NAMING_FRAC && (widest == NULL || frac > half_width_frac(widest)))
@@ -140,52 +203,52 @@ static void print_widest(const report_t *report) {
         }
         if (widest == NULL)
             break;
-        char width[UNITS_TEXT], *id = markdown_code(widest->spec.id);
         below = half_width_frac(widest);
-        fprintf(report->out, "%s%s ± %s", n++ == 0 ? "- The widest intervals: " : ", ", id,
-                units_percent(width, below));
-        free(id);
+        text_list_add_format(&names, "%s ± %s", report_code(report, widest->spec.id),
+                             percent_text(report, below));
     }
-    if (n > 0)
-        fputs(". `bench plot RUN --case ID` shows why: two clock states, a drift, a tail.\n",
-              report->out);
+    const char *list = report_join(report, &names, ", ");
+    if (list != NULL)
+        print(report,
+              "- The widest intervals: %s. `bench plot RUN --case ID` shows why: two clock states, "
+              "a drift, a tail.\n",
+              list);
 }
 
 static void print_stops(const report_t *report) {
-    size_t counts[STOP_SINGLE + 1] = {0}, timed = 0, set_apart = 0;
-    for (size_t i = 0; i < report->run->n_cases; i++) {
-        const case_result_t *result = &report->run->cases[i];
+    static const struct {
+        stop_reason_t stop;
+        const char *words;
+    } STOPS[] = {
+        {STOP_NOISE_FLOOR,
+         "stopped at their noise floor (more samples did not narrow the interval)"},
+        {STOP_TIME_LIMIT, "stopped at the time limit"},
+        {STOP_SINGLE, "are a single measurement"},
+        {STOP_NONE, "do not say why they stopped"},
+    };
+    size_t counts[STOP_SINGLE + 1] = {0}, n_timed = 0, n_set_apart = 0;
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         if (is_calibration(&result->spec))
             continue;
         for (size_t k = 0; k < result->n_phases; k++)
-            set_apart += result->phases[k].n_throttled;
-        if (!result_has_times(result))
-            continue;
-        timed++;
-        counts[result->stop]++;
+            n_set_apart += result->phases[k].n_throttled;
+        n_timed += result_has_times(result);
+        counts[result->stop] += result_has_times(result);
     }
-    if (timed == 0)
+    if (n_timed == 0)
         return;
-    fprintf(report->out, "- Of %zu cases with times, %zu reached the precision asked for", timed,
-            counts[STOP_PRECISE]);
-    if (counts[STOP_NOISE_FLOOR] > 0)
-        fprintf(report->out,
-                ", %zu stopped at their noise floor (more samples did not narrow the "
-                "interval)",
-                counts[STOP_NOISE_FLOOR]);
-    if (counts[STOP_TIME_LIMIT] > 0)
-        fprintf(report->out, ", %zu stopped at the time limit", counts[STOP_TIME_LIMIT]);
-    if (counts[STOP_SINGLE] > 0)
-        fprintf(report->out, ", %zu are a single measurement", counts[STOP_SINGLE]);
-    if (counts[STOP_NONE] > 0)
-        fprintf(report->out, ", %zu do not say why they stopped", counts[STOP_NONE]);
-    fputs(".\n", report->out);
+    print(report, "- Of %zu cases with times, %zu reached the precision asked for", n_timed,
+          counts[STOP_PRECISE]);
+    for (size_t i = 0; i < sizeof STOPS / sizeof *STOPS; i++)
+        if (counts[STOPS[i].stop] > 0)
+            print(report, ", %zu %s", counts[STOPS[i].stop], STOPS[i].words);
+    print(report, ".\n");
     print_widest(report);
-    if (set_apart > 0)
-        fprintf(report->out,
-                "- %zu samples were taken while the clock was throttled; they were set "
-                "apart and are in no time here.\n",
-                set_apart);
+    if (n_set_apart > 0)
+        print(report,
+              "- %zu samples were taken while the clock was throttled; they were set apart and are "
+              "in no time here.\n",
+              n_set_apart);
 }
 
 /* Few samples make wide intervals, and a bootstrap over few rounds is no better than they are. */
@@ -193,8 +256,7 @@ static void print_few_samples(const report_t *report) {
     enum { FEW = 30 };
     size_t n_few = 0, fewest = FEW;
     const char *id = NULL;
-    for (size_t i = 0; i < report->run->n_cases; i++) {
-        const case_result_t *result = &report->run->cases[i];
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         size_t n = FEW;
         for (size_t k = 0; k < result->n_phases && result_has_times(result); k++)
             n = result->phases[k].summary.n < n ? result->phases[k].summary.n : n;
@@ -204,67 +266,48 @@ static void print_few_samples(const report_t *report) {
             id = result->spec.id;
         }
     }
-    if (id == NULL)
-        return;
-    char *safe = markdown_code(id);
-    fprintf(report->out,
-            "- **Few samples:** %zu case%s fewer than %d of some phase, the fewest %zu (%s). Read "
-            "their intervals, not their medians.\n",
-            n_few, n_few == 1 ? " has" : "s have", FEW, fewest, safe);
-    free(safe);
+    if (id != NULL)
+        print(report,
+              "- **Few samples:** %zu case%s fewer than %d of some phase, the fewest %zu (%s). "
+              "Read their intervals, not their medians.\n",
+              n_few, n_few == 1 ? " has" : "s have", FEW, fewest, report_code(report, id));
 }
 
 /* Runs of older versions that were interrupted hold such cases. */
 static void print_unchecked(const report_t *report) {
     text_list_t ids = {0};
-    for (size_t i = 0; i < report->run->n_cases; i++) {
-        const case_result_t *result = &report->run->cases[i];
-        if (!result_has_times(result) || !result->before.done || result->after.done)
-            continue;
-        char *id = markdown_code(result->spec.id);
-        text_list_add(&ids, id);
-        free(id);
-    }
-    char *list = text_list_join(&ids, ", ");
-    if (ids.n > 0)
-        fprintf(report->out,
-                "- **Not checked after timing:** %s. The run was interrupted before that; the "
-                "check before timing was passed.\n",
-                list);
-    free(list);
-    text_list_free(&ids);
-}
-
-static bool fact_is(const record_t *run, const char *key, const char *value) {
-    const char *found = environment_get(&run->environment, key);
-    return found != NULL && strcmp(found, value) == 0;
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        if (result_has_times(result) && result->before.done && !result->after.done)
+            text_list_add(&ids, report_code(report, result->spec.id));
+    const char *list = report_join(report, &ids, ", ");
+    if (list != NULL)
+        print(report,
+              "- **Not checked after timing:** %s. The run was interrupted before that; the check "
+              "before timing was passed.\n",
+              list);
 }
 
 /* A saved run's own device against what its name promises is the run's matter; here only what the
  * header says. */
 static void print_header_warnings(const report_t *report) {
     const record_t *run = report->run;
-    if (run->finished == NULL)
-        fputs("- **The run did not finish:** it holds the cases that had ended, and its fastest "
-              "contender is the fastest of those.\n",
-              report->out);
-    if (run->n_dropped_lines > 0)
-        fputs("- The last line of `cases.jsonl` was half-written and was dropped.\n", report->out);
-    if (fact_is(run, "git.dirty", "true"))
-        fputs("- **The source tree had uncommitted changes:** the git revision alone does not give "
-              "the program that was measured.\n",
-              report->out);
+    const char *dirty = environment_get(&run->environment, "git.dirty");
     const char *governor = environment_get(&run->environment, "host.governor");
-    if (governor != NULL && strcmp(governor, "performance") != 0) {
-        char *safe = markdown_text(governor);
-        fprintf(report->out,
-                "- The CPU's frequency governor is not known to be performance (found: %s): host "
-                "times may drift.\n",
-                safe);
-        free(safe);
-    }
+    if (run->finished == NULL)
+        print(report, "- **The run did not finish:** it holds the cases that had ended, and its "
+                      "fastest contender is the fastest of those.\n");
+    if (run->n_dropped_lines > 0)
+        print(report, "- The last line of `cases.jsonl` was half-written and was dropped.\n");
+    if (dirty != NULL && strcmp(dirty, "true") == 0)
+        print(report, "- **The source tree had uncommitted changes:** the git revision alone does "
+                      "not give the program that was measured.\n");
+    if (governor != NULL && strcmp(governor, "performance") != 0)
+        print(report,
+              "- The CPU's frequency governor is not known to be performance (found: %s): host "
+              "times may drift.\n",
+              report_safe(report, governor));
     if (environment_get(&run->environment, "gpu.name") == NULL)
-        fputs("- No GPU was there in this run.\n", report->out);
+        print(report, "- No GPU was there in this run.\n");
 }
 
 void section_warnings(const report_t *report) {
@@ -274,7 +317,7 @@ void section_warnings(const report_t *report) {
     print_few_samples(report);
     print_unchecked(report);
     print_not_applicable(report);
-    fputc('\n', report->out);
+    print(report, "\n");
     print_statuses(report);
     section_flags(report);
     print_throttle_reasons(report);

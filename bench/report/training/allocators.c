@@ -1,69 +1,53 @@
-/* What the allocator did in each epoch of a training, and what it cost. */
+/* What allocators cost: in each epoch of a training, and by themselves (the workload allocate). */
 #include "analysis/epochs.h"
 #include "report/training/training.h"
 
-#include "base/memory.h"
 #include "base/units.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Ok cases on the GPU, of the set's own seed, at all sizes. */
-static bool is_told(const comparison_set_t *set, const case_result_t *result) {
-    return result->status == CASE_OK && (comparison_set_has(set, result, OWNER_OURS) ||
-                                         comparison_set_has(set, result, OWNER_PYTORCH));
-}
+/* On the GPU, of the set's own seed, at all sizes. */
+static const unsigned REPORTED = OF_OURS | OF_PYTORCH | ONLY_OK;
 
 /* The same contender at the same size with another allocator; NULL when there is none. */
 static const case_result_t *sibling(const comparison_set_t *set, const case_result_t *result,
                                     const char *allocator) {
     const int64_t size = size_of_case(set, &result->spec);
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *other = &set->run->cases[i];
+    const case_result_t *other = NULL;
+    while ((other = next_case(set, OF_OURS | ONLY_OK, size, other)) != NULL) {
         const char *own = allocator_of(&other->spec);
-        if (other->status == CASE_OK && comparison_set_has(set, other, OWNER_OURS) &&
-            strcmp(other->spec.variant, result->spec.variant) == 0 &&
-            size_of_case(set, &other->spec) == size && own != NULL && strcmp(own, allocator) == 0)
-            return other;
+        if (own != NULL && strcmp(own, allocator) == 0 &&
+            strcmp(other->spec.variant, result->spec.variant) == 0)
+            break;
     }
-    return NULL;
+    return other;
 }
 
-/* ---- who calls the driver -----------------------------------------------------------------------
- */
+/* ---- who calls the driver -------------------------------------------------------------------- */
 
 typedef struct kind_calls {
-    char *name;          /* of the allocator, or "PyTorch's" */
+    const char *name;    /* of the allocator, or "PyTorch's own"; NULL behind the last */
     double first, later; /* the most calls of any of its cases: first epoch, a later one */
     size_t n_cases;
 } kind_calls_t;
 
-typedef struct kinds {
-    kind_calls_t items[8];
-    size_t n;
-} kinds_t;
-
-static kind_calls_t *kind_of(kinds_t *kinds, const char *name) {
-    for (size_t i = 0; i < kinds->n; i++)
-        if (strcmp(kinds->items[i].name, name) == 0)
-            return &kinds->items[i];
-    if (kinds->n == sizeof kinds->items / sizeof *kinds->items)
-        return NULL;
-    kinds->items[kinds->n] = (kind_calls_t){.name = mem_text(name)};
-    return &kinds->items[kinds->n++];
+static kind_calls_t *kind_of(kind_calls_t *kinds, const char *name) {
+    while (kinds->name != NULL && strcmp(kinds->name, name) != 0)
+        kinds++;
+    kinds->name = name;
+    return kinds;
 }
 
-static kinds_t kinds_at(const comparison_set_t *set) {
-    kinds_t kinds = {.n = 0};
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        epoch_list_t epochs = is_told(set, result) ? epochs_of(result) : (epoch_list_t){.n = 0};
-        const double later = later_driver_calls(&epochs);
+static kind_calls_t *kinds_of(const report_t *report, const comparison_set_t *set) {
+    kind_calls_t *kinds = report_array(report, set->run->n_cases, sizeof *kinds);
+    const case_result_t *result = NULL;
+    while ((result = next_case(set, REPORTED, ANY_SIZE, result)) != NULL) {
         const char *own = allocator_of(&result->spec);
-        kind_calls_t *kind =
-            isfinite(later) ? kind_of(&kinds, own != NULL ? own : "PyTorch's own") : NULL;
-        if (kind != NULL) {
+        epoch_list_t epochs = epochs_of(result);
+        const double later = later_driver_calls(&epochs);
+        if (isfinite(later)) {
+            kind_calls_t *kind = kind_of(kinds, own != NULL ? own : "PyTorch's own");
             kind->first = fmax(kind->first, epochs.items[0].driver_calls);
             kind->later = fmax(kind->later, later);
             kind->n_cases++;
@@ -74,112 +58,93 @@ static kinds_t kinds_at(const comparison_set_t *set) {
 }
 
 static void print_driver_calls(const report_t *report, const comparison_set_t *set) {
-    kinds_t kinds = kinds_at(set);
-    for (size_t i = 0; i < kinds.n; i++) {
-        const kind_calls_t *kind = &kinds.items[i];
-        char *name = markdown_text(kind->name);
-        fprintf(report->out, "%s%s: ",
-                i == 0 ? "- **Calls of the driver's allocator**, at most in any case: " : "; ",
-                name);
+    const kind_calls_t *kinds = kinds_of(report, set);
+    for (const kind_calls_t *kind = kinds; kind->name != NULL; kind++) {
+        print(report, "%s%s: %.0f in the first epoch",
+              kind == kinds ? "- **Calls of the driver's allocator**, at most in any case: " : "; ",
+              report_safe(report, kind->name), kind->first);
         if (kind->later > 0)
-            fprintf(report->out, "%.0f in the first epoch, **%.0f in a later one**", kind->first,
-                    kind->later);
+            print(report, ", **%.0f in a later one**", kind->later);
         else
-            fprintf(report->out, "%.0f in the first epoch and **none after it** (%zu case%s)",
-                    kind->first, kind->n_cases, kind->n_cases == 1 ? "" : "s");
-        free(name);
-        free(kind->name);
+            print(report, " and **none after it** (%zu case%s)", kind->n_cases,
+                  kind->n_cases == 1 ? "" : "s");
     }
-    fputs(kinds.n > 0 ? ".\n" : "", report->out);
+    print(report, "%s", kinds->name != NULL ? ".\n" : "");
 }
 
-/* ---- what it costs ------------------------------------------------------------------------------
- */
+/* ---- what it costs in a training ------------------------------------------------------------- */
 
 /* The goal is that planning beforehand buys no more than this. */
 static const double CLOSE = 0.02;
 
-/* "arena 56.8 ms, beside which caching takes +1.17 % (+0.70 to +1.61): within 2 %" */
-static void print_arena(const report_t *report, const comparison_set_t *set,
-                        const case_result_t *default_case, size_t *n) {
-    const case_result_t *arena = sibling(set, default_case, "arena");
-    const speedup_t speedup = speedup_make(arena, set->phase, default_case, set->phase);
+/* "**+1.17 %** (+0.70 to +1.61)" */
+static const char *change_text(const report_t *report, const stats_ratio_t *ratio) {
+    return report_text(report, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (ratio->ratio - 1),
+                       100 * (ratio->low - 1), 100 * (ratio->high - 1));
+}
+
+/* " arena 56.8 ms, beside which caching takes **+1.17 %** (+0.70 to +1.61): within 2 %" */
+static void add_arena(const report_t *report, text_list_t *costs, const comparison_set_t *set,
+                      const case_result_t *caching) {
+    const case_result_t *arena = sibling(set, caching, "arena");
+    const speedup_t speedup = speedup_make(arena, set->phase, caching, set->phase);
     const stats_ratio_t *ratio = &speedup.ratio;
-    char time[UNITS_TEXT];
     if (speedup.verdict == VERDICT_NONE)
         return;
-    fprintf(report->out, "%s arena %s, beside which caching takes **%+.2f %%**",
-            (*n)++ > 0 ? ";" : "", units_time(time, speedup.ours->summary.median),
-            100 * (ratio->ratio - 1));
-    if (speedup.verdict == VERDICT_UNDECIDED)
-        return;
-    fprintf(report->out, " (%+.2f to %+.2f): %s %g %%", 100 * (ratio->low - 1),
-            100 * (ratio->high - 1),
-            ratio->high <= 1 + CLOSE ? "within"
-            : ratio->low > 1 + CLOSE ? "**not within**"
-                                     : "undecided whether within",
-            100 * CLOSE);
+    const char *how_close = ratio->high <= 1 + CLOSE ? "within"
+                            : ratio->low > 1 + CLOSE ? "**not within**"
+                                                     : "undecided whether within";
+    text_list_add_format(costs, " arena %s, beside which caching takes %s",
+                         time_cell(report, arena, set->phase),
+                         speedup.verdict == VERDICT_UNDECIDED
+                             ? report_text(report, "**%+.2f %%**", 100 * (ratio->ratio - 1))
+                             : report_text(report, "%s: %s %g %%", change_text(report, ratio),
+                                           how_close, 100 * CLOSE));
 }
 
-/* What an allocator costs beyond another, over the blocks asked for in an epoch; NaN: not told. */
-static double more_a_block_ns(const speedup_t *speedup, const case_result_t *other) {
+/* " malloc 2.18 s, 38.0× (…) the time, 94.1 µs more a block" */
+static void add_cost(const report_t *report, text_list_t *costs, const comparison_set_t *set,
+                     const case_result_t *caching, const char *allocator) {
+    const case_result_t *other = sibling(set, caching, allocator);
+    const speedup_t speedup = speedup_make(caching, set->phase, other, set->phase);
+    const stats_ratio_t *ratio = &speedup.ratio;
+    if (speedup.verdict == VERDICT_NONE)
+        return;
+    const bool near = fabs(ratio->ratio - 1) < 0.1; /* a percentage is easier to read */
+    const char *factor = units_ratio(report_buffer(report), ratio->ratio, ratio->low, ratio->high);
+    const char *cost =
+        near ? change_text(report, ratio) : report_text(report, "**%s** the time", factor);
     epoch_list_t epochs = epochs_of(other);
-    const double calls = epochs.n > 0 ? epochs.items[epochs.n - 1].calls : NAN;
+    const double blocks = epochs.n > 0 ? epochs.items[epochs.n - 1].calls : NAN; /* asked for */
     epoch_list_free(&epochs);
-    return (speedup->theirs->summary.median - speedup->ours->summary.median) / calls;
-}
-
-/* "malloc 2.18 s, 38.0× (…) the time, 94.1 µs more a block" */
-static void print_cost(const report_t *report, const comparison_set_t *set,
-                       const case_result_t *default_case, const char *allocator, size_t *n) {
-    const case_result_t *other = sibling(set, default_case, allocator);
-    const speedup_t speedup = speedup_make(default_case, set->phase, other, set->phase);
-    char time[UNITS_TEXT], ratio[UNITS_TEXT];
-    if (speedup.verdict == VERDICT_NONE)
-        return;
-    fprintf(report->out, "%s %s %s, ", (*n)++ > 0 ? ";" : "", allocator,
-            units_time(time, speedup.theirs->summary.median));
-    if (fabs(speedup.ratio.ratio - 1) < 0.1) /* a percentage is easier to read */
-        fprintf(report->out, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (speedup.ratio.ratio - 1),
-                100 * (speedup.ratio.low - 1), 100 * (speedup.ratio.high - 1));
-    else
-        fprintf(report->out, "**%s** the time",
-                units_ratio(ratio, speedup.ratio.ratio, speedup.ratio.low, speedup.ratio.high));
-    const double more_ns = more_a_block_ns(&speedup, other);
+    const double more_ns = (speedup.theirs->summary.median - speedup.ours->summary.median) / blocks;
+    const char *more = "";
     if (more_ns > 0 && isfinite(more_ns))
-        fprintf(report->out, ", %s more a block", units_time(time, more_ns));
+        more = report_text(report, ", %s more a block", time_text(report, more_ns));
+    text_list_add_format(costs, " %s %s, %s%s", allocator, time_cell(report, other, set->phase),
+                         cost, more);
 }
 
 static void print_costs(const report_t *report, const comparison_set_t *set) {
-    static const char *const OTHERS[] = {"async", "malloc"};
     size_t n_lines = 0;
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
+    const case_result_t *result = NULL;
+    while ((result = next_case(set, OF_OURS | ONLY_OK, ANY_SIZE, result)) != NULL) {
         const char *own = allocator_of(&result->spec);
-        if (own == NULL || strcmp(own, "caching") != 0 || result->status != CASE_OK ||
-            !comparison_set_has(set, result, OWNER_OURS))
+        if (own == NULL || strcmp(own, "caching") != 0)
             continue;
-        bool any = sibling(set, result, "arena") != NULL;
-        for (size_t k = 0; k < sizeof OTHERS / sizeof *OTHERS; k++)
-            any = any || sibling(set, result, OTHERS[k]) != NULL;
-        if (!any)
+        text_list_t costs = {0};
+        add_arena(report, &costs, set, result);
+        add_cost(report, &costs, set, result, "async");
+        add_cost(report, &costs, set, result, "malloc");
+        if (costs.n == 0)
             continue;
-        char size[UNITS_TEXT], time[UNITS_TEXT];
-        char *name = shown_name(result);
-        size_t n = 0;
-        fprintf(report->out,
-                n_lines++ == 0 ? "- **What the allocator costs**, `%s` with each of them against "
-                                 "caching:\n"
-                               : "",
-                set->phase);
-        fprintf(report->out, "  - %s, %s: caching %s;", name,
-                named_size(size, set, size_of_case(set, &result->spec)),
-                units_time(time, result_median(result, set->phase)));
-        print_arena(report, set, result, &n);
-        for (size_t k = 0; k < sizeof OTHERS / sizeof *OTHERS; k++)
-            print_cost(report, set, result, OTHERS[k], &n);
-        fputs(".\n", report->out);
-        free(name);
+        if (n_lines++ == 0)
+            print(report,
+                  "- **What the allocator costs**, `%s` with each of them against caching:\n",
+                  set->phase);
+        print(report, "  - %s, %s: caching %s;%s.\n", name_cell(report, result),
+              size_name_of(report, set, result), time_cell(report, result, set->phase),
+              report_join(report, &costs, ";"));
     }
 }
 
@@ -188,92 +153,143 @@ void finding_allocators(const report_t *report, const training_pair_t *pair) {
     print_costs(report, pair->gpu);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
-
-static void add_count(table_t *table, double count) {
-    if (isfinite(count))
-        table_add_format(table, "%.0f", count);
-    else
-        table_add(table, "–");
-}
-
-static void add_epoch(table_t *table, const epoch_t *epoch) {
-    char text[UNITS_TEXT];
-    table_add_format(table, "%.0f", epoch->number);
-    add_count(table, epoch->calls);
-    add_count(table, epoch->hits);
-    add_count(table, epoch->driver_calls);
-    table_add(table, units_time(text, epoch->driver_ns));
-    table_add(table, units_bytes(text, epoch->reserved_bytes));
-    table_add(table, units_bytes(text, epoch->peak_bytes));
-    table_add(table,
-              isfinite(epoch->fragmentation) ? units_percent(text, epoch->fragmentation) : "–");
-}
-
-/* "91 %" of the epoch that was watched: kernels ran. */
-static void add_busy(table_t *table, const case_result_t *result) {
-    time_split_t split;
-    char text[UNITS_TEXT];
-    table_add(table, time_split_of(result, &split)
-                         ? units_percent(text, split.kernels_ns / split.epoch_ns)
-                         : "–");
-}
+/* ---- epoch by epoch -------------------------------------------------------------------------- */
 
 enum { FIRST_EPOCHS = 3 }; /* of a long training these are shown, and the last one */
 
-static void add_case(table_t *table, const comparison_set_t *set, const case_result_t *result) {
+static void add_epochs(columns_t *table, const comparison_set_t *set, const case_result_t *result) {
+    const report_t *report = table->report;
+    const char *allocator = allocator_of(&result->spec);
+    time_split_t split;
+    const double busy = time_split_of(result, &split) ? split.kernels_ns / split.epoch_ns : NAN;
+    char label[32];
     epoch_list_t epochs = epochs_of(result);
     for (size_t e = 0; e < epochs.n && isfinite(epochs.items[e].driver_calls); e++) {
+        const epoch_t *epoch = &epochs.items[e];
         if (e >= FIRST_EPOCHS && e + 1 < epochs.n)
             continue;
-        char label[32], size[UNITS_TEXT];
-        char *variant = markdown_text(result->spec.variant);
-        const char *allocator = allocator_of(&result->spec);
-        table_add(table, size_text(size, set, size_of_case(set, &result->spec)));
-        table_add_format(table, "%s %s", case_engine_label(&result->spec, label), variant);
-        table_add(table, allocator != NULL ? allocator : "its own");
-        add_epoch(table, &epochs.items[e]);
-        add_busy(table, result);
-        free(variant);
+        const char *const cells[] = {
+            size_cell(report, set, size_of_case(set, &result->spec)),
+            report_text(report, "%s %s", case_engine_label(&result->spec, label),
+                        report_safe(report, result->spec.variant)),
+            allocator != NULL ? allocator : "its own",
+            count_cell(report, epoch->number),
+            count_cell(report, epoch->calls),
+            count_cell(report, epoch->hits),
+            count_cell(report, epoch->driver_calls),
+            time_text(report, epoch->driver_ns),
+            bytes_text(report, epoch->reserved_bytes),
+            bytes_text(report, epoch->peak_bytes),
+            percent_text(report, epoch->fragmentation),
+            percent_text(report, busy), /* kernels ran */
+        };
+        columns_row(table, cells);
     }
     epoch_list_free(&epochs);
 }
 
 void table_of_allocators(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = pair->gpu;
-    char size[UNITS_TEXT];
-    const char *const headings[] = {size_heading(size, set),
-                                    "Contender",
-                                    "Allocator",
-                                    "Epoch",
-                                    "Calls",
-                                    "Hits",
-                                    "Driver calls",
-                                    "in the driver",
-                                    "Reserved",
-                                    "Peak in use",
-                                    "Fragmentation",
-                                    "GPU busy"};
-    table_t table;
-    table_init(&table, headings, sizeof headings / sizeof *headings);
-    table_set_align(&table, "rllrrrrrrrrr");
-    for (size_t r = 0; r < set->n_rows; r++)
-        for (size_t i = 0; i < set->run->n_cases; i++) {
-            const case_result_t *result = &set->run->cases[i];
-            if (is_told(set, result) && size_of_case(set, &result->spec) == set->rows[r].size)
-                add_case(&table, set, result);
-        }
-    if (table_rows(&table) == 0) {
-        table_free(&table);
-        return;
+    const char *size = size_title(report, set);
+    const column_t columns[] = {
+        {size, 'r', false},           {"Contender", 'l', false},     {"Allocator", 'l', false},
+        {"Epoch", 'r', false},        {"Calls", 'r', false},         {"Hits", 'r', false},
+        {"Driver calls", 'r', false}, {"in the driver", 'r', false}, {"Reserved", 'r', false},
+        {"Peak in use", 'r', false},  {"Fragmentation", 'r', false}, {"GPU busy", 'r', false},
+    };
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
+    for (size_t r = 0; r < set->n_rows; r++) {
+        const case_result_t *result = NULL;
+        while ((result = next_case(set, REPORTED, set->rows[r].size, result)) != NULL)
+            add_epochs(&table, set, result);
     }
-    report_heading(report, 4, "Allocators, epoch by epoch");
-    fputs("Of the whole training, each epoch with its validation. *Hits*: blocks served without "
-          "the driver. *Driver calls*: the driver's allocations and frees, and the host's time in "
-          "them. *Fragmentation*: of what was reserved at its peak, the share beyond the peak in "
-          "use. *GPU busy*: the share of one more epoch, watched by CUPTI, in which some kernel or "
-          "copy ran. PyTorch's bytes are of all that the case holds, weights and images too.\n\n",
-          report->out);
-    report_table(report, &table);
+    columns_end_under(
+        &table, "Allocators, epoch by epoch",
+        "Of the whole training, each epoch with its validation. *Hits*: blocks served without "
+        "the driver. *Driver calls*: the driver's allocations and frees, and the host's time in "
+        "them. *Fragmentation*: of what was reserved at its peak, the share beyond the peak in "
+        "use. *GPU busy*: the share of one more epoch, watched by CUPTI, in which some kernel or "
+        "copy ran. PyTorch's bytes are of all that the case holds, weights and images too.\n\n");
+}
+
+/* ---- by themselves --------------------------------------------------------------------------- */
+
+static const char PHASE[] = "total";
+
+static const case_result_t *block_case(const comparison_set_t *set, int64_t size, unsigned owner,
+                                       const char *variant) {
+    const case_result_t *result = NULL;
+    while ((result = next_case(set, owner, size, result)) != NULL &&
+           strcmp(result->spec.variant, variant) != 0)
+        ;
+    return result;
+}
+
+static void print_blocks(const report_t *report, const comparison_set_t *set, int64_t size) {
+    static const struct rival {
+        unsigned owner;
+        const char *variant, *name;
+    } RIVALS[] = {{OF_OURS, "async", "cudaMallocAsync"},
+                  {OF_PYTORCH, "caching", "PyTorch's"},
+                  {OF_OURS, "malloc", "cudaMalloc"}};
+    const case_result_t *caching = block_case(set, size, OF_OURS, "caching");
+    if (caching == NULL || caching->status != CASE_OK)
+        return;
+    print(report, "- **%s block%s in use**, %s: one block given back and one taken take caching %s",
+          size_cell(report, set, size), size == 1 ? "" : "s", set->platform->place,
+          time_cell(report, caching, PHASE));
+    for (size_t i = 0; i < sizeof RIVALS / sizeof *RIVALS; i++) {
+        const speedup_t speedup = speedup_make(
+            caching, PHASE, block_case(set, size, RIVALS[i].owner, RIVALS[i].variant), PHASE);
+        if (speedup.verdict == VERDICT_NONE)
+            continue;
+        print(report, "; %s %s: ", RIVALS[i].name,
+              time_text(report, speedup.theirs->summary.median));
+        print(report, "%s", verdict_text(report, &speedup, "caching", RIVALS[i].name));
+    }
+    print(report, ".\n");
+}
+
+void block_findings(const report_t *report, const comparison_set_list_t *sets) {
+    report_heading(report, 3, "allocate");
+    for (size_t i = 0; i < sets->n; i++)
+        for (size_t r = 0; r < sets->items[i].n_rows; r++)
+            print_blocks(report, &sets->items[i], sets->items[i].rows[r].size);
+    print(report, "\n");
+}
+
+static void add_blocks(columns_t *table, const comparison_set_t *set, int64_t size) {
+    const report_t *report = table->report;
+    const case_result_t *pytorch = block_case(set, size, OF_PYTORCH, "caching"), *result = NULL;
+    while ((result = next_case(set, OF_OURS | OF_PYTORCH, size, result)) != NULL) {
+        const bool competes = result != pytorch && !result_is_algorithmic(result);
+        const speedup_t speedup = speedup_make(competes ? result : NULL, PHASE, pytorch, PHASE);
+        const char *const cells[] = {
+            size_cell(report, set, size),
+            report_text(report, "%s%s", contender_text(report, result), algorithmic_mark(result)),
+            time_cell(report, result, "allocate"),
+            time_cell(report, result, "free"),
+            time_cell(report, result, PHASE),
+            ratio_cell(report, &speedup),
+        };
+        columns_row(table, cells);
+    }
+}
+
+void block_tables(const report_t *report, const comparison_set_list_t *sets) {
+    static const column_t COLUMNS[] = {
+        {"Live", 'r', false}, {"Allocator", 'l', false}, {"allocation", 'r', false},
+        {"free", 'r', false}, {"both", 'r', false},      {"vs PyTorch's", 'r', false},
+    };
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (size_t i = 0; i < sets->n; i++)
+        for (size_t r = 0; r < sets->items[i].n_rows; r++)
+            add_blocks(&table, &sets->items[i], sets->items[i].rows[r].size);
+    columns_end(
+        &table,
+        "*Live*: blocks in use. Medians of giving back one of them, chosen at random, and taking "
+        "another; the device is idle. *vs PyTorch's*: PyTorch's time over it, with a bootstrap "
+        "95 % interval. *(algorithmic)*: planned from a first pass, it knows what will be asked "
+        "for, and is in no comparison. Cases of the CPU have a driver that only counts addresses: "
+        "their bookkeeping alone.\n\n");
 }

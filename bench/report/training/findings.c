@@ -2,44 +2,34 @@
  * the hardware allows. */
 #include "report/training/training.h"
 
-#include "base/memory.h"
 #include "base/units.h"
 #include "limits/training_bounds.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- against the CPU ----------------------------------------------------------------------------
- */
+/* ---- against the CPU ------------------------------------------------------------------------- */
 
 static speedup_t host_of(const size_row_t *row) {
     return row->against_host;
 }
 
-static void print_against(FILE *out, const speedup_t *speedup, const case_result_t *theirs,
-                          const char *name) {
+static void print_against(const report_t *report, const speedup_t *speedup,
+                          const case_result_t *theirs, const char *name) {
     if (speedup->verdict == VERDICT_NONE)
         return;
-    char time[UNITS_TEXT];
-    char *variant = shown_name(theirs);
-    fprintf(out, " %s, %s (%s): ", name, units_time(time, speedup->theirs->summary.median),
-            variant);
-    print_verdict(out, speedup, "CUDA", name);
-    fputc('.', out);
-    free(variant);
+    print(report, " %s, %s (%s): ", name, time_text(report, speedup->theirs->summary.median),
+          name_cell(report, theirs));
+    print(report, "%s.", verdict_text(report, speedup, "CUDA", name));
 }
 
-static void print_host_row(FILE *out, const comparison_set_t *set, const size_row_t *row) {
-    char size[UNITS_TEXT], time[UNITS_TEXT];
-    char *name = shown_name(row->best);
-    double best_ns = result_median(row->best, set->phase);
-    fprintf(out, "  - %s, where CUDA takes %s (%s).", named_size(size, set, row->size),
-            units_time(time, best_ns), name);
-    print_against(out, &row->against_host, row->host, "C");
-    print_against(out, &row->against_host_pytorch, row->host_pytorch, "PyTorch on the CPU");
-    fputc('\n', out);
-    free(name);
+static void print_host_row(const report_t *report, const comparison_set_t *set,
+                           const size_row_t *row) {
+    print(report, "  - %s, where CUDA takes %s (%s).", size_name(report, set, row->size),
+          time_cell(report, row->best, set->phase), name_cell(report, row->best));
+    print_against(report, &row->against_host, row->host, "C");
+    print_against(report, &row->against_host_pytorch, row->host_pytorch, "PyTorch on the CPU");
+    print(report, "\n");
 }
 
 static bool has_host(const size_row_t *row) {
@@ -53,170 +43,227 @@ void finding_host(const report_t *report, const training_pair_t *pair) {
     size_t n = key_rows(set, has_host, rows);
     if (n == 0)
         return;
-    fputs("- **Against the CPU**, the fastest CUDA case against the fastest in C there: ",
-          report->out);
-    print_score(report->out, set, host_of, "CUDA", "C");
-    print_crossover(report->out, set, host_of, "CUDA", "C");
-    fputc('\n', report->out);
-    print_host_row(report->out, set, rows[0]);
+    print(report, "- **Against the CPU**, the fastest CUDA case against the fastest in C there: ");
+    print_lead(report, set, host_of, "CUDA", "C");
+    print(report, "\n");
+    print_host_row(report, set, rows[0]);
     const size_row_t *second = has_host(reference) ? reference : rows[n - 1];
     if (second != rows[0])
-        print_host_row(report->out, set, second);
+        print_host_row(report, set, second);
 }
 
-/* ---- the ladder ---------------------------------------------------------------------------------
- */
-
-static double step_ns(const training_pair_t *pair, const case_result_t *result) {
-    return result_median(result, training_phase(result)) / steps_of(pair, result);
-}
+/* ---- the ladder ------------------------------------------------------------------------------ */
 
 static speedup_t speedup_alone(const case_result_t *ours, const case_result_t *theirs) {
     return speedup_make(ours, training_phase(ours), theirs, training_phase(theirs));
 }
 
-static void print_gain(FILE *out, const speedup_t *speedup, const char *than) {
-    char text[2 * UNITS_TEXT];
-    ratio_text(text, sizeof text, speedup);
-    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
-        fprintf(out, ", no difference to %s found, %s", than, text);
-    else
-        fprintf(out, ", **%s** as fast as %s", text, than);
+/* "03_fused 4.51 µs" */
+static const char *rung_text(const report_t *report, const training_pair_t *pair,
+                             const case_result_t *rung, const char *between) {
+    return report_text(report, "%s%s%s", name_cell(report, rung), between,
+                       time_text(report, step_ns(pair, rung)));
 }
 
 void finding_ladder(const report_t *report, const training_pair_t *pair) {
     const size_row_t *row = reference_row(pair->gpu);
     size_t n = 0;
-    const case_result_t **rungs = row != NULL ? ladder_at(pair->gpu, row->size, &n) : NULL;
-    if (n > 1) {
-        char text[UNITS_TEXT], ratio[2 * UNITS_TEXT];
-        fprintf(report->out, "- **What each rung of the ladder buys** at %s, `%s` a%s %s:",
-                named_size(text, pair->gpu, row->size), training_phase(rungs[0]),
-                strchr("aeiou", pair->training->step[0]) != NULL ? "n" : "", pair->training->step);
-        for (size_t i = 0; i < n; i++) {
-            char *name = shown_name(rungs[i]);
-            fprintf(report->out, "%s %s %s", i > 0 ? ";" : "", name,
-                    units_time(text, step_ns(pair, rungs[i])));
-            free(name);
-            if (i > 0) {
-                speedup_t speedup = speedup_alone(rungs[i], rungs[i - 1]);
-                print_gain(report->out, &speedup, "the rung before");
-            }
-        }
-        speedup_t whole = speedup_alone(rungs[n - 1], rungs[0]);
-        char *first = shown_name(rungs[0]), *last = shown_name(rungs[n - 1]);
-        fprintf(report->out, ". From end to end, %s is **%s** as fast as %s.\n", last,
-                ratio_text(ratio, sizeof ratio, &whole), first);
-        free(first);
-        free(last);
+    const case_result_t **rungs = row != NULL ? ladder_at(report, pair->gpu, row->size, &n) : NULL;
+    if (n < 2)
+        return;
+    print(report, "- **What each rung of the ladder buys** at %s, `%s` a%s %s: %s",
+          size_name(report, pair->gpu, row->size), training_phase(rungs[0]),
+          strchr("aeiou", pair->training->step[0]) != NULL ? "n" : "", pair->training->step,
+          rung_text(report, pair, rungs[0], " "));
+    for (size_t i = 1; i < n; i++) {
+        const speedup_t speedup = speedup_alone(rungs[i], rungs[i - 1]);
+        print(report,
+              speedup.verdict == VERDICT_NO_DIFFERENCE
+                  ? "; %s, no difference to the rung before found, %s"
+                  : "; %s, **%s** as fast as the rung before",
+              rung_text(report, pair, rungs[i], " "), ratio_cell(report, &speedup));
     }
-    free(rungs);
+    const speedup_t whole = speedup_alone(rungs[n - 1], rungs[0]);
+    print(report, ". From end to end, %s is **%s** as fast as %s.\n",
+          name_cell(report, rungs[n - 1]), ratio_cell(report, &whole), name_cell(report, rungs[0]));
 }
 
-/* ---- the floor of a rung that streams -----------------------------------------------------------
- */
-
-static void print_floor(FILE *out, const training_pair_t *pair, const streaming_floor_t *floor) {
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    const training_t *training = pair->training;
-    fprintf(out, "%.0f %s × %.0f B = %s; ", floor->bytes / training->streamed_bytes,
-            training->streamed, training->streamed_bytes, units_bytes(a, floor->bytes));
-    fprintf(out, "%s / %s, which copying within DRAM reached in this run, = %s", a,
-            units_rate(b, floor->dram_rate), units_time(c, floor->dram_ns));
-    if (floor->fits)
-        fprintf(out, "; the L2 (%s) holds them: %s / %s, which reading it reached, = %s",
-                units_bytes(b, floor->l2_bytes), a,
-                units_rate((char[UNITS_TEXT]){0}, floor->l2_rate), units_time(c, floor->l2_ns));
-    fputs(". ", out);
-}
+/* ---- the floor of a rung that streams -------------------------------------------------------- */
 
 /* Above the floor, nearest first, stands the rung that streams best; below it are those that do
  * not stream all. */
-static void print_rungs_against(FILE *out, const training_pair_t *pair,
+static void print_rungs_against(const report_t *report, const training_pair_t *pair,
                                 const streaming_floor_t *floor, const case_result_t **rungs,
                                 size_t n) {
     const double floor_ns = floor->fits ? floor->l2_ns : floor->dram_ns;
     const case_result_t *nearest = NULL;
-    char text[UNITS_TEXT], share[UNITS_TEXT];
-    size_t n_below = 0;
-    for (size_t i = 0; i < n; i++)
-        if (step_ns(pair, rungs[i]) >= floor_ns &&
-            (nearest == NULL || step_ns(pair, rungs[i]) < step_ns(pair, nearest)))
-            nearest = rungs[i];
-    if (nearest != NULL) {
-        char *name = shown_name(nearest);
-        fprintf(out, "%s comes nearest to it from above with %s (the floor is %s of that)", name,
-                units_time(text, step_ns(pair, nearest)),
-                units_percent(share, floor_ns / step_ns(pair, nearest)));
-        free(name);
-    }
+    text_list_t below = {0};
     for (size_t i = 0; i < n; i++) {
-        if (step_ns(pair, rungs[i]) >= floor_ns)
-            continue;
-        char *name = shown_name(rungs[i]);
-        if (n_below++ > 0)
-            fputs(", ", out);
-        else
-            fprintf(out, "%s, and so without reading all of it again%s, come ",
-                    nearest != NULL ? "; below it" : "Below it",
-                    floor->fits ? "" : " from DRAM (or faster than copying moves it)");
-        fprintf(out, "%s with %s", name, units_time(text, step_ns(pair, rungs[i])));
-        free(name);
+        const double ns = step_ns(pair, rungs[i]);
+        if (!(ns >= floor_ns))
+            text_list_add(&below, rung_text(report, pair, rungs[i], " with "));
+        else if (nearest == NULL || ns < step_ns(pair, nearest))
+            nearest = rungs[i];
     }
-    fputs(nearest != NULL || n_below > 0 ? "." : "", out);
+    if (nearest != NULL)
+        print(report, "%s comes nearest to it from above with %s (the floor is %s of that)",
+              name_cell(report, nearest), time_text(report, step_ns(pair, nearest)),
+              percent_text(report, floor_ns / step_ns(pair, nearest)));
+    if (below.n > 0)
+        print(report, "%s, and so without reading all of it again%s, come %s",
+              nearest != NULL ? "; below it" : "Below it",
+              floor->fits ? "" : " from DRAM (or faster than copying moves it)",
+              report_join(report, &below, ", "));
+    print(report, ".");
 }
 
-static bool print_floor_at(FILE *out, const training_pair_t *pair, const size_row_t *row,
-                           bool first) {
+enum { POINT_BYTES = 8 };
+
+static bool print_floor_at(const report_t *report, const training_pair_t *pair,
+                           const size_row_t *row, const char *opening) {
     size_t n;
-    const case_result_t **rungs = ladder_at(pair->gpu, row->size, &n);
-    streaming_floor_t floor = {0};
-    if (n > 0)
-        floor = streaming_floor(pair->gpu->run, &rungs[0]->spec);
-    bool known = n > 0 && isfinite(floor.dram_ns);
-    if (known) {
-        char size[UNITS_TEXT];
-        fprintf(out,
-                first ? "- **The floor of a rung that reads the data again in each %s.** " : "",
-                pair->training->step);
-        fprintf(out, "%sAt %s: ", first ? "" : " ", named_size(size, pair->gpu, row->size));
-        print_floor(out, pair, &floor);
-        print_rungs_against(out, pair, &floor, rungs, n);
-    }
-    free(rungs);
-    return known;
+    const case_result_t **rungs = ladder_at(report, pair->gpu, row->size, &n);
+    if (n == 0)
+        return false;
+    const streaming_floor_t floor = streaming_floor(pair->gpu->run, &rungs[0]->spec);
+    if (!isfinite(floor.dram_ns))
+        return false;
+    const char *bytes = bytes_text(report, floor.bytes);
+    print(report,
+          "%s At %s: %.0f training points × %d B = %s; %s / %s, which copying within DRAM reached "
+          "in this run, = %s",
+          opening, size_name(report, pair->gpu, row->size), floor.bytes / POINT_BYTES, POINT_BYTES,
+          bytes, bytes, units_rate(report_buffer(report), floor.dram_rate),
+          time_text(report, floor.dram_ns));
+    if (floor.fits)
+        print(report, "; the L2 (%s) holds them: %s / %s, which reading it reached, = %s",
+              bytes_text(report, floor.l2_bytes), bytes,
+              units_rate(report_buffer(report), floor.l2_rate), time_text(report, floor.l2_ns));
+    print(report, ". ");
+    print_rungs_against(report, pair, &floor, rungs, n);
+    return true;
 }
 
 void finding_floor(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = pair->gpu;
     const size_row_t *reference = reference_row(set), *last = &set->rows[set->n_rows - 1];
-    if (reference == NULL || !print_floor_at(report->out, pair, reference, true))
+    const char *opening =
+        report_text(report, "- **The floor of a rung that reads the data again in each %s.**",
+                    pair->training->step);
+    if (reference == NULL || !print_floor_at(report, pair, reference, opening))
         return;
-    double barrier_ns = recorded_number(report->run, "measured.grid_barrier_ns");
-    char text[UNITS_TEXT];
+    const double barrier_ns = recorded_number(report->run, "measured.grid_barrier_ns");
     if (isfinite(barrier_ns))
-        fprintf(report->out,
-                " For a rung that keeps the data on the chip the floor is another: all blocks have "
-                "to hear of each other once in each %s, and a barrier of the whole grid took %s "
-                "in this run.",
-                pair->training->step, units_time(text, barrier_ns));
+        print(report,
+              " For a rung that keeps the data on the chip the floor is another: all blocks have "
+              "to hear of each other once in each %s, and a barrier of the whole grid took %s "
+              "in this run.",
+              pair->training->step, time_text(report, barrier_ns));
     if (last != reference)
-        print_floor_at(report->out, pair, last, false);
-    fputc('\n', report->out);
+        print_floor_at(report, pair, last, "");
+    print(report, "\n");
 }
 
-/* ---- another algorithm --------------------------------------------------------------------------
- */
+/* ---- the floor of a step that moves all weights ---------------------------------------------- */
 
-static const case_result_t *algorithmic_at(const comparison_set_t *set, int64_t size) {
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        if (result->status == CASE_OK && size_of_case(set, &result->spec) == size &&
-            comparison_set_has(set, result, OWNER_OURS) && result_is_algorithmic(result))
-            return result;
+/* With and without what the L2 keeps from step to step. */
+static const char STEP_PHASE[] = "step_device";
+
+/* One size. */
+typedef struct weights_row {
+    device_rates_t rates;
+    int64_t size;
+    const case_result_t *best;
+    double best_ns, weights_bytes;
+    double dram_ns, kept_ns; /* bounds; NaN where a rate was not measured */
+} weights_row_t;
+
+static weights_row_t weights_row(const training_pair_t *pair, const size_row_t *row) {
+    weights_row_t found = {
+        .rates = device_rates_of_record(pair->gpu->run),
+        .size = row->size,
+        .best = comparison_set_fastest(pair->gpu, row->size, OWNER_OURS, STEP_PHASE)};
+    if (found.best == NULL)
+        return found;
+    const case_t *spec = &found.best->spec;
+    found.best_ns = result_median(found.best, STEP_PHASE);
+    found.weights_bytes = workload_find(spec->workload)->cost(spec).working_set_bytes;
+    found.dram_ns = training_bound_ns(BOUND_WEIGHTS, spec, &found.rates);
+    found.kept_ns = training_bound_ns(BOUND_KEPT, spec, &found.rates);
+    return found;
+}
+
+/* "3·84.0 MB / 4.30 TB/s = 58.6 µs (73 % reached)" */
+static const char *bound_text(const report_t *report, const weights_row_t *row,
+                              training_bound_t bound, double ns) {
+    const char *arithmetic =
+        report_keep(report, training_bound_arithmetic(bound, &row->best->spec, &row->rates));
+    return report_text(report, "%s (%s reached)", arithmetic,
+                       share_cell(report, ns / row->best_ns));
+}
+
+void finding_weights(const report_t *report, const training_pair_t *pair) {
+    const comparison_set_t *set = pair->gpu;
+    size_t n = 0;
+    for (size_t i = set->n_rows; i-- > 0 && n < 3;) {
+        const weights_row_t row = weights_row(pair, &set->rows[i]);
+        if (row.best == NULL || !isfinite(row.dram_ns) || !isfinite(row.kept_ns))
+            continue;
+        if (n++ == 0)
+            print(report, "- **The floor of 3·W**, with W the bytes of all weights: a step reads "
+                          "them forward, reads them backward and writes them.");
+        print(report, " At %s %s takes %s: ", size_name(report, set, row.size),
+              name_cell(report, row.best), time_text(report, row.best_ns));
+        const char *l2 = bytes_text(report, row.rates.l2_bytes);
+        const char *kept = bound_text(report, &row, BOUND_KEPT, row.kept_ns);
+        if (row.weights_bytes < row.rates.l2_bytes)
+            print(report, "the L2 (%s) holds all weights, and allows %s.", l2, kept);
+        else
+            print(report, "%s; if the L2 (%s) kept as many weights as fit, %s.",
+                  bound_text(report, &row, BOUND_WEIGHTS, row.dram_ns), l2, kept);
     }
-    return NULL;
+    print(report, "%s", n > 0 ? "\n" : "");
 }
+
+void table_of_weights(const report_t *report, const training_pair_t *pair) {
+    const comparison_set_t *set = pair->gpu;
+    const column_t columns[] = {
+        {size_title(report, set), 'r', false},
+        {"W", 'r', false},
+        {"3·W in DRAM", 'r', false},
+        {"less what the L2 keeps", 'r', false},
+        {"Best rung", 'r', false},
+        {"Case", 'l', false},
+        {"of 3·W in DRAM", 'r', false},
+        {"of the rest", 'r', false},
+    };
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const weights_row_t row = weights_row(pair, &set->rows[i]);
+        if (row.best == NULL)
+            continue;
+        const char *const cells[] = {
+            size_cell(report, set, row.size),
+            bytes_text(report, row.weights_bytes),
+            time_text(report, row.dram_ns),
+            time_text(report, row.kept_ns),
+            time_text(report, row.best_ns),
+            name_cell(report, row.best),
+            share_cell(report, row.dram_ns / row.best_ns),
+            share_cell(report, row.kept_ns / row.best_ns),
+        };
+        columns_row(&table, cells);
+    }
+    columns_end_under(
+        &table, "The floor",
+        "W: bytes of all weights. *3·W in DRAM*: three times that over the rate at which this "
+        "run copied within DRAM; where the L2 holds them, a rung may be faster. *less what the "
+        "L2 keeps*: without the part of W that fits into the L2, and not below 3·W at the L2's "
+        "rate. The best rung's time of one step is `%s`.\n\n",
+        STEP_PHASE);
+}
+
+/* ---- another algorithm ----------------------------------------------------------------------- */
 
 /* At the reference size, and the smallest and largest that it was run at. */
 void finding_algorithm(const report_t *report, const training_pair_t *pair) {
@@ -225,21 +272,17 @@ void finding_algorithm(const report_t *report, const training_pair_t *pair) {
     size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++) {
         const size_row_t *row = &set->rows[i];
-        const case_result_t *result = algorithmic_at(set, row->size);
+        const case_result_t *result =
+            find_case(set, OF_OURS | ONLY_OK, row->size, result_is_algorithmic);
         if (result == NULL || (i > 0 && i + 1 < set->n_rows && row != reference))
             continue;
-        char size[UNITS_TEXT], time[UNITS_TEXT];
-        char *name = markdown_text(result->spec.variant);
         if (n == 0)
-            fprintf(report->out,
-                    "- **Another algorithm with the same result**, marked *algorithmic* and in no "
-                    "comparison, ratio or best of this report: %s (%s) takes",
-                    name, pair->training->algorithm);
-        fprintf(report->out, "%s %s at %s", n++ > 0 ? "," : "",
-                units_time(time, result_median(result, set->phase)),
-                named_size(size, set, row->size));
-        free(name);
+            print(report,
+                  "- **Another algorithm with the same result**, marked *algorithmic* and in no "
+                  "comparison, ratio or best of this report: %s (%s) takes",
+                  report_safe(report, result->spec.variant), pair->training->algorithm);
+        print(report, "%s %s at %s", n++ > 0 ? "," : "", time_cell(report, result, set->phase),
+              size_name(report, set, row->size));
     }
-    if (n > 0)
-        fputs(".\n", report->out);
+    print(report, "%s", n > 0 ? ".\n" : "");
 }

@@ -1,317 +1,321 @@
 /* What trainings of a network ended at: that all contenders learn the same is what makes their
- * times comparable. */
-#include "report/training/learners.h"
-
-#include "base/memory.h"
-#include "base/units.h"
+ * times comparable. Seeds are reported together; whose weights are kept in another precision is
+ * reported apart, since that is another training. */
+#include "report/training/training.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "width 128, seed 1"; `text` has 2 * UNITS_TEXT bytes. */
-static const char *task_text(char *text, const training_pair_t *pair,
-                             const training_run_t *training_run) {
-    char size[UNITS_TEXT];
-    const case_t *spec = &training_run->result->spec;
-    snprintf(text, 2 * UNITS_TEXT, "%s, seed %lld",
-             named_size(size, pair->either, size_of_case(pair->either, spec)),
-             (long long)seed_of(spec));
-    return text;
+/* ---- trainings and their references ---------------------------------------------------------- */
+
+static bool is_of(const training_pair_t *pair, const case_t *like, const case_result_t *result) {
+    const case_t *spec = &result->spec;
+    bool same = result_has_times(result) && strcmp(spec->workload, like->workload) == 0 &&
+                strcmp(spec->dtype, like->dtype) == 0;
+    for (size_t i = 0; same && i < spec->n_params; i++) {
+        const char *name = spec->params[i].name;
+        const value_t *other = case_param(like, name);
+        same = strcmp(name, "seed") == 0 || strcmp(name, pair->either->size_param) == 0 ||
+               (other != NULL && value_equal(&spec->params[i].value, other));
+    }
+    return same;
 }
 
-/* ---- accuracy -----------------------------------------------------------------------------------
- */
+static bool same_task(const training_run_t *a, const training_run_t *b) {
+    return a->size == b->size && a->seed == b->seed;
+}
 
+double loss_distance(const training_run_t *a, const training_run_t *b) {
+    curve_t one = smooth_loss(a->result), other = smooth_loss(b->result);
+    const double distance = curve_distance(&one, &other);
+    curve_free(&one);
+    curve_free(&other);
+    return distance;
+}
+
+static size_t place_of(const training_runs_t *runs, const case_t *spec) {
+    for (const training_run_t *run = runs->first; run < runs->end; run++)
+        if (same_contender(&run->result->spec, spec))
+            return run->place;
+    return (size_t)(runs->end - runs->first);
+}
+
+static int by_contender_and_seed(const void *a, const void *b) {
+    const training_run_t *left = a, *right = b;
+    if (left->place != right->place)
+        return left->place < right->place ? -1 : 1;
+    if (left->seed != right->seed)
+        return left->seed < right->seed ? -1 : 1;
+    return strcmp(left->result->spec.id, right->result->spec.id);
+}
+
+static training_run_t run_of(const report_t *report, const training_pair_t *pair,
+                             const case_result_t *result) {
+    const char *weights = report_keep(report, weights_of(result));
+    const char *size = size_name_of(report, pair->either, result);
+    const int64_t seed = seed_of(&result->spec);
+    return (training_run_t){
+        .result = result,
+        .name = contender_text(report, result),
+        .task = report_text(report, "%s, seed %lld", size, (long long)seed),
+        .size = size_of_case(pair->either, &result->spec),
+        .seed = seed,
+        .accuracy = result_number(result, "accuracy"),
+        .pytorch = strcmp(result->spec.engine, "pytorch") == 0,
+        .weights = weights,
+        .plain = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0,
+        .distance = NAN,
+    };
+}
+
+static void set_reference(training_run_t *run, const training_runs_t *runs) {
+    for (const training_run_t *other = runs->first; other < runs->end; other++)
+        if (other->pytorch && same_task(other, run) &&
+            (run->reference == NULL || (other->plain && !run->reference->plain)))
+            run->reference = other;
+    if (run->reference != NULL && run->reference != run)
+        run->distance = loss_distance(run, run->reference);
+}
+
+training_runs_t training_runs_of(const report_t *report, const training_pair_t *pair) {
+    const record_t *record = pair->either->run;
+    const case_result_t *like = next_case(pair->either, OF_ANYONE, ANY_SIZE, NULL);
+    training_run_t *first = report_array(report, record->n_cases, sizeof *first);
+    training_runs_t runs = {.first = first, .end = first};
+    for (size_t i = 0; like != NULL && i < record->n_cases; i++) {
+        const case_result_t *result = &record->cases[i];
+        if (!is_of(pair, &like->spec, result) || !isfinite(result_number(result, "accuracy")))
+            continue;
+        *runs.end = run_of(report, pair, result);
+        runs.end->place = place_of(&runs, &result->spec);
+        runs.end++;
+    }
+    qsort(first, (size_t)(runs.end - first), sizeof *first, by_contender_and_seed);
+    for (training_run_t *run = first; run < runs.end; run++)
+        set_reference(run, &runs);
+    return runs;
+}
+
+/* ---- accuracy -------------------------------------------------------------------------------- */
+
+/* Of the trainings with plain weights at one size and seed. */
 typedef struct spread {
-    const training_run_t *low, *high; /* the two farthest apart of one task; NULL: none has two */
-    size_t n_tasks;                   /* sizes and seeds that several were trained at */
+    const training_run_t *low, *high; /* the two farthest apart */
+    size_t n;
 } spread_t;
 
 static double width_of(const spread_t *spread) {
-    return spread->low != NULL ? spread->high->accuracy - spread->low->accuracy : -1;
+    return spread->n > 1 ? spread->high->accuracy - spread->low->accuracy : -1;
 }
 
-/* Of all that have plain weights and do what `like` does. */
-static spread_t spread_at(const training_runs_t *training_runs, const training_run_t *like) {
-    spread_t spread = {.n_tasks = 1};
-    size_t n = 0;
-    for (size_t i = 0; i < training_runs->n; i++) {
-        const training_run_t *training_run = &training_runs->items[i];
-        if (!training_run->plain || !training_run_same_task(training_run, like))
+/* None, n = 0, if an earlier training than `like` has the same task. */
+static spread_t spread_at(const training_runs_t *runs, const training_run_t *like) {
+    spread_t spread = {.n = 0};
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        if (!same_task(run, like))
             continue;
-        if (n++ == 0 || training_run->accuracy < spread.low->accuracy)
-            spread.low = training_run;
-        if (n == 1 || training_run->accuracy > spread.high->accuracy)
-            spread.high = training_run;
-    }
-    return n > 1 ? spread : (spread_t){.n_tasks = 0};
-}
-
-static spread_t widest_spread(const training_runs_t *training_runs) {
-    spread_t widest = {.n_tasks = 0};
-    for (size_t i = 0; i < training_runs->n; i++) {
-        bool met = false;
-        for (size_t k = 0; k < i && !met; k++)
-            met = training_run_same_task(&training_runs->items[k], &training_runs->items[i]);
-        if (met)
+        if (run < like)
+            return (spread_t){.n = 0};
+        if (!run->plain)
             continue;
-        const spread_t spread = spread_at(training_runs, &training_runs->items[i]);
-        const size_t n_tasks = widest.n_tasks + spread.n_tasks;
-        if (width_of(&spread) > width_of(&widest))
-            widest = spread;
-        widest.n_tasks = n_tasks;
+        if (spread.n == 0 || run->accuracy < spread.low->accuracy)
+            spread.low = run;
+        if (spread.n++ == 0 || run->accuracy > spread.high->accuracy)
+            spread.high = run;
     }
-    return widest;
+    return spread;
 }
 
 static void print_accuracies(const report_t *report, const training_pair_t *pair,
-                             const training_runs_t *training_runs) {
-    const spread_t spread = widest_spread(training_runs);
-    if (spread.low == NULL)
+                             const training_runs_t *runs) {
+    spread_t widest = {.n = 0};
+    size_t n_tasks = 0; /* that several were trained at */
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        const spread_t spread = spread_at(runs, run);
+        n_tasks += spread.n > 1;
+        if (width_of(&spread) > width_of(&widest))
+            widest = spread;
+    }
+    if (n_tasks == 0)
         return;
-    char task[2 * UNITS_TEXT];
-    char *low = training_run_name(spread.low), *high = training_run_name(spread.high);
-    fprintf(report->out,
-            "- **The same learning:** contenders whose weights are all %s recognise the same share "
-            "of the test images within **%.2f points**, at each of the %zu pairs of %s and seed "
-            "that several of them were trained at",
-            weights_dtype(&spread.low->result->spec), 100 * width_of(&spread), spread.n_tasks,
-            sizes_word(pair->either, 1));
-    if (width_of(&spread) > 0)
-        fprintf(report->out, " (most at %s: %s %.2f %%, %s %.2f %%)",
-                task_text(task, pair, spread.low), low, 100 * spread.low->accuracy, high,
-                100 * spread.high->accuracy);
-    fputs(".\n", report->out);
-    free(low);
-    free(high);
+    print(report,
+          "- **The same learning:** contenders whose weights are all %s recognise the same share "
+          "of the test images within **%.2f points**, at each of the %zu pairs of %s and seed "
+          "that several of them were trained at",
+          weights_dtype(&widest.low->result->spec), 100 * width_of(&widest), n_tasks,
+          sizes_word(pair->either, 1));
+    if (width_of(&widest) > 0)
+        print(report, " (most at %s: %s %.2f %%, %s %.2f %%)", widest.low->task, widest.low->name,
+              100 * widest.low->accuracy, widest.high->name, 100 * widest.high->accuracy);
+    print(report, ".\n");
 }
 
-/* Modes that keep better weights, or do not tell. */
-static void print_other_weights(const report_t *report, const training_runs_t *training_runs) {
+/* Modes that keep better weights, or of which it is not known. */
+static void print_other_weights(const report_t *report, const training_runs_t *runs) {
     text_list_t names = {0};
     double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < training_runs->n; i++) {
-        const training_run_t *training_run = &training_runs->items[i];
-        if (training_run->plain)
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        if (run->plain)
             continue;
-        char *name = training_run_name(training_run);
-        if (!text_list_has(&names, name))
-            text_list_add(&names, name);
-        free(name);
-        low = fmin(low, training_run->accuracy);
-        high = fmax(high, training_run->accuracy);
+        if (!text_list_has(&names, run->name))
+            text_list_add(&names, run->name);
+        low = fmin(low, run->accuracy);
+        high = fmax(high, run->accuracy);
     }
-    char *list = text_list_join(&names, ", ");
+    const bool one = names.n == 1;
     if (names.n > 0)
-        fprintf(
-            report->out,
-            "- **Another training:** %s multipl%s in that precision and keep%s better weights "
-            "(autocast: in float32), in which small updates are not rounded away. Accuracies of "
-            "%.2f %% to %.2f %% are not held against those above.\n",
-            list, names.n == 1 ? "ies" : "y", names.n == 1 ? "s" : "", 100 * low, 100 * high);
-    free(list);
-    text_list_free(&names);
+        print(report,
+              "- **Another training:** %s multipl%s in that precision and keep%s better weights "
+              "(autocast: in float32), in which small updates are not rounded away. Accuracies of "
+              "%.2f %% to %.2f %% are not held against those above.\n",
+              report_join(report, &names, ", "), one ? "ies" : "y", one ? "s" : "", 100 * low,
+              100 * high);
 }
 
-/* ---- losses -------------------------------------------------------------------------------------
- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 /* NULL if there is none. */
-static const training_run_t *farthest(const training_runs_t *training_runs, bool pytorch,
-                                      bool plain) {
+static const training_run_t *farthest(const training_runs_t *runs, bool pytorch, bool plain) {
     const training_run_t *worst = NULL;
-    for (size_t i = 0; i < training_runs->n; i++) {
-        const training_run_t *training_run = &training_runs->items[i];
-        if (training_run->pytorch == pytorch && training_run->plain == plain &&
-            isfinite(training_run->distance) &&
-            (worst == NULL || training_run->distance > worst->distance))
-            worst = training_run;
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        if (run->pytorch == pytorch && run->plain == plain && isfinite(run->distance) &&
+            (worst == NULL || run->distance > worst->distance))
+            worst = run;
     }
     return worst;
 }
 
-static void print_farthest(const report_t *report, const training_pair_t *pair,
-                           const training_run_t *training_run) {
-    char task[2 * UNITS_TEXT];
-    char *name = training_run_name(training_run);
-    fprintf(report->out, "**%.2g** (%s, %s)", training_run->distance, name,
-            task_text(task, pair, training_run));
-    free(name);
+static const char *distance_text(const report_t *report, const training_run_t *run) {
+    return report_text(report, "**%.2g** (%s, %s)", run->distance, run->name, run->task);
 }
 
 /* Of losses about 2, in float32. */
 static const double FEW_ROUNDINGS = 1e-6;
 
 /* PyTorch's modes with the same weights are what ours are held against. */
-static void print_their_spread(const report_t *report, const training_pair_t *pair,
-                               const training_runs_t *training_runs, const training_run_t *ours) {
-    const training_run_t *theirs = farthest(training_runs, true, true);
-    const training_run_t *others = farthest(training_runs, true, false);
+static void print_their_spread(const report_t *report, const training_runs_t *runs,
+                               const training_run_t *ours) {
+    const training_run_t *theirs = farthest(runs, true, true);
+    const training_run_t *others = farthest(runs, true, false);
     if (theirs != NULL) {
-        fprintf(report->out,
-                " among our contenders; PyTorch's other modes with %s weights differ from it by up "
-                "to ",
-                weights_dtype(&ours->result->spec));
-        print_farthest(report, pair, theirs);
-        if (ours->distance > theirs->distance && ours->distance < FEW_ROUNDINGS)
-            fputs(": ours lie within a few roundings of float32", report->out);
-        else
-            fprintf(report->out, ": ours lie %s that spread",
-                    ours->distance <= theirs->distance ? "inside" : "**not inside**");
+        const char *where = ours->distance <= theirs->distance ? "inside that spread"
+                            : ours->distance < FEW_ROUNDINGS   ? "within a few roundings of float32"
+                                                               : "**not inside** that spread";
+        print(report,
+              " among our contenders; PyTorch's other modes with %s weights differ from it by up "
+              "to %s: ours lie %s",
+              weights_dtype(&ours->result->spec), distance_text(report, theirs), where);
     }
-    if (others != NULL) {
-        fputs(theirs != NULL ? "; those with other weights by up to "
+    if (others != NULL)
+        print(report, "%s%s",
+              theirs != NULL ? "; those with other weights by up to "
                              : " among our contenders; PyTorch's modes with other weights differ "
                                "from it by up to ",
-              report->out);
-        print_farthest(report, pair, others);
-    }
+              distance_text(report, others));
 }
 
 static void print_losses(const report_t *report, const training_pair_t *pair,
-                         const training_runs_t *training_runs) {
-    const training_run_t *ours = farthest(training_runs, false, true);
+                         const training_runs_t *runs) {
+    const training_run_t *ours = farthest(runs, false, true);
     if (ours == NULL)
         return;
-    char *reference = training_run_name(training_run_reference(training_runs, ours));
-    fprintf(report->out,
-            "- **The same losses:** of the running mean of the loss, the largest difference from "
-            "%s at the same %s and seed is ",
-            reference, sizes_word(pair->either, 1));
-    free(reference);
-    print_farthest(report, pair, ours);
-    print_their_spread(report, pair, training_runs, ours);
-    fputs(".\n", report->out);
+    print(report,
+          "- **The same losses:** of the running mean of the loss, the largest difference from "
+          "%s at the same %s and seed is %s",
+          ours->reference->name, sizes_word(pair->either, 1), distance_text(report, ours));
+    print_their_spread(report, runs, ours);
+    print(report, ".\n");
 }
 
-/* ---- the same again ---------------------------------------------------------------------------
- */
+/* ---- the same again -------------------------------------------------------------------------- */
 
-static void print_repeated(const report_t *report, const training_runs_t *training_runs) {
+static void print_repeated(const report_t *report, const training_runs_t *runs) {
     size_t n[2] = {0}, n_equal[2] = {0};
-    for (size_t i = 0; i < training_runs->n; i++) {
-        const check_t *before = &training_runs->items[i].result->before;
-        const check_t *after = &training_runs->items[i].result->after;
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        const check_t *before = &run->result->before, *after = &run->result->after;
         if (!before->done || !after->done)
             continue;
-        const bool pytorch = training_runs->items[i].pytorch;
-        n[pytorch]++;
-        n_equal[pytorch] += before->rel_l2 == after->rel_l2 && before->max_abs == after->max_abs;
+        n[run->pytorch]++;
+        n_equal[run->pytorch] +=
+            before->rel_l2 == after->rel_l2 && before->max_abs == after->max_abs;
     }
     if (n[0] == 0)
         return;
-    fprintf(report->out,
-            "- **The same again:** the check before timing and the one after it, each from the "
-            "start weights, found the same error to the last digit in %zu of %zu cases of ours",
-            n_equal[0], n[0]);
+    print(report,
+          "- **The same again:** the check before timing and the one after it, each from the "
+          "start weights, found the same error to the last digit in %zu of %zu cases of ours",
+          n_equal[0], n[0]);
     if (n[1] > 0)
-        fprintf(report->out, " and in %zu of %zu of PyTorch's", n_equal[1], n[1]);
-    fputs(".\n", report->out);
+        print(report, " and in %zu of %zu of PyTorch's", n_equal[1], n[1]);
+    print(report, ".\n");
 }
 
-static void print_dataset(const report_t *report, const training_runs_t *training_runs) {
+static void print_dataset(const report_t *report, const training_runs_t *runs) {
     text_list_t names = {0};
-    for (size_t i = 0; i < training_runs->n; i++) {
-        char *name = result_string(training_runs->items[i].result, "dataset");
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        const char *name = report_keep(report, result_string(run->result, "dataset"));
         if (name != NULL && !text_list_has(&names, name))
             text_list_add(&names, name);
-        free(name);
     }
-    char *list = text_list_join(&names, ", "), *safe = markdown_text(list);
+    const char *caveat = text_list_has(&names, "synthetic")
+                             ? " **The images are made up, in MNIST's shape and number**, since "
+                               "its files were not there: accuracies say nothing about digits."
+                             : "";
     if (names.n > 0)
-        fprintf(report->out, "- **Data set:** dataset=%s.%s\n", safe,
-                text_list_has(&names, "synthetic")
-                    ? " **The images are made up, in MNIST's shape and number**, since its files "
-                      "were not there: accuracies say nothing about digits."
-                    : "");
-    free(safe);
-    free(list);
-    text_list_free(&names);
+        print(report, "- **Data set:** dataset=%s.%s\n",
+              report_safe(report, report_join(report, &names, ", ")), caveat);
 }
 
 void finding_learning(const report_t *report, const training_pair_t *pair) {
-    training_runs_t training_runs = training_runs_of(pair);
-    print_dataset(report, &training_runs);
-    print_accuracies(report, pair, &training_runs);
-    print_other_weights(report, &training_runs);
-    print_losses(report, pair, &training_runs);
-    print_repeated(report, &training_runs);
-    free(training_runs.items);
+    const training_runs_t runs = training_runs_of(report, pair);
+    print_dataset(report, &runs);
+    print_accuracies(report, pair, &runs);
+    print_other_weights(report, &runs);
+    print_losses(report, pair, &runs);
+    print_repeated(report, &runs);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static bool same_row(const training_run_t *a, const training_run_t *b) {
-    return a->place == b->place && seed_of(&a->result->spec) == seed_of(&b->result->spec);
+    return a->place == b->place && a->seed == b->seed;
 }
 
 /* "97.12 %, 0.0031": accuracy; the largest difference of the loss, but for the reference. */
-static void add_cell(table_t *table, const training_pair_t *pair,
-                     const training_runs_t *training_runs, const training_run_t *row,
-                     int64_t size) {
-    const training_run_t *training_run = NULL;
-    for (size_t i = 0; i < training_runs->n && training_run == NULL; i++)
-        if (same_row(&training_runs->items[i], row) &&
-            size_of_case(pair->either, &training_runs->items[i].result->spec) == size)
-            training_run = &training_runs->items[i];
-    if (training_run == NULL)
-        table_add(table, "–");
-    else if (isfinite(training_run->distance))
-        table_add_format(table, "%.2f %%, %.2g", 100 * training_run->accuracy,
-                         training_run->distance);
-    else
-        table_add_format(table, "%.2f %%", 100 * training_run->accuracy);
-}
-
-static void init_table(table_t *table, const comparison_set_t *set) {
-    const char **headings = mem_zeroed(set->n_rows + 3, sizeof *headings);
-    text_list_t sizes = {0};
-    headings[0] = "Contender";
-    headings[1] = "weights";
-    headings[2] = "seed";
-    for (size_t i = 0; i < set->n_rows; i++) {
-        char text[UNITS_TEXT];
-        text_list_add(&sizes, named_size(text, set, set->rows[i].size));
-        headings[i + 3] = sizes.items[i];
+static const char *accuracy_cell(const report_t *report, const training_runs_t *runs,
+                                 const training_run_t *row, int64_t size) {
+    for (const training_run_t *run = runs->first; run < runs->end; run++) {
+        if (!same_row(run, row) || run->size != size)
+            continue;
+        const char *distance =
+            isfinite(run->distance) ? report_text(report, ", %.2g", run->distance) : "";
+        return report_text(report, "%.2f %%%s", 100 * run->accuracy, distance);
     }
-    table_init(table, headings, set->n_rows + 3);
-    for (size_t i = 2; i < set->n_rows + 3; i++)
-        table->align[i] = ALIGN_RIGHT;
-    text_list_free(&sizes);
-    free(headings);
-}
-
-static void add_row(table_t *table, const training_pair_t *pair,
-                    const training_runs_t *training_runs, const training_run_t *row) {
-    char *name = training_run_name(row), *weights = weights_of(row->result);
-    table_add(table, name);
-    table_add(table, weights != NULL ? weights : "not told");
-    table_add_format(table, "%lld", (long long)seed_of(&row->result->spec));
-    for (size_t i = 0; i < pair->either->n_rows; i++)
-        add_cell(table, pair, training_runs, row, pair->either->rows[i].size);
-    free(name);
-    free(weights);
+    return "–";
 }
 
 void table_of_learning(const report_t *report, const training_pair_t *pair) {
-    training_runs_t training_runs = training_runs_of(pair);
-    table_t table;
-    init_table(&table, pair->either);
-    for (size_t i = 0; i < training_runs.n; i++) /* sorted by rows */
-        if (i == 0 || !same_row(&training_runs.items[i], &training_runs.items[i - 1]))
-            add_row(&table, pair, &training_runs, &training_runs.items[i]);
-    free(training_runs.items);
-    if (table_rows(&table) == 0) {
-        table_free(&table);
-        return;
+    static const column_t FIRST[] = {
+        {"Contender", 'l', false}, {"weights", 'l', false}, {"seed", 'r', false}};
+    const comparison_set_t *set = pair->either;
+    const training_runs_t runs = training_runs_of(report, pair);
+    columns_t table = columns_by_size(report, set, FIRST, 3);
+    const char **cells = report_array(report, table.n_columns, sizeof *cells);
+    for (const training_run_t *run = runs.first; run < runs.end; run++) { /* sorted by rows */
+        if (run > runs.first && same_row(run, run - 1))
+            continue;
+        cells[0] = run->name;
+        cells[1] = run->weights != NULL ? run->weights : "not told";
+        cells[2] = report_text(report, "%lld", (long long)run->seed);
+        for (size_t r = 0; r < set->n_rows; r++)
+            cells[3 + r] = accuracy_cell(report, &runs, run, set->rows[r].size);
+        columns_row(&table, cells);
     }
-    report_heading(report, 4, "What was learnt");
-    fputs("The share of the test images that is recognised after all steps; behind it, the largest "
-          "difference of the running mean of the loss from that of PyTorch with weights of the "
-          "case's own precision (of another, where no mode has them) at the same size and seed. "
-          "*weights*: the precision in which they are kept from step to step.\n\n",
-          report->out);
-    report_table(report, &table);
+    columns_end_under(
+        &table, "What was learnt",
+        "The share of the test images that is recognised after all steps; behind it, the largest "
+        "difference of the running mean of the loss from that of PyTorch with weights of the "
+        "case's own precision (of another, where no mode has them) at the same size and seed. "
+        "*weights*: the precision in which they are kept from step to step.\n\n");
 }

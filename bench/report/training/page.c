@@ -1,11 +1,10 @@
 /* The part on trainings as a whole: which there are, and the order of their sections. */
+#include "report/sections/sections.h"
 #include "report/training/training.h"
 
-#include "base/memory.h"
 #include "workloads/mnist/data.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const training_t TRAININGS[] = {
@@ -16,18 +15,13 @@ static const training_t TRAININGS[] = {
      .timed = "of a whole training",
      .least = "read the data once, and in each further step what does not fit on the chip; do the "
               "arithmetic",
-     .operations = "",
      .floor = finding_floor,
      .outcome = finding_fit,
      .outcome_table = table_of_fits,
      .gpu_task = "start values in host memory to fitted values in host memory; the points lie on "
                  "the device before the clock starts",
      .cpu_task = "the points lie in memory before the clock starts",
-     .streamed = "training points",
-     .streamed_bytes = 8,
-     .algorithm = "one pass over the points, then all epochs on five sums",
-     .fitted = (const char *const[]){"w", "b", NULL},
-     .quality = (const char *const[]){"test_loss", NULL}},
+     .algorithm = "one pass over the points, then all epochs on five sums"},
     {.workload = "mnist_train",
      .steps_param = "steps",
      .step = "step",
@@ -60,7 +54,6 @@ static const training_t TRAININGS[] = {
                  "starts",
      .least =
          "do the arithmetic of all products in float32, or move all weights three times a step",
-     .operations = "",
      .algorithm = "other arithmetic",
      .floor = finding_validated,
      .floor_table = table_of_validated,
@@ -76,8 +69,7 @@ static const training_t *training_of(const char *workload) {
     return NULL;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static bool is_on_gpu(const comparison_set_t *set) {
     return strcmp(set->platform->device, "cuda") == 0;
@@ -85,15 +77,10 @@ static bool is_on_gpu(const comparison_set_t *set) {
 
 /* The GPU's sets come first, so a shape is met there before it is on the CPU. */
 static bool was_met(const comparison_set_list_t *sets, size_t index) {
-    char *key = comparison_set_key_without_seed(sets->items[index].key);
-    bool met = false;
-    for (size_t i = 0; i < index && !met; i++) {
-        char *other = comparison_set_key_without_seed(sets->items[i].key);
-        met = strcmp(other, key) == 0;
-        free(other);
-    }
-    free(key);
-    return met;
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(sets->items[i].shape, sets->items[index].shape) == 0)
+            return true;
+    return false;
 }
 
 /* A shape that differs from one before it in nothing but the seed is no pair of its own. */
@@ -112,81 +99,68 @@ static void for_each_pair(const report_t *report, const comparison_set_list_t *s
     }
 }
 
-/* ---- findings ----------------------------------------------------------------------------------
- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static void print_heading(const report_t *report, const training_pair_t *pair, const char *what) {
-    char *key = markdown_text(pair->either->key);
-    char *heading = mem_format("%s %s%s", pair->training->workload, key, what);
-    report_heading(report, 3, heading);
-    free(heading);
-    free(key);
+    report_heading(report, 3,
+                   report_text(report, "%s %s%s", pair->training->workload,
+                               report_safe(report, pair->either->key), what));
 }
 
-static bool is_timed(const comparison_set_t *set) {
-    return set != NULL && comparison_set_count(set).timed > 0;
-}
-
-static void headline(const report_t *report, const training_pair_t *pair,
-                     const comparison_set_t *set) {
+static void findings_on_device(const report_t *report, const training_pair_t *pair,
+                               const comparison_set_t *set) {
+    if (!is_timed(set)) {
+        print(report,
+              "- Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
+              "among the warnings.\n",
+              set->platform->place, comparison_set_count(set).n);
+        return;
+    }
     const char *spans = "the total of all phases";
     if (strcmp(set->phase, "total") != 0)
-        spans = is_on_gpu(set) ? pair->training->gpu_task : pair->training->cpu_task;
-    char *subject = mem_format("**A training %s** (%s), the fastest %s case against PyTorch's "
-                               "fastest mode",
-                               set->platform->place, spans, set->platform->name);
-    finding_headline(report, set, subject);
+        spans = set == pair->gpu ? pair->training->gpu_task : pair->training->cpu_task;
+    finding_headline(report, set,
+                     report_text(report,
+                                 "**A training %s** (%s), the fastest %s case against PyTorch's "
+                                 "fastest mode",
+                                 set->platform->place, spans, set->platform->name));
     finding_missing(report, set);
-    free(subject);
-}
-
-static void without_times(const report_t *report, const comparison_set_t *set) {
-    fprintf(report->out,
-            "- Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
-            "among the warnings.\n",
-            set->platform->place, comparison_set_count(set).n);
+    finding_others(report, set);
+    if (set != pair->gpu)
+        return;
+    finding_host(report, pair);
+    finding_ladder(report, pair);
+    finding_limit(report, set, set->reference_size);
+    pair->training->floor(report, pair);
+    finding_algorithm(report, pair);
 }
 
 static void pair_findings(const report_t *report, const training_pair_t *pair) {
-    bool operations = has_operations(pair);
-    print_heading(report, pair, operations ? ": operations" : "");
     const comparison_set_t *sets[] = {pair->gpu, pair->cpu};
-    if (operations)
+    if (has_operations(pair)) {
+        print_heading(report, pair, ": operations");
         finding_operations(report, pair);
-    for (size_t i = 0; i < 2 && !operations; i++) {
-        if (sets[i] == NULL)
-            continue;
-        if (!is_timed(sets[i])) {
-            without_times(report, sets[i]);
-            continue;
-        }
-        headline(report, pair, sets[i]);
-        finding_others(report, sets[i]);
-        if (sets[i] != pair->gpu)
-            continue;
-        finding_host(report, pair);
-        finding_ladder(report, pair);
-        finding_limit(report, pair->gpu, pair->gpu->reference_size);
-        pair->training->floor(report, pair);
-        finding_algorithm(report, pair);
-    }
-    if (!operations)
+    } else {
+        print_heading(report, pair, "");
+        for (size_t i = 0; i < 2; i++)
+            if (sets[i] != NULL)
+                findings_on_device(report, pair, sets[i]);
         pair->training->outcome(report, pair);
-    for (size_t i = 0; i < 2 && !operations; i++)
-        if (is_timed(sets[i]))
-            finding_once(report, sets[i]);
-    fputc('\n', report->out);
+        for (size_t i = 0; i < 2; i++)
+            if (is_timed(sets[i]))
+                finding_once(report, sets[i]);
+    }
+    print(report, "\n");
 }
 
 void training_findings(const report_t *report, const comparison_set_list_t *sets) {
     for_each_pair(report, sets, pair_findings);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void pair_tables(const report_t *report, const training_pair_t *pair) {
-    if (!is_timed(pair->gpu) && !is_timed(pair->cpu))
+    if (!is_timed(timed_set(pair)))
         return;
     print_heading(report, pair, ": tables");
     if (has_operations(pair)) {

@@ -1,13 +1,65 @@
+/* What the sections on trainings share: which cases they are about, and how those are called. */
 #include "report/training/training.h"
 
 #include "analysis/epochs.h"
-#include "analysis/labels.h"
-
 #include "base/memory.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static bool is_chosen(const comparison_set_t *set, unsigned choice, const case_result_t *result) {
+    const bool owned =
+        ((choice & OF_OURS) != 0 && comparison_set_has(set, result, OWNER_OURS)) ||
+        ((choice & OF_PYTORCH) != 0 && comparison_set_has(set, result, OWNER_PYTORCH)) ||
+        ((choice & OF_ANYONE) != 0 && comparison_set_shares_work(set, &result->spec));
+    return owned && ((choice & ONLY_OK) == 0 || result->status == CASE_OK) &&
+           ((choice & NOT_ALGORITHMIC) == 0 || !result_is_algorithmic(result));
+}
+
+const case_result_t *next_case(const comparison_set_t *set, unsigned choice, int64_t size,
+                               const case_result_t *previous) {
+    const case_result_t *end = set->run->cases + set->run->n_cases;
+    const case_result_t *result = previous != NULL ? previous + 1 : set->run->cases;
+    for (; result < end; result++)
+        if ((size == ANY_SIZE || size_of_case(set, &result->spec) == size) &&
+            is_chosen(set, choice, result))
+            return result;
+    return NULL;
+}
+
+const case_result_t *find_case(const comparison_set_t *set, unsigned choice, int64_t size,
+                               bool (*fits)(const case_result_t *result)) {
+    const case_result_t *result = NULL;
+    while ((result = next_case(set, choice, size, result)) != NULL)
+        if (fits(result))
+            return result;
+    return NULL;
+}
+
+static int by_variant(const void *a, const void *b) {
+    const case_result_t *x = *(const case_result_t *const *)a,
+                        *y = *(const case_result_t *const *)b;
+    int order = strcmp(x->spec.variant, y->spec.variant);
+    return order != 0 ? order : strcmp(x->spec.id, y->spec.id);
+}
+
+const case_result_t **ladder_at(const report_t *report, const comparison_set_t *set, int64_t size,
+                                size_t *n) {
+    const unsigned choice = OF_OURS | ONLY_OK | NOT_ALGORITHMIC;
+    const case_result_t **rungs = report_array(report, set->run->n_cases, sizeof *rungs);
+    *n = 0;
+    const case_result_t *c = NULL;
+    while ((c = next_case(set, choice, size, c)) != NULL)
+        if (!is_rougher(&c->spec) && !has_other_allocator(&c->spec) &&
+            isfinite(result_median(c, training_phase(c))))
+            rungs[(*n)++] = c;
+    qsort(rungs, *n, sizeof *rungs, by_variant);
+    return rungs;
+}
 
 const size_row_t *reference_row(const comparison_set_t *set) {
     const size_row_t *reference = NULL;
@@ -21,35 +73,65 @@ const size_row_t *reference_row(const comparison_set_t *set) {
     return reference;
 }
 
+bool is_timed(const comparison_set_t *set) {
+    return set != NULL && comparison_set_count(set).timed > 0;
+}
+
+const comparison_set_t *timed_set(const training_pair_t *pair) {
+    return is_timed(pair->gpu) ? pair->gpu : pair->cpu;
+}
+
 const char *training_phase(const case_result_t *result) {
     return result_phase(result, "train_device") != NULL ? "train_device" : "train";
 }
 
-double steps_of(const training_pair_t *pair, const case_result_t *result) {
+double step_ns(const training_pair_t *pair, const case_result_t *result) {
     const training_t *training = pair->training;
-    return fmin((double)case_param_int(&result->spec, training->steps_param, 1),
-                training->most_steps);
+    const int64_t steps = case_param_int(&result->spec, training->steps_param, 1);
+    return result_median(result, training_phase(result)) /
+           fmin((double)steps, training->most_steps);
 }
 
-static int by_variant(const void *a, const void *b) {
-    const case_result_t *x = *(const case_result_t *const *)a,
-                        *y = *(const case_result_t *const *)b;
-    int order = strcmp(x->spec.variant, y->spec.variant);
-    return order != 0 ? order : strcmp(x->spec.id, y->spec.id);
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+void *report_array(const report_t *report, size_t count, size_t bytes) {
+    return arena_buffer(report->texts, (count + 1) * bytes);
 }
 
-const case_result_t **ladder_at(const comparison_set_t *set, int64_t size, size_t *n) {
-    const record_t *run = set->run;
-    const case_result_t **rungs = mem_zeroed(run->n_cases + 1, sizeof *rungs);
-    *n = 0;
-    for (size_t i = 0; i < run->n_cases; i++) {
-        const case_result_t *result = &run->cases[i];
-        if (result->status == CASE_OK && size_of_case(set, &result->spec) == size &&
-            comparison_set_has(set, result, OWNER_OURS) && !result_is_algorithmic(result) &&
-            !is_rougher(&result->spec) && !has_other_allocator(&result->spec) &&
-            isfinite(result_median(result, training_phase(result))))
-            rungs[(*n)++] = result;
-    }
-    qsort(rungs, *n, sizeof *rungs, by_variant);
-    return rungs;
+const char *bytes_text(const report_t *report, double bytes) {
+    return units_bytes(report_buffer(report), bytes);
+}
+
+const char *size_name_of(const report_t *report, const comparison_set_t *set,
+                         const case_result_t *result) {
+    return size_name(report, set, size_of_case(set, &result->spec));
+}
+
+const char *contender_text(const report_t *report, const case_result_t *result) {
+    char label[32];
+    return report_text(report, "%s %s", case_engine_label(&result->spec, label),
+                       name_cell(report, result));
+}
+
+const char *algorithmic_mark(const case_result_t *result) {
+    return result_is_algorithmic(result) ? " *(algorithmic)*" : "";
+}
+
+columns_t columns_by_size(const report_t *report, const comparison_set_t *set,
+                          const column_t *first, size_t n_first) {
+    column_t *columns = report_array(report, n_first + set->n_rows, sizeof *columns);
+    memcpy(columns, first, n_first * sizeof *first);
+    for (size_t i = 0; i < set->n_rows; i++)
+        columns[n_first + i] = (column_t){size_name(report, set, set->rows[i].size), 'r', false};
+    return columns_begin(report, columns, n_first + set->n_rows);
+}
+
+void columns_end_under(columns_t *columns, const char *heading, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *intro = report_keep(columns->report, mem_format_args(format, args));
+    va_end(args);
+    if (table_rows(&columns->table) > 0)
+        report_heading(columns->report, 4, heading);
+    columns_end(columns, intro);
 }
