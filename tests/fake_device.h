@@ -146,8 +146,7 @@ static cu_result_t fake_error_text(cu_result_t result, const char **text) {
     return CU_SUCCESS;
 }
 
-/* ---- the pool: as much as the driver's allocator needs of one ----------------------------------
- */
+/* ---- the pool: as much as the driver's allocator needs of one -------------------------------- */
 
 static cu_result_t fake_pool_create(cu_pool_t *pool, const cu_pool_properties_t *properties) {
     assert_int_equal(sizeof *properties, 88); /* CUmemPoolProps of CUDA 11.2 to 13 */

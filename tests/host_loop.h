@@ -19,7 +19,7 @@ static const float RATE = 0.25f;
 /* assert_float_equal() takes NaN for anything. */
 #define assert_near(a, b, epsilon) assert_true(fabs((double)(a) - (double)(b)) <= (epsilon))
 
-/* ---- a driver whose device is the host ------------------------------------------------------ */
+/* ---- a driver whose device is the host ------------------------------------------------------- */
 
 static size_t taken_bytes, most_bytes = SIZE_MAX;
 
@@ -48,7 +48,7 @@ static cu_result_t host_sync(void) {
 static const cuda_api_t DRIVER = {
     .alloc = host_take, .release = host_give_back, .context_sync = host_sync};
 
-/* ---- the loop on it ------------------------------------------------------------------------- */
+/* ---- the loop on it -------------------------------------------------------------------------- */
 
 typedef struct call {
     enum { TAKE, GIVE_BACK, LAUNCH } kind;

@@ -57,8 +57,7 @@ static status_t arena_begin(allocator_t *a, unsigned number, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- the first pass ----------------------------------------------------------------------------
- */
+/* ---- the first pass -------------------------------------------------------------------------- */
 
 static void record(pass_t *pass, size_t block, bool frees) {
     mem_grow(&pass->calls, pass->n_calls, &pass->calls_capacity, sizeof *pass->calls);
@@ -123,8 +122,7 @@ static status_t make_plan(allocator_t *a, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- later passes ------------------------------------------------------------------------------
- */
+/* ---- later passes ---------------------------------------------------------------------------- */
 
 /* What came, in words, and what was planned. */
 static status_t deviation(const arena_t *s, const char *came, error_t *err) {

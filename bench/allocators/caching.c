@@ -54,8 +54,7 @@ static status_t caching_open(allocator_t *a, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void event_put_by(caching_t *c, cu_event_t event) {
     if (event == NULL)
@@ -86,8 +85,7 @@ static status_t event_is_over(const allocator_t *a, cu_event_t event, bool *over
                                         : cuda_check(a->api, result, "event_query", err);
 }
 
-/* ---- blocks come back --------------------------------------------------------------------------
- */
+/* ---- blocks come back ------------------------------------------------------------------------ */
 
 static status_t mark_if_free(allocator_t *a, block_segment_t *segment, error_t *err) {
     caching_t *c = a->state;
@@ -162,8 +160,7 @@ static status_t caching_release(allocator_t *a, cu_pointer_t address, cu_stream_
     return STATUS_OK;
 }
 
-/* ---- blocks go out -----------------------------------------------------------------------------
- */
+/* ---- blocks go out --------------------------------------------------------------------------- */
 
 static size_t segment_bytes(size_t bytes) {
     if (bytes <= SMALL_BLOCK)
@@ -278,8 +275,7 @@ static status_t caching_allocate(allocator_t *a, size_t bytes, cu_stream_t strea
     return STATUS_OK;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void caching_measure(allocator_t *a, allocator_stats_t *stats) {
     const caching_t *c = a->state;

@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-/* ---- malloc ------------------------------------------------------------------------------------
- * The driver does not tell what it rounds up to: what is reserved is what was asked for. */
+/* ---- malloc ---------------------------------------------------------------------------------- */
+
+/* The driver does not report what it rounds up to: what is reserved is what was asked for. */
 
 static status_t malloc_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                 cu_pointer_t *address, error_t *err) {
@@ -37,8 +38,9 @@ static void malloc_close(allocator_t *a) {
 const allocator_ops_t ALLOCATOR_OPS_MALLOC = {
     .allocate = malloc_allocate, .release = malloc_release, .close = malloc_close};
 
-/* ---- async -------------------------------------------------------------------------------------
- * A pool of its own, so that its statistics are those of this allocator alone. */
+/* ---- async ----------------------------------------------------------------------------------- */
+
+/* A pool of its own, so that its statistics are those of this allocator alone. */
 
 typedef struct async {
     cu_pool_t pool;

@@ -101,8 +101,7 @@ block_t *block_coalesce(block_store_t *store, block_tree_t *tree, block_t *block
     return block;
 }
 
-/* ---- the tree ----------------------------------------------------------------------------------
- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static bool is_before(const block_t *a, const block_t *b) {
     return a->bytes != b->bytes ? a->bytes < b->bytes : a->place < b->place;

@@ -79,8 +79,7 @@ void trace_stop(trace_t *trace) {
     *trace = (trace_t){0};
 }
 
-/* ---- as JSON ----------------------------------------------------------------------------------
- */
+/* ---- as JSON --------------------------------------------------------------------------------- */
 
 /* One row of the picture. Slices of a row may lie in each other but not overlap: where work does
  * (kernels of one stream under programmatic dependent launch), it takes a further row. */

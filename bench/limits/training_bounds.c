@@ -148,8 +148,7 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
     return text;
 }
 
-/* ---- a step that streams -----------------------------------------------------------------------
- */
+/* ---- a step that streams --------------------------------------------------------------------- */
 
 streaming_floor_t streaming_floor(const record_t *run, const case_t *spec) {
     const workload_t *workload = workload_find(spec->workload);

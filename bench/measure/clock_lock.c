@@ -8,8 +8,7 @@
 /* Starting NVML on a machine of many GPUs takes seconds where nothing else keeps the driver up. */
 enum { ANSWER_S = 60 };
 
-/* ---- which clock -------------------------------------------------------------------------------
- */
+/* ---- which clock ----------------------------------------------------------------------------- */
 
 static unsigned distance(unsigned a, unsigned b) {
     return a > b ? a - b : b - a;
@@ -39,8 +38,7 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
     return STATUS_OK;
 }
 
-/* ---- in the watchdog ---------------------------------------------------------------------------
- */
+/* ---- in the watchdog ------------------------------------------------------------------------- */
 
 typedef struct wish {
     const char *uuid;
@@ -77,8 +75,7 @@ static status_t give_back(void *context, error_t *err) {
     return status;
 }
 
-/* ---- in the run --------------------------------------------------------------------------------
- */
+/* ---- in the run ------------------------------------------------------------------------------ */
 
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err) {
     wish_t wish = {.uuid = uuid, .asked_mhz = asked_mhz};

@@ -174,8 +174,7 @@ bool contender_close(contender_t *c) {
     return answer != NULL;
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------
- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static json_t *ask_output(contender_t *c, const char *folder) {
     if (!ensure_open(c, false))
@@ -237,8 +236,7 @@ bool contender_is_finished(const contender_t *c) {
     return !c->active || (result->stop != STOP_NONE && result->after.done == result->before.done);
 }
 
-/* ---- samples ----------------------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 typedef struct sample_limits {
     double budget_s, warmup_s;
@@ -359,8 +357,7 @@ bool contender_run_once(contender_t *c, double *run_ns) {
     return good;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {

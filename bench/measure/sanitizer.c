@@ -52,8 +52,7 @@ void sanitizer_free(sanitizer_t *sanitizer) {
     *sanitizer = (sanitizer_t){0};
 }
 
-/* ---- what it printed ---------------------------------------------------------------------------
- */
+/* ---- what it printed ------------------------------------------------------------------------- */
 
 /* The largest number that a summary tells: some tell twice, of all and of those left out. */
 static long count_errors(const char *printed) {
@@ -119,8 +118,7 @@ char *sanitize_verdict(const char *printed, size_t expected) {
     return verdict;
 }
 
-/* ---- running it --------------------------------------------------------------------------------
- */
+/* ---- running it ------------------------------------------------------------------------------ */
 
 static json_t *request_of(const char *op, const char *id) {
     return json_pack("{s:s, s:s}", "op", op, "id", id);
@@ -201,8 +199,7 @@ static status_t run_tool(const sanitizer_t *sanitizer, const char *tool,
     return status;
 }
 
-/* ---- the cache ---------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 /* Of the whole cubin: the launch geometry in it is data, which the hash of its code leaves out. */
 static status_t entry_path(const sanitizer_t *sanitizer, const char *tool,

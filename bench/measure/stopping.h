@@ -18,9 +18,11 @@ typedef struct stopping {
 void stopping_init(stopping_t *stopping, const measure_options_t *measure);
 
 /* After a round that took `round_s`: STOP_NONE to go on, or why to stop. Looks at the phases that
- * the headlines come from: host_to_host (or total) and the compute phase. precise      the 95 %
- * interval of each median is within ± precision_frac of it noise_floor  the interval no longer
- * shrinks as rounds double time_limit   the time is spent, or STOPPING_MOST_ROUNDS were taken */
+ * the headlines come from: host_to_host (or total) and the compute phase.
+ *
+ *   precise      the 95 % interval of each median is within ± precision_frac of it
+ *   noise_floor  the interval no longer shrinks as rounds double
+ *   time_limit   the time is spent, or STOPPING_MOST_ROUNDS were taken */
 stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *result,
                                    double round_s);
 

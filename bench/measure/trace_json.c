@@ -25,8 +25,7 @@ void trace_file_free(trace_file_t *file) {
     table_free(&file->table);
 }
 
-/* ---- one worker's events ----------------------------------------------------------------------
- */
+/* ---- one worker's events --------------------------------------------------------------------- */
 
 typedef struct tally {
     size_t kernels, copies, calls, ops;
@@ -133,8 +132,7 @@ static void add_without(trace_file_t *file, const char *id, const char *reason) 
     free(text);
 }
 
-/* ---- one contender ----------------------------------------------------------------------------
- */
+/* ---- one contender --------------------------------------------------------------------------- */
 
 /* The answer, or NULL and why: dead workers and wrong answers are failures, "failed" is one only
  * for requests that every worker knows. */

@@ -29,7 +29,7 @@ static const char *const SENTENCES[] = {
     [FLAG_OTHER] = "%w",
 };
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static const char *number_text(char *text, char form, double value) {
     if (form == 't')
@@ -79,7 +79,7 @@ double flag_severity(const flag_t *flag) {
     return first > 0 ? first : 0;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The end of the number; NULL where there is none. */
 static const char *parse_number(const char *text, char form, double *value) {
@@ -118,7 +118,7 @@ static bool parse_sentence(const char *sentence, const char *text, flag_t *flag)
     return *text == '\0';
 }
 
-/* ---- lists ---------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static bool has_text(const flag_t *flag, const char *text) {
     char *own = flag_text(flag);

@@ -91,7 +91,7 @@ const char *interval_cell(const report_t *report, const phase_t *phase) {
                        time_text(report, ends_ns[1]));
 }
 
-/* ---- what a size is called: the batch of one workload is the number of points of another ---- */
+/* ---- what a size is called: the batch of one workload is the number of points of another ----- */
 
 static const struct size_words {
     const char *param;

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- which build, which cases -------------------------------------------------------------------
- */
+/* ---- which build, which cases ---------------------------------------------------------------- */
 
 static bool has_program(const char *root, const sweep_t *sweep, const case_t *spec) {
     if (strcmp(spec->engine, "cuda") != 0 ||
@@ -71,7 +70,7 @@ static status_t load(ab_t *ab, error_t *err) {
     return load_cases(ab, err);
 }
 
-/* ---- the folder ---- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 /* Noise floors that an earlier run taught, for this verdict and for every later look at it. */
 static status_t take_floors(const ab_t *ab, error_t *err) {
@@ -102,7 +101,7 @@ static status_t prepare(ab_t *ab, error_t *err) {
     return run_compile(theirs, err);
 }
 
-/* ---- the run ---- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static status_t measure_all(ab_t *ab, error_t *err) {
     TRY(run_calibrate(ab->ours, err));

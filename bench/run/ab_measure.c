@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which group ---- */
+/* ---- which group ----------------------------------------------------------------------------- */
 
 /* Look for the group `name` from `*at` on, once around: both builds expand a sweep in one order. */
 static bool find_group(const sweep_t *sweep, const char *name, size_t *at, group_t *found) {
@@ -59,7 +59,7 @@ bool ab_next_group(const ab_t *ab, size_t sweep, size_t *at, size_t *there, ab_g
     return false;
 }
 
-/* ---- who takes part ---- */
+/* ---- who takes part -------------------------------------------------------------------------- */
 
 static const case_t *find_case(const group_t *group, const char *id) {
     for (size_t i = 0; i < group->n; i++)
@@ -104,7 +104,7 @@ static status_t add_all(ab_t *ab, const ab_group_t *group, entrants_t *entrants,
     return STATUS_OK;
 }
 
-/* ---- visits ---- */
+/* ---- visits ---------------------------------------------------------------------------------- */
 
 /* Fresh processes: what depends on how memory happened to be laid out in one is another thing in
  * the next (Mytkowicz et al. 2009, Producing wrong data without doing anything obviously wrong!).

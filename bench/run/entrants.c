@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the oracle ---- */
+/* ---- the oracle ------------------------------------------------------------------------------ */
 
 /* The oracle: float64 on the CPU, or `noop` for the null workload. False when there is none. */
 static bool oracle_case(const group_t *group, case_t *oracle) {
@@ -65,7 +65,7 @@ static status_t ask_oracle(run_t *run, const group_t *group, reference_t *refere
     return status == STATUS_OK ? status : error_within(err, "the oracle");
 }
 
-/* ---- who takes part ---- */
+/* ---- who takes part -------------------------------------------------------------------------- */
 
 status_t entrant_make(run_t *run, const case_t *spec, contender_t *contender, error_t *err) {
     const program_t *program = NULL;
@@ -124,7 +124,7 @@ void entrants_free(entrants_t *entrants) {
     free(entrants->sides);
 }
 
-/* ---- measuring ---- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 void entrants_open(entrants_t *entrants, bool backward) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {

@@ -14,8 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- the folder ---------------------------------------------------------------------------------
- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static char *default_folder(const run_t *run) {
     char text[32];
@@ -145,8 +144,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     return journal_open(run->folder, &run->journal, err);
 }
 
-/* ---- what is here
- * --------------------------------------------------------------------------------- */
+/* ---- what is here ---------------------------------------------------------------------------- */
 
 static void copy_facts(environment_t *env, const char *prefix, const json_t *object) {
     const char *name;
@@ -253,8 +251,7 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
     return mem_text(run->no_gpu);
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 status_t run_close(run_t *run, error_t *err) {
     char now[32];

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the draws --------------------------------------------------------------------------------
- */
+/* ---- the draws ------------------------------------------------------------------------------- */
 
 enum { COUNTS = STATS_MOST_BLOCKS * (STATS_MOST_BLOCKS + 1) / 2 * STATS_REPLICATES };
 
@@ -36,8 +35,7 @@ void stats_draws_free(stats_draws_t *draws) {
     free(draws);
 }
 
-/* ---- samples in order, each with its block ------------------------------------------------------
- */
+/* ---- samples in order, each with its block --------------------------------------------------- */
 
 typedef struct sample {
     double value;
@@ -148,8 +146,7 @@ static void pool_free(pool_t *pool) {
     free(pool->spare);
 }
 
-/* ---- the standard error of a median -------------------------------------------------------------
- */
+/* ---- the standard error of a median ---------------------------------------------------------- */
 
 /* The value of 0-based rank `rank` of a replicate, each sample counted as often as its block was
  * drawn. `*at` and `*below` (samples of the replicate before it) say where the search begins, and
@@ -264,8 +261,7 @@ stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t 
     return location;
 }
 
-/* ---- a change ---------------------------------------------------------------------------------
- */
+/* ---- a change -------------------------------------------------------------------------------- */
 
 static double log_ratio_of(const stats_location_t *base, const stats_location_t *candidate) {
     return base->median > 0 && candidate->median > 0 ? log(candidate->median / base->median) : NAN;

@@ -30,7 +30,7 @@ void worker_link_free(worker_link_t *link) {
     text_list_free(&link->argv);
 }
 
-/* ---- what the worker says on stderr --------------------------------------------------------- */
+/* ---- what the worker says on stderr ---------------------------------------------------------- */
 
 static void keep_stderr(worker_link_t *link) {
     char chunk[READ_BYTES];
@@ -79,8 +79,7 @@ static status_t give_up(worker_link_t *link, const char *what, error_t *err) {
                      silent ? "" : "; it said: ", words);
 }
 
-/* ---- one line out, one line in ----------------------------------------------------------------
- */
+/* ---- one line out, one line in --------------------------------------------------------------- */
 
 static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
                           error_t *err) {
@@ -204,8 +203,7 @@ status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s,
     return status;
 }
 
-/* ---- start and stop -----------------------------------------------------------------------------
- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
     json_t *answer;

@@ -3,8 +3,7 @@
  * and beside it, on the same samples, by two rules that are common elsewhere:
  *
  *     means > 5 %      the mean is more than 5 % larger
- *     Mann-Whitney     two-sided p < 0.05 over all samples, and slower; no correction for many
- * cells
+ *     Mann-Whitney     two-sided p < 0.05 over all samples, and slower; not corrected for many cells
  *
  *     gate_truth [--sweeps N] [--rounds N] [--floor-runs N] [--seed N] [--json]
  *
@@ -30,8 +29,7 @@ enum {
 
 static const double PI = 3.14159265358979323846;
 
-/* ---- random numbers: xoshiro256+ (Blackman & Vigna 2021), seeded by splitmix64 ------------------
- */
+/* ---- random numbers: xoshiro256+ (Blackman & Vigna 2021), seeded by splitmix64 --------------- */
 
 typedef struct source {
     uint64_t state[4];
@@ -71,9 +69,7 @@ static double normal(source_t *source) {
     return radius * cos(angle);
 }
 
-/* ---- kinds of noise: each fills a run's rounds with relative deviations of about `noise`
- * ---------
- */
+/* ---- kinds of noise: each fills a run's rounds with relative deviations of about `noise` ----- */
 
 typedef void (*fill_t)(source_t *source, double noise, size_t n_rounds, double *samples);
 
@@ -131,8 +127,7 @@ static const struct kind {
 static const double NOISES[] = {0.005, 0.01, 0.03};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS, N_NOISES = sizeof NOISES / sizeof *NOISES };
 
-/* ---- the rules -------------------------------------------------------------------------------
- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 /* What a rule is asked about each sweep. */
 enum { ALARM, FINDS_10, FINDS_5, N_QUESTIONS };
@@ -167,8 +162,7 @@ static bool mann_whitney_slower(const double *base, const double *candidate, siz
     return z > 1.959963984540054;
 }
 
-/* ---- one sweep -------------------------------------------------------------------------------
- */
+/* ---- one sweep ------------------------------------------------------------------------------- */
 
 typedef struct setting {
     fill_t fill;
@@ -278,8 +272,7 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
     return tally;
 }
 
-/* ---- output ----------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_heading(size_t n_sweeps, size_t n_rounds, size_t n_floor_runs) {
     printf("%zu sweeps of %d cells each, %zu rounds of %d samples a side; floors from %zu runs of "

@@ -10,8 +10,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* ---- the shadow --------------------------------------------------------------------------------
- */
+/* ---- the shadow ------------------------------------------------------------------------------ */
 
 typedef struct unit {
     uint32_t owner; /* number of the live block + 1; 0: free */
@@ -99,8 +98,7 @@ static void shadow_give(const held_t *held, uint32_t number, unsigned stream) {
     }
 }
 
-/* ---- many streams ------------------------------------------------------------------------------
- */
+/* ---- many streams ---------------------------------------------------------------------------- */
 
 typedef struct plan {
     size_t n_steps, memory_bytes, limit_bytes;

@@ -55,8 +55,7 @@ static void a_driver_without_a_list_has_the_say(void **state) {
     assert_string_equal(err.text, "--lock-clocks 1981: this GPU's SM clock ends at 1980 MHz");
 }
 
-/* ---- the record --------------------------------------------------------------------------------
- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 static void assert_sentence(const environment_t *env, const char *expected) {
     char *sentence = lock_clocks_sentence(env);

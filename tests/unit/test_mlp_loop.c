@@ -25,7 +25,7 @@ static const mlpt_operator_t PERSISTENT[] = {MLPT_LINEAR, MLPT_LINEAR_RELU, MLPT
                                              MLPT_VALIDATE, MLPT_OPERATORS};
 static const mlpt_operator_t *const RUNGS[] = {UNFUSED, FUSED, PARTLY, PERSISTENT};
 
-/* ---- what it computes ----------------------------------------------------------------------- */
+/* ---- what it computes ------------------------------------------------------------------------ */
 
 static void check_losses(world_t *w) {
     error_t err = ERROR_INIT;
@@ -127,7 +127,7 @@ static void test_validation(void **state) {
     }
 }
 
-/* ---- what it takes -------------------------------------------------------------------------- */
+/* ---- what it takes --------------------------------------------------------------------------- */
 
 static size_t count(const world_t *w, int kind) {
     size_t n = 0;
@@ -194,7 +194,7 @@ static void test_memory_that_runs_out(void **state) {
     }
 }
 
-/* ---- what a rung must have ------------------------------------------------------------------ */
+/* ---- what a rung must have ------------------------------------------------------------------- */
 
 static void check_without(const mlpt_operator_t *rung, mlpt_operator_t missing, const char *told) {
     mlpt_kernels_t kernels = {.has = {false}};
@@ -229,7 +229,7 @@ static void test_blocks(void **state) {
     assert_int_equal(mlpt_blocks(&(stage_t){.tile_rows = 64, .tile_columns = 64}, 785, 1), 13);
 }
 
-/* ---- what host and device share ------------------------------------------------------------- */
+/* ---- what host and device share -------------------------------------------------------------- */
 
 /* The names that a struct declares, in their order: the last word in front of each `,` or `;`. */
 static char *names_of(const char *path, const char *opening) {

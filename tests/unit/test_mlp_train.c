@@ -57,7 +57,7 @@ static case_t mlp_case(const char *variant, const mlp_t *mlp, const char *dtype)
     return spec;
 }
 
-/* ---- the row -------------------------------------------------------------------------------- */
+/* ---- the row --------------------------------------------------------------------------------- */
 
 static void test_ranges(void **state) {
     (void)state;
@@ -125,7 +125,7 @@ static void test_allocators_are_those_there_are(void **state) {
     }
 }
 
-/* ---- shape and data ------------------------------------------------------------------------- */
+/* ---- shape and data -------------------------------------------------------------------------- */
 
 static mlpt_shape_t shape_of(const mlp_t *mlp) {
     case_t spec = mlp_case("ref", mlp, "f32");
@@ -200,7 +200,7 @@ static void test_start_is_mnist_train_s(void **state) {
     mnist_data_release(data);
 }
 
-/* ---- sessions on the CPU -------------------------------------------------------------------- */
+/* ---- sessions on the CPU --------------------------------------------------------------------- */
 
 static void open_session(session_t *session, const char *variant, const mlp_t *mlp) {
     *session = (session_t){.ops = &mlp_train_cpu, .spec = mlp_case(variant, mlp, "f32")};

@@ -10,7 +10,7 @@
 
 static const training_t TRAINING = {64, 16, 10, 0.003, "f16"};
 
-/* ---- trainings ------------------------------------------------------------------------------ */
+/* ---- trainings ------------------------------------------------------------------------------- */
 
 enum { NO_LAYER = MNIST_LAYERS };
 
@@ -71,7 +71,7 @@ static void write_output(const fault_t *fault, text_list_t *names) {
     mnist_data_release(data);
 }
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static reference_t right_output(void) {
     reference_t reference;

@@ -260,7 +260,7 @@ static void test_missing_file_and_folder_in_its_place(void **state) {
     remove_folder(folder);
 }
 
-/* ---- the search ----------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 static void put_set(const char *root, const char *place) {
     error_t err = ERROR_INIT;

@@ -25,7 +25,7 @@ static int close_with_fixture(void **state) {
     return close_all(state);
 }
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static void test_order_is_known(void **state) {
     (void)state;
@@ -125,7 +125,7 @@ static void test_numbers_of_steps(void **state) {
     assert_int_equal(mnist_descent_steps(8192, 5000), 2);
 }
 
-/* ---- the oracle ----------------------------------------------------------------------------- */
+/* ---- the oracle ------------------------------------------------------------------------------ */
 
 static float **new_gradients(const mnist_data_t *data) {
     float **gradients = mem_zeroed(MNIST_LAYERS, sizeof *gradients);
@@ -258,7 +258,7 @@ static void test_step_goes_down_the_gradient(void **state) {
     free_gradients(gradients);
 }
 
-/* ---- the descriptor ------------------------------------------------------------------------- */
+/* ---- the descriptor -------------------------------------------------------------------------- */
 
 static void test_cost_and_constants(void **state) {
     (void)state;

@@ -226,7 +226,7 @@ static void test_divergence_is_told(void **state) {
     mnist_fit_free(&fit);
 }
 
-/* ---- what a session tells ------------------------------------------------------------------- */
+/* ---- what a session tells -------------------------------------------------------------------- */
 
 static void check_phases(const char *variant) {
     static const char *const PHASES[] = {"train", "step", "total", "residual"};

@@ -58,7 +58,7 @@ static void load_trainings(world_t *world, const training_t *trainings, size_t n
     ",\"accuracy\":0.9,\"validation_loss\":0.5},{\"epoch\":2,\"driver_calls\":" #second            \
     ",\"accuracy\":0.95,\"validation_loss\":0.25}]}"
 
-/* ---- reading ----------------------------------------------------------------------------------*/
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static epoch_list_t epochs_in(const char *results, case_status_t status) {
     case_result_t result =
@@ -115,8 +115,7 @@ static void a_split_must_add_up(void **state) {
     assert_split("{}", false, 0);
 }
 
-/* ---- charts ------------------------------------------------------------------------------------
- */
+/* ---- charts ---------------------------------------------------------------------------------- */
 
 static void an_epoch_has_two_bars_and_its_ratio(void **state) {
     world_t *world = *state;

@@ -183,8 +183,7 @@ static void computation_is_compared_by_one_clock(void **state) {
     record_free(&run);
 }
 
-/* ---- techniques --------------------------------------------------------------------------------
- */
+/* ---- techniques ------------------------------------------------------------------------------ */
 
 /* A CUDA case at batch 64 with its techniques as "name=choice/name=choice". */
 static case_result_t *plant_techniques(record_t *run, const char *variant, double median_ns,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- contenders ----------------------------------------------------------------------------- */
+/* ---- contenders ------------------------------------------------------------------------------ */
 
 typedef struct contender {
     const record_t *run;
@@ -78,7 +78,7 @@ static void section_of_contenders(const report_t *report, const char *workload,
     free(cells);
 }
 
-/* ---- statuses ------------------------------------------------------------------------------- */
+/* ---- statuses -------------------------------------------------------------------------------- */
 
 typedef struct status_counts {
     size_t all, of[CASE_THROTTLED + 1];
@@ -138,7 +138,7 @@ void section_cases(const report_t *report) {
         table_of_statuses(report, &total);
 }
 
-/* ---- cold starts: the cases of `bench run --cold` ------------------------------------------- */
+/* ---- cold starts: the cases of `bench run --cold` -------------------------------------------- */
 
 /* A case without times says what became of it; its reason is the last column. */
 static void add_cold_start(columns_t *table, const case_result_t *result) {
@@ -179,7 +179,7 @@ void section_cold(const report_t *report) {
                         "first output. These cases are in no other table and no chart.\n\n");
 }
 
-/* ---- one-time costs ------------------------------------------------------------------------- */
+/* ---- one-time costs -------------------------------------------------------------------------- */
 
 /* Median over the contender's cases of a one-time cost; NaN when none has it. */
 static double once_median(const contender_t *contender, const char *name) {
@@ -227,7 +227,7 @@ void section_once(const report_t *report, const char *workload) {
     text_list_free(&names);
 }
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* The largest relative error of a contender's checks, before and after timing. */
 static bool fill_checks(const columns_t *table, const contender_t *contender, const char **cells) {
@@ -272,7 +272,7 @@ void section_checks(const report_t *report, const char *workload) {
     section_of_contenders(report, workload, &SECTION);
 }
 
-/* ---- resources ------------------------------------------------------------------------------ */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 static const char *whole_number(char *text, double value) {
     snprintf(text, UNITS_TEXT, "%.0f", value);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- facts ---------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 /* Facts in the order in which they are shown; those with the same row stand in one cell. */
 static const struct shown_fact {
@@ -206,9 +206,10 @@ void section_environment(const report_t *report) {
     columns_end(&table, "");
 }
 
-/* ---- the device -------------------------------------------------------------------------------
- * Cases of `device` and `null` on the GPU are no contenders but the yardstick for all others, so
- * they get one short section in place of a workload's. */
+/* ---- the device ------------------------------------------------------------------------------ */
+
+/* Cases of `device` and `null` on the GPU are not contenders but the yardstick for all others: they
+ * get one short section in place of a workload's. */
 
 /* No L2 is so large, and what is calibrated in DRAM is larger. */
 enum { LARGEST_L2_BYTES = 1 << 28 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- groups: cases that share something ----------------------------------------------------- */
+/* ---- groups: cases that share something ------------------------------------------------------ */
 
 typedef struct group {
     const char *label, *text; /* what they share */
@@ -173,7 +173,7 @@ void section_sanitize(const report_t *report, const char *workload) {
     groups_free(&groups);
 }
 
-/* ---- samples -------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* Half the 95 % interval over the median, of what the case is compared by; NaN without times. */
 static double half_width_frac(const case_result_t *result) {

@@ -53,8 +53,7 @@ typedef struct batch {
     double allocate_ns, free_ns, total_ns; /* sums */
 } batch_t;
 
-/* ---- a driver without a device -----------------------------------------------------------------
- */
+/* ---- a driver without a device --------------------------------------------------------------- */
 
 static cu_result_t count_addresses(cu_pointer_t *address, size_t bytes) {
     static cu_pointer_t end = 0x100000000; /* one device has one address space */
@@ -72,8 +71,7 @@ static cu_result_t nothing_to_wait_for(void) {
     return CU_SUCCESS;
 }
 
-/* ---- changes -----------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static status_t take(state_t *s, size_t number, size_t bytes, error_t *err) {
     block_t *block = &s->blocks[number];
@@ -161,8 +159,7 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- are they blocks? --------------------------------------------------------------------------
- */
+/* ---- are they blocks? ------------------------------------------------------------------------ */
 
 static int by_address(const void *left, const void *right) {
     const block_t *a = left, *b = right;
@@ -212,8 +209,7 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     return run(session->state, &batch, look_at_memory, err);
 }
 
-/* ---- open and close ----------------------------------------------------------------------------
- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static double clock_cost_ns(void) {
     int64_t sum_ns = 0;

@@ -69,7 +69,7 @@ static void step(double *w, double *b, const sums_t *sums, double n, double rate
     *b -= rate * (2 * sums->e / n);
 }
 
-/* ---- ref ------------------------------------------------------------------------------------ */
+/* ---- ref ------------------------------------------------------------------------------------- */
 
 static sums_t block_sums64(points_t block, double w, double b) {
     sums_t sums = {0};
@@ -121,7 +121,7 @@ static void train_ref(state_t *s) {
     }
 }
 
-/* ---- omp ------------------------------------------------------------------------------------ */
+/* ---- omp ------------------------------------------------------------------------------------- */
 
 /* In float32, in as many interleaved sums as a vector has elements: 64 to 256 additions each. The
  * compiler picks the widest vectors that the machine has when the program starts. */
@@ -186,7 +186,7 @@ static void train_omp(state_t *s) {
     train_part(s, (size_t)omp_get_thread_num(), (size_t)omp_get_num_threads());
 }
 
-/* ---- the session ---------------------------------------------------------------------------- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 static void train(state_t *s) {
     if (s->is_ref)

@@ -77,7 +77,7 @@ static status_t place(mlpt_cuda_t *s, error_t *err) {
     return gpu_memory_device(memory, gpu, MLPT_GRAPH_STEPS * sizeof(float), &s->window_losses, err);
 }
 
-/* ---- what the case needs -------------------------------------------------------------------- */
+/* ---- what the case needs --------------------------------------------------------------------- */
 
 static allocator_kind_t kind_of(const case_t *spec) {
     const char *name = case_technique(spec, "allocator");
@@ -108,7 +108,7 @@ static status_t check_room(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- the training whose results are kept ---------------------------------------------------- */
+/* ---- the training whose results are kept ----------------------------------------------------- */
 
 static status_t train_epoch(mlpt_cuda_t *s, uint32_t number, error_t *err) {
     mlpt_cuda_shuffle(s, number);
@@ -142,7 +142,7 @@ static status_t first_training(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- opening and closing -------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 /* Whatever is loaded or allocated on first use, a capture would refuse. The last step's blocks are
  * smaller where its batch is, and may be of segments that whole batches have no need of. */
@@ -199,7 +199,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return session_open_program(session, request, sizeof(mlpt_cuda_t), prepare, err);
 }
 
-/* ---- output --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static status_t poisoned(mlpt_cuda_t *s, gpu_memory_t *memory, size_t elements, cu_pointer_t *at,
                          error_t *err) {

@@ -43,7 +43,7 @@ typedef struct mlpt_cuda {
     mnist_fit_t fit;
 } mlpt_cuda_t;
 
-/* ---- cuda_epoch.c: submit work and do not wait for it ---- */
+/* ---- cuda_epoch.c: submit work and do not wait for it ---------------------------------------- */
 
 /* Find the rung's kernels and give the loop its functions. */
 status_t mlpt_cuda_connect(mlpt_cuda_t *s, error_t *err);
@@ -66,10 +66,10 @@ status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err);
 status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err);
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s);
 
-/* ---- probes.c ---- */
+/* ---- probes.c -------------------------------------------------------------------------------- */
 void mlpt_cuda_add_probes(session_t *session);
 
-/* ---- time_split.c ---- */
+/* ---- time_split.c ---------------------------------------------------------------------------- */
 
 /* One more epoch, untimed and listened to: where its time went, into results_json as "split".
  * Without CUPTI there is no such key. */

@@ -5,7 +5,7 @@
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-/* ---- what the loop asks for ----------------------------------------------------------------- */
+/* ---- what the loop asks for ------------------------------------------------------------------ */
 
 static status_t begin(void *context, mlpt_pass_t pass, error_t *err) {
     const mlpt_cuda_t *s = context;
@@ -62,7 +62,7 @@ status_t mlpt_cuda_connect(mlpt_cuda_t *s, error_t *err) {
     return mlpt_kernels_check(&s->loop.kernels, err);
 }
 
-/* ---- an epoch ------------------------------------------------------------------------------- */
+/* ---- an epoch -------------------------------------------------------------------------------- */
 
 status_t mlpt_cuda_restore(mlpt_cuda_t *s, error_t *err) {
     CUDA(copy_device_async(s->parameters, s->start, s->parameter_bytes, s->gpu->stream));
@@ -142,7 +142,7 @@ status_t mlpt_cuda_validate(mlpt_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- graphs --------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static status_t capture_steps(mlpt_cuda_t *s, mlpt_graph_t *graph, size_t first, size_t n,
                               cu_pointer_t order, cu_pointer_t losses, error_t *err) {

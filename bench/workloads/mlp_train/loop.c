@@ -58,7 +58,7 @@ static mlpt_op_t layer_op(const batch_t *batch, size_t l) {
                        .rate = loop->rate};
 }
 
-/* ---- forward -------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 static status_t gather(batch_t *batch, error_t *err) {
     if (!has(batch, MLPT_GATHER))
@@ -95,7 +95,7 @@ static status_t hidden_layer(batch_t *batch, size_t l, error_t *err) {
     return drop(batch, &z, err);
 }
 
-/* ---- the last layer and the loss ------------------------------------------------------------ */
+/* ---- the last layer and the loss ------------------------------------------------------------- */
 
 static mlpt_op_t labelled(const batch_t *batch, mlpt_op_t op) {
     op.labels = batch->from.labels;
@@ -130,7 +130,7 @@ static status_t logits_loss(batch_t *batch, error_t *err) {
     return drop(batch, &logits, err);
 }
 
-/* ---- backward ------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 /* dy of layer l - 1 from that of layer l; x[l] says where the ReLU between them was open. */
 static status_t input_gradient(batch_t *batch, size_t l, error_t *err) {
@@ -182,7 +182,7 @@ static status_t backward(batch_t *batch, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- update --------------------------------------------------------------------------------- */
+/* ---- update ---------------------------------------------------------------------------------- */
 
 static status_t update_layer(batch_t *batch, size_t l, error_t *err) {
     const mlpt_op_t op = layer_op(batch, l);
@@ -223,7 +223,7 @@ static status_t update(batch_t *batch, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- passes --------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 static status_t run_step(batch_t *batch, error_t *err) {
     TRY(gather(batch, err));

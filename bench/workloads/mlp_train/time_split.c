@@ -15,7 +15,7 @@
 static const double MOST_KERNELS = 2e5;
 enum { KERNELS_A_LAYER = 8 };
 
-/* ---- the sum -------------------------------------------------------------------------------- */
+/* ---- the sum --------------------------------------------------------------------------------- */
 
 /* Where an interval begins (+1) or ends (-1). */
 typedef struct edge {
@@ -68,7 +68,7 @@ mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns) {
     return split;
 }
 
-/* ---- the epoch ------------------------------------------------------------------------------ */
+/* ---- the epoch ------------------------------------------------------------------------------- */
 
 static status_t run_epoch(mlpt_cuda_t *s, int64_t *from_ns, int64_t *to_ns, error_t *err) {
     mlpt_cuda_shuffle(s, 0);

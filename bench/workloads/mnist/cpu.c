@@ -21,7 +21,7 @@ typedef struct state {
     double *losses; /* of a sample */
 } state_t;
 
-/* ---- either network ------------------------------------------------------------------------- */
+/* ---- either network -------------------------------------------------------------------------- */
 
 static void start(state_t *s) {
     if (s->ref != NULL)
@@ -54,7 +54,7 @@ static double validate(state_t *s, double *accuracy) {
                           : mnist_omp_validate(s->omp, accuracy);
 }
 
-/* ---- trainings ------------------------------------------------------------------------------ */
+/* ---- trainings ------------------------------------------------------------------------------- */
 
 static size_t all_steps(const mnist_training_t *training) {
     return training->network.steps * (training->epochs > 0 ? training->epochs : 1);
@@ -126,7 +126,7 @@ static status_t train_once(session_t *session, error_t *err) {
     return status;
 }
 
-/* ---- the session ---------------------------------------------------------------------------- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 /* Phases, as the two kinds of training have them. */
 enum { TRAIN, VALIDATE, STEP = VALIDATE, TOTAL, RESIDUAL, STEP_OF_EPOCH };

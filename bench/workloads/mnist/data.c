@@ -60,7 +60,7 @@ size_t mnist_descent_steps(size_t hidden, size_t steps) {
     return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
 }
 
-/* ---- weights and order ---------------------------------------------------------------------- */
+/* ---- weights and order ----------------------------------------------------------------------- */
 
 static void make_weights(mnist_data_t *data) {
     data->n_weights = (size_t)mnist_parameters(data->layers, data->sizes);

@@ -43,7 +43,7 @@ static size_t data_bytes(const idx_file_t *file) {
     return file->n * (file->images ? file->shape->rows * file->shape->columns : 1);
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* zlib puts "<fd:3>: " in front of what it says. */
 static const char *stream_message(gzFile stream, int *code) {
@@ -212,7 +212,7 @@ void dataset_free(dataset_t *set) {
     *set = (dataset_t){0};
 }
 
-/* ---- the search ----------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 static bool has_any(const char *folder) {
     bool any = false;
@@ -257,7 +257,7 @@ status_t dataset_load(const char *root, dataset_t *set, error_t *err) {
     return status;
 }
 
-/* ---- the synthetic set ---------------------------------------------------------------------- */
+/* ---- the synthetic set ----------------------------------------------------------------------- */
 
 /* The key is 0, which no case's seed is: the streams below are nobody else's. */
 enum { SYNTHETIC_KEY = 0, STREAM_PATTERNS = 200, STREAM_LABELS = 201, STREAM_PIXELS = 202 };

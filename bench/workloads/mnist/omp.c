@@ -73,7 +73,7 @@ void mnist_omp_start(mnist_omp_t *net) {
     memcpy(net->weights, net->data->weights, net->data->n_weights * sizeof *net->weights);
 }
 
-/* ---- vectors -------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
 /* Products of `x` with each of the four rows of `y`. */
 WIDEST_VECTORS static void dot_rows(float sums[ROWS], const float *restrict x,
@@ -111,8 +111,7 @@ WIDEST_VECTORS static void add_scaled(float *restrict sum, float factor, const f
         sum[i] += factor * x[i];
 }
 
-/* ---- one step: all threads come here, each `omp for` ends in a barrier ------------------------
- */
+/* ---- one step: all threads come here, each `omp for` ends in a barrier ----------------------- */
 
 static void gather(mnist_omp_t *net, const uint8_t *image, uint8_t label, size_t row) {
     float *input = net->a[0] + row * MNIST_PIXELS;

@@ -114,7 +114,7 @@ static void gather(mnist_net_t *net, const uint8_t *images, const uint8_t *label
     }
 }
 
-/* ---- forward -------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 /* Outputs `first` … `first + n - 1`: relu(z + b), without the ReLU in the last layer, whose outputs
  * nobody stores as float16. */
@@ -182,7 +182,7 @@ static double loss_and_delta(mnist_net_t *net) {
     return sum / (double)batch;
 }
 
-/* ---- backward ------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 /* delta[l] = (delta[l + 1] W) where a[l] is positive, else 0. */
 static void backward_layer(mnist_net_t *net, size_t l) {
@@ -290,7 +290,7 @@ double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *
     return loss;
 }
 
-/* ---- validation ----------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 static size_t largest_of(const double *z) {
     size_t largest = 0;

@@ -37,7 +37,7 @@ static void describe_problem(mnist_cuda_t *s, const case_t *spec) {
     s->library.half_sums = strcmp(case_technique(spec, "accumulate"), "f16") == 0;
 }
 
-/* ---- what the case needs -------------------------------------------------------------------- */
+/* ---- what the case needs --------------------------------------------------------------------- */
 
 static double gradients_bytes(const mnist_cuda_t *s) {
     size_t sizes[MNIST_LAYERS + 1];
@@ -113,7 +113,7 @@ static status_t prepare_library(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- trainings whose results are kept ------------------------------------------------------- */
+/* ---- trainings whose results are kept -------------------------------------------------------- */
 
 /* All steps, and the accuracy that they lead to, into s->fit. */
 static status_t train_whole(mnist_cuda_t *s, float *losses, error_t *err) {
@@ -195,7 +195,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return session_open_program(session, request, sizeof(mnist_cuda_t), prepare, err);
 }
 
-/* ---- output --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static size_t gradient_bytes(const mnist_cuda_t *s, size_t layer) {
     return s->data->sizes[layer + 1] * (s->data->sizes[layer] + 1) * sizeof(float);

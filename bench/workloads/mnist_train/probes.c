@@ -19,7 +19,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     return status;
 }
 
-/* ---- stages of one step --------------------------------------------------------------------- */
+/* ---- stages of one step ---------------------------------------------------------------------- */
 
 /* A kernel for all steps has no parts to be timed. The stages of a graph are the same kernels, here
  * launched one by one. */

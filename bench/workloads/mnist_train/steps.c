@@ -27,7 +27,7 @@ void mnist_cuda_use_fixed(mnist_cuda_t *s) {
     mnist_place(&s->whole, s->block, &s->problem);
 }
 
-/* ---- what a step is made of ----------------------------------------------------------------- */
+/* ---- what a step is made of ------------------------------------------------------------------ */
 
 static void add_unit(mnist_cuda_t *s, const char *name, const gpu_stage_t *stage,
                      mnist_part_t part) {
@@ -96,7 +96,7 @@ status_t mnist_cuda_run_unit(mnist_cuda_t *s, const mnist_unit_t *unit, error_t 
     return STATUS_OK;
 }
 
-/* ---- a training ----------------------------------------------------------------------------- */
+/* ---- a training ------------------------------------------------------------------------------ */
 
 status_t mnist_cuda_upload(mnist_cuda_t *s, uint32_t steps, error_t *err) {
     const uint32_t *order = steps <= s->sample_steps ? s->order : s->data->order;
