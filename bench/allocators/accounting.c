@@ -1,4 +1,4 @@
-/* What every allocator counts: calls of the driver, and the memory that it holds. */
+/* Statistics that all allocators share: driver calls and reserved memory. */
 #include "allocators/allocator_internal.h"
 
 #include "base/clock.h"
@@ -63,25 +63,21 @@ status_t allocator_refused(allocator_t *allocator, cu_result_t result, size_t by
     if (result != CU_ERROR_OUT_OF_MEMORY)
         return cuda_check(allocator->api, result, call, err);
     const allocator_stats_t stats = allocator_stats(allocator);
+    const size_t limit_bytes = allocator->options.limit_bytes;
     char asked[UNITS_TEXT], taken[UNITS_TEXT], allocated[UNITS_TEXT], reserved[UNITS_TEXT],
         largest[UNITS_TEXT], limit[UNITS_TEXT];
-    return error_set(
-        err, STATUS_FAILED,
-        "out of device memory: asked for %s, for which the driver was to give %s; %s are allocated "
-        "and %s reserved, the largest free block has %s, the limit is %s",
-        units_bytes(asked, (double)bytes), units_bytes(taken, (double)taken_bytes),
-        units_bytes(allocated, (double)stats.allocated_bytes),
-        units_bytes(reserved, (double)stats.reserved_bytes),
-        units_bytes(largest, (double)stats.largest_free_bytes),
-        allocator->options.limit_bytes > 0
-            ? units_bytes(limit, (double)allocator->options.limit_bytes)
-            : "what the device has");
+    return error_set(err, STATUS_FAILED,
+                     "out of device memory: could not allocate %s (%s from the driver); %s "
+                     "allocated, %s reserved, largest free block %s, limit %s",
+                     units_bytes(asked, (double)bytes), units_bytes(taken, (double)taken_bytes),
+                     units_bytes(allocated, (double)stats.allocated_bytes),
+                     units_bytes(reserved, (double)stats.reserved_bytes),
+                     units_bytes(largest, (double)stats.largest_free_bytes),
+                     limit_bytes > 0 ? units_bytes(limit, (double)limit_bytes) : "none");
 }
 
-status_t allocator_not_live(cu_pointer_t address, error_t *err) {
+status_t allocator_unknown_block(cu_pointer_t address, error_t *err) {
     return error_set(err, STATUS_FAILED,
-                     "0x%" PRIx64
-                     " was given back and is no block in use: never allocated here, or "
-                     "given back before",
+                     "0x%" PRIx64 " was freed but is not in use: freed twice, or never allocated",
                      address);
 }

@@ -10,7 +10,7 @@ const char *const ALLOCATOR_NAMES[] = {"caching", "malloc", "async", "arena", NU
 static const allocator_ops_t *const OPS[] = {&ALLOCATOR_OPS_CACHING, &ALLOCATOR_OPS_MALLOC,
                                              &ALLOCATOR_OPS_ASYNC, &ALLOCATOR_OPS_ARENA};
 
-/* Far above any device, far below where sums of sizes would overflow. */
+/* Far above any device's memory, far below where sums of sizes overflow. */
 static const size_t MAX_BYTES = (size_t)1 << 40;
 
 status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api,
@@ -32,7 +32,7 @@ void allocator_close(allocator_t *allocator) {
         return;
     if (allocator->ops->close != NULL)
         allocator->ops->close(allocator);
-    address_map_free(&allocator->live);
+    address_map_free(&allocator->blocks);
     free(allocator);
 }
 

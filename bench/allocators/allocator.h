@@ -1,18 +1,18 @@
 /* Device memory for the outputs of operators, from one of four allocators behind one interface. A
- * training loop takes what an operator writes from here and gives it back when nobody reads it any
- * more; which allocator it is, is the case's choice.
+ * training loop allocates each operator's output here and frees it after its last use. The case
+ * selects the allocator:
  *
- *   caching  keeps what is given back and hands it out again: size classes, best fit, split and
- *            coalesce, reuse ordered by stream (caching.c)
+ *   caching  keeps freed blocks for reuse: size classes, best fit, split and coalesce, reuse
+ *            ordered by stream (caching.c)
  *   malloc   cuMemAlloc and cuMemFree for each block; both wait for the device
- *   async    cuMemAllocFromPoolAsync and cuMemFreeAsync, ordered by stream, from a pool of its own
- *            that keeps what is given back
- *   arena    planned once: the first pass is recorded, every block gets an offset in one piece of
- *            memory, and later passes look it up (arena.c)
+ *   async    cuMemAllocFromPoolAsync and cuMemFreeAsync, ordered by stream, from a private pool
+ *            that keeps freed memory
+ *   arena    planned once: the first pass is recorded, every block gets an offset in one
+ *            allocation, and later passes look it up (arena.c)
  *
- * Streams: a block is used on the stream that it was asked for on. Where others use it too, they
- * wait for that stream first, and the last of them, which the caller has made wait for the others,
- * is the one named when the block is given back. One thread at a time. */
+ * Streams: a block is used on the stream passed to allocator_allocate(). Other streams that use it
+ * wait for that stream first; the caller makes the last of them wait for the others and passes it
+ * to allocator_free(). One thread at a time. */
 #ifndef BENCH_ALLOCATORS_ALLOCATOR_H
 #define BENCH_ALLOCATORS_ALLOCATOR_H
 
@@ -29,73 +29,68 @@ typedef enum allocator_kind {
     ALLOCATOR_ARENA,
 } allocator_kind_t;
 
-/* Their names in that order, NULL-terminated: the choices of a technique. */
+/* Names in that order, NULL-terminated: the choices of a technique. */
 extern const char *const ALLOCATOR_NAMES[];
 
 enum {
-    ALLOCATOR_ALIGNMENT = 512, /* of addresses; sizes are rounded up to it, by all four */
+    ALLOCATOR_ALIGNMENT = 512, /* of addresses; all four round sizes up to it */
     ALLOCATOR_MAX_PASSES = 8,
 };
 
 typedef struct allocator_options {
     cu_device_t device;
-    size_t limit_bytes; /* most that may be reserved; 0: what the device has */
-    bool untimed;       /* driver_ns stays 0: for who times every call from outside */
+    size_t limit_bytes; /* maximum reserved; 0: no limit */
+    bool untimed;       /* leave driver_ns at 0, for callers that time each call themselves */
 } allocator_options_t;
 
-/* Counts are since allocator_open() or the last allocator_epoch(). Bytes are after rounding up to
+/* Counts start at allocator_open() or the last allocator_epoch(). Bytes are rounded up to
  * ALLOCATOR_ALIGNMENT. */
 typedef struct allocator_stats {
-    uint64_t calls;        /* blocks asked for */
-    uint64_t hits;         /* of them, served without a call of the driver's allocator */
+    uint64_t calls;        /* allocations */
+    uint64_t hits;         /* allocations served without a driver call */
     uint64_t driver_calls; /* that allocate or free */
-    int64_t driver_ns;     /* of the host, inside those */
-    uint64_t retries;      /* the cache was given back because memory had run out */
-    size_t allocated_bytes, peak_allocated_bytes; /* in the caller's hands */
-    size_t reserved_bytes, peak_reserved_bytes;   /* taken from the driver */
-    size_t largest_free_bytes; /* the largest block that is cached; 0 where it is not known */
-    /* What was reserved at its peak and not in the caller's hands at theirs, as a share of it:
-     * Johnstone and Wilson, "The memory fragmentation problem: solved?", ISMM 1998, measure 4. A
-     * share of free memory at one moment says nothing here, where every step ends with all of it
-     * free. */
+    int64_t driver_ns;     /* host time inside those calls */
+    uint64_t retries;      /* out of memory: the cache was freed and the allocation repeated */
+    size_t allocated_bytes, peak_allocated_bytes; /* in use by the caller */
+    size_t reserved_bytes, peak_reserved_bytes;   /* allocated from the driver */
+    size_t largest_free_bytes;                    /* largest cached block; 0 if unknown */
+    /* 1 - peak allocated / peak reserved: Johnstone and Wilson, "The memory fragmentation problem:
+     * solved?", ISMM 1998, measure 4. The free share at one moment is no use: every step ends with
+     * all memory free. */
     double fragmentation;
 } allocator_stats_t;
 
 typedef struct allocator allocator_t;
 
-/* `api` must outlive the allocator. Free it with allocator_close(). Fails where the driver cannot
- * do it (pools came with CUDA 11.2); `*allocator` is NULL then. */
+/* `api` must outlive the allocator. Close with allocator_close(). Fails with `*allocator` NULL when
+ * the driver lacks support (memory pools require CUDA 11.2). */
 status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api,
                         const allocator_options_t *options, allocator_t **allocator, error_t *err);
-/* Gives all memory back to the driver, blocks that are still in use too. NULL is fine. */
+/* Returns all memory to the driver, including blocks still in use. NULL is fine. */
 void allocator_close(allocator_t *allocator);
 
-/* `*address` is where at least `bytes` (at least 1) may be used by work on `stream` from now on. A
- * failure leaves it 0 and everything else as it was; when memory has run out its message has the
- * statistics. */
+/* Allocate at least `bytes` (at least 1) for work queued on `stream` from now on. A failure sets
+ * `*address` to 0 and changes nothing else; an out-of-memory message includes the statistics. */
 status_t allocator_allocate(allocator_t *allocator, size_t bytes, cu_stream_t stream,
                             cu_pointer_t *address, error_t *err);
-/* Give a block back. Work that is queued on `stream` may still use it, work queued later may not.
- */
+/* Free a block. Work already queued on `stream` may still use it; later work may not. */
 status_t allocator_free(allocator_t *allocator, cu_pointer_t address, cu_stream_t stream,
                         error_t *err);
 
-/* A pass is what is done again and again with the same sequence of calls: a step of training, one
- * of validation. Each has a number below ALLOCATOR_MAX_PASSES. Only `arena` needs to be told; it
- * hands out nothing between passes, and what a pass takes it must give back before its end. Its
- * first pass of a number is the plan: in later ones a block may be smaller than planned (the last
- * batch of an epoch) and nothing else may differ. */
+/* A pass is a sequence of calls that repeats: a training step, a validation step. Passes are
+ * numbered below ALLOCATOR_MAX_PASSES. Only `arena` uses them: it allocates only within a pass, and
+ * a pass must free all its blocks before it ends. The first pass of a number is the plan: later
+ * ones may differ only in smaller blocks (the last batch of an epoch). */
 status_t allocator_begin(allocator_t *allocator, unsigned pass, error_t *err);
 status_t allocator_end(allocator_t *allocator, error_t *err);
 
-/* Give back to the driver what is cached and in nobody's use; waits for the device. */
+/* Return unused cached memory to the driver; waits for the device. */
 status_t allocator_trim(allocator_t *allocator, error_t *err);
 
-/* An epoch begins: counts start at 0, peaks at what is taken now. */
+/* Start an epoch: reset counts to 0 and peaks to the current values. */
 void allocator_epoch(allocator_t *allocator);
 allocator_stats_t allocator_stats(allocator_t *allocator);
-/* As the results of a case have them: {"driver_calls": …, "driver_ns": …, "calls": …, …}. The
- * caller owns it. */
+/* For a case's results: {"driver_calls": …, "driver_ns": …, "calls": …, …}. The caller owns it. */
 json_t *allocator_stats_json(const allocator_stats_t *stats);
 
 #endif

@@ -1,10 +1,10 @@
-/* Planned once. In the first pass of a number every block comes from the driver and goes back to
- * it, and the calls are recorded; at its end the blocks get offsets (arena_plan.c) in one piece of
- * memory that all passes share, since only one of them is open at a time. From then on a call is a
- * comparison with the recorded one and an addition.
+/* Planned once. In the first pass of a number every block comes from the driver, and the calls are
+ * recorded; at its end the blocks get offsets (arena_plan.c) in one allocation that all passes
+ * share, since only one pass is open at a time. From then on a call is a comparison with the
+ * recorded call and an addition.
  *
- * A block keeps its memory from pass to pass, and blocks of different streams share none: so
- * whatever uses a place is of one stream, and ordered. */
+ * A block keeps its memory from pass to pass, and blocks of different streams share none: all uses
+ * of an address are on one stream, so they are ordered. */
 #include "allocators/allocator_internal.h"
 #include "allocators/arena_plan.h"
 #include "base/memory.h"
@@ -21,7 +21,7 @@ typedef struct pass {
     call_t *calls;
     size_t n_calls, calls_capacity;
     arena_block_t *blocks;
-    size_t *asked_bytes; /* of each block, in the pass that runs */
+    size_t *asked_bytes; /* of each block, in the open pass */
     size_t n_blocks, blocks_capacity;
     bool planned;
 } pass_t;
@@ -29,7 +29,7 @@ typedef struct pass {
 typedef struct arena {
     pass_t passes[ALLOCATOR_MAX_PASSES];
     pass_t *open; /* NULL between passes */
-    size_t next;  /* call of the open pass, when it is planned */
+    size_t next;  /* call of the open pass, if planned */
     cu_pointer_t memory;
     size_t memory_bytes;
 } arena_t;
@@ -66,12 +66,11 @@ static void record(pass_t *pass, size_t block, bool frees) {
 
 static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                 cu_pointer_t *address, error_t *err) {
-    arena_t *s = a->state;
-    pass_t *pass = s->open;
+    pass_t *pass = ((arena_t *)a->state)->open;
     cu_result_t result = allocator_reserve(a, bytes, address);
     if (result != CU_SUCCESS)
         return allocator_refused(a, result, bytes, bytes, "cuMemAlloc", err);
-    address_map_add(&a->live, *address, pass->n_blocks);
+    address_map_add(&a->blocks, *address, pass->n_blocks);
     mem_grow(&pass->blocks, pass->n_blocks, &pass->blocks_capacity, sizeof *pass->blocks);
     pass->blocks[pass->n_blocks] =
         (arena_block_t){.bytes = bytes, .from = pass->n_calls, .stream = stream};
@@ -81,17 +80,17 @@ static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream
 
 static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                                size_t *bytes, error_t *err) {
-    arena_t *s = a->state;
+    const arena_t *s = a->state;
     pass_t *pass = s->open;
     uint64_t block;
-    if (!address_map_get(&a->live, address, &block))
-        return allocator_not_live(address, err);
+    if (!address_map_get(&a->blocks, address, &block))
+        return allocator_unknown_block(address, err);
     if (pass->blocks[block].stream != stream)
         return error_set(err, STATUS_FAILED,
-                         "arena: block %" PRIu64 " of pass %u was given back on another stream "
-                         "than it was asked for on",
+                         "arena: block %" PRIu64 " of pass %u was freed on another stream than it "
+                         "was allocated on",
                          block, number_of(s, pass));
-    address_map_take(&a->live, address, &block);
+    address_map_take(&a->blocks, address, &block);
     *bytes = pass->blocks[block].bytes;
     pass->blocks[block].to = pass->n_calls;
     record(pass, block, true);
@@ -101,21 +100,18 @@ static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t
 static status_t make_plan(allocator_t *a, error_t *err) {
     arena_t *s = a->state;
     pass_t *pass = s->open;
-    if (a->live.n > 0)
-        return error_set(err, STATUS_FAILED,
-                         "arena: %zu blocks are still in use where pass %u ends", a->live.n,
-                         number_of(s, pass));
-    size_t whole_bytes = arena_plan(pass->blocks, pass->n_blocks);
-    if (whole_bytes > s->memory_bytes) {
+    if (a->blocks.n > 0)
+        return error_set(err, STATUS_FAILED, "arena: %zu blocks in use at the end of pass %u",
+                         a->blocks.n, number_of(s, pass));
+    size_t total_bytes = arena_plan(pass->blocks, pass->n_blocks);
+    if (total_bytes > s->memory_bytes) {
         if (s->memory != 0)
             TRY(allocator_unreserve(a, s->memory, s->memory_bytes, err));
         s->memory_bytes = 0;
-        cu_result_t result = allocator_reserve(a, whole_bytes, &s->memory);
-        if (result != CU_SUCCESS) {
-            s->memory = 0;
-            return allocator_refused(a, result, whole_bytes, whole_bytes, "cuMemAlloc", err);
-        }
-        s->memory_bytes = whole_bytes;
+        cu_result_t result = allocator_reserve(a, total_bytes, &s->memory);
+        if (result != CU_SUCCESS)
+            return allocator_refused(a, result, total_bytes, total_bytes, "cuMemAlloc", err);
+        s->memory_bytes = total_bytes;
     }
     pass->asked_bytes = mem_zeroed(pass->n_blocks + 1, sizeof *pass->asked_bytes);
     pass->planned = true;
@@ -124,8 +120,8 @@ static status_t make_plan(allocator_t *a, error_t *err) {
 
 /* ---- later passes ---------------------------------------------------------------------------- */
 
-/* What came, in words, and what was planned. */
-static status_t deviation(const arena_t *s, const char *came, error_t *err) {
+/* Fail with `found`, which describes the call, and the planned call; frees `found`. */
+static status_t deviation(const arena_t *s, char *found, error_t *err) {
     const pass_t *pass = s->open;
     char *planned;
     if (s->next >= pass->n_calls) {
@@ -133,18 +129,19 @@ static status_t deviation(const arena_t *s, const char *came, error_t *err) {
     } else {
         const call_t *call = &pass->calls[s->next];
         const arena_block_t *block = &pass->blocks[call->block];
-        planned = mem_format("%s block %zu (%zu bytes, stream %p)",
-                             call->frees ? "the return of" : "the allocation of", call->block,
-                             block->bytes, (void *)block->stream);
+        planned = mem_format("the %s of block %zu (%zu bytes, stream %p)",
+                             call->frees ? "release" : "allocation", call->block, block->bytes,
+                             (void *)block->stream);
     }
-    error_set(err, STATUS_FAILED, "arena: call %zu of pass %u is %s; planned is %s", s->next,
-              number_of(s, pass), came, planned);
+    error_set(err, STATUS_FAILED, "arena: call %zu of pass %u is %s, expected %s", s->next,
+              number_of(s, pass), found, planned);
     free(planned);
+    free(found);
     return err != NULL ? err->status : STATUS_FAILED;
 }
 
 static status_t outside(const char *what, error_t *err) {
-    return error_set(err, STATUS_FAILED, "arena: %s between two passes", what);
+    return error_set(err, STATUS_FAILED, "arena: %s outside a pass", what);
 }
 
 static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
@@ -152,17 +149,14 @@ static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
     arena_t *s = a->state;
     pass_t *pass = s->open;
     if (pass == NULL)
-        return outside("an allocation", err);
+        return outside("allocation", err);
     if (!pass->planned)
         return record_allocate(a, bytes, stream, address, err);
     const call_t *call = &pass->calls[s->next];
     const arena_block_t *block = s->next < pass->n_calls ? &pass->blocks[call->block] : NULL;
-    if (block == NULL || call->frees || bytes > block->bytes || stream != block->stream) {
-        char *came = mem_format("an allocation (%zu bytes, stream %p)", bytes, (void *)stream);
-        status_t status = deviation(s, came, err);
-        free(came);
-        return status;
-    }
+    if (block == NULL || call->frees || bytes > block->bytes || stream != block->stream)
+        return deviation(
+            s, mem_format("an allocation (%zu bytes, stream %p)", bytes, (void *)stream), err);
     s->next++;
     pass->asked_bytes[call->block] = bytes;
     *address = s->memory + block->offset;
@@ -174,18 +168,16 @@ static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t 
     arena_t *s = a->state;
     pass_t *pass = s->open;
     if (pass == NULL)
-        return outside("a block is given back", err);
+        return outside("release", err);
     if (!pass->planned)
         return record_release(a, address, stream, bytes, err);
     const call_t *call = &pass->calls[s->next];
     const arena_block_t *block = s->next < pass->n_calls ? &pass->blocks[call->block] : NULL;
     if (block == NULL || !call->frees || address != s->memory + block->offset ||
-        stream != block->stream) {
-        char *came = mem_format("the return of 0x%" PRIx64 " (stream %p)", address, (void *)stream);
-        status_t status = deviation(s, came, err);
-        free(came);
-        return status;
-    }
+        stream != block->stream)
+        return deviation(
+            s, mem_format("the release of 0x%" PRIx64 " (stream %p)", address, (void *)stream),
+            err);
     s->next++;
     *bytes = pass->asked_bytes[call->block];
     return STATUS_OK;
@@ -194,11 +186,11 @@ static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t 
 static status_t arena_end(allocator_t *a, error_t *err) {
     arena_t *s = a->state;
     if (s->open == NULL)
-        return outside("an end", err);
+        return outside("end", err);
     if (!s->open->planned)
         TRY(make_plan(a, err));
     else if (s->next < s->open->n_calls)
-        return deviation(s, "the end of the pass", err);
+        return deviation(s, mem_text("the end of the pass"), err);
     s->open = NULL;
     return STATUS_OK;
 }
@@ -207,10 +199,9 @@ static void arena_close(allocator_t *a) {
     arena_t *s = a->state;
     error_t ignored = ERROR_INIT;
     a->api->context_sync();
-    for (size_t i = 0; a->live.n > 0 && i < (size_t)1 << a->live.bits; i++)
-        if (a->live.entries[i].address != 0) /* of a first pass that did not end */
-            allocator_unreserve(a, a->live.entries[i].address,
-                                s->open->blocks[a->live.entries[i].value].bytes, &ignored);
+    /* Blocks remain only when a first pass did not end. */
+    for (const address_entry_t *e = NULL; (e = address_map_next(&a->blocks, e)) != NULL;)
+        allocator_unreserve(a, e->address, s->open->blocks[e->value].bytes, &ignored);
     if (s->memory != 0)
         allocator_unreserve(a, s->memory, s->memory_bytes, &ignored);
     for (size_t i = 0; i < ALLOCATOR_MAX_PASSES; i++) {

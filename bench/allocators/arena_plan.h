@@ -1,5 +1,4 @@
-/* Where blocks lie in one piece of memory, when it is known beforehand which of them are in use at
- * the same time. */
+/* Places blocks in one allocation, given in advance which of them are in use at the same time. */
 #ifndef BENCH_ALLOCATORS_ARENA_PLAN_H
 #define BENCH_ALLOCATORS_ARENA_PLAN_H
 
@@ -7,13 +6,13 @@
 
 typedef struct arena_block {
     size_t bytes;
-    size_t from, to; /* in use from call number `from` until call number `to`, which frees it */
+    size_t from, to; /* allocated by call number `from`, freed by call number `to` */
     cu_stream_t stream;
-    size_t offset; /* the plan */
+    size_t offset; /* set by arena_plan() */
 } arena_block_t;
 
-/* Give every block its offset; blocks that are in use at the same time do not overlap, nor do
- * blocks of different streams, whose work has no order. Returns the bytes of the whole. */
+/* Set every block's offset. Blocks in use at the same time do not overlap, nor do blocks of
+ * different streams, whose work is not ordered. Returns the total bytes. */
 size_t arena_plan(arena_block_t *blocks, size_t n);
 
 #endif

@@ -1,23 +1,23 @@
-/* The caching allocator. Sizes, segments and the rule for splitting are those of PyTorch's (the
- * head of c10/cuda/CUDACachingAllocator.cpp; "Memory management" in PyTorch's notes on CUDA), so
- * that a comparison with it compares how the work is done and not how well constants suit a model:
+/* The caching allocator. Sizes, segments and the splitting rule are PyTorch's (the head of
+ * c10/cuda/CUDACachingAllocator.cpp; "Memory management" in PyTorch's notes on CUDA), so that a
+ * comparison measures the implementation, not how well constants suit a model:
  *
- *   block          taken from a segment of        split when more is left than
- *   up to 1 MiB    2 MiB                          nothing
+ *   block          taken from a segment of        split when the rest exceeds
+ *   up to 1 MiB    2 MiB                          0
  *   under 10 MiB   20 MiB                         1 MiB
- *   from there     its size, rounded up to 2 MiB  1 MiB
+ *   10 MiB and up  its size, rounded up to 2 MiB  1 MiB
  *
- * The best fit is the smallest free block that is large enough, the oldest of equal ones. A block
- * that comes back unites with its free neighbours at once.
+ * Best fit: the smallest free block that is large enough, the oldest of equal ones. A freed block
+ * is merged with its free neighbours at once.
  *
- * Streams. A segment belongs to the stream that it was made for, and its free blocks are for that
- * stream: its own work is ordered, so what it gives back it may have again at once. What another
- * stream gives back waits for an event recorded on that one at that moment. A segment that is free
- * as a whole may change its owner, once an event recorded on the old one when it became free has
- * completed. With one stream no event is ever made.
+ * Streams: a segment belongs to the stream that it was allocated for, and so do its free blocks. A
+ * block freed on that stream is reusable at once, since the stream's work is ordered. A block freed
+ * on another stream waits for an event recorded there at that moment. An entirely free segment can
+ * move to another stream when the event recorded on the old one when it became free has completed.
+ * With a single stream no event is created.
  *
- * When memory runs out (the driver says so, or the limit does) the whole free segments go back to
- * the driver, behind a synchronisation that also ends all waiting, and the attempt is repeated. */
+ * When the driver or the limit reports out of memory, the allocator synchronises, which completes
+ * all pending events, returns entirely free segments to the driver, and tries again. */
 #include "allocators/allocator_internal.h"
 #include "allocators/free_list.h"
 #include "base/memory.h"
@@ -26,25 +26,25 @@
 
 #define MIB ((size_t)1 << 20)
 #define SMALL_BLOCK MIB          /* largest block of a small segment */
-#define SMALL_SEGMENT (2 * MIB)  /* also what large segments are rounded up to */
-#define LARGE_SEGMENT (20 * MIB) /* of blocks below OWN_SEGMENT */
-#define OWN_SEGMENT (10 * MIB)   /* from here on a block has a segment of its size */
-#define LARGE_REST MIB           /* what is not worth a block of its own */
+#define SMALL_SEGMENT (2 * MIB)  /* larger segments are multiples of it */
+#define LARGE_SEGMENT (20 * MIB) /* for blocks below OWN_SEGMENT */
+#define OWN_SEGMENT (10 * MIB)   /* blocks from this size on get their own segment */
+#define LARGE_REST MIB           /* a rest up to this size is not split off */
 
 typedef struct owner {
     cu_stream_t stream;
-    block_tree_t free[2];                  /* of large and of small segments */
-    block_t *waiting_first, *waiting_last; /* given back on this stream, oldest first */
+    block_tree_t free[2];                  /* in large and in small segments */
+    block_t *waiting_first, *waiting_last; /* freed on this stream, oldest first */
 } owner_t;
 
 typedef struct caching {
     block_store_t store;
     owner_t *owners;
     size_t n_owners, owners_capacity;
-    block_segment_t **segments; /* by number */
+    block_segment_t **segments;
     size_t n_segments, segments_capacity;
     size_t n_waiting;
-    cu_event_t *events; /* not in use now */
+    cu_event_t *events; /* for reuse */
     size_t n_events, events_capacity;
 } caching_t;
 
@@ -56,7 +56,7 @@ static status_t caching_open(allocator_t *a, error_t *err) {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void event_put_by(caching_t *c, cu_event_t event) {
+static void event_recycle(caching_t *c, cu_event_t event) {
     if (event == NULL)
         return;
     mem_grow(&c->events, c->n_events, &c->events_capacity, sizeof *c->events);
@@ -72,21 +72,23 @@ static status_t event_after(allocator_t *a, cu_stream_t stream, cu_event_t *even
                        err));
     status_t status = cuda_check(a->api, a->api->event_record(*event, stream), "event_record", err);
     if (status != STATUS_OK) {
-        event_put_by(c, *event);
+        event_recycle(c, *event);
         *event = NULL;
     }
     return status;
 }
 
-static status_t event_is_over(const allocator_t *a, cu_event_t event, bool *over, error_t *err) {
+static status_t event_completed(const allocator_t *a, cu_event_t event, bool *completed,
+                                error_t *err) {
     cu_result_t result = a->api->event_query(event);
-    *over = result == CU_SUCCESS;
+    *completed = result == CU_SUCCESS;
     return result == CU_ERROR_NOT_READY ? STATUS_OK
                                         : cuda_check(a->api, result, "event_query", err);
 }
 
-/* ---- blocks come back ------------------------------------------------------------------------ */
+/* ---- free ------------------------------------------------------------------------------------ */
 
+/* If several streams share the cache, mark when the work on an entirely free segment ends. */
 static status_t mark_if_free(allocator_t *a, block_segment_t *segment, error_t *err) {
     caching_t *c = a->state;
     if (c->n_owners < 2 || segment->event != NULL || !block_segment_is_free(segment))
@@ -94,7 +96,7 @@ static status_t mark_if_free(allocator_t *a, block_segment_t *segment, error_t *
     return event_after(a, c->owners[segment->owner].stream, &segment->event, err);
 }
 
-static status_t come_home(allocator_t *a, block_t *block, error_t *err) {
+static status_t make_free(allocator_t *a, block_t *block, error_t *err) {
     caching_t *c = a->state;
     block_segment_t *segment = block->segment;
     block_tree_t *tree = &c->owners[segment->owner].free[segment->small];
@@ -102,23 +104,23 @@ static status_t come_home(allocator_t *a, block_t *block, error_t *err) {
     return mark_if_free(a, segment, err);
 }
 
-/* Blocks whose events have completed come home; all of them if the device is known to be idle. */
-static status_t end_waiting(allocator_t *a, bool idle, error_t *err) {
+/* Reclaim blocks whose events have completed, or all of them when the device is idle. */
+static status_t reclaim_waiting(allocator_t *a, bool idle, error_t *err) {
     caching_t *c = a->state;
     for (size_t i = 0; i < c->n_owners && c->n_waiting > 0; i++) {
         owner_t *owner = &c->owners[i];
         while (owner->waiting_first != NULL) {
             block_t *block = owner->waiting_first;
-            bool over = idle;
+            bool completed = idle;
             if (!idle)
-                TRY(event_is_over(a, block->event, &over, err));
-            if (!over)
-                break; /* events of one stream complete in their order */
+                TRY(event_completed(a, block->event, &completed, err));
+            if (!completed)
+                break; /* events of one stream complete in order */
             owner->waiting_first = block->larger;
             c->n_waiting--;
-            event_put_by(c, block->event);
+            event_recycle(c, block->event);
             block->event = NULL;
-            TRY(come_home(a, block, err));
+            TRY(make_free(a, block, err));
         }
     }
     return STATUS_OK;
@@ -131,7 +133,7 @@ static status_t owner_of(allocator_t *a, cu_stream_t stream, size_t *index, erro
             return STATUS_OK;
     mem_grow(&c->owners, c->n_owners, &c->owners_capacity, sizeof *c->owners);
     c->owners[c->n_owners++] = (owner_t){.stream = stream};
-    for (size_t i = 0; c->n_owners == 2 && i < c->n_segments; i++) /* free before there were two */
+    for (size_t i = 0; c->n_owners == 2 && i < c->n_segments; i++) /* already free */
         TRY(mark_if_free(a, c->segments[i], err));
     return STATUS_OK;
 }
@@ -142,15 +144,15 @@ static status_t caching_release(allocator_t *a, cu_pointer_t address, cu_stream_
     uint64_t value;
     size_t index;
     TRY(owner_of(a, stream, &index, err));
-    if (!address_map_get(&a->live, address, &value))
-        return allocator_not_live(address, err);
+    if (!address_map_get(&a->blocks, address, &value))
+        return allocator_unknown_block(address, err);
     block_t *block = (block_t *)(uintptr_t)value;
     if (block->segment->owner != index)
         TRY(event_after(a, stream, &block->event, err));
-    address_map_take(&a->live, address, &value);
+    address_map_take(&a->blocks, address, &value);
     *bytes = block->asked_bytes;
     if (block->segment->owner == index)
-        return come_home(a, block, err);
+        return make_free(a, block, err);
     owner_t *owner = &c->owners[index];
     block->use = BLOCK_WAITING;
     block->larger = NULL;
@@ -160,7 +162,7 @@ static status_t caching_release(allocator_t *a, cu_pointer_t address, cu_stream_
     return STATUS_OK;
 }
 
-/* ---- blocks go out --------------------------------------------------------------------------- */
+/* ---- allocate -------------------------------------------------------------------------------- */
 
 static size_t segment_bytes(size_t bytes) {
     if (bytes <= SMALL_BLOCK)
@@ -170,20 +172,20 @@ static size_t segment_bytes(size_t bytes) {
     return (bytes + SMALL_SEGMENT - 1) / SMALL_SEGMENT * SMALL_SEGMENT;
 }
 
-/* A whole free segment of another stream that has done with it: the smallest that fits. */
-static status_t adopt(allocator_t *a, size_t index, size_t bytes, error_t *err) {
+/* Take over the smallest sufficient segment that another stream has finished with, if any. */
+static status_t take_over_segment(allocator_t *a, size_t index, size_t bytes, error_t *err) {
     caching_t *c = a->state;
     const bool small = bytes <= SMALL_BLOCK;
     block_segment_t *best = NULL;
     for (size_t i = 0; c->n_owners > 1 && i < c->n_segments; i++) {
         block_segment_t *segment = c->segments[i];
-        bool over;
+        bool completed;
         if (segment->owner == index || segment->small != small || segment->bytes < bytes ||
             segment->event == NULL || !block_segment_is_free(segment) ||
             (best != NULL && best->bytes <= segment->bytes))
             continue;
-        TRY(event_is_over(a, segment->event, &over, err));
-        if (over)
+        TRY(event_completed(a, segment->event, &completed, err));
+        if (completed)
             best = segment;
     }
     if (best == NULL)
@@ -197,7 +199,7 @@ static status_t adopt(allocator_t *a, size_t index, size_t bytes, error_t *err) 
 static status_t caching_trim(allocator_t *a, error_t *err) {
     caching_t *c = a->state;
     TRY(cuda_check(a->api, a->api->context_sync(), "context_sync", err));
-    TRY(end_waiting(a, true, err));
+    TRY(reclaim_waiting(a, true, err));
     size_t n_kept = 0;
     status_t status = STATUS_OK;
     for (size_t i = 0; i < c->n_segments; i++) {
@@ -209,7 +211,7 @@ static status_t caching_trim(allocator_t *a, error_t *err) {
             continue;
         }
         block_tree_remove(&c->owners[segment->owner].free[segment->small], segment->first);
-        event_put_by(c, segment->event);
+        event_recycle(c, segment->event);
         block_segment_free(&c->store, segment);
     }
     c->n_segments = n_kept;
@@ -225,7 +227,7 @@ static status_t new_segment(allocator_t *a, size_t index, size_t bytes, error_t 
     if (result == CU_ERROR_OUT_OF_MEMORY) {
         a->stats.retries++;
         TRY(caching_trim(a, err));
-        if (block_tree_best(tree, bytes) != NULL) /* the end of waiting has set one free */
+        if (block_tree_best(tree, bytes) != NULL) /* a waiting block was enough */
             return STATUS_OK;
         result = allocator_reserve(a, taken_bytes, &address);
     }
@@ -240,17 +242,17 @@ static status_t new_segment(allocator_t *a, size_t index, size_t bytes, error_t 
     return STATUS_OK;
 }
 
-static cu_pointer_t hand_out(allocator_t *a, block_tree_t *tree, block_t *block, size_t bytes) {
+static cu_pointer_t take_block(allocator_t *a, block_tree_t *tree, block_t *block, size_t bytes) {
     caching_t *c = a->state;
     block_segment_t *segment = block->segment;
     block_tree_remove(tree, block);
-    event_put_by(c, segment->event);
+    event_recycle(c, segment->event);
     segment->event = NULL;
     if (block->bytes - bytes > (segment->small ? 0 : LARGE_REST))
         block_tree_add(tree, block_split(&c->store, block, bytes));
-    block->use = BLOCK_LIVE;
+    block->use = BLOCK_ALLOCATED;
     block->asked_bytes = bytes;
-    address_map_add(&a->live, block_address(block), (uintptr_t)block);
+    address_map_add(&a->blocks, block_address(block), (uintptr_t)block);
     return block_address(block);
 }
 
@@ -260,18 +262,18 @@ static status_t caching_allocate(allocator_t *a, size_t bytes, cu_stream_t strea
     size_t index;
     TRY(owner_of(a, stream, &index, err));
     if (c->n_waiting > 0)
-        TRY(end_waiting(a, false, err));
+        TRY(reclaim_waiting(a, false, err));
     block_tree_t *tree = &c->owners[index].free[bytes <= SMALL_BLOCK];
     block_t *block = block_tree_best(tree, bytes);
     if (block == NULL) {
-        TRY(adopt(a, index, bytes, err));
+        TRY(take_over_segment(a, index, bytes, err));
         block = block_tree_best(tree, bytes);
     }
     if (block == NULL) {
         TRY(new_segment(a, index, bytes, err));
         block = block_tree_best(tree, bytes);
     }
-    *address = hand_out(a, tree, block, bytes);
+    *address = take_block(a, tree, block, bytes);
     return STATUS_OK;
 }
 
@@ -293,10 +295,10 @@ static void caching_close(allocator_t *a) {
     for (size_t i = 0; i < c->n_segments; i++) {
         block_segment_t *segment = c->segments[i];
         allocator_unreserve(a, segment->address, segment->bytes, &ignored);
-        event_put_by(c, segment->event);
+        event_recycle(c, segment->event);
         for (block_t *block = segment->first, *next; block != NULL; block = next) {
-            next = block->behind;
-            event_put_by(c, block->event);
+            next = block->next;
+            event_recycle(c, block->event);
             free(block);
         }
         free(segment);

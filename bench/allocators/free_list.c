@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-enum { PLACE_UNIT = 512 };
+enum { OFFSET_UNIT = 512 };
 
-/* Any numbers that do not follow the order of sizes will do as priorities; these are the same in
- * every run (a linear congruential generator, Knuth's MMIX, of which the high half is used). */
+/* Priorities need only be independent of the order of sizes. These are the same in every run: the
+ * high half of a linear congruential generator (Knuth's MMIX). */
 static uint32_t next_priority(block_store_t *store) {
     store->random = store->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(store->random >> 32);
@@ -25,7 +25,7 @@ static block_t *block_new(block_store_t *store) {
     return block;
 }
 
-static void block_put_by(block_store_t *store, block_t *block) {
+static void block_recycle(block_store_t *store, block_t *block) {
     block->larger = store->spare;
     store->spare = block;
 }
@@ -51,78 +51,77 @@ block_segment_t *block_segment_new(block_store_t *store, cu_pointer_t address, s
 }
 
 bool block_segment_is_free(const block_segment_t *segment) {
-    return segment->first->use == BLOCK_FREE && segment->first->behind == NULL;
+    return segment->first->use == BLOCK_FREE && segment->first->next == NULL;
 }
 
 void block_segment_free(block_store_t *store, block_segment_t *segment) {
-    block_put_by(store, segment->first);
+    block_recycle(store, segment->first);
     free(segment);
 }
 
 cu_pointer_t block_address(const block_t *block) {
-    return block->segment->address + (block->place & UINT32_MAX) * PLACE_UNIT;
+    return block->segment->address + (block->place & UINT32_MAX) * OFFSET_UNIT;
 }
 
 block_t *block_split(block_store_t *store, block_t *block, size_t bytes) {
     block_t *rest = block_new(store);
     rest->segment = block->segment;
-    rest->place = block->place + bytes / PLACE_UNIT;
+    rest->place = block->place + bytes / OFFSET_UNIT;
     rest->bytes = block->bytes - bytes;
-    rest->before = block;
-    rest->behind = block->behind;
-    if (rest->behind != NULL)
-        rest->behind->before = rest;
-    block->behind = rest;
+    rest->previous = block;
+    rest->next = block->next;
+    if (rest->next != NULL)
+        rest->next->previous = rest;
+    block->next = rest;
     block->bytes = bytes;
     return rest;
 }
 
-/* `block` takes in the one behind it. */
-static void swallow(block_store_t *store, block_t *block) {
-    block_t *gone = block->behind;
+static void merge_with_next(block_store_t *store, block_t *block) {
+    block_t *gone = block->next;
     block->bytes += gone->bytes;
-    block->behind = gone->behind;
-    if (block->behind != NULL)
-        block->behind->before = block;
-    block_put_by(store, gone);
+    block->next = gone->next;
+    if (block->next != NULL)
+        block->next->previous = block;
+    block_recycle(store, gone);
 }
 
 block_t *block_coalesce(block_store_t *store, block_tree_t *tree, block_t *block) {
     block->use = BLOCK_FREE;
-    if (block->behind != NULL && block->behind->use == BLOCK_FREE) {
-        block_tree_remove(tree, block->behind);
-        swallow(store, block);
+    if (block->next != NULL && block->next->use == BLOCK_FREE) {
+        block_tree_remove(tree, block->next);
+        merge_with_next(store, block);
     }
-    if (block->before != NULL && block->before->use == BLOCK_FREE) {
-        block = block->before;
+    if (block->previous != NULL && block->previous->use == BLOCK_FREE) {
+        block = block->previous;
         block_tree_remove(tree, block);
-        swallow(store, block);
+        merge_with_next(store, block);
     }
     return block;
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static bool is_before(const block_t *a, const block_t *b) {
+static bool precedes(const block_t *a, const block_t *b) {
     return a->bytes != b->bytes ? a->bytes < b->bytes : a->place < b->place;
 }
 
 void block_tree_add(block_tree_t *tree, block_t *block) {
     block_t **at = &tree->root;
     while (*at != NULL && (*at)->priority >= block->priority)
-        at = is_before(block, *at) ? &(*at)->smaller : &(*at)->larger;
-    /* It takes the place of a subtree, which is divided between its two sides. */
-    block_t *divided = *at, **smaller = &block->smaller, **larger = &block->larger;
+        at = precedes(block, *at) ? &(*at)->smaller : &(*at)->larger;
+    /* The block replaces a subtree, which is split between its two sides. */
+    block_t *subtree = *at, **smaller = &block->smaller, **larger = &block->larger;
     *at = block;
-    while (divided != NULL) {
-        if (is_before(divided, block)) {
-            *smaller = divided;
-            smaller = &divided->larger;
-            divided = divided->larger;
+    while (subtree != NULL) {
+        if (precedes(subtree, block)) {
+            *smaller = subtree;
+            smaller = &subtree->larger;
+            subtree = subtree->larger;
         } else {
-            *larger = divided;
-            larger = &divided->smaller;
-            divided = divided->smaller;
+            *larger = subtree;
+            larger = &subtree->smaller;
+            subtree = subtree->smaller;
         }
     }
     *smaller = *larger = NULL;
@@ -131,7 +130,7 @@ void block_tree_add(block_tree_t *tree, block_t *block) {
 void block_tree_remove(block_tree_t *tree, block_t *block) {
     block_t **at = &tree->root;
     while (*at != block)
-        at = is_before(block, *at) ? &(*at)->smaller : &(*at)->larger;
+        at = precedes(block, *at) ? &(*at)->smaller : &(*at)->larger;
     block_t *smaller = block->smaller, *larger = block->larger;
     while (smaller != NULL && larger != NULL) {
         if (smaller->priority >= larger->priority) {

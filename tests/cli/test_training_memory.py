@@ -63,9 +63,8 @@ def test_memory_that_runs_out_halfway(tmp_path: Path, project_without_images: Pa
     )
     assert wide["status"] == "failed"
     assert re.fullmatch(
-        r"out of device memory: asked for 1\.54 MB, for which the driver was to give 21\.0 MB; "
-        r"18\.8 MB are allocated and 18\.9 MB reserved, the largest free block has 0 B, the limit is "
-        r"what the device has",
+        r"out of device memory: could not allocate 1\.54 MB \(21\.0 MB from the driver\); "
+        r"18\.8 MB allocated, 18\.9 MB reserved, largest free block 0 B, limit none",
         wide["reason"],
     ), wide["reason"]
     assert narrow["status"] == "wrong", narrow["reason"]
