@@ -15,11 +15,17 @@ typedef struct symbols {
     size_t n;
 } symbols_t;
 
+typedef struct symbol {
+    Elf64_Sym entry;
+    Elf64_Shdr section;
+    const char *name;
+} symbol_t;
+
 static bool in_file(const cubin_t *cubin, uint64_t offset, uint64_t length) {
     return offset <= cubin->size && length <= cubin->size - offset;
 }
 
-/* Structures are copied out: nothing promises that the caller's buffer is aligned. */
+/* Structures are copied out: the caller's buffer need not be aligned. */
 static Elf64_Ehdr file_header(const cubin_t *cubin) {
     Elf64_Ehdr header;
     memcpy(&header, cubin->data, sizeof header);
@@ -34,7 +40,7 @@ static bool section_at(const cubin_t *cubin, size_t index, Elf64_Shdr *section) 
     return section->sh_type == SHT_NOBITS || in_file(cubin, section->sh_offset, section->sh_size);
 }
 
-/* The text at `offset` of a string table, or NULL where it has no end inside the table. */
+/* The text at `offset` of a string table, or NULL if it does not end inside the table. */
 static const char *string_at(const cubin_t *cubin, const Elf64_Shdr *strings, uint64_t offset) {
     if (strings->sh_type != SHT_STRTAB || offset >= strings->sh_size)
         return NULL;
@@ -84,20 +90,19 @@ static status_t find_symbols(const cubin_t *cubin, symbols_t *symbols, error_t *
     return error_set(err, STATUS_USAGE, "damaged cubin: no symbol table");
 }
 
-/* The symbol at `index` with its name and section; false for symbols that are not defined in an
- * ordinary section, or not of this type. */
+/* Read the symbol at `index`; false if it is of another type or in no ordinary section. */
 static bool symbol_at(const cubin_t *cubin, const symbols_t *symbols, size_t index,
-                      unsigned char type, Elf64_Sym *symbol, const char **name,
-                      Elf64_Shdr *section) {
-    memcpy(symbol, cubin->data + symbols->table.sh_offset + index * sizeof *symbol, sizeof *symbol);
-    if (ELF64_ST_TYPE(symbol->st_info) != type || symbol->st_shndx == SHN_UNDEF ||
-        !section_at(cubin, symbol->st_shndx, section))
+                      unsigned char type, symbol_t *symbol) {
+    Elf64_Sym *entry = &symbol->entry;
+    memcpy(entry, cubin->data + symbols->table.sh_offset + index * sizeof *entry, sizeof *entry);
+    if (ELF64_ST_TYPE(entry->st_info) != type || entry->st_shndx == SHN_UNDEF ||
+        !section_at(cubin, entry->st_shndx, &symbol->section))
         return false;
-    *name = string_at(cubin, &symbols->strings, symbol->st_name);
-    return *name != NULL;
+    symbol->name = string_at(cubin, &symbols->strings, entry->st_name);
+    return symbol->name != NULL;
 }
 
-/* True when `section` is the machine code of the kernel `name`. */
+/* Is `section` the machine code of the kernel `name`? */
 static bool is_code_of(const cubin_t *cubin, const Elf64_Shdr *section, const char *name) {
     const char *title = section_name(cubin, section);
     size_t prefix = sizeof TEXT_PREFIX - 1;
@@ -109,12 +114,11 @@ status_t cubin_kernels(const cubin_t *cubin, text_list_t *names, error_t *err) {
     symbols_t symbols;
     TRY(find_symbols(cubin, &symbols, err));
     for (size_t i = 0; i < symbols.n; i++) {
-        Elf64_Sym symbol;
-        Elf64_Shdr section;
-        const char *name;
-        if (symbol_at(cubin, &symbols, i, STT_FUNC, &symbol, &name, &section) &&
-            ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && is_code_of(cubin, &section, name))
-            text_list_add_new(names, name);
+        symbol_t symbol;
+        if (symbol_at(cubin, &symbols, i, STT_FUNC, &symbol) &&
+            ELF64_ST_BIND(symbol.entry.st_info) == STB_GLOBAL &&
+            is_code_of(cubin, &symbol.section, symbol.name))
+            text_list_add_new(names, symbol.name);
     }
     text_list_sort(names);
     return STATUS_OK;
@@ -130,7 +134,7 @@ static status_t hash_kernels(const cubin_t *cubin, const text_list_t *kernels, h
                !(section_at(cubin, i, &section) && is_code_of(cubin, &section, kernels->items[k])))
             i++;
         if (i == n_sections)
-            return error_set(err, STATUS_USAGE, "damaged cubin: no code of kernel %s",
+            return error_set(err, STATUS_USAGE, "damaged cubin: kernel %s has no code",
                              kernels->items[k]);
         hash_add(hash, cubin->data + section.sh_offset, section.sh_size);
     }
@@ -150,41 +154,37 @@ status_t cubin_code_hash(const cubin_t *cubin, char hash[33], error_t *err) {
     return status;
 }
 
-static bool find_object(const cubin_t *cubin, const char *name, Elf64_Sym *symbol,
-                        Elf64_Shdr *section) {
+static bool find_object(const cubin_t *cubin, const char *name, symbol_t *object) {
     symbols_t symbols;
     if (find_symbols(cubin, &symbols, NULL) != STATUS_OK)
         return false;
-    for (size_t i = 0; i < symbols.n; i++) {
-        const char *found;
-        if (symbol_at(cubin, &symbols, i, STT_OBJECT, symbol, &found, section) &&
-            strcmp(found, name) == 0)
+    for (size_t i = 0; i < symbols.n; i++)
+        if (symbol_at(cubin, &symbols, i, STT_OBJECT, object) && strcmp(object->name, name) == 0)
             return true;
-    }
     return false;
 }
 
 status_t cubin_object(const cubin_t *cubin, const char *name, void *bytes, size_t size,
                       error_t *err) {
-    Elf64_Sym symbol;
-    Elf64_Shdr section;
-    if (!find_object(cubin, name, &symbol, &section))
+    symbol_t object;
+    if (!find_object(cubin, name, &object))
         return error_set(err, STATUS_USAGE, "no object \"%s\" in this cubin", name);
-    if (symbol.st_size != size)
+    const Elf64_Shdr *section = &object.section;
+    const uint64_t offset = object.entry.st_value;
+    if (object.entry.st_size != size)
         return error_set(err, STATUS_USAGE, "object \"%s\" has %llu bytes, expected %zu", name,
-                         (unsigned long long)symbol.st_size, size);
-    if (symbol.st_value > section.sh_size || size > section.sh_size - symbol.st_value)
+                         (unsigned long long)object.entry.st_size, size);
+    if (offset > section->sh_size || size > section->sh_size - offset)
         return error_set(err, STATUS_USAGE, "damaged cubin: object \"%s\" ends beyond its section",
                          name);
-    if (section.sh_type == SHT_NOBITS)
+    if (section->sh_type == SHT_NOBITS)
         memset(bytes, 0, size);
     else
-        memcpy(bytes, cubin->data + section.sh_offset + symbol.st_value, size);
+        memcpy(bytes, cubin->data + section->sh_offset + offset, size);
     return STATUS_OK;
 }
 
 size_t cubin_object_size(const cubin_t *cubin, const char *name) {
-    Elf64_Sym symbol;
-    Elf64_Shdr section;
-    return find_object(cubin, name, &symbol, &section) ? symbol.st_size : 0;
+    symbol_t object;
+    return find_object(cubin, name, &object) ? object.entry.st_size : 0;
 }

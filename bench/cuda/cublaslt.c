@@ -1,7 +1,5 @@
 #include "cuda/cublaslt.h"
 
-#include "base/memory.h"
-#include "cuda/dynlib.h"
 #include "cuda/find_library.h"
 
 #include <stdlib.h>
@@ -26,39 +24,29 @@ static const library_symbol_t SYMBOLS[] = {
     SYMBOL(matmul, "Matmul"),
 };
 
+/* Newest first. Both have the same enum values and struct layouts. */
+static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+/* Beside NVRTC; before CUDA 13 in a separate wheel. */
+static const char *const FOLDERS[] = {".", "../../cublas/lib", NULL};
+static const library_places_t PLACES = {"BENCH_CUBLASLT", SONAMES, FOLDERS, SONAMES};
+
 void cublaslt_candidates(const char *root, text_list_t *paths) {
-    /* Newest first. Values of enums and layouts of structs are those of both. */
-    static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
-    /* Beside NVRTC, or in a wheel of its own before CUDA 13. */
-    static const char *const FOLDERS[] = {".", "../../cublas/lib", NULL};
-    library_candidates(&(library_places_t){"BENCH_CUBLASLT", SONAMES, FOLDERS, SONAMES}, root,
-                       paths);
+    library_candidates(&PLACES, root, paths);
 }
 
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err) {
-    text_list_t paths = {0}, looked = {0};
-    cublaslt_candidates(root, &paths);
-    *path = NULL;
-    for (size_t i = 0; i < paths.n && *path == NULL; i++) {
-        const char *const names[] = {paths.items[i], NULL};
-        error_t why = ERROR_INIT;
-        if (library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, &why) ==
-            STATUS_OK)
-            *path = mem_text(paths.items[i]);
-        else if (paths.n == 1 || !text_ends(why.text, " not found"))
-            text_list_add(&looked, why.text);
-    }
+    text_list_t failures = {0};
     status_t status = STATUS_OK;
+    *path = library_find(&PLACES, root, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &failures);
     if (*path == NULL) {
-        char *reasons = text_list_join(&looked, "; ");
+        char *reasons = text_list_join(&failures, "; ");
         status = error_set(err, STATUS_USAGE,
                            "cuBLASLt not found%s%.1000s%s: .venv/bin/pip install nvidia-cublas, or "
-                           "name the library in $BENCH_CUBLASLT",
-                           looked.n > 0 ? " (" : "", reasons, looked.n > 0 ? ")" : "");
+                           "set $BENCH_CUBLASLT to the library's path",
+                           failures.n > 0 ? " (" : "", reasons, failures.n > 0 ? ")" : "");
         free(reasons);
     }
-    text_list_free(&paths);
-    text_list_free(&looked);
+    text_list_free(&failures);
     return status;
 }
 

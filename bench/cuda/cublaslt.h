@@ -1,6 +1,6 @@
-/* cuBLASLt, NVIDIA's library for products of matrices, opened at run time: neither the build nor
- * rungs of our own kernels need it. Only what the harness uses, declared here: names, values and
- * layouts are the ABI that the cuBLAS documentation describes (cublasLt API). */
+/* cuBLASLt, NVIDIA's matrix-product library, opened at run time: neither the build nor variants
+ * with hand-written kernels need it. Declares only what the harness uses; names, values and layouts
+ * are the ABI in the cuBLAS documentation (cublasLt API). */
 #ifndef BENCH_CUDA_CUBLASLT_H
 #define BENCH_CUDA_CUBLASLT_H
 
@@ -19,28 +19,27 @@ enum {
     CUBLASLT_F16 = 2,
     CUBLASLT_COMPUTE_F16 = 64, /* cublasComputeType_t */
     CUBLASLT_COMPUTE_F32 = 68,
-    CUBLASLT_NORMAL = 0, /* cublasOperation_t */
-    CUBLASLT_TRANSPOSED = 1,
+    CUBLASLT_TRANSPOSED = 1,           /* cublasOperation_t */
     CUBLASLT_PREFERENCE_WORKSPACE = 1, /* bytes, a uint64_t */
 };
 
 /* cublasLtMatmulDescAttributes_t */
 enum {
-    CUBLASLT_DESC_TRANSPOSE_A = 3, /* an int32_t, as the next two */
+    CUBLASLT_DESC_TRANSPOSE_A = 3, /* int32_t, as are the next two */
     CUBLASLT_DESC_TRANSPOSE_B = 4,
     CUBLASLT_DESC_EPILOGUE = 7,
     CUBLASLT_DESC_BIAS = 8,       /* a pointer */
-    CUBLASLT_DESC_MASK = 11,      /* a pointer: one bit an element of D */
-    CUBLASLT_DESC_MASK_ROWS = 12, /* an int64_t: rows of D, up to a multiple of 128 */
+    CUBLASLT_DESC_MASK = 11,      /* a pointer: one bit per element of D */
+    CUBLASLT_DESC_MASK_ROWS = 12, /* int64_t: rows of D, rounded up to a multiple of 128 */
 };
 
-/* cublasLtEpilogue_t: what becomes of a product before it is written. */
+/* cublasLtEpilogue_t: applied to a product before it is written. */
 enum {
     CUBLASLT_EPILOGUE_NONE = 1,
     CUBLASLT_EPILOGUE_BIAS_RELU = 2 | 4,
-    CUBLASLT_EPILOGUE_BIAS_RELU_MASK = 2 | 4 | 128, /* and a bit where it was positive */
-    CUBLASLT_EPILOGUE_RELU_GRADIENT = 8 | 128,      /* times that bit */
-    CUBLASLT_EPILOGUE_BIAS_GRADIENT_B = 512,        /* beside it, sums of B over k */
+    CUBLASLT_EPILOGUE_BIAS_RELU_MASK = 2 | 4 | 128, /* sets the bit of each positive element */
+    CUBLASLT_EPILOGUE_RELU_GRADIENT = 8 | 128,      /* multiplies by that bit */
+    CUBLASLT_EPILOGUE_BIAS_GRADIENT_B = 512,        /* also sums B over k */
 };
 
 /* cublasLtMatmulAlgo_t, opaque. */
@@ -85,12 +84,12 @@ typedef struct cublaslt_api {
                                 size_t workspace_bytes, cu_stream_t);
 } cublaslt_api_t;
 
-/* Paths and names to try, the best first: $BENCH_CUBLASLT alone, else the loader's own, then where
- * toolkits and Python environments have it (nvrtc_find_folders). */
+/* Paths and names to try, best first: $BENCH_CUBLASLT alone if set, else the loader's path, then
+ * toolkits and Python environments (nvrtc_find_folders). */
 void cublaslt_candidates(const char *root, text_list_t *paths);
 
-/* Open the first that opens. `*path` becomes the one that did, for the caller to free. Fails with
- * where it was looked for and how to get it. */
+/* Open the first candidate that loads; the caller frees `*path`, its path. A failure's message says
+ * why candidates failed and how to install the library. */
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err);
 
 /* STATUS_OK, or a failure that names the call and the library's name for `result`. */

@@ -1,6 +1,5 @@
 #include "cuda/cupti.h"
 
-#include "cuda/dynlib.h"
 #include "cuda/find_library.h"
 
 #define SYMBOL(field, name)                                                                        \
@@ -21,7 +20,7 @@ static const library_symbol_t SYMBOLS[] = {
 
 void cupti_candidates(const char *root, text_list_t *paths) {
     static const char *const SONAMES[] = {"libcupti.so.13", "libcupti.so.12", NULL};
-    /* Beside NVRTC, in a toolkit's extras/, or in a wheel of its own before CUDA 13. */
+    /* Beside NVRTC, in a toolkit's extras/, or before CUDA 13 in a separate wheel. */
     static const char *const FOLDERS[] = {".", "../lib", "../extras/CUPTI/lib64",
                                           "../../cuda_cupti/lib", NULL};
     static const char *const FILES[] = {"libcupti.so.[0-9]*", NULL};
@@ -40,11 +39,11 @@ status_t cupti_check(const cupti_api_t *api, cupti_result_t result, const char *
 
 status_t cupti_open(const char *path, cupti_api_t *api, uint32_t *version, error_t *err) {
     const char *const names[] = {path, NULL};
-    TRY(library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, err));
+    TRY(library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, err));
     TRY(cupti_check(api, api->get_version(version), "cuptiGetVersion", err));
     if (*version < CUPTI_VERSION_LEAST || *version > CUPTI_VERSION_MOST)
         return error_set(err, STATUS_FAILED,
-                         "%s has CUPTI version %u; records of versions %d to %d are known", path,
-                         *version, CUPTI_VERSION_LEAST, CUPTI_VERSION_MOST);
+                         "%s has CUPTI version %u; supported versions are %d to %d", path, *version,
+                         CUPTI_VERSION_LEAST, CUPTI_VERSION_MOST);
     return STATUS_OK;
 }

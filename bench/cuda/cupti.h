@@ -1,7 +1,7 @@
-/* CUPTI, NVIDIA's profiling library, opened at run time (libcupti.so): what the GPU and the driver
- * did, as activity records. Records are declared here up to the fields that are used. NVIDIA
- * appends to them only: these beginnings are the same from CUDA 9 to 13 (cupti_activity.h and
- * cupti_activity_deprecated.h), and a test compares them with the toolkit's own header. */
+/* CUPTI, NVIDIA's profiling library, opened at run time (libcupti.so): activity records of the GPU
+ * and the driver. Records are declared up to the last field used. NVIDIA only appends fields: these
+ * are the same from CUDA 9 to 13 (cupti_activity.h and cupti_activity_deprecated.h), and a test
+ * compares them with the toolkit's header. */
 #ifndef BENCH_CUDA_CUPTI_H
 #define BENCH_CUDA_CUPTI_H
 
@@ -21,8 +21,8 @@ enum {
     CUPTI_KIND_CONCURRENT_KERNEL = 10,
     CUPTI_DOMAIN_DRIVER = 1, /* CUpti_CallbackDomain */
     CUPTI_FLUSH_FORCED = 1,
-    CUPTI_VERSION_LEAST = 16,    /* of CUDA 11.6, the first that takes a clock from outside */
-    CUPTI_VERSION_MOST = 139999, /* of CUDA 13: the newest whose records are known */
+    CUPTI_VERSION_LEAST = 16,    /* CUDA 11.6, the first with a timestamp callback */
+    CUPTI_VERSION_MOST = 139999, /* CUDA 13, the newest whose records are known */
 };
 
 typedef struct cupti_kernel { /* CUpti_ActivityKernel4 and later */
@@ -81,13 +81,13 @@ typedef struct cupti_api {
     cupti_result_t (*result_text)(cupti_result_t result, const char **text);
 } cupti_api_t;
 
-/* Libraries to try, best first: $BENCH_CUPTI alone where it is set; else what the loader finds, a
- * toolkit's, and those of NVIDIA's Python wheels. */
+/* Libraries to try, best first: $BENCH_CUPTI alone if set, else the loader's path, then toolkits
+ * and NVIDIA's Python wheels. */
 void cupti_candidates(const char *root, text_list_t *paths);
-/* Open one of them. Fails as well for a version whose records are not known. `version` is e.g.
- * 130001 for CUDA 13.0 and 26 for CUDA 12.8. */
+/* Open one of them. Also fails if the version's records are not known. `version` is e.g. 130001 for
+ * CUDA 13.0 and 26 for CUDA 12.8. */
 status_t cupti_open(const char *path, cupti_api_t *api, uint32_t *version, error_t *err);
-/* STATUS_OK, or a failure with the name of the call and what CUPTI calls the result. */
+/* STATUS_OK, or a failure that names the call and CUPTI's text for `result`. */
 status_t cupti_check(const cupti_api_t *api, cupti_result_t result, const char *what, error_t *err);
 
 #endif

@@ -34,7 +34,6 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuMemHostAlloc", offsetof(cuda_api_t, host_alloc), false},
     {"cuMemFreeHost", offsetof(cuda_api_t, host_free), false},
     {"cuMemHostGetDevicePointer_v2", offsetof(cuda_api_t, host_device_pointer), false},
-    {"cuMemcpyHtoD_v2", offsetof(cuda_api_t, copy_in), false},
     {"cuMemcpyDtoH_v2", offsetof(cuda_api_t, copy_out), false},
     {"cuMemcpyHtoDAsync_v2", offsetof(cuda_api_t, copy_in_async), false},
     {"cuMemcpyDtoHAsync_v2", offsetof(cuda_api_t, copy_out_async), false},
@@ -60,7 +59,6 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuEventCreate", offsetof(cuda_api_t, event_create), false},
     {"cuEventDestroy_v2", offsetof(cuda_api_t, event_destroy), false},
     {"cuEventRecord", offsetof(cuda_api_t, event_record), false},
-    {"cuEventSynchronize", offsetof(cuda_api_t, event_sync), false},
     {"cuEventQuery", offsetof(cuda_api_t, event_query), false},
     {"cuEventElapsedTime", offsetof(cuda_api_t, event_elapsed), false},
 };
@@ -68,24 +66,23 @@ static const library_symbol_t SYMBOLS[] = {
 status_t cuda_api_open(cuda_api_t *api, error_t *err) {
     static const char *const NAMES[] = {"libcuda.so.1", "libcuda.so", NULL};
     error_t why = ERROR_INIT;
-    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, &why) !=
-        STATUS_OK)
-        return error_set(err, STATUS_USAGE, "no CUDA driver here (%s)", why.text);
+    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &why) != STATUS_OK)
+        return error_set(err, STATUS_USAGE, "no CUDA driver (%s)", why.text);
     return STATUS_OK;
 }
 
-/* What to do about errors whose text does not say so. The numbers are CUresult's. */
+/* What to do about a CUresult, for those whose text does not say. */
 static const char *remedy(cu_result_t result) {
     switch (result) {
     case 200: /* invalid image */
     case 209: /* no binary for this GPU */
     case 222: /* PTX of a newer toolkit */
         return "; if the compiler is newer than the driver (bench doctor shows both), update "
-               "NVIDIA's driver, or let BENCH_NVRTC name an older NVRTC";
+               "NVIDIA's driver or set BENCH_NVRTC to an older NVRTC";
     case 803: /* driver mismatch */
-    case 804: /* forward compatibility is not for this GPU */
+    case 804: /* forward compatibility not supported on this GPU */
         return "; libcuda.so.1 and the kernel module come from different drivers: reboot after an "
-               "update, or install NVIDIA's driver again";
+               "update, or reinstall NVIDIA's driver";
     default:
         return "";
     }

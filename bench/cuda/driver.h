@@ -1,6 +1,6 @@
-/* The CUDA driver API, opened at run time (libcuda.so.1), so that one binary runs with and without
- * a driver. Only what the harness uses, declared here: the driver's ABI is stable, and no toolkit
- * is needed to build. Names and values: CUDA Driver API reference. */
+/* The CUDA driver API, opened at run time (libcuda.so.1): one binary runs with and without a
+ * driver, and building needs no toolkit. Declares only what the harness uses; the ABI is stable.
+ * Names and values: CUDA Driver API reference. */
 #ifndef BENCH_CUDA_DRIVER_H
 #define BENCH_CUDA_DRIVER_H
 
@@ -25,7 +25,7 @@ enum {
     CU_SUCCESS = 0,
     CU_ERROR_OUT_OF_MEMORY = 2,
     CU_ERROR_NO_DEVICE = 100,
-    CU_ERROR_NOT_READY = 600, /* of event_query: not an error */
+    CU_ERROR_NOT_READY = 600, /* from event_query: not an error */
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
     CU_EVENT_NO_TIMING = 2,
@@ -37,19 +37,18 @@ enum {
     CU_ATTRIBUTE_L2_BYTES = 38,
     CU_ATTRIBUTE_MAJOR = 75,
     CU_ATTRIBUTE_MINOR = 76,
-    CU_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    CU_FUNCTION_NON_PORTABLE_CLUSTER = 14, /* of more than 8 blocks */
-    CU_POOL_RELEASE_THRESHOLD = 4,         /* a cuuint64_t, as all of a pool's used here */
+    CU_FUNCTION_NON_PORTABLE_CLUSTER = 14, /* more than 8 blocks */
+    CU_POOL_RELEASE_THRESHOLD = 4,         /* cuuint64_t, as are the next two */
     CU_POOL_RESERVED_CURRENT = 5,
     CU_POOL_RESERVED_HIGH = 6,
-    CU_POOL_PINNED = 1,    /* CU_MEM_ALLOCATION_TYPE_PINNED: the only type of a pool */
+    CU_POOL_PINNED = 1,    /* CU_MEM_ALLOCATION_TYPE_PINNED: the only type of pool */
     CU_POOL_ON_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_DEVICE */
     CU_LAUNCH_COOPERATIVE = 2,
     CU_LAUNCH_OVERLAPPED = 6, /* programmatic stream serialization */
 };
 
-/* CUlaunchAttribute: an attribute and its value, of which only the flags are used here. */
+/* CUlaunchAttribute: only attributes with flag values are used. */
 typedef struct cu_launch_attribute {
     int id;
     int reserved;
@@ -67,13 +66,13 @@ typedef struct cu_launch_config {
     unsigned n_attributes;
 } cu_launch_config_t;
 
-/* CUmemPoolProps: what a pool is made for; the rest is zero. */
+/* CUmemPoolProps: the rest is zero. */
 typedef struct cu_pool_properties {
     int type;    /* CU_POOL_PINNED */
-    int handles; /* to share it with other processes: none */
+    int handles; /* for sharing with other processes: none */
     int location_type, location;
     void *security;
-    char reserved[64]; /* newer drivers read a largest size in the first 8 bytes, 0 for none */
+    char reserved[64]; /* newer drivers read a maximum size in the first 8 bytes; 0: none */
 } cu_pool_properties_t;
 
 typedef struct cuda_api {
@@ -107,7 +106,6 @@ typedef struct cuda_api {
     cu_result_t (*host_alloc)(void **, size_t bytes, unsigned flags);
     cu_result_t (*host_free)(void *);
     cu_result_t (*host_device_pointer)(cu_pointer_t *, void *, unsigned flags);
-    cu_result_t (*copy_in)(cu_pointer_t, const void *, size_t bytes);
     cu_result_t (*copy_out)(void *, cu_pointer_t, size_t bytes);
     cu_result_t (*copy_in_async)(cu_pointer_t, const void *, size_t bytes, cu_stream_t);
     cu_result_t (*copy_out_async)(void *, cu_pointer_t, size_t bytes, cu_stream_t);
@@ -136,15 +134,14 @@ typedef struct cuda_api {
     cu_result_t (*event_create)(cu_event_t *, unsigned flags);
     cu_result_t (*event_destroy)(cu_event_t);
     cu_result_t (*event_record)(cu_event_t, cu_stream_t);
-    cu_result_t (*event_sync)(cu_event_t);
-    cu_result_t (*event_query)(cu_event_t); /* CU_ERROR_NOT_READY until it has completed */
+    cu_result_t (*event_query)(cu_event_t); /* CU_ERROR_NOT_READY until complete */
     cu_result_t (*event_elapsed)(float *ms, cu_event_t, cu_event_t);
 } cuda_api_t;
 
-/* Open the driver. Fails with what was looked for, and what its absence costs. */
+/* Open the driver; a failure's message names the library. */
 status_t cuda_api_open(cuda_api_t *api, error_t *err);
 
-/* STATUS_OK, or a failure that names the call and the driver's own words for `result`. */
+/* STATUS_OK, or a failure with the call, the driver's text for `result`, and a remedy if known. */
 status_t cuda_check(const cuda_api_t *api, cu_result_t result, const char *call, error_t *err);
 
 #endif

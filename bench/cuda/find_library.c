@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below site-packages, or dist-packages in Debian. Both layouts of NVIDIA's wheels: nvidia/cu13
- * from CUDA 13 on, a folder a package before (the runtime's has the headers). */
+/* In site-packages, or dist-packages on Debian. NVIDIA's wheels use nvidia/cu13 from CUDA 13 on and
+ * one folder per package before (the runtime's has the headers). */
 static const char *const WHEEL_FOLDERS[] = {"nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib",
                                             "nvidia/cuda_runtime/lib"};
 
@@ -29,8 +29,8 @@ static void add_environment(const char *environment, text_list_t *patterns) {
     }
 }
 
-/* The environment of a python3 is the folder above its bin/. A virtual environment's python3 is a
- * link to the one it was made from, whose packages may be the ones in use, so both count. */
+/* A Python environment is the folder above python3's bin/. A virtual environment's python3 links to
+ * its base interpreter, whose packages may be in use too: add both. */
 static void add_python_on_path(text_list_t *patterns) {
     char *program = fs_find_program("python3");
     if (program == NULL)
@@ -49,10 +49,10 @@ static void add_python_on_path(text_list_t *patterns) {
 }
 
 void nvrtc_find_folders(const char *root, text_list_t *patterns) {
-    const char *const toolkits[] = {fs_variable("CUDA_HOME"), fs_variable("CUDA_PATH")};
-    for (size_t i = 0; i < sizeof toolkits / sizeof toolkits[0]; i++)
-        if (toolkits[i] != NULL)
-            text_list_add_format(patterns, "%s/lib64", toolkits[i]);
+    static const char *const TOOLKITS[] = {"CUDA_HOME", "CUDA_PATH"};
+    for (size_t i = 0; i < sizeof TOOLKITS / sizeof *TOOLKITS; i++)
+        if (fs_variable(TOOLKITS[i]) != NULL)
+            text_list_add_format(patterns, "%s/lib64", fs_variable(TOOLKITS[i]));
     text_list_add(patterns, "/usr/local/cuda*/lib64");
     char *venv = fs_join(root, ".venv");
     add_environment(venv, patterns);
@@ -63,7 +63,8 @@ void nvrtc_find_folders(const char *root, text_list_t *patterns) {
     add_python_on_path(patterns);
 }
 
-char *nvrtc_newest_match(const char *pattern) {
+/* The newest match of a glob pattern by version number, or NULL; the caller frees it. */
+static char *newest_match(const char *pattern) {
     glob_t matches;
     char *newest = NULL;
     if (glob(pattern, 0, NULL, &matches) != 0)
@@ -77,10 +78,10 @@ char *nvrtc_newest_match(const char *pattern) {
 }
 
 static void add_newest(const char *folder, const library_places_t *places, text_list_t *paths) {
-    for (const char *const *beside = places->folders; *beside != NULL; beside++)
+    for (const char *const *relative = places->folders; *relative != NULL; relative++)
         for (const char *const *file = places->files; *file != NULL; file++) {
-            char *pattern = mem_format("%s/%s/%s", folder, *beside, *file);
-            char *path = nvrtc_newest_match(pattern);
+            char *pattern = mem_format("%s/%s/%s", folder, *relative, *file);
+            char *path = newest_match(pattern);
             if (path != NULL)
                 text_list_take(paths, path);
             free(pattern);
@@ -102,23 +103,34 @@ void library_candidates(const library_places_t *places, const char *root, text_l
     text_list_free(&folders);
 }
 
-char *nvrtc_find_library(const char *pattern) {
-    char *files = mem_format("%s/libnvrtc.so.[0-9]*", pattern);
-    char *path = nvrtc_newest_match(files);
-    free(files);
-    return path;
+char *library_find(const library_places_t *places, const char *root,
+                   const library_symbol_t *symbols, size_t n_symbols, void *api,
+                   text_list_t *failures) {
+    text_list_t paths = {0};
+    char *found = NULL;
+    library_candidates(places, root, &paths);
+    for (size_t i = 0; i < paths.n && found == NULL; i++) {
+        const char *const names[] = {paths.items[i], NULL};
+        error_t why = ERROR_INIT;
+        if (library_open(names, symbols, n_symbols, api, &why) == STATUS_OK)
+            found = mem_text(paths.items[i]);
+        else if (paths.n == 1 || !text_ends(why.text, " not found"))
+            text_list_add(failures, why.text);
+    }
+    text_list_free(&paths);
+    return found;
 }
 
 char *nvrtc_find_include(const char *root, const char *path) {
-    /* A toolkit and wheels have include/ beside lib/; NVRTC's own of CUDA 12 has none. */
-    static const char *const beside[] = {"../include", "../../cuda_runtime/include"};
+    /* A toolkit and wheels have include/ beside lib/; CUDA 12's NVRTC wheel has none. */
+    static const char *const FOLDERS[] = {"../include", "../../cuda_runtime/include"};
     text_list_t patterns = {0};
     text_list_take(&patterns, folder_of(path));
     nvrtc_find_folders(root, &patterns);
     char *include = NULL;
     for (size_t i = 0; i < 2 * patterns.n && include == NULL; i++) {
-        char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i / 2], beside[i % 2]);
-        char *found = nvrtc_newest_match(header);
+        char *header = mem_format("%s/%s/cuda_fp16.h", patterns.items[i / 2], FOLDERS[i % 2]);
+        char *found = newest_match(header);
         char *resolved = found != NULL ? realpath(found, NULL) : NULL;
         if (resolved != NULL)
             include = folder_of(resolved);

@@ -27,8 +27,8 @@ typedef struct nvml_api {
     int (*persistence)(nvml_device_t, int *mode);
     int (*memory_clocks)(nvml_device_t, unsigned *n, unsigned *mhz);
     int (*sm_clocks)(nvml_device_t, unsigned memory_mhz, unsigned *n, unsigned *mhz);
-    int (*lock_clocks)(nvml_device_t, unsigned least_mhz, unsigned most_mhz);
-    int (*free_clocks)(nvml_device_t);
+    int (*lock_clocks)(nvml_device_t, unsigned min_mhz, unsigned max_mhz);
+    int (*reset_clocks)(nvml_device_t);
     const char *(*error_text)(int result);
 } nvml_api_t;
 
@@ -54,12 +54,12 @@ static const library_symbol_t SYMBOLS[] = {
     {"nvmlDeviceGetSupportedMemoryClocks", offsetof(nvml_api_t, memory_clocks), true},
     {"nvmlDeviceGetSupportedGraphicsClocks", offsetof(nvml_api_t, sm_clocks), true},
     {"nvmlDeviceSetGpuLockedClocks", offsetof(nvml_api_t, lock_clocks), true},
-    {"nvmlDeviceResetGpuLockedClocks", offsetof(nvml_api_t, free_clocks), true},
+    {"nvmlDeviceResetGpuLockedClocks", offsetof(nvml_api_t, reset_clocks), true},
     {"nvmlErrorString", offsetof(nvml_api_t, error_text), true},
 };
 
-/* nvmlClocksThrottleReason… in NVML's own words. "Application clocks setting" is a setting, not a
- * fault, but samples taken under it are not at full clocks either. */
+/* nvmlClocksThrottleReason…, named as in NVML. "Applications clocks setting" is a setting, not a
+ * fault, but it too keeps samples below full clocks. */
 static const struct {
     unsigned long long bit;
     const char *name;
@@ -77,9 +77,8 @@ static const struct {
 static status_t open_api(nvml_api_t *api, error_t *err) {
     static const char *const NAMES[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
     error_t why = ERROR_INIT;
-    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, NULL, &why) !=
-        STATUS_OK)
-        return error_set(err, STATUS_USAGE, "no NVML here (%s)", why.text);
+    if (library_open(NAMES, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, api, &why) != STATUS_OK)
+        return error_set(err, STATUS_USAGE, "no NVML (%s)", why.text);
     return STATUS_OK;
 }
 
@@ -96,8 +95,7 @@ status_t nvml_open(const char *uuid, nvml_t **nvml, error_t *err) {
     if (result == 0)
         result = opened.api.by_uuid(uuid, &opened.device);
     if (result != 0)
-        return error_set(err, STATUS_USAGE, "NVML does not know the device %s (error %d)", uuid,
-                         result);
+        return error_set(err, STATUS_USAGE, "NVML did not find device %s (error %d)", uuid, result);
     *nvml = mem_alloc(sizeof opened);
     **nvml = opened;
     return STATUS_OK;
@@ -155,7 +153,7 @@ void nvml_describe(nvml_t *nvml, environment_t *env) {
         environment_set_number(env, "gpu.clock_max_mhz", value);
 }
 
-/* ---- the lock of the SM clock ---------------------------------------------------------------- */
+/* ---- locking the SM clock -------------------------------------------------------------------- */
 
 static unsigned highest_memory_clock(nvml_t *nvml) {
     unsigned mhz[MEMORY_CLOCKS], n = MEMORY_CLOCKS, highest = 0;
@@ -186,25 +184,26 @@ static status_t check(const nvml_t *nvml, int result, error_t *err) {
     if (result == 0)
         return STATUS_OK;
     if (result == NO_PERMISSION)
-        return error_set(err, STATUS_FAILED, "the driver does not permit it: it takes root");
+        return error_set(err, STATUS_FAILED, "permission denied by the driver: root is required");
     if (result == NOT_SUPPORTED)
         return error_set(err, STATUS_FAILED, "this GPU or its driver does not support it");
-    return error_set(err, STATUS_FAILED, "NVML says \"%s\" (error %d)",
-                     nvml->api.error_text != NULL ? nvml->api.error_text(result) : "no", result);
+    return error_set(err, STATUS_FAILED, "NVML: %s (error %d)",
+                     nvml->api.error_text != NULL ? nvml->api.error_text(result) : "call failed",
+                     result);
 }
 
 status_t nvml_lock_sm_clock(nvml_t *nvml, unsigned mhz, error_t *err) {
     const nvml_api_t *api = &nvml->api;
     unsigned mig = 0, pending;
-    if (api->lock_clocks == NULL || api->free_clocks == NULL)
+    if (api->lock_clocks == NULL || api->reset_clocks == NULL)
         return error_set(err, STATUS_FAILED,
-                         "libnvidia-ml.so.1 has no nvmlDeviceSetGpuLockedClocks: it is older than "
-                         "this needs; update NVIDIA's driver");
+                         "libnvidia-ml.so.1 has no nvmlDeviceSetGpuLockedClocks: update NVIDIA's "
+                         "driver");
     if (api->mig != NULL && api->mig(nvml->device, &mig, &pending) == 0 && mig != 0)
         return error_set(err, STATUS_FAILED, "MIG is on, and all instances share the clock");
     return check(nvml, api->lock_clocks(nvml->device, mhz, mhz), err);
 }
 
 status_t nvml_free_sm_clock(nvml_t *nvml, error_t *err) {
-    return check(nvml, nvml->api.free_clocks(nvml->device), err);
+    return check(nvml, nvml->api.reset_clocks(nvml->device), err);
 }

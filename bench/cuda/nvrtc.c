@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cuda/dynlib.h"
 #include "cuda/find_library.h"
 #include "io/fs.h"
 
@@ -14,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* From nvrtc.h, so that it need not be installed. The numbers are part of the library's ABI. */
+/* From nvrtc.h, which need not be installed. The numbers are part of the library's ABI. */
 typedef int nvrtc_result_t;
 typedef struct nvrtc_program *nvrtc_program_t;
 enum { NVRTC_OK = 0, NVRTC_COMPILATION_FAILED = 6 };
@@ -51,115 +50,89 @@ static const library_symbol_t SYMBOLS[] = {
     FUNCTION("GetErrorString", error_text),
 };
 
-/* Names that the loader's own path may know, newest first; NVRTC's soname had a minor version only
- * up to 11.2. The bare name is there only where a development package is installed. */
-static const char *const SONAMES[] = {"libnvrtc.so.14", "libnvrtc.so.13", "libnvrtc.so.12",
-                                      "libnvrtc.so.11.2", "libnvrtc.so"};
+/* Newest first. NVRTC's soname had a minor version up to 11.2; only a development package installs
+ * the bare name. */
+static const char *const SONAMES[] = {"libnvrtc.so.14",   "libnvrtc.so.13", "libnvrtc.so.12",
+                                      "libnvrtc.so.11.2", "libnvrtc.so",    NULL};
+static const char *const FOLDERS[] = {".", NULL};
+static const char *const FILES[] = {"libnvrtc.so.[0-9]*", NULL};
+static const library_places_t PLACES = {"BENCH_NVRTC", SONAMES, FOLDERS, FILES};
 
-static const char INSTALL_HINT[] =
-    ".venv/bin/pip install nvidia-cuda-nvrtc, or name the library in $BENCH_NVRTC";
-
-/* NVRTC opens libnvrtc-builtins by its bare name when it compiles. Outside the loader's path that
- * works only when the library of the same folder is loaded, under that name, already. */
+/* To compile, NVRTC opens libnvrtc-builtins by its bare name. Outside the loader's path that works
+ * only if the library in the same folder is already loaded. */
 static void load_builtins(const char *library) {
     char *copy = mem_text(library);
     const char *folder = dirname(copy);
     text_list_t names = {0};
-    if (fs_list(folder, "", &names, NULL) == STATUS_OK) {
-        for (size_t i = 0; i < names.n; i++) {
-            if (!text_starts(names.items[i], "libnvrtc-builtins.so."))
-                continue;
-            char *path = fs_join(folder, names.items[i]);
-            dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-            free(path);
-        }
+    fs_list(folder, "", &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        if (!text_starts(names.items[i], "libnvrtc-builtins.so."))
+            continue;
+        char *path = fs_join(folder, names.items[i]);
+        dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+        free(path);
     }
     text_list_free(&names);
     free(copy);
 }
 
-/* Open `name` (a path, or a name for the loader), or note in `looked` why not. */
-static void *load(const char *name, struct nvrtc_functions *functions, text_list_t *looked) {
-    const char *const names[] = {name, NULL};
-    void *library = NULL;
-    error_t why = ERROR_INIT;
-    if (strchr(name, '/') != NULL)
-        load_builtins(name);
-    if (library_open(names, SYMBOLS, sizeof SYMBOLS / sizeof SYMBOLS[0], functions, &library,
-                     &why) != STATUS_OK)
-        text_list_add(looked, why.text);
-    return library;
-}
-
-static void *load_any(const char *root, struct nvrtc_functions *functions, text_list_t *looked) {
-    const char *named = fs_variable("BENCH_NVRTC");
-    if (named != NULL)
-        return load(named, functions, looked);
-
-    void *library = NULL;
-    text_list_t ignored = {0};
-    for (size_t i = 0; i < sizeof SONAMES / sizeof SONAMES[0] && library == NULL; i++)
-        library = load(SONAMES[i], functions, &ignored);
-    text_list_free(&ignored);
-    if (library != NULL)
-        return library;
-    text_list_add(looked, "the loader's path");
-
-    text_list_t folders = {0};
-    nvrtc_find_folders(root, &folders);
-    for (size_t i = 0; i < folders.n && library == NULL; i++) {
-        char *path = nvrtc_find_library(folders.items[i]);
-        if (path != NULL)
-            library = load(path, functions, looked);
-        else
-            text_list_add(looked, folders.items[i]);
-        free(path);
-    }
-    text_list_free(&folders);
-    return library;
-}
-
-static void find_identity(void *library, nvrtc_t *nvrtc) {
+/* Resolve a soname to the path it was loaded from, and note the file's size. */
+static void find_identity(nvrtc_t *nvrtc) {
     struct link_map *map = NULL;
     struct stat file;
-    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && map->l_name[0] != '\0')
+    void *library = dlopen(nvrtc->path, RTLD_NOW | RTLD_NOLOAD);
+    if (library != NULL && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0') {
+        free(nvrtc->path);
         nvrtc->path = mem_text(map->l_name);
-    else
-        nvrtc->path = mem_text("libnvrtc.so");
+    }
     if (stat(nvrtc->path, &file) == 0)
         nvrtc->library_bytes = (size_t)file.st_size;
 }
 
-static status_t ask_archs(nvrtc_t *nvrtc, error_t *err) {
+static status_t not_found(const char *root, text_list_t *failures, error_t *err) {
+    if (fs_variable(PLACES.variable) == NULL) {
+        text_list_add(failures, "the loader's path");
+        nvrtc_find_folders(root, failures);
+    }
+    char *places = text_list_join(failures, ", ");
+    status_t status = error_set(err, STATUS_USAGE,
+                                "NVRTC not found: .venv/bin/pip install nvidia-cuda-nvrtc, or set "
+                                "$BENCH_NVRTC to the library's path\nsearched: %.1400s",
+                                places);
+    free(places);
+    return status;
+}
+
+static status_t read_version(nvrtc_t *nvrtc, error_t *err) {
     int n = 0;
     if (nvrtc->functions->version(&nvrtc->major, &nvrtc->minor) != NVRTC_OK ||
         nvrtc->functions->n_archs(&n) != NVRTC_OK || n <= 0)
-        return error_set(err, STATUS_USAGE, "does not tell its version and architectures");
+        return error_set(err, STATUS_USAGE, "did not report its version and architectures");
     nvrtc->archs = mem_zeroed((size_t)n, sizeof *nvrtc->archs);
     nvrtc->n_archs = (size_t)n;
     if (nvrtc->functions->archs(nvrtc->archs) != NVRTC_OK)
-        return error_set(err, STATUS_USAGE, "does not tell its architectures");
+        return error_set(err, STATUS_USAGE, "did not report its architectures");
     return STATUS_OK;
 }
 
 status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err) {
     nvrtc_t *opened = mem_zeroed(1, sizeof *opened);
+    text_list_t failures = {0};
+    status_t status;
     opened->functions = mem_zeroed(1, sizeof *opened->functions);
-    text_list_t looked = {0};
-    status_t status = STATUS_OK;
-    void *library = load_any(root, opened->functions, &looked);
-    if (library == NULL) {
-        char *places = text_list_join(&looked, ", ");
-        status = error_set(err, STATUS_USAGE, "NVRTC not found: %s\nlooked in: %.1400s",
-                           INSTALL_HINT, places);
-        free(places);
+    opened->path = library_find(&PLACES, root, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS,
+                                opened->functions, &failures);
+    if (opened->path == NULL) {
+        status = not_found(root, &failures, err);
     } else {
-        find_identity(library, opened);
-        if ((status = ask_archs(opened, err)) != STATUS_OK)
+        if (strchr(opened->path, '/') != NULL)
+            load_builtins(opened->path);
+        find_identity(opened);
+        if ((status = read_version(opened, err)) != STATUS_OK)
             error_within(err, "%s", opened->path);
         opened->include = nvrtc_find_include(root, opened->path);
     }
-    text_list_free(&looked);
+    text_list_free(&failures);
     if (status != STATUS_OK) {
         nvrtc_close(opened);
         opened = NULL;
@@ -216,7 +189,7 @@ status_t nvrtc_compile(const nvrtc_t *nvrtc, const nvrtc_input_t *input, compile
     if (status == STATUS_OK && result == NVRTC_OK)
         status = take_cubin(nvrtc, program, output, err);
     else if (status == STATUS_OK && result != NVRTC_COMPILATION_FAILED && output->log[0] == '\0')
-        status = check(nvrtc, result, input->name, err); /* otherwise the log says it better */
+        status = check(nvrtc, result, input->name, err); /* no log to show */
     output->ok = status == STATUS_OK && result == NVRTC_OK;
     f->destroy(&program);
     if (status != STATUS_OK)

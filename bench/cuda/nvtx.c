@@ -2,48 +2,37 @@
 
 #include <stddef.h>
 
-static void (*told)(void *context, const char *name);
-static void *told_context;
-
-void nvtx_listen(void (*listener)(void *context, const char *name), void *context) {
-    told = listener;
-    told_context = context;
-}
-
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
-
-bool nvtx_available(void) {
-    return true;
-}
-
-static void push(const char *name) {
-    nvtxRangePushA(name);
-}
-
-static void pop(void) {
-    nvtxRangePop();
-}
+enum { AVAILABLE = true };
 #else
-bool nvtx_available(void) {
-    return false;
-}
-
-static void push(const char *name) {
+enum { AVAILABLE = false };
+static void nvtxRangePushA(const char *name) {
     (void)name;
 }
-
-static void pop(void) {}
+static void nvtxRangePop(void) {}
 #endif
 
+static void (*on_range)(void *context, const char *name);
+static void *on_range_context;
+
+void nvtx_listen(void (*listener)(void *context, const char *name), void *context) {
+    on_range = listener;
+    on_range_context = context;
+}
+
+bool nvtx_available(void) {
+    return AVAILABLE;
+}
+
 void nvtx_push(const char *name) {
-    push(name);
-    if (told != NULL)
-        told(told_context, name);
+    nvtxRangePushA(name);
+    if (on_range != NULL)
+        on_range(on_range_context, name);
 }
 
 void nvtx_pop(void) {
-    if (told != NULL)
-        told(told_context, NULL);
-    pop();
+    if (on_range != NULL)
+        on_range(on_range_context, NULL);
+    nvtxRangePop();
 }

@@ -230,7 +230,7 @@ def assert_goes_on(fake: Fake, folder: Path, reason: str, **environment: str) ->
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ("permission", "the driver does not permit it: it takes root"),
+        ("permission", "permission denied by the driver: root is required"),
         ("old", "this GPU or its driver does not support it"),
         ("mig", "MIG is on, and all instances share the clock"),
     ],
@@ -249,7 +249,7 @@ def test_no_nvml(tmp_path: Path) -> None:
     fake = Fake(build_driver(tmp_path / "lib"), tmp_path)
     for name in ("libnvidia-ml.so.1", "libnvidia-ml.so"):
         (tmp_path / "lib" / name).write_text("not a library", encoding="utf-8")
-    assert_goes_on(fake, tmp_path, "no NVML here (")
+    assert_goes_on(fake, tmp_path, "no NVML (")
 
 
 def test_no_gpu(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_no_gpu(tmp_path: Path) -> None:
         (tmp_path / "lib" / name).write_text("not a library", encoding="utf-8")
     fake = Fake({"LD_LIBRARY_PATH": str(tmp_path / "lib")}, tmp_path)
     build_nvml(tmp_path / "lib")
-    assert_goes_on(fake, tmp_path, "no CUDA driver here (")
+    assert_goes_on(fake, tmp_path, "no CUDA driver (")
 
 
 def test_a_run_without_a_gpu_ignores_it(fake: Fake, tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_lock_that_sticks(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep, "--lock-clocks", "900", FAKE_NVML="sticks")
     assert fake.calls() == [LOCKED, f"stuck {GPU}"]
     assert (
-        'bench: the SM clock may still be locked: NVML says "Unknown Error" (error 999); '
+        "bench: the SM clock may still be locked: NVML: Unknown Error (error 999); "
         "`nvidia-smi --reset-gpu-clocks` as root sets it free\n" in done.stderr
     )
 
@@ -369,7 +369,9 @@ def test_resume_at_another_clock_is_refused(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep, "--resume", "--lock-clocks", "1200", expect=2)
     assert f"{was} locked to 1200 MHz: resume it" in done.stderr
     done = fake.run(sweep, "--resume", "--lock-clocks", "900", expect=2, FAKE_NVML="permission")
-    assert f"{was} free (the driver does not permit it: it takes root): resume it" in done.stderr
+    assert (
+        f"{was} free (permission denied by the driver: root is required): resume it" in done.stderr
+    )
     assert fake.calls()[-1] == f"refused {GPU} 900 900"
     assert fake.calls()[-2] == RESET
     assert lock_of(tmp_path / "run")["locked_mhz"] == 900  # as before

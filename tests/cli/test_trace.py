@@ -239,7 +239,7 @@ def test_cupti_tells_of_the_device(tmp_path: Path) -> None:
     ("fault", "reason"),
     [
         ("none", "not found"),
-        ("newer", "has CUPTI version 990000; records of versions 16 to 139999 are known"),
+        ("newer", "has CUPTI version 990000; supported versions are 16 to 139999"),
         ("refuses", "cuptiActivityEnable: CUPTI_ERROR_NOT_COMPATIBLE (36)"),
     ],
 )
