@@ -19,9 +19,11 @@ status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api,
     a->ops = OPS[kind];
     a->api = api;
     a->options = *options;
+    a->state = a->ops->state_bytes > 0 ? mem_zeroed(1, a->ops->state_bytes) : NULL;
     *allocator = a;
     if (a->ops->open == NULL || a->ops->open(a, err) == STATUS_OK)
         return STATUS_OK;
+    free(a->state);
     free(a);
     *allocator = NULL;
     return err->status;

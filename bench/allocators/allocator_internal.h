@@ -6,8 +6,9 @@
 #include "allocators/allocator.h"
 #include "allocators/block_map.h"
 
-/* All but allocate and release may be NULL. Sizes arrive rounded. */
+/* Functions other than allocate and release may be NULL. Sizes arrive rounded. */
 typedef struct allocator_ops {
+    size_t state_bytes; /* of allocator.state, zeroed before open() */
     status_t (*open)(allocator_t *, error_t *);
     status_t (*allocate)(allocator_t *, size_t bytes, cu_stream_t, cu_pointer_t *, error_t *);
     /* `*bytes` becomes the size requested when the block was allocated. */

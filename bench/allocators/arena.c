@@ -38,12 +38,6 @@ static unsigned number_of(const arena_t *s, const pass_t *pass) {
     return (unsigned)(pass - s->passes);
 }
 
-static status_t arena_open(allocator_t *a, error_t *err) {
-    (void)err;
-    a->state = mem_zeroed(1, sizeof(arena_t));
-    return STATUS_OK;
-}
-
 static status_t arena_begin(allocator_t *a, unsigned number, error_t *err) {
     arena_t *s = a->state;
     if (number >= ALLOCATOR_MAX_PASSES)
@@ -212,7 +206,7 @@ static void arena_close(allocator_t *a) {
     free(s);
 }
 
-const allocator_ops_t ALLOCATOR_OPS_ARENA = {.open = arena_open,
+const allocator_ops_t ALLOCATOR_OPS_ARENA = {.state_bytes = sizeof(arena_t),
                                              .allocate = arena_allocate,
                                              .release = arena_release,
                                              .begin = arena_begin,

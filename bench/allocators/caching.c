@@ -48,12 +48,6 @@ typedef struct caching {
     size_t n_events, events_capacity;
 } caching_t;
 
-static status_t caching_open(allocator_t *a, error_t *err) {
-    (void)err;
-    a->state = mem_zeroed(1, sizeof(caching_t));
-    return STATUS_OK;
-}
-
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void event_recycle(caching_t *c, cu_event_t event) {
@@ -312,7 +306,7 @@ static void caching_close(allocator_t *a) {
     free(c);
 }
 
-const allocator_ops_t ALLOCATOR_OPS_CACHING = {.open = caching_open,
+const allocator_ops_t ALLOCATOR_OPS_CACHING = {.state_bytes = sizeof(caching_t),
                                                .allocate = caching_allocate,
                                                .release = caching_release,
                                                .trim = caching_trim,

@@ -1,5 +1,5 @@
-/* `bench doctor`: what is here, what is missing, what that costs, and the command that installs it.
- */
+/* `bench doctor`: what is found, what is missing, what does not work without it, and how to install
+ * it. */
 #include "cli/doctor.h"
 
 #include "base/memory.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first line of a message: what it is, without where it was looked for. */
+/* The first line of a message: further lines list the places searched. */
 static char *first_line(const char *text) {
     return mem_text_n(text, strcspn(text, "\n"));
 }
@@ -36,12 +36,12 @@ static void find_driver(finding_list_t *findings, const char *root) {
 static void find_compiler(finding_list_t *findings, const char *root, compiler_t compiler) {
     static const finding_t COMPILERS[] = {
         [COMPILER_NVRTC] = {.what = "NVRTC",
-                            .costs = "programs are compiled by nvcc, ten times slower; without "
-                                     "both, CUDA cases are skipped",
-                            .install = "./run_all.sh puts it into .venv, as does .venv/bin/pip "
+                            .costs = "nvcc compiles programs, ten times slower; without either, "
+                                     "CUDA cases are skipped",
+                            .install = "./run_all.sh installs it in .venv, as does .venv/bin/pip "
                                        "install nvidia-cuda-nvrtc"},
         [COMPILER_NVCC] = {.what = "nvcc",
-                           .costs = "bench compile --compiler nvcc is not possible",
+                           .costs = "bench compile --compiler nvcc fails",
                            .install = "install NVIDIA's CUDA toolkit"}};
     const compile_options_t options = {.root = root, .compiler = compiler};
     error_t why = ERROR_INIT;
@@ -51,7 +51,7 @@ static void find_compiler(finding_list_t *findings, const char *root, compiler_t
     finding->detail = arena_keep(&findings->texts, finding->found ? text : first_line(why.text));
 }
 
-/* NVRTC comes without them. */
+/* NVRTC does not include them. */
 static void find_headers(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *folder = NULL, *install = NULL;
@@ -61,24 +61,24 @@ static void find_headers(finding_list_t *findings, const char *root) {
         &(finding_t){.what = "CUDA headers",
                      .found = folder != NULL,
                      .detail = arena_keep(&findings->texts, folder),
-                     .costs = "with NVRTC, kernels that include them, all of mnist_train, are "
+                     .costs = "with NVRTC, kernels that include them (all of mnist_train) are "
                               "skipped",
                      .install = arena_keep(&findings->texts, install)});
     if (folder == NULL)
-        finding->detail = install != NULL ? "no cuda_fp16.h beside NVRTC or in a toolkit"
-                                          : "there is no NVRTC to use them";
+        finding->detail =
+            install != NULL ? "no cuda_fp16.h beside NVRTC or in a toolkit" : "needs NVRTC";
     if (install == NULL)
-        finding->install = "comes after NVRTC";
+        finding->install = "install NVRTC first";
 }
 
 static void find_nvml(finding_list_t *findings) {
     error_t why = ERROR_INIT;
-    bool there = nvml_find(&why) == STATUS_OK;
+    bool found = nvml_find(&why) == STATUS_OK;
     findings_add(findings,
                  &(finding_t){.what = "NVML",
-                              .found = there,
+                              .found = found,
                               .detail = arena_format(&findings->texts, "%s",
-                                                     there ? "libnvidia-ml.so.1" : why.text),
+                                                     found ? "libnvidia-ml.so.1" : why.text),
                               .costs = "clocks and throttling are not recorded",
                               .install = "comes with NVIDIA's driver"});
 }
@@ -98,19 +98,19 @@ static void find_cublaslt(finding_list_t *findings, const char *root) {
                           ? arena_format(&findings->texts, "cuBLASLt %zu.%zu.%zu, %s",
                                          version / 10000, version / 100 % 100, version % 100, path)
                           : arena_format(&findings->texts, "%s", why.text),
-            .costs = "rungs that have it multiply matrices are skipped",
-            .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA brings it)"});
+            .costs = "variants that use it for matrix products are skipped",
+            .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA includes it)"});
     free(path);
 }
 
 static void find_nvtx(finding_list_t *findings) {
-    bool there = nvtx_available();
+    bool found = nvtx_available();
     findings_add(
         findings,
         &(finding_t){.what = "NVTX",
-                     .found = there,
-                     .detail = there ? "ranges of cases, phases and rounds"
-                                     : "the toolkit's header was not there at build time",
+                     .found = found,
+                     .detail = found ? "ranges of cases, phases and rounds"
+                                     : "built without the toolkit's header",
                      .costs = "external profilers show no ranges",
                      .install =
                          "install the CUDA toolkit's nvtx3 headers, then make clean && make"});
@@ -134,7 +134,7 @@ static void find_gnuplot(finding_list_t *findings) {
         &(finding_t){.what = "gnuplot",
                      .found = line != NULL,
                      .detail = line != NULL ? arena_keep(&findings->texts, line) : "not on $PATH",
-                     .costs = "no charts; data files for them are not written either",
+                     .costs = "no charts and no data files for charts",
                      .install = arena_keep(&findings->texts, package_install(&CHART_GNUPLOT))});
 }
 
@@ -142,34 +142,27 @@ static void find_mnist(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *folder = NULL;
     finding_t *finding = findings_add(
-        findings,
-        &(finding_t){.what = "MNIST",
-                     .costs = "mnist_train and mlp_train take synthetic images, and say so",
-                     .install = "reference_pytorch/get_mnist.sh"});
+        findings, &(finding_t){.what = "MNIST",
+                               .costs = "mnist_train and mlp_train use synthetic images and say so",
+                               .install = "reference_pytorch/get_mnist.py"});
     if (dataset_find(root, &folder, &why) != STATUS_OK) {
         finding->detail = arena_format(&findings->texts, "%s", why.text);
         finding->costs = "cases of mnist_train and mlp_train fail";
-        finding->install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
+        finding->install = "unset MNIST_DIR, then run reference_pytorch/get_mnist.py";
     } else {
         finding->found = folder != NULL;
         finding->detail = folder != NULL ? arena_keep(&findings->texts, folder)
-                                         : "neither data/mnist nor $MNIST_DIR";
+                                         : "neither data/mnist nor $MNIST_DIR has it";
     }
 }
 
-static void print_text(const finding_list_t *findings) {
+static void print_text(const finding_list_t *findings, bool brief) {
     for (size_t i = 0; i < findings->n; i++) {
         const finding_t *f = &findings->items[i];
-        printf("%s %-13s %s\n", f->found ? "✓" : "✗", f->what, f->detail);
-        if (!f->found)
-            printf("  without it:   %s\n  to get it:    %s\n", f->costs, f->install);
-    }
-}
-
-static void print_short(const finding_list_t *findings) {
-    for (size_t i = 0; i < findings->n; i++) {
-        const finding_t *f = &findings->items[i];
-        printf("  %s %-13s %s\n", f->found ? "✓" : "✗", f->what, f->found ? f->detail : f->costs);
+        printf("%s%s %-13s %s\n", brief ? "  " : "", f->found ? "✓" : "✗", f->what,
+               brief && !f->found ? f->costs : f->detail);
+        if (!brief && !f->found)
+            printf("  without it:   %s\n  to install:   %s\n", f->costs, f->install);
     }
 }
 
@@ -199,10 +192,8 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     doctor_ask_python(&findings, args->root);
     if (cli_has(args, "json"))
         print_findings_json(&findings);
-    else if (cli_has(args, "short"))
-        print_short(&findings);
     else
-        print_text(&findings);
+        print_text(&findings, cli_has(args, "short"));
     free(findings.items);
     arena_free(&findings.texts);
     return STATUS_OK;

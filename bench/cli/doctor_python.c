@@ -1,4 +1,4 @@
-/* What of Python is here: the rules are the PyTorch worker's own, in reference_pytorch/needs.py. */
+/* Python's findings come from reference_pytorch/needs.py, which the PyTorch worker uses too. */
 #include "cli/doctor.h"
 
 #include "base/memory.h"
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ASK_S = 120 };
+enum { TIMEOUT_S = 120 };
 
-/* For where no Python answers. */
+/* Reported if needs.py cannot be run. */
 static const finding_t UNKNOWN[] = {
     {.what = "NumPy", .costs = "PyTorch cases are skipped"},
     {.what = "PyTorch", .costs = "nothing to compare CUDA with: PyTorch cases are skipped"},
@@ -25,17 +25,16 @@ static json_t *ask(const char *root, error_t *err) {
     json_t *answer = NULL;
     status_t status = workers_find_python(root, NULL, &python, err);
     if (status == STATUS_OK)
-        status =
-            subprocess_run((const char *const[]){python, script, NULL}, NULL, ASK_S, &result, err);
+        status = subprocess_run((const char *const[]){python, script, NULL}, NULL, TIMEOUT_S,
+                                &result, err);
     if (status == STATUS_OK) {
-        /* Behind whatever a library prints as it is imported. */
+        /* The last line: a library may print when it is imported. */
         const char *line = result.out;
         for (const char *next; (next = strchr(line, '\n')) != NULL && next[1] != '\0';)
             line = next + 1;
         answer = json_loads(line, 0, NULL);
         if (!json_is_array(answer))
-            error_set(err, STATUS_FAILED, "%s %s does not answer: %.300s", python, script,
-                      result.err);
+            error_set(err, STATUS_FAILED, "%s %s failed: %.300s", python, script, result.err);
         subprocess_result_free(&result);
     }
     free(script);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part of every key: a new number when the entries' form changes. */
+/* Part of every key: increase the number when the format of entries changes. */
 static const char CACHE_FORMAT[] = "bench program 1";
 
 static char *entry_path(const char *cache, const char *key, const char *extension) {
@@ -38,7 +38,7 @@ static void hash_bytes(const void *data, size_t bytes, char text[HASH_TEXT]) {
     hash_finish(hash, text);
 }
 
-/* Is the file at `path` what its entry says it is? */
+/* Does the file have the hash that its entry states? */
 static bool cubin_matches(const char *path, const char *expected) {
     char *data;
     size_t bytes;
@@ -85,8 +85,7 @@ bool compile_cache_load(const char *cache, const char *key, cache_entry_t *entry
 }
 
 status_t compile_cache_store(const char *cache, const char *key, const cache_inputs_t *inputs,
-                             const void *cubin, size_t cubin_bytes, cache_entry_t *entry,
-                             error_t *err) {
+                             const compiled_t *output, cache_entry_t *entry, error_t *err) {
     json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:f}", "key", key, "source",
                              inputs->source->name, "defines", json_texts(inputs->defines),
                              "options", json_texts(inputs->options), "arch", inputs->arch,
@@ -97,7 +96,7 @@ status_t compile_cache_store(const char *cache, const char *key, const cache_inp
         json_object_set_new(json, "skip", json_string(entry->skip));
     } else {
         char hash[HASH_TEXT];
-        hash_bytes(cubin, cubin_bytes, hash);
+        hash_bytes(output->cubin, output->cubin_bytes, hash);
         json_t *program = json_pack("{s:s, s:I, s:I, s:I, s:s}", "code_hash", entry->code_hash,
                                     "registers", (json_int_t)entry->usage.registers, "shared_bytes",
                                     (json_int_t)entry->usage.shared_bytes, "spill_bytes",
@@ -106,7 +105,7 @@ status_t compile_cache_store(const char *cache, const char *key, const cache_inp
         json_decref(program);
         entry->cubin = entry_path(cache, key, "cubin");
         if (status == STATUS_OK)
-            status = fs_write_atomic(entry->cubin, cubin, cubin_bytes, err);
+            status = fs_write_atomic(entry->cubin, output->cubin, output->cubin_bytes, err);
     }
     if (status == STATUS_OK)
         status = json_save(json_incref(json), JSON_INDENT(2), path, err);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "sm_90", "sm_90a": anything else would reach the compiler as an option of its own. */
+/* "sm_90", "sm_90a". Anything else could inject compiler options. */
 static bool is_arch(const char *arch) {
     if (!text_starts(arch, "sm_"))
         return false;
@@ -58,7 +58,7 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
     if (!is_arch(arch))
         return error_set(err, STATUS_USAGE, "architecture \"%s\": expected one like sm_90", arch);
     if (!text_is_name(spec->variant))
-        return error_set(err, STATUS_USAGE, "variant \"%s\": not a name of a file", spec->variant);
+        return error_set(err, STATUS_USAGE, "variant \"%s\": not a valid file name", spec->variant);
 
     text_list_t defines = {0};
     const source_t *source;
@@ -75,13 +75,12 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
         i++;
     if (i == programs->n) {
         mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
-        programs->items[programs->n++] = (program_t){
-            .workload = arena_format(&programs->texts, "%s", spec->workload),
-            .variant = arena_format(&programs->texts, "%s", spec->variant),
-            .arch = arena_format(&programs->texts, "%s", arch),
-            .source = arena_format(&programs->texts, "%s", path),
-            .defines = defines,
-        };
+        programs->items[programs->n++] =
+            (program_t){.workload = arena_format(&programs->texts, "%s", spec->workload),
+                        .variant = arena_format(&programs->texts, "%s", spec->variant),
+                        .arch = arena_format(&programs->texts, "%s", arch),
+                        .source = arena_format(&programs->texts, "%s", path),
+                        .defines = defines};
         defines = (text_list_t){0};
     }
     *index = i;
@@ -91,7 +90,7 @@ cleanup:
     return status;
 }
 
-static void forget_result(program_t *program) {
+static void reset_result(program_t *program) {
     text_list_free(&program->flags);
     arena_free(&program->texts);
     *program = (program_t){.workload = program->workload,
@@ -106,9 +105,8 @@ static void set_failed(program_t *program, char *reason) {
     program->reason = arena_keep(&program->texts, reason);
 }
 
-/* It does not compile. What the machine lacks is not kept in the cache: it may be here next time.
- */
-static void set_broken(const toolchain_t *tools, program_t *program, const char *log) {
+/* It does not compile. Not cached: what is missing on this machine may be installed later. */
+static void set_not_compiled(const toolchain_t *tools, program_t *program, const char *log) {
     char *lacks = toolchain_lacks(tools, log);
     set_failed(program, lacks != NULL ? lacks : compile_log_reason(log));
     program->lacking = lacks != NULL;
@@ -128,8 +126,7 @@ static void take_entry(program_t *program, const cache_entry_t *entry) {
     program->compile_ns = entry->compile_ns;
 }
 
-/* Compile and publish. A program that cannot be built or stored is failed, with the reason; that is
- * not an error of the whole. */
+/* Compile one program and store it. If that fails, only this program is marked as failed. */
 static void build(const toolchain_t *tools, const char *cache, const cache_inputs_t *inputs,
                   program_t *program) {
     error_t err = ERROR_INIT;
@@ -139,36 +136,30 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
     status_t status =
         toolchain_compile(tools, inputs->source, inputs->arch, inputs->defines, &output, &err);
     entry.compile_ns = (double)(clock_ns() - start_ns);
-    if (status != STATUS_OK) {
-        set_failed(program, mem_text(err.text));
-        return;
-    }
-    if (output.ok) {
+    if (status == STATUS_OK && output.ok) {
         cubin_t cubin;
         entry.usage = compile_log_usage(output.log);
         if ((status = cubin_open(output.cubin, output.cubin_bytes, &cubin, &err)) == STATUS_OK)
             status = cubin_code_hash(&cubin, entry.code_hash, &err);
         if (status != STATUS_OK)
             error_within(&err, "%s", inputs->source->name);
-    } else {
+    } else if (status == STATUS_OK) {
         entry.skip = compile_log_skip(output.log);
     }
-    if (!output.ok && entry.skip == NULL) {
-        set_broken(tools, program, output.log);
-    } else {
-        if (status == STATUS_OK)
-            status = compile_cache_store(cache, program->key, inputs, output.cubin,
-                                         output.cubin_bytes, &entry, &err);
-        if (status == STATUS_OK)
-            take_entry(program, &entry);
-        else
-            set_failed(program, mem_text(err.text));
-    }
+    const bool rejected = status == STATUS_OK && !output.ok && entry.skip == NULL;
+    if (status == STATUS_OK && !rejected)
+        status = compile_cache_store(cache, program->key, inputs, &output, &entry, &err);
+    if (status != STATUS_OK)
+        set_failed(program, mem_text(err.text));
+    else if (rejected)
+        set_not_compiled(tools, program, output.log);
+    else
+        take_entry(program, &entry);
     cache_entry_free(&entry);
     compiled_free(&output);
 }
 
-/* Where a header lies says nothing about the code, and is another place on each machine. */
+/* Include paths are left out: they differ between machines and do not affect the code. */
 static void note_flags(program_t *program, const text_list_t *options) {
     for (size_t i = 0; i < options->n; i++)
         if (!text_starts(options->items[i], "--include-path="))
@@ -177,9 +168,9 @@ static void note_flags(program_t *program, const text_list_t *options) {
         text_list_add_format(&program->flags, "-D%s", program->defines.items[i]);
 }
 
-static void make(const toolchain_t *tools, const char *cache, const source_t *source,
-                 program_t *program) {
-    forget_result(program);
+static void compile_one(const toolchain_t *tools, const char *cache, const source_t *source,
+                        program_t *program) {
+    reset_result(program);
     program->reason = arena_keep(&program->texts, toolchain_refuses(tools, program->arch));
     if (program->reason != NULL) {
         program->status = PROGRAM_SKIPPED;
@@ -189,13 +180,11 @@ static void make(const toolchain_t *tools, const char *cache, const source_t *so
     toolchain_options(tools, source, &options);
     note_flags(program, &options);
     char *compiler = toolchain_identity(tools, source);
-    const cache_inputs_t inputs = {
-        .source = source,
-        .defines = &program->defines,
-        .options = &options,
-        .arch = program->arch,
-        .compiler = compiler,
-    };
+    const cache_inputs_t inputs = {.source = source,
+                                   .defines = &program->defines,
+                                   .options = &options,
+                                   .arch = program->arch,
+                                   .compiler = compiler};
     cache_entry_t entry;
     char key[HASH_TEXT];
     compile_cache_key(&inputs, key);
@@ -228,11 +217,11 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
         status = source_get(&programs->sources, options->root, programs->items[i].source,
                             &sources[i], err);
     size_t n = status == STATUS_OK ? programs->n : 0, done = 0;
-    /* Cores this process may use: a job on a shared node often has fewer than the machine. */
+    /* Cores available to this process: a job on a shared node often has fewer than the machine. */
     size_t jobs = options->jobs != 0 ? options->jobs : (size_t)omp_get_num_procs();
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)(jobs < n ? jobs : n)) if (n > 0)
     for (size_t i = 0; i < n; i++) {
-        make(&tools, cache, sources[i], &programs->items[i]);
+        compile_one(&tools, cache, sources[i], &programs->items[i]);
 #pragma omp critical(compile_progress)
         {
             done++;
@@ -249,7 +238,7 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
 void program_list_free(program_list_t *programs) {
     for (size_t i = 0; i < programs->n; i++) {
         program_t *program = &programs->items[i];
-        forget_result(program);
+        reset_result(program);
         text_list_free(&program->defines);
     }
     free(programs->items);

@@ -14,13 +14,10 @@ enum {
 
 /* The number right before `unit` ("18 registers"), or 0. */
 static int64_t number_before(const char *line, const char *unit) {
-    const char *at = strstr(line, unit);
-    if (at == NULL)
-        return 0;
-    const char *digits = at;
-    while (digits > line && strchr("0123456789", digits[-1]) != NULL)
+    const char *at = strstr(line, unit), *digits = at;
+    while (at != NULL && digits > line && strchr("0123456789", digits[-1]) != NULL)
         digits--;
-    return digits < at ? strtoll(digits, NULL, 10) : 0;
+    return at != NULL && digits < at ? strtoll(digits, NULL, 10) : 0;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -56,7 +53,7 @@ char *compile_log_skip(const char *log) {
     return reason;
 }
 
-/* What stands between `before` and `after` in a line, or NULL. */
+/* The text between `before` and `after` in a line, or NULL. */
 static char *between(const char *line, const char *before, const char *after) {
     const char *from = strstr(line, before);
     const char *to = from != NULL ? strstr(from + strlen(before), after) : NULL;
@@ -66,31 +63,31 @@ static char *between(const char *line, const char *before, const char *after) {
     return mem_text_n(from, (size_t)(to - from));
 }
 
+/* Index of the first error line, `lines->n` for none. */
+static size_t first_error(const text_list_t *lines) {
+    size_t i = 0;
+    while (i < lines->n && strstr(lines->items[i], "error") == NULL &&
+           strstr(lines->items[i], "fatal") == NULL)
+        i++;
+    return i;
+}
+
 char *compile_log_missing_header(const char *log) {
-    char *header = NULL;
     text_list_t lines = text_split(log, '\n');
-    for (size_t i = 0; i < lines.n && header == NULL; i++) {
-        const char *line = lines.items[i];
-        if (strstr(line, "error") == NULL)
-            continue;
-        header = between(line, "open source file \"", "\""); /* NVRTC and nvcc's own front end */
-        if (header == NULL)
-            header = between(line, "fatal error: ", ": No such file or directory"); /* nvcc's gcc */
-        if (header == NULL)
-            break;
-    }
+    size_t i = first_error(&lines);
+    const char *line = i < lines.n ? lines.items[i] : "";
+    char *header = between(line, "open source file \"", "\""); /* NVRTC and nvcc's front end */
+    if (header == NULL)
+        header = between(line, "fatal error: ", ": No such file or directory"); /* nvcc's gcc */
     text_list_free(&lines);
     return header;
 }
 
 char *compile_log_reason(const char *log) {
     text_list_t lines = text_split(log, '\n'), kept = {0};
-    size_t first = 0, bytes = 0;
-    while (first < lines.n && strstr(lines.items[first], "error") == NULL &&
-           strstr(lines.items[first], "fatal") == NULL)
-        first++;
+    size_t first = first_error(&lines), bytes = 0;
     if (first == lines.n)
-        first = 0; /* nothing that looks like an error: then from the top */
+        first = 0; /* no error line: start at the top */
     for (size_t i = first; i < lines.n && kept.n < REASON_LINES; i++) {
         const char *line = lines.items[i];
         bool blank = line[strspn(line, " \t\r")] == '\0';
@@ -104,7 +101,7 @@ char *compile_log_reason(const char *log) {
     if (kept.n == 0)
         text_list_add(&kept, "the compiler gave no reason");
     char *joined = text_list_join(&kept, "\n");
-    char *reason = text_utf8(joined); /* compilers quote sources as they are; JSON must be UTF-8 */
+    char *reason = text_utf8(joined); /* compilers quote source bytes; JSON must be UTF-8 */
     free(joined);
     text_list_free(&kept);
     text_list_free(&lines);

@@ -9,7 +9,7 @@
 
 typedef struct scanner {
     const char *at;
-    char *out; /* as long as the text at most: each step writes no more than it reads */
+    char *out; /* no longer than the text: each step writes at most what it reads */
     size_t n;
     bool line_start;
 } scanner_t;
@@ -24,7 +24,7 @@ static void keep(scanner_t *scan, size_t length) {
     scan->at += length;
 }
 
-/* Comments and literals become one space, so that what stands around them stays apart. */
+/* Replace a comment or literal by one space, which keeps its neighbours separate. */
 static void blank_to(scanner_t *scan, const char *end) {
     scan->out[scan->n++] = ' ';
     scan->at = end;
@@ -41,7 +41,7 @@ static const char *block_comment_end(const char *at) {
     return end != NULL ? end + 2 : at + strlen(at);
 }
 
-/* An apostrophe without a partner (in the words of an #error) ends with its line. */
+/* An unmatched apostrophe (in the text of an #error) ends with its line. */
 static const char *literal_end(const char *at) {
     char quote = *at++;
     while (*at != '\0' && *at != '\n' && *at != quote)
@@ -49,10 +49,10 @@ static const char *literal_end(const char *at) {
     return *at == quote ? at + 1 : at;
 }
 
-/* R"mark( … )mark": `at` is at the quote. NULL where it is not one. */
+/* R"delimiter( … )delimiter": `at` is at the quote. NULL if it is not a raw literal. */
 static const char *raw_literal_end(const char *at) {
     const char *open = strpbrk(at + 1, "(\n");
-    if (open == NULL || *open != '(' || open - at > 17) /* a mark has at most 16 characters */
+    if (open == NULL || *open != '(' || open - at > 17) /* a delimiter has at most 16 characters */
         return NULL;
     char *close = mem_format(")%.*s\"", (int)(open - at - 1), at + 1);
     const char *end = strstr(open, close);
@@ -61,7 +61,7 @@ static const char *raw_literal_end(const char *at) {
     return end;
 }
 
-/* A name, with the literal it is the prefix of if that is a raw one. */
+/* A name, or a raw literal with its prefix. */
 static void scan_name(scanner_t *scan) {
     size_t length = 1;
     while (is_word(scan->at[length]))
@@ -75,7 +75,7 @@ static void scan_name(scanner_t *scan) {
         keep(scan, length);
 }
 
-/* Numbers are taken whole: the apostrophe in 1'000 opens no literal. */
+/* The apostrophe in 1'000 opens no literal. */
 static void scan_number(scanner_t *scan) {
     size_t length = 1;
     while (is_word(scan->at[length]) || scan->at[length] == '.' ||
@@ -84,8 +84,8 @@ static void scan_number(scanner_t *scan) {
     keep(scan, length);
 }
 
-/* At a '#' that starts a line: note what an #include names and drop the line; false for every other
- * directive. */
+/* At a '#' that starts a line: note the header of an #include and drop the directive; false for
+ * other directives. */
 static bool scan_include(scanner_t *scan, text_list_t *quoted, bool *system) {
     const char *at = scan->at + 1;
     at += strspn(at, " \t");
@@ -101,9 +101,9 @@ static bool scan_include(scanner_t *scan, text_list_t *quoted, bool *system) {
         at = end + 1;
     } else if (*at == '<') {
         *system = true;
-        at += strcspn(at, ">\n"); /* a // in between is part of the name */
+        at += strcspn(at, ">\n"); /* a // inside is part of the name */
     } else {
-        return false; /* by a macro: its name counts as mentioned */
+        return false; /* a macro: its name counts as mentioned */
     }
     blank_to(scan, at);
     return true;

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reading one source: its files in the order they are met, by resolved path. */
+/* State of reading one source and its headers. */
 typedef struct reader {
     char *root; /* resolved */
     source_t *source;
-    text_list_t files;   /* resolved paths of source and headers */
-    text_list_t written; /* headers as #include "…" has them … */
-    text_list_t meant;   /* … and the name of the file meant */
+    text_list_t files;   /* resolved paths, in the order of inclusion */
+    text_list_t written; /* headers as spelled in #include "…" … */
+    text_list_t meant;   /* … and the name of the file found */
     char *code;
     size_t code_bytes;
 } reader_t;
@@ -26,13 +26,13 @@ static size_t list_index(const text_list_t *list, const char *item) {
     return i;
 }
 
-/* Path below the project's folder; for files outside of it, the path itself. */
+/* Path below the project's folder; for files outside it, the path itself. */
 static const char *name_below(const char *root, const char *path) {
     size_t length = strlen(root);
     return strncmp(path, root, length) == 0 && path[length] == '/' ? path + length + 1 : path;
 }
 
-/* Resolved path of what `includer` means by "name", or NULL; the caller frees it. */
+/* Resolved path of the header that `includer` includes as "name", or NULL; the caller frees it. */
 static char *resolve(const reader_t *reader, const char *includer, const char *name) {
     char *copy = mem_text(includer);
     char *beside = mem_format("%s/%s", dirname(copy), name);
@@ -55,7 +55,7 @@ static status_t note_spelling(reader_t *reader, const char *written, const char 
     } else if (strcmp(reader->meant.items[known], meant) != 0) {
         return error_set(err, STATUS_USAGE,
                          "%s: #include \"%s\" means %s in one file and %s in another: rename one, "
-                         "the run-time compiler knows headers by name alone",
+                         "NVRTC identifies headers by name only",
                          reader->source->name, written, reader->meant.items[known], meant);
     }
     return STATUS_OK;
@@ -167,12 +167,12 @@ cleanup:
 
 status_t source_get(source_set_t *set, const char *root, const char *path, const source_t **source,
                     error_t *err) {
-    *source = NULL;
-    for (size_t i = 0; i < set->n && *source == NULL; i++)
-        if (strcmp(set->items[i]->path, path) == 0)
+    for (size_t i = 0; i < set->n; i++)
+        if (strcmp(set->items[i]->path, path) == 0) {
             *source = set->items[i];
-    if (*source != NULL)
-        return STATUS_OK;
+            return STATUS_OK;
+        }
+    *source = NULL;
     source_t *fresh = mem_zeroed(1, sizeof *fresh);
     status_t status = read_source(root, path, fresh, err);
     if (status != STATUS_OK) {

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this only ends a hang */
+static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this ends a hang */
 
-/* The folder's name may stay when a wheel is renewed, so what is in its headers counts. */
+/* Hash contents, not the path: upgrading a wheel may keep the path. */
 static char *headers_digest(const char *include) {
     static const char *const names[] = {"cuda_fp16.h", "cuda_fp16.hpp"};
     hash_t *hash = hash_new();
@@ -56,7 +56,7 @@ char *toolchain_find_program(const char *name) {
         if (homes[i] == NULL)
             continue;
         char *path = mem_format("%s%s%s", homes[i], homes[i][0] != '\0' ? "/bin/" : "", name);
-        found = fs_find_program(path); /* a bare name: on $PATH */
+        found = fs_find_program(path); /* searches $PATH for a bare name */
         free(path);
     }
     return found;
@@ -66,7 +66,7 @@ static int by_number(const void *a, const void *b) {
     return strverscmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Run nvcc with one option and return what it prints. */
+/* The output of nvcc with one option; the caller frees it. */
 static status_t ask_nvcc(const char *nvcc, const char *option, char **answer, error_t *err) {
     const char *const argv[] = {nvcc, option, NULL};
     subprocess_result_t result;
@@ -85,7 +85,7 @@ static status_t open_nvcc(toolchain_t *tools, error_t *err) {
     tools->path = arena_keep(&tools->texts, toolchain_find_program("nvcc"));
     if (tools->path == NULL)
         return error_set(err, STATUS_USAGE,
-                         "nvcc not found: looked in $CUDA_HOME, $CUDA_PATH, $PATH and "
+                         "nvcc not found: searched $CUDA_HOME, $CUDA_PATH, $PATH and "
                          "/usr/local/cuda; install the CUDA toolkit, or use --compiler nvrtc");
     char *answer = NULL;
     TRY(ask_nvcc(tools->path, "--version", &answer, err));
@@ -95,7 +95,7 @@ static status_t open_nvcc(toolchain_t *tools, error_t *err) {
         tools->label = arena_format(&tools->texts, "nvcc %.*s", length, release + 3);
     free(answer);
     if (tools->label == NULL)
-        return error_set(err, STATUS_USAGE, "%s --version: no \", V<version>\" in its answer",
+        return error_set(err, STATUS_USAGE, "%s --version: no \", V<version>\" in its output",
                          tools->path);
     tools->fingerprint = tools->label;
 
@@ -127,14 +127,14 @@ void toolchain_close(toolchain_t *tools) {
 }
 
 char *toolchain_refuses(const toolchain_t *tools, const char *arch) {
-    /* "sm_90a" and "sm_100f" are sets of extra instructions of sm_90 and sm_100. */
+    /* "sm_90a" and "sm_100f" add instructions to sm_90 and sm_100. */
     char *base = mem_text(arch);
     size_t length = strlen(base);
     if (length > 0 && (base[length - 1] == 'a' || base[length - 1] == 'f'))
         base[length - 1] = '\0';
     char *reason = NULL;
     if (tools->archs.n > 0 && !text_list_has(&tools->archs, base))
-        reason = mem_format("%s does not know %s (it knows %s … %s)", tools->label, arch,
+        reason = mem_format("%s does not support %s (supported: %s to %s)", tools->label, arch,
                             tools->archs.items[0], tools->archs.items[tools->archs.n - 1]);
     free(base);
     return reason;
@@ -153,7 +153,7 @@ void toolchain_options(const toolchain_t *tools, const source_t *source, text_li
         text_list_add_format(options, "--include-path=%s", tools->include);
 }
 
-/* nvcc reads the files themselves, by the same rule as source_get(): beside the file, then
+/* nvcc reads the files itself, searching headers as source_get() does: beside the file, then in
  * kernels/. */
 static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
                              const text_list_t *options, compiled_t *output, error_t *err) {
@@ -169,13 +169,13 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
     text_list_add(&argv, "-o");
     text_list_add(&argv, cubin);
     text_list_add(&argv, source->path);
-    text_list_take(&argv, NULL); /* its end */
+    text_list_take(&argv, NULL); /* terminator */
     subprocess_result_t result = {0};
     status_t status =
         subprocess_run((const char *const *)argv.items, NULL, NVCC_TIMEOUT_S, &result, err);
     if (status == STATUS_OK) {
         output->log = result.timed_out
-                          ? mem_format("error: nvcc still ran after %.0f s", NVCC_TIMEOUT_S)
+                          ? mem_format("error: nvcc timed out after %.0f s", NVCC_TIMEOUT_S)
                           : mem_text(result.err);
         output->ok = result.exit_code == 0 && !result.timed_out;
         subprocess_result_free(&result);

@@ -1,4 +1,4 @@
-/* Programs that do not compile because something is missing on this machine. */
+/* Recognises programs that fail to compile because something is missing on this machine. */
 #include "compile/toolchain.h"
 
 #include "base/memory.h"
@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which of NVIDIA's wheels has a header, by how its name begins. What is not here is no header of
- * CUDA's, as far as anyone can tell. */
+/* NVIDIA's wheels by prefix of the header's name. Other headers are not CUDA headers. */
 static const struct {
     const char *prefix, *wheel;
 } WHEELS[] = {
@@ -27,22 +26,22 @@ static const char *wheel_of(const char *header) {
     return NULL;
 }
 
-/* Where headers of CUDA's are, "cuda_fp61.h" is a slip of the pen; but they come in parts, a folder
- * each, and "nv/target" may lack with its whole part. */
-static bool is_part_missing(const toolchain_t *tools, const char *header) {
+/* If CUDA headers are installed, a missing "cuda_fp61.h" is a typo. But packages such as that of
+ * "nv/target", each in its own folder, may be missing. */
+static bool is_package_missing(const toolchain_t *tools, const char *header) {
     if (tools->include == NULL)
         return tools->kind == COMPILER_NVRTC;
     size_t length = strcspn(header, "/");
     if (header[length] == '\0')
         return false;
-    char *part = mem_format("%s/%.*s", tools->include, (int)length, header);
-    bool missing = !fs_exists(part);
-    free(part);
+    char *folder = mem_format("%s/%.*s", tools->include, (int)length, header);
+    bool missing = !fs_exists(folder);
+    free(folder);
     return missing;
 }
 
 char *toolchain_headers_install(const toolchain_t *tools, const char *wheel) {
-    /* Before CUDA 13, the wheels' names had the version in them. */
+    /* Before CUDA 13, wheel names contained the version. */
     if (tools->major >= 13)
         return mem_format(".venv/bin/pip install '%s==%d.%d.*', or install the CUDA toolkit", wheel,
                           tools->major, tools->minor);
@@ -54,9 +53,9 @@ char *toolchain_lacks(const toolchain_t *tools, const char *log) {
     static const package_t compiler = {"g++", "gcc-c++", "gcc"};
     char *header = compile_log_missing_header(log), *reason = NULL, *install = NULL;
     const char *wheel = header != NULL ? wheel_of(header) : NULL;
-    if (wheel != NULL && is_part_missing(tools, header)) {
+    if (wheel != NULL && is_package_missing(tools, header)) {
         install = toolchain_headers_install(tools, wheel);
-        reason = mem_format("CUDA's header %s is not here: %s", header, install);
+        reason = mem_format("CUDA header %s not found: %s", header, install);
     } else if (strstr(log, "Failed to preprocess host compiler properties") != NULL) {
         install = package_install(&compiler);
         reason = mem_format("nvcc needs a C++ compiler: %s", install);

@@ -27,7 +27,7 @@ static const library_symbol_t SYMBOLS[] = {
 /* Newest first. Both have the same enum values and struct layouts. */
 static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
 /* Beside NVRTC; before CUDA 13 in a separate wheel. */
-static const char *const FOLDERS[] = {".", "../../cublas/lib", NULL};
+static const char *const FOLDERS[] = {"", "/../../cublas/lib", NULL};
 static const library_places_t PLACES = {"BENCH_CUBLASLT", SONAMES, FOLDERS, SONAMES};
 
 void cublaslt_candidates(const char *root, text_list_t *paths) {

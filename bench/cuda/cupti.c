@@ -21,8 +21,8 @@ static const library_symbol_t SYMBOLS[] = {
 void cupti_candidates(const char *root, text_list_t *paths) {
     static const char *const SONAMES[] = {"libcupti.so.13", "libcupti.so.12", NULL};
     /* Beside NVRTC, in a toolkit's extras/, or before CUDA 13 in a separate wheel. */
-    static const char *const FOLDERS[] = {".", "../lib", "../extras/CUPTI/lib64",
-                                          "../../cuda_cupti/lib", NULL};
+    static const char *const FOLDERS[] = {"", "/../lib", "/../extras/CUPTI/lib64",
+                                          "/../../cuda_cupti/lib", NULL};
     static const char *const FILES[] = {"libcupti.so.[0-9]*", NULL};
     library_candidates(&(library_places_t){"BENCH_CUPTI", SONAMES, FOLDERS, FILES}, root, paths);
 }

@@ -80,7 +80,7 @@ static char *newest_match(const char *pattern) {
 static void add_newest(const char *folder, const library_places_t *places, text_list_t *paths) {
     for (const char *const *relative = places->folders; *relative != NULL; relative++)
         for (const char *const *file = places->files; *file != NULL; file++) {
-            char *pattern = mem_format("%s/%s/%s", folder, *relative, *file);
+            char *pattern = mem_format("%s%s/%s", folder, *relative, *file);
             char *path = newest_match(pattern);
             if (path != NULL)
                 text_list_take(paths, path);

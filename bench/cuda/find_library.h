@@ -9,7 +9,7 @@
 typedef struct library_places {
     const char *variable;       /* "BENCH_CUPTI": if set, only that path is tried */
     const char *const *sonames; /* for the loader, best first */
-    const char *const *folders; /* relative to one that may hold NVRTC */
+    const char *const *folders; /* suffixes of a folder that may hold NVRTC */
     const char *const *files;   /* glob patterns of the file name there */
 } library_places_t;
 /* Paths and names to try, best first. */

@@ -54,7 +54,7 @@ static const library_symbol_t SYMBOLS[] = {
  * the bare name. */
 static const char *const SONAMES[] = {"libnvrtc.so.14",   "libnvrtc.so.13", "libnvrtc.so.12",
                                       "libnvrtc.so.11.2", "libnvrtc.so",    NULL};
-static const char *const FOLDERS[] = {".", NULL};
+static const char *const FOLDERS[] = {"", NULL};
 static const char *const FILES[] = {"libnvrtc.so.[0-9]*", NULL};
 static const library_places_t PLACES = {"BENCH_NVRTC", SONAMES, FOLDERS, FILES};
 

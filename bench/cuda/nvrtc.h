@@ -1,4 +1,4 @@
-/* NVRTC, NVIDIA's run-time compiler, opened with dlopen: the build needs no toolkit. Thread-safe. */
+/* NVRTC, NVIDIA's run-time compiler, loaded at run time: building needs no toolkit. Thread-safe. */
 #ifndef BENCH_CUDA_NVRTC_H
 #define BENCH_CUDA_NVRTC_H
 

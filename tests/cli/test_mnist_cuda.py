@@ -111,4 +111,4 @@ def test_doctor_tells_of_cublaslt(tmp_path: Path) -> None:
     assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
     missing = bench("doctor", BENCH_CUBLASLT="/no/such/library").stdout
     assert "✗ cuBLASLt      cuBLASLt not found" in missing
-    assert "rungs that have it multiply matrices are skipped" in missing
+    assert "variants that use it for matrix products are skipped" in missing

@@ -42,8 +42,9 @@ static void test_another_cubin_is_none(void **state) {
                            .compile_ns = 1e6};
     memcpy(entry.code_hash, CODE, sizeof CODE);
     assert_false(is_there(cache));
-    assert_int_equal(
-        compile_cache_store(cache, KEY, &inputs, CUBIN, sizeof CUBIN - 1, &entry, &err), STATUS_OK);
+    char cubin[] = "a program";
+    const compiled_t output = {.ok = true, .cubin = cubin, .cubin_bytes = sizeof cubin - 1};
+    assert_int_equal(compile_cache_store(cache, KEY, &inputs, &output, &entry, &err), STATUS_OK);
     assert_true(is_there(cache));
     assert_int_equal(fs_write_atomic(entry.cubin, "a progrom", sizeof CUBIN - 1, &err), STATUS_OK);
     assert_false(is_there(cache));

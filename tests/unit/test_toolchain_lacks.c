@@ -32,13 +32,13 @@ static void test_no_headers(void **state) {
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0};
     const toolchain_t older = {.kind = COMPILER_NVRTC, .major = 12, .minor = 8};
     check(&nvrtc, NVRTC_LOG("cuda_fp16.h"),
-          "CUDA's header cuda_fp16.h is not here: .venv/bin/pip install "
+          "CUDA header cuda_fp16.h not found: .venv/bin/pip install "
           "'nvidia-cuda-runtime==13.0.*', or install the CUDA toolkit");
     check(&older, NVRTC_LOG("cuda_fp16.h"),
-          "CUDA's header cuda_fp16.h is not here: .venv/bin/pip install "
+          "CUDA header cuda_fp16.h not found: .venv/bin/pip install "
           "'nvidia-cuda-runtime-cu12==12.8.*', or install the CUDA toolkit");
     check(&nvrtc, "k.cu(1): catastrophic error: cannot open source file \"mma.h\"\n",
-          "CUDA's header mma.h is not here: ");
+          "CUDA header mma.h not found: ");
     check(&nvrtc, NVRTC_LOG("my_helpers.cuh"), NULL);
     check(&nvrtc, "k.cu(1): error: identifier \"x\" is undefined\n" NVRTC_LOG("cuda_fp16.h"), NULL);
     check(&nvrtc, "", NULL);
@@ -53,7 +53,7 @@ static void test_some_headers(void **state) {
     const toolchain_t nvrtc = {.kind = COMPILER_NVRTC, .major = 13, .minor = 0, .include = folder};
     check(&nvrtc, NVRTC_LOG("cuda_fp61.h"), NULL);
     check(&nvrtc, NVRTC_LOG("nv/target"),
-          "CUDA's header nv/target is not here: .venv/bin/pip install 'nvidia-cuda-cccl==13.0.*'");
+          "CUDA header nv/target not found: .venv/bin/pip install 'nvidia-cuda-cccl==13.0.*'");
     part = fs_join(folder, "nv");
     assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
     check(&nvrtc, NVRTC_LOG("nv/tagret"), NULL);
