@@ -162,7 +162,7 @@ static void print_text(const finding_list_t *findings, bool brief) {
         printf("%s%s %-13s %s\n", brief ? "  " : "", f->found ? "✓" : "✗", f->what,
                brief && !f->found ? f->costs : f->detail);
         if (!brief && !f->found)
-            printf("  without it:   %s\n  to install:   %s\n", f->costs, f->install);
+            printf("  without it:   %s\n  to get it:    %s\n", f->costs, f->install);
     }
 }
 

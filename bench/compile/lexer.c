@@ -1,4 +1,4 @@
-/* The scanner behind source_strip(): just enough of C++'s first translation phases to tell code
+/* The scanner of source_strip(): just enough of C++'s first translation phases to tell code
  * from comments and literals. */
 #include "base/memory.h"
 #include "compile/source.h"

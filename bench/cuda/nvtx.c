@@ -4,9 +4,9 @@
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
-enum { AVAILABLE = true };
+static const bool AVAILABLE = true;
 #else
-enum { AVAILABLE = false };
+static const bool AVAILABLE = false;
 static void nvtxRangePushA(const char *name) {
     (void)name;
 }
