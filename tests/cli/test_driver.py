@@ -28,7 +28,7 @@ def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
         (
             ["-DWITHOUT_GRAPHS"],
             "",
-            ["libcuda.so.1 has no cuGraphInstantiateWithFlags", "older", "update it"],
+            ["libcuda.so.1 has no cuGraphInstantiateWithFlags", "too old", "update it"],
         ),
         (
             [],
