@@ -44,7 +44,7 @@ struct block_segment {
     unsigned number; /* in order of allocation, never reused */
     unsigned owner;  /* the caching allocator's index of the stream that it belongs to */
     bool small;
-    cu_event_t event; /* of an entirely free segment: the owner's work on it has ended; or NULL */
+    cu_event_t event; /* of an entirely free segment: the end of the owner's work; or NULL */
 };
 
 /* Allocates block structs and keeps spare ones. Zero-initialise. */

@@ -22,8 +22,8 @@ typedef struct nvrtc {
  * $CUDA_PATH, /usr/local/cuda*, and the Python environments <root>/.venv, $VIRTUAL_ENV and that of
  * python3 on $PATH, where `pip install nvidia-cuda-nvrtc` installs it.
  *
- * The first line of an error says what is missing and how to install it, the second where was
- * searched. */
+ * The first line of an error says what is missing and how to install it, the second the
+ * places searched. */
 status_t nvrtc_open(const char *root, nvrtc_t **nvrtc, error_t *err);
 void nvrtc_close(nvrtc_t *nvrtc);
 
