@@ -22,7 +22,8 @@ typedef struct planted {
 static inline void plant_phase(case_result_t *result, const char *name, double median_ns,
                                uint64_t seed) {
     float noise[N_ROUNDS * (ROUND_SAMPLES + 1)];
-    rng_fill_uniform(noise, N_ROUNDS * (ROUND_SAMPLES + 1), seed, 3, 0, -0.01F, 0.01F);
+    rng_fill_uniform(noise, N_ROUNDS * (ROUND_SAMPLES + 1), (rng_position_t){seed, 3, 0}, -0.01F,
+                     0.01F);
     phase_t *phase = result_add_phase(result, name, CLOCK_HOST);
     for (size_t r = 0; r < N_ROUNDS; r++) {
         const float *round = noise + r * (ROUND_SAMPLES + 1);

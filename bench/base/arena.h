@@ -1,5 +1,5 @@
-/* Texts that live together: a page, a chart or a command makes many short texts and frees them all
- * at once. Zero-initialise it; arena_free() empties it. */
+/* Strings that are freed together: a page, a chart or a command makes many short ones.
+ * Zero-initialise it; arena_free() empties it. */
 #ifndef BENCH_BASE_ARENA_H
 #define BENCH_BASE_ARENA_H
 
@@ -10,12 +10,12 @@ typedef struct arena {
     size_t n, capacity;
 } arena_t;
 
-/* A formatted text that lives until arena_free(). */
+/* A formatted string that lives until arena_free(). */
 const char *arena_format(arena_t *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* `bytes` zeroed bytes that live as long, for a function that writes into a buffer. */
+/* `bytes` zeroed bytes with the same lifetime, for a function that writes into a buffer. */
 char *arena_buffer(arena_t *arena, size_t bytes);
-/* Take over a text from malloc(), which then lives as long; NULL stays NULL. */
+/* Take ownership of a string from malloc(); NULL stays NULL. */
 const char *arena_keep(arena_t *arena, char *text);
 void arena_free(arena_t *arena);
 

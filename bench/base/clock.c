@@ -36,7 +36,7 @@ const char *clock_timestamp(char text[32]) {
     struct tm local;
     localtime_r(&now, &local);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%S%z", &local);
-    /* strftime gives +0000, ISO 8601's extended format wants +00:00. */
+    /* strftime prints +0000; ISO 8601's extended format is +00:00. */
     size_t length = strlen(text);
     memmove(text + length - 1, text + length - 2, 3);
     text[length - 2] = ':';

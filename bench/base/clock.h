@@ -1,5 +1,5 @@
-/* The host clock of every measurement: CLOCK_MONOTONIC_RAW, which no time daemon bends. Tests put a
- * clock of their own in its place. */
+/* The host clock of every measurement: CLOCK_MONOTONIC_RAW, which NTP does not slew. Tests can
+ * replace it. */
 #ifndef BENCH_BASE_CLOCK_H
 #define BENCH_BASE_CLOCK_H
 
@@ -10,8 +10,8 @@ void clock_sleep_ns(int64_t duration_ns);
 /* Local time as "2026-11-20T23:54:46+00:00" in `text[32]`; returns it. */
 const char *clock_timestamp(char text[32]);
 
-/* For tests: replace clock_ns() by `now(context)` and clock_sleep_ns() by nothing. NULL restores.
- */
+/* For tests: clock_ns() returns `now(context)`, clock_sleep_ns() does nothing. NULL restores
+ * both. */
 void clock_inject(int64_t (*now)(void *context), void *context);
 
 #endif

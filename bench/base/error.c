@@ -29,7 +29,7 @@ status_t error_within(error_t *err, const char *format, ...) {
     size_t fitting = strnlen(inner, sizeof err->text - 1 - used);
     memcpy(err->text + used, inner, fitting);
     err->text[used + fitting] = '\0';
-    text_make_plain(err->text); /* both may have been cut inside of a character */
+    text_make_plain(err->text); /* truncation may have split a character */
     return err->status;
 }
 

@@ -1,16 +1,15 @@
 /* Errors: the caller owns an error_t, the first message set in it wins, and every function that can
- * fail returns a status_t. A status is also the process's exit code (see `bench help`), so no
- * second table maps one to the other. */
+ * fail returns a status_t. A status is also the process's exit code (see `bench help`). */
 #ifndef BENCH_BASE_ERROR_H
 #define BENCH_BASE_ERROR_H
 
-/* With _GNU_SOURCE, glibc's <errno.h> has an error_t of its own (an int). Let it be declared first,
- * and give ours another name for the compiler, so that the order of includes does not matter. */
+/* With _GNU_SOURCE, glibc's <errno.h> defines its own error_t (an int). Include it first and rename
+ * ours for the compiler, so that the order of includes does not matter. */
 #include <errno.h>
 #define error_t bench_error_t
 
 typedef enum status {
-    STATUS_OK = 0,           /* fine */
+    STATUS_OK = 0,           /* success */
     STATUS_FAILED = 1,       /* a regression was found, or a case was wrong or failed */
     STATUS_USAGE = 2,        /* usage, unreadable input, or something needed is missing */
     STATUS_INCOMPARABLE = 3, /* runs that cannot be compared */
@@ -26,23 +25,22 @@ typedef struct error {
 #define ERROR_INIT {STATUS_OK, ""}
 /* clang-format on */
 
-/* Messages quote files and workers: what is not UTF-8 in them, and control characters other than
- * line breaks and tabs, become "?".
- *
- * Record a failure. If `err` already holds one, it stays (the first error is the cause, later ones
- * are consequences). `err` may be NULL. Returns `status`, so that `return error_set(…)` works. */
+/* Record a failure. If `err` already holds one, that one stays: the first error is the cause, later
+ * ones are consequences. `err` may be NULL. Returns `status`, so that `return error_set(…)` works.
+ * Messages quote files and workers: invalid UTF-8 and control characters other than line breaks and
+ * tabs become "?". */
 status_t error_set(error_t *err, status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "what: " in front of a recorded message, for the file or step it happened in. Returns the
- * recorded status. */
+/* Put "what: " (the file or step that failed) in front of a recorded message. Returns the recorded
+ * status. */
 status_t error_within(error_t *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Forget a recorded failure, for a caller that has dealt with it. */
+/* Forget a recorded failure that the caller has handled. */
 void error_clear(error_t *err);
 
-/* Leave the function with the status of a call that failed. Owners of something use
- * `if ((status = f(…)) != STATUS_OK) goto cleanup;` instead. */
+/* Return the status of a call that failed. Functions with something to free use `if ((status =
+ * f(…)) != STATUS_OK) goto cleanup;` instead. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         status_t try_status_ = (call);                                                             \

@@ -24,13 +24,13 @@ uint16_t half_from_float(float value) {
     if (magnitude > 0x7F800000u)
         return sign | 0x7E00u; /* NaN */
     if (magnitude >= bits_of(65520.0f))
-        return sign | 0x7C00u; /* rounds to beyond 65504: infinity */
+        return sign | 0x7C00u; /* rounds beyond 65504: infinity */
     if (magnitude < bits_of(6.103515625e-05f)) {
-        /* Subnormal: a multiple of 2^-24. Rounding to nearest even is lrintf's usual mode. */
+        /* Subnormal: a multiple of 2^-24. lrintf rounds to nearest even by default. */
         return sign | (uint16_t)lrintf(fabsf(value) * 16777216.0f);
     }
-    /* Rebias the exponent from 127 to 15, add half of what is dropped, ties to even; a carry moves
-     * into the exponent, as it should. */
+    /* Rebias the exponent from 127 to 15 and round, ties to even; a carry correctly increments the
+     * exponent. */
     uint32_t half = magnitude - ((uint32_t)(127 - 15) << FLOAT_MANTISSA_BITS);
     half += (1u << (DROPPED - 1)) - 1 + (half >> DROPPED & 1);
     return sign | (uint16_t)(half >> DROPPED);
@@ -47,9 +47,8 @@ float half_to_float(uint16_t half) {
     return sign * ldexpf((float)(mantissa | 0x400), exponent - 25);
 }
 
-/* Adding one and a half of the power of two whose last bit is the f16's last one leaves no digits
- * behind that; the sum's rounding, which is the machine's, to nearest and ties to even, does it. Of
- * subnormal ones that bit is 2^-24. */
+/* Adding 1.5 times the power of two whose last bit is f16's last bit makes the FPU's addition do
+ * the rounding (to nearest, ties to even). For subnormals that bit is 2^-24. */
 WIDEST_VECTORS void half_round(float *values, size_t n) {
     const uint32_t least = (uint32_t)(127 - 14) << FLOAT_MANTISSA_BITS;
     const uint32_t up = ((uint32_t)DROPPED << FLOAT_MANTISSA_BITS) + (1u << 22);

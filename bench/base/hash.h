@@ -1,5 +1,5 @@
-/* XXH3-128 over a list of fields. Each field goes in with its length in front, so that two lists
- * have the same hash only if they have the same fields ("ab","c" is not "a","bc"). */
+/* XXH3-128 over a list of fields. Each field is hashed after its length, so that lists with
+ * different fields have different hashes ("ab","c" is not "a","bc"). */
 #ifndef BENCH_BASE_HASH_H
 #define BENCH_BASE_HASH_H
 

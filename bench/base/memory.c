@@ -73,8 +73,7 @@ void mem_grow(void *items, size_t count, size_t *capacity, size_t item_bytes) {
             out_of_memory(count, item_bytes);
         wanted *= 2;
     }
-    /* `items` is the address of a T * for some T; memcpy reads it without breaking aliasing rules.
-     */
+    /* `items` is the address of a T *; memcpy reads it without breaking aliasing rules. */
     void *block;
     memcpy(&block, items, sizeof block);
     block = mem_resize(block, wanted, item_bytes);

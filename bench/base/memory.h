@@ -1,6 +1,5 @@
-/* Allocation that cannot fail: a benchmark orchestrator that is out of host memory has nothing
- * sensible left to do, so these print one line and abort. Sizes that come from input are checked
- * against limits before they get here. */
+/* Allocation that cannot fail: out of memory prints one line and aborts. Sizes from input are
+ * checked against limits before they get here. */
 #ifndef BENCH_BASE_MEMORY_H
 #define BENCH_BASE_MEMORY_H
 
@@ -13,7 +12,7 @@ void *mem_resize(void *block, size_t count, size_t bytes);
 char *mem_text(const char *text);                  /* copy; NULL stays NULL */
 char *mem_text_n(const char *text, size_t length); /* copy of the first `length` bytes */
 
-/* A formatted string in memory of its own; the caller frees it. */
+/* A formatted string; the caller frees it. */
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *mem_format_args(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 

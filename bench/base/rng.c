@@ -1,7 +1,7 @@
 #include "base/rng.h"
 
-/* Contracting x * y + z to one fused operation rounds once instead of twice and changes the bits.
- * gcc does not contract under -std=c11 and does not know the pragma. */
+/* Contracting x * y + z to a fused operation rounds once instead of twice and changes the bits. gcc
+ * does not contract under -std=c11 and does not know the pragma. */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -43,13 +43,12 @@ uint32_t rng_word(uint64_t seed, uint32_t stream, uint64_t index) {
     return block[index % WORDS_PER_BLOCK];
 }
 
-void rng_fill_uniform(float *values, size_t n, uint64_t seed, uint32_t stream, uint64_t first,
-                      float low, float high) {
+void rng_fill_uniform(float *values, size_t n, rng_position_t from, float low, float high) {
     const float width = high - low;
-    uint64_t position = first;
+    uint64_t position = from.first;
     for (size_t done = 0; done < n;) {
         uint32_t block[WORDS_PER_BLOCK];
-        stream_block(seed, stream, position / WORDS_PER_BLOCK, block);
+        stream_block(from.seed, from.stream, position / WORDS_PER_BLOCK, block);
         for (size_t w = position % WORDS_PER_BLOCK; w < WORDS_PER_BLOCK && done < n; w++) {
             values[done++] = (float)(block[w] >> 8) * 0x1p-24f * width + low;
             position++;

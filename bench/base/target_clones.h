@@ -1,6 +1,5 @@
-/* For short loops over arrays: the compiler makes the function several times, and the program picks
- * the one with the widest vectors that the machine has as it starts. The sanitizers do not get
- * along with that. */
+/* For short loops over arrays: the compiler emits several versions, and the program picks the one
+ * with the widest vectors at start-up. The sanitizers do not support this. */
 #ifndef BENCH_BASE_TARGET_CLONES_H
 #define BENCH_BASE_TARGET_CLONES_H
 

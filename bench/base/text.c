@@ -81,8 +81,7 @@ static size_t smaller(size_t a, size_t b) {
 }
 
 /* Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours cost 1
- * each. `rows` has room for 3 * (strlen(b) + 1) numbers: this row of the table and the two before
- * it. */
+ * each. `rows` holds three rows of the table, 3 * (strlen(b) + 1) numbers. */
 static size_t edit_distance(const char *a, const char *b, size_t *rows) {
     size_t a_length = strlen(a), b_length = strlen(b);
     size_t *before = rows, *above = rows + b_length + 1, *row = above + b_length + 1;
@@ -112,13 +111,13 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
     for (size_t i = 0; i < n; i++) {
         size_t candidate_length = strlen(candidates[i]);
         size_t longer = candidate_length > length ? candidate_length : length;
-        /* The difference in length is a lower bound, and keeps absurdly long words cheap. */
+        /* The difference in length is a lower bound; the test keeps very long words cheap. */
         if (longer - smaller(candidate_length, length) > limit)
             continue;
         size_t *rows = mem_alloc(3 * (candidate_length + 1) * sizeof *rows);
         size_t distance = edit_distance(word, candidates[i], rows);
         free(rows);
-        /* A distance of the whole length means nothing in common: "ab" is no typo of "xy". */
+        /* A distance of the full length means nothing in common: "ab" is no typo of "xy". */
         if (distance < nearest_distance && (distance < longer || longer == 0)) {
             nearest = candidates[i];
             nearest_distance = distance;
@@ -127,8 +126,8 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
     return nearest;
 }
 
-/* Length in bytes of the UTF-8 character at `at`, 0 where there is none (RFC 3629, section 4). */
-static size_t utf8_length(const unsigned char *at) {
+/* RFC 3629, section 4. */
+size_t text_utf8_length(const unsigned char *at) {
     static const struct {
         unsigned char first_low, first_high, second_low, second_high;
         size_t length;
@@ -137,25 +136,24 @@ static size_t utf8_length(const unsigned char *at) {
         {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
         {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
     };
-    size_t form = 0;
-    while (form < sizeof FORMS / sizeof *FORMS &&
-           (at[0] < FORMS[form].first_low || at[0] > FORMS[form].first_high))
-        form++;
-    if (form == sizeof FORMS / sizeof *FORMS)
-        return 0;
-    size_t length = FORMS[form].length;
-    if (length > 1 && (at[1] < FORMS[form].second_low || at[1] > FORMS[form].second_high))
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80)
+    for (size_t f = 0; f < sizeof FORMS / sizeof *FORMS; f++) {
+        if (at[0] < FORMS[f].first_low || at[0] > FORMS[f].first_high)
+            continue;
+        size_t length = FORMS[f].length;
+        if (length > 1 && (at[1] < FORMS[f].second_low || at[1] > FORMS[f].second_high))
             return 0;
-    return length;
+        for (size_t i = 2; i < length; i++)
+            if ((at[i] & 0xC0) != 0x80)
+                return 0;
+        return length;
+    }
+    return 0;
 }
 
 char *text_utf8(const char *text) {
     char *copy = mem_text(text);
     for (size_t i = 0; copy[i] != '\0';) {
-        size_t length = utf8_length((const unsigned char *)copy + i);
+        size_t length = text_utf8_length((const unsigned char *)copy + i);
         if (length == 0)
             copy[i] = '?';
         i += length == 0 ? 1 : length;
@@ -171,7 +169,7 @@ static bool is_control(const unsigned char *at) {
 void text_make_plain(char *text) {
     unsigned char *at = (unsigned char *)text;
     while (*at != '\0') {
-        size_t length = utf8_length(at);
+        size_t length = text_utf8_length(at);
         bool kept = length > 0 && (!is_control(at) || *at == '\n' || *at == '\t');
         if (!kept)
             memset(at, '?', length > 0 ? length : 1);
@@ -189,7 +187,7 @@ char *text_plain(const char *text) {
 bool text_is_plain(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     while (*at != '\0') {
-        size_t length = utf8_length(at);
+        size_t length = text_utf8_length(at);
         if (length == 0 || is_control(at))
             return false;
         at += length;
@@ -206,7 +204,7 @@ bool text_ends(const char *text, const char *suffix) {
     return length >= suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
 }
 
-/* Not isalnum(): its answer depends on the locale. */
+/* Not isalnum(), which depends on the locale. */
 static bool is_word_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }

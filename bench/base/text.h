@@ -11,12 +11,11 @@ typedef struct text_list {
     size_t n, capacity;
 } text_list_t;
 
-void text_list_add(text_list_t *list, const char *item);     /* copies */
-void text_list_add_new(text_list_t *list, const char *item); /* unless it is there */
-void text_list_take(text_list_t *list, char *item);          /* from malloc(); owned from now on */
+void text_list_add(text_list_t *list, const char *item); /* copies */
+void text_list_take(text_list_t *list, char *item);      /* takes ownership; from malloc() */
 void text_list_add_format(text_list_t *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void text_list_add_new(text_list_t *list, const char *item); /* unless it is there */
+void text_list_add_new(text_list_t *list, const char *item); /* unless present */
 bool text_list_has(const text_list_t *list, const char *item);
 void text_list_sort(text_list_t *list); /* byte order */
 /* "a, b, c"; the caller frees it. */
@@ -25,25 +24,26 @@ void text_list_free(text_list_t *list);
 /* Split at every `separator` ("a,b" → 2 items, "" → none). */
 text_list_t text_split(const char *text, char separator);
 
-/* The candidate nearest to `word` by edit distance (optimal string alignment), or NULL when none is
- * near enough to be a plausible typo: distance at most 2, or a third of the word's length. */
+/* The candidate nearest to `word` by edit distance (optimal string alignment), or NULL if none is a
+ * plausible typo: distance at most 2, or a third of the word's length. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
-/* A copy in which every byte that is not part of a UTF-8 character is a "?": for text from outside,
- * or cut somewhere, that is to be written as JSON. The caller frees it. */
+/* A copy with "?" for every byte that is not valid UTF-8: for external or truncated text that is
+ * written as JSON. The caller frees it. */
 char *text_utf8(const char *text);
+/* Length in bytes of the UTF-8 character at `at`, 0 if invalid. */
+size_t text_utf8_length(const unsigned char *at);
 
-/* Replace, in place, bytes that are not UTF-8 and control characters other than line breaks and
- * tabs by "?": what is quoted from files and workers must not steer the terminal that shows it. */
+/* Replace, in place, invalid UTF-8 and control characters other than line breaks and tabs by "?":
+ * text quoted from files and workers must not control the terminal. */
 void text_make_plain(char *text);
-char *text_plain(const char *text); /* a copy so made, which the caller frees; NULL stays NULL */
-/* Is it UTF-8 without control characters, line breaks and tabs among them? */
+char *text_plain(const char *text); /* the same as a copy; the caller frees it; NULL stays NULL */
+/* Is it UTF-8 without control characters, including line breaks and tabs? */
 bool text_is_plain(const char *text);
 
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
-/* True for names that are safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no "..".
- */
+/* Is it safe as a file name and in an id: [A-Za-z0-9_][A-Za-z0-9_.+-]*, no ".."? */
 bool text_is_name(const char *text);
 
 #endif

@@ -21,7 +21,7 @@ static const char *dash(char *text) {
     return text;
 }
 
-/* The largest unit in which `value` does not print as less than 1: 999.6 ns is "1.00 µs". */
+/* The largest unit in which `value` prints as at least 1: 999.6 ns is "1.00 µs". */
 static const unit_t *fitting_unit(const unit_t *units, size_t n, double value) {
     size_t i = 0;
     while (i + 1 < n && fabs(value) / units[i].size >= 999.5)
@@ -99,9 +99,9 @@ const char *units_percent(char *text, double frac) {
     return text;
 }
 
-/* Two significant digits, three from 10 on, two decimals near 1 (where the second decides what is
- * faster), and more
- * until the ends of the interval differ from each other and, where it excludes 1, from 1. */
+/* Two significant digits, three from 10 on, two decimals near 1 (where the second decides which is
+ * faster), and more until the ends of the interval differ from each other and, if it excludes 1,
+ * from 1. */
 static int ratio_decimals(double ratio, double low, double high) {
     int decimals = ratio >= 99.95 ? 0 : ratio >= 1.25 ? 1 : 2;
     if (isnan(low) || isnan(high))
@@ -146,9 +146,8 @@ const char *units_duration(char *text, double seconds) {
     return text;
 }
 
-/* A plain decimal number at the start of `text`: no sign, exponent, "inf", "nan" or hex, which
- * strtod takes. NULL when there is none, else the first character after it and the spaces that
- * follow. */
+/* A plain decimal number at the start of `text`, without sign, exponent, "inf", "nan" or hex, which
+ * strtod accepts. NULL if there is none, else the first character after it and any spaces. */
 static const char *parse_number(const char *text, double *value) {
     size_t length = strspn(text, "0123456789.");
     char *end;
@@ -181,8 +180,8 @@ status_t units_parse_percent(const char *text, double *frac, error_t *err) {
     if (rest == NULL || (*rest != '\0' && strcmp(rest, "%") != 0))
         return error_set(err, STATUS_USAGE, "\"%s\": expected a share such as 5%% or 0.05", text);
     if (*rest == '\0' && value > 1)
-        return error_set(err, STATUS_USAGE, "\"%s\": more than the whole; write %s%% for percent",
-                         text, text);
+        return error_set(err, STATUS_USAGE, "\"%s\": more than 1; write %s%% for percent", text,
+                         text);
     *frac = *rest == '%' ? value / 100 : value;
     return STATUS_OK;
 }

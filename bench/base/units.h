@@ -1,4 +1,4 @@
-/* The only place where units are parsed and printed. Inside, times are double nanoseconds, sizes
+/* The only place where units are parsed and printed. Internally times are double nanoseconds, sizes
  * are bytes, shares are fractions of 1. */
 #ifndef BENCH_BASE_UNITS_H
 #define BENCH_BASE_UNITS_H
@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { UNITS_TEXT = 64 }; /* a buffer of this size holds any text made here */
+enum { UNITS_TEXT = 64 }; /* a buffer that holds any text made here */
 
-/* Each writes into `text[UNITS_TEXT]` and returns it. Three significant digits unless said; NaN is
- * "–". */
+/* Each writes into `text[UNITS_TEXT]` and returns it. Three significant digits unless stated; NaN
+ * is "–". */
 
 /* "12.6 µs", "1.04 s" */
 const char *units_time(char *text, double ns);
-/* "12.6 µs (12.5–12.7)"; the median alone where an end is NaN */
+/* "12.6 µs (12.5–12.7)"; only the median if an end is NaN */
 const char *units_time_ci(char *text, double median_ns, double low_ns, double high_ns);
 /* "84.0 MB", powers of 1000 */
 const char *units_bytes(char *text, double bytes);
@@ -25,15 +25,15 @@ const char *units_rate(char *text, double bytes_per_s);
 const char *units_count(char *text, int64_t count);
 /* "93 %", "0.4 %", "< 0.1 %" */
 const char *units_percent(char *text, double frac);
-/* "3.4× (3.3–3.6)", "0.95× (0.94–0.96)", "12.3× (11.1–13.9)": two digits, three from 10 on, and
- * more where the interval needs them */
+/* "3.4× (3.3–3.6)", "0.95× (0.94–0.96)", "12.3× (11.1–13.9)": two digits, three from 10 on, more if
+ * the interval needs them */
 const char *units_ratio(char *text, double ratio, double low, double high);
 /* "1 h 02 min", "3 min 20 s", "4.2 s", "350 ms" */
 const char *units_duration(char *text, double seconds);
 
 /* "15" (seconds), "15s", "200ms", "2min"; units ns, us, ms, s, min, h */
 status_t units_parse_duration(const char *text, double *seconds, error_t *err);
-/* "5%" or "0.05"; a number above 1 without "%" is refused as a likely slip */
+/* "5%" or "0.05"; a number above 1 without "%" is rejected as a likely mistake */
 status_t units_parse_percent(const char *text, double *frac, error_t *err);
 
 #endif

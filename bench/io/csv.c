@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Far beyond what any table here has; it keeps the search for names that stand twice instant. */
+/* Far more than any table here has; it bounds the search for duplicate names. */
 enum { COLUMNS_LIMIT = 1000 };
 
-/* Where the reader is. `line` is the line that `at` is on; a quoted field may span several. */
+/* `line` is the line of `at`; a quoted field may span several. */
 typedef struct reader {
     const char *at, *end;
     size_t line;
@@ -62,7 +62,7 @@ static status_t read_quoted(reader_t *reader, text_list_t *fields, error_t *err)
     }
     free(text);
     if (!closed)
-        return error_set(err, STATUS_USAGE, "line %zu: a quoted field is not closed", opened);
+        return error_set(err, STATUS_USAGE, "line %zu: unterminated quoted field", opened);
     if (!at_line_end(reader) && *reader->at != ',')
         return error_set(err, STATUS_USAGE,
                          "line %zu: found '%c' after a closing quote, expected a comma",
@@ -80,7 +80,7 @@ static void read_bare(reader_t *reader, text_list_t *fields) {
     text_list_take(fields, mem_text_n(start, (size_t)(stop - start)));
 }
 
-/* The fields of one line, and past its end. A blank line has none. */
+/* Read the fields of one line and its end. A blank line has none. */
 static status_t read_record(reader_t *reader, text_list_t *fields, error_t *err) {
     skip_blanks(reader);
     while (!at_line_end(reader)) {
@@ -99,7 +99,7 @@ static status_t read_record(reader_t *reader, text_list_t *fields, error_t *err)
     return STATUS_OK;
 }
 
-/* strtod() would also take hexadecimal, "inf" and "nan". */
+/* strtod() also accepts hexadecimal, "inf" and "nan". */
 static bool parse_decimal(const char *text, double *value) {
     if (*text == '\0' || strspn(text, "+-.0123456789eE") != strlen(text))
         return false;
@@ -117,7 +117,7 @@ static status_t take_header(size_t line, const text_list_t *fields, csv_table_t 
         if (*fields->items[i] == '\0')
             return error_set(err, STATUS_USAGE, "line %zu: column %zu has no name", line, i + 1);
         if (text_list_has(&table->columns, fields->items[i]))
-            return error_set(err, STATUS_USAGE, "line %zu: column \"%s\" stands twice", line,
+            return error_set(err, STATUS_USAGE, "line %zu: column \"%s\" appears twice", line,
                              fields->items[i]);
         text_list_add(&table->columns, fields->items[i]);
     }
@@ -170,7 +170,7 @@ status_t csv_parse(const char *name, const char *text, size_t size, csv_table_t 
         mark = 0;
     reader_t reader = {.at = text + mark, .end = text + size, .line = 1};
     status_t status = memchr(text, '\0', size) != NULL
-                          ? error_set(err, STATUS_USAGE, "holds zero bytes, expected text")
+                          ? error_set(err, STATUS_USAGE, "contains zero bytes, expected text")
                           : parse(&reader, table, err);
     if (status == STATUS_OK)
         return STATUS_OK;

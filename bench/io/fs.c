@@ -22,7 +22,7 @@ static status_t system_error(const char *path, const char *doing, error_t *err) 
     return error_set(err, STATUS_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
 }
 
-/* What zlib says about a stream, or the system where zlib only passes its error on. */
+/* zlib's message about a stream, or the system's if zlib only passes its error on. */
 static status_t gzip_error(gzFile stream, const char *path, error_t *err) {
     int code;
     const char *message = gzerror(stream, &code);
@@ -31,7 +31,7 @@ static status_t gzip_error(gzFile stream, const char *path, error_t *err) {
     return error_set(err, STATUS_USAGE, "%s: broken gzip file: %s", path, message);
 }
 
-/* Read all of `stream` into a buffer that keeps one spare byte for the terminating NUL. */
+/* Read all of `stream`; one spare byte is kept for the terminating NUL. */
 static status_t read_stream(gzFile stream, const char *path, size_t expected_bytes, char **data,
                             size_t *size, error_t *err) {
     size_t capacity = expected_bytes + 2, used = 0;
@@ -66,12 +66,12 @@ status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
     if ((uintmax_t)info.st_size > READ_LIMIT_BYTES)
         return error_set(err, STATUS_USAGE, "%s: %jd bytes, more than 4 GiB", path,
                          (intmax_t)info.st_size);
-    gzFile stream = gzopen(path, "rbe"); /* passes files without the gzip magic through */
+    gzFile stream = gzopen(path, "rbe"); /* reads files without the gzip magic unchanged */
     if (stream == NULL)
         return system_error(path, "open", err);
     gzbuffer(stream, 1 << 17);
     status_t status = read_stream(stream, path, (size_t)info.st_size, data, size, err);
-    /* A stream cut short reads like one that ends; only closing tells. */
+    /* A truncated stream reads like a complete one; only closing reports it. */
     if (gzclose_r(stream) == Z_BUF_ERROR && status == STATUS_OK)
         status = error_set(err, STATUS_USAGE, "%s: broken gzip file: it ends too early", path);
     if (status != STATUS_OK) {
@@ -81,8 +81,8 @@ status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
     return status;
 }
 
-/* Create a new file beside `path`; its name goes to `*temporary`, owned by the caller. Not
- * mkstemp(): that gives mode 0600 where a plain file follows the umask. */
+/* Create a new file beside `path`; the caller owns `*temporary`, its name. Not mkstemp(), which
+ * gives mode 0600 instead of following the umask. */
 static int create_beside(const char *path, char **temporary) {
     static atomic_uint serial;
     for (;;) {
@@ -95,7 +95,7 @@ static int create_beside(const char *path, char **temporary) {
     }
 }
 
-/* Is this a name that create_beside() gave, in a process that is no more? */
+/* Is it a name from create_beside() in a process that no longer exists? */
 static bool is_orphan(const char *name) {
     long pid;
     unsigned serial;
@@ -143,10 +143,8 @@ status_t fs_write_atomic(const char *path, const void *data, size_t size, error_
     status_t status = STATUS_OK;
     if (!write_all(fd, data, size) || fsync(fd) != 0)
         status = system_error(path, "write", err);
-    if (close(fd) != 0 && status == STATUS_OK)
-        status = system_error(path, "write", err);
-    if (status == STATUS_OK && rename(temporary, path) != 0)
-        status = system_error(path, "write", err);
+    if (close(fd) != 0 || (status == STATUS_OK && rename(temporary, path) != 0))
+        status = system_error(path, "write", err); /* the first error wins */
     if (status != STATUS_OK)
         unlink(temporary);
     free(temporary);
@@ -180,7 +178,7 @@ bool fs_is_folder(const char *path) {
 
 static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err);
 
-/* `folder_fd` is closed in any case. */
+/* Always closes `folder_fd`. */
 static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
     DIR *folder = fdopendir(folder_fd);
     if (folder == NULL) {
@@ -200,12 +198,12 @@ static status_t remove_contents(int folder_fd, const char *path, error_t *err) {
     return status;
 }
 
-/* Everything goes through file descriptors and O_NOFOLLOW: a symbolic link is removed, never
- * followed, even when it takes a folder's place while we look. */
+/* Uses file descriptors and O_NOFOLLOW: a symbolic link is removed, never followed, even if it
+ * replaces a folder meanwhile. */
 static status_t remove_at(int parent_fd, const char *name, const char *path, error_t *err) {
     if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
         return STATUS_OK;
-    if (errno != EISDIR && errno != EPERM) /* Linux and POSIX for "that is a folder" */
+    if (errno != EISDIR && errno != EPERM) /* Linux and POSIX: it is a folder */
         return system_error(path, "remove", err);
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
@@ -217,7 +215,7 @@ static status_t remove_at(int parent_fd, const char *name, const char *path, err
 }
 
 status_t fs_remove_tree(const char *path, error_t *err) {
-    /* "link/" would mean what the link points at. */
+    /* "link/" would mean the link's target. */
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;

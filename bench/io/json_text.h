@@ -1,4 +1,5 @@
-/* What jansson leaves open when values are written: text of any bytes, numbers that are none. */
+/* JSON output that jansson does not cover: strings of any bytes, and numbers that are not
+ * finite. */
 #ifndef BENCH_IO_JSON_TEXT_H
 #define BENCH_IO_JSON_TEXT_H
 
@@ -8,14 +9,14 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Paths, arguments and what workers print can be any bytes: made UTF-8. NULL is null. */
+/* Paths, arguments and worker output can be any bytes: invalid UTF-8 is replaced. NULL is null. */
 json_t *json_text(const char *text);
 json_t *json_texts(const text_list_t *list);
 
-/* JSON has no NaN and no infinity: they are null. */
+/* JSON has no NaN or infinity: they become null. */
 json_t *json_finite(double value);
 
-/* Both end with a line break, take jansson's flags (JSON_INDENT(2)), and take over `json`. */
+/* Both take jansson's flags (JSON_INDENT(2)), end with a line break and free `json`. */
 void json_print(json_t *json, size_t flags, FILE *out);
 status_t json_save(json_t *json, size_t flags, const char *path, error_t *err);
 

@@ -1,4 +1,4 @@
-/* Text from files made safe for markdown: see table.h. */
+/* Text from files, escaped for markdown: see table.h. */
 #include "io/table.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* An underscore inside a word ("03_vectorized") is plain text to GitHub and stays readable. */
+/* An underscore inside a word ("03_vectorized") needs no escape on GitHub and stays readable. */
 static bool needs_backslash(const char *text, const char *c) {
     if (*c == '_')
         return !(c > text && is_word(c[-1]) && is_word(c[1]));
@@ -48,8 +48,8 @@ char *markdown_code(const char *text) {
             longest = run;
     }
     size_t length = strlen(text);
-    /* A span that starts or ends with a backtick, or is empty, needs the space that markdown drops.
-     */
+    /* A span that is empty or starts or ends with a backtick needs a space, which markdown
+     * drops. */
     bool space = length == 0 || text[0] == '`' || text[length - 1] == '`';
     char *safe;
     size_t size;

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array data are copied as they are");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array data are copied unchanged");
 
 static const char MAGIC[] = "\x93NUMPY";
 enum { MAGIC_LENGTH = 6, ALIGNMENT = 64 };
 
-/* Where we are in the header: a Python dict literal such as
- * "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }". */
+/* Position in the header, a Python dict literal such as "{'descr': '<f4', 'fortran_order': False,
+ * 'shape': (3, 4), }". */
 typedef struct cursor {
     const char *at, *end;
 } cursor_t;
@@ -27,7 +27,7 @@ static void skip_space(cursor_t *cursor) {
         cursor->at++;
 }
 
-/* Step over `token`, with space before it; false and no step when something else is there. */
+/* Skip space and `token`; false, without skipping the token, if something else follows. */
 static bool take(cursor_t *cursor, const char *token) {
     skip_space(cursor);
     size_t length = strlen(token);
@@ -72,7 +72,7 @@ static status_t parse_shape(cursor_t *cursor, npy_t *array, error_t *err) {
             return error_set(err, STATUS_USAGE, "more than %d dimensions", NPY_MAX_DIMENSIONS);
         array->shape[array->n_dimensions++] = length;
         if (!take(cursor, ",") && !(cursor->at < cursor->end && *cursor->at == ')'))
-            return error_set(err, STATUS_USAGE, "header: 'shape' does not end");
+            return error_set(err, STATUS_USAGE, "header: unterminated 'shape'");
     }
     return STATUS_OK;
 }
@@ -112,7 +112,7 @@ static status_t parse_header(cursor_t cursor, npy_t *array, error_t *err) {
     return error_set(err, STATUS_USAGE, "type '%s': expected <f2, <f4, <f8, <i4 or <i8", type);
 }
 
-/* `bytes` is not aligned for its type, hence the copies; compilers turn them into plain loads. */
+/* `bytes` is unaligned, hence the copies; compilers turn them into plain loads. */
 static void widen(const char *type, const char *bytes, double *values, size_t n) {
     size_t size = (size_t)(type[1] - '0');
     bool is_float = type[0] == 'f';
@@ -136,7 +136,7 @@ static void widen(const char *type, const char *bytes, double *values, size_t n)
             values[i] = (double)*(int64_t *)memcpy(&wide, bytes + i * size, sizeof wide);
 }
 
-/* The element count, once it is certain that `available` bytes hold exactly that many. */
+/* Set the element count after checking that `available` bytes hold exactly that many. */
 static status_t check_size(npy_t *array, size_t available, error_t *err) {
     size_t bytes = (size_t)(array->type[1] - '0');
     bool overflow = false;
@@ -189,7 +189,7 @@ void npy_free(npy_t *array) {
 }
 
 /* numpy pads as if the first axis had 21 digits, so that a file can grow in place, and aligns the
- * data to 64 bytes. Doing the same makes our files equal to its own. */
+ * data to 64 bytes. Doing the same makes our files identical to numpy's. */
 static size_t write_header(char *text, size_t size, const char *type, const size_t *shape,
                            unsigned n_dimensions) {
     enum { PREFIX = 10, GROWTH_DIGITS = 21 };
@@ -228,15 +228,13 @@ static status_t write_array(const char *path, const char *type, const void *valu
     FILE *file = fopen(path, "we");
     if (file == NULL)
         return error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
-    status_t status = STATUS_OK;
-    if (fwrite(header, 1, header_bytes, file) != header_bytes ||
-        (bytes > 0 && fwrite(values, 1, bytes, file) != bytes))
-        status = error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
-    if (fclose(file) != 0 && status == STATUS_OK)
-        status = error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
-    if (status != STATUS_OK)
-        unlink(path);
-    return status;
+    bool written = fwrite(header, 1, header_bytes, file) == header_bytes &&
+                   (bytes == 0 || fwrite(values, 1, bytes, file) == bytes);
+    if (fclose(file) == 0 && written)
+        return STATUS_OK;
+    error_set(err, STATUS_USAGE, "%s: cannot write: %s", path, strerror(errno));
+    unlink(path);
+    return STATUS_USAGE;
 }
 
 status_t npy_write_f32(const char *path, const float *values, const size_t *shape,

@@ -1,5 +1,5 @@
-/* NumPy's .npy format, versions 1 and 2: how workers hand their outputs to the supervisor.
- * Source: numpy.lib.format. Only little-endian, C-ordered <f2, <f4, <f8, <i4, <i8 are read. */
+/* NumPy's .npy format (numpy.lib.format), versions 1 and 2, in which workers hand outputs to the
+ * supervisor. Reads only little-endian, C-ordered <f2, <f4, <f8, <i4, <i8. */
 #ifndef BENCH_IO_NPY_H
 #define BENCH_IO_NPY_H
 
@@ -9,7 +9,7 @@
 
 enum { NPY_MAX_DIMENSIONS = 4 };
 
-/* Any of the types above, widened to double; `values` is owned by the caller. */
+/* Widened to double; npy_free() frees `values`. */
 typedef struct npy {
     double *values;
     size_t n;

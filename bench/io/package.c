@@ -14,15 +14,12 @@ char *package_install(const package_t *package) {
         {"dnf", "dnf install", package->dnf},
         {"pacman", "pacman -S", package->pacman},
     };
-    size_t chosen = 0;
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         char *path = fs_find_program(choices[i].manager);
         bool found = path != NULL;
         free(path);
-        if (!found)
-            continue;
-        chosen = i;
-        break;
+        if (found)
+            return mem_format("%s %s", choices[i].command, choices[i].name);
     }
-    return mem_format("%s %s", choices[chosen].command, choices[chosen].name);
+    return mem_format("%s %s", choices[0].command, choices[0].name);
 }

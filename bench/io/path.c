@@ -19,6 +19,6 @@ char *fs_stem(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     const char *dot = strrchr(name, '.');
-    /* A leading dot hides a file, it does not start an extension. */
+    /* A leading dot marks a hidden file, not an extension. */
     return dot == NULL || dot == name ? mem_text(name) : mem_text_n(name, (size_t)(dot - name));
 }

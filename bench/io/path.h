@@ -1,8 +1,8 @@
-/* Paths as text, and what the environment names: nothing is looked for on the disk. */
+/* Paths as text, and environment variables. Does not access the file system. */
 #ifndef BENCH_IO_PATH_H
 #define BENCH_IO_PATH_H
 
-/* An environment variable, or NULL where it is not set or empty. */
+/* An environment variable, or NULL if unset or empty. */
 const char *fs_variable(const char *name);
 char *fs_join(const char *folder, const char *name); /* "folder/name"; owned by the caller */
 /* File name without folder and without its last extension; owned by the caller. */

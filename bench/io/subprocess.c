@@ -47,7 +47,7 @@ bool subprocess_pipe(int ends[2]) {
 
 typedef struct pipes {
     int in[2], out[2], err[2];
-    int exec[2]; /* carries errno when exec fails, and closes by itself when it works */
+    int exec[2]; /* carries errno if exec fails; closed by a successful exec */
 } pipes_t;
 
 static void close_pipes(pipes_t *pipes) {
@@ -59,9 +59,9 @@ static void close_pipes(pipes_t *pipes) {
     }
 }
 
-/* After fork() in a process with threads: nothing here may allocate or lock. */
-static _Noreturn void become(const char *program, const char *const *argv, const pipes_t *pipes,
-                             pid_t parent) {
+/* After fork() in a process with threads: must not allocate or lock. */
+static _Noreturn void exec_child(const char *program, const char *const *argv, const pipes_t *pipes,
+                                 pid_t parent) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before prctl() took effect */
@@ -69,7 +69,7 @@ static _Noreturn void become(const char *program, const char *const *argv, const
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL); /* we ignore it, and exec would pass that on */
+    signal(SIGPIPE, SIG_DFL); /* exec would inherit that we ignore it */
     if (dup2(pipes->in[0], STDIN_FILENO) >= 0 && dup2(pipes->out[1], STDOUT_FILENO) >= 0 &&
         dup2(pipes->err[1], STDERR_FILENO) >= 0)
         execv(program, (char *const *)(uintptr_t)argv);
@@ -78,7 +78,7 @@ static _Noreturn void become(const char *program, const char *const *argv, const
     _exit(written < 0 ? 126 : 127);
 }
 
-/* errno of a failed exec, or 0. Returns when the child has become the program, or given up. */
+/* errno of a failed exec, or 0. Returns once exec has succeeded or failed. */
 static int exec_failure(int fd) {
     int cause = 0;
     ssize_t got;
@@ -94,7 +94,7 @@ status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t 
     if (program == NULL)
         return error_set(err, STATUS_USAGE, "%s: cannot start: no such program%s", argv[0],
                          strchr(argv[0], '/') == NULL ? " on $PATH" : "");
-    /* Writing to a child that has died must be an error, and not our own end. */
+    /* Writing to a dead child must fail, not kill us. */
     signal(SIGPIPE, SIG_IGN);
     pipes_t pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     pid_t parent = getpid(), pid = -1;
@@ -102,7 +102,7 @@ status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t 
         subprocess_pipe(pipes.exec))
         pid = fork();
     if (pid == 0)
-        become(program, argv, &pipes, parent);
+        exec_child(program, argv, &pipes, parent);
     int cause = errno;
     free(program);
     if (pid > 0) {
@@ -124,7 +124,7 @@ status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t 
     return STATUS_OK;
 }
 
-/* Has the child ended? It stays a zombie, so that its process group keeps its number. */
+/* The child stays a zombie, so that its process group keeps its number. */
 static bool has_ended(pid_t pid) {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
@@ -134,7 +134,7 @@ bool subprocess_has_ended(const subprocess_t *child) {
     return child->pid <= 0 || has_ended(child->pid);
 }
 
-/* Kill what is left of the group, reap the child, close our ends. Returns the wait status. */
+/* Kill the rest of the group, reap the child, close our ends. Returns the wait status. */
 static int end(subprocess_t *child) {
     int wait_status = 0;
     kill(-child->pid, SIGKILL);
@@ -147,8 +147,8 @@ static int end(subprocess_t *child) {
     return wait_status;
 }
 
-/* A dying process closes its files before it can be waited for. Whoever saw the end of its output
- * and asks at once how it ended should hear of its crash, not of our kill. */
+/* A dying process closes its files before it can be waited for. A caller that saw the end of the
+ * output and asks at once how the child ended must learn of its crash, not of our kill. */
 static bool wait_for_dying(const subprocess_t *child) {
     struct pollfd out = {.fd = child->out_fd, .events = 0};
     double deadline_s = subprocess_now_s() + 1;
@@ -177,13 +177,13 @@ void subprocess_stop(subprocess_t *child, char how[64]) {
         snprintf(how, 64, "still running, killed");
 }
 
-/* One output stream of a child that is run to its end. */
+/* One output stream of subprocess_run(). */
 typedef struct capture {
     char *text;
     size_t n, capacity;
 } capture_t;
 
-/* Take what is there; closes `*fd` at the end of the stream. True when anything happened. */
+/* Read what is available; closes `*fd` at the end of the stream. True if anything happened. */
 static bool drain(int *fd, capture_t *capture) {
     char chunk[CHUNK_BYTES];
     ssize_t got = read(*fd, chunk, sizeof chunk);
@@ -203,8 +203,8 @@ static bool drain(int *fd, capture_t *capture) {
     return true;
 }
 
-/* Hand over as much of `*input` as fits; closes the stream after the last byte, or when nobody
- * reads. */
+/* Write as much of `*input` as fits; closes the stream after the last byte or if the reader is
+ * gone. */
 static bool feed(int *fd, const char **input, size_t *left) {
     ssize_t written = *left == 0 ? 0 : write(*fd, *input, *left);
     if (written < 0 && (errno == EAGAIN || errno == EINTR))
@@ -224,9 +224,9 @@ typedef struct streams {
     capture_t out, err;
 } streams_t;
 
-/* Wait up to `wait_ms` for any stream and serve it. True when anything happened. */
+/* Wait up to `wait_ms` for any stream and serve it. True if anything happened. */
 static bool serve(subprocess_t *child, streams_t *streams, int wait_ms) {
-    /* poll() ignores negative numbers: streams that are closed already. */
+    /* poll() ignores negative numbers, i.e. closed streams. */
     struct pollfd fds[] = {{.fd = child->in_fd, .events = POLLOUT},
                            {.fd = child->out_fd, .events = POLLIN},
                            {.fd = child->err_fd, .events = POLLIN}};
@@ -256,8 +256,9 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
     streams_t streams = {.input = input, .input_left = input == NULL ? 0 : strlen(input)};
     double deadline_s = timeout_s > 0 ? subprocess_now_s() + timeout_s : INFINITY;
 
-    /* Its end is noticed by asking, not by the end of its output: a grandchild may hold the streams
-     * open, or it may have closed them early. Asking backs off from 1 ms to 32 ms. */
+    /* Poll for the child's end rather than wait for the end of its output: a grandchild may hold
+     * the streams open, or the child may have closed them early. The interval grows from 1 ms to 32
+     * ms. */
     int wait_ms = 1;
     while (!has_ended(child.pid)) {
         if (subprocess_now_s() >= deadline_s) {
@@ -267,8 +268,8 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
         bool happened = serve(&child, &streams, wait_ms);
         wait_ms = happened ? 1 : wait_ms < 32 ? wait_ms * 2 : wait_ms;
     }
-    /* Whatever it left running dies now; then what is in the pipes is all there is. The limit is
-     * for a process that left the group and goes on writing: a pipe holds 1 MiB at most. */
+    /* Kill what it left running, then read the rest of the pipes. The limit is for a process that
+     * left the group and keeps writing: a pipe holds 1 MiB at most. */
     kill(-child.pid, SIGKILL);
     close_fd(&child.in_fd);
     for (int turns = KEPT_BYTES / CHUNK_BYTES + 2; turns > 0 && serve(&child, &streams, 0); turns--)

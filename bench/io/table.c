@@ -1,6 +1,7 @@
 #include "io/table.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -53,26 +54,19 @@ void table_free(table_t *table) {
     *table = (table_t){0};
 }
 
-/* Reads one character; bytes that are not UTF-8 come out one by one as themselves. */
+/* Read one character; an invalid byte is returned unchanged. */
 static uint32_t decode(const unsigned char **at) {
-    const unsigned char *s = *at;
-    size_t more = s[0] >= 0xf0 && s[0] < 0xf8 ? 3 : s[0] >= 0xe0 ? 2 : s[0] >= 0xc2 ? 1 : 0;
-    if (s[0] >= 0xf8)
-        more = 0;
-    uint32_t letter = more == 0 ? s[0] : s[0] & (0x3fu >> more);
-    for (size_t i = 1; i <= more; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            *at = s + 1;
-            return s[0];
-        }
-        letter = letter << 6 | (s[i] & 0x3fu);
-    }
-    *at = s + more + 1;
+    const size_t length = text_utf8_length(*at);
+    uint32_t letter = *(*at)++;
+    if (length > 1)
+        letter &= 0x7fu >> length;
+    for (size_t i = 1; i < length; i++)
+        letter = letter << 6 | (*(*at)++ & 0x3fu);
     return letter;
 }
 
-/* From Unicode's EastAsianWidth.txt and the combining blocks: enough for names and units, and free
- * of the locale that wcwidth() would need. */
+/* From Unicode's EastAsianWidth.txt and the combining blocks: enough for names and units, and
+ * independent of the locale, unlike wcwidth(). */
 static const struct {
     uint32_t first, last;
     size_t columns;
@@ -156,7 +150,7 @@ char *table_text(const table_t *table, table_style_t style) {
         if (width > *widest)
             *widest = width;
     }
-    /* GitHub wants at least three dashes under a heading. */
+    /* GitHub requires at least three dashes under a heading. */
     for (size_t i = 0; i < table->n_columns && style == TABLE_MARKDOWN; i++)
         if (widths[i] < 3)
             widths[i] = 3;

@@ -1,6 +1,6 @@
-/* Aligned tables of text, for a terminal or as GitHub markdown. Widths are counted in columns of a
- * terminal, not in bytes, so that "µs", "×" and "–" line up. A table is plain text: escape what
- * comes from files with markdown_text() before adding it to one that is printed as markdown. */
+/* Aligned tables of text, for a terminal or as GitHub markdown. Widths are terminal columns, not
+ * bytes, so that "µs", "×" and "–" line up. Cells are plain text: escape text from files with
+ * markdown_text() before adding it to a markdown table. */
 #ifndef BENCH_IO_TABLE_H
 #define BENCH_IO_TABLE_H
 
@@ -17,33 +17,32 @@ typedef struct table {
     size_t n_columns, n_cells, capacity;
 } table_t;
 
-/* Start a table with one column per heading, all aligned left. table_free() empties it. */
+/* Start a table with one column per heading, all left-aligned. table_free() empties it. */
 void table_init(table_t *table, const char *const *headings, size_t n_columns);
 /* "lrr": alignment of the first columns, one letter each. */
 void table_set_align(table_t *table, const char *letters);
-/* Append the next cell, left to right; a copy is kept. NULL is an empty cell. */
+/* Append a copy as the next cell, left to right. NULL is an empty cell. */
 void table_add(table_t *table, const char *text);
-void table_take(table_t *table,
-                char *text); /* one from malloc(), which is the table's from now on */
+void table_take(table_t *table, char *text); /* takes ownership; from malloc() */
 void table_add_format(table_t *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Fill what is left of the current row with empty cells. */
+/* Fill the current row with empty cells. */
 void table_end_row(table_t *table);
 size_t table_rows(const table_t *table); /* without the heading; a started row counts */
 /* The table as text that ends in a newline; the caller frees it. */
 char *table_text(const table_t *table, table_style_t style);
-/* Print it for a terminal, with `end` behind it, unless it has no rows; and free it. */
+/* Print it for a terminal, followed by `end`, unless it has no rows; then free it. */
 void table_print(table_t *table, const char *end, FILE *out);
 void table_free(table_t *table);
 
-/* Columns that UTF-8 text takes in a terminal: combining marks take none, wide East Asian letters
- * and emoji two. A byte that is not UTF-8 counts as one. */
+/* Terminal columns of UTF-8 text: combining marks take none, wide East Asian letters and emoji two.
+ * An invalid byte counts as one. */
 size_t text_width(const char *text);
 
-/* `text` made safe for markdown, also inside a table cell: pipes, backticks, angle brackets and the
+/* `text` escaped for markdown, also inside a table cell: pipes, backticks, angle brackets and the
  * like are escaped, line breaks and control characters become spaces. The caller frees it. */
 char *markdown_text(const char *text);
-/* `text` as an inline code span, with as many backticks as it needs; the caller frees it. */
+/* `text` as an inline code span with enough backticks; the caller frees it. */
 char *markdown_code(const char *text);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What take() and give_back() came to. */
+/* The result of take() or give_back(). */
 typedef struct answer {
     status_t status;
     double value;
@@ -26,12 +26,12 @@ _Static_assert(sizeof(answer_t) <= PIPE_BUF, "an answer is written in one piece"
 
 /* ---- in the watchdog ------------------------------------------------------------------------- */
 
-/* Whatever we have open would stay open for as long as the watchdog lives: the pipes of workers,
- * the journal, our own end of the pipe that it waits at. */
+/* Our open files would stay open while the watchdog lives: the pipes of workers, the journal, our
+ * end of the pipe that it waits on. */
 static void keep_only(int first, int second) {
     DIR *folder = opendir("/proc/self/fd");
     if (folder == NULL)
-        _exit(EXIT_FAILURE); /* it would wait for its own end */
+        _exit(EXIT_FAILURE); /* it would wait on its own end of the pipe */
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
         int fd = atoi(entry->d_name);
@@ -39,14 +39,14 @@ static void keep_only(int first, int second) {
             close(fd);
     }
     closedir(folder);
-    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nowhere >= 0; fd++)
-        dup2(nowhere, fd);
-    if (nowhere > STDERR_FILENO)
-        close(nowhere);
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null_fd >= 0; fd++)
+        dup2(null_fd, fd);
+    if (null_fd > STDERR_FILENO)
+        close(null_fd);
 }
 
-/* Nobody may be there to read it: that is no reason not to go on. */
+/* The reader may be gone, so errors are ignored. */
 static void send_answer(int fd, const answer_t *answer) {
     ssize_t written;
     do
@@ -54,7 +54,7 @@ static void send_answer(int fd, const answer_t *answer) {
     while (written < 0 && errno == EINTR);
 }
 
-static void wait_for_the_end(int life_fd) {
+static void wait_for_our_end(int life_fd) {
     char byte;
     ssize_t got;
     do
@@ -62,7 +62,7 @@ static void wait_for_the_end(int life_fd) {
     while (got > 0 || (got < 0 && errno == EINTR));
 }
 
-static _Noreturn void guard(const watchdog_task_t *task, int life_fd, int answer_fd) {
+static _Noreturn void run_watchdog(const watchdog_task_t *task, int life_fd, int answer_fd) {
     setsid();
     prctl(PR_SET_NAME, task->name);
     keep_only(life_fd, answer_fd);
@@ -71,19 +71,19 @@ static _Noreturn void guard(const watchdog_task_t *task, int life_fd, int answer
     bool taken = answer.status == STATUS_OK;
     send_answer(answer_fd, &answer);
     if (taken) {
-        wait_for_the_end(life_fd);
+        wait_for_our_end(life_fd);
         answer = (answer_t){.value = NAN, .err = ERROR_INIT};
         answer.status = task->give_back(task->context, &answer.err);
         send_answer(answer_fd, &answer);
     }
-    _exit(EXIT_SUCCESS); /* what we would do at exit is ours to do */
+    _exit(EXIT_SUCCESS); /* exit handlers belong to the main process */
 }
 
 /* ---- in this process ------------------------------------------------------------------------- */
 
-typedef enum hearing { HEARD, DIED, SILENT } hearing_t;
+typedef enum reply { REPLIED, DIED, TIMED_OUT } reply_t;
 
-static hearing_t hear(int fd, double timeout_s, answer_t *answer) {
+static reply_t receive_answer(int fd, double timeout_s, answer_t *answer) {
     const double deadline_s = subprocess_now_s() + timeout_s;
     struct pollfd in = {.fd = fd, .events = POLLIN};
     for (;;) {
@@ -92,17 +92,18 @@ static hearing_t hear(int fd, double timeout_s, answer_t *answer) {
         if (ready > 0) {
             ssize_t got = read(fd, answer, sizeof *answer);
             if (got >= 0 || errno != EINTR)
-                return got == sizeof *answer ? HEARD : DIED;
+                return got == sizeof *answer ? REPLIED : DIED;
         }
         if (ready == 0 && left_s <= 0)
-            return SILENT;
+            return TIMED_OUT;
     }
 }
 
-static status_t judge(hearing_t hearing, const answer_t *answer, double timeout_s, error_t *err) {
-    if (hearing == DIED)
+static status_t status_of_reply(reply_t reply, const answer_t *answer, double timeout_s,
+                                error_t *err) {
+    if (reply == DIED)
         return error_set(err, STATUS_FAILED, "its watchdog process has died");
-    if (hearing == SILENT)
+    if (reply == TIMED_OUT)
         return error_set(err, STATUS_FAILED, "its watchdog process has not answered within %.3g s",
                          timeout_s);
     if (answer->status != STATUS_OK)
@@ -115,17 +116,17 @@ static void close_end(int fd) {
         close(fd);
 }
 
-/* Close our ends. Whoever answers no more is not waited for: init reaps it when we are gone. */
-static void let_go(watchdog_t *watchdog, hearing_t hearing) {
+/* Close our ends. A watchdog that timed out is not waited for: init reaps it after our end. */
+static void close_watchdog(watchdog_t *watchdog, reply_t reply) {
     close_end(watchdog->life_fd);
     close_end(watchdog->answer_fd);
-    while (hearing != SILENT && waitpid(watchdog->pid, NULL, 0) < 0 && errno == EINTR)
+    while (reply != TIMED_OUT && waitpid(watchdog->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *watchdog = (watchdog_t){0};
 }
 
-/* No signal may find the watchdog without its own way with signals, so they are blocked before. */
-static pid_t fork_deaf(void) {
+/* Signals are blocked before the fork and stay blocked in the watchdog. */
+static pid_t fork_with_signals_blocked(void) {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
@@ -142,15 +143,15 @@ status_t watchdog_start(const watchdog_task_t *task, double timeout_s, watchdog_
     int life[2] = {-1, -1}, answers[2] = {-1, -1};
     *watchdog = (watchdog_t){0};
     pid_t pid = -1;
-    const char *lacks = "pipe";
+    const char *missing = "pipe";
     if (subprocess_pipe(life) && subprocess_pipe(answers)) {
-        lacks = "process";
-        pid = fork_deaf();
+        missing = "process";
+        pid = fork_with_signals_blocked();
     }
     if (pid == 0)
-        guard(task, life[0], answers[1]);
+        run_watchdog(task, life[0], answers[1]);
     if (pid < 0)
-        error_set(err, STATUS_FAILED, "%s: no %s: %s", task->name, lacks, strerror(errno));
+        error_set(err, STATUS_FAILED, "%s: no %s: %s", task->name, missing, strerror(errno));
     close_end(life[0]);
     close_end(answers[1]);
     if (pid < 0) {
@@ -160,12 +161,12 @@ status_t watchdog_start(const watchdog_task_t *task, double timeout_s, watchdog_
     }
     *watchdog = (watchdog_t){pid, life[1], answers[0]};
     answer_t answer;
-    hearing_t hearing = hear(watchdog->answer_fd, timeout_s, &answer);
-    status_t status = judge(hearing, &answer, timeout_s, err);
+    reply_t reply = receive_answer(watchdog->answer_fd, timeout_s, &answer);
+    status_t status = status_of_reply(reply, &answer, timeout_s, err);
     if (status == STATUS_OK)
         *value = answer.value;
     else
-        let_go(watchdog, hearing);
+        close_watchdog(watchdog, reply);
     return status;
 }
 
@@ -175,7 +176,7 @@ status_t watchdog_end(watchdog_t *watchdog, double timeout_s, error_t *err) {
     close(watchdog->life_fd);
     watchdog->life_fd = -1;
     answer_t answer;
-    hearing_t hearing = hear(watchdog->answer_fd, timeout_s, &answer);
-    let_go(watchdog, hearing);
-    return judge(hearing, &answer, timeout_s, err);
+    reply_t reply = receive_answer(watchdog->answer_fd, timeout_s, &answer);
+    close_watchdog(watchdog, reply);
+    return status_of_reply(reply, &answer, timeout_s, err);
 }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUMERATOR_STREAM = 1, DENOMINATOR_STREAM = 2 };
 
@@ -13,12 +14,12 @@ typedef struct sample {
     size_t round;
 } sample_t;
 
-/* All samples of a contender, sorted once: the median of any resample of rounds is then one walk.
- */
+/* All samples of a contender, sorted once: the median of any resample of rounds is then one
+ * pass. */
 typedef struct pool {
     sample_t *samples; /* ascending by value */
     size_t n, n_rounds;
-    unsigned *drawn; /* how often each round is in the present resample */
+    unsigned *drawn; /* how often each round is in the resample; 1 each at first */
     const size_t *starts;
 } pool_t;
 
@@ -37,6 +38,8 @@ static pool_t pool_make(const stats_rounds_t *rounds) {
     for (size_t r = 0; r < rounds->n_rounds; r++)
         for (size_t i = rounds->starts[r]; i < rounds->starts[r + 1]; i++)
             pool.samples[n++] = (sample_t){rounds->values[i], r};
+    for (size_t r = 0; r < pool.n_rounds; r++)
+        pool.drawn[r] = 1;
     if (n > 1)
         qsort(pool.samples, n, sizeof *pool.samples, compare_samples);
     return pool;
@@ -47,7 +50,8 @@ static void pool_free(pool_t *pool) {
     free(pool->drawn);
 }
 
-/* Median of the pooled samples, each counted as often as its round was drawn; NaN when none was. */
+/* Median of the pooled samples, each counted as often as its round was drawn; NaN if there are
+ * none. */
 static double pool_median(const pool_t *pool) {
     size_t total = 0;
     for (size_t r = 0; r < pool->n_rounds; r++)
@@ -64,28 +68,22 @@ static double pool_median(const pool_t *pool) {
     return lower + (pool->samples[i].value - lower) / 2;
 }
 
-static void draw_each_once(pool_t *pool) {
-    for (size_t r = 0; r < pool->n_rounds; r++)
-        pool->drawn[r] = 1;
-}
-
 /* Draw n_rounds rounds with replacement. The same seed, stream and turn draw the same rounds. */
 static void draw(pool_t *pool, uint64_t seed, uint32_t stream, unsigned turn) {
-    for (size_t r = 0; r < pool->n_rounds; r++)
-        pool->drawn[r] = 0;
+    memset(pool->drawn, 0, pool->n_rounds * sizeof *pool->drawn);
     for (size_t i = 0; i < pool->n_rounds; i++) {
+        /* A fraction of 2^32, scaled: no modulo bias. */
         uint64_t word = rng_word(seed, stream, (uint64_t)turn * pool->n_rounds + i);
-        pool->drawn[(word * pool->n_rounds) >>
-                    32]++; /* a fraction of 2^32, scaled: no modulo bias */
+        pool->drawn[(word * pool->n_rounds) >> 32]++;
     }
 }
 
-/* How much of the bootstrap distribution to cut off at each end. The plain 2.5 % gives intervals
- * that are too short for few blocks (simulated A/A pairs of 5 to 8 rounds: 92 % hold 1). The
- * expanded percentile interval (Hesterberg 2015, "What teachers should know about the bootstrap")
- * cuts where a t interval with the n-1 divisor would: Phi(-t(0.975, n-1) · sqrt(n / (n-1))), with
- * the t quantile by Abramowitz & Stegun 26.7.5. Under 5 rounds there are too few distinct resamples
- * for any level. */
+/* Share of the bootstrap distribution to cut off at each end. With 2.5 % the intervals are too
+ * short for few blocks (of simulated A/A pairs of 5 to 8 rounds, 92 % contain 1). The expanded
+ * percentile interval (Hesterberg 2015, "What teachers should know about the bootstrap") cuts where
+ * a t interval with the n-1 divisor would: Phi(-t(0.975, n-1) · sqrt(n / (n-1))), with the t
+ * quantile by Abramowitz & Stegun 26.7.5. Fewer than 5 rounds have too few distinct resamples for
+ * any level. */
 static double tail_frac(size_t n_blocks) {
     double n = (double)n_blocks, df = n - 1, z = 1.959963984540054;
     double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
@@ -99,8 +97,6 @@ stats_ratio_t stats_ratio_of_medians(const stats_rounds_t *numerator,
                                      unsigned resamples, uint64_t seed) {
     pool_t top = pool_make(numerator), bottom = pool_make(denominator);
     bool same_draws = paired && top.n_rounds == bottom.n_rounds;
-    draw_each_once(&top);
-    draw_each_once(&bottom);
     stats_ratio_t result = {pool_median(&top) / pool_median(&bottom), NAN, NAN};
 
     size_t n_blocks = top.n_rounds < bottom.n_rounds ? top.n_rounds : bottom.n_rounds;
@@ -111,7 +107,7 @@ stats_ratio_t stats_ratio_of_medians(const stats_rounds_t *numerator,
             draw(&top, seed, NUMERATOR_STREAM, turn);
             draw(&bottom, seed, same_draws ? NUMERATOR_STREAM : DENOMINATOR_STREAM, turn);
             double ratio = pool_median(&top) / pool_median(&bottom);
-            if (!isnan(ratio)) /* only empty rounds were drawn */
+            if (!isnan(ratio)) /* NaN: only empty rounds were drawn */
                 ratios[n++] = ratio;
         }
         stats_sort(ratios, n);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 double changepoints_noise(const double *values, size_t n, double least) {
-    /* Of a normal distribution: median of |x| is 0.6745 deviations. */
+    /* For a normal distribution the median of |x| is 0.6745 standard deviations. */
     static const double TO_DEVIATION = 1.4826;
     if (n < 2)
         return least;
@@ -20,8 +20,7 @@ double changepoints_noise(const double *values, size_t n, double least) {
     return fmax(noise, least);
 }
 
-/* Sums of the first i values and of their squares: the squared error of any segment is then one
- * subtraction away. */
+/* Sums of the first i values and of their squares: they give the squared error of any segment. */
 typedef struct sums {
     double *values, *squares;
 } sums_t;
@@ -29,7 +28,7 @@ typedef struct sums {
 static sums_t sums_of(const double *values, size_t n) {
     sums_t sums = {mem_zeroed(n + 1, sizeof(double)), mem_zeroed(n + 1, sizeof(double))};
     for (size_t i = 0; i < n; i++) {
-        /* Apart from the first value, so that squares do not cancel. */
+        /* Relative to the first value, so that squares do not cancel. */
         double value = values[i] - values[0];
         sums.values[i + 1] = sums.values[i] + value;
         sums.squares[i + 1] = sums.squares[i] + value * value;
@@ -42,11 +41,10 @@ static double cost(const sums_t *sums, size_t from, size_t to) {
     return fmax(sums->squares[to] - sums->squares[from] - sum * sum / (double)(to - from), 0);
 }
 
-/* last[end] is where the last segment of the best fit to the first `end` values starts. */
+/* last[end]: start of the last segment of the best fit to the first `end` values. */
 static void partition(const sums_t *sums, size_t n, double penalty, size_t *last) {
     double *best = mem_alloc((n + 1) * sizeof *best);
-    size_t *open = mem_alloc((n + 1) * sizeof *open),
-           n_open = 0; /* starts that may still be best */
+    size_t *open = mem_alloc((n + 1) * sizeof *open), n_open = 0; /* starts not yet pruned */
     best[0] = -penalty;
     for (size_t end = 1; end <= n; end++) {
         best[end] = INFINITY;
@@ -61,7 +59,8 @@ static void partition(const sums_t *sums, size_t n, double penalty, size_t *last
             }
         }
         /* A start that is worse even without the penalty of one more step never becomes best again
-         * (Killick et al., theorem 3.1). A segment's least length delays that by so many values. */
+         * (Killick et al., theorem 3.1). The minimum segment length delays that by as many
+         * values. */
         size_t kept = 0;
         for (size_t i = 0; i < n_open; i++)
             if (open[i] + 2 * CHANGEPOINTS_SEGMENT > end ||

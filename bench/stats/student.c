@@ -53,7 +53,7 @@ double stats_student_tail(double t, double df) {
     return t >= 0 ? tail : 1 - tail;
 }
 
-/* Newton from the left, where the tail is convex: no step goes too far. */
+/* Newton from the left, where the tail is convex: no step overshoots. */
 double stats_student_quantile(double p, double df) {
     enum { MOST_STEPS = 100 };
     static const double PRECISION = 1e-9;

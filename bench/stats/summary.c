@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* NaN sorts last, so that a stray one leaves the others in order. */
+/* NaN sorts last and leaves the others in order. */
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     if (isnan(x) || isnan(y))
@@ -24,28 +24,28 @@ double stats_quantile(const double *sorted, size_t n, double q) {
     double position = fmin(fmax(q, 0), 1) * (double)(n - 1);
     size_t below = (size_t)position;
     double share = position - (double)below;
-    /* Without the test an infinity above would turn an exact hit into NaN. */
+    /* Without this test an infinity above would turn an exact hit into NaN. */
     if (share == 0)
         return sorted[below];
     return sorted[below] + share * (sorted[below + 1] - sorted[below]);
 }
 
 bool stats_median_ci95(const double *sorted, size_t n, double *low, double *high) {
-    if (n < 6) { /* even min … max misses the median with probability 2 · 2^-n > 5 % */
+    if (n < 6) { /* min … max misses the median with probability 2 · 2^-n > 5 % */
         *low = n == 0 ? NAN : sorted[0];
         *high = n == 0 ? NAN : sorted[n - 1];
         return false;
     }
     /* Of n samples, B ~ Binomial(n, 1/2) lie below the median; the 0-based ranks j and n-1-j
-     * enclose it unless B <= j or B >= n - j. Look for the largest j with P(B <= j) <= 2.5 %,
-     * walking down from the centre, where nothing underflows: about sqrt(n) steps. */
+     * enclose it unless B <= j or B >= n - j. Find the largest j with P(B <= j) <= 2.5 %, walking
+     * down from the centre, where nothing underflows: about sqrt(n) steps. */
     size_t j = (n - 1) / 2;
     int sign;
     double log_choose = lgamma_r((double)n + 1, &sign) - lgamma_r((double)j + 1, &sign) -
                         lgamma_r((double)(n - j) + 1, &sign);
     double probability = exp(log_choose - (double)n * log(2)); /* P(B = j) */
-    /* By symmetry: odd n has half of all outcomes at j or below; even n shares out the rest of its
-     * central outcome j + 1. */
+    /* By symmetry: for odd n half of all outcomes are at j or below; for even n the two sides share
+     * what the central outcome j + 1 leaves. */
     double central = probability * (double)(n - j) / (double)(j + 1);
     double tail = n % 2 == 1 ? 0.5 : (1 - central) / 2; /* P(B <= j) */
     while (tail > 0.025 && j > 0) {

@@ -1,5 +1,5 @@
-/* The statistics of the harness: order statistics and bootstrap; samples are never taken to be
- * normally distributed. All functions are pure; samples are times in ns, but any unit works. */
+/* Order statistics and bootstrap. Samples are never assumed to be normally distributed. All
+ * functions are pure; samples are times in ns, but any unit works. */
 #ifndef BENCH_STATS_SUMMARY_H
 #define BENCH_STATS_SUMMARY_H
 
@@ -14,15 +14,15 @@ void stats_sort(double *values, size_t n); /* ascending */
 double stats_quantile(const double *sorted, size_t n, double q);
 
 /* 95 % confidence interval of the median from order statistics (the binomial interval: David &
- * Nagaraja, Order Statistics, 3rd ed., 7.1): the narrowest symmetric pair of ranks whose coverage
- * is at least 95 %. Under 6 samples no pair reaches 95 %: returns false and gives min and max. */
+ * Nagaraja, Order Statistics, 3rd ed., 7.1): the narrowest symmetric pair of ranks that covers at
+ * least 95 %. With fewer than 6 samples no pair does: returns false and gives min and max. */
 bool stats_median_ci95(const double *sorted, size_t n, double *low, double *high);
 
 /* Median absolute deviation from the median (not scaled to a standard deviation). */
 double stats_mad(const double *sorted, size_t n);
 
-/* Samples of one contender in the rounds they were taken in: round r holds
- * values[starts[r]] … values[starts[r + 1] - 1]; `starts` has n_rounds + 1 entries. */
+/* Samples of one contender by round: round r holds values[starts[r]] … values[starts[r + 1] - 1];
+ * `starts` has n_rounds + 1 entries. */
 typedef struct stats_rounds {
     const double *values;
     const size_t *starts;
@@ -30,16 +30,15 @@ typedef struct stats_rounds {
 } stats_rounds_t;
 
 typedef struct stats_ratio {
-    double ratio;     /* median(numerator) / median(denominator); NaN where either is empty */
+    double ratio;     /* median(numerator) / median(denominator); NaN if either is empty */
     double low, high; /* bootstrap 95 % interval */
 } stats_ratio_t;
 
 /* Ratio of medians with a block-bootstrap interval. A block is a round (Künsch 1989): samples of
  * one round share the clock and cache state, so rounds, not samples, are drawn with replacement.
- * With `paired` (interleaved rounds, same number on both sides, else it is ignored) the same rounds
- * are drawn for both. The interval is a percentile interval, widened for few rounds (Hesterberg
- * 2015). Seeded, so the same data give the same interval. Contenders with one round give low = high
- * = NaN. */
+ * With `paired` (interleaved rounds; ignored if the sides have different numbers of rounds) the
+ * same rounds are drawn for both. The percentile interval is widened for few rounds (Hesterberg
+ * 2015). The seed makes it reproducible. With one round, low = high = NaN. */
 stats_ratio_t stats_ratio_of_medians(const stats_rounds_t *numerator,
                                      const stats_rounds_t *denominator, bool paired,
                                      unsigned resamples, uint64_t seed);

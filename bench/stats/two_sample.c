@@ -15,7 +15,7 @@ struct stats_draws {
     uint8_t counts[COUNTS];
 };
 
-/* Of `n` blocks: STATS_REPLICATES rows of n counts. */
+/* Start of the STATS_REPLICATES rows for `n` blocks, n counts each. */
 static size_t first_count(size_t n) {
     return n * (n - 1) / 2 * STATS_REPLICATES;
 }
@@ -43,13 +43,13 @@ typedef struct sample {
 } sample_t;
 
 typedef struct pool {
-    sample_t *samples, *spare; /* ascending; as many */
+    sample_t *samples, *spare; /* ascending; a buffer of the same size */
     size_t n, n_blocks;
-    size_t starts[STATS_MOST_BLOCKS + 1]; /* of the blocks, before they were put in one order */
+    size_t starts[STATS_MOST_BLOCKS + 1]; /* of the blocks, before the merge */
     double medians[STATS_MOST_BLOCKS];    /* of the blocks */
 } pool_t;
 
-/* Which side is next is a coin toss, so it is computed, not branched on. */
+/* The next side is random, so it is computed: a branch would be mispredicted. */
 static void merge(const sample_t *from, size_t middle, size_t n, sample_t *to) {
     const sample_t *a = from, *b = from + middle, *end_a = b, *end_b = from + n;
     while (a < end_a && b < end_b) {
@@ -72,7 +72,7 @@ static void insertion_sort(sample_t *samples, size_t n) {
     }
 }
 
-/* qsort() would take most of the time of a comparison. */
+/* With qsort() sorting would dominate the time of a comparison. */
 static void merge_sort(sample_t *samples, sample_t *spare, size_t n) {
     enum { SHORT = 16 };
     if (n <= SHORT) {
@@ -89,7 +89,7 @@ static double middle_value(const sample_t *samples, size_t n) {
     return n == 0 ? NAN : (samples[(n - 1) / 2].value + samples[n / 2].value) / 2;
 }
 
-/* Blocks that are in order by themselves become one order. */
+/* Merge the sorted blocks. */
 static void merge_blocks(pool_t *pool) {
     size_t ends[STATS_MOST_BLOCKS], n_runs = pool->n_blocks;
     for (size_t b = 0; b < n_runs; b++)
@@ -108,19 +108,18 @@ static void merge_blocks(pool_t *pool) {
     }
 }
 
-/* A block is a round, or several neighbours where there are very many; rounds without samples are
- * none. */
+/* A block is a round, or several neighbouring rounds if there are very many; empty rounds are
+ * dropped. */
 static void fill_blocks(pool_t *pool, const stats_rounds_t *rounds) {
     size_t n_full = 0, seen = 0;
     for (size_t r = 0; r < rounds->n_rounds; r++)
         n_full += rounds->starts[r + 1] > rounds->starts[r];
     pool->n_blocks = n_full < STATS_MOST_BLOCKS ? n_full : STATS_MOST_BLOCKS;
-    size_t block = 0;
     for (size_t r = 0; r < rounds->n_rounds; r++) {
         size_t from = rounds->starts[r], to = rounds->starts[r + 1];
         if (to <= from)
             continue;
-        block = seen++ * pool->n_blocks / n_full;
+        size_t block = seen++ * pool->n_blocks / n_full;
         for (size_t i = from; i < to; i++)
             pool->samples[pool->n++] = (sample_t){rounds->values[i], block};
         pool->starts[block + 1] = pool->n;
@@ -148,9 +147,9 @@ static void pool_free(pool_t *pool) {
 
 /* ---- the standard error of a median ---------------------------------------------------------- */
 
-/* The value of 0-based rank `rank` of a replicate, each sample counted as often as its block was
- * drawn. `*at` and `*below` (samples of the replicate before it) say where the search begins, and
- * then where it ended: medians of replicates lie close together, so the walk is short. */
+/* The value of 0-based rank `rank` in a replicate, each sample counted as often as its block was
+ * drawn. The search starts at sample `*at` with `*below` samples of the replicate before it, and
+ * stores where it ended: medians of replicates lie close together, so the walk is short. */
 static double value_at(const pool_t *pool, const uint8_t *drawn, size_t rank, size_t *at,
                        size_t *below) {
     size_t i = *at, before = *below;
@@ -191,11 +190,10 @@ static double deviation(const double *values, size_t n) {
     return sqrt(squares / (double)(n - 1));
 }
 
-/* By how many times rounds that are like their neighbours count less than independent ones:
- * (1 + rho) / (1 - rho) under a first-order autoregression (Bartlett 1946). Of a few dozen rounds
- * rho is known to 1 / sqrt(n) only: what chance explains does not count, and more than 1/3 is not
- * believed. What is left of a drift, a noise floor must cover. (`make gate-truth` shows what that
- * costs and gives.) */
+/* Variance inflation by correlated rounds: (1 + rho) / (1 - rho) for a first-order autoregression
+ * (Bartlett 1946). With a few dozen rounds rho is known to 1 / sqrt(n) only: a rho that chance
+ * explains is ignored, and it is capped at 1/3. The noise floor must cover the rest of a drift
+ * (`make gate-truth` shows costs and benefits). */
 static double redundancy(const double *medians, size_t n) {
     static const double MOST = 1.0 / 3;
     double mean = 0, products = 0, squares = 0;
@@ -211,9 +209,9 @@ static double redundancy(const double *medians, size_t n) {
     return (1 + rho) / (1 - rho);
 }
 
-/* The smallest step between samples: what the clock can tell apart. A rounding error is spread
- * evenly over it, with a deviation of 1 / sqrt(12). Only samples that fall on the same ticks again
- * and again show it: of equal samples and a late one, the distance is no tick. */
+/* The clock's tick is the smallest step between samples; a rounding error is uniform over it, with
+ * a deviation of 1 / sqrt(12). Only samples that repeatedly fall on the same ticks show it: the
+ * distance between equal samples and one late sample is no tick. */
 static double resolution_error(const pool_t *pool) {
     double step = INFINITY;
     size_t often = pool->n / 10 > 2 ? pool->n / 10 : 2, n_ticks = 0, first = 0;

@@ -53,7 +53,7 @@ static void test_philox(void **state) {
 static void test_uniform(void **state) {
     (void)state;
     float expected[1000];
-    rng_fill_uniform(expected, 1000, SEED, 5, 0, -0.3f, 0.7f);
+    rng_fill_uniform(expected, 1000, (rng_position_t){SEED, 5, 0}, -0.3f, 0.7f);
     for (unsigned i = 0; i < 1000; i++) {
         float got = philox_uniform(rng_word(SEED, 5, i), -0.3f, 0.7f);
         assert_memory_equal(&got, &expected[i], sizeof got);

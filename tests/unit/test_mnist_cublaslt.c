@@ -21,7 +21,7 @@ typedef struct step {
 
 static void fill(cu_pointer_t values, size_t n, unsigned stream) {
     float *random = mem_alloc(n * sizeof *random);
-    rng_fill_uniform(random, n, 1, stream, 0, -0.5f, 0.5f);
+    rng_fill_uniform(random, n, (rng_position_t){1, stream, 0}, -0.5f, 0.5f);
     for (size_t i = 0; i < n; i++)
         ((uint16_t *)values)[i] = half_from_float(random[i]);
     free(random);

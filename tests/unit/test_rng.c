@@ -83,8 +83,8 @@ static void uniforms_bit_for_bit(void **state) {
         size_t n = json_array_size(bits);
         assert_true(n > 0);
         float *values = mem_alloc(n * sizeof *values);
-        rng_fill_uniform(values, n, hex(row, "seed"), stream_of(row),
-                         (uint64_t)json_integer_value(json_object_get(row, "first")),
+        const uint64_t first = (uint64_t)json_integer_value(json_object_get(row, "first"));
+        rng_fill_uniform(values, n, (rng_position_t){hex(row, "seed"), stream_of(row), first},
                          (float)json_number_value(json_object_get(row, "low")),
                          (float)json_number_value(json_object_get(row, "high")));
         for (size_t v = 0; v < n; v++) {
@@ -114,14 +114,14 @@ static void pieces_make_the_whole(void **state) {
     (void)state;
     enum { N = 101 };
     float whole[N], piece[N];
-    rng_fill_uniform(whole, N, 9, 4, 0, -1, 1);
+    rng_fill_uniform(whole, N, (rng_position_t){9, 4, 0}, -1, 1);
     for (size_t first = 0; first < N; first += 7) {
         size_t n = N - first < 7 ? N - first : 7;
-        rng_fill_uniform(piece, n, 9, 4, first, -1, 1);
+        rng_fill_uniform(piece, n, (rng_position_t){9, 4, first}, -1, 1);
         assert_memory_equal(piece, whole + first, n * sizeof *piece);
     }
     piece[0] = 5;
-    rng_fill_uniform(piece, 0, 9, 4, 0, -1, 1);
+    rng_fill_uniform(piece, 0, (rng_position_t){9, 4, 0}, -1, 1);
     assert_true(piece[0] == 5);
 }
 

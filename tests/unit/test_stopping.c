@@ -36,7 +36,7 @@ static void add_round(case_result_t *result, const char *name, size_t n, float s
                       uint64_t round) {
     float noise[MOST_SAMPLES];
     double samples[MOST_SAMPLES];
-    rng_fill_uniform(noise, n, 7, 1, round * MOST_SAMPLES, -spread, spread);
+    rng_fill_uniform(noise, n, (rng_position_t){7, 1, round * MOST_SAMPLES}, -spread, spread);
     for (size_t i = 0; i < n; i++)
         samples[i] = 1000 * (1 + (double)noise[i]);
     phase_add_round((phase_t *)result_phase(result, name), samples, n);

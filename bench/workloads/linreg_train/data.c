@@ -27,7 +27,7 @@ size_t linreg_n_train(size_t points) {
 static void fill_chunk(linreg_data_t *data, size_t first, size_t n) {
     const float step = (float)(10.0 / (double)data->points);
     float noise[CHUNK];
-    rng_fill_uniform(noise, n, data->seed, STREAM_NOISE, first, -0.5f, 0.5f);
+    rng_fill_uniform(noise, n, (rng_position_t){data->seed, STREAM_NOISE, first}, -0.5f, 0.5f);
     for (size_t k = 0; k < n; k++) {
         const size_t i = first + k;
         const float x = (float)i * step;

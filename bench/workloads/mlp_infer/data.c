@@ -14,8 +14,8 @@ enum { STREAM_X = 1, STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
 static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound) {
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < n; first += CHUNK)
-        rng_fill_uniform(values + first, n - first < CHUNK ? n - first : CHUNK, seed, stream, first,
-                         -bound, bound);
+        rng_fill_uniform(values + first, n - first < CHUNK ? n - first : CHUNK,
+                         (rng_position_t){seed, stream, first}, -bound, bound);
 }
 
 static bool same(const void *data, const void *shape) {

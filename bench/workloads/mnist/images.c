@@ -52,7 +52,8 @@ static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float 
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < n; first += CHUNK) {
         const size_t some = n - first < CHUNK ? n - first : CHUNK;
-        rng_fill_uniform(values + first, some, seed, stream, first, -bound, bound);
+        rng_fill_uniform(values + first, some, (rng_position_t){seed, stream, first}, -bound,
+                         bound);
         if (f16)
             half_round(values + first, some);
     }
