@@ -1,12 +1,12 @@
-# Signed bars on an axis that is linear around 0 and logarithmic beyond, each with who is faster and
-# by how much; a dashed line where the lead changes, labelled where that is once.
-# Numbers: n_bars, styles (of both sides), linear (decade where the axis turns logarithmic), below,
-# above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
+# Signed bars on an axis that is linear around 0 and logarithmic beyond, each with the faster side
+# and the difference; a dashed line where the lead changes, labelled if it changes once.
+# Numbers: n_bars, styles (of both sides), linear (decade where the axis becomes logarithmic),
+# below, above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
 
 linear_us = 10.0 ** linear
 bent(us) = sgn(us) * log10(1 + abs(us) / linear_us)
 
-# Labels stand beyond the bars: of three lines while there is room beside each other, else upright.
+# Labels are beyond the bars: three lines if there is room, else rotated.
 in_lines = n_bars <= 14
 label_pixels = in_lines ? 72 : 165
 top_pixels = n_crossovers == 1 ? 95 : 75
@@ -14,7 +14,7 @@ crossover_width = n_crossovers == 1 ? 1.2 : 0.6
 bottom_pixels = 80
 a_pixel = (below + above) / (height - top_pixels - bottom_pixels - 2.0 * label_pixels)
 room = label_pixels * a_pixel
-# Three lines hang from a place a little above their middle.
+# Three lines are anchored slightly above their middle.
 gap_above = (in_lines ? 38 : 7) * a_pixel
 gap_below = (in_lines ? 22 : 7) * a_pixel
 above_bar = in_lines ? 'center' : 'rotate by 90 left'
@@ -32,7 +32,7 @@ set xlabel size_title offset 0,-0.2
 set ylabel 'difference, µs (log scale; linear within ±' . decade(linear) . ' µs)'
 set ytics () scale 0.6
 set ytics add ('0' 0)
-# The first decade lies at log10(2): its tick is left out where it would touch the one at 0.
+# The first decade is at log10(2): no tick if it would touch the one at 0.
 first_tick = log10(2) / a_pixel > 15 ? linear : linear + 1
 do for [e = int(first_tick):int(linear + above)] {
     set ytics add ('+' . decade(e) bent(10.0 ** e))

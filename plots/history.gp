@@ -1,5 +1,5 @@
-# One phase of one case over many runs: medians with their 95 % intervals, the levels of the step fit,
-# and each step with its change.
+# One phase of one case over many runs: medians with 95 % intervals, the levels of the step fit, and
+# each step with its change.
 # Numbers: n_runs, n_steps, y_low, y_high (µs).
 
 set margins at screen from_left(85), at screen from_right(25), \

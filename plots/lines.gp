@@ -1,7 +1,7 @@
-# A line a contender against size, both axes logarithmic, with bands of the 95 % interval of each
-# median; hollow points are throttled; dashed: limits.
-# Numbers: n_lines, n_limits, styles; thin, thick, dashed (line types to be drawn so); the size axis
-# of chart_size_axis(); y_low, y_high (decades); those of chart_legend(); note_lines.
+# Time against size, one line per contender, both axes logarithmic. Bands: 95 % intervals of the
+# medians; hollow points: throttled; dashed: limits.
+# Numbers: n_lines, n_limits, styles; thin, thick, dashed (line types to draw so); those of
+# chart_size_axis(); y_low, y_high (decades); those of chart_legend(); note_lines.
 
 set margins at screen from_left(95), at screen from_right(25), \
     at screen from_bottom(90 + legend_height), at screen from_top(64 + 14 * note_lines)
@@ -15,7 +15,7 @@ do for [i = 1:words(dashed)] { set linetype word(dashed, i) + 0 dashtype (10, 5)
 set logscale y 10
 set yrange [lowest(y_low):highest(y_high)]
 set ytics () scale 0.6
-# Above a second milliseconds are easier to read.
+# From a second on, milliseconds are easier to read.
 unit = y_high >= 6 ? 3 : 0
 do for [e = y_low:y_high] { set ytics add (decade(e - unit) 10.0 ** e) }
 if (y_high - y_low <= 2) {

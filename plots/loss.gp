@@ -1,9 +1,9 @@
-# Above: a value over a training, a line a contender, all laid over each other; each has marks at places
-# of its own, so that lines that coincide can be told apart. Below: the relative difference of each
-# from the reference's, and float32's roundoff (dashed). Differences of 0 lie on the lower end.
-# Where the first steps do nearly all, an inset shows the rest.
-# Numbers: n_lines, styles, in_epochs, last_step, loss_low, loss_high, difference_low, difference_high
-# (decades), any_equal, noise, inset, inset_from, inset_low, inset_high; those of
+# Above: the loss over a training, one line per contender, all overlaid; marks at different places
+# distinguish lines that coincide. Below: the relative difference of each from the reference, and
+# the roundoff of float32 (dashed); differences of 0 are at the lower end. If the first steps do
+# nearly all, an inset shows the rest.
+# Numbers: n_lines, styles, in_epochs, last_step, loss_low, loss_high, difference_low,
+# difference_high (decades), any_equal, noise, inset, inset_from, inset_low, inset_high; those of
 # chart_legend().
 
 top_pixels = 70

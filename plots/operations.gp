@@ -1,7 +1,7 @@
-# Bars of operations in groups, a group a contender, with the time above each bar; a thin outline as
-# high as the sum of those that were timed one by one. One or two panels with axes of their own.
-# Numbers: n_panels, n_operations, first_style, slots (width of each panel, in bars), lows, highs (ends
-# of each axis in µs), logarithmic (which are).
+# Bars of operations, grouped by contender, with the time above each bar; an outline as high as the
+# sum of those timed separately. One or two panels with their own axes.
+# Numbers: n_panels, n_operations, first_style, slots (width of each panel in bars), lows, highs
+# (ends of each axis in µs), logarithmic (per panel).
 
 operations = 'forward loss backward update fused'
 item(list, p) = word(list, p + 1) + 0.0

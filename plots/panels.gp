@@ -1,8 +1,8 @@
-# Panels of horizontal rows with shared labels at the left of each line of panels and a text behind each
-# row: bars with the 95 % interval of each median, passed by dashed reference lines; or, stacked, pieces
-# one behind the other.
-# Numbers: stacked, n_panels, n_columns (of panels), n_rows, left (pixels of the labels), lows, highs
-# (ends of each panel's axis, of bars in µs), logarithmic. Of bars: in_ms (axes are in ms). If stacked:
+# Panels of horizontal rows, with shared labels at the left of each line of panels and a text after
+# each row: bars with the 95 % interval of each median, crossed by dashed reference lines; or,
+# stacked, sequences of pieces.
+# Numbers: stacked, n_panels, n_columns (of panels), n_rows, left (pixels of the labels), lows,
+# highs (ends of each panel's axis; bars: µs), logarithmic. Bars: in_ms (axes in ms). Stacked:
 # logarithmic and tops (the last tick) of each panel, n_legend, styles (of the legend).
 
 item(list, p) = word(list, p + 1) + 0.0
@@ -10,7 +10,7 @@ is_logarithmic(p) = stacked ? item(logarithmic, p) : logarithmic
 unit = !stacked && in_ms ? 'ms' : 'µs'
 shift = !stacked && in_ms ? 3 : 0
 
-# ---- layout: labels of bars have a heading, and the panels' titles stand beside it
+# ---- layout: labels of bars have a heading beside the panels' titles
 top_pixels = stacked ? 68 : 62
 above_rows = stacked ? 20 : 0
 bottom_pixels = !stacked ? 48 : n_legend > 0 ? 66 : 40
@@ -26,12 +26,12 @@ power(x) = 10.0 ** floor(log10(x))
 step_of(x) = x / power(x) <= 1 ? power(x) : x / power(x) <= 2 ? 2 * power(x) : \
     x / power(x) <= 5 ? 5 * power(x) : 10 * power(x)
 
-# Of pieces a logarithmic axis shows what lies beyond its low end. Behind a bar without an interval is the axis:
-# a point is gone as soon as one of its columns that is looked at as a number is NaN.
+# A logarithmic axis clips pieces at its low end. The text of a bar without an interval is at the
+# axis: gnuplot drops a point if any of its numeric columns is NaN.
 start(x) = x < low ? low : x
-behind(k) = strcol(k) eq 'NaN' ? low : start(column(k))
+text_at(k) = strcol(k) eq 'NaN' ? low : start(column(k))
 
-# Texts stand on white, so that they can be read where the reference line passes.
+# Texts have a white background where reference lines cross them.
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.4,0.2
 
 set multiplot
@@ -76,7 +76,7 @@ do for [l = 0:n_lines - 1] {
             first = int(floor(log10(low) + 0.5))
             final = int(floor(log10(high)))
             do for [e = first:final:(final - first > 6 ? 3 : final - first > 3 ? 2 : 1)] {
-                # At the right end it would run into the next panel's.
+                # At the right end a label would overlap the next panel's.
                 set xtics add ((e * log(10) - log(low)) / log(high / low) < 0.93 ? decade(e - shift) : '' 10.0 ** e)
             }
             set xrange [0.9999 * low:high]
@@ -113,7 +113,7 @@ do for [l = 0:n_lines - 1] {
                      linecolor rgb '#222222' notitle, \
                  data index 1 using ($1 == p ? $3 : NaN):(-0.6):(0):($4 + 1.2) with vectors nohead \
                      linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \
-                 data index p + 2 using (behind(4)):1:(strcol(5)) with labels left boxed \
+                 data index p + 2 using (text_at(4)):1:(strcol(5)) with labels left boxed \
                      offset 0.6,0 font small notitle, \
                  data index 1 using ($1 == p ? low : NaN):(heading):(strcol(2)) with labels left \
                      offset 0.3,0 notitle

@@ -1,11 +1,11 @@
-# Stacked bars of phases on a log axis; below each bar the shares of its phases in per cent.
+# Stacked bars of phases on a log axis, with the shares of the phases in per cent below each bar.
 # Numbers: n_bars, n_phases, styles, y_low, y_high (decades), row_height.
 
 table_height = n_phases * row_height
 bars_bottom = 95 + table_height
 floor_us = 10.0 ** y_low
 
-# Columns from 3 on are the phases; then total, throttled, status.
+# Columns from 3 on: the phases; then total, throttled, status.
 total = 3 + n_phases
 throttled = total + 1
 status = total + 2

@@ -1,12 +1,12 @@
-# Above: how one case's samples are distributed, as a histogram and as the share that took at most so
-# long. Below: the samples in the order taken, rounds apart by grey lines. In each the median (dashed)
-# and its 95 % interval (band). Samples beyond the axis are drawn as triangles at its end.
+# Above: a histogram and the ECDF of one case's samples. Below: the samples in the order taken,
+# rounds separated by grey lines. All with the median (dashed) and its 95 % interval (band).
+# Triangles at the end of the axis are samples beyond it.
 # Numbers: median, ci_low, ci_high, low, high (µs), n_samples, n_rounds.
 
-air = high > low ? 0.03 * (high - low) : 0.01 * high
-end = high + air
-start = low - air
-strip = 0.66 * height # from here on down: the samples in their order
+margin = high > low ? 0.03 * (high - low) : 0.01 * high
+end = high + margin
+start = low - margin
+strip = 0.66 * height # samples in order start here
 
 set multiplot
 unset key
@@ -31,7 +31,7 @@ unset label
 set lmargin at screen from_left(0.5 * width + 75)
 set rmargin at screen from_right(25)
 set yrange [0:1.02]
-set ylabel 'share of samples up to a time (ECDF)'
+set ylabel 'cumulative share of samples (ECDF)'
 plot data index 3 using 1:2 with steps linewidth 1.8 linecolor rgb '#0072B2' notitle
 
 unset object 1
@@ -45,12 +45,12 @@ set tmargin at screen from_top(strip + 25)
 set bmargin at screen from_bottom(75)
 set xrange [-1:n_samples]
 set yrange [start:end]
-set xlabel 'sample, in the order taken; grey: a new round'
+set xlabel 'sample, in the order taken; grey: new round'
 set ylabel 'time, µs'
 plot data index 2 using ($1 - 0.5):(start):(0):(end - start) with vectors nohead \
          linecolor rgb '#cccccc' linewidth 0.8 notitle, \
      data index 0 using 1:($2 <= high ? $2 : NaN) with points pointtype 7 pointsize 0.4 \
          linecolor rgb '#0072B2' notitle, \
-     data index 0 using 1:($2 > high ? high + 0.5 * air : NaN) with points pointtype 9 \
+     data index 0 using 1:($2 > high ? high + 0.5 * margin : NaN) with points pointtype 9 \
          pointsize 0.7 linecolor rgb '#D55E00' notitle
 unset multiplot

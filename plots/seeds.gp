@@ -1,8 +1,8 @@
-# A panel a size. Above: the loss of a training over its steps, a thin line a seed, a thick one for the
-# mean of several seeds; below: the difference of each from the reference with the same seed.
-# Numbers: n_panels, n_blocks, n_drawn (blocks beyond are the legend's), panels (which one a block belongs
-# to), styles, thick (0: thin, 1: the only seed, 2: a mean, 3: the reference's), last_step, loss_low, loss_high,
-# difference_high; those of chart_legend().
+# A panel per size. Above: the loss of a training over its steps, a thin line per seed, a thick one
+# for the mean; below: the difference of each from the reference with the same seed.
+# Numbers: n_panels, n_blocks, n_drawn (later blocks are the legend's), panels (the panel of each
+# block), styles, thick (0: thin, 1: the only seed, 2: a mean, 3: the reference), last_step,
+# loss_low, loss_high, difference_high; those of chart_legend().
 
 top_pixels = 88
 bottom_pixels = 85 + legend_height
@@ -12,7 +12,7 @@ upper_share = 0.58
 split = top_pixels + upper_share * (height - top_pixels - bottom_pixels)
 panel_width = (width - frame - 20 - gap * (n_panels - 1) + 0.0) / n_panels
 
-# Block 0 is the panels' titles.
+# Block 0: the panels' titles.
 panel_of(i) = word(panels, i + 1) + 0
 weight_of(i) = word('0.8 1.6 2.4 5', word(thick, i + 1) + 1) + 0
 shown(i, p, k) = panel_of(i) == p ? column(k) : NaN
@@ -54,7 +54,7 @@ do for [p = 0:n_panels - 1] {
              linetype style_of(i) linewidth weight_of(i) notitle
 }
 
-# ---- the legend, as wide as the chart: a panel alone would have room for one column
+# ---- legend: as wide as the chart, since a panel has room for only one column
 set lmargin at screen from_left(frame)
 set rmargin at screen from_right(25)
 set border 0

@@ -1,4 +1,4 @@
-# Panels side by side, a bar a rung, its stages stacked from left to right; behind each bar the sum.
+# Panels side by side: a bar per rung, its stages stacked from left to right, then their sum.
 # Numbers: n_panels, n_rows, n_parts, first_style, left (pixels of the labels), highs (ends of each
 # panel's axis in µs).
 
@@ -47,7 +47,7 @@ do for [p = 0:n_panels - 1] {
              offset 0,0.8 notitle
 }
 
-# ---- the legend, as wide as the chart
+# ---- legend, as wide as the chart
 set lmargin at screen from_left(left)
 set rmargin at screen from_right(20)
 set border 0

@@ -1,9 +1,9 @@
-# One look for every chart, and what draws it:
+# The common style of all charts; draws CHART.gp:
 #
 #   gnuplot -e 'width=…; height=…; …' -c style.gp CHART.gp DATA OUTPUT FORMAT TITLE NOTE FOOTER SIZE
 #
-# Numbers come by -e, strings as arguments: gnuplot never evaluates those. SIZE is the title of an axis of
-# sizes. Needs gnuplot 5.2.
+# Numbers come by -e, strings as arguments, which gnuplot never evaluates. SIZE: the title of a size
+# axis. Needs gnuplot 5.2.
 data = ARG2
 size_title = ARG8
 
@@ -17,7 +17,7 @@ set output ARG3
 small = ARG4 eq 'png' ? ',8' : ',10'
 large = ARG4 eq 'png' ? ',13' : ',16'
 
-# Margins and places in pixels, whatever the size of the chart.
+# Positions in pixels.
 from_left(x) = x / (width + 0.0)
 from_right(x) = 1 - x / (width + 0.0)
 from_bottom(y) = y / (height + 0.0)
@@ -34,9 +34,9 @@ set tics nomirror out scale 0.6 textcolor rgb '#222222'
 set grid ytics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
 set key noenhanced autotitle columnheader
 
-# ---- line types: Okabe and Ito's palette, safe for the colour-blind (its yellow darkened, and one
-# indigo added, for lines on white). bench/plot/series.c says which contender has which; dashes and
-# points keep apart those that share a colour. Of each: number, colour, point type, dash type.
+# ---- line types: Okabe and Ito's palette, safe for the colour-blind (yellow darkened, an indigo
+# added, for lines on white). bench/plot/series.c assigns them to contenders; dashes and points
+# distinguish those that share a colour. Each: number, colour, point type, dash type.
 # CUDA rungs 01, 02, …; 8: any other variant.
 rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 13 1  6 #332288 7 1 ' . \
         '7 #7F2704 5 1  8 #E69F00 9 4 '
@@ -44,9 +44,9 @@ rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 
 pytorch = '9 #CC79A7 5 1  10 #CC79A7 11 2  11 #009E73 11 2  12 #009E73 9 1  13 #009E73 13 4  37 #AA4499 13 1 '
 # C: omp, ref, any other; PyTorch on the CPU: eager, compile, any other.
 cpu = '14 #333333 13 1  15 #999999 7 1  16 #333333 5 4  17 #666666 5 2  18 #666666 11 4  19 #666666 13 1 '
-# Contenders that a user added.
+# Contenders added by users.
 others = '29 #882255 7 1  30 #44AA99 5 1  31 #882255 9 2  32 #44AA99 11 2 '
-# Allocators that are contenders of their own: caching, malloc, async, arena.
+# Allocators as contenders: caching, malloc, async, arena.
 allocators = '65 #0072B2 9 1  66 #D55E00 7 1  67 #E69F00 5 1  68 #332288 13 1'
 contenders = rungs . pytorch . cpu . others . allocators
 field(i) = word(contenders, i) + 0
@@ -54,53 +54,54 @@ do for [i = 1:words(contenders):4] {
     set linetype field(i) linecolor rgb word(contenders, i + 1) linewidth 2 pointtype field(i + 2) \
         pointsize (field(i + 2) < 9 ? 0.8 : 1.0) dashtype field(i + 3)
 }
-# The fastest at each size, where that is no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
+# The fastest at each size, if no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
 set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
 set linetype 34 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
 set linetype 35 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
 set linetype 36 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
-# The limit. What bounds a training: data from DRAM in every epoch, from the L2, a grid barrier an epoch,
-# data read once; all weights moved three times a step in DRAM, and without what the L2 keeps.
+# Limits. Bounds of a training: data from DRAM in every epoch, from the L2, a grid barrier per
+# epoch, data read once; all weights moved three times a step in DRAM, and without what the L2
+# keeps.
 do for [i in '20 46 50'] { set linetype i + 0 linecolor rgb '#000000' linewidth 1.5 dashtype (12, 8) }
 do for [i in '47 51'] { set linetype i + 0 linecolor rgb '#000000' linewidth 1.5 dashtype (4, 4) }
 set linetype 48 linecolor rgb '#777777' linewidth 1.5 dashtype (12, 8)
 set linetype 49 linecolor rgb '#777777' linewidth 1.5 dashtype (4, 4)
 
-# ---- colours of areas, from a line type on
+# ---- colours of areas
 # Phases, from the bottom of a bar: init, malloc, h2d, kernel, forward, d2h, free, residual.
 phase_colours = '#E69F00 #E69F00 #56B4E9 #D55E00 #D55E00 #0072B2 #F0E442 #999999'
-# Operations of one epoch of a training: forward, loss, backward, update; all of them in one.
+# Operations of one epoch of a training: forward, loss, backward, update, fused.
 operation_colours = '#0072B2 #56B4E9 #D55E00 #E69F00 #009E73'
-# Parts of one step of a training: gather, forward, loss, backward, update; all of them in one. An epoch's
-# time: kernels run, the driver's allocator works meanwhile, neither. Driver calls of the first epoch and of
-# later ones; an allocation and a free.
+# Parts of one training step: gather, forward, loss, backward, update, fused. Time of an epoch:
+# kernels, only the driver's allocator, gaps. Driver calls: first epoch, later epochs. Allocation,
+# free.
 part_colours = '#999999 #0072B2 #56B4E9 #D55E00 #E69F00 #009E73  #0072B2 #D55E00 #CCCCCC  #D55E00 #E69F00  #0072B2 #56B4E9'
 do for [i = 1:words(phase_colours)] { set linetype 20 + i linecolor rgb word(phase_colours, i) }
 do for [i = 1:words(operation_colours)] { set linetype 40 + i linecolor rgb word(operation_colours, i) }
 do for [i = 1:words(part_colours)] { set linetype 51 + i linecolor rgb word(part_colours, i) }
 
-# A loop over no lines still looks at its first.
+# A loop over no lines still evaluates its first.
 style_of(i) = i < words(styles) ? word(styles, i + 1) + 0 : 1
 
 # ---- numbers on axes
 raised = '⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹'
 exponent(e) = (e > 9 ? word(raised, e / 10 + 1) : '') . word(raised, e % 10 + 1)
 power_of_two(e) = e < 10 ? sprintf('%d', 2 ** e) : '2' . exponent(e)
-# Ticks of an axis of sizes, of base 2 or 10: "512", "2¹⁰"; "500", "5 k", "50 M".
+# Ticks of a size axis, of base 2 or 10: "512", "2¹⁰"; "500", "5 k", "50 M".
 log_2(n) = int(floor(log(n) / log(2) + 0.5))
 size_text(n) = size_base == 2 ? (size_plain ? sprintf('%d', n) : power_of_two(log_2(n))) : n <= 1000 ? sprintf('%g', n) : \
     n < 1e6 ? sprintf('%g k', n / 1e3) : sprintf('%g M', n / 1e6)
 decades = '0.0000001 0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10 100 1,000 10,000 100,000 1,000,000 10,000,000 ' . \
           '100,000,000 1,000,000,000 10,000,000,000'
 decade(e) = word(decades, int(e) + 8)
-# Labels of ticks at 2 and 5, for an axis that has too few decades to be read by: "0.02", "2,000".
+# Labels of ticks at 2 and 5, for an axis with too few decades: "0.02", "2,000".
 between(e, digit) = e < 0 ? decade(e)[1:strlen(decade(e)) - 1] . sprintf('%d', digit) \
                           : sprintf('%d', digit) . decade(e)[2:*]
-# A tick that lies on the end of a logarithmic axis may be rounded off it.
+# Rounding may drop a tick at the end of a logarithmic axis.
 lowest(e) = 0.9999 * 10.0 ** e
 highest(e) = 1.0001 * 10.0 ** e
 
-# ---- a logarithmic axis of sizes: numbers of chart_size_axis()
+# ---- a logarithmic size axis: numbers of chart_size_axis()
 if (exists('size_ticks')) {
     tick_of(i) = word(size_ticks, i) + 0.0
     set logscale x size_base

@@ -39,13 +39,21 @@ static int decimals_of_three_digits(double value) {
     return magnitude >= 0.9995 ? 2 : 3;
 }
 
-const char *units_time(char *text, double ns) {
-    if (isnan(ns))
+static const char *print_number(char *text, const unit_t *units, size_t n, double number,
+                                const char *per) {
+    if (isnan(number))
         return dash(text);
-    const unit_t *unit = fitting_unit(TIMES, N_TIMES, ns);
-    double value = ns / unit->size;
-    snprintf(text, UNITS_TEXT, "%.*f %s", decimals_of_three_digits(value), value, unit->name);
+    const unit_t *unit = fitting_unit(units, n, number);
+    double value = number / unit->size;
+    /* Single bytes are counted, not measured: "64 B", not "64.0 B". */
+    bool counted = unit == SIZES && value == floor(value);
+    snprintf(text, UNITS_TEXT, "%.*f %s%s", counted ? 0 : decimals_of_three_digits(value), value,
+             unit->name, per);
     return text;
+}
+
+const char *units_time(char *text, double ns) {
+    return print_number(text, TIMES, N_TIMES, ns, "");
 }
 
 const char *units_time_ci(char *text, double median_ns, double low_ns, double high_ns) {
@@ -59,23 +67,12 @@ const char *units_time_ci(char *text, double median_ns, double low_ns, double hi
     return text;
 }
 
-static const char *print_size(char *text, double bytes, const char *per) {
-    if (isnan(bytes))
-        return dash(text);
-    const unit_t *unit = fitting_unit(SIZES, N_SIZES, bytes);
-    double value = bytes / unit->size;
-    /* Single bytes are counted, not measured: "64 B", not "64.0 B". */
-    int decimals = unit->size == 1 && value == floor(value) ? 0 : decimals_of_three_digits(value);
-    snprintf(text, UNITS_TEXT, "%.*f %s%s", decimals, value, unit->name, per);
-    return text;
-}
-
 const char *units_bytes(char *text, double bytes) {
-    return print_size(text, bytes, "");
+    return print_number(text, SIZES, N_SIZES, bytes, "");
 }
 
 const char *units_rate(char *text, double bytes_per_s) {
-    return print_size(text, bytes_per_s, "/s");
+    return print_number(text, SIZES, N_SIZES, bytes_per_s, "/s");
 }
 
 const char *units_count(char *text, int64_t count) {

@@ -67,11 +67,7 @@ void blocks_write(const blocks_t *blocks, const char *look, size_t n_panels, cha
                   n_panels);
 }
 
-static bool is_power_of_two(int64_t size) {
-    return (size & (size - 1)) == 0;
-}
-
-/* Two digits and zeros: 5000, 120000. */
+/* At most two digits, then zeros: 5000, 120000. */
 static bool is_round(int64_t size) {
     while (size >= 100 && size % 10 == 0)
         size /= 10;
@@ -91,14 +87,14 @@ static size_t ticks_of_two(const plot_data_t *data, double *ticks) {
     return powers_between(2, floor(low), ceil(high), ticks);
 }
 
-/* The sizes that were chosen round; powers of ten where there are too few. */
+/* The round sizes; powers of ten if there are too few. */
 static size_t ticks_of_ten(const plot_data_t *data, double *ticks) {
     enum { LEAST = 2 };
     size_t n = 0;
     for (size_t i = 0; i < data->n_sizes && n < MAX_TICKS; i++) {
         double size = (double)data->sizes[i];
-        bool apart = n == 0 || size > 1.5 * ticks[n - 1];
-        if (is_round(data->sizes[i]) && apart)
+        bool fits = n == 0 || size > 1.5 * ticks[n - 1];
+        if (is_round(data->sizes[i]) && fits)
             ticks[n++] = size;
     }
     if (n >= LEAST)
@@ -112,7 +108,7 @@ size_t chart_size_axis(chart_t *chart, const plot_data_t *data) {
     double ticks[MAX_TICKS];
     size_t n_powers = 0;
     for (size_t i = 0; i < data->n_sizes; i++)
-        n_powers += is_power_of_two(data->sizes[i]);
+        n_powers += (data->sizes[i] & (data->sizes[i] - 1)) == 0;
     bool twos = 2 * n_powers >= data->n_sizes;
     size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
     double margin = twos ? pow(2, 0.4) : 1.5;
@@ -133,12 +129,12 @@ void range_take(range_t *range, double value) {
 void chart_time_axis(chart_t *chart, const range_t *seen_ns) {
     static const range_t NOTHING_SEEN_NS = {1000, 1000};
     const range_t *range_ns = seen_ns->high > 0 ? seen_ns : &NOTHING_SEEN_NS;
-    /* A little air, so that nothing lies on the frame. */
+    /* A margin, so that nothing lies on the frame. */
     chart_numbers(chart, "y_low=%.10g y_high=%.10g", floor(log10(range_ns->low / 1000 / 1.1)),
                   ceil(log10(range_ns->high / 1000 * 1.1)));
 }
 
-/* 42 pixels hold five digits of a size under its bar; 150 are for the axis and the margins. */
+/* 42 pixels fit five digits of a size under its bar; 150 are for the axis and the margins. */
 static double width_of(size_t n_bars) {
     return fmax(CHART_WIDTH, 150 + 42 * (double)n_bars);
 }
@@ -153,9 +149,9 @@ void legend_take(legend_t *legend, const char *title) {
     legend->longest = letters > legend->longest ? letters : legend->longest;
 }
 
-/* gnuplot takes every letter of a key for 8.4 pixels wide (svg; 8 in a png) and a sample for 6.5
- * letters; where it does not believe in two columns, it draws one, without room for it. Names are
- * drawn narrower: a negative spread tells it so, as far as is needed. */
+/* gnuplot assumes 8.4 pixels per letter of a key (svg; 8 in a png) and 6.5 letters per sample; if
+ * it thinks that two columns do not fit, it draws one. Actual letters are narrower, so a negative
+ * spread corrects its estimate as far as needed. */
 int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
     enum { MARGINS = 120, ROW_HEIGHT = 20, DEFAULT_SPREAD = 2 };
     static const double LETTER = 7, SAMPLE = 55, GNUPLOT_LETTER = 8.4, GNUPLOT_SAMPLE = 6.5;

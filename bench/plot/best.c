@@ -1,4 +1,4 @@
-/* The fastest of each engine at each size: one contender need not be the fastest everywhere. */
+/* The fastest contender of each engine at each size: it may differ between sizes. */
 #include "plot/source.h"
 
 #include "base/memory.h"
@@ -14,15 +14,15 @@ static bool is_faster(const case_result_t *result, const case_result_t *than, co
     return isfinite(ns) && (than == NULL || ns < result_median(than, phase));
 }
 
-/* The reference in C is the yardstick for correctness, and another algorithm, or sums in a lower
- * precision, another matter: none of them is a contender. */
+/* The C reference, different algorithms and sums in lower precision do not compete. */
 static bool competes(const series_t *series) {
     return !series_is_oracle(series) && !series->algorithmic && !series->rougher;
 }
 
-/* Times that a series needs to take part. By `total` the fastest set-ups have no time, since graphs
- * have no phases: a technique that was tried at four sizes would make four dents in the line, so
- * half of the longest series are asked for. By `host_to_host`, which decides, everything counts. */
+/* The number of times that a series needs to compete. By `total` the fastest set-ups have no time,
+ * since graphs have no phases: a technique that was tried at four sizes would make four dents in
+ * the line, so at least half as many as the longest series are required. By `host_to_host` every
+ * series counts. */
 static size_t least_times(const plot_data_t *data, const char *label, const char *phase) {
     size_t longest = 0;
     for (size_t s = 0; s < data->n_series && strcmp(phase, "total") == 0; s++)
@@ -32,7 +32,7 @@ static size_t least_times(const plot_data_t *data, const char *label, const char
     return (longest + 1) / 2;
 }
 
-/* NULL when no case of the engine has a time there. */
+/* NULL if no case of the engine has a time there. */
 static const case_result_t *fastest_at(const plot_data_t *data, const char *label,
                                        const char *phase, int64_t size, const series_t **whose) {
     size_t least = least_times(data, label, phase);

@@ -21,7 +21,7 @@ status_t chart_find_gnuplot(char **path, error_t *err) {
     if (*path != NULL)
         return STATUS_OK;
     char *install = package_install(&CHART_GNUPLOT);
-    error_set(err, STATUS_USAGE, "gnuplot is not installed and draws the charts: %s", install);
+    error_set(err, STATUS_USAGE, "gnuplot is not installed (it draws the charts): %s", install);
     free(install);
     return STATUS_USAGE;
 }
@@ -73,7 +73,7 @@ void chart_numbers(chart_t *chart, const char *format, ...) {
     free(text);
 }
 
-/* Takes over the words. */
+/* Frees the words. */
 static void add_list(chart_t *chart, const char *name, text_list_t *words) {
     const char *list = arena_keep(&chart->texts, text_list_join(words, " "));
     text_list_add_format(&chart->numbers, "%s='%s'", name, list);
@@ -104,7 +104,7 @@ void chart_row(chart_t *chart, const char *format, ...) {
     fputc('\n', chart->table);
 }
 
-/* gnuplot reads a backslash in a quoted field as an escape, and knows none for the quote itself. */
+/* gnuplot reads a backslash in a quoted field as an escape, and has none for the quote itself. */
 const char *chart_quote(chart_t *chart, const char *text) {
     char *quoted = mem_alloc(2 * strlen(text) + sizeof "\"\""), *end = quoted;
     *end++ = '"';
@@ -129,8 +129,8 @@ const char *chart_us(chart_t *chart, double ns) {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* gnuplot takes a file name that starts with '<' or '|' for a command, and one that starts with '-'
- * for an option or standard input. */
+/* gnuplot runs a file name that starts with '<' or '|' as a command, and reads one that starts with
+ * '-' as an option or standard input. */
 static const char *plain_path(chart_t *chart, const char *folder, const char *name,
                               const char *suffix) {
     bool absolute = folder[0] == '/';

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which ----------------------------------------------------------------------------------- */
-
 const char *training_bounds_phase(const plot_data_t *data) {
     const char *name = data->workload->name;
     return strcmp(name, "linreg_train") == 0  ? "train_device"
@@ -19,8 +17,6 @@ const char *training_bounds_phase(const plot_data_t *data) {
 bool has_training_bounds(const plot_data_t *data) {
     return training_bounds_phase(data) != NULL;
 }
-
-/* ---- as lines -------------------------------------------------------------------------------- */
 
 const case_t *series_any_at(const plot_data_t *data, int64_t size) {
     for (size_t s = 0; s < data->n_series; s++) {
@@ -46,7 +42,7 @@ static size_t n_known(const case_t *spec, const device_rates_t *rates) {
     return n;
 }
 
-/* At the largest of the sizes that have the most bounds: data that fit into the L2. */
+/* For the largest of the sizes that have the most bounds: those whose data fit into the L2. */
 static const char *worked_example(const plot_data_t *data, const device_rates_t *rates,
                                   chart_t *chart) {
     char text[UNITS_TEXT];

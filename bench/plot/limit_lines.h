@@ -1,25 +1,24 @@
-/* The bounds of a training (limits/training_bounds.h) as lines of a chart, and which workloads have
- * them. */
+/* The bounds of a training (limits/training_bounds.h) as lines of a chart. */
 #ifndef BENCH_PLOT_LIMIT_LINES_H
 #define BENCH_PLOT_LIMIT_LINES_H
 
 #include "limits/training_bounds.h"
 #include "plot/lines.h"
 
-/* Is it a workload that these bounds are about? */
+/* Does the workload have these bounds? */
 bool has_training_bounds(const plot_data_t *data);
-/* The phase that they bound: the training, or a step of it; NULL for another workload. */
+/* The phase that they bound: the training or a step of it; NULL for other workloads. */
 const char *training_bounds_phase(const plot_data_t *data);
 
 /* Any case of this size, whatever its status; every size of the data has one. */
 const case_t *series_any_at(const plot_data_t *data, int64_t size);
 
-/* Known at any size of the data? */
+/* Is it known at any size of the data? */
 bool training_bound_is_known(training_bound_t bound, const plot_data_t *data,
                              const device_rates_t *rates);
 
-/* A dashed line for each bound that is known. Returns how they come about at one size, a line each
- * behind a line break, for the chart's note; the chart keeps it. */
+/* Add a dashed line for each known bound. Returns their arithmetic at one size for the chart's
+ * note, each on a line after a line break; the chart owns it. */
 const char *lines_add_bounds(lines_t *lines, const plot_data_t *data, chart_t *chart);
 
 #endif

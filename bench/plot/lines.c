@@ -75,23 +75,17 @@ static void write_limit(const limit_line_t *limit, const plot_data_t *data, rang
     chart_row(chart, "\n");
 }
 
-static void write_styles(const lines_t *lines, const char *name, weight_t weight, chart_t *chart) {
-    int styles[MAX_LINES];
-    size_t n = 0;
-    for (size_t i = 0; i < lines->n; i++)
-        if (lines->items[i].weight == weight)
-            styles[n++] = lines->items[i].series->style;
-    chart_integers(chart, name, styles, n);
-}
-
 static void write_weights(const lines_t *lines, chart_t *chart) {
-    int dashed[MAX_LINES];
-    size_t n_dashed = 0;
-    for (size_t i = 0; i < lines->n; i++)
-        if (lines->items[i].series->algorithmic)
-            dashed[n_dashed++] = lines->items[i].series->style;
-    write_styles(lines, "thin", WEIGHT_THIN, chart);
-    write_styles(lines, "thick", WEIGHT_THICK, chart);
+    int dashed[MAX_LINES], weighed[WEIGHT_THICK + 1][MAX_LINES];
+    size_t n_dashed = 0, n_weighed[WEIGHT_THICK + 1] = {0};
+    for (size_t i = 0; i < lines->n; i++) {
+        const line_t *line = &lines->items[i];
+        weighed[line->weight][n_weighed[line->weight]++] = line->series->style;
+        if (line->series->algorithmic)
+            dashed[n_dashed++] = line->series->style;
+    }
+    chart_integers(chart, "thin", weighed[WEIGHT_THIN], n_weighed[WEIGHT_THIN]);
+    chart_integers(chart, "thick", weighed[WEIGHT_THICK], n_weighed[WEIGHT_THICK]);
     chart_integers(chart, "dashed", dashed, n_dashed);
 }
 
@@ -107,13 +101,13 @@ void lines_write(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     range_t range_ns = RANGE_INIT;
     legend_t legend = {0};
     size_t n = lines->n;
-    chart_row(chart, "# a block a line: medians in µs, 95 %% interval of the median");
+    chart_row(chart, "# a block per line: medians in µs, 95 %% interval of the median");
     for (size_t i = 0; i < n; i++) {
         styles[i] = lines->items[i].series->style;
         write_line(&lines->items[i], &range_ns, &legend, chart);
     }
-    /* At small sizes the limit is nothing that a clock could show: a decade below the fastest is
-     * enough of it. */
+    /* At small sizes the limit is far below any measurable time: show no more than a decade below
+     * the fastest contender. */
     double lowest_ns = range_ns.low / 10;
     for (size_t i = 0; i < lines->n_limits; i++) {
         styles[n++] = lines->limits[i].style;

@@ -59,18 +59,18 @@ void panel_bar(panel_t *panel, size_t row, const case_result_t *result, const ch
     chart_t *chart = panel->chart;
     const double median = result_median(result, phase);
     const double *ci95_ns = result_ci95(result, phase);
-    const char *behind = result_has_times(result) ? text : case_status_name(result->status);
+    const char *label = result_has_times(result) ? text : case_status_name(result->status);
     text_list_add_format(&panel->rows, "%zu %s %s %s %s %d %d", row, chart_us(chart, median),
                          chart_us(chart, ci95_ns[0]), chart_us(chart, ci95_ns[1]),
-                         chart_quote(chart, behind), style, result->status == CASE_THROTTLED);
+                         chart_quote(chart, label), style, result->status == CASE_THROTTLED);
     range_take(&panel->seen, median / 1000);
-    panel->least_bar_ns = fmin(panel->least_bar_ns, median); /* NaN is passed over */
+    panel->least_bar_ns = fmin(panel->least_bar_ns, median); /* ignores NaN */
 }
 
-/* More decades than this would leave the bars no room. */
+/* A bound further below the bars than this factor would leave them no room. */
 static const double FAR_BELOW = 10;
 
-/* panels.gp places a text behind the interval's end, wherever there is no bar. */
+/* panels.gp places a text after the interval's end if there is no bar. */
 void panel_bound(panel_t *panel, size_t row, double ns, const char *text) {
     if (panel->n_lines == MAX_PANEL_LINES && isfinite(panel->lines[0].ns))
         return;
@@ -146,7 +146,7 @@ static bool is_logarithmic(const panels_t *panels, const panel_t *panel) {
     return panels->logarithmic && panel->end <= 0;
 }
 
-/* With room behind the longest row for its text. */
+/* With room after the longest row for its text. */
 static void axis_of(const panels_t *panels, const panel_t *panel, double *low, double *high) {
     const range_t seen = panel->seen.high > 0 ? panel->seen : (range_t){1, 1};
     *low = 0;
@@ -179,8 +179,8 @@ static void write_axes(const panels_t *panels) {
     }
 }
 
-/* Bars have one row more, for headings; and room for their texts, however many columns there are.
- */
+/* Bars have an extra row for headings. They get room for their texts, however many columns there
+ * are. */
 static void write_size(const panels_t *panels, size_t n_columns, int left) {
     enum { FRAME_HEIGHT = 110, LEGEND_HEIGHT = 26, PANEL_WIDTH = 240, RIGHT_MARGIN = 20 };
     const double n_lines = (double)((panels->n + n_columns - 1) / n_columns);

@@ -17,17 +17,16 @@ typedef enum applies {
     TO_RUNS,
     TO_RUNS_WITHOUT_CUDA,
     TO_TRAININGS,
-    TO_STEPS,  /* trainings whose operations can be timed one by one */
+    TO_STEPS,  /* trainings with separately timed operations */
     TO_EPOCHS, /* trainings by whole epochs, with an allocator */
-    TO_BLOCKS, /* allocators by themselves */
+    TO_BLOCKS, /* allocators alone */
 } applies_t;
 
 static const struct chart_entry {
     const char *name; /* of a chart_kind_t */
     chart_build_t *build;
     applies_t applies;
-    const char *dtype; /* NULL: of the first shape that can carry it; else of shapes of this dtype,
-                          if there are any */
+    const char *dtype; /* NULL: any; else only of shapes with this dtype */
 } CHARTS[] = {
     {"phases_cuda", chart_phases_cuda, ALWAYS, NULL},
     {"phases_pytorch", chart_phases_pytorch, ALWAYS, NULL},
@@ -55,7 +54,7 @@ static const struct chart_entry {
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 
-/* What stays the same for all charts of one call. */
+/* Shared by all charts of one call. */
 typedef struct plotter {
     const plot_options_t *options;
     text_list_t formats;
@@ -64,17 +63,17 @@ typedef struct plotter {
     arena_t texts;
 } plotter_t;
 
-/* The shapes of one workload, next to each other in their source. */
-typedef struct workload_part {
+/* The shapes of one workload, contiguous in their source. */
+typedef struct workload_section {
     const workload_t *workload;
     const plot_data_t *shapes;
     size_t n;
-    text_list_t families; /* of charts, that were asked for; none: all */
-} workload_part_t;
+    text_list_t families; /* requested families of charts; none: all */
+} workload_section_t;
 
-static bool has_cuda_total(const workload_part_t *part) {
-    for (size_t i = 0; i < part->n; i++)
-        if (plot_fastest_series(&part->shapes[i], "cuda", "total") != NULL)
+static bool has_cuda_total(const workload_section_t *section) {
+    for (size_t i = 0; i < section->n; i++)
+        if (plot_fastest_series(&section->shapes[i], "cuda", "total") != NULL)
             return true;
     return false;
 }
@@ -97,54 +96,54 @@ static bool has_dtype(const plot_data_t *data, const char *dtype) {
     return dtype == NULL || strcmp(data->series[0].cases[0]->spec.dtype, dtype) == 0;
 }
 
-static bool applies(const struct chart_entry *entry, const workload_part_t *part) {
-    if (part->families.n > 0 &&
-        !text_list_has(&part->families, chart_kind_find(entry->name)->family))
+static bool applies(const struct chart_entry *entry, const workload_section_t *section) {
+    if (section->families.n > 0 &&
+        !text_list_has(&section->families, chart_kind_find(entry->name)->family))
         return false;
     bool any = false;
-    for (size_t i = 0; i < part->n; i++)
-        any = any || has_dtype(&part->shapes[i], entry->dtype);
+    for (size_t i = 0; i < section->n; i++)
+        any = any || has_dtype(&section->shapes[i], entry->dtype);
     if (!any)
         return false;
-    const bool study_csv = part->n > 0 && part->shapes[0].study_csv;
-    const bool by_epochs = has_allocators(part->workload);
-    const bool by_blocks = strcmp(part->workload->size_param, "live") == 0;
+    const bool study_csv = section->n > 0 && section->shapes[0].study_csv;
+    const bool by_epochs = has_allocators(section->workload);
+    const bool by_blocks = strcmp(section->workload->size_param, "live") == 0;
     switch (entry->applies) {
     case TO_RUNS:
         return !study_csv;
     case TO_TRAININGS:
-        return !study_csv && is_training(part->workload);
+        return !study_csv && is_training(section->workload);
     case TO_STEPS:
-        return !study_csv && is_training(part->workload) && !by_epochs;
+        return !study_csv && is_training(section->workload) && !by_epochs;
     case TO_EPOCHS:
         return by_epochs;
     case TO_BLOCKS:
         return by_blocks;
     case TO_RUNS_WITHOUT_CUDA:
-        return !study_csv && !by_epochs && !has_cuda_total(part);
+        return !study_csv && !by_epochs && !has_cuda_total(section);
     case ALWAYS:
         break;
     }
-    return !by_epochs && !by_blocks; /* their samples are no sums of phases one after another */
+    return !by_epochs && !by_blocks; /* their samples are not sums of phases */
 }
 
-/* The families that a run's sweeps ask for together, of a workload's own sweeps; none when one of
- * them leaves the choice open or cannot be read. */
-static text_list_t families_asked_for(const record_t *run, const workload_t *workload) {
+/* The chart families that the run's sweeps request for a workload; none if one of the sweeps
+ * requests none or cannot be read. */
+static text_list_t requested_families(const record_t *run, const workload_t *workload) {
     text_list_t families = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
         json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
         const char *of = json_string_value(json_object_get(sweep, "workload"));
         const json_t *names = json_object_get(sweep, "charts");
-        bool own = of == NULL || strcmp(of, workload->name) == 0,
-             open = json_array_size(names) == 0;
-        for (size_t k = 0; own && k < json_array_size(names); k++) {
+        bool matches = of == NULL || strcmp(of, workload->name) == 0;
+        bool requests_all = json_array_size(names) == 0;
+        for (size_t k = 0; matches && k < json_array_size(names); k++) {
             const char *name = json_string_value(json_array_get(names, k));
             if (name != NULL)
                 text_list_add(&families, name);
         }
         json_decref(sweep);
-        if (own && open) {
+        if (matches && requests_all) {
             text_list_free(&families);
             break;
         }
@@ -152,26 +151,25 @@ static text_list_t families_asked_for(const record_t *run, const workload_t *wor
     return families;
 }
 
-static workload_part_t part_of(const plot_source_t *source, const workload_t *workload) {
-    workload_part_t part = {.workload = workload,
-                            .families = families_asked_for(&source->run, workload)};
+static workload_section_t section_of(const plot_source_t *source, const workload_t *workload) {
+    workload_section_t section = {.workload = workload,
+                                  .families = requested_families(&source->run, workload)};
     for (size_t i = 0; i < source->n_shapes; i++)
         if (source->shapes[i].workload == workload) {
-            part.shapes = part.n == 0 ? &source->shapes[i] : part.shapes;
-            part.n++;
+            section.shapes = section.n == 0 ? &source->shapes[i] : section.shapes;
+            section.n++;
         }
-    return part;
+    return section;
 }
 
-/* Where one set of charts goes. `prefix` is what the folder adds to file names in messages: "" or
- * "h200/". */
+/* The destination of one set of charts. `prefix` precedes file names in messages: "" or "h200/". */
 typedef struct chart_set {
     plotter_t *plotter;
     const plot_source_t *source;
     const char *folder, *prefix;
 } chart_set_t;
 
-/* A chart that is not drawn this time must not stay from another time. */
+/* A chart that is not drawn must not remain from an earlier call. */
 static status_t remove_older(const chart_set_t *set, const char *name, error_t *err) {
     static const char *const ENDS[] = {"dat", "svg", "png"};
     arena_t *texts = &set->plotter->texts;
@@ -192,7 +190,7 @@ static void add_chart(const chart_set_t *set, const char *name, const char *form
                         .title = mem_text(title)};
 }
 
-/* Draws what a builder made, or notes why it made nothing. Takes over `why` and the chart. */
+/* Draw what a builder made, or record why it made nothing. Frees `why` and the chart. */
 static status_t finish(const chart_set_t *set, const char *name, const char *size_title, char *why,
                        chart_t *chart, error_t *err) {
     const plotter_t *plotter = set->plotter;
@@ -230,16 +228,16 @@ static status_t draw_samples(const chart_set_t *set, error_t *err) {
     return finish(set, "samples", "", why, &chart, err);
 }
 
-/* From the first shape that can carry it: of a workload that was run at many sizes, and at one size
- * for another question, each chart finds its own. If none can, the first says why. */
-static char *build_chart(const workload_part_t *part, const struct chart_entry *entry,
+/* From the first shape that allows it: a workload may have been run at many sizes, and at one size
+ * for another question. If none does, the reason of the first is returned. */
+static char *build_chart(const workload_section_t *section, const struct chart_entry *entry,
                          chart_t *chart) {
     char *first_why = NULL;
-    for (size_t i = 0; i < part->n; i++) {
-        if (!has_dtype(&part->shapes[i], entry->dtype))
+    for (size_t i = 0; i < section->n; i++) {
+        if (!has_dtype(&section->shapes[i], entry->dtype))
             continue;
         chart_free(chart);
-        char *why = entry->build(&part->shapes[i], chart);
+        char *why = entry->build(&section->shapes[i], chart);
         if (why == NULL) {
             free(first_why);
             return NULL;
@@ -252,28 +250,27 @@ static char *build_chart(const workload_part_t *part, const struct chart_entry *
     return first_why;
 }
 
-/* Charts of the first workload have plain names, as they had when it was the only one. */
-static status_t draw_chart(const chart_set_t *set, const workload_part_t *part,
+/* Charts of mlp_infer have plain names, from when it was the only workload. */
+static status_t draw_chart(const chart_set_t *set, const workload_section_t *section,
                            const struct chart_entry *entry, error_t *err) {
-    const workload_t *workload = part->workload;
+    const workload_t *workload = section->workload;
     const bool plain = strcmp(workload->name, "mlp_infer") == 0;
     const char *name = arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
                                     plain ? "" : "_", entry->name);
-    if (part->n == 0 || !applies(entry, part))
+    if (section->n == 0 || !applies(entry, section))
         return remove_older(set, name, err);
     chart_t chart = {0};
-    char *why = build_chart(part, entry, &chart);
+    char *why = build_chart(section, entry, &chart);
     return finish(set, name, workload->size_title, why, &chart, err);
 }
 
-/* Every workload that could be drawn is gone through, so that older charts of one that is not in
- * this run go. */
+/* Visits every workload, so that older charts of workloads outside this run are removed. */
 static status_t draw_all(const chart_set_t *set, error_t *err) {
     TRY(fs_make_folders(set->folder, err));
     if (set->plotter->options->case_id != NULL)
         return draw_samples(set, err);
     if (set->source->n_shapes == 0)
-        text_list_add_format(&set->plotter->charts->skipped, "%s: no case that a chart could show",
+        text_list_add_format(&set->plotter->charts->skipped, "%s: no case to show in a chart",
                              set->source->name);
     size_t n_workloads;
     const workload_t *const *workloads = workload_all(&n_workloads);
@@ -281,16 +278,16 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
     for (size_t w = 0; w < n_workloads && status == STATUS_OK; w++) {
         if (workloads[w]->size_param == NULL)
             continue;
-        workload_part_t part = part_of(set->source, workloads[w]);
+        workload_section_t section = section_of(set->source, workloads[w]);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
-            status = draw_chart(set, &part, &CHARTS[i], err);
-        text_list_free(&part.families);
+            status = draw_chart(set, &section, &CHARTS[i], err);
+        text_list_free(&section.families);
     }
     return status;
 }
 
-/* One set of charts: into the folder asked for, into a folder of its own there when there are
- * several sets, else into plots/<name>. Takes over `source`. */
+/* Draw one set of charts into the requested folder, into a subfolder of it if there are several
+ * sets, else into plots/<name>. Frees `source`. */
 static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
     const char *out = plotter->options->out;
     chart_set_t set = {.plotter = plotter, .source = source, .folder = out, .prefix = ""};

@@ -1,5 +1,5 @@
-/* `bench plot`: charts from a run's folder or from saved study CSVs, drawn by gnuplot. Data
- * preparation is here, drawing is in plots/(name).gp. Needs no GPU, no compiler, no PyTorch. */
+/* `bench plot`: charts from a run's folder or from saved study CSVs. Data preparation is here; the
+ * gnuplot scripts in plots/ draw. Needs no GPU, no compiler, no PyTorch. */
 #ifndef BENCH_PLOT_PLOT_H
 #define BENCH_PLOT_PLOT_H
 
@@ -11,8 +11,8 @@ typedef struct plot_options {
     const char *out;     /* folder for the charts; NULL: plots/<run> */
     const char *format;  /* "svg", "png" or "svg,png"; NULL: "svg" */
     const char *root;    /* the project's folder: gnuplot scripts are in <root>/plots */
-    const char *case_id; /* distribution of this one case instead of the usual charts; or NULL */
-    const char *phase;   /* with case_id: which of its phases; NULL: host_to_host where it has it */
+    const char *case_id; /* draw only the distribution of this case; or NULL */
+    const char *phase;   /* with case_id: the phase; NULL: host_to_host if the case has it */
 } plot_options_t;
 
 /* A chart that was drawn: `file` relative to the output folder. */
@@ -26,7 +26,7 @@ typedef struct chart_list {
     text_list_t skipped; /* "ladder: no case has a hardware limit", … */
 } chart_list_t;
 
-/* Draw every chart the data can carry. Every chart's data file is kept beside it (NAME.dat), so
+/* Draw every chart that the data allow. The data file of each chart stays beside it (NAME.dat), so
  * that anyone can check or redraw it. */
 status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_t *err);
 void chart_list_free(chart_list_t *charts);

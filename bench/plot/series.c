@@ -1,17 +1,15 @@
-/* Cases grouped by contender, and how contenders are named and drawn. */
+/* Cases grouped by contender, and the names and line types of contenders. */
 #include "plot/source.h"
 
 #include "analysis/labels.h"
-
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Engines in the order of legends, what they are called there, and the line types of their
- * variants: the first `prefix` that the variant's name starts with. plots/style.gp says what each
- * looks like. */
+/* Engines in the order of legends, with their titles and the line types of their variants: the
+ * first `prefix` that the variant's name starts with. plots/style.gp defines the line types. */
 static const struct engine_style {
     const char *label, *title;
     struct {
@@ -52,8 +50,6 @@ int64_t size_of(const case_result_t *result) {
     return sized ? case_param_int(&result->spec, workload->size_param, 0) : 0;
 }
 
-/* ---- series ---------------------------------------------------------------------------------- */
-
 size_t plot_engine_rank(const char *label) {
     size_t rank = 0;
     while (rank < N_ENGINES && strcmp(ENGINES[rank].label, label) != 0)
@@ -64,7 +60,7 @@ size_t plot_engine_rank(const char *label) {
 static void name_series(plot_data_t *data, series_t *series, const case_t *spec) {
     const char *name = arena_keep(&data->texts, contender_name(spec));
     const size_t rank = plot_engine_rank(series->label);
-    if (rank == N_ENGINES) { /* its style is given when all are known */
+    if (rank == N_ENGINES) { /* style_others() sets its style */
         series->title = arena_format(&data->texts, "%s %s", series->label, name);
         return;
     }
@@ -73,7 +69,7 @@ static void name_series(plot_data_t *data, series_t *series, const case_t *spec)
     while (!text_starts(series->variant, engine->variants[i].prefix))
         i++;
     series->style = engine->variants[i].style;
-    /* From a study's log, one contender a side, and its set-up is not in the file. */
+    /* A study's log has one contender a side, and its set-up is not in the file. */
     series->title = data->study_csv ? arena_format(&data->texts, "%.*s",
                                                    (int)strcspn(engine->title, " "), engine->title)
                                     : arena_format(&data->texts, "%s%s", engine->title, name);
@@ -125,7 +121,7 @@ static int by_rank(const void *a, const void *b) {
     return strcmp(left->key, right->key);
 }
 
-/* Contenders that a user added have no line types of their own: they take turns with a few. */
+/* Contenders added by users share a few line types in turn. */
 static void style_others(plot_data_t *data) {
     size_t n = 0;
     for (size_t i = 0; i < data->n_series; i++)
@@ -185,8 +181,6 @@ const double *result_ci95(const case_result_t *result, const char *phase) {
     return has_median ? result_phase(result, phase)->summary.ci95 : NONE;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
-
 const case_result_t *series_at(const series_t *series, int64_t size) {
     for (size_t i = 0; i < series->n_cases; i++)
         if (size_of(series->cases[i]) == size)
@@ -206,7 +200,7 @@ size_t plot_first_size(const plot_data_t *data, size_t room) {
     return data->n_sizes > room ? data->n_sizes - room : 0;
 }
 
-bool plot_is_first_of_engine(const plot_data_t *data, size_t s) { /* they are sorted by engine */
+bool plot_is_first_of_engine(const plot_data_t *data, size_t s) { /* sorted by engine */
     return s == 0 || strcmp(data->series[s].label, data->series[s - 1].label) != 0;
 }
 
@@ -222,9 +216,9 @@ bool series_has_phase(const series_t *series, const char *phase) {
 }
 
 const char *series_compared_by(const plot_data_t *data, const series_t *series) {
-    const char *own = data->workload->compared_by;
-    if (own != NULL && series_has_phase(series, own))
-        return own;
+    const char *phase = data->workload->compared_by;
+    if (phase != NULL && series_has_phase(series, phase))
+        return phase;
     return series_has_phase(series, "host_to_host") ? "host_to_host" : "total";
 }
 

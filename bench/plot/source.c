@@ -1,7 +1,6 @@
 #include "plot/source.h"
 
 #include "analysis/labels.h"
-
 #include "base/memory.h"
 #include "io/fs.h"
 #include "limits/limits.h"
@@ -10,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- shape ----------------------------------------------------------------------------------- */
-
-/* `left_out`: another parameter that is not named, or NULL. */
+/* `left_out`: another parameter to omit, or NULL. */
 static char *shape_of(const case_t *spec, const workload_t *workload, const char *left_out) {
     text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
@@ -22,7 +19,7 @@ static char *shape_of(const case_t *spec, const workload_t *workload, const char
             (left_out != NULL && strcmp(name, left_out) == 0))
             continue;
         char *value = value_text(&spec->params[i].value);
-        text_list_add_format(&parts, "%s %s", spec->params[i].name, value);
+        text_list_add_format(&parts, "%s %s", name, value);
         free(value);
     }
     text_list_add(&parts, spec->dtype);
@@ -31,13 +28,13 @@ static char *shape_of(const case_t *spec, const workload_t *workload, const char
     return shape;
 }
 
-/* The null engine times nothing that a chart could show. */
+/* The null engine has no times worth a chart. */
 static bool chartable(const case_result_t *result) {
     return size_of(result) > 0 && strcmp(result->spec.engine, "null") != 0 &&
            !is_cold_start(result);
 }
 
-/* Cases of one shape, on their way to be grouped. */
+/* The cases of one shape. */
 typedef struct group {
     char *shape;
     const workload_t *workload;
@@ -73,7 +70,7 @@ static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
     group->cases[group->n++] = result;
 }
 
-/* Of data that are not what the workload is named after, every chart says so. */
+/* Every chart of synthetic data says so. */
 static bool any_synthetic(const case_result_t *const *cases, size_t n) {
     bool any = false;
     for (size_t i = 0; i < n && !any; i++) {
@@ -84,7 +81,7 @@ static bool any_synthetic(const case_result_t *const *cases, size_t n) {
     return any;
 }
 
-/* Takes over the shape. */
+/* Takes ownership of the shape. */
 static char *with_dataset(char *shape, bool synthetic) {
     if (!synthetic)
         return shape;
@@ -93,7 +90,7 @@ static char *with_dataset(char *shape, bool synthetic) {
     return named;
 }
 
-/* Workloads in the run's order; within one the largest group first, the first of equals. */
+/* Workloads in run order; in each the largest group first, ties in run order. */
 static int by_workload_and_number(const void *a, const void *b) {
     const shape_group_t *left = a, *right = b;
     if (left->workload_place != right->workload_place)
@@ -120,8 +117,8 @@ static void group_by_shape(plot_source_t *source) {
                               .synthetic = any_synthetic(group->cases, group->n)};
         char *shape = with_dataset(group->shape, data->synthetic);
         const char *kept = arena_keep(&data->texts, shape);
-        data->shape =
-            source->study_csv ? "the study's timing log" : kept; /* no file says its own */
+        /* A study's log does not record its shape. */
+        data->shape = source->study_csv ? "the study's timing log" : kept;
         plot_series_group(data, group->cases, group->n);
         plot_best_find(data);
         free(group->cases);
@@ -140,8 +137,8 @@ static const char *fact(const record_t *run, const char *key) {
     return environment_get(&run->environment, key);
 }
 
-/* Which device, when, which run. A run without a GPU is named by its CPU, so that nobody takes its
- * charts for those of a GPU. */
+/* Device, date and run. A run without a GPU names its CPU, so that its charts are not mistaken for
+ * those of a GPU. */
 static char *footer_of(const record_t *run) {
     const char *gpu = fact(run, "gpu.name"), *driver = fact(run, "gpu.driver");
     const char *cpu = fact(run, "host.cpu");
@@ -166,14 +163,14 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     *source = (plot_source_t){0};
     TRY(record_load(folder, &source->run, err));
     device_rates_set_limits_again(&source->run);
-    /* The name becomes a folder: "." and ".." are none. */
+    /* The name becomes a folder. */
     source->name = mem_text(text_is_name(source->run.name) ? source->run.name : "run");
     source->footer = footer_of(&source->run);
     group_by_shape(source);
     return STATUS_OK;
 }
 
-/* Moves the log's cases to the end of the run's. */
+/* Move the log's cases to the end of the run's. */
 static void take_cases(record_t *run, study_log_t *log) {
     for (size_t i = 0; i < log->n_cases; i++) {
         mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);

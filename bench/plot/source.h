@@ -1,7 +1,7 @@
-/* What charts are drawn from: the cases of a run, or of the study's CSVs, grouped into series. A
- * series is one contender over all sizes, and a size is the workload's main parameter: its batch,
- * its number of points. Only cases of one shape (workload, parameters other than the size, dtype)
- * stand in one chart. */
+/* Chart data: the cases of a run, or of the study's CSVs, grouped into series. A series is one
+ * contender over all sizes; a size is the workload's main parameter: its batch, its number of
+ * points. A chart shows only cases of one shape (workload, parameters other than the size,
+ * dtype). */
 #ifndef BENCH_PLOT_SOURCE_H
 #define BENCH_PLOT_SOURCE_H
 
@@ -13,31 +13,30 @@ typedef struct series {
     const char *key;   /* "cuda/03_vectorized/copy=pinned" */
     const char *title; /* "CUDA 03_vectorized + pinned" */
     const char *label; /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
-    const char *variant; /* "03_vectorized" */
-    bool is_default;     /* every technique at its default */
-    bool algorithmic;    /* another algorithm with the same result: shown, but never the fastest */
-    bool rougher;        /* larger errors are allowed to it: likewise */
-    int style; /* line type in plots/style.gp: a contender has the same one in every chart */
+    const char *variant;         /* "03_vectorized" */
+    bool is_default;             /* every technique at its default */
+    bool algorithmic;            /* a different algorithm: shown, but never the fastest */
+    bool rougher;                /* with a larger error tolerance: likewise */
+    int style;                   /* line type in plots/style.gp, the same in every chart */
     const case_result_t **cases; /* ascending size; borrowed from the run */
     size_t n_cases, capacity;
 } series_t;
 
-/* Who is the fastest of an engine, by one phase. */
+/* The fastest of an engine, by one phase. */
 typedef struct best {
     const char *phase, *label; /* label: the engine's */
-    const series_t *single;    /* the series that is the fastest wherever it was run, or NULL */
-    series_t mixed;            /* else the fastest case of each size; its `variant` is "" */
+    const series_t *single;    /* the series that is the fastest at every size, or NULL */
+    series_t mixed;            /* otherwise the fastest case at each size; its `variant` is "" */
 } best_t;
 
 /* The cases of one shape. */
 typedef struct plot_data {
-    const record_t *run; /* with all of its cases */
+    const record_t *run; /* with all its cases */
     const workload_t *workload;
     const char *shape; /* "mlp_infer, layers 4-5-1, f32" */
-    bool synthetic;    /* made-up images in place of the data set's; the shape says so, too */
+    bool synthetic;    /* synthetic images; the shape includes this */
     bool study_csv;
-    series_t *series; /* in a fixed order: CUDA, PyTorch, C, PyTorch on the CPU, others;
-                        then by line type and key */
+    series_t *series; /* CUDA, PyTorch, C, PyTorch on the CPU, others; then by line type and key */
     size_t n_series, series_capacity;
     best_t *best;
     size_t n_best, best_capacity;
@@ -46,20 +45,19 @@ typedef struct plot_data {
     arena_t texts; /* the shape; keys, titles, labels and variants of its series */
 } plot_data_t;
 
-/* All that one set of charts is drawn from: a run, or the study's CSVs. */
+/* The input of one set of charts: a run, or the study's CSVs. */
 typedef struct plot_source {
     record_t run;
     char *name;   /* of the set of charts: the run's name, or "study" */
     char *footer; /* device, date, source */
     bool study_csv;
-    plot_data_t *shapes; /* workloads in the order of the run; of each the shape that has the most
-                            cases first */
+    plot_data_t *shapes; /* workloads in run order; the shape with the most cases first */
     size_t n_shapes;
 } plot_source_t;
 
-/* On failure nothing is left to free. */
+/* On failure there is nothing to free. */
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err);
-/* One CSV, or the study's two together. */
+/* One CSV or the study's two. */
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err);
 void plot_source_free(plot_source_t *source);
@@ -67,47 +65,44 @@ void plot_source_free(plot_source_t *source);
 /* The shape's text without one of its parameters; the caller frees it. */
 char *plot_shape_without(const plot_data_t *data, const char *param);
 
-/* The case's size; 0 for a workload that has none. */
+/* The case's size; 0 if its workload has none. */
 int64_t size_of(const case_result_t *result);
 
-/* Both ends of the median's 95 % interval; NaN where the phase has no median to be shown. */
+/* Both ends of the median's 95 % interval; NaN if the phase has no median to show. */
 const double *result_ci95(const case_result_t *result, const char *phase);
 
-/* The case at a size, whatever its status; NULL when there is none. */
+/* The case at a size, whatever its status, or NULL. */
 const case_result_t *series_at(const series_t *series, int64_t size);
 /* Likewise, with every technique at its default. */
 const case_result_t *series_default_at(const series_t *series, int64_t size);
 /* Does any case of the series have a time for this phase? */
 bool series_has_phase(const series_t *series, const char *phase);
 
-/* What the series is compared by: the workload's own phase, else "host_to_host", or "total" where
- * it lacks that. */
+/* The phase that the series is compared by: the workload's, else "host_to_host", else "total". */
 const char *series_compared_by(const plot_data_t *data, const series_t *series);
 
-/* Is it a contender that a user added, neither ours nor PyTorch's? */
+/* Was the contender added by a user? */
 bool series_is_other(const series_t *series);
 
-/* The reference in C, which others are checked against and never raced with. */
+/* Is it the C reference, which verifies the others and is not compared with them? */
 bool series_is_oracle(const series_t *series);
 
-/* Index of the first size that is shown where there is room for so many: the largest. */
+/* Index of the first of the `room` largest sizes. */
 size_t plot_first_size(const plot_data_t *data, size_t room);
 /* Is it the first series of its engine? */
 bool plot_is_first_of_engine(const plot_data_t *data, size_t s);
 
-/* Who stands for a side unless the fastest is asked for: the study's own set-ups, rung 01 with
- * default techniques for "cuda" and eager mode for PyTorch; `omp` for "cpu". NULL when the run has
- * none with times. */
+/* The default contender of a side, the study's set-up: rung 01 with default techniques for "cuda",
+ * eager mode for PyTorch, `omp` for "cpu". NULL if it has no times in the run. */
 const series_t *plot_default_series(const plot_data_t *data, const char *label);
-/* The fastest of an engine by "host_to_host" or the workload's own phase, as the report has it, or
- * by "total": the fastest ok case at each size. Where that is the same contender everywhere, it is
- * that contender's series; else a series mixed of several, which series_is_mixed() tells. NULL when
- * none has the phase. */
+/* The fastest ok case of an engine at each size by "host_to_host" or the workload's own phase, as
+ * in the report, or by "total". If it is the same contender everywhere, its series; else a mixed
+ * series (series_is_mixed()). NULL if none has the phase. */
 const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase);
 bool series_is_mixed(const series_t *series);
 
-/* series.c, best.c: for source.c and each other only. `data` has its run, workload and
- * shape; afterwards it has all else. */
+/* Internal to series.c, best.c and source.c. `data` has its run, workload and shape; these
+ * functions fill in the rest. */
 void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n);
 void plot_best_find(plot_data_t *data);
 void plot_data_free(plot_data_t *data);

@@ -226,15 +226,6 @@ static double resolution_error(const pool_t *pool) {
     return n_ticks >= 2 ? step / sqrt(12) : 0;
 }
 
-static void fill_pairing(stats_pairing_t *pairing, const pool_t *pool, const double *medians,
-                         double least) {
-    for (size_t i = 0; i < STATS_REPLICATES; i++)
-        pairing->log_medians[i] = log(medians[i]);
-    for (size_t b = 0; b < pool->n_blocks; b++)
-        pairing->log_rounds[b] = log(pool->medians[b]);
-    pairing->least_se = least;
-}
-
 stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t *draws,
                               stats_pairing_t *pairing) {
     pool_t pool;
@@ -252,8 +243,13 @@ stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t 
                        sqrt(n / (n - 1) * redundancy(pool.medians, pool.n_blocks));
         location.se_log = fmax(error, least);
         location.df = n - 1;
-        if (pairing != NULL)
-            fill_pairing(pairing, &pool, medians, least);
+        if (pairing != NULL) {
+            for (size_t i = 0; i < STATS_REPLICATES; i++)
+                pairing->log_medians[i] = log(medians[i]);
+            for (size_t b = 0; b < pool.n_blocks; b++)
+                pairing->log_rounds[b] = log(pool.medians[b]);
+            pairing->least_se = least;
+        }
     }
     pool_free(&pool);
     return location;

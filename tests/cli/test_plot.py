@@ -110,7 +110,7 @@ def test_limit_is_the_runs(drawn: Drawn) -> None:
     limits = {
         row[0]: float(row[1])
         for title, row in line_series(drawn.out / "ladder.dat")
-        if title == "least that the hardware allows (dram)"
+        if title == "hardware limit (dram)"
     }
     assert len(limits) == 23
     assert limits["4194304"] == pytest.approx((20 * (1 << 22) + 124) / 4.3e12 * 1e6)
@@ -192,7 +192,7 @@ FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026
                 "−100",
             ],
         ),
-        ("ladder", ["CUDA 02_thread_per_sample", "least that the hardware allows (dram)"]),
+        ("ladder", ["CUDA 02_thread_per_sample", "hardware limit (dram)"]),
         (
             "ladder_batch",
             ["03_vectorized", "batch 64, limit: dram", "batch 2²², limit: dram"],

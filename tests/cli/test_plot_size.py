@@ -102,7 +102,7 @@ def test_the_legend_lies_below_the_axis(
     journal = tmp_path / "run" / "cases.jsonl"
     lines = journal.read_text(encoding="utf-8")
     if what == "limit":
-        bound = (letters - len("least that the hardware allows ()")) * "x"
+        bound = (letters - len("hardware limit ()")) * "x"
         lines = re.sub('"bound":"[a-z0-9]+"', f'"bound":"{bound}"', lines)
     else:
         longer = "03_streams".ljust(letters - len("CUDA "), "x")
@@ -134,7 +134,7 @@ def test_speed_is_a_ratio_to_the_best_of_pytorch(training: Training) -> None:
         assert found == pytest.approx(pytorch / cuda, rel=1e-4)
     assert not any(ALGORITHMIC in title for title, _ in ratios)
     found = texts(training.out / "linreg_train_speed.svg")
-    assert "PyTorch's best" in found
+    assert "fastest PyTorch" in found
     assert any(re.fullmatch(r"\d+×", text) for text in found)
 
 

@@ -81,7 +81,7 @@ static void ladder_has_standard_rungs_and_the_limit(void **state) {
     assert_has(table, "8 NaN NaN NaN 0 \"failed\"\n");
     assert_lacks(table, "pinned");
     assert_lacks(table, "PyTorch");
-    assert_has(table, "size \"least that the hardware allows (dram)\"\n1 0.01\n2 0.02\n");
+    assert_has(table, "size \"hardware limit (dram)\"\n1 0.01\n2 0.02\n");
     assert_true(text_list_has(&chart.numbers, "n_limits=1"));
     chart_free(&chart);
 }
@@ -139,7 +139,7 @@ static void samples_beyond_the_axis_are_counted(void **state) {
     chart_t chart = {0};
     assert_drawn(chart_samples(&result, "kernel", &chart));
     assert_has(chart.note, "phase kernel, host clock  ·  11 samples in 6 rounds");
-    assert_has(chart.note, "1 later than the axis, up to 5.00 ms");
+    assert_has(chart.note, "1 beyond the axis, up to 5.00 ms");
     assert_has(table_of(&chart), "\n 5000 1.000000\n"); /* the last step of the shares */
     chart_free(&chart);
     assert_drawn(chart_samples(&result, NULL, &chart));

@@ -204,16 +204,16 @@ static void accuracies_stand_side_by_side(void **state) {
     chart_free(&chart);
 }
 
-static void what_was_not_told_is_not_drawn(void **state) {
+static void what_was_not_recorded_is_not_drawn(void **state) {
     world_t *world = *state;
     LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, "{}"});
     static const struct {
         chart_build_t *build;
         const char *why;
     } EXPECTED[] = {
-        {chart_accuracy, "no case keeps what it had learnt after each epoch"},
-        {chart_allocators, "no case tells where the time of an epoch goes (split)"},
-        {chart_driver_calls, "no case tells how often it called the driver's allocator"},
+        {chart_accuracy, "no case recorded its accuracy after each epoch"},
+        {chart_allocators, "no case recorded the time split of an epoch"},
+        {chart_driver_calls, "no case recorded its calls of the driver's allocator"},
         {chart_blocks, "no case has a time for an allocation and a free"},
     };
     for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
@@ -235,7 +235,7 @@ int main(void) {
         WITH_FOLDER(splits_are_stacked_and_say_how_busy),
         WITH_FOLDER(a_zero_of_driver_calls_has_a_number_and_no_bar),
         WITH_FOLDER(accuracies_stand_side_by_side),
-        WITH_FOLDER(what_was_not_told_is_not_drawn),
+        WITH_FOLDER(what_was_not_recorded_is_not_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,8 @@ static void without_an_oracle_the_note_says_so(void **state) {
         {"cpu", "cpu", "ref", 5000, 200, CASE_OK, NULL, TRAIN});
     chart_t chart = {0};
     assert_drawn(chart_loss(world->data, &chart));
-    assert_has(chart.note, "reference: PyTorch on the CPU, eager; no float64 oracle at this size");
+    assert_has(chart.note,
+               "reference: PyTorch on the CPU, eager; no float64 reference at this size");
     assert_has(table_of(&chart), "\"CUDA 05_graph (2.0e-1)\"");
     chart_free(&chart);
 }
@@ -130,7 +131,7 @@ static void without_a_curve_there_is_no_chart(void **state) {
     LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
     chart_t chart = {0};
     char *why = chart_loss(world->data, &chart);
-    assert_string_equal(why, "no case keeps its loss over the training");
+    assert_string_equal(why, "no case recorded its loss over the training");
     free(why);
 }
 

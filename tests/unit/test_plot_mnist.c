@@ -210,7 +210,7 @@ static void without_losses_there_is_no_chart(void **state) {
     LOAD_NETWORKS(world, {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, "{}", STEP(8)});
     chart_t chart = {0};
     char *why = chart_loss(world->data, &chart);
-    assert_string_equal(why, "no case keeps its loss over the training");
+    assert_string_equal(why, "no case recorded its loss over the training");
     free(why);
 }
 
@@ -264,7 +264,7 @@ static void whole_trainings_have_no_stages(void **state) {
     LOAD_NETWORKS(world, {"cuda", "05_persistent", 128, 1, 5000, CASE_OK, LOSS(2, 1), STEP(8)});
     chart_t chart = {0};
     char *why = chart_operations(world->data, &chart);
-    assert_string_equal(why, "no case has its operations timed one by one");
+    assert_string_equal(why, "no case has separately timed operations");
     free(why);
 }
 

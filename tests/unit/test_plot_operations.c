@@ -87,7 +87,7 @@ static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
     LOAD_TRAININGS(world, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
     chart_t chart = {0};
     char *why = chart_operations(world->data, &chart);
-    assert_string_equal(why, "no case has its operations timed one by one");
+    assert_string_equal(why, "no case has separately timed operations");
     free(why);
 }
 

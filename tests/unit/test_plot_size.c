@@ -114,7 +114,7 @@ static void every_contender_has_a_line_against_size(void **state) {
     assert_has(table, "\n5000 100000 ");
     assert_has(table, "\n5000000 40000 ");
     assert_lacks(table, "ref");
-    assert_has(table, "least that the hardware allows (dram)");
+    assert_has(table, "hardware limit (dram)");
     char *numbers = text_list_join(&chart.numbers, "; ");
     assert_has(numbers, "thin='9 12'");
     assert_has(numbers, "thick='34'");
@@ -135,7 +135,7 @@ static void speed_is_against_the_best_of_pytorch(void **state) {
                       "5000 0.5 \"0.50×\" ");
     assert_has(table, "5000 2 \"2.00×\" "); /* PyTorch on the CPU */
     assert_lacks(table, "07_sums");
-    assert_has(chart.note, "PyTorch's best: its fastest mode on the GPU at each data-set size");
+    assert_has(chart.note, "fastest PyTorch: its fastest mode on the GPU at each data-set size");
     assert_true(text_list_has(&chart.numbers, "logarithmic=1"));
     chart_free(&chart);
 }
@@ -153,7 +153,7 @@ static void a_small_range_is_linear(void **state) {
     chart_t chart = {0};
     assert_drawn(chart_speed(world->data, &chart));
     assert_has(table_of(&chart), "5000 2 \"2.00×\" 1\n50000 0.5 \"0.50×\" 1\n");
-    assert_has(chart.note, "PyTorch's best: eager, on the CPU");
+    assert_has(chart.note, "fastest PyTorch: eager, on the CPU");
     assert_true(text_list_has(&chart.numbers, "logarithmic=0"));
     assert_true(text_list_has(&chart.numbers, "y_low=0"));
     chart_free(&chart);
@@ -169,8 +169,8 @@ static void one_size_is_no_chart_against_size(void **state) {
     world_t *world = *state;
     chart_t chart = {0};
     load_cases(world, TRAININGS, 1);
-    not_drawn(chart_times(world->data, &chart), "the cases are all of one data-set size");
-    not_drawn(chart_speed(world->data, &chart), "the cases are all of one data-set size");
+    not_drawn(chart_times(world->data, &chart), "all cases have the same data-set size");
+    not_drawn(chart_speed(world->data, &chart), "all cases have the same data-set size");
 }
 
 static void without_pytorch_there_is_no_relative_speed(void **state) {

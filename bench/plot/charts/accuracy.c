@@ -1,11 +1,10 @@
-/* accuracy: what a training by epochs has learnt after each of them, on the test images: a panel a
- * size, above the share that is recognised, below the loss. Each seed is a small point, their mean
- * a large one; contenders stand beside each other, since most of them learn the same. */
+/* accuracy: accuracy and loss of a training by epochs on the test images after each epoch: a panel
+ * per size, accuracy above, loss below. Each seed is a small point, their mean a large one;
+ * contenders are side by side, since most of them learn the same. */
 #include "analysis/epochs.h"
 #include "analysis/learning.h"
-#include "plot/axes.h"
-
 #include "base/memory.h"
+#include "plot/axes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +22,6 @@ typedef struct accuracy_layout {
     blocks_t blocks;
 } accuracy_layout_t;
 
-/* ---- who is shown ---------------------------------------------------------------------------- */
-
 static size_t epochs_at(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
     epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
@@ -37,19 +34,19 @@ static accuracy_layout_t layout_of(const plot_data_t *data) {
     accuracy_layout_t layout = {
         .data = data, .last_epoch = 1, .accuracy = RANGE_INIT, .loss = RANGE_INIT};
     for (size_t s = 0; s < data->n_series && layout.n_rows < MAX_ACCURACY_ROWS; s++) {
-        size_t most = 0;
+        size_t n = 0;
         for (size_t i = 0; i < data->n_sizes; i++)
-            most += epochs_at(&data->series[s], data->sizes[i]);
-        if (most > 0)
+            n += epochs_at(&data->series[s], data->sizes[i]);
+        if (n > 0)
             layout.rows[layout.n_rows++] = &data->series[s];
     }
     for (size_t i = 0; i < data->n_sizes; i++) {
-        bool any = false;
+        size_t n = 0;
         for (size_t r = 0; r < layout.n_rows; r++)
-            any = any || epochs_at(layout.rows[r], data->sizes[i]) > 0;
-        if (!any)
+            n += epochs_at(layout.rows[r], data->sizes[i]);
+        if (n == 0)
             continue;
-        layout.n_sizes -= layout.n_sizes == MAX_ACCURACY_PANELS; /* the last one gives way */
+        layout.n_sizes -= layout.n_sizes == MAX_ACCURACY_PANELS; /* replaces the last one */
         layout.sizes[layout.n_sizes++] = data->sizes[i];
     }
     return layout;
@@ -79,7 +76,7 @@ static void write_point(accuracy_layout_t *layout, size_t row, const epoch_t *ep
     layout->last_epoch = fmax(layout->last_epoch, epoch->number);
 }
 
-/* Over the seeds that have that epoch. */
+/* Mean over the seeds that have that epoch. */
 static epoch_t mean_of(const epoch_list_t *lists, size_t n, size_t e) {
     epoch_t mean = {.number = lists[0].items[e].number};
     size_t counted = 0;
@@ -131,26 +128,26 @@ static legend_t write_legend(accuracy_layout_t *layout, chart_t *chart) {
 
 static void write_numbers(const accuracy_layout_t *layout, chart_t *chart) {
     const range_t *accuracy = &layout->accuracy, *loss = &layout->loss;
-    const double air = fmax(0.08 * (accuracy->high - accuracy->low), 0.5);
-    const double loss_air = fmax(0.08 * (loss->high - loss->low), 0.01);
+    const double margin = fmax(0.08 * (accuracy->high - accuracy->low), 0.5);
+    const double loss_margin = fmax(0.08 * (loss->high - loss->low), 0.01);
     blocks_write(&layout->blocks, "means", layout->n_sizes, chart);
     chart_numbers(chart, "last_epoch=%.10g accuracy_low=%.10g accuracy_high=%.10g",
-                  layout->last_epoch, fmax(0, accuracy->low - air),
-                  fmin(100, accuracy->high + air));
-    chart_numbers(chart, "loss_low=%.10g loss_high=%.10g", fmax(0, loss->low - loss_air),
-                  loss->high + loss_air);
+                  layout->last_epoch, fmax(0, accuracy->low - margin),
+                  fmin(100, accuracy->high + margin));
+    chart_numbers(chart, "loss_low=%.10g loss_high=%.10g", fmax(0, loss->low - loss_margin),
+                  loss->high + loss_margin);
 }
 
 char *chart_accuracy(const plot_data_t *data, chart_t *chart) {
     enum { PANELS_HEIGHT = 600 };
     accuracy_layout_t layout = layout_of(data);
     if (layout.n_sizes == 0)
-        return mem_text("no case keeps what it had learnt after each epoch");
+        return mem_text("no case recorded its accuracy after each epoch");
     chart_init(chart, "accuracy");
     chart->title = "Validation after each epoch";
     chart->note = chart_format(chart,
-                               "%s  ·  on the test images  ·  small: a seed each; large: their "
-                               "mean  ·  contenders side by side within an epoch",
+                               "%s  ·  on the test images  ·  small: one seed; large: mean of "
+                               "the seeds  ·  contenders side by side within an epoch",
                                arena_keep(&chart->texts, plot_shape_without(data, "seed")));
     chart_panel_titles(chart, data, layout.sizes, layout.n_sizes);
     for (size_t p = 0; p < layout.n_sizes; p++)

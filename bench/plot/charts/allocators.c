@@ -1,10 +1,9 @@
-/* allocators, driver_calls: where an epoch's time goes with each allocator, and how often each
- * called the driver in each epoch. blocks: what an allocation and a free take by themselves. */
+/* allocators: time split of an epoch by allocator. driver_calls: driver calls in each epoch.
+ * blocks: time of an allocation and a free. */
 #include "analysis/epochs.h"
-#include "plot/panels.h"
-
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/panels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@ enum {
     EPOCH_X = 275,
 };
 
-/* Rows beyond this ratio cannot be told apart on a linear axis. */
+/* With a larger ratio the short rows are unreadable on a linear axis. */
 static const double LINEAR_RATIO = 20;
 
 static const char *allocator_name(const series_t *series) {
@@ -27,7 +26,7 @@ static const char *allocator_name(const series_t *series) {
     return name != NULL ? name : "";
 }
 
-/* "CUDA 03_registers": the contender, whatever its allocator. */
+/* "CUDA 03_registers": the contender without its allocator. */
 static const char *plain_title(const series_t *series, chart_t *chart) {
     return allocator_of(&series->cases[0]->spec) == NULL
                ? series->title
@@ -37,8 +36,6 @@ static const char *plain_title(const series_t *series, chart_t *chart) {
 static bool same_variant(const series_t *a, const series_t *b) {
     return strcmp(a->label, b->label) == 0 && strcmp(a->variant, b->variant) == 0;
 }
-
-/* ---- where the time goes --------------------------------------------------------------------- */
 
 static bool split_at(const series_t *series, int64_t size, time_split_t *split) {
     const case_result_t *result = series_at(series, size);
@@ -86,7 +83,7 @@ static double ratio_at(const plot_data_t *data, int64_t size) {
     return range.high > 0 ? range.high / range.low : 1;
 }
 
-/* Who has a split; a row is left free between rungs. */
+/* Series with a split; one free row between rungs. */
 static void show_splits(const plot_data_t *data, panels_t *rows) {
     const series_t *last = NULL;
     for (size_t s = 0; s < data->n_series; s++) {
@@ -118,11 +115,11 @@ char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     panels_t rows = panels_open(chart, true, NULL);
     show_splits(data, &rows);
     if (rows.n_shown == 0)
-        return mem_text("no case tells where the time of an epoch goes (split)");
-    chart->title = "Where the time of an epoch goes, by allocator";
+        return mem_text("no case recorded the time split of an epoch");
+    chart->title = "Time split of an epoch, by allocator";
     chart->note = chart_format(chart,
-                               "%s  ·  one more epoch, watched by CUPTI, which costs time of its "
-                               "own  ·  GPU busy: kernels, of the epoch",
+                               "%s  ·  an extra epoch under CUPTI, which adds overhead  ·  GPU "
+                               "busy: kernel time / epoch",
                                data->shape);
     const size_t first = plot_first_size(data, MAX_SPLIT_SIZES);
     for (size_t i = first; i < data->n_sizes; i++)
@@ -130,7 +127,7 @@ char *chart_allocators(const plot_data_t *data, chart_t *chart) {
     for (size_t i = first; i < data->n_sizes; i++)
         write_splits(data, data->sizes[i], &rows);
     panels_legend(&rows, STYLE_SPLIT, "kernels and copies");
-    panels_legend(&rows, STYLE_SPLIT + 1, "only the driver's allocator");
+    panels_legend(&rows, STYLE_SPLIT + 1, "driver's allocator only");
     panels_legend(&rows, STYLE_SPLIT + 2, "gaps");
     panels_write(&rows, 2, LEFT);
     return NULL;
@@ -138,7 +135,7 @@ char *chart_allocators(const plot_data_t *data, chart_t *chart) {
 
 /* ---- driver calls ---------------------------------------------------------------------------- */
 
-static size_t told_epochs(const series_t *series, int64_t size) {
+static size_t epochs_with_calls(const series_t *series, int64_t size) {
     const case_result_t *result = series_at(series, size);
     epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
     size_t n = 0;
@@ -151,13 +148,13 @@ static size_t told_epochs(const series_t *series, int64_t size) {
 static size_t most_epochs(const plot_data_t *data, const series_t *series) {
     size_t most = 0;
     for (size_t i = 0; i < data->n_sizes; i++) {
-        const size_t n = told_epochs(series, data->sizes[i]);
+        const size_t n = epochs_with_calls(series, data->sizes[i]);
         most = n > most ? n : most;
     }
     return most;
 }
 
-static bool was_tried_with_others(const plot_data_t *data, const series_t *series) {
+static bool has_other_allocators(const plot_data_t *data, const series_t *series) {
     for (size_t s = 0; s < data->n_series; s++)
         if (&data->series[s] != series && same_variant(&data->series[s], series) &&
             most_epochs(data, &data->series[s]) > 0)
@@ -165,20 +162,20 @@ static bool was_tried_with_others(const plot_data_t *data, const series_t *serie
     return false;
 }
 
-/* Of our rungs those that were run with several allocators, if any was. */
+/* Only CUDA rungs that were run with several allocators, if there are any. */
 static bool calls_are_shown(const plot_data_t *data, const series_t *series) {
     if (most_epochs(data, series) == 0)
         return false;
     bool any = false;
     for (size_t s = 0; s < data->n_series; s++)
-        any = any || was_tried_with_others(data, &data->series[s]);
-    return !any || strcmp(series->label, "cuda") != 0 || was_tried_with_others(data, series);
+        any = any || has_other_allocators(data, &data->series[s]);
+    return !any || strcmp(series->label, "cuda") != 0 || has_other_allocators(data, series);
 }
 
 static void write_calls(panel_t *panel, size_t row, const series_t *series, int64_t size) {
     const case_result_t *result = series_at(series, size);
     epoch_list_t epochs = result != NULL ? epochs_of(result) : (epoch_list_t){.n = 0};
-    const size_t n = told_epochs(series, size);
+    const size_t n = epochs_with_calls(series, size);
     for (size_t e = 0; e < n; e++) {
         const double calls = epochs.items[e].driver_calls;
         panel_piece(panel, row + e, calls, STYLE_CALLS + (e > 0), false);
@@ -187,7 +184,7 @@ static void write_calls(panel_t *panel, size_t row, const series_t *series, int6
     epoch_list_free(&epochs);
 }
 
-/* Each with a row an epoch; a row is left free between them. */
+/* A row per epoch, with a free row between series. */
 static void show_calls(const plot_data_t *data, panels_t *rows) {
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
@@ -209,11 +206,11 @@ char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
     rows.logarithmic = true;
     show_calls(data, &rows);
     if (rows.n_shown == 0)
-        return mem_text("no case tells how often it called the driver's allocator");
+        return mem_text("no case recorded its calls of the driver's allocator");
     chart->title = "Calls of the driver's allocator in each epoch";
     chart->note = chart_format(chart,
-                               "%s  ·  allocations and frees, validation included  ·  log scale: 0 "
-                               "has no bar",
+                               "%s  ·  allocations and frees, including validation  ·  log scale: "
+                               "0 has no bar",
                                data->shape);
     for (size_t i = plot_first_size(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {
         panel_t *panel = panels_add(&rows, chart_size_title(chart, data, data->sizes[i]));
@@ -222,7 +219,7 @@ char *chart_driver_calls(const plot_data_t *data, chart_t *chart) {
             write_calls(panel, rows.shown[r].row, rows.shown[r].series, data->sizes[i]);
     }
     panels_legend(&rows, STYLE_CALLS, "first epoch");
-    panels_legend(&rows, STYLE_CALLS + 1, "later ones");
+    panels_legend(&rows, STYLE_CALLS + 1, "later epochs");
     panels_write(&rows, rows.n, LEFT);
     return NULL;
 }
@@ -256,12 +253,11 @@ char *chart_blocks(const plot_data_t *data, chart_t *chart) {
         return mem_text("no case has a time for an allocation and a free");
     panels_t rows = panels_open(chart, true, NULL);
     rows.logarithmic = true;
-    chart->title = "What an allocation and a free take, by allocator";
-    chart->note =
-        chart_format(chart,
-                     "%s  ·  host clock, medians; the device is idle  ·  logarithmic: the "
-                     "numbers behind each bar tell the parts",
-                     data->workload->name);
+    chart->title = "Time of an allocation and a free, by allocator";
+    chart->note = chart_format(chart,
+                               "%s  ·  host clock, medians, idle device  ·  log scale: the numbers "
+                               "after each bar are the parts",
+                               data->workload->name);
     for (size_t s = 0; s < data->n_series; s++)
         panels_label(&rows, (int)s, NAME_X, data->series[s].title, false);
     for (size_t i = plot_first_size(data, MAX_CALL_SIZES); i < data->n_sizes; i++) {

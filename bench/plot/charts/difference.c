@@ -1,16 +1,15 @@
-/* difference, difference_best: a signed bar a size with who is faster and by how much, and the
+/* difference, difference_best: a signed bar per size with the faster side and by how much, and the
  * size at which the lead changes. */
-#include "plot/axes.h"
-
 #include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A side of the comparison: `name` is what its bars are labelled with. */
+/* `name` labels its bars. */
 typedef struct side {
     const series_t *series;
     const char *name;
@@ -21,10 +20,10 @@ typedef enum lead { LEAD_UNKNOWN, LEAD_LEFT, LEAD_RIGHT, LEAD_NONE } lead_t;
 typedef struct bar {
     int64_t size;
     lead_t lead;
-    double difference_ns; /* left − right; NaN without a pair of times */
+    double difference_ns; /* left − right; NaN if a time is missing */
     double ratio;         /* slower / faster */
     bool throttled;
-    const char *status; /* why there is no pair, or "" */
+    const char *status; /* why a time is missing, or "" */
 } bar_t;
 
 typedef struct difference {
@@ -35,8 +34,8 @@ typedef struct difference {
     size_t n_timed;
 } difference_t;
 
-/* By the rule of the report. A saved CSV has medians alone, and those decide; a throttled case wins
- * nothing. */
+/* The report's rule, by which a throttled case is never faster. A saved CSV has only medians: they
+ * decide. */
 static lead_t lead_of(const case_result_t *left, const case_result_t *right, const char *phase) {
     const double a = result_median(left, phase), b = result_median(right, phase);
     if (isnan(result_phase(left, phase)->summary.ci95[0]) &&
@@ -115,8 +114,8 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
     }
 }
 
-/* From bar `from` on, the first that is decided for another side than the last decided one before
- * it, whatever lies undecided between them; `n` when there is none. */
+/* The first bar from `from` on with another leader than the last decided bar before it, ignoring
+ * undecided bars; `n` if there is none. */
 static size_t next_crossover(const difference_t *difference, size_t from) {
     lead_t before = LEAD_UNKNOWN;
     for (size_t i = from; i < difference->n; i++) {
@@ -130,7 +129,7 @@ static size_t next_crossover(const difference_t *difference, size_t from) {
     return difference->n;
 }
 
-/* One crossover is labelled; of several, the note says how many there are. */
+/* A single crossover is labelled; with several, the note gives their number. */
 static size_t write_crossovers(const difference_t *difference, chart_t *chart) {
     size_t n = 0;
     const size_t first = next_crossover(difference, 0);
@@ -149,25 +148,25 @@ static size_t write_crossovers(const difference_t *difference, chart_t *chart) {
     return n;
 }
 
-/* The axis is linear around 0 and logarithmic beyond: from the decade below the smallest difference
- * that was found, no less than 0.01 µs. */
+/* The axis is linear around 0 and logarithmic beyond: from the decade below the smallest decided
+ * difference, no less than 0.01 µs. */
 static void write_axis(const difference_t *difference, chart_t *chart) {
-    range_t found = RANGE_INIT, below = RANGE_INIT, above = RANGE_INIT;
+    range_t decided = RANGE_INIT, below = RANGE_INIT, above = RANGE_INIT;
     for (size_t i = 0; i < difference->n; i++) {
         double difference_us = difference->bars[i].difference_ns / 1000;
         if (difference->bars[i].lead != LEAD_NONE)
-            range_take(&found, fabs(difference_us));
+            range_take(&decided, fabs(difference_us));
         range_take(&below, -difference_us);
         range_take(&above, difference_us);
     }
     if (below.high <= 0 && above.high <= 0)
-        above.high = 1; /* all equal: an axis of some length */
-    double linear = found.high > 0 ? fmax(floor(log10(found.low / 2)), -2) : 0;
+        above.high = 1; /* all equal: any length */
+    double linear = decided.high > 0 ? fmax(floor(log10(decided.low / 2)), -2) : 0;
     chart_numbers(chart, "linear=%.10g below=%.10g above=%.10g", linear,
                   log10(1 + below.high / pow(10, linear)), log10(1 + above.high / pow(10, linear)));
 }
 
-/* As long as it fits above the chart. */
+/* The longer title if it fits above the chart. */
 static const char *title_of(const difference_t *difference, chart_t *chart) {
     enum { LONGEST = 105 };
     const char *sides =
@@ -190,7 +189,7 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     chart_numbers(chart, "n_bars=%zu n_crossovers=%zu", difference->n, n_crossovers);
     const char *meaning = data->study_csv
                               ? "medians of the rows of a batch"
-                              : "medians  ·  equal: the interval of the ratio holds 1  ·  "
+                              : "medians  ·  equal: the interval of the ratio contains 1  ·  "
                                 "hollow: throttled";
     const char *changes = n_crossovers > 1
                               ? chart_format(chart, "  ·  the lead changes %zu times", n_crossovers)
@@ -199,8 +198,22 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
                                meaning, changes);
 }
 
-static char *compare(const plot_data_t *data, side_t left, side_t right, const char *phase,
-                     chart_t *chart) {
+static const series_t *series_of(const plot_data_t *data, const char *label, const char *phase,
+                                 bool fastest) {
+    return fastest ? plot_fastest_series(data, label, phase) : plot_default_series(data, label);
+}
+
+/* CUDA against PyTorch, or C against PyTorch on the CPU. */
+static char *compare(const plot_data_t *data, const char *phase, bool fastest, chart_t *chart) {
+    side_t left = {series_of(data, "cuda", phase, fastest), "CUDA"};
+    side_t right = {series_of(data, "pytorch-cuda", phase, fastest), "PyTorch"};
+    if (left.series == NULL || right.series == NULL) {
+        left = (side_t){series_of(data, "cpu", phase, fastest), "C"};
+        right.series = series_of(data, "pytorch-cpu", phase, fastest);
+    }
+    if (left.series == NULL || right.series == NULL)
+        return mem_format("only one of the two sides has times%s",
+                          fastest ? " for host_to_host" : "");
     char *why = NULL;
     difference_t difference = difference_of(data, left, right, phase);
     if (difference.n_timed > 0)
@@ -213,26 +226,9 @@ static char *compare(const plot_data_t *data, side_t left, side_t right, const c
 }
 
 char *chart_difference(const plot_data_t *data, chart_t *chart) {
-    side_t left = {plot_default_series(data, "cuda"), "CUDA"};
-    side_t right = {plot_default_series(data, "pytorch-cuda"), "PyTorch"};
-    if (left.series == NULL || right.series == NULL) {
-        left = (side_t){plot_default_series(data, "cpu"), "C"};
-        right.series = plot_default_series(data, "pytorch-cpu");
-    }
-    if (left.series == NULL || right.series == NULL)
-        return mem_text("only one of the two sides has times");
-    return compare(data, left, right, "total", chart);
+    return compare(data, "total", false, chart);
 }
 
 char *chart_difference_best(const plot_data_t *data, chart_t *chart) {
-    const char *phase = "host_to_host";
-    side_t left = {plot_fastest_series(data, "cuda", phase), "CUDA"};
-    side_t right = {plot_fastest_series(data, "pytorch-cuda", phase), "PyTorch"};
-    if (left.series == NULL || right.series == NULL) {
-        left = (side_t){plot_fastest_series(data, "cpu", phase), "C"};
-        right.series = plot_fastest_series(data, "pytorch-cpu", phase);
-    }
-    if (left.series == NULL || right.series == NULL)
-        return mem_text("only one of the two sides has times for host_to_host");
-    return compare(data, left, right, phase, chart);
+    return compare(data, "host_to_host", true, chart);
 }

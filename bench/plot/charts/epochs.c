@@ -1,9 +1,7 @@
-/* epoch: what an epoch takes, by contender: the training alone, and with the validation behind it.
- */
-#include "plot/panels.h"
-
+/* epoch: time of an epoch by contender: the training alone, and with validation. */
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/panels.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,28 +10,29 @@ static const char *const PHASES[] = {"train", "total"};
 static const char *const TITLES[] = {"training", "training and validation"};
 enum { N_PHASES = 2, MAX_EPOCH_SIZES = MAX_PANELS / N_PHASES };
 
-/* Shorter bars than this share of the longest cannot be told apart. */
+/* With a larger ratio the short bars are unreadable on a linear axis. */
 static const double LINEAR_RATIO = 20;
 
-/* Allocators have a chart of their own. */
-static bool belongs(const series_t *series) {
+/* Allocators have their own chart. */
+static bool is_shown(const series_t *series) {
     return series->is_default && !series_is_oracle(series) && series_has_phase(series, PHASES[0]);
 }
 
-/* Contenders, a row apart between engines. */
+/* Contenders, with a free row between engines. */
 static void show_rows(const plot_data_t *data, panels_t *bars) {
     enum { FIRST_X = 16 };
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
-        if (!belongs(series))
+        if (!is_shown(series))
             continue;
         const shown_t *last = bars->n_shown > 0 ? &bars->shown[bars->n_shown - 1] : NULL;
-        bool apart = last != NULL && strcmp(last->series->label, series->label) != 0;
-        panels_label(bars, (int)panels_show(bars, series, apart), FIRST_X, series->title, false);
+        bool new_engine = last != NULL && strcmp(last->series->label, series->label) != 0;
+        panels_label(bars, (int)panels_show(bars, series, new_engine), FIRST_X, series->title,
+                     false);
     }
 }
 
-/* The least time that the hardware allows for the training; NaN where it is not known. */
+/* The hardware limit of the training; NaN if unknown. */
 static double limit_at(const panels_t *bars, int64_t size) {
     for (size_t r = 0; r < bars->n_shown; r++) {
         const case_result_t *result = series_at(bars->shown[r].series, size);
@@ -94,10 +93,10 @@ char *chart_epoch(const plot_data_t *data, chart_t *chart) {
     show_rows(data, &bars);
     if (bars.n_shown == 0)
         return mem_format("no case has a time for %s", PHASES[0]);
-    chart->title = "What one epoch takes, by contender";
+    chart->title = "Time of one epoch, by contender";
     chart->note = chart_format(chart,
-                               "%s  ·  medians, 95 %% intervals  ·  dashed: the limit  ·  n×: as "
-                               "fast as PyTorch's best  ·  hollow: throttled",
+                               "%s  ·  medians, 95 %% intervals  ·  dashed: the limit  ·  n×: n "
+                               "times as fast as the fastest PyTorch  ·  hollow: throttled",
                                data->shape);
     for (size_t i = plot_first_size(data, MAX_EPOCH_SIZES); i < data->n_sizes; i++)
         for (size_t phase = 0; phase < N_PHASES; phase++)

@@ -1,17 +1,16 @@
-/* ladder: the compute time of each rung, and how far it is from what the hardware allows. */
+/* ladder: the compute time of each rung and the hardware limit. */
+#include "base/memory.h"
+#include "base/units.h"
 #include "plot/limit_lines.h"
 #include "plot/lines.h"
 #include "plot/panels.h"
-
-#include "base/memory.h"
-#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a kernel was measured in a graph, that is the time that the limit is compared with. A
- * training on a GPU is timed by its events, too. */
+/* If a kernel was measured in a graph, the limit applies to that time. Trainings on a GPU are timed
+ * by events. */
 static const char *compute_phase(const series_t *series) {
     static const char *const PREFERRED[] = {"kernel_graph", "step_device", "train_device",
                                             "train",        "kernel",      "forward"};
@@ -21,7 +20,7 @@ static const char *compute_phase(const series_t *series) {
     return NULL;
 }
 
-/* The limit depends on the size and the device only: any case of the size tells it. */
+/* The limit depends only on the size and the device: any case of the size has it. */
 static double limit_at(const plot_data_t *data, const char *label, int64_t size,
                        text_list_t *bounds) {
     for (size_t s = 0; s < data->n_series; s++) {
@@ -43,16 +42,15 @@ void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label
     for (size_t i = 0; i < data->n_sizes; i++)
         limits_ns[i] = limit_at(data, label, data->sizes[i], &bounds);
     const char *names = arena_keep(&chart->texts, text_list_join(&bounds, ", "));
-    lines_limit(lines, data, limits_ns,
-                chart_format(chart,
-                             bounds.n > 0 ? "least that the hardware allows (%s)"
-                                          : "least that the hardware allows%s",
-                             names),
-                STYLE_LIMIT);
+    lines_limit(
+        lines, data, limits_ns,
+        chart_format(chart, bounds.n > 0 ? "hardware limit (%s)" : "hardware limit%s", names),
+        STYLE_LIMIT);
     text_list_free(&bounds);
 }
 
-/* Rungs in their order. `usual` gets the first one's phase; those timed by another say so. */
+/* Add the rungs in order. `*default_phase` is the phase of the first; lines of another phase name
+ * it. */
 static void add_rungs(const plot_data_t *data, const char *label, lines_t *lines,
                       const char **default_phase) {
     for (size_t i = 0; i < data->n_series; i++) {
@@ -67,28 +65,26 @@ static void add_rungs(const plot_data_t *data, const char *label, lines_t *lines
 }
 
 char *chart_ladder(const plot_data_t *data, chart_t *chart) {
-    const char *label = "cuda", *phase = NULL;
+    const char *phase = NULL;
     lines_t lines = {0};
     if (data->n_sizes < 2)
-        return mem_format("the cases are all of one %s", data->workload->size_noun);
-    add_rungs(data, label, &lines, &phase);
-    if (lines.n == 0) {
-        label = "cpu";
-        add_rungs(data, label, &lines, &phase);
-    }
+        return mem_format("all cases have the same %s", data->workload->size_noun);
+    add_rungs(data, "cuda", &lines, &phase);
+    const bool is_cuda = lines.n > 0;
+    if (!is_cuda)
+        add_rungs(data, "cpu", &lines, &phase);
     if (lines.n == 0)
         return mem_text("no case of CUDA or C has a compute time");
-    const bool is_cuda = strcmp(label, "cuda") == 0;
     const char *bounds = "";
     chart_init(chart, "lines");
     if (is_cuda && has_training_bounds(data))
         bounds = lines_add_bounds(&lines, data, chart);
     else
-        lines_add_limits(&lines, data, label, chart);
+        lines_add_limits(&lines, data, is_cuda ? "cuda" : "cpu", chart);
     chart->title = chart_format(chart, "The %s ladder: compute time of each rung against %s",
                                 is_cuda ? "CUDA" : "C", data->workload->size_noun);
     const char *meaning =
-        strcmp(phase, "kernel_graph") == 0 ? ": one launch of many in a CUDA graph" : "";
+        strcmp(phase, "kernel_graph") == 0 ? ": per launch, many in a CUDA graph" : "";
     chart->note = chart_format(
         chart, "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s",
         data->shape, phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
@@ -96,7 +92,7 @@ char *chart_ladder(const plot_data_t *data, chart_t *chart) {
     return NULL;
 }
 
-/* ---- a panel of bars a size ------------------------------------------------------------------ */
+/* ---- a panel of bars per size ---------------------------------------------------------------- */
 
 static const char *panel_phase(const plot_data_t *data) {
     return has_training_bounds(data) ? training_bounds_phase(data) : "kernel_graph";
@@ -116,14 +112,14 @@ static bool any_rung_at(const plot_data_t *data, const panels_t *bars, int64_t s
     return false;
 }
 
-/* Is a panel's phase all epochs of a training, and not one step of it? */
+/* Is the phase of the panels a complete training rather than one step? */
 static bool has_epochs(const plot_data_t *data) {
     return has_training_bounds(data) &&
            case_param(series_any_at(data, data->sizes[0]), "epochs") != NULL;
 }
 
-/* "1.49 ms, 87 %" of the limit; of a training "1.49 ms, 7.45 µs": also an epoch's share, where it
- * goes through epochs at all. */
+/* "1.49 ms, 87 %" of the limit; for a training with epochs "1.49 ms, 7.45 µs", the time per
+ * epoch. */
 static const char *bar_text(const plot_data_t *data, const series_t *series,
                             const case_result_t *result, double limit_ns, chart_t *chart) {
     char time[UNITS_TEXT], part[UNITS_TEXT] = "";
@@ -140,7 +136,7 @@ static const char *bar_text(const plot_data_t *data, const series_t *series,
                         part);
 }
 
-/* Below the rungs: each bound where it lies, and its line. */
+/* Below the rungs: each bound and its line. */
 static void write_bounds(const plot_data_t *data, int64_t size, size_t row, panel_t *panel) {
     char text[UNITS_TEXT];
     const device_rates_t rates = device_rates_of_record(data->run);
@@ -153,7 +149,7 @@ static void write_bounds(const plot_data_t *data, int64_t size, size_t row, pane
     }
 }
 
-/* Bounds have a row each, a row below the rungs. */
+/* Bounds have one row each, after a free row below the rungs. */
 static void write_size(const plot_data_t *data, int64_t size, panels_t *bars) {
     chart_t *chart = bars->chart;
     const bool with_bounds = has_training_bounds(data);
@@ -195,7 +191,7 @@ static void show_rungs(const plot_data_t *data, panels_t *bars) {
             panels_label(bars, (int)bars->n_rows, LABEL_X, training_bound_name(b), true);
 }
 
-/* Sizes that have a panel, by the parameter. */
+/* Sizes that get a panel, by parameter. */
 static const struct panel_sizes {
     const char *param;
     int64_t sizes[MAX_PANELS];
@@ -214,7 +210,7 @@ static void write_sizes(const plot_data_t *data, panels_t *bars) {
             write_size(data, of->sizes[i], bars);
     if (bars->n > 0)
         return;
-    size_t last = data->n_sizes; /* an odd set of sizes: its last one stands for all */
+    size_t last = data->n_sizes; /* none of them: show the largest */
     while (!any_rung_at(data, bars, data->sizes[last - 1]))
         last--;
     write_size(data, data->sizes[last - 1], bars);
@@ -222,9 +218,9 @@ static void write_sizes(const plot_data_t *data, panels_t *bars) {
 
 static const char *dashed_lines(const plot_data_t *data) {
     if (!has_training_bounds(data))
-        return "the least that the hardware allows; %: how much of it is reached";
+        return "the hardware limit; %: fraction reached";
     return has_epochs(data) ? "the limits in the rows below, from rates measured in this run"
-                            : "the limits below, from rates of this run";
+                            : "the limits below, from rates measured in this run";
 }
 
 char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
@@ -236,12 +232,12 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
         return mem_format("no CUDA rung has a time for %s", panel_phase(data));
     bool steps = has_training_bounds(data) && !has_epochs(data);
     chart->title =
-        steps ? "The CUDA ladder; %: reached of 3·W at the rate of DRAM, or of the L2 where "
-                "it holds W"
-              : "The CUDA ladder at some sizes, and the limit";
+        steps ? "The CUDA ladder; %: fraction reached of 3·W at the DRAM rate, or the L2 rate "
+                "if W fits"
+              : "The CUDA ladder at several sizes, and the limit";
     chart->note = chart_format(
         chart, "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
-        panel_phase(data), has_epochs(data) ? ", and an epoch's share" : "", dashed_lines(data));
+        panel_phase(data), has_epochs(data) ? ", and the time per epoch" : "", dashed_lines(data));
     write_sizes(data, &bars);
     panels_write(&bars, COLUMNS, LEFT);
     return NULL;

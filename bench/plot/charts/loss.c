@@ -1,11 +1,9 @@
-/* loss: the loss over a training, all contenders laid over each other at one size; below, how far
- * each is from the float64 oracle's. That they all learn the same is what makes their times
- * comparable. */
+/* loss: the loss over a training, all contenders overlaid at one size; below, their difference from
+ * the float64 reference. Equal learning makes their times comparable. */
 #include "analysis/curve.h"
-#include "plot/axes.h"
-
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +16,7 @@ static const double FLOAT32_NOISE = 0x1p-24;
 
 enum { MAX_LOSSES = 32 };
 
-/* One line of both panels. A contender that is trained from several seeds would have several of
- * them, all but one without a title. */
+/* One line of both panels. */
 typedef struct loss {
     const series_t *series;
     curve_t curve;
@@ -28,11 +25,9 @@ typedef struct loss {
 typedef struct losses {
     loss_t items[MAX_LOSSES];
     size_t n;
-    const series_t *reference; /* that the others are held against */
+    const series_t *reference; /* that the others are compared with */
     const curve_t *expected;   /* its curve */
 } losses_t;
-
-/* ---- which size ------------------------------------------------------------------------------ */
 
 static bool has_curve(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -56,8 +51,8 @@ static size_t curves_at(const plot_data_t *data, int64_t size, bool *oracle) {
     return n;
 }
 
-/* The largest size that most contenders have: with the oracle among them if there is such a size,
- * else without. 0 when no case has a curve. */
+/* The largest size that most contenders have, with the float64 reference if possible. 0 if no case
+ * has a curve. */
 static int64_t size_to_show(const plot_data_t *data) {
     size_t most = 0;
     for (size_t i = 0; i < data->n_sizes; i++) {
@@ -77,14 +72,12 @@ static int64_t size_to_show(const plot_data_t *data) {
     return with > 0 ? with : without;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
 static void collect(const plot_data_t *data, int64_t size, losses_t *losses) {
     for (size_t s = 0; s < data->n_series && losses->n < MAX_LOSSES; s++)
         if (has_curve(&data->series[s], size))
             losses->items[losses->n++] =
                 (loss_t){&data->series[s], curve_of(series_at(&data->series[s], size), CURVE)};
-    /* Without an oracle, C on the CPU comes next: its sums are in double. */
+    /* Without a float64 reference, C on the CPU is preferred: its sums are in double. */
     static const char *const PREFERRED[] = {"cpu", "pytorch-cpu", "cuda"};
     const loss_t *best = NULL;
     for (size_t i = 0; i < losses->n; i++)
@@ -98,11 +91,6 @@ static void collect(const plot_data_t *data, int64_t size, losses_t *losses) {
         best = &losses->items[0];
     losses->reference = best->series;
     losses->expected = &best->curve;
-}
-
-static void free_losses(losses_t *losses) {
-    for (size_t i = 0; i < losses->n; i++)
-        curve_free(&losses->items[i].curve);
 }
 
 static double worst_difference(const loss_t *loss, const losses_t *losses) {
@@ -121,7 +109,7 @@ static const char *short_text(char text[UNITS_TEXT], double value) {
     return text;
 }
 
-/* In the legend: how far it is from the reference at the most. */
+/* The legend gives its largest difference from the reference. */
 static const char *title_of(const loss_t *loss, const losses_t *losses, chart_t *chart) {
     char text[UNITS_TEXT];
     const char *title = loss->series->title;
@@ -133,14 +121,13 @@ static const char *title_of(const loss_t *loss, const losses_t *losses, chart_t 
     return chart_format(chart, "%s (%s)", title, worst > 0 ? short_text(text, worst) : "equal");
 }
 
-/* Lines that coincide show only the last of them: so each has a few marks, at places of its own. */
+/* Of coinciding lines only the last is visible, so each has a few marks at different places. */
 static bool is_marked(size_t point, size_t n_points, size_t line, size_t n_lines) {
-    enum { MARKS_AT_LEAST = 3 };
-    size_t stride = n_points / MARKS_AT_LEAST > n_lines ? n_points / MARKS_AT_LEAST : n_lines;
+    enum { FEWEST_MARKS = 3 };
+    size_t stride = n_points / FEWEST_MARKS > n_lines ? n_points / FEWEST_MARKS : n_lines;
     return (point + stride - line * stride / n_lines % stride) % stride == 0;
 }
 
-/* What all lines have shown. */
 typedef struct shown {
     range_t values, differences;
     bool any_equal;
@@ -167,15 +154,15 @@ static void write_line(const losses_t *losses, size_t line, shown_t *shown, char
     chart_row(chart, "\n");
 }
 
-/* Decades around all that is seen; where some differences are 0, they lie on the axis, a decade
- * below the least other one. */
+/* Decades around all values; differences of 0 are drawn on the axis, a decade below the smallest
+ * other one. */
 static void add_decades(chart_t *chart, const char *name, const range_t *seen, double below) {
     chart_numbers(chart, "%s_low=%.10g %s_high=%.10g", name, floor(log10(seen->low / 1.1)) - below,
                   name, ceil(log10(seen->high * 1.1)));
 }
 
-/* Where the first steps do nearly all, what comes behind is flat in a picture of the whole: it gets
- * a picture of its own, from the second point on. */
+/* If the first steps do nearly all, the rest is flat in the full picture: an inset shows it from
+ * the second point on. */
 static void add_inset(const losses_t *losses, chart_t *chart) {
     static const double STEEP = 20;
     range_t later = RANGE_INIT;
@@ -188,9 +175,9 @@ static void add_inset(const losses_t *losses, chart_t *chart) {
             range_take(&later, curve->values[k]);
         from = curve->n > 1 ? fmax(from, curve->steps[1]) : from;
     }
-    double air = steep ? fmax(0.08 * (later.high - later.low), 1e-6 * later.high) : 0;
+    double margin = steep ? fmax(0.08 * (later.high - later.low), 1e-6 * later.high) : 0;
     chart_numbers(chart, "inset=%d inset_from=%.10g inset_low=%.10g inset_high=%.10g", steep, from,
-                  steep ? later.low - air : 0, steep ? later.high + air : 1);
+                  steep ? later.low - margin : 0, steep ? later.high + margin : 1);
 }
 
 /* Returns the legend. */
@@ -199,7 +186,7 @@ static legend_t write_losses(const losses_t *losses, chart_t *chart) {
     shown_t shown = {.values = RANGE_INIT, .differences = RANGE_INIT};
     double last_step = 1;
     chart_row(chart,
-              "# a block a contender: loss; relative difference from the reference's; marked?");
+              "# a block per contender: loss; relative difference from the reference's; marked?");
     for (size_t i = 0; i < losses->n; i++) {
         const curve_t *curve = &losses->items[i].curve;
         styles[i] = losses->items[i].series->style;
@@ -225,25 +212,26 @@ char *chart_loss(const plot_data_t *data, chart_t *chart) {
         return chart_loss_of_seeds(data, chart);
     int64_t size = size_to_show(data);
     if (size == 0)
-        return mem_text("no case keeps its loss over the training");
+        return mem_text("no case recorded its loss over the training");
     losses_t losses = {0};
     char text[UNITS_TEXT];
     collect(data, size, &losses);
     chart_init(chart, "loss");
     const char *counted =
         case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL ? "epochs" : "steps";
-    chart->title =
-        chart_format(chart, "Loss over the %s, all contenders laid over each other", counted);
+    chart->title = chart_format(chart, "Loss over the %s, all contenders overlaid", counted);
     chart->note = chart_format(
         chart,
-        "%s, %s %s  ·  below: |loss − reference| / reference; in brackets: the most of it  ·  "
+        "%s, %s %s  ·  below: |loss − reference| / reference; in brackets: its maximum  ·  "
         "reference: %s%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
         losses.reference->title,
-        series_is_oracle(losses.reference) ? ", in float64" : "; no float64 oracle at this size");
+        series_is_oracle(losses.reference) ? ", in float64"
+                                           : "; no float64 reference at this size");
     chart_numbers(chart, "in_epochs=%d", strcmp(counted, "epochs") == 0);
     const legend_t legend = write_losses(&losses, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
-    free_losses(&losses);
+    for (size_t i = 0; i < losses.n; i++)
+        curve_free(&losses.items[i].curve);
     return NULL;
 }

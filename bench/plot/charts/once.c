@@ -1,16 +1,15 @@
-/* once: what a contender pays one time, before its first answer. Never part of a phase. */
-#include "plot/axes.h"
-
+/* once: one-time costs of a contender before its first output. Never part of a phase. */
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 #include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Median over the cases of a series: each case of a worker repeats what its process paid, and pays
- * its own compile and first run. */
+/* Median over the cases of a series: cases of one worker share the costs of its process, but each
+ * has its own compile and first run. */
 static double median_ns(const series_t *series, const char *name) {
     double *values = mem_zeroed(series->n_cases, sizeof *values);
     size_t n = 0;
@@ -40,8 +39,7 @@ typedef struct rows {
     range_t range_ns;
 } rows_t;
 
-/* A row a cost, with the contender's name on the first of them; a row is left free between groups.
- */
+/* A row per cost, the first with the contender's name; a free row between groups. */
 static void write_group(const series_t *series, rows_t *rows, chart_t *chart) {
     text_list_t names = names_of(series);
     bool first = true;
@@ -49,8 +47,7 @@ static void write_group(const series_t *series, rows_t *rows, chart_t *chart) {
         double median = median_ns(series, names.items[i]);
         if (!(median > 0))
             continue;
-        if (first && rows->n > 0)
-            rows->n++;
+        rows->n += first && rows->n > 0;
         char text[UNITS_TEXT];
         chart_row(chart, "%zu %s %s %s %s %d", rows->n++,
                   chart_quote(chart, first ? series->title : ""),
@@ -72,7 +69,7 @@ char *chart_once(const plot_data_t *data, chart_t *chart) {
             write_group(&data->series[i], &rows, chart);
     if (rows.n_groups == 0)
         return mem_text("no case has one-time costs");
-    chart->title = "What is paid once, by contender";
+    chart->title = "One-time costs, by contender";
     chart->note = chart_format(
         chart, "%s  ·  medians over a contender's cases  ·  never part of a phase", data->shape);
     chart_time_axis(chart, &rows.range_ns);

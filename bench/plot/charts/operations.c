@@ -1,9 +1,8 @@
-/* operations: what each operation of one epoch of a training takes, contenders side by side. Who
- * fuses them has one bar for all: no part of it is ever made up. */
-#include "plot/axes.h"
-
+/* operations: time of each operation of one epoch of a training, contenders side by side. A
+ * contender that fuses them has one bar: its parts are not estimated. */
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,12 +10,12 @@
 static const char *const OPERATIONS[] = {"forward", "loss", "backward", "update", "fused"};
 enum { N_OPERATIONS = sizeof OPERATIONS / sizeof *OPERATIONS, FUSED = N_OPERATIONS - 1 };
 
-/* Bars of a GPU beside bars of a CPU that are so much higher could not be read. */
+/* A GPU's bars are unreadable beside CPU bars that are higher by more than this. */
 static const double ONE_PANEL_RATIO = 30;
-/* Of two bars on a linear axis, one so much lower than the other is a line. */
+/* With a larger ratio a low bar is only a line on a linear axis. */
 static const double LINEAR_RATIO = 40;
 
-/* The text of a bar so high would touch that of the sum, which makes room for it. */
+/* The text of such a high bar would touch that of the sum, which is raised. */
 static const double NEAR_THE_TOP = 0.7;
 
 enum { MAX_GROUPS = 24 };
@@ -25,9 +24,9 @@ enum { MAX_GROUPS = 24 };
 typedef struct group {
     const series_t *series;
     const case_result_t *result;
-    size_t n, n_alone;    /* bars; those of operations that were timed one by one */
-    double sum_ns;        /* of the latter; NaN for fewer than two of them */
-    double highest_ns;    /* likewise */
+    size_t n, n_alone;    /* bars; those of operations timed separately */
+    double sum_ns;        /* of the latter; NaN if fewer than two */
+    double highest_ns;    /* of the latter */
     double first, middle; /* places of the first bar and of the group, in bars */
 } group_t;
 
@@ -38,15 +37,13 @@ typedef struct panel {
     double slots;     /* its width, in bars */
 } panel_t;
 
-/* ---- which cases ----------------------------------------------------------------------------- */
-
-/* Other workloads have a phase `forward` too, but no update. */
+/* Other workloads also have a phase `forward`, but no update. */
 static bool has_operations(const case_result_t *result) {
     return isfinite(result_median(result, "update")) ||
            isfinite(result_median(result, OPERATIONS[FUSED]));
 }
 
-/* One epoch of another algorithm is no epoch. */
+/* A different algorithm has no comparable epoch. */
 static const case_result_t *operations_at(const series_t *series, int64_t size) {
     const case_result_t *result = !series->algorithmic ? series_default_at(series, size) : NULL;
     return result != NULL && has_operations(result) ? result : NULL;
@@ -70,7 +67,7 @@ static int64_t size_to_show(const plot_data_t *data) {
 
 /* ---- panels ---------------------------------------------------------------------------------- */
 
-/* Below a group stands its name, which takes some slots at least. */
+/* The name below a group takes a minimum of slots. */
 static void add_group(panel_t *panel, const series_t *series, const case_result_t *result) {
     enum { NAME_SLOTS = 3 };
     static const double GAP = 0.7;
@@ -98,8 +95,8 @@ static void add_group(panel_t *panel, const series_t *series, const case_result_
     panel->groups[panel->n++] = group;
 }
 
-/* The study compares them in this order: PyTorch, then what was fused by hand. `label` NULL: those
- * that users added. */
+/* In the study's order: PyTorch, then hand-fused kernels. `label` NULL: contenders added by
+ * users. */
 static void add_label(const plot_data_t *data, int64_t size, const char *label, panel_t *panel) {
     for (size_t s = 0; s < data->n_series; s++) {
         const series_t *series = &data->series[s];
@@ -118,11 +115,11 @@ static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[
     add_label(data, size, NULL, &gpu);
     add_label(data, size, "pytorch-cpu", &cpu);
     add_label(data, size, "cpu", &cpu);
-    bool apart = cpu.range_ns.high > ONE_PANEL_RATIO * gpu.range_ns.high ||
-                 gpu.range_ns.high > ONE_PANEL_RATIO * cpu.range_ns.high;
+    bool separate = cpu.range_ns.high > ONE_PANEL_RATIO * gpu.range_ns.high ||
+                    gpu.range_ns.high > ONE_PANEL_RATIO * cpu.range_ns.high;
     panels[0] = gpu;
     panels[1] = cpu;
-    if (gpu.n > 0 && cpu.n > 0 && apart)
+    if (gpu.n > 0 && cpu.n > 0 && separate)
         return 2;
     for (size_t i = 0; i < cpu.n; i++)
         add_group(&panels[0], cpu.groups[i].series, cpu.groups[i].result);
@@ -153,14 +150,14 @@ static void write_bars(const group_t *group, chart_t *chart) {
     }
 }
 
-/* "PyTorch", "C on the CPU", "CUDA": without what leads over to the variant. */
+/* "PyTorch", "C on the CPU", "CUDA": without the separator before the variant. */
 static const char *engine_name(const series_t *series, chart_t *chart) {
     const char *title = plot_engine_title(series->label);
     const char *end = strchr(title, ',') != NULL ? "," : " ";
     return chart_format(chart, "%.*s", (int)strcspn(title, end), title);
 }
 
-/* Its name, and a box over what was timed one by one as high as its sum. */
+/* The name, and a box as high as the sum of the operations timed separately. */
 static void write_group(const group_t *group, chart_t *chart) {
     char text[UNITS_TEXT];
     const double left = group->first - 0.5;
@@ -179,9 +176,8 @@ static void write_panel(panel_t *panel, chart_t *chart) {
               "# bars: medians in µs, 95 %% interval\nx time low high text operation throttled");
     for (size_t g = 0; g < panel->n; g++)
         write_bars(&panel->groups[g], chart);
-    chart_row(chart,
-              "\n\n# groups: middle, name, box around the operations that are timed one by one, "
-              "their sum in µs\nx engine variant from to sum text raised");
+    chart_row(chart, "\n\n# groups: middle, name, box around the operations timed separately, "
+                     "their sum in µs\nx engine variant from to sum text raised");
     for (size_t g = 0; g < panel->n; g++) {
         write_group(&panel->groups[g], chart);
         range_take(&panel->range_ns, panel->groups[g].sum_ns);
@@ -189,7 +185,7 @@ static void write_panel(panel_t *panel, chart_t *chart) {
     chart_row(chart, "\n");
 }
 
-/* Ends of the axis in µs; a logarithmic one starts at a decade below the least bar. */
+/* Ends of the axis in µs; a logarithmic one starts at a decade below the lowest bar. */
 static bool axis_of(const panel_t *panel, double least_ns, double most_ns, double *low_us,
                     double *high_us) {
     bool logarithmic = most_ns > LINEAR_RATIO * least_ns;
@@ -226,15 +222,15 @@ char *chart_operations(const plot_data_t *data, chart_t *chart) {
         return chart_stages(data, chart);
     int64_t size = size_to_show(data);
     if (size == 0)
-        return mem_text("no case has its operations timed one by one");
+        return mem_text("no case has separately timed operations");
     char text[UNITS_TEXT];
     panel_t panels[2];
     size_t n_panels = make_panels(data, size, panels);
     chart_init(chart, "operations");
-    chart->title = "What each operation of an epoch takes";
+    chart->title = "Time of each operation of an epoch";
     chart->note = chart_format(
         chart,
-        "%s, %s %s  ·  medians, 95 %% intervals  ·  Σ, outline: the sum of those timed one by one"
+        "%s, %s %s  ·  medians, 95 %% intervals  ·  Σ, outline: sum of those timed separately"
         "  ·  fused: all in one, no parts%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
         n_panels > 1 ? "  ·  right: on the CPU" : "");

@@ -1,14 +1,13 @@
-/* phases_*: stacked bars on a log axis, as the study drew them. Such bars mislead about shares, so
- * the exact shares stand below as numbers. */
-#include "plot/axes.h"
-
+/* phases_*: stacked bars on a log axis, as in the study. Their heights are misleading as shares, so
+ * the exact shares are printed below. */
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 
 #include <math.h>
 
-/* From the bottom of a bar to its top, with line types of plots/style.gp. No contender has two of
- * those that share one. */
+/* From bottom to top, with line types of plots/style.gp. No contender has two phases that share a
+ * type. */
 static const struct {
     const char *name;
     int style;
@@ -36,7 +35,7 @@ static phase_stack_t stack_of(const series_t *series) {
     return stack;
 }
 
-/* What is drawn of a phase: a residual of nearly nothing may come out below 0. */
+/* A residual of almost nothing may be below 0. */
 static double drawn_ns(const phase_stack_t *stack, size_t i, const case_result_t *result) {
     double median = result_median(result, stack->phases[i]);
     return median > 0 ? median : 0;
@@ -81,7 +80,7 @@ static void share_text(char text[UNITS_TEXT], double share) {
         snprintf(text, UNITS_TEXT, percent > 0 ? "<0.1" : "0");
 }
 
-/* Row by row from the top of the table, which is the bottom of the bars. */
+/* Rows from the top of the table, which is the bottom of the bars. */
 static void write_shares(const phase_stack_t *stack, chart_t *chart) {
     chart_row(chart, "\n\n# shares of the phases' sum, %%\nindex row phase share");
     for (size_t j = 0; j < stack->n; j++)
@@ -96,7 +95,7 @@ static void write_shares(const phase_stack_t *stack, chart_t *chart) {
         }
 }
 
-/* The segment that stands on the floor. */
+/* The segment at the bottom of the bar. */
 static double lowest_ns(const phase_stack_t *stack, const case_result_t *result) {
     for (size_t i = 0; i < stack->n; i++)
         if (drawn_ns(stack, i, result) > 0)
@@ -108,13 +107,13 @@ static range_t range_of(const phase_stack_t *stack) {
     range_t range = RANGE_INIT;
     for (size_t i = 0; i < stack->series->n_cases; i++) {
         const case_result_t *result = stack->series->cases[i];
-        range_take(&range, lowest_ns(stack, result) / 2); /* each bar shows some of it */
+        range_take(&range, lowest_ns(stack, result) / 2); /* each bar shows part of it */
         range_take(&range, height_ns(stack, result));
     }
     return range;
 }
 
-/* `without`: why not, where there is no series to draw. */
+/* `without`: the reason if `series` is NULL. */
 static char *build(const plot_data_t *data, const series_t *series, const char *without,
                    chart_t *chart) {
     if (series == NULL)
@@ -128,7 +127,7 @@ static char *build(const plot_data_t *data, const series_t *series, const char *
     chart->note =
         chart_format(chart,
                      "%s  ·  medians%s  ·  on a log axis the height of a segment is not its "
-                     "share: the shares are the numbers below",
+                     "share: see the numbers below",
                      data->shape, data->study_csv ? "" : "  ·  hollow: throttled");
     chart_time_axis(chart, &range);
     enum { BARS_HEIGHT = 540, ROW_HEIGHT = 19 };
@@ -154,6 +153,6 @@ char *chart_phases_pytorch(const plot_data_t *data, chart_t *chart) {
 }
 
 char *chart_phases_cpu(const plot_data_t *data, chart_t *chart) {
-    return build(data, plot_default_series(data, "cpu"), "no case of C's omp on the CPU has times",
+    return build(data, plot_default_series(data, "cpu"), "no case of omp on the CPU has times",
                  chart);
 }

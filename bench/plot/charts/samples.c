@@ -1,24 +1,23 @@
-/* samples: the distribution of one case's samples as a histogram and as shares below a time (ECDF),
- * and the samples in the order taken, rounds marked. A drift, a second clock state or a heavy tail
- * shows here, and in no median. */
-#include "plot/axes.h"
-
+/* samples: one case's samples as a histogram, as a cumulative distribution (ECDF) and in the order
+ * taken, rounds marked. They show a drift, a second clock state or a heavy tail, which no median
+ * does. */
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 #include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The phase asked for; without one, what the case is compared by, else what it computes. */
+/* The requested phase; by default the phase that the case is compared by, else its computation. */
 static const phase_t *phase_to_show(const case_result_t *result, const char *name) {
     const char *name_of_workload = result->spec.workload;
     const workload_t *workload = name_of_workload != NULL ? workload_find(name_of_workload) : NULL;
-    const char *own = workload != NULL ? workload->compared_by : NULL;
-    const char *default_phase =
-        own != NULL && result_phase(result, own) != NULL ? own : "host_to_host";
-    const phase_t *phase = result_phase(result, name != NULL ? name : default_phase);
+    const char *compared_by = workload != NULL ? workload->compared_by : NULL;
+    if (name == NULL && compared_by != NULL && result_phase(result, compared_by) != NULL)
+        name = compared_by;
+    const phase_t *phase = result_phase(result, name != NULL ? name : "host_to_host");
     if (phase == NULL && name == NULL)
         phase = result_compute_phase(result);
     if (phase == NULL && name == NULL)
@@ -26,9 +25,9 @@ static const phase_t *phase_to_show(const case_result_t *result, const char *nam
     return phase != NULL && phase->n_samples > 0 ? phase : NULL;
 }
 
-/* Where the axis of times ends: a few late samples must not squeeze all others into one bin. Five
- * interquartile ranges beyond the upper quartile lie outside the bulk of any one-peaked
- * distribution; samples beyond are counted in the note and drawn at the edge. */
+/* End of the time axis: a few late samples must not squeeze all others into one bin. Five
+ * interquartile ranges above the upper quartile lie outside the bulk of any unimodal distribution;
+ * later samples are counted in the note and drawn at the edge. */
 static double shown_up_to(const summary_t *s) {
     double bulk_ns = fmax(s->q75 + 5 * (s->q75 - s->q25), s->ci95[1]);
     return s->q75 > s->q25 ? fmin(s->max, bulk_ns) : s->max;
@@ -41,8 +40,8 @@ static void write_samples(const phase_t *phase, chart_t *chart) {
             chart_row(chart, "%zu %s %zu", i, chart_us(chart, phase->samples[i]), r);
 }
 
-/* Bin width after Freedman & Diaconis (1981): 2 · IQR · n^(-1/3). Two peaks have a wide IQR, which
- * would leave a bin for each: no fewer than 2 √n bins. */
+/* Bin width after Freedman & Diaconis (1981): 2 · IQR · n^(-1/3), but at least 2 √n bins: two peaks
+ * have a wide IQR, which would leave one bin for each. */
 static size_t number_of_bins(const summary_t *s, double span, size_t n_samples) {
     enum { FEWEST_BINS = 10, MOST_BINS = 80 };
     double width = 2 * (s->q75 - s->q25) / cbrt((double)n_samples);
@@ -77,13 +76,13 @@ static void write_rounds(const phase_t *phase, chart_t *chart) {
         chart_row(chart, "%zu", phase->round_starts[r]);
 }
 
-/* Returns how many samples lie beyond the axis. */
+/* Returns the number of samples beyond the axis. */
 static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart) {
     size_t n = phase->n_samples, beyond = 0;
     double *sorted = mem_zeroed(n, sizeof *sorted);
     memcpy(sorted, phase->samples, n * sizeof *sorted);
     stats_sort(sorted, n);
-    chart_row(chart, "\n\n# share of the samples that took at most so long\ntime share");
+    chart_row(chart, "\n\n# ECDF: share of the samples up to a time\ntime share");
     for (size_t i = 0; i < n; i++) {
         chart_row(chart, " %s %.6f", chart_us(chart, sorted[i]), (double)(i + 1) / (double)n);
         beyond += sorted[i] > high_ns;
@@ -97,7 +96,7 @@ static const char *note_of(const case_result_t *result, const phase_t *phase, si
     const summary_t *s = &phase->summary;
     char median[UNITS_TEXT], most[UNITS_TEXT];
     units_time_ci(median, s->median, s->ci95[0], s->ci95[1]);
-    const char *late = beyond > 0 ? chart_format(chart, "  ·  %zu later than the axis, up to %s",
+    const char *late = beyond > 0 ? chart_format(chart, "  ·  %zu beyond the axis, up to %s",
                                                  beyond, units_time(most, s->max))
                                   : "";
     return chart_format(

@@ -1,10 +1,9 @@
-/* loss of a training that is started from several seeds: each seed's curve thin, their mean thick,
- * a panel a size; below, how far each is from what PyTorch does with the same seed and with weights
- * of the same precision. The loss of one batch says little: what is drawn is a running mean. */
+/* loss of a training from several seeds: one thin curve per seed, their mean thick, a panel per
+ * size; below, the difference from PyTorch with the same seed and weight precision. The loss of one
+ * batch is noisy, so a running mean is drawn. */
 #include "analysis/learning.h"
-#include "plot/axes.h"
-
 #include "base/memory.h"
+#include "plot/axes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +12,7 @@
 
 enum { MAX_CONTENDERS = 12, MAX_SEED_PANELS = 3 };
 
-/* Widest is the reference, so that those that coincide with it are seen on it. */
+/* The reference is the widest, so that lines that coincide with it are visible on it. */
 typedef enum thickness { THIN, ALONE, THICK, WIDEST } thickness_t;
 
 /* One contender at one size. */
@@ -30,14 +29,11 @@ typedef struct seed_panel {
     const trained_t *reference;
 } seed_panel_t;
 
-/* What the table has become. */
 typedef struct drawn {
     blocks_t blocks;
     range_t losses;
     double difference; /* the largest */
 } drawn_t;
-
-/* ---- who is shown ---------------------------------------------------------------------------- */
 
 static seeds_t seeds_at_size(const plot_data_t *data, const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -53,7 +49,7 @@ static size_t most_seeds_at(const plot_data_t *data, int64_t size) {
     return most;
 }
 
-/* Of the rungs the one with the most seeds, the fastest of equals: it stands for all of them. */
+/* The rung with the most seeds (the fastest of equals) stands for all rungs. */
 static const series_t *best_rung_at(const plot_data_t *data, int64_t size) {
     const series_t *best = NULL;
     size_t most = 0;
@@ -73,7 +69,7 @@ static const series_t *best_rung_at(const plot_data_t *data, int64_t size) {
     return best;
 }
 
-/* Without anybody else, rungs are held against each other. */
+/* Without other contenders, rungs are compared with each other. */
 static bool has_others_at(const plot_data_t *data, int64_t size) {
     for (size_t s = 0; s < data->n_series; s++)
         if (strcmp(data->series[s].label, "cuda") != 0 &&
@@ -99,14 +95,14 @@ static seed_panel_t panel_at(const plot_data_t *data, int64_t size) {
     return panel;
 }
 
-/* PyTorch with weights of the case's own precision, else PyTorch, else whoever comes first; of
- * equals the one with the most seeds. */
+/* PyTorch with weights of the case's own precision, else PyTorch, else the first contender; ties go
+ * to the one with the most seeds. */
 static size_t rank_as_reference(const trained_t *trained) {
     const case_result_t *result = trained->seeds.cases[0];
     char *weights = weights_of(result);
-    bool own = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0;
+    bool same = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0;
     free(weights);
-    return strcmp(result->spec.engine, "pytorch") != 0 ? 2 : own ? 0 : 1;
+    return strcmp(result->spec.engine, "pytorch") != 0 ? 2 : same ? 0 : 1;
 }
 
 static void choose_reference(seed_panel_t *panel) {
@@ -127,7 +123,7 @@ static void choose_reference(seed_panel_t *panel) {
     free(of_reference);
 }
 
-/* Of the sizes trained from the most seeds the first, the middle and the last. */
+/* The first, middle and last of the sizes with the most seeds. */
 static size_t choose_sizes(const plot_data_t *data, int64_t chosen[MAX_SEED_PANELS]) {
     int64_t *sizes = mem_zeroed(data->n_sizes, sizeof *sizes);
     size_t most = 1, n = 0;
@@ -155,15 +151,6 @@ static const curve_t *reference_of(const seed_panel_t *panel, int64_t seed) {
     return NULL;
 }
 
-/* `comment`: a line above the block's head, or "". */
-static bool start_block(drawn_t *drawn, size_t panel, const series_t *series, thickness_t thickness,
-                        const char *comment, const char *title, chart_t *chart) {
-    if (!blocks_add(&drawn->blocks, panel, series->style, (int)thickness))
-        return false;
-    chart_row(chart, "%sstep %s difference", comment, chart_quote(chart, title));
-    return true;
-}
-
 static void write_point(drawn_t *drawn, double step, double loss, double difference,
                         chart_t *chart) {
     enum { DIGITS = 4 };
@@ -182,16 +169,7 @@ static double difference_at(const seed_panel_t *panel, const trained_t *trained,
                              : NAN;
 }
 
-static void write_seed(const seed_panel_t *panel, const trained_t *trained, size_t seed,
-                       drawn_t *drawn, chart_t *chart) {
-    const curve_t *curve = &trained->curves[seed];
-    for (size_t i = 0; i < curve->n; i++)
-        write_point(drawn, curve->steps[i], curve->values[i],
-                    difference_at(panel, trained, seed, i), chart);
-    chart_row(chart, "\n");
-}
-
-/* Over the seeds that have a value there; of the differences, over those that the reference has. */
+/* Loss over the seeds that have a value there; differences over those that the reference has. */
 static void write_mean(const seed_panel_t *panel, const trained_t *trained, drawn_t *drawn,
                        chart_t *chart) {
     const curve_t *steps = &trained->curves[0];
@@ -219,15 +197,22 @@ static void write_trained(const seed_panel_t *panel, const trained_t *trained, s
     const thickness_t thickness = trained == panel->reference ? WIDEST : mean ? THICK : ALONE;
     const series_t *series = trained->series;
     for (size_t k = 0; k < trained->seeds.n; k++) {
+        const curve_t *curve = &trained->curves[k];
         const char *comment =
             chart_format(chart, "# seed %" PRId64 "\n", seed_of(&trained->seeds.cases[k]->spec));
-        if (start_block(drawn, index, series, mean ? THIN : thickness, comment, series->title,
-                        chart))
-            write_seed(panel, trained, k, drawn, chart);
+        if (!blocks_add(&drawn->blocks, index, series->style, mean ? THIN : (int)thickness))
+            continue;
+        chart_row(chart, "%sstep %s difference", comment, chart_quote(chart, series->title));
+        for (size_t i = 0; i < curve->n; i++)
+            write_point(drawn, curve->steps[i], curve->values[i],
+                        difference_at(panel, trained, k, i), chart);
+        chart_row(chart, "\n");
     }
-    if (mean && start_block(drawn, index, series, thickness, "# mean over the seeds\n",
-                            series->title, chart))
+    if (mean && blocks_add(&drawn->blocks, index, series->style, (int)thickness)) {
+        chart_row(chart, "# mean over the seeds\nstep %s difference",
+                  chart_quote(chart, series->title));
         write_mean(panel, trained, drawn, chart);
+    }
 }
 
 static void write_panel(const seed_panel_t *panel, size_t index, drawn_t *drawn, chart_t *chart) {
@@ -237,7 +222,7 @@ static void write_panel(const seed_panel_t *panel, size_t index, drawn_t *drawn,
             write_trained(panel, &panel->items[i], index, drawn, chart);
 }
 
-/* Who is in any panel, once, in the order of all charts. */
+/* Each contender of any panel once, in the order of all charts. */
 static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels, size_t n_panels,
                              drawn_t *drawn, chart_t *chart) {
     legend_t legend = {0};
@@ -251,15 +236,14 @@ static legend_t write_legend(const plot_data_t *data, const seed_panel_t *panels
                     most = panels[p].items[i].seeds.n;
         const char *title =
             chart_format(chart, "%s (%zu seed%s)", series->title, most, most == 1 ? "" : "s");
-        if (most == 0 || !start_block(drawn, n_panels, series, THICK, "", title, chart))
+        if (most == 0 || !blocks_add(&drawn->blocks, n_panels, series->style, THICK))
             continue;
+        chart_row(chart, "step %s difference", chart_quote(chart, title));
         chart_row(chart, "0 NaN NaN\n\n");
         legend_take(&legend, title);
     }
     return legend;
 }
-
-/* ---- the chart ------------------------------------------------------------------------------- */
 
 static void write_numbers(const drawn_t *drawn, const seed_panel_t *panels, size_t n_panels,
                           chart_t *chart) {
@@ -270,10 +254,10 @@ static void write_numbers(const drawn_t *drawn, const seed_panel_t *panels, size
             const curve_t *curve = &panels[p].items[i].curves[0];
             last_step = fmax(last_step, curve->steps[curve->n - 1]);
         }
-    const double air = fmax(0.06 * (losses->high - losses->low), 1e-3);
+    const double margin = fmax(0.06 * (losses->high - losses->low), 1e-3);
     blocks_write(&drawn->blocks, "thick", n_panels, chart);
     chart_numbers(chart, "last_step=%.10g loss_low=%.10g loss_high=%.10g difference_high=%.10g",
-                  last_step, fmax(0, losses->low - air), losses->high + air,
+                  last_step, fmax(0, losses->low - margin), losses->high + margin,
                   drawn->difference > 0 ? 1.1 * drawn->difference : 1e-6);
 }
 
@@ -295,7 +279,7 @@ static void describe(const plot_data_t *data, const seed_panel_t *panels, size_t
     chart->title =
         chart_format(chart, "Loss over the steps: %sone batch every %g steps", mean, stride);
     chart->note = chart_format(chart,
-                               "%s  ·  thin: a seed; thick: their mean  ·  below: difference from "
+                               "%s  ·  thin: one seed; thick: mean  ·  below: difference from "
                                "%s, same seed and weights",
                                arena_keep(&chart->texts, plot_shape_without(data, "seed")),
                                reference_name(panels, n));
@@ -308,7 +292,7 @@ char *chart_loss_of_seeds(const plot_data_t *data, chart_t *chart) {
     drawn_t drawn = {.losses = RANGE_INIT};
     const size_t n = choose_sizes(data, sizes);
     if (n == 0)
-        return mem_text("no case keeps its loss over the training");
+        return mem_text("no case recorded its loss over the training");
     chart_init(chart, "seeds");
     chart_panel_titles(chart, data, sizes, n);
     chart_row(chart, "\n");

@@ -1,8 +1,7 @@
-/* speed: how many times as fast as PyTorch's best each side's best is, at each size. */
-#include "plot/axes.h"
-
+/* speed: the fastest of each side as a ratio to the fastest of PyTorch, at each size. */
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +10,7 @@
 
 enum { MAX_SIDES = 12 };
 
-/* A side's best, as ratios: index as in the data's sizes; NaN where one of both has no time. */
+/* Ratios by index of the data's sizes; NaN if either side has no time. */
 typedef struct side {
     const series_t *series;
     double *ratios;
@@ -47,7 +46,7 @@ static void add_side(race_t *race, const series_t *series) {
         race->sides[race->n++] = (side_t){series, ratios};
 }
 
-/* PyTorch on the GPU is what CUDA is compared with; on the CPU only where no GPU was. */
+/* PyTorch on the GPU; on the CPU only if there was no GPU. */
 static const series_t *pytorch_of(const plot_data_t *data, const char **phase) {
     static const char *const LABELS[] = {"pytorch-cuda", "pytorch-cpu"};
     const char *const phases[] = {data->workload->compared_by, "host_to_host", "total"};
@@ -73,7 +72,7 @@ static void find_sides(race_t *race) {
     }
 }
 
-/* Room above the highest point for its number. */
+/* Leaves room above the highest point for its number. */
 static void choose_axis(race_t *race) {
     enum { LOGARITHMIC_FROM = 10 };
     double low = fmin(race->seen.low, 1), high = fmax(race->seen.high, 1);
@@ -82,9 +81,7 @@ static void choose_axis(race_t *race) {
     race->high = race->logarithmic ? high * pow(high / low, 0.08) : 1.12 * high;
 }
 
-/* ---- numbers beside the points --------------------------------------------------------------- */
-
-/* Shares of the axes' lengths: nearer numbers would run into each other. */
+/* Fractions of the axes' lengths: closer numbers would overlap. */
 static const double NEAR_X = 0.038, NEAR_Y = 0.055;
 
 static double height_of(const race_t *race, double ratio) {
@@ -92,7 +89,7 @@ static double height_of(const race_t *race, double ratio) {
                              : (ratio - race->low) / (race->high - race->low);
 }
 
-/* Of two sizes that are nearly one, the second has the numbers. */
+/* Of two nearly equal sizes, the second has the numbers. */
 static bool is_labelled(const race_t *race, size_t i) {
     const int64_t *sizes = race->data->sizes;
     size_t n = race->data->n_sizes;
@@ -100,7 +97,7 @@ static bool is_labelled(const race_t *race, size_t i) {
     return i + 1 == n || log((double)sizes[i + 1] / (double)sizes[i]) > NEAR_X * all;
 }
 
-/* 1 above its point, -1 below, 0 nowhere: away from the nearest point of another side, and from the
+/* 1 above its point, -1 below, 0 nowhere: away from the nearest point of another side and from the
  * line at 1. */
 static int place_of(const race_t *race, size_t side, size_t i) {
     double own = height_of(race, race->sides[side].ratios[i]);
@@ -126,7 +123,6 @@ static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
 
 static void write_side(const race_t *race, size_t side, chart_t *chart) {
     const side_t *what = &race->sides[side];
-    /* A mixed series says in its own name what it is. */
     const char *title = what->series->title;
     if (!series_is_mixed(what->series))
         title = chart_format(chart, "%s (the fastest of its side)", title);
@@ -155,13 +151,13 @@ static void draw(const race_t *race, chart_t *chart) {
     const plot_data_t *data = race->data;
     int styles[MAX_SIDES];
     chart_init(chart, "speed");
-    chart->title = chart_format(chart, "Relative speed against %s: PyTorch's best is 1",
+    chart->title = chart_format(chart, "Relative speed against %s: the fastest PyTorch is 1",
                                 data->workload->size_noun);
     chart->note = chart_format(
         chart,
-        "%s  ·  phase %s, ratio of medians: 2× is half of PyTorch's time  ·  PyTorch's best: %s",
+        "%s  ·  phase %s, ratio of medians: 2× is half of PyTorch's time  ·  fastest PyTorch: %s",
         data->shape, race->phase, pytorch_text(race, chart));
-    chart_row(chart, "# a block a side: PyTorch's best time / its best time");
+    chart_row(chart, "# a block per side: fastest time of PyTorch / of the side");
     for (size_t s = 0; s < race->n; s++) {
         styles[s] = race->sides[s].series->style;
         write_side(race, s, chart);
@@ -177,7 +173,7 @@ static void draw(const race_t *race, chart_t *chart) {
 char *chart_speed(const plot_data_t *data, chart_t *chart) {
     race_t race = {.data = data, .seen = RANGE_INIT};
     if (data->n_sizes < 2)
-        return mem_format("the cases are all of one %s", data->workload->size_noun);
+        return mem_format("all cases have the same %s", data->workload->size_noun);
     race.pytorch = pytorch_of(data, &race.phase);
     if (race.pytorch == NULL)
         return mem_text("no case of PyTorch has a time to compare with");

@@ -1,29 +1,26 @@
-/* operations of one step of a training, stage by stage: a panel a size, a bar a rung, its stages
- * stacked in the order in which they run. */
+/* operations of one step of a training: a panel per size, a bar per rung, its stages stacked in the
+ * order in which they run. */
 #include "analysis/step_parts.h"
-#include "plot/axes.h"
-
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/axes.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { MAX_STAGE_PANELS = 4, MAX_STAGE_ROWS = 24 };
 
-/* A number inside a bar needs this share of the panel's width. */
+/* A number inside a bar needs this fraction of the panel's width. */
 static const double NARROW_FRAC = 0.045;
 
 typedef struct stage_layout {
     const plot_data_t *data;
-    const series_t *rows[MAX_STAGE_ROWS]; /* who has stages at any size */
+    const series_t *rows[MAX_STAGE_ROWS]; /* series with stages at any size */
     size_t n_rows;
     int64_t sizes[MAX_STAGE_PANELS];
     double highest_ns[MAX_STAGE_PANELS]; /* sums */
     size_t n_sizes;
 } stage_layout_t;
-
-/* ---- which cases ----------------------------------------------------------------------------- */
 
 static const case_result_t *stages_at(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
@@ -31,7 +28,8 @@ static const case_result_t *stages_at(const series_t *series, int64_t size) {
 }
 
 static double bar_ns(const case_result_t *result) {
-    return fmax(step_parts_sum_ns(result), step_part_ns(result, PART_FUSED)); /* one of both */
+    return fmax(step_parts_sum_ns(result),
+                step_part_ns(result, PART_FUSED)); /* it has only one of them */
 }
 
 static bool has_size(const stage_layout_t *layout, int64_t size) {
@@ -41,7 +39,7 @@ static bool has_size(const stage_layout_t *layout, int64_t size) {
     return false;
 }
 
-/* Of too many sizes the first and the largest. */
+/* If there are too many sizes: the first ones and the largest. */
 static void find_sizes(stage_layout_t *layout) {
     for (size_t i = 0; i < layout->data->n_sizes; i++)
         if (has_size(layout, layout->data->sizes[i])) {
@@ -66,12 +64,10 @@ static void find_rows(stage_layout_t *layout) {
     }
 }
 
-/* ---- table ----------------------------------------------------------------------------------- */
-
-/* What is behind the part's name: the layer of "forward_2", the operand of "backward_weights". */
+/* The suffix of the part's name: the layer of "forward_2", the operand of "backward_weights". */
 static const char *piece_of(const char *phase) {
-    const char *behind = strchr(phase, '_');
-    return behind != NULL && strlen(behind) == 2 ? behind + 1 : "";
+    const char *suffix = strchr(phase, '_');
+    return suffix != NULL && strlen(suffix) == 2 ? suffix + 1 : "";
 }
 
 static void write_stages(const case_result_t *result, size_t row, double highest_ns,
@@ -120,12 +116,12 @@ char *chart_stages(const plot_data_t *data, chart_t *chart) {
     find_sizes(&layout);
     find_rows(&layout);
     if (layout.n_rows == 0)
-        return mem_text("no case has its operations timed one by one");
+        return mem_text("no case has separately timed operations");
     chart_init(chart, "stages");
-    chart->title = "What each stage of one step takes";
+    chart->title = "Time of each stage of one step";
     chart->note = chart_format(chart,
-                               "%s  ·  medians, each stage by itself on an idle device  ·  digits: "
-                               "the layer  ·  fused: all in one launch, no parts",
+                               "%s  ·  medians, each stage alone on an idle device  ·  digits: the "
+                               "layer  ·  fused: all in one launch, no parts",
                                data->shape);
     chart_row(chart, "# rows\nrow text");
     for (size_t r = 0; r < layout.n_rows; r++)

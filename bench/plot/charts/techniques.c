@@ -1,9 +1,8 @@
-/* techniques: host to host times of every combination of host techniques, at up to four sizes. */
-#include "plot/panels.h"
-
+/* techniques: host-to-host times of every combination of host techniques at up to four sizes. */
 #include "analysis/technique_set.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "plot/panels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,8 +23,8 @@ static technique_set_t set_of(const plot_data_t *data) {
     return set;
 }
 
-/* Groups of the first technique are a row apart. Choices that are the study's are faded, so that
- * what was changed stands out. */
+/* A free row between groups of the first technique. The study's choices are faded, so that changes
+ * stand out. */
 static size_t *write_labels(const technique_set_t *set, panels_t *bars) {
     enum { FIRST_X = 16, COLUMN_WIDTH = 66 };
     size_t *places = mem_zeroed(set->n_rows, sizeof *places);
@@ -62,7 +61,7 @@ static double find_default_ns(const technique_set_t *set, size_t b) {
     return NAN;
 }
 
-/* How many times as fast as the study's set-up. */
+/* Speed relative to the study's set-up. */
 static void bar_text(char text[UNITS_TEXT], const technique_set_t *set, const technique_row_t *row,
                      double default_ns, double median, bool fastest) {
     if (technique_row_is_default(set, row))
@@ -113,7 +112,7 @@ char *chart_techniques(const plot_data_t *data, chart_t *chart) {
     chart->note = chart_format(
         chart,
         "%s  ·  phase %s, medians with 95 %% intervals  ·  dashed, 1×: the study's set-up; n×: n "
-        "times as fast  ·  grey choices: as in the study  ·  hollow: throttled",
+        "times as fast  ·  grey: as in the study  ·  hollow: throttled",
         data->shape, PHASE);
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)

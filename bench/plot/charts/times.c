@@ -1,15 +1,14 @@
-/* Time against size: total, host_to_host: both sides with the study's set-up and at their best, and
- * the CPU; size: every contender. */
+/* Time against size. total, host_to_host: both sides with the study's set-up and at their fastest,
+ * and the CPU; size: every contender. */
+#include "base/memory.h"
 #include "plot/limit_lines.h"
 #include "plot/lines.h"
-
-#include "base/memory.h"
 
 #include <string.h>
 
 /* ---- both sides ------------------------------------------------------------------------------ */
 
-/* A mixed series says in its own name what it is. */
+/* The title of a mixed series already says that it is the fastest. */
 static void add_fastest(lines_t *lines, const plot_data_t *data, const char *label,
                         const char *phase, const char *role) {
     const series_t *series = plot_fastest_series(data, label, phase);
@@ -19,7 +18,7 @@ static void add_fastest(lines_t *lines, const plot_data_t *data, const char *lab
 
 static lines_t both_sides(const plot_data_t *data, const char *phase) {
     lines_t lines = {0};
-    if (data->study_csv) { /* one contender a side: nothing to be the fastest of */
+    if (data->study_csv) { /* one contender a side */
         lines_add(&lines, plot_default_series(data, "cuda"), phase, NULL);
         lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, NULL);
         return lines;
@@ -30,13 +29,13 @@ static lines_t both_sides(const plot_data_t *data, const char *phase) {
     add_fastest(&lines, data, "pytorch-cuda", phase, "fastest PyTorch");
     lines_add(&lines, plot_default_series(data, "cpu"), phase, NULL);
     lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
-    for (size_t i = 0; i < data->n_series; i++) /* of each engine that a user added, its fastest */
+    for (size_t i = 0; i < data->n_series; i++) /* the fastest of each engine added by users */
         if (series_is_other(&data->series[i]))
             lines_add(&lines, plot_fastest_series(data, data->series[i].label, phase), phase, NULL);
     return lines;
 }
 
-/* Such a set-up may be faster than all that are drawn here. */
+/* Set-ups without the phase, which may be faster than all that are drawn. */
 static bool has_set_ups_without(const plot_data_t *data, const char *phase) {
     for (size_t i = 0; i < data->n_series; i++)
         if (strcmp(data->series[i].label, "cuda") == 0 &&
@@ -53,38 +52,39 @@ static char *compare_sides(const plot_data_t *data, const char *phase, const cha
         return mem_format("no case has a time for %s", phase);
     chart_init(chart, "lines");
     chart->title = chart_format(chart, "%s, against %s", title, data->workload->size_noun);
-    chart->note = chart_format(chart, "%s  ·  %s%s", data->shape, meaning,
-                               has_set_ups_without(data, phase)
-                                   ? "  ·  fastest CUDA: of set-ups with phases, which a launch as "
-                                     "a graph does not have"
-                                   : "");
+    chart->note =
+        chart_format(chart, "%s  ·  %s%s", data->shape, meaning,
+                     has_set_ups_without(data, phase)
+                         ? "  ·  fastest CUDA: of set-ups with phases; a graph launch has "
+                           "none"
+                         : "");
     lines_write(&lines, data, chart);
     return NULL;
 }
 
 char *chart_total(const plot_data_t *data, chart_t *chart) {
     const char *meaning = data->study_csv ? "medians"
-                                          : "phase total: a synchronise between phases  ·  "
+                                          : "phase total: synchronised between phases  ·  "
                                             "medians, 95 % intervals  ·  hollow: throttled";
     return compare_sides(data, "total", "Total time of one sample, all phases", meaning, chart);
 }
 
 char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
     return compare_sides(data, "host_to_host", "From input in host memory to output in host memory",
-                         "phase host_to_host: no synchronise that the work does not need  ·  "
+                         "phase host_to_host: no unnecessary synchronisation  ·  "
                          "medians, 95 % intervals  ·  hollow: throttled",
                          chart);
 }
 
 /* ---- every contender ------------------------------------------------------------------------- */
 
-/* That most are compared by; a line of another phase says so. */
+/* The phase that most are compared by; lines of another phase name it. */
 static const char *default_phase(const plot_data_t *data) {
     return data->workload->compared_by != NULL ? data->workload->compared_by : "host_to_host";
 }
 
-/* PyTorch's modes are thin, and the fastest of a device is thick: its own line where it is one mode
- * everywhere, else a line over those of the modes. */
+/* PyTorch's modes are thin, the fastest of a device is thick: its own line if it is the same mode
+ * everywhere, else a separate line over those of the modes. */
 static void weigh_pytorch(lines_t *lines, const plot_data_t *data, const char *label) {
     const series_t *fastest = plot_fastest_series(data, label, default_phase(data));
     if (fastest == NULL)
@@ -102,8 +102,8 @@ static void weigh_pytorch(lines_t *lines, const plot_data_t *data, const char *l
     lines_weigh(lines, fastest, WEIGHT_THICK);
 }
 
-/* Where techniques were tried, the fastest is one of their combinations; and it may be another rung
- * at each size. */
+/* If techniques were tried, the fastest is one of their combinations; it may be a different rung at
+ * each size. */
 static void add_fastest_cuda(lines_t *lines, const plot_data_t *data) {
     bool tried = false;
     for (size_t i = 0; i < data->n_series; i++)
@@ -117,11 +117,10 @@ static void add_fastest_cuda(lines_t *lines, const plot_data_t *data) {
     lines_weigh(lines, fastest, WEIGHT_THICK);
 }
 
-/* Limits, title and note. */
 static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
-    const char *own = data->workload->compared_by, *noun = data->workload->size_noun;
+    const char *phase = data->workload->compared_by, *noun = data->workload->size_noun;
     chart_init(chart, "lines");
-    if (own == NULL) {
+    if (phase == NULL) {
         lines_add_limits(lines, data, "cuda", chart);
         chart->title = chart_format(chart, "Time against %s", noun);
         chart->note =
@@ -133,21 +132,20 @@ static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     }
     const char *bounds = lines_add_bounds(lines, data, chart);
     chart->title = chart_format(chart,
-                                strcmp(own, "step") == 0 ? "Time of one %s against %s"
-                                                         : "Time of phase %s against %s",
-                                own, noun);
+                                strcmp(phase, "step") == 0 ? "Time of one %s against %s"
+                                                           : "Time of phase %s against %s",
+                                phase, noun);
     chart->note = chart_format(chart,
-                               "%s  ·  phase %s, by the host's clock  ·  medians, 95 %% intervals"
+                               "%s  ·  phase %s, host clock  ·  medians, 95 %% intervals"
                                "  ·  hollow: throttled%s",
-                               data->shape, own, bounds);
+                               data->shape, phase, bounds);
 }
 
-/* The reference in C answers another question, and combinations of techniques have a chart of their
- * own. */
+/* The C reference does not compete, and combinations of techniques have their own chart. */
 char *chart_times(const plot_data_t *data, chart_t *chart) {
     lines_t lines = {0};
     if (data->n_sizes < 2)
-        return mem_format("the cases are all of one %s", data->workload->size_noun);
+        return mem_format("all cases have the same %s", data->workload->size_noun);
     for (size_t i = 0; i < data->n_series; i++) {
         const series_t *series = &data->series[i];
         const char *phase = series_compared_by(data, series);
