@@ -1,5 +1,7 @@
 #include "base/rng.h"
 
+#include <string.h>
+
 /* Contracting x * y + z to a fused operation rounds once instead of twice and changes the bits. gcc
  * does not contract under -std=c11 and does not know the pragma. */
 #ifdef __clang__
@@ -25,10 +27,7 @@ void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
         k0 += WEYL_0;
         k1 += WEYL_1;
     }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
+    memcpy(out, (const uint32_t[]){c0, c1, c2, c3}, WORDS_PER_BLOCK * sizeof *out);
 }
 
 static void stream_block(uint64_t seed, uint32_t stream, uint64_t block, uint32_t out[4]) {

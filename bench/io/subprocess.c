@@ -82,9 +82,8 @@ static _Noreturn void exec_child(const char *program, const char *const *argv, c
 static int exec_failure(int fd) {
     int cause = 0;
     ssize_t got;
-    do
-        got = read(fd, &cause, sizeof cause);
-    while (got < 0 && errno == EINTR);
+    while ((got = read(fd, &cause, sizeof cause)) < 0 && errno == EINTR)
+        ;
     return got == sizeof cause ? cause : 0;
 }
 

@@ -48,10 +48,8 @@ static void keep_only(int first, int second) {
 
 /* The reader may be gone, so errors are ignored. */
 static void send_answer(int fd, const answer_t *answer) {
-    ssize_t written;
-    do
-        written = write(fd, answer, sizeof *answer);
-    while (written < 0 && errno == EINTR);
+    while (write(fd, answer, sizeof *answer) < 0 && errno == EINTR)
+        ;
 }
 
 static void wait_for_our_end(int life_fd) {

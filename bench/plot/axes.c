@@ -74,17 +74,15 @@ static bool is_round(int64_t size) {
     return size < 100;
 }
 
-static size_t powers_between(double base, double low, double high, double *ticks) {
+/* Powers of 2 or 10 around all sizes. */
+static size_t powers_around(int base, const plot_data_t *data, double *ticks) {
+    const double least = (double)data->sizes[0], most = (double)data->sizes[data->n_sizes - 1];
+    const double low = base == 2 ? log2(least) : log10(least);
+    const double high = base == 2 ? log2(most) : log10(most);
     size_t n = 0;
-    for (double e = low; e <= high && n < MAX_TICKS; e++)
+    for (double e = floor(low); e <= ceil(high) && n < MAX_TICKS; e++)
         ticks[n++] = pow(base, e);
     return n;
-}
-
-static size_t ticks_of_two(const plot_data_t *data, double *ticks) {
-    double low = log2((double)data->sizes[0]);
-    double high = log2((double)data->sizes[data->n_sizes - 1]);
-    return powers_between(2, floor(low), ceil(high), ticks);
 }
 
 /* The round sizes; powers of ten if there are too few. */
@@ -99,9 +97,7 @@ static size_t ticks_of_ten(const plot_data_t *data, double *ticks) {
     }
     if (n >= LEAST)
         return n;
-    double low = log10((double)data->sizes[0]);
-    double high = log10((double)data->sizes[data->n_sizes - 1]);
-    return powers_between(10, floor(low), ceil(high), ticks);
+    return powers_around(10, data, ticks);
 }
 
 size_t chart_size_axis(chart_t *chart, const plot_data_t *data) {
@@ -110,7 +106,7 @@ size_t chart_size_axis(chart_t *chart, const plot_data_t *data) {
     for (size_t i = 0; i < data->n_sizes; i++)
         n_powers += (data->sizes[i] & (data->sizes[i] - 1)) == 0;
     bool twos = 2 * n_powers >= data->n_sizes;
-    size_t n = twos ? ticks_of_two(data, ticks) : ticks_of_ten(data, ticks);
+    size_t n = twos ? powers_around(2, data, ticks) : ticks_of_ten(data, ticks);
     double margin = twos ? pow(2, 0.4) : 1.5;
     chart_numbers(chart, "size_base=%d size_plain=%d size_low=%.10g size_high=%.10g", twos ? 2 : 10,
                   sizes_are_plain(data), (double)data->sizes[0] / margin,

@@ -180,23 +180,14 @@ static status_t remove_older(const chart_set_t *set, const char *name, error_t *
     return STATUS_OK;
 }
 
-static void add_chart(const chart_set_t *set, const char *name, const char *format,
-                      const char *title) {
-    chart_list_t *charts = set->plotter->charts;
-    mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
-    charts->items[charts->n++] =
-        (drawn_chart_t){.name = mem_text(name),
-                        .file = mem_format("%s%s.%s", set->prefix, name, format),
-                        .title = mem_text(title)};
-}
-
 /* Draw what a builder made, or record why it made nothing. Frees `why` and the chart. */
 static status_t finish(const chart_set_t *set, const char *name, const char *size_title, char *why,
                        chart_t *chart, error_t *err) {
     const plotter_t *plotter = set->plotter;
+    chart_list_t *charts = plotter->charts;
     status_t status = STATUS_OK;
     if (why != NULL) {
-        text_list_add_format(&plotter->charts->skipped, "%s%s: %s", set->prefix, name, why);
+        text_list_add_format(&charts->skipped, "%s%s: %s", set->prefix, name, why);
         status = remove_older(set, name, err);
     } else {
         const chart_target_t target = {.folder = set->folder,
@@ -206,8 +197,12 @@ static status_t finish(const chart_set_t *set, const char *name, const char *siz
                                        .footer = set->source->footer,
                                        .size_title = size_title};
         status = chart_write(chart, &target, &plotter->formats, err);
-        for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++)
-            add_chart(set, name, plotter->formats.items[i], chart->title);
+        for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++) {
+            mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
+            charts->items[charts->n++] = (drawn_chart_t){
+                mem_text(name), mem_format("%s%s.%s", set->prefix, name, plotter->formats.items[i]),
+                mem_text(chart->title)};
+        }
     }
     free(why);
     chart_free(chart);

@@ -170,18 +170,10 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     return STATUS_OK;
 }
 
-/* Move the log's cases to the end of the run's. */
-static void take_cases(record_t *run, study_log_t *log) {
-    for (size_t i = 0; i < log->n_cases; i++) {
-        mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
-        run->cases[run->n_cases++] = log->cases[i];
-    }
-    log->n_cases = 0;
-}
-
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err) {
     *source = (plot_source_t){.study_csv = true, .name = mem_text("study")};
+    record_t *run = &source->run;
     const char *seen[] = {[STUDY_CUDA] = NULL, [STUDY_PYTORCH] = NULL};
     text_list_t names = {0};
     status_t status = STATUS_OK;
@@ -195,7 +187,11 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
                 err, STATUS_USAGE, "%s: has the same columns as %s; one chart takes one %s log",
                 paths[i], seen[log.kind], log.kind == STUDY_CUDA ? "CUDA" : "PyTorch");
         seen[log.kind] = paths[i];
-        take_cases(&source->run, &log);
+        for (size_t c = 0; c < log.n_cases; c++) {
+            mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+            run->cases[run->n_cases++] = log.cases[c];
+        }
+        log.n_cases = 0; /* moved to the run */
         study_log_free(&log);
         const char *slash = strrchr(paths[i], '/');
         text_list_add(&names, slash != NULL ? slash + 1 : paths[i]);

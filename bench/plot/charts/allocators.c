@@ -74,6 +74,7 @@ static void write_split(panel_t *times, panel_t *shares, size_t row, const serie
     panel_text(shares, row, chart_format(shares->chart, "GPU busy %s", text));
 }
 
+/* Longest epoch / shortest. */
 static double ratio_at(const plot_data_t *data, int64_t size) {
     range_t range = RANGE_INIT;
     time_split_t split;

@@ -37,8 +37,7 @@ static phase_stack_t stack_of(const series_t *series) {
 
 /* A residual of almost nothing may be below 0. */
 static double drawn_ns(const phase_stack_t *stack, size_t i, const case_result_t *result) {
-    double median = result_median(result, stack->phases[i]);
-    return median > 0 ? median : 0;
+    return fmax(result_median(result, stack->phases[i]), 0);
 }
 
 static double height_ns(const phase_stack_t *stack, const case_result_t *result) {
