@@ -122,7 +122,7 @@ static void contenders_are_compared_by_the_step(void **state) {
     assert_drawn(chart_times(world->data, &chart));
     assert_string_equal(chart.title, "Time of one step against hidden size");
     assert_has(chart.note, "mnist_train, batch 32, steps 5000, rate 0.003, seed 1, f16");
-    assert_has(chart.note, "phase step, by the host's clock");
+    assert_has(chart.note, "phase step, host clock");
     const char *table = table_of(&chart);
     assert_has(table, "\"CUDA 05_persistent\" low high throttled status\n128 8 ");
     assert_has(table, "8192 NaN NaN NaN 0 \"skipped\"");
