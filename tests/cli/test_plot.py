@@ -62,7 +62,7 @@ def test_lines_are_the_medians_and_intervals_of_the_run(
 ) -> None:
     seen = set()
     for title, row in line_series(drawn.out / f"{chart}.dat"):
-        if title.startswith("least"):
+        if title.startswith("hardware limit"):
             continue
         name = title.split(" (")[0]
         seen.add(name)
