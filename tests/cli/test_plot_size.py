@@ -207,7 +207,7 @@ def names_in_help() -> set[str]:
 
 def chart_table() -> list[list[str]]:
     page = (ROOT / "docs" / "results-format.md").read_text(encoding="utf-8")
-    table = page.partition("| name | asked for as |")[2].partition("\n\n")[0]
+    table = page.partition("| name | requested as |")[2].partition("\n\n")[0]
     cells = [line.split("|")[1:3] for line in table.splitlines()[2:]]
     return [[name.replace("`", "").strip() for name in row] for row in cells]
 
