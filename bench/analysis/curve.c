@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Points that are no pair of numbers, or go back, end the curve: the file may be anybody's. */
+/* The file is not trusted: the curve ends at the first point that is not an ascending pair. */
 curve_t curve_of(const case_result_t *result, const char *name) {
     curve_t curve = {0};
     if (!result_has_times(result) || result->results_json == NULL)
@@ -68,9 +68,9 @@ curve_t curve_smooth(const curve_t *curve, size_t window) {
 }
 
 size_t curve_window(const curve_t *curve) {
-    enum { USUAL = 21 };
+    enum { DEFAULT = 21 };
     const size_t tenth = curve->n / 10 | 1;
-    return tenth < USUAL ? tenth : USUAL;
+    return tenth < DEFAULT ? tenth : DEFAULT;
 }
 
 double curve_distance(const curve_t *a, const curve_t *b) {

@@ -31,7 +31,7 @@ static json_t *results_of(const case_result_t *result) {
     return any ? json_loads(result->results_json, 0, NULL) : NULL;
 }
 
-/* What has no number ends the list, or goes back: the file may be anybody's. */
+/* The file is not trusted: the list ends at the first number that is missing or not ascending. */
 epoch_list_t epochs_of(const case_result_t *result) {
     epoch_list_t list = {.n = 0};
     json_t *results = results_of(result);

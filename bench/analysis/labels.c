@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An id names exactly the techniques that are not the workload's defaults. */
+/* An id has exactly the techniques that differ from the workload's defaults. */
 static text_list_t changed_as(const case_t *spec, bool with_names) {
     text_list_t parts = text_split(spec->id, '/'), changed = {0};
     for (size_t i = 0; i < spec->n_techniques; i++) {

@@ -11,14 +11,14 @@ int64_t seed_of(const case_t *spec) {
     return case_param_int(spec, "seed", 0);
 }
 
-bool same_but_seed(const case_t *a, const case_t *b) {
+bool same_but_seed_and(const case_t *a, const case_t *b, const char *other) {
     bool same = strcmp(a->workload, b->workload) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
                 a->n_params == b->n_params;
     for (size_t i = 0; same && i < a->n_params; i++) {
         const char *name = a->params[i].name;
-        const value_t *other = case_param(b, name);
-        same =
-            strcmp(name, "seed") == 0 || (other != NULL && value_equal(&a->params[i].value, other));
+        const value_t *value = case_param(b, name);
+        same = strcmp(name, "seed") == 0 || (other != NULL && strcmp(name, other) == 0) ||
+               (value != NULL && value_equal(&a->params[i].value, value));
     }
     return same;
 }
@@ -50,7 +50,7 @@ seeds_t seeds_of(const record_t *run, const case_t *like) {
     seeds_t seeds = {.n = 0};
     for (size_t i = 0; i < run->n_cases && seeds.n < MOST_SEEDS; i++) {
         const case_result_t *result = &run->cases[i];
-        if (same_but_seed(&result->spec, like) && same_contender(&result->spec, like) &&
+        if (same_but_seed_and(&result->spec, like, NULL) && same_contender(&result->spec, like) &&
             has_loss(result))
             seeds.cases[seeds.n++] = result;
     }
@@ -65,7 +65,7 @@ const char *weights_dtype(const case_t *spec) {
 
 char *weights_of(const case_result_t *result) {
     char *stored = result_string(result, "weights");
-    const bool plain = strcmp(result->spec.dtype, "f16") != 0; /* nobody keeps more than float32 */
+    const bool plain = strcmp(result->spec.dtype, "f16") != 0;
     if (stored != NULL || !(plain || case_engine_is_built_in(result->spec.engine)))
         return stored;
     return mem_text(weights_dtype(&result->spec));

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1000 resamples put the ends of a 95 % interval within a few percent of its width; the seed is
- * fixed so that a report is the same each time it is made. */
+/* 1000 resamples give the ends of a 95 % interval within a few percent of its width; the fixed seed
+ * makes reports reproducible. */
 enum { RESAMPLES = 1000, RESAMPLING_SEED = 1 };
 
 enum { SIDE_GPU, SIDE_CPU };
@@ -75,25 +75,25 @@ tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of) {
     return tally;
 }
 
-/* A workload that this version does not know is read as mlp_infer is. */
+/* A workload unknown to this version is read like mlp_infer. */
 static const char *size_param_of(const char *workload) {
     const workload_t *known = workload_find(workload);
     return known != NULL && known->size_param != NULL ? known->size_param : "batch";
 }
 
-/* The size that the published study of the workload is about. */
+/* The size in the published study of the workload. */
 static int64_t reference_size_of(const char *size_param) {
     static const struct {
         const char *param;
         int64_t size;
-    } TOLD[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}, {"width", 784}};
-    for (size_t i = 0; i < sizeof TOLD / sizeof *TOLD; i++)
-        if (strcmp(TOLD[i].param, size_param) == 0)
-            return TOLD[i].size;
+    } SIZES[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}, {"width", 784}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
+        if (strcmp(SIZES[i].param, size_param) == 0)
+            return SIZES[i].size;
     return -1;
 }
 
-/* Everything that must be equal for two cases to do the same work, but for the size. */
+/* What must be equal, besides the size, for two cases to do the same work. */
 static char *comparison_set_key(const case_t *spec, bool with_seed) {
     const char *size_param = size_param_of(spec->workload);
     text_list_t parts = {0};
@@ -112,7 +112,7 @@ static char *comparison_set_key(const case_t *spec, bool with_seed) {
     return key;
 }
 
-/* OWNER_ANY: nobody. */
+/* OWNER_ANY: not a contender on this platform. */
 static owner_t owner_of(const platform_t *platform, const case_t *spec) {
     if (strcmp(spec->device, platform->device) != 0)
         return OWNER_ANY;
@@ -180,7 +180,7 @@ const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t
     return fastest;
 }
 
-/* The case of rung 01 in the study's set-up, or of PyTorch eager, at a size. */
+/* Rung 01 in the study's set-up, or PyTorch eager, at a size. */
 static const case_result_t *fixed_case(const comparison_set_t *set, int64_t size, owner_t owner,
                                        const char *variant) {
     const case_result_t *result = NULL;
@@ -191,7 +191,7 @@ static const case_result_t *fixed_case(const comparison_set_t *set, int64_t size
     return NULL;
 }
 
-/* Both sides need the phase to be compared by it; a side that was not run needs nothing. */
+/* A phase is used only if every side that was run has it. */
 static const char *headline_phase(const comparison_set_t *set) {
     const workload_t *workload = workload_find(set->workload);
     if (workload != NULL && workload->compared_by != NULL)
@@ -211,7 +211,7 @@ static const char *headline_phase(const comparison_set_t *set) {
 
 static void fill_row(const comparison_set_t *set, size_row_t *row) {
     bool gpu = strcmp(set->platform->device, "cuda") == 0;
-    bool study = gpu && strcmp(set->workload, "mlp_infer") == 0; /* its code is our rung 01 */
+    bool study = gpu && strcmp(set->workload, "mlp_infer") == 0;
     const char *phase = set->phase;
     row->best = comparison_set_fastest(set, row->size, OWNER_OURS, phase);
     row->fastest = comparison_set_fastest(set, row->size, OWNER_PYTORCH, phase);

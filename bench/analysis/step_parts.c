@@ -9,7 +9,7 @@ const char *step_part_name(step_part_t part) {
     return NAMES[part];
 }
 
-/* "forward_0", "backward_weights"; `forward_device` is another clock of a phase. */
+/* "forward_0", "backward_weights"; but `forward_device` is the phase by another clock. */
 static bool is_piece_of(const char *phase, const char *part) {
     const size_t length = strlen(part);
     return strncmp(phase, part, length) == 0 && (phase[length] == '\0' || phase[length] == '_') &&
@@ -25,7 +25,7 @@ step_part_t step_part_of(const char *phase) {
     return part;
 }
 
-/* NaN is no part of a sum, and the sum of none. */
+/* Ignores NaN; the sum of nothing is NaN. */
 static double add_ns(double sum_ns, double ns) {
     return isfinite(sum_ns) && isfinite(ns) ? sum_ns + ns : isfinite(ns) ? ns : sum_ns;
 }

@@ -9,8 +9,7 @@ static int64_t batch_of(const case_result_t *result) {
     return case_param_int(&result->spec, "batch", 0);
 }
 
-/* A technique that a run of another version does not name was at its default. False for a choice
- * that this version does not know. */
+/* A technique missing in a run of another version has its default. False for an unknown choice. */
 static bool read_choices(const technique_set_t *set, const case_t *spec, size_t *choices) {
     for (size_t t = 0; t < set->n_techniques; t++) {
         const char *const *known = set->techniques[t].choices;
@@ -25,7 +24,7 @@ static bool read_choices(const technique_set_t *set, const case_t *spec, size_t 
     return true;
 }
 
-/* A case stands for one combination: ids are unique in a run. */
+/* Each case is one combination: ids are unique in a run. */
 static size_t combinations(const case_result_t *const *cases, size_t n, const char *variant,
                            int64_t batch) {
     size_t found = 0;
@@ -128,10 +127,10 @@ bool technique_row_is_default(const technique_set_t *set, const technique_row_t 
 
 const technique_row_t *technique_sibling(const technique_set_t *set, const technique_row_t *row,
                                          size_t t, size_t choice) {
-    technique_row_t wanted = *row;
-    wanted.choices[t] = choice;
+    technique_row_t sibling = *row;
+    sibling.choices[t] = choice;
     for (size_t r = 0; r < set->n_rows; r++)
-        if (memcmp(set->rows[r].choices, wanted.choices, sizeof wanted.choices) == 0)
+        if (memcmp(set->rows[r].choices, sibling.choices, sizeof sibling.choices) == 0)
             return &set->rows[r];
     return NULL;
 }

@@ -8,9 +8,9 @@
 
 const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
-/* A multiprocessor of sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++
- * Programming Guide, technical specifications per compute capability). None has more of them. The
- * tensor memory of sm_100 belongs to its matrix units and is not counted. */
+/* sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++ Programming Guide,
+ * technical specifications per compute capability); no other architecture has more. sm_100's tensor
+ * memory, which only its matrix units use, is not counted. */
 static const double KEPT_BY_MULTIPROCESSOR_BYTES = (256 + 228) * 1024.0;
 
 static double fact(const environment_t *env, const char *name) {
@@ -23,8 +23,7 @@ double recorded_number(const record_t *run, const char *key) {
     return fact(&run->environment, key);
 }
 
-/* Lanes of single precision a multiprocessor: 64 on Turing and the A100, 128 since (CUDA C++
- * Programming Guide, arithmetic throughput). */
+/* FP32 lanes per multiprocessor (CUDA C++ Programming Guide, arithmetic throughput). */
 static int lanes_of(const environment_t *env) {
     const char *arch = environment_get(env, "gpu.arch");
     return arch != NULL && (strcmp(arch, "sm_75") == 0 || strcmp(arch, "sm_80") == 0) ? 64 : 128;
@@ -38,7 +37,7 @@ void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
                                  : fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
     rates->l2_bytes = fact(env, "gpu.l2_bytes");
     rates->on_chip_bytes = rates->l2_bytes + multiprocessors * KEPT_BY_MULTIPROCESSOR_BYTES;
-    /* A multiply-add counts as two. */
+    /* A multiply-add counts as two operations. */
     rates->fp32_flops_per_s = multiprocessors * lanes_of(env) * 2 * clock_mhz * 1e6;
 }
 
@@ -64,7 +63,7 @@ void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) 
     }
 }
 
-static void otherwise(double *rate, double value) {
+static void set_if_unknown(double *rate, double value) {
     if (!isfinite(*rate))
         *rate = value;
 }
@@ -75,10 +74,10 @@ device_rates_t device_rates_of_record(const record_t *run) {
     device_rates_from_facts(env, &rates);
     for (size_t i = 0; i < run->n_cases; i++)
         device_rates_calibrate(&run->cases[i], &rates);
-    otherwise(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
-    otherwise(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
-    otherwise(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
-    otherwise(&rates.event_ns, fact(env, "measured.event_pair_ns"));
-    otherwise(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));
+    set_if_unknown(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
+    set_if_unknown(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
+    set_if_unknown(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
+    set_if_unknown(&rates.event_ns, fact(env, "measured.event_pair_ns"));
+    set_if_unknown(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));
     return rates;
 }

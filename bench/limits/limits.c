@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two medians of one kernel by two methods may differ by this much without a contradiction. */
+/* Tolerated ratio between two ways to time one kernel. */
 static const double SLACK = 1.05;
 const double PLAUSIBILITY_MOST_OF_LIMIT = 1.05;
 
-/* The phase that shows the computation alone, the least disturbed one first. */
+/* The phase of the computation alone, the least disturbed first. */
 static const phase_t *bare_compute(const case_result_t *result) {
     static const char *const NAMES[] = {"kernel_graph", "kernel", "train_device", "forward_device",
                                         "forward"};
-    const bool trains = result_phase(result, "train") != NULL; /* `forward` is a part of that */
+    const bool trains = result_phase(result, "train") != NULL; /* includes `forward` */
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         const phase_t *phase = result_phase(result, NAMES[i]);
         if (phase != NULL && phase->summary.n > 0 && !(trains && strcmp(NAMES[i], "forward") == 0))
@@ -31,9 +31,9 @@ static void set_bound(limit_t *limit, const char *bound, double ns) {
     limit->limit_ns = ns;
 }
 
-/* What does not fit on the chip comes from DRAM again in every further pass. */
+/* Data that does not fit on the chip is read from DRAM again in every further pass. */
 static double least_bytes(const workload_cost_t *cost, const device_rates_t *rates) {
-    double kept = fmin(cost->working_set_bytes, rates->on_chip_bytes); /* all, where unknown */
+    double kept = fmin(cost->working_set_bytes, rates->on_chip_bytes); /* all if unknown */
     return cost->bytes + cost->further_passes * (cost->working_set_bytes - kept);
 }
 
@@ -47,11 +47,11 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
         !result_has_times(result) || result_is_algorithmic(result))
         return;
     limit->bytes = least_bytes(&cost, rates);
-    /* Runs repeat on the same buffers: what fits into the L2 stays there. */
+    /* Samples reuse the same buffers: data that fits into the L2 stays there. */
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
               limit->bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
-    /* Another precision has other units, whose rate is not known. */
+    /* Other precisions use other units, whose rates are unknown. */
     if (cost.flops > 0 && strcmp(result->spec.dtype, "f32") == 0)
         set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
     set_bound(limit, "launch", rates->launch_ns);
@@ -92,9 +92,8 @@ void device_rates_set_limits_again(record_t *run) {
     }
 }
 
-/* Of two ways to time one kernel the first disturbs it less and should not take longer. `kernel` is
- * not held against `kernel_cold`: it is launched on an idle device, which costs it a microsecond
- * more. */
+/* Of each pair, the first disturbs the kernel less and should not take longer. `kernel` is not
+ * compared with `kernel_cold`: launching on an idle device adds a microsecond to it. */
 static void flag_order(case_result_t *result) {
     static const struct {
         flag_kind_t kind;

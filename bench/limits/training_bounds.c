@@ -12,21 +12,17 @@
 
 enum {
     BYTES_A_POINT = 8, /* x and y, in float32 */
-    /* Registers of eight multiprocessors, on every architecture from sm_75 on: one block or one
-     * cluster can keep so much, and meets nobody, or by a shorter way than the grid. */
+    /* Registers of eight multiprocessors, from sm_75 on. One block or cluster can keep that much
+     * and needs no grid barrier. */
     ONE_CLUSTER_BYTES = 8 * 256 * 1024,
 };
 
 const char *training_bound_name(training_bound_t bound) {
     static const char *const NAMES[] = {
-        [BOUND_DRAM] = "every epoch from DRAM",      [BOUND_L2] = "every epoch from the L2",
-        [BOUND_BARRIER] = "a grid barrier an epoch", [BOUND_ONCE] = "read once from DRAM",
-        [BOUND_WEIGHTS] = "3·W a step, in DRAM",     [BOUND_KEPT] = "3·W, less what the L2 keeps"};
+        [BOUND_DRAM] = "every epoch from DRAM",       [BOUND_L2] = "every epoch from the L2",
+        [BOUND_BARRIER] = "a grid barrier per epoch", [BOUND_ONCE] = "read once from DRAM",
+        [BOUND_WEIGHTS] = "3·W per step, in DRAM",    [BOUND_KEPT] = "3·W, less what the L2 keeps"};
     return NAMES[bound];
-}
-
-static bool is_of(const char *workload, const char *name) {
-    return strcmp(workload, name) == 0;
 }
 
 static int64_t points_of(const case_t *spec) {
@@ -41,9 +37,8 @@ static double bytes_of(const case_t *spec) {
     return BYTES_A_POINT * (double)points_of(spec);
 }
 
-/* Of one step. */
 typedef struct traffic {
-    double weights_bytes, bytes; /* all weights; what is moved of them */
+    double weights_bytes, bytes; /* all weights; moved per step */
     double kept_bytes;           /* of the weights, in the L2 */
 } traffic_t;
 
@@ -55,8 +50,8 @@ static traffic_t traffic_of(const case_t *spec, const device_rates_t *rates) {
                        .kept_bytes = fmin(cost.working_set_bytes, rates->l2_bytes)};
 }
 
-/* A step's three passes meet what the pass before left in the L2, and miss the rest. What hits has
- * to come through the L2 all the same. */
+/* A step's three passes hit what the previous pass left in the L2 and miss the rest. Hits are
+ * limited by the L2's rate. */
 static double weights_bound_ns(training_bound_t bound, const case_t *spec,
                                const device_rates_t *rates) {
     const traffic_t traffic = traffic_of(spec, rates);
@@ -72,7 +67,7 @@ static double weights_bound_ns(training_bound_t bound, const case_t *spec,
 double training_bound_ns(training_bound_t bound, const case_t *any_case,
                          const device_rates_t *rates) {
     bool of_weights = bound == BOUND_WEIGHTS || bound == BOUND_KEPT;
-    if (!is_of(any_case->workload, of_weights ? "mnist_train" : "linreg_train"))
+    if (strcmp(any_case->workload, of_weights ? "mnist_train" : "linreg_train") != 0)
         return NAN;
     double bytes = bytes_of(any_case), epochs = (double)epochs_of(any_case);
     switch (bound) {
@@ -105,8 +100,8 @@ static char *grouped(int64_t number) {
     return mem_text_n(text, at);
 }
 
-/* "3 × 281 MB / 4.24 TB/s = 199 µs"; of BOUND_KEPT what is the more: the rest in DRAM, or all of it
- * through the L2. */
+/* "3 × 281 MB / 4.24 TB/s = 199 µs"; BOUND_KEPT is the larger of: the rest from DRAM, all through
+ * the L2. */
 static char *weights_arithmetic(training_bound_t bound, const case_t *spec,
                                 const device_rates_t *rates) {
     char time[UNITS_TEXT], weights[UNITS_TEXT], kept[UNITS_TEXT], rate[UNITS_TEXT];
@@ -147,8 +142,6 @@ char *training_bound_arithmetic(training_bound_t bound, const case_t *any_case,
     free(epochs);
     return text;
 }
-
-/* ---- a step that streams --------------------------------------------------------------------- */
 
 streaming_floor_t streaming_floor(const record_t *run, const case_t *spec) {
     const workload_t *workload = workload_find(spec->workload);

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,17 @@ void columns_end(columns_t *columns, const char *intro) {
     } else {
         table_free(&columns->table);
     }
+}
+
+void columns_end_under(columns_t *columns, unsigned level, const char *heading, const char *format,
+                       ...) {
+    va_list args;
+    va_start(args, format);
+    const char *intro = report_keep(columns->report, mem_format_args(format, args));
+    va_end(args);
+    if (table_rows(&columns->table) > 0)
+        report_heading(columns->report, level, heading);
+    columns_end(columns, intro);
 }
 
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase) {
@@ -91,7 +103,7 @@ const char *interval_cell(const report_t *report, const phase_t *phase) {
                        time_text(report, ends_ns[1]));
 }
 
-/* ---- what a size is called: the batch of one workload is the number of points of another ----- */
+/* ---- names of sizes -------------------------------------------------------------------------- */
 
 static const struct size_words {
     const char *param;
@@ -116,15 +128,11 @@ static const struct size_words *words_of(const comparison_set_t *set) {
 const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size) {
     if (strcmp(set->size_param, "batch") == 0)
         return units_count(report_buffer(report), size);
-    const bool millions = size > 0 && size % 1000000 == 0;
-    const bool thousands = size > 0 && size % 1000 == 0 && !millions;
-    return report_text(report, "%lld%s",
-                       (long long)(millions    ? size / 1000000
-                                   : thousands ? size / 1000
-                                               : size),
-                       millions    ? " M"
-                       : thousands ? " k"
-                                   : "");
+    if (size > 0 && size % 1000000 == 0)
+        return report_text(report, "%lld M", (long long)size / 1000000);
+    if (size > 0 && size % 1000 == 0)
+        return report_text(report, "%lld k", (long long)size / 1000);
+    return report_text(report, "%lld", (long long)size);
 }
 
 const char *size_name(const report_t *report, const comparison_set_t *set, int64_t size) {

@@ -1,5 +1,4 @@
-/* Tables of a report: the columns are data, a row is one text a column, and a column can be hidden
- * where nothing would stand in it. */
+/* Report tables: columns are data, a row is one text per column, empty columns can be hidden. */
 #ifndef BENCH_REPORT_COLUMNS_H
 #define BENCH_REPORT_COLUMNS_H
 
@@ -19,22 +18,25 @@ typedef struct columns {
 } columns_t;
 
 columns_t columns_begin(const report_t *report, const column_t *columns, size_t n_columns);
-/* The next row: a cell for each column, hidden ones too. NULL is an empty cell. */
+/* Add a row: one cell per column, including hidden ones. A NULL cell is empty. */
 void columns_row(columns_t *columns, const char *const *cells);
-/* `intro`, the table and a blank line; nothing where there are no rows. */
+/* Print `intro`, the table and a blank line, or nothing if there are no rows; frees the table. */
 void columns_end(columns_t *columns, const char *intro);
+/* The same below a heading, with a formatted intro. */
+void columns_end_under(columns_t *columns, unsigned level, const char *heading, const char *format,
+                       ...) __attribute__((format(printf, 4, 5)));
 
-/* Cells, which the report owns, safe for markdown. A result may be NULL: "–". */
-/* "12.6 µs †" for a throttled case, the status for a case without times, "–" without the phase. */
+/* Cells: owned by the report and safe for markdown. A NULL result gives "–". */
+/* "12.6 µs †" if throttled, the status if the case has no times, "–" if it lacks the phase. */
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
-/* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" for none. */
+/* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" without a ratio. */
 const char *ratio_cell(const report_t *report, const speedup_t *speedup);
-/* "03_vectorized + arena"; "cuda 03_vectorized": whatever its techniques and parameters. */
+/* "03_vectorized + arena"; "cuda 03_vectorized", without techniques and parameters. */
 const char *name_cell(const report_t *report, const case_result_t *result);
 const char *key_cell(const report_t *report, const case_result_t *result);
-/* "88 %", and with a decimal where rounding would make it all: "99.7 %". */
+/* "88 %"; with a decimal if rounding would give 100 %: "99.7 %". */
 const char *share_cell(const report_t *report, double frac);
-/* "93 %", of the limit that the case's own record names. */
+/* "93 %" of the limit recorded with the case. */
 const char *limit_cell(const report_t *report, const case_result_t *result);
 const char *count_cell(const report_t *report, double count); /* "12"; NaN: "–" */
 /* "1.2 µs – 1.3 µs": the 95 % interval of a phase's median. */

@@ -19,8 +19,8 @@ static bool differs_in_seed_only(const comparison_set_list_t *sets, size_t index
     return false;
 }
 
-/* A training whose operations are timed one by one answers a question of its own. */
-static bool is_taken_apart(const comparison_set_t *set) {
+/* A training timed by operation is not comparable with the others. */
+static bool is_timed_by_operation(const comparison_set_t *set) {
     for (size_t i = 0; i < set->run->n_cases; i++) {
         const case_result_t *result = &set->run->cases[i];
         if ((isfinite(step_part_ns(result, PART_BACKWARD)) ||
@@ -42,14 +42,14 @@ static bool has_time(const size_row_t *row) {
     return row->best != NULL || row->fastest != NULL || row->other != NULL;
 }
 
-/* Rows of one set, and the order in which they are dealt out: the most telling first. */
+/* Rows of one set and the order in which they are selected. */
 typedef struct ranking {
     const headline_part_t *part;
     size_t index; /* in the part */
     const comparison_set_t *set;
     const size_row_t **rows; /* ascending */
-    size_t *places;          /* of each row in that order, from 1 on; 0: not ranked yet */
-    size_t n, n_ranked, n_dealt;
+    size_t *places;          /* of each row in that order, from 1; 0: not ranked yet */
+    size_t n, n_ranked, n_selected;
 } ranking_t;
 
 typedef struct ranking_list {
@@ -57,13 +57,13 @@ typedef struct ranking_list {
     size_t n, capacity;
 } ranking_list_t;
 
-/* How far row `i` is from the nearest that has been ranked; 0: it has been itself. */
+/* From row `i` to the nearest ranked row; 0 if it is ranked itself. */
 static size_t distance(const ranking_t *ranking, size_t i) {
     size_t least = ranking->n;
     for (size_t k = 0; k < ranking->n; k++) {
-        const size_t apart = k > i ? k - i : i - k;
-        if (ranking->places[k] > 0 && apart < least)
-            least = apart;
+        const size_t gap = k > i ? k - i : i - k;
+        if (ranking->places[k] > 0 && gap < least)
+            least = gap;
     }
     return least;
 }
@@ -73,8 +73,8 @@ static void rank(ranking_t *ranking, size_t i) {
         ranking->places[i] = ++ranking->n_ranked;
 }
 
-/* The reference size, the largest and the smallest; those around a change of lead; then always the
- * one that is farthest from those ranked. */
+/* The reference size, the largest, the smallest, those around a change of lead; then repeatedly the
+ * one farthest from all ranked sizes. */
 static void rank_sizes(ranking_t *ranking) {
     for (size_t i = 0; i < ranking->n; i++)
         if (ranking->rows[i]->size == ranking->set->reference_size)
@@ -95,20 +95,21 @@ static void rank_sizes(ranking_t *ranking) {
     }
 }
 
-/* With `gpu_first` the sets of the CPU are dealt out only where no other one has a row. */
+/* With `gpu_first`, sets of the CPU are used only if no GPU set has a row. */
 static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool gpu_first) {
     const comparison_set_list_t *sets = part->sets;
     size_t index = 0;
     bool (*fits)(const size_row_t *row) = has_time;
     for (size_t i = 0; i < sets->n; i++)
-        if (fitting_rows(&sets->items[i], has_rival, NULL) > 0 && !is_taken_apart(&sets->items[i]))
+        if (fitting_rows(&sets->items[i], has_rival, NULL) > 0 &&
+            !is_timed_by_operation(&sets->items[i]))
             fits = has_rival;
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
         const size_t n = fitting_rows(set, fits, NULL);
         if (gpu_first && index > 0 && strcmp(set->platform->device, "cpu") == 0)
-            break; /* the GPU's come first */
-        if (n == 0 || differs_in_seed_only(sets, i) || is_taken_apart(set))
+            break; /* GPU sets come first in the list */
+        if (n == 0 || differs_in_seed_only(sets, i) || is_timed_by_operation(set))
             continue;
         ranking_t ranking = {part, index++, set, .n = n};
         ranking.rows = mem_zeroed(n, sizeof *ranking.rows);
@@ -120,21 +121,20 @@ static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool
     }
 }
 
-/* ---- dealing out ----------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
-/* Deal out the next row of a part: the first set's second row comes with the second one's first.
- * False where there is none left. */
-static bool deal(const ranking_list_t *list, const headline_part_t *part) {
-    ranking_t *due = NULL;
+/* Select the next row of a part: set k starts k rows after the first set. False if none is left. */
+static bool select_next(const ranking_list_t *list, const headline_part_t *part) {
+    ranking_t *next = NULL;
     for (size_t r = 0; r < list->n; r++) {
         ranking_t *ranking = &list->items[r];
-        if (ranking->part == part && ranking->n_dealt < ranking->n &&
-            (due == NULL || ranking->index + ranking->n_dealt < due->index + due->n_dealt))
-            due = ranking;
+        if (ranking->part == part && ranking->n_selected < ranking->n &&
+            (next == NULL || ranking->index + ranking->n_selected < next->index + next->n_selected))
+            next = ranking;
     }
-    if (due != NULL)
-        due->n_dealt++;
-    return due != NULL;
+    if (next != NULL)
+        next->n_selected++;
+    return next != NULL;
 }
 
 const char *headline_caveat(const char *workload) {
@@ -145,7 +145,7 @@ const char *headline_caveat(const char *workload) {
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most) {
     headline_t headline = {0};
     ranking_list_t list = {0};
-    /* A ratio that needs a caveat is shown by itself only, where the caveat stands too. */
+    /* The caveat is printed only in a table of one workload, so a ratio that needs one is too. */
     for (size_t i = 0; i < n_parts; i++)
         if (n_parts == 1 || parts[i].sets->n == 0 ||
             headline_caveat(parts[i].sets->items[0].workload) == NULL)
@@ -154,13 +154,13 @@ headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t 
     do {
         before = n;
         for (size_t i = 0; i < n_parts && n < most; i++)
-            n += deal(&list, &parts[i]);
+            n += select_next(&list, &parts[i]);
     } while (n > before);
     headline.rows = mem_zeroed(n + 1, sizeof *headline.rows);
     for (size_t r = 0; r < list.n; r++) {
         const ranking_t *ranking = &list.items[r];
         for (size_t i = 0; i < ranking->n; i++)
-            if (ranking->places[i] <= ranking->n_dealt)
+            if (ranking->places[i] <= ranking->n_selected)
                 headline.rows[headline.n++] =
                     (headline_row_t){ranking->part, ranking->set, ranking->rows[i]};
         free(ranking->rows);

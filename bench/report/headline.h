@@ -1,6 +1,5 @@
-/* The comparisons that a reader sees first: of each workload the fastest of ours against the
- * fastest rival, at the sizes that matter. The last screen of a run, the first table of a report
- * and the saved headline are all made here. */
+/* The headline: our fastest case against the fastest rival, per workload at selected sizes. Used
+ * for the last screen of a run, the first table of a report and the saved headline. */
 #ifndef BENCH_REPORT_HEADLINE_H
 #define BENCH_REPORT_HEADLINE_H
 
@@ -13,7 +12,7 @@ enum { HEADLINE_ROWS = 12, HEADLINE_WORKLOAD_ROWS = 10 };
 typedef struct headline_part {
     const record_t *run;
     const comparison_set_list_t *sets; /* of the workload */
-    const char *when;                  /* "saved 2026-11-21", "2026-11-22"; NULL: not told */
+    const char *when;                  /* "saved 2026-11-21", "2026-11-22"; NULL: not shown */
 } headline_part_t;
 
 typedef struct headline_row {
@@ -27,17 +26,17 @@ typedef struct headline {
     size_t n;
 } headline_t;
 
-/* At most `most` rows, dealt out to the parts in turn. Of a set the reference size comes first,
- * then the largest, the smallest, those around a change of lead, and what lies between. Left out:
- * sizes without a rival's time (where the whole part has none: without any), sets that differ from
- * an earlier one in the seed only, and trainings taken apart into operations. The parts must
- * outlive the headline; the caller frees it. */
+/* Select at most `most` rows, from each part in turn. A set's reference size comes first, then its
+ * largest, its smallest, those around a change of lead, and sizes in between. Omitted: sizes
+ * without a rival's time (unless the whole part has none), sets that differ from an earlier one
+ * only in the seed, and trainings timed by operation. The parts must outlive the headline; the
+ * caller frees it. */
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most);
 const char *headline_caveat(const char *workload); /* see workload_t; or NULL */
 void headline_free(headline_t *headline);
 
-/* What all rows have in common stands in the line above the table, and not in a column. No text for
- * no rows. The caller frees it. */
+/* Values common to all rows are in the line above the table, not in a column. "" if there are no
+ * rows. The caller frees it. */
 char *headline_text(const headline_t *headline, table_style_t style);
 
 #endif

@@ -1,4 +1,4 @@
-/* How the headline's rows are shown: a table for a terminal or in markdown. */
+/* Print the headline as a table, for a terminal or in markdown. */
 #include "report/headline.h"
 
 #include "base/memory.h"
@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first N_COMMON columns may have the same value in all rows, which then stands above the
- * table. */
+/* A value common to all rows of one of the first N_COMMON columns is shown above the table. */
 enum { COLUMN_WORKLOAD, COLUMN_MACHINE, COLUMN_WHEN, COLUMN_PHASE, N_COMMON, N_COLUMNS = 10 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -18,9 +17,9 @@ static const char *safe(const report_t *report, table_style_t style, const char 
     return style == TABLE_MARKDOWN ? report_safe(report, text) : text;
 }
 
-/* "mlp_infer f32", "mlp_train depth=3, tf32": parameters only where they are not the defaults. */
+/* "mlp_infer f32", "mlp_train depth=3, tf32": only parameters that differ from the default. */
 static const char *workload_label(const report_t *report, const headline_row_t *row) {
-    /* Those of the set differ in their size only. */
+    /* A set's cases differ only in size. */
     const case_t *spec = &comparison_set_next(row->set, NULL, OWNER_ANY, EVERY_SIZE)->spec;
     const workload_t *workload = workload_find(spec->workload);
     text_list_t parts = {0};
@@ -41,7 +40,7 @@ static const char *workload_label(const report_t *report, const headline_row_t *
     return report_text(report, "%s %s", spec->workload, report_join(report, &parts, ", "));
 }
 
-/* The fastest that is not ours, and our ratio to it. */
+/* The fastest case that is not ours, and our speed-up over it. */
 static const case_result_t *rival_of(const headline_row_t *row, const speedup_t **speedup) {
     const size_row_t *sizes = row->row;
     const case_result_t *rival = faster_case(sizes->fastest, sizes->other, row->set->phase);
@@ -114,8 +113,7 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
     memcpy(cells, texts, sizeof texts);
 }
 
-/* What all rows have in common, whose columns are hidden; with it the caveat, which a table of one
- * workload has. */
+/* The common values, whose columns are hidden, and the caveat. */
 static void print_title(const report_t *report, const column_t *columns, const char *const *cells,
                         const char *caveat) {
     text_list_t parts = {0};

@@ -69,8 +69,8 @@ void report_table(const report_t *report, table_t *table) {
     table_free(table);
 }
 
-/* `path` without "." and ".." and doubled slashes, as its parts; relative ones start at the current
- * folder. Nothing is asked of the file system, since a report's folder may not be there yet. */
+/* The absolute path's components, with ".", ".." and "//" resolved. realpath() cannot be used: the
+ * report's folder may not exist yet. */
 static text_list_t parts_of(const char *path) {
     char here[4096] = "";
     if (path[0] != '/' && realpath(".", here) == NULL)
@@ -112,7 +112,7 @@ char *report_link(const report_t *report, const char *path) {
 }
 
 bool is_not_applicable(const case_result_t *result) {
-    /* What kernels say of themselves (kernels/<workload>/, "#error SKIP: for dtype f16 only"). */
+    /* From kernel sources: "#error SKIP: for dtype f16 only". */
     return result->status == CASE_SKIPPED && result->reason != NULL &&
            text_starts(result->reason, "for ") && text_ends(result->reason, " only");
 }
@@ -145,9 +145,7 @@ const char *verdict_text(const report_t *report, const speedup_t *speedup, const
     case VERDICT_NO_DIFFERENCE:
         return report_text(report, "no difference found, %s", lead);
     case VERDICT_UNDECIDED:
-        return report_text(
-            report, "the ratio is %s, but from too few rounds for an interval, so nobody wins",
-            lead);
+        return report_text(report, "the ratio is %s (too few rounds for an interval)", lead);
     case VERDICT_NONE:
         break;
     }

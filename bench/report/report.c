@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a workload has of its own; a workload that is not here gets the sections that all have. */
+/* Sections for specific workloads. Other workloads get only the common ones. */
 static const struct workload_sections {
     const char *name;
     void (*findings)(const report_t *report, const comparison_set_list_t *sets);
@@ -34,19 +34,18 @@ static const struct workload_sections *sections_of(const char *workload) {
     return NULL;
 }
 
-/* One workload of a run, with its comparisons worked out (their bootstrap is worth doing once). */
+/* One workload of a run. Comparisons are computed once because their bootstrap is slow. */
 typedef struct workload_part {
     const char *workload;                     /* borrowed */
-    const struct workload_sections *sections; /* NULL: none of its own */
+    const struct workload_sections *sections; /* NULL: only the common ones */
     comparison_set_list_t sets;               /* empty without sections */
 } workload_part_t;
 
 /* A run and its workloads. */
 typedef struct shown_run {
     record_t whole;
-    record_t steady; /* without cold starts, which answer another question than all else; its cases
-                        are the whole's */
-    workload_part_t *parts; /* of the steady one */
+    record_t steady;        /* without cold starts; borrows the whole's cases */
+    workload_part_t *parts; /* of `steady` */
     size_t n_parts, capacity;
 } shown_run_t;
 
@@ -61,8 +60,8 @@ static void add_part(shown_run_t *shown, const char *workload) {
     shown->parts[shown->n_parts++] = part;
 }
 
-/* Fill in all but the whole run: with one workload, or with all where that is NULL. */
-static void work_out(shown_run_t *shown, const char *only) {
+/* Fill in `steady` and `parts` from `whole`, for one workload or all (NULL). */
+static void select_parts(shown_run_t *shown, const char *only) {
     const record_t *whole = &shown->whole;
     record_t *steady = &shown->steady;
     *steady = *whole;
@@ -104,7 +103,7 @@ static status_t load_runs(const char *const *folders, size_t n, shown_run_t **ru
             return err->status;
         }
         device_rates_set_limits_again(&shown->whole);
-        work_out(shown, NULL);
+        select_parts(shown, NULL);
     }
     return STATUS_OK;
 }
@@ -119,7 +118,7 @@ static const char *date_text(const report_t *report, const record_t *run) {
     return report_safe(report, report_keep(report, mem_text_n(run->started, length)));
 }
 
-/* False where there is nothing to compare. */
+/* False if there is nothing to compare. */
 static bool print_headline(const report_t *report, const headline_part_t *parts, size_t n,
                            size_t most, table_style_t style) {
     headline_t headline = headline_select(parts, n, most);
@@ -129,7 +128,7 @@ static bool print_headline(const report_t *report, const headline_part_t *parts,
     return *text != '\0';
 }
 
-/* One table over the workloads of all runs, those from `first_saved` on as saved ones. */
+/* One table for the workloads of all runs; runs from `first_saved` on are labelled as saved. */
 static bool print_common_headline(const report_t *report, const shown_run_t *runs, size_t n_runs,
                                   size_t first_saved, table_style_t style) {
     headline_part_t *parts = NULL;
@@ -151,7 +150,7 @@ static bool print_common_headline(const report_t *report, const shown_run_t *run
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-/* Every time of a workload that has no tables of its own yet. */
+/* All times of a workload without specific tables. */
 static void plain_tables(const report_t *report, const char *workload) {
     static const column_t COLUMNS[] = {
         {"Case", 'l', false}, {"total", 'r', false}, {"95 % interval of the median", 'r', false}};
@@ -174,9 +173,9 @@ static void section_findings(const report_t *report, const shown_run_t *shown) {
     report_heading(report, 2, "Findings");
     if (shown->n_parts == 0)
         print(report, "%s\n\n",
-              report->whole->n_cases == 0 ? "None: no case has ended in this run."
-              : report->run->n_cases == 0 ? "None: the run holds cold starts only."
-                                          : "None: the run measured the device only.");
+              report->whole->n_cases == 0 ? "None: no case finished in this run."
+              : report->run->n_cases == 0 ? "None: the run has only cold starts."
+                                          : "None: the run has only device measurements.");
     for (size_t p = 0; p < shown->n_parts; p++)
         if (shown->parts[p].sections != NULL)
             shown->parts[p].sections->findings(report, &shown->parts[p].sets);
@@ -192,7 +191,7 @@ static void section_workload(const report_t *report, const workload_part_t *part
     section_checks(report, part->workload);
     section_sanitize(report, part->workload);
     section_resources(report, part->workload);
-    section_charts_of(report, part->workload);
+    section_charts(report, part->workload);
 }
 
 static void write_run(report_t *report, const shown_run_t *shown) {
@@ -205,7 +204,7 @@ static void write_run(report_t *report, const shown_run_t *shown) {
     for (size_t i = 0; i < shown->n_parts; i++)
         section_workload(report, &shown->parts[i]);
     section_cold(report);
-    section_charts(report);
+    section_charts(report, NULL);
     section_warnings(report);
     section_reproduce(report);
 }
@@ -217,7 +216,7 @@ static const char *machine_text(const report_t *report, const record_t *run) {
     const char *name = environment_get(&run->environment, "gpu.name");
     if (name == NULL)
         name = environment_get(&run->environment, "host.cpu");
-    return report_safe(report, name != NULL ? name : "a machine that was not recorded");
+    return report_safe(report, name != NULL ? name : "unknown machine");
 }
 
 static const char *saved_title(const report_t *report, const record_t *run) {
@@ -225,28 +224,26 @@ static const char *saved_title(const report_t *report, const record_t *run) {
                        date_text(report, run));
 }
 
-/* Title, the box that says which runs are shown, and the headline. */
+/* Title, list of runs, headline. */
 static void write_top(const report_t *report, const shown_run_t *runs, size_t n) {
     const record_t *run = &runs[0].whole;
     const char *machine = machine_text(report, run), *date = date_text(report, run);
     const char *host = environment_get(&run->environment, "host.name");
     print(report, "# Hand-written code against PyTorch: %s, %s\n\n", machine, date);
-    print(report, "> **Shown here:** run %s, made on %s (%s) on %s%s.\n",
-          report_code(report, run->folder), machine,
-          report_safe(report, host != NULL ? host : "a host that was not recorded"), date,
+    print(report, "> **Run:** %s, measured on %s (%s) on %s%s.\n", report_code(report, run->folder),
+          machine, report_safe(report, host != NULL ? host : "unknown host"), date,
           run->finished == NULL ? "; **it did not finish**" : "");
     if (environment_get(&run->environment, "gpu.name") == NULL)
-        print(report, "> No GPU was there: nothing in it is a GPU's time.\n");
+        print(report, "> This run had no GPU: it contains no GPU times.\n");
     for (size_t i = 1; i < n; i++)
-        print(
-            report,
-            ">\n> **%s**, from %s, stands in a section of its own at the end. None of its numbers "
-            "is mixed with those of the run above.\n",
-            saved_title(report, &runs[i].whole), report_code(report, runs[i].whole.folder));
+        print(report,
+              ">\n> **%s**, from %s, has a separate section at the end. Its numbers are not mixed "
+              "with those of the run above.\n",
+              saved_title(report, &runs[i].whole), report_code(report, runs[i].whole.folder));
     print(report, "\n");
     if (print_common_headline(report, runs, n, 1, TABLE_MARKDOWN))
-        print(report, "\nMedians; the interval is that of the ratio of two medians. A rival is "
-                      "whatever is not ours, PyTorch in its fastest mode or another worker.\n\n");
+        print(report, "\nMedians, with the 95 %% interval of their ratio. A rival is PyTorch in "
+                      "its fastest mode or another worker.\n\n");
 }
 
 static void write_report(report_t *report, const shown_run_t *runs, size_t n) {
@@ -257,8 +254,8 @@ static void write_report(report_t *report, const shown_run_t *runs, size_t n) {
     for (size_t i = 1; i < n; i++) {
         report->saved = true;
         print(report,
-              "\n---\n\n## %s\n\nMade at another time or on another machine, and kept with the "
-              "project. It is shown by itself.\n\n",
+              "\n---\n\n## %s\n\nMeasured at another time or on another machine, stored with the "
+              "project and shown separately.\n\n",
               saved_title(report, &runs[i].whole));
         write_run(report, &runs[i]);
     }
@@ -312,7 +309,7 @@ char *report_workload_tables(const record_t *run, const char *workload) {
     shown_run_t shown = {.whole = *run};
     page_t page;
     page_open(&page);
-    work_out(&shown, workload);
+    select_parts(&shown, workload);
     print_workloads(&page.report, &shown);
     shown_run_free(&shown);
     return page_close(&page);

@@ -1,4 +1,4 @@
-/* Findings in sentences that any workload has: who is faster where, and what is missing. */
+/* Findings for any workload: which side is faster where, and what is missing. */
 #include "report/columns.h"
 
 #include "io/fs.h"
@@ -17,7 +17,7 @@ static bool has_other(const size_row_t *row) {
     return row->against_other.verdict != VERDICT_NONE;
 }
 
-/* "1, 64–256, 2^20": sizes with a verdict; a dash spans those that lie next to each other. */
+/* "1, 64–256, 2^20": sizes with this verdict; a dash joins adjacent ones. */
 static const char *sizes_with(const report_t *report, const comparison_set_t *set,
                               speedup_of_t speedup_of, verdict_t verdict) {
     text_list_t ranges = {0};
@@ -45,28 +45,23 @@ void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_
     if (tally.of[VERDICT_NO_DIFFERENCE] > 0)
         print(report, ", no difference found at %zu", tally.of[VERDICT_NO_DIFFERENCE]);
     if (tally.of[VERDICT_UNDECIDED] > 0)
-        print(report, ", undecided for want of rounds at %zu", tally.of[VERDICT_UNDECIDED]);
+        print(report, ", undecided (too few rounds) at %zu", tally.of[VERDICT_UNDECIDED]);
     if (tally.of[VERDICT_NONE] > 0)
-        print(report, " (at %zu more, one of the two was not run or has no valid time)",
+        print(report, " (not compared at %zu more: one side has no valid time)",
               tally.of[VERDICT_NONE]);
     print(report, ".");
     if (found.n_changes == 1)
         print(
-            report,
-            " **Crossover:** the lead changes once, between %s, where %s is faster, and "
-            "%s, where %s is.",
+            report, " **Crossover:** between %s (%s faster) and %s (%s faster).",
             size_name(report, set, found.last_before), found.before == VERDICT_OURS ? ours : theirs,
             size_name(report, set, found.first_after), found.after == VERDICT_OURS ? ours : theirs);
     else if (found.n_changes > 1)
         print(report,
-              " The lead changes %zu times, so there is no single crossover %s: %s is faster "
-              "at %s; %s at %s.",
-              found.n_changes, set->size_param, ours,
-              sizes_with(report, set, speedup_of, VERDICT_OURS), theirs,
+              " No single crossover: the lead changes %zu times. %s is faster at %s; %s at %s.",
+              found.n_changes, ours, sizes_with(report, set, speedup_of, VERDICT_OURS), theirs,
               sizes_with(report, set, speedup_of, VERDICT_THEIRS));
 }
 
-/* The answer to the question that the report is about. */
 void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject) {
     const char *name = set->platform->name;
     const size_row_t *rows[3];
@@ -92,7 +87,7 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
     }
 }
 
-/* Contenders that a user added. */
+/* Contenders added by the user. */
 void finding_others(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
     size_t n = key_rows(set, has_other, rows);
@@ -113,7 +108,7 @@ void finding_others(const report_t *report, const comparison_set_t *set) {
         print(report, ".\n");
 }
 
-/* What the run cannot say, said plainly. */
+/* Sides without a valid time. */
 void finding_missing(const report_t *report, const comparison_set_t *set) {
     for (owner_t owner = OWNER_OURS; owner <= OWNER_PYTORCH; owner++) {
         size_t n = 0, timed = 0;
@@ -151,13 +146,11 @@ void print_spread(const report_t *report, const comparison_set_t *set) {
     }
     if (most == 0)
         return;
-    print(report,
-          "Behind each median are at least %zu samples (at most %zu); the widest 95 %% interval "
-          "of one is ± %s.",
-          fewest, most, percent_text(report, widest_frac));
+    print(report, "Each median has %zu to %zu samples; the widest 95 %% interval is ± %s.", fewest,
+          most, percent_text(report, widest_frac));
     const char *path = report_keep(report, fs_join(report->run->folder, "timings.csv"));
     if (fs_exists(path))
-        print(report, " All of them: [timings.csv](%s).",
+        print(report, " All medians: [timings.csv](%s).",
               report_keep(report, report_link(report, path)));
     print(report, "\n\n");
 }

@@ -74,7 +74,7 @@ def test_steps_are_the_runs_and_the_limits_three_passes(drawn: Drawn) -> None:
         assert found == pytest.approx(drawn.median_us(f"cuda/{best}", hidden, "step"))
         n_bytes = weights_bytes(hidden)
         dram_us = 3e6 * n_bytes / COPY_BYTES_PER_S
-        assert float(rows["limit: 3·W a step, in DRAM", hidden][1]) == pytest.approx(dram_us)
+        assert float(rows["limit: 3·W per step, in DRAM", hidden][1]) == pytest.approx(dram_us)
         kept = min(n_bytes, L2_BYTES) / n_bytes
         least_us = max(dram_us * (1 - kept), 3e6 * n_bytes / L2_BYTES_PER_S)
         found = float(rows["limit: 3·W, less what the L2 keeps", hidden][1])

@@ -179,7 +179,7 @@ def bounds_us(points: int) -> dict[str, float]:
     if points <= POINTS:
         bounds["every epoch from the L2"] = EPOCHS * n_bytes / L2_BYTES_PER_S * 1e6
     if points > 5000:
-        bounds["a grid barrier an epoch"] = EPOCHS * BARRIER_NS / 1000
+        bounds["a grid barrier per epoch"] = EPOCHS * BARRIER_NS / 1000
     return bounds
 
 
@@ -211,7 +211,7 @@ def test_panels_of_the_ladder_have_the_limits_below_the_rungs(drawn: Drawn) -> N
     assert list(rows)[-4:] == [
         "every epoch from DRAM",
         "every epoch from the L2",
-        "a grid barrier an epoch",
+        "a grid barrier per epoch",
         "read once from DRAM",
     ]
     last = rows["07_sufficient_statistics"]

@@ -188,7 +188,7 @@ static void ladder_has_a_line_for_each_known_bound(void **state) {
     assert_drawn(chart_ladder(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "\"limit: every epoch from DRAM\"\n5000 1.6\n5000000 1600\n");
-    assert_has(table, "\"limit: a grid barrier an epoch\"\n5000 NaN\n5000000 200\n");
+    assert_has(table, "\"limit: a grid barrier per epoch\"\n5000 NaN\n5000000 200\n");
     assert_has(table, "\"limit: read once from DRAM\"\n5000 0.008\n5000000 8\n");
     assert_lacks(table, "L2");
     assert_true(text_list_has(&chart.numbers, "n_limits=3"));
@@ -208,7 +208,7 @@ static void panels_have_rows_for_bounds(void **state) {
     assert_drawn(chart_ladder_batch(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "\n0 16 \"02_fused\" 0\n1 16 \"06_persistent\" 0\n2 16 \"07_sums\" 0\n"
-                      "4 16 \"every epoch from DRAM\" 1\n5 16 \"a grid barrier an epoch\" 1\n"
+                      "4 16 \"every epoch from DRAM\" 1\n5 16 \"a grid barrier per epoch\" 1\n"
                       "6 16 \"read once from DRAM\" 1\n");
     assert_has(table, "\n0 \"points 5 k\" 1.6 4\n0 \"\" 0.008 6\n");
     assert_has(table, "\n1 \"points 5 M\" 1600 4\n1 \"\" 200 5\n1 \"\" 8 6\n");

@@ -71,8 +71,7 @@ static void test_crossover_sentence(void **state) {
     char *run = save_run(plant_ratios((double[]){3, 2, 0.5}, 3), *state, "once", "NVIDIA H200");
     char *text = report_of(*state, NULL, run, NULL);
     assert_has(text, "CUDA is faster at 2 of the 3 batch sizes compared, PyTorch at 1.");
-    assert_has(text, "**Crossover:** the lead changes once, between batch 2, where CUDA is faster, "
-                     "and batch 4, where PyTorch is.");
+    assert_has(text, "**Crossover:** between batch 2 (CUDA faster) and batch 4 (PyTorch faster).");
     free(text);
     free(run);
     run = save_run(plant_ratios((double[]){3, 2, 1.5}, 3), *state, "never", "NVIDIA H200");
@@ -83,8 +82,8 @@ static void test_crossover_sentence(void **state) {
     free(run);
     run = save_run(plant_ratios((double[]){3, 0.5, 2}, 3), *state, "twice", "NVIDIA H200");
     text = report_of(*state, NULL, run, NULL);
-    assert_has(text, "The lead changes 2 times, so there is no single crossover batch: CUDA is "
-                     "faster at 1, 4; PyTorch at 2.");
+    assert_has(text, "No single crossover: the lead changes 2 times. CUDA is faster at 1, 4; "
+                     "PyTorch at 2.");
     assert_has_not(text, "**Crossover:**");
     free(text);
     free(run);
@@ -151,7 +150,7 @@ static void test_saved_run_is_labelled_and_apart(void **state) {
     char *here = save_run(mine, *state, "here", NULL);
     char *there = save_run(plant_ratios((double[]){3, 2}, 2), *state, "there", "NVIDIA H200");
     char *text = report_of(*state, NULL, here, there);
-    assert_has(text, "> No GPU was there: nothing in it is a GPU's time.");
+    assert_has(text, "> This run had no GPU: it contains no GPU times.");
     assert_has(text, "> **Saved run: NVIDIA H200, 2026-03-02**");
     char *own = strstr(text, "## Findings"), *saved = strstr(text, "\n## Saved run: NVIDIA H200");
     assert_true(own != NULL && saved != NULL && own < saved);
@@ -193,7 +192,7 @@ static void test_what_was_not_measured_is_said(void **state) {
     free(run);
     run = save_run((record_t){.name = mem_text("")}, *state, "empty", NULL);
     text = report_of(*state, NULL, run, NULL);
-    assert_has(text, "None: no case has ended in this run.");
+    assert_has(text, "None: no case finished in this run.");
     free(text);
     free(run);
 }
@@ -259,7 +258,7 @@ static void test_warnings_tell_all(void **state) {
     char *folder = save_run(run, *state, "warned", "NVIDIA H200");
     char *text = report_of(*state, NULL, folder, NULL);
     assert_has(text, "uncommitted changes");
-    assert_has(text, "Of 4 cases with times, 2 reached the precision asked for, 1 stopped at their "
+    assert_has(text, "Of 4 cases with times, 2 reached the requested precision, 1 stopped at their "
                      "noise floor");
     assert_has(text, "1 stopped at the time limit");
     assert_has(text, "| skipped | needs sm_90 |     2 |");
@@ -305,7 +304,7 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
     plant_phase(&run.cases[0], "cold_first_answer", 500e6, 7);
     folder = save_run(run, *state, "only", "NVIDIA H200");
     text = report_of(*state, NULL, folder, NULL);
-    assert_has(text, "None: the run holds cold starts only.");
+    assert_has(text, "None: the run has only cold starts.");
     free(text);
     free(folder);
 }

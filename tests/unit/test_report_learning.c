@@ -18,7 +18,7 @@ typedef struct learnt {
     int64_t hidden, seed;
     double step_ns, accuracy;
     const char *loss;    /* of step 10 */
-    const char *weights; /* NULL: not told */
+    const char *weights; /* NULL: not recorded */
 } learnt_t;
 
 static case_result_t *plant_learnt(record_t *run, learnt_t what) {
@@ -111,12 +111,13 @@ static void accuracies_are_compared_among_equal_weights(void **state) {
     (void)state;
     record_t run = planted();
     char *text = section_text(training_findings, &run);
-    assert_has(text, "whose weights are all f16");
-    assert_has(text, "within **0.30 points**, at each of the 3 pairs of width and seed");
-    assert_has(text, "(most at width 128, seed 2: pytorch-cuda graph 91.20 %, cuda 05_persistent "
-                     "91.50 %)");
-    assert_has(text, "pytorch-cuda eager multiplies in that precision and keeps better weights");
-    assert_has(text, "Accuracies of 97.00 % to 97.00 % are not held against those above.");
+    assert_has(text, "contenders with f16 weights agree in test accuracy");
+    assert_has(text, "within **0.30 percentage points** at each of the 3 pairs of width and seed");
+    assert_has(text, "(largest difference at width 128, seed 2: pytorch-cuda graph 91.20 %, cuda "
+                     "05_persistent 91.50 %)");
+    assert_has(text,
+               "pytorch-cuda eager multiplies in that precision but keeps more precise weights");
+    assert_has(text, "Their accuracies, 97.00 % to 97.00 %, are not compared with those above.");
     free(text);
     text = section_text(training_tables, &run);
     assert_has(text, "| cuda 05_persistent | f16     |    1 |     90.20 %, 0 |          – |");
@@ -133,11 +134,11 @@ static void weights_that_are_not_told_are_not_compared(void **state) {
     record_t run = planted();
     plant_learnt(&run, (learnt_t){"pytorch", "compile", 128, 1, 9e5, 0.2, "1.5", NULL});
     char *text = section_text(training_findings, &run);
-    assert_has(text, "within **0.30 points**");
+    assert_has(text, "within **0.30 percentage points**");
     assert_has(text, "pytorch-cuda eager, pytorch-cuda compile multiply");
     free(text);
     text = section_text(training_tables, &run);
-    assert_has(text, "| pytorch-cuda compile | not told |");
+    assert_has(text, "| pytorch-cuda compile | not recorded |");
     free(text);
     record_free(&run);
 }
@@ -154,12 +155,12 @@ static void losses_are_held_against_pytorchs_spread(void **state) {
     plant_learnt(&run, (learnt_t){"pytorch", "compile_graph", 128, 1, 9e5, 0.9, "1.7", "f16"});
     text = section_text(training_findings, &run);
     assert_has(text, "PyTorch's other modes with f16 weights differ from it by up to");
-    assert_has(text, "(pytorch-cuda compile_graph, width 128, seed 1): ours lie inside that "
+    assert_has(text, "(pytorch-cuda compile_graph, width 128, seed 1): ours are inside that "
                      "spread; those with other weights by up to **0.25**");
     free(text);
     plant_learnt(&run, (learnt_t){"cuda", "06_off", 128, 1, 9e5, 0.9, "1.9", NULL});
     text = section_text(training_findings, &run);
-    assert_has(text, "ours lie **not inside** that spread; ");
+    assert_has(text, "ours are **not inside** that spread; ");
     free(text);
     record_free(&run);
 }
@@ -169,7 +170,7 @@ static void repeated_checks_are_counted(void **state) {
     record_t run = planted();
     run.cases[5].after.rel_l2 *= 1 + 1e-15;
     char *text = section_text(training_findings, &run);
-    assert_has(text, "in 4 of 4 cases of ours and in 3 of 4 of PyTorch's.");
+    assert_has(text, "in 4 of 4 of our cases and in 3 of 4 of PyTorch's.");
     free(text);
     record_free(&run);
 }
@@ -183,7 +184,7 @@ static void made_up_images_are_named(void **state) {
     free(run.cases[0].results_json);
     run.cases[0].results_json = mem_text("{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
     text = section_text(training_findings, &run);
-    assert_has(text, "dataset=synthetic, mnist. **The images are made up");
+    assert_has(text, "dataset=synthetic, mnist. **Synthetic images");
     free(text);
     record_free(&run);
 }
@@ -199,15 +200,15 @@ static void the_floor_is_told_with_and_without_the_l2(void **state) {
     environment_set_number(&run.environment, "measured.l2_read_bytes_per_s", 10e12);
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     text = section_text(training_findings, &run);
-    assert_has(text, "At width 8192 04_streaming takes 300 µs: 3 × 281 MB / 4.00 TB/s = 211 µs "
+    assert_has(text, "At width 8192, 04_streaming takes 300 µs: 3 × 281 MB / 4.00 TB/s = 211 µs "
                      "(70 % reached); if the L2 (50.0 MB) kept as many weights as fit, 3 × (281 MB "
                      "− 50.0 MB) / 4.00 TB/s = 174 µs (58 % reached).");
-    assert_has(text, "At width 128 05_persistent takes 7.99 µs: the L2 (50.0 MB) holds all "
-                     "weights, and allows 3 × 269 kB / 10.0 TB/s = 80.6 ns (1 % reached).");
+    assert_has(text, "At width 128, 05_persistent takes 7.99 µs: all weights fit into the L2 "
+                     "(50.0 MB), which allows 3 × 269 kB / 10.0 TB/s = 80.6 ns (1 % reached).");
     free(text);
     text = section_text(training_tables, &run);
     assert_has(text, "|   8192 | 281 MB |      211 µs |                 174 µs |    300 µs | "
-                     "04_streaming  |           70 % |        58 % |");
+                     "04_streaming  |           70 % |               58 % |");
     free(text);
     record_free(&run);
 }

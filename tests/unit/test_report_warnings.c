@@ -55,7 +55,7 @@ static void skipped_by_design_is_no_alarm(void **state) {
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
     char *text = printed(section_warnings, &run);
-    assert_has(text, "1 case of 05_f16 did not apply by design (it is for dtype f16 only)");
+    assert_has(text, "Not applicable by design: 1 case of 05_f16 (it is for dtype f16 only)");
     assert_has_not(text, "skipped");
     free(text);
     text = printed(section_cases, &run);

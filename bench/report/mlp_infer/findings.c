@@ -1,5 +1,4 @@
-/* Findings: sentences made from numbers. Each function says one thing, or nothing where the run
- * does not carry it. */
+/* mlp_infer's findings. Each function prints one, or nothing if the run lacks the data. */
 #include "report/mlp_infer/mlp_infer.h"
 #include "report/sections/sections.h"
 
@@ -15,7 +14,7 @@ static bool has_own_gain(const size_row_t *row) {
     return row->against_study.verdict != VERDICT_NONE && row->best != row->study;
 }
 
-/* Is there one of ours that keeps its buffers from sample to sample? */
+/* Does one of our cases keep its buffers between samples? */
 static bool has_kept_buffers(const comparison_set_t *set, int64_t batch) {
     const case_result_t *result = NULL;
     while ((result = comparison_set_next(set, result, OWNER_OURS, batch)) != NULL) {
@@ -32,32 +31,32 @@ static bool has_graph_rival(const size_row_t *row) {
     return row->fastest != NULL && strcmp(row->fastest->spec.variant, "graph") == 0;
 }
 
-/* PyTorch's graph mode works in buffers that it keeps, pinned where that helps. Against it, a
- * side that allocates in every sample and copies from pageable memory is another set-up, not
- * another kernel. */
+/* PyTorch's graph mode keeps its buffers, pinned if useful. Against a side that allocates in every
+ * sample and copies from pageable memory, the ratio measures the set-up, not the kernel. */
 static void print_unequal_setups(const report_t *report, const comparison_set_t *set) {
     size_t with = 0, rivals = fitting_rows(set, has_graph_rival, NULL);
     for (size_t i = 0; i < set->n_rows; i++)
         with += has_graph_rival(&set->rows[i]) && has_kept_buffers(set, set->rows[i].size);
     if (strcmp(set->platform->device, "cuda") == 0 && with < rivals)
-        print(report,
-              "  - Not like for like everywhere: PyTorch's graph mode keeps its buffers between "
-              "samples. CUDA cases that do so too (`alloc` not malloc, `copy` not pageable) were "
-              "run at %zu of the %zu batches where graph is PyTorch's fastest; at the others "
-              "CUDA allocates, or copies pageable memory, in every sample.\n",
-              with, rivals);
+        print(
+            report,
+            "  - Not always like for like: PyTorch's graph mode keeps its buffers between samples. "
+            "CUDA cases that also do (`alloc` not malloc, `copy` not pageable) were run at %zu of "
+            "the %zu batch sizes where graph is PyTorch's fastest; at the others CUDA allocates "
+            "or copies pageable memory in every sample.\n",
+            with, rivals);
 }
 
-/* The comparison that the study itself published. */
+/* The comparison published by the study. */
 static void finding_study(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
     size_t n = key_rows(set, has_study_total, rows);
     if (n == 0)
         return;
     print(report,
-          "- **The study's own question**, total against total, its CUDA set-up (rung 01, malloc, "
-          "pageable copies, weights uploaded in every sample) against PyTorch eager with building "
-          "the model included: ");
+          "- **The study's comparison**, by `total`: its CUDA set-up (rung 01, malloc, pageable "
+          "copies, weights uploaded in every sample) against PyTorch eager including model "
+          "construction. ");
     print_lead(report, set, study_total_of, "CUDA", "PyTorch");
     for (size_t i = 0; i < n; i++) {
         const speedup_t *speedup = &rows[i]->study_total;
@@ -75,7 +74,7 @@ static void finding_own_gain(const report_t *report, const comparison_set_t *set
     size_t n = key_rows(set, has_own_gain, rows);
     if (n == 0)
         return;
-    print(report, "- **Over the study's own set-up** (%s), the fastest CUDA case: ",
+    print(report, "- **Gain over the study's set-up** (%s), fastest CUDA case: ",
           strcmp(set->phase, "total") == 0 ? "total" : "host to host");
     for (size_t i = 0; i < n; i++)
         print(report, "%sat %s %s", i > 0 ? "; " : "", size_name(report, set, rows[i]->size),
@@ -83,10 +82,9 @@ static void finding_own_gain(const report_t *report, const comparison_set_t *set
     print(report, ".\n");
 }
 
-/* The answer to the question that the report is about. */
 static void finding_host_to_host(const report_t *report, const comparison_set_t *set) {
     static const char HOST_TO_HOST[] = "**Host to host** (input in host memory to output in host "
-                                       "memory, set-up left out)";
+                                       "memory, without set-up)";
     const bool total = strcmp(set->phase, "host_to_host") != 0;
     finding_headline(report, set,
                      report_text(report, "%s, the fastest %s case against PyTorch's fastest mode",
@@ -105,15 +103,18 @@ void mlp_infer_findings(const report_t *report, const comparison_set_list_t *set
                                    set->platform->place));
         if (count.timed == 0) {
             print(report,
-                  "Nothing was measured %s: none of the %zu cases has a valid time. The reasons "
-                  "are among the warnings.\n\n",
+                  "Nothing was measured %s: none of the %zu cases has a valid time. See the "
+                  "warnings.\n\n",
                   set->platform->place, count.n);
             continue;
         }
         finding_host_to_host(report, set);
         finding_missing(report, set);
         finding_polling(report, set);
-        mlp_infer_cost_findings(report, set);
+        finding_limit(report, set, -1);
+        finding_outside_kernel(report, set);
+        finding_compute(report, set);
+        finding_once(report, set);
         finding_techniques(report, set);
         finding_batch_constant(report, set);
         finding_study(report, set);

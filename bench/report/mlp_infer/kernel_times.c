@@ -1,5 +1,5 @@
-/* mlp_infer's tables of the computation alone: against the limit, with both sides timed alike, and
- * the up to four times of a kernel, each of which answers another question. */
+/* mlp_infer's tables of the computation alone: against the limit, and the up to four phases that
+ * time a kernel. */
 #include "report/mlp_infer/mlp_infer.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@ static bool is_first_of_variant(const comparison_set_t *set, const case_result_t
     return true;
 }
 
-/* The next case to be shown: techniques of the host do not change the kernel, so of the cases of
- * one variant at one batch the first in the run stands for all. */
+/* Host techniques do not change the kernel, so only the first case of a variant is shown per batch.
+ * */
 static const case_result_t *next_variant(const comparison_set_t *set, const case_result_t *after,
                                          owner_t owner, int64_t batch) {
     const case_result_t *result = after;
@@ -38,7 +38,7 @@ static void add_limit_row(columns_t *table, const comparison_set_t *set,
     const case_t *spec = &result->spec;
     const limit_t *limit = &result->limit;
     const bool limited = result_has_times(result) && isfinite(limit->frac);
-    /* One launch or forward pass between two events, else the compute phase by the host's clock. */
+    /* One launch or forward pass between two events, else the compute phase by the host's clock */
     const phase_t *device = result_phase(result, "forward_device");
     const phase_t *single = device != NULL ? device : result_compute_phase(result);
     const char *bound = limit->bound != NULL ? limit->bound : "not named";
@@ -87,14 +87,14 @@ static void table_of_limits(const report_t *report, const comparison_set_t *set)
         }
     report_heading(report, 4, "Computation alone, and the limit");
     print(report,
-          "*One launch*: one kernel launch or forward pass between two events of the device "
-          "(*host*: by the host's clock, launching included). *Limit*: the least time in which "
-          "this device can move the bytes, do the arithmetic or launch; *of the limit* is it over "
-          "the median of the phase named last.\n\n");
+          "*One launch*: one kernel launch or forward pass between two device events (*host*: by "
+          "the host's clock, including the launch). *Limit*: this device's minimum time to move "
+          "the bytes, do the arithmetic or launch. *Of the limit*: the limit over the median of "
+          "the phase in the last column.\n\n");
     report_table(report, &table.table);
 }
 
-/* ---- the four times of a kernel -------------------------------------------------------------- */
+/* ---- the times of a kernel ------------------------------------------------------------------- */
 
 static bool is_shown_batch(const comparison_set_t *set, int64_t batch) {
     return batch == 1 || batch == 64 || batch == 1 << 20 || batch == 1 << 22 ||
@@ -138,13 +138,14 @@ static void table_of_kernel_times(const report_t *report, const comparison_set_t
     }
     const bool cold = any_has(set, "kernel_cold");
     report_heading(report, 4, cold ? "The four times of a kernel" : "The times of a kernel");
-    print(report,
-          "By the device's clock: `kernel`, one launch between two events inside a sample, after "
-          "its allocations and copies; `kernel_stream`, many back to back, and `kernel_graph`, "
-          "many in one graph, divided by their number%s.\n\n",
-          cold ? "; `kernel_cold`, one launch with the L2 flushed before it. The others run hot: "
-                 "what fits into the L2 stays there"
-               : ". They run hot: what fits into the L2 stays there");
+    print(
+        report,
+        "By the device's clock: `kernel`, one launch between two events inside a sample, after "
+        "its allocations and copies; `kernel_stream`, many back to back, and `kernel_graph`, "
+        "many in one graph, divided by their number%s.\n\n",
+        cold ? "; `kernel_cold`, one launch after an L2 flush. The others run warm: data that fits "
+               "into the L2 stays there"
+             : ". They run warm: data that fits into the L2 stays there");
     report_table(report, &table.table);
 }
 

@@ -1,4 +1,4 @@
-/* The report's part on inference: sentences on mlp_infer, and its tables. */
+/* Findings and tables for mlp_infer. */
 #ifndef BENCH_REPORT_MLP_INFER_MLP_INFER_H
 #define BENCH_REPORT_MLP_INFER_MLP_INFER_H
 
@@ -7,20 +7,20 @@
 void mlp_infer_findings(const report_t *report, const comparison_set_list_t *sets);
 void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets);
 
-/* Is one of ours or PyTorch's fastest known at this size? */
+/* Does either side have a time at this size? */
 bool has_contender(const size_row_t *row);
 
 /* kernel_times.c: the computation alone. */
 void section_compute(const report_t *report, const comparison_set_t *set);
 bool comparison_set_has_limit(const comparison_set_t *set); /* of ours or PyTorch's */
 
-/* techniques.c: what host techniques, polling and a constant batch buy. */
+/* techniques.c: gains from host techniques, polling and a constant batch. */
 void finding_techniques(const report_t *report, const comparison_set_t *set);
 void finding_polling(const report_t *report, const comparison_set_t *set);
 void finding_batch_constant(const report_t *report, const comparison_set_t *set);
 void section_techniques(const report_t *report, const comparison_set_t *set);
-/* Is CUDA's fastest case one that polls? Then: its fastest that synchronises, as PyTorch does,
- * against PyTorch's. */
+/* Does CUDA's fastest case poll? Its fastest case that synchronises, as PyTorch does, against
+ * PyTorch's. */
 bool is_by_polling(const size_row_t *row);
 speedup_t speedup_synchronising(const comparison_set_t *set, const size_row_t *row);
 

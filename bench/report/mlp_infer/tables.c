@@ -1,4 +1,4 @@
-/* mlp_infer's tables: who is how fast at each batch, and where the time goes. */
+/* mlp_infer's tables: times at each batch size, and where the time goes. */
 #include "report/mlp_infer/mlp_infer.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void table_of_sizes(const report_t *report, const comparison_set_t *set) 
         {"vs best, sync", 'r', !polls},
         {"Study's CUDA", 'r', no_study},
         {"Others' best", 'r', no_others},
-        {"Which", 'l', no_others}, /* an engine of somebody's own is named with its variant */
+        {"Which", 'l', no_others}, /* engine and variant */
         {"vs others", 'r', no_others},
     };
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
@@ -56,7 +56,6 @@ static void table_of_sizes(const report_t *report, const comparison_set_t *set) 
     columns_end(&table, "");
 }
 
-/* The fastest of three at one batch and of twelve at the next is not the same question. */
 static void print_unequal_choice(const report_t *report, const comparison_set_t *set) {
     size_t fewest = SIZE_MAX, most = 0;
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -69,21 +68,21 @@ static void print_unequal_choice(const report_t *report, const comparison_set_t 
     }
     if (most > fewest)
         print(report,
-              "Not every %s case was run at every batch (%zu to %zu of them): the fastest at one "
-              "batch may not have been tried at the next, which makes steps in the table.\n\n",
+              "The number of %s cases varies with the batch size (%zu to %zu): the fastest at one "
+              "size may not have been run at the next, which causes steps in the table.\n\n",
               set->platform->name, fewest, most);
 }
 
 static void section_headline(const report_t *report, const comparison_set_t *set) {
     print(report,
-          "Medians of `%s`. *vs eager* and *vs best* are PyTorch's median over ours, with a "
-          "bootstrap 95 %% interval: above 1, %s is the faster; where the interval holds 1, no "
-          "difference was found. Behind a + stand techniques other than the defaults. † marks a "
-          "throttled case, whose time is shown and wins nothing.%s\n\n",
+          "Medians of `%s`. *vs eager* and *vs best*: PyTorch's median over ours, with a bootstrap "
+          "95 %% interval; above 1, %s is faster; if the interval includes 1, no difference was "
+          "found. Techniques after a + differ from the defaults. † marks a throttled case, which "
+          "is not compared.%s\n\n",
           set->phase, set->platform->name,
           fitting_rows(set, is_by_polling, NULL) > 0
-              ? " *vs best, sync* is the same with CUDA's cases that "
-                "synchronise, as PyTorch does, and do not poll."
+              ? " *vs best, sync*: CUDA cases that synchronise, as PyTorch does, instead of "
+                "polling."
               : "");
     print_spread(report, set);
     print_unequal_choice(report, set);
@@ -93,7 +92,7 @@ static void section_headline(const report_t *report, const comparison_set_t *set
 /* ---- where the time goes --------------------------------------------------------------------- */
 
 enum { MOST_PHASES = 8 };
-/* Of C, of PyTorch on the CPU; of CUDA, of PyTorch on the GPU. */
+/* [on the GPU][owner]: C, PyTorch; CUDA, PyTorch. */
 static const char *const PHASES[][2][MOST_PHASES] = {
     {{"forward", "residual", "total"}, {"init", "forward", "residual", "total"}},
     {{"malloc", "h2d", "kernel", "d2h", "free", "residual", "total"},
@@ -113,7 +112,7 @@ static void add_phase_row(columns_t *table, const char *const *phases, const cha
     columns_row(table, cells);
 }
 
-/* A graph from host to host has no phases: the fastest by `total` is shown then. */
+/* A host-to-host graph has no phases; then the fastest case by `total`. */
 static const case_result_t *fastest_with_phases(const comparison_set_t *set, const size_row_t *row,
                                                 owner_t owner) {
     const case_result_t *best = owner == OWNER_PYTORCH ? row->fastest : row->best;
@@ -122,7 +121,7 @@ static const case_result_t *fastest_with_phases(const comparison_set_t *set, con
     return comparison_set_fastest(set, row->size, owner, "total");
 }
 
-/* One side's table: at each batch its fastest case, below the one that is always shown. */
+/* One side's table: at each batch the study's or eager case, then the fastest. */
 static void table_of_phases(const report_t *report, const comparison_set_t *set, owner_t owner,
                             const char *title) {
     const bool gpu = strcmp(set->platform->device, "cuda") == 0, ours = owner == OWNER_OURS;
@@ -148,7 +147,7 @@ static void table_of_phases(const report_t *report, const comparison_set_t *set,
     columns_end(&table, report_text(report, "%s:\n\n", title));
 }
 
-/* What is unusual in the cases shown: the fastest has mapped memory; it has no phases. */
+/* Do the cases shown use mapped memory? Does one of the fastest have no phases? */
 static void phases_shown(const comparison_set_t *set, bool *any_mapped, bool *any_without) {
     const size_row_t *rows[3];
     size_t n = key_rows(set, has_contender, rows);
@@ -169,17 +168,17 @@ static void section_phases(const report_t *report, const comparison_set_t *set) 
     phases_shown(set, &mapped, &without);
     report_heading(report, 4, "Where the time goes");
     print(report,
-          "Medians, phases separated by synchronisation. `residual` is what `total` spends between "
-          "the phases; since each column is a median of its own, a row adds up only nearly.");
+          "Medians; phases are separated by synchronisation. `residual` is the part of `total` "
+          "between the phases. Each column is a separate median, so rows add up only roughly.");
     if (mapped)
-        print(report, " With mapped memory the kernel itself moves the data, over the bus: *of the "
-                      "limit* holds that against the device's own memory.");
+        print(report, " With mapped memory the kernel moves the data over the bus, but *of the "
+                      "limit* assumes device memory.");
     if (without)
-        print(report, " A graph from host to host has no phases: where that is the fastest, the "
-                      "fastest case that has phases stands here.");
+        print(report, " A host-to-host graph has no phases: if it is the fastest, the fastest case "
+                      "with phases is shown.");
     if (comparison_set_has_limit(set))
-        print(report, " *Of the limit*: the least time in which the hardware can do the "
-                      "computation, over the one measured for it; the next table names both.");
+        print(report, " *Of the limit*: the hardware's minimum time for the computation over the "
+                      "measured time; the next table has both.");
     print(report, "\n\n");
     table_of_phases(report, set, OWNER_OURS,
                     !gpu    ? "C: the fastest case"

@@ -1,5 +1,5 @@
-/* What each host technique buys, on its own and together, and what a technique that only one side
- * has does to the comparison. */
+/* Gains from host techniques, singly and together, and the effect of polling, which PyTorch lacks.
+ * */
 #include "report/mlp_infer/mlp_infer.h"
 
 #include "analysis/technique_set.h"
@@ -10,42 +10,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A comparison set's techniques, and the batches that sentences tell of. */
-typedef struct told {
+/* A comparison set's techniques, and the batches in its findings. */
+typedef struct selection {
     const comparison_set_t *set;
     technique_set_t techniques;
-    size_t batches[2], n_batches; /* 64 (the first where it is not there) and the largest */
-} told_t;
+    size_t batches[2], n_batches; /* 64 (else the first) and the largest */
+} selection_t;
 
-/* False where there is but one combination; technique_set_free() then and later. */
-static bool told_of(const comparison_set_t *set, told_t *told) {
+/* False if there is only one combination. Call technique_set_free() in either case. */
+static bool selection_of(const comparison_set_t *set, selection_t *selection) {
     const case_result_t **cases = mem_zeroed(set->run->n_cases + 1, sizeof *cases);
     const case_result_t *result = NULL;
     size_t n = 0;
     while ((result = comparison_set_next(set, result, OWNER_OURS, EVERY_SIZE)) != NULL)
         if (strcmp(result->spec.engine, "cuda") == 0 && result_phase(result, set->phase) != NULL)
             cases[n++] = result;
-    *told = (told_t){.set = set, .techniques = technique_set_of(cases, n)};
+    *selection = (selection_t){.set = set, .techniques = technique_set_of(cases, n)};
     free(cases);
-    const technique_set_t *techniques = &told->techniques;
+    const technique_set_t *techniques = &selection->techniques;
     for (size_t b = 0; b < techniques->n_batches; b++)
         if (techniques->batches[b] == 64)
-            told->batches[0] = b;
-    told->batches[1] = techniques->n_batches - 1;
-    told->n_batches = told->batches[1] > told->batches[0] ? 2 : 1;
+            selection->batches[0] = b;
+    selection->batches[1] = techniques->n_batches - 1;
+    selection->n_batches = selection->batches[1] > selection->batches[0] ? 2 : 1;
     return techniques->variant != NULL && techniques->n_rows > 1;
 }
 
-static const char *batch_name(const report_t *report, const told_t *told, size_t b) {
-    return size_name(report, told->set, told->techniques.batches[b]);
+static const char *batch_name(const report_t *report, const selection_t *selection, size_t b) {
+    return size_name(report, selection->set, selection->techniques.batches[b]);
 }
 
-/* ---- one step of one technique, everything else held fixed ----------------------------------- */
+/* ---- one step of one technique --------------------------------------------------------------- */
 
-/* All pairs of cases at a batch that differ in that step only: time before over time after. */
-static tally_t step_of(const told_t *told, size_t b, size_t t, size_t after) {
-    const technique_set_t *techniques = &told->techniques;
-    const char *phase = told->set->phase;
+/* Over all pairs of cases at a batch that differ only in this step: time before over time after. */
+static tally_t step_of(const selection_t *selection, size_t b, size_t t, size_t after) {
+    const technique_set_t *techniques = &selection->techniques;
+    const char *phase = selection->set->phase;
     tally_t step = {0};
     for (size_t r = 0; r < techniques->n_rows; r++) {
         const technique_row_t *before = &techniques->rows[r];
@@ -70,17 +70,17 @@ static const char *step_text(const report_t *report, const tally_t *step, const 
                        step->least, step->most, step->n, faster, slower);
 }
 
-static void print_technique(const report_t *report, const told_t *told, size_t t) {
-    const technique_spec_t *technique = &told->techniques.techniques[t];
+static void print_technique(const report_t *report, const selection_t *selection, size_t t) {
+    const technique_spec_t *technique = &selection->techniques.techniques[t];
     const char *const *choices = technique->choices;
     text_list_t lines = {0};
     for (size_t after = 1; choices[after] != NULL; after++) {
         text_list_t steps = {0};
-        for (size_t k = 0; k < told->n_batches; k++) {
-            const size_t b = told->batches[k];
-            const tally_t step = step_of(told, b, t, after);
+        for (size_t k = 0; k < selection->n_batches; k++) {
+            const size_t b = selection->batches[k];
+            const tally_t step = step_of(selection, b, t, after);
             if (step.n > 0)
-                text_list_add(&steps, step_text(report, &step, batch_name(report, told, b)));
+                text_list_add(&steps, step_text(report, &step, batch_name(report, selection, b)));
         }
         const char *line = report_join(report, &steps, ", ");
         if (line != NULL)
@@ -99,20 +99,20 @@ static const case_result_t *fastest_at(const technique_set_t *techniques, const 
     return fastest;
 }
 
-static void print_together(const report_t *report, const told_t *told) {
-    const technique_row_t *first = &told->techniques.rows[0];
-    const char *phase = told->set->phase;
+static void print_together(const report_t *report, const selection_t *selection) {
+    const technique_row_t *first = &selection->techniques.rows[0];
+    const char *phase = selection->set->phase;
     text_list_t gains = {0};
-    for (size_t k = 0; k < told->n_batches; k++) {
-        const size_t b = told->batches[k];
-        const case_result_t *fastest = fastest_at(&told->techniques, phase, b);
+    for (size_t k = 0; k < selection->n_batches; k++) {
+        const size_t b = selection->batches[k];
+        const case_result_t *fastest = fastest_at(&selection->techniques, phase, b);
         const speedup_t speedup = speedup_make(fastest, phase, first->cases[b], phase);
         if (fastest != first->cases[b] && speedup.verdict != VERDICT_NONE)
-            text_list_add_format(&gains, "at %s %s to %s (%s), %s", batch_name(report, told, b),
-                                 time_text(report, speedup.theirs->summary.median),
-                                 time_text(report, speedup.ours->summary.median),
-                                 name_cell(report, fastest),
-                                 verdict_text(report, &speedup, "which", "the study's set-up"));
+            text_list_add_format(
+                &gains, "at %s %s to %s (%s), %s", batch_name(report, selection, b),
+                time_text(report, speedup.theirs->summary.median),
+                time_text(report, speedup.ours->summary.median), name_cell(report, fastest),
+                verdict_text(report, &speedup, "which", "the study's set-up"));
     }
     const char *all = report_join(report, &gains, "; ");
     if (all != NULL)
@@ -120,19 +120,19 @@ static void print_together(const report_t *report, const told_t *told) {
 }
 
 void finding_techniques(const report_t *report, const comparison_set_t *set) {
-    told_t told;
-    if (told_of(set, &told)) {
+    selection_t selection;
+    if (selection_of(set, &selection)) {
         print(report, "- **What host techniques buy** (rung %s, %s).",
-              report_safe(report, told.techniques.variant),
+              report_safe(report, selection.techniques.variant),
               strcmp(set->phase, "total") == 0 ? "total" : "host to host");
-        if (technique_row_is_default(&told.techniques, &told.techniques.rows[0]))
-            print_together(report, &told);
-        print(report, " One by one, as time before over time after with all else held fixed, over "
-                      "every pair of cases that differ in it alone:\n");
-        for (size_t t = 0; t < told.techniques.n_techniques; t++)
-            print_technique(report, &told, t);
+        if (technique_row_is_default(&selection.techniques, &selection.techniques.rows[0]))
+            print_together(report, &selection);
+        print(report, " One at a time, as time before over time after, over all pairs of cases "
+                      "that differ only in that technique:\n");
+        for (size_t t = 0; t < selection.techniques.n_techniques; t++)
+            print_technique(report, &selection, t);
     }
-    technique_set_free(&told.techniques);
+    technique_set_free(&selection.techniques);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -155,15 +155,15 @@ static const char *combination_cell(const report_t *report, const technique_set_
 }
 
 void section_techniques(const report_t *report, const comparison_set_t *set) {
-    told_t told;
-    const technique_set_t *techniques = &told.techniques;
-    if (told_of(set, &told)) {
+    selection_t selection;
+    const technique_set_t *techniques = &selection.techniques;
+    if (selection_of(set, &selection)) {
         column_t columns[MOST_COLUMNS];
         size_t n = 0;
         for (size_t t = 0; t < techniques->n_techniques; t++)
             columns[n++] = (column_t){techniques->techniques[t].name, 'l', false};
         for (size_t b = 0; b < techniques->n_batches; b++)
-            columns[n++] = (column_t){batch_name(report, &told, b), 'r', false};
+            columns[n++] = (column_t){batch_name(report, &selection, b), 'r', false};
         columns_t table = columns_begin(report, columns, n);
         for (size_t r = 0; r < techniques->n_rows; r++) {
             const technique_row_t *row = &techniques->rows[r];
@@ -179,12 +179,12 @@ void section_techniques(const report_t *report, const comparison_set_t *set) {
         print(report, "Medians of `%s` of rung %s%s.\n\n", set->phase,
               report_safe(report, techniques->variant),
               technique_row_is_default(techniques, &techniques->rows[0])
-                  ? ", and how many times as fast as the study's set-up, which is the first "
-                    "row; the fastest of a batch in bold"
+                  ? ", and the speed-up over the study's set-up (first row); the fastest at each "
+                    "batch size in bold"
                   : "");
         columns_end(&table, "");
     }
-    technique_set_free(&told.techniques);
+    technique_set_free(&selection.techniques);
 }
 
 /* ---- a technique that PyTorch does not have -------------------------------------------------- */
@@ -215,7 +215,6 @@ static bool won_by_polling(const size_row_t *row) {
     return is_by_polling(row) && row->headline.verdict != VERDICT_NONE;
 }
 
-/* A sceptic asks what is left without it. */
 void finding_polling(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
     const size_t n = key_rows(set, won_by_polling, rows);
@@ -227,13 +226,14 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
         const speedup_t speedup = speedup_synchronising(set, &set->rows[i]);
         tally_add(&tally, &speedup);
     }
-    print(report,
-          "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
-          "host watches its own memory for the output instead of synchronising, which PyTorch "
-          "does not offer. With `wait=sync` on both sides CUDA's fastest is faster at %zu of the "
-          "%zu compared, PyTorch's at %zu, no difference found at %zu",
-          n_won, n_won == 1 ? "" : "s", tally.of[VERDICT_OURS], tally.n, tally.of[VERDICT_THEIRS],
-          tally.of[VERDICT_NO_DIFFERENCE]);
+    print(
+        report,
+        "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
+        "host polls its memory for the output instead of synchronising, which PyTorch does not "
+        "offer. With `wait=sync` on both sides CUDA is faster at %zu of the %zu compared, PyTorch "
+        "at %zu, no difference found at %zu",
+        n_won, n_won == 1 ? "" : "s", tally.of[VERDICT_OURS], tally.n, tally.of[VERDICT_THEIRS],
+        tally.of[VERDICT_NO_DIFFERENCE]);
     for (size_t i = 0; i < n; i++) {
         const speedup_t speedup = speedup_synchronising(set, rows[i]);
         if (speedup.verdict != VERDICT_NONE)

@@ -1,5 +1,4 @@
-/* What became of the cases of any workload: their statuses, cold starts, one-time costs, checks,
- * resources. */
+/* Tables of cases for any workload: statuses, cold starts, one-time costs, checks, resources. */
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
@@ -26,7 +25,7 @@ static bool has_case(const contender_t *contender, const case_result_t *result) 
            strcmp(case_engine_label(a, label), case_engine_label(b, other_label)) == 0;
 }
 
-/* The contender's next case behind `previous`, which is NULL for the first; NULL at the end. */
+/* The contender's next case after `previous` (NULL: its first); NULL at the end. */
 static const case_result_t *next_case(const contender_t *contender, const case_result_t *previous) {
     const case_result_t *result = record_next(contender->run, previous);
     while (result != NULL && !has_case(contender, result))
@@ -34,7 +33,7 @@ static const case_result_t *next_case(const contender_t *contender, const case_r
     return result;
 }
 
-/* True of one case of each contender that has any which apply. */
+/* True for one case of each contender: its first applicable one. */
 static bool is_first_case(const contender_t *contender) {
     const case_result_t *first = next_case(contender, NULL);
     while (first != NULL && is_not_applicable(first))
@@ -42,7 +41,6 @@ static bool is_first_case(const contender_t *contender) {
     return first == contender->member;
 }
 
-/* Another algorithm than the other contenders' is marked wherever it is named. */
 static const char *contender_cell(const report_t *report, const contender_t *contender) {
     bool algorithmic = false;
     for (const case_result_t *r = NULL; !algorithmic && (r = next_case(contender, r)) != NULL;)
@@ -51,12 +49,12 @@ static const char *contender_cell(const report_t *report, const contender_t *con
                        algorithmic ? " *(algorithmic)*" : "");
 }
 
-/* A table with a row a contender. */
+/* A table with one row per contender. */
 typedef struct contender_section {
     const char *heading, *intro;
     const column_t *columns; /* the first is the contender's name */
     size_t n_columns;
-    /* The cells of all other columns; false for no row. */
+    /* Fill in the other columns; false: no row. */
     bool (*fill)(const columns_t *table, const contender_t *contender, const char **cells);
 } contender_section_t;
 
@@ -72,9 +70,7 @@ static void section_of_contenders(const report_t *report, const char *workload,
         cells[0] = contender_cell(report, &contender);
         columns_row(&table, cells);
     }
-    if (table_rows(&table.table) > 0)
-        report_heading(report, 3, section->heading);
-    columns_end(&table, section->intro);
+    columns_end_under(&table, 3, section->heading, "%s", section->intro);
     free(cells);
 }
 
@@ -106,7 +102,7 @@ static void add_statuses(columns_t *table, const contender_t *contender) {
     columns_row(table, cells);
 }
 
-/* A row a contender; statuses that no case has take no column. */
+/* One row per contender; unused statuses have no column. */
 static void table_of_statuses(const report_t *report, const status_counts_t *total) {
     const record_t *run = report->run;
     column_t columns[3 + CASE_THROTTLED + 1] = {
@@ -131,7 +127,7 @@ void section_cases(const report_t *report) {
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
         count_status(&total, result);
     if (total.all == 0)
-        print(report, "No case of a workload has ended in this run.\n\n");
+        print(report, "No workload case finished in this run.\n\n");
     else if (total.of[CASE_OK] == total.all)
         print(report, "All %zu cases are ok.\n\n", total.all);
     else
@@ -140,7 +136,6 @@ void section_cases(const report_t *report) {
 
 /* ---- cold starts: the cases of `bench run --cold` -------------------------------------------- */
 
-/* A case without times says what became of it; its reason is the last column. */
 static void add_cold_start(columns_t *table, const case_result_t *result) {
     const report_t *report = table->report;
     const phase_t *first = result_phase(result, "cold_first_answer");
@@ -165,23 +160,23 @@ void section_cold(const report_t *report) {
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         all_timed = all_timed && (!is_cold_start(result) || result_has_times(result));
     const column_t columns[] = {
-        {"Case", 'l', false},         {"first answer", 'r', false}, {"95 % interval", 'r', false},
-        {"of it: start", 'r', false}, {"of it: open", 'r', false},  {"whole process", 'r', false},
-        {"samples", 'r', false},      {"reason", 'l', all_timed},
+        {"Case", 'l', false},    {"first answer", 'r', false}, {"95 % interval", 'r', false},
+        {"start", 'r', false},   {"open", 'r', false},         {"whole process", 'r', false},
+        {"samples", 'r', false}, {"reason", 'l', all_timed},
     };
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         if (is_cold_start(result))
             add_cold_start(&table, result);
-    if (table_rows(&table.table) > 0)
-        report_heading(report, 2, "First answer from a cold start");
-    columns_end(&table, "Every sample is a new process, on the host's clock from its start to its "
-                        "first output. These cases are in no other table and no chart.\n\n");
+    columns_end_under(&table, 2, "First answer from a cold start",
+                      "Every sample is a new process, timed by the host's clock from its start to "
+                      "its first output; *start* and *open* are parts of that. These cases are in "
+                      "no other table or chart.\n\n");
 }
 
 /* ---- one-time costs -------------------------------------------------------------------------- */
 
-/* Median over the contender's cases of a one-time cost; NaN when none has it. */
+/* Median of a one-time cost over the contender's cases; NaN if no case has it. */
 static double once_median(const contender_t *contender, const char *name) {
     double *values = mem_zeroed(contender->run->n_cases, sizeof *values);
     size_t n = 0;
@@ -219,7 +214,7 @@ void section_once(const report_t *report, const char *workload) {
         columns[i] = (column_t){names.items[i], i == 0 ? 'l' : 'r', false};
     const contender_section_t section = {
         "One-time costs",
-        "Paid once by a worker process or a case, and part of no time above; medians over each "
+        "Paid once per worker process or case, not included in any time above; medians over each "
         "contender's cases.\n\n",
         columns, names.n, fill_once};
     section_of_contenders(report, workload, &section);
@@ -229,7 +224,6 @@ void section_once(const report_t *report, const char *workload) {
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The largest relative error of a contender's checks, before and after timing. */
 static bool fill_checks(const columns_t *table, const contender_t *contender, const char **cells) {
     const report_t *report = table->report;
     double worst[2] = {-INFINITY, -INFINITY}, tolerance = NAN;
@@ -241,7 +235,7 @@ static bool fill_checks(const columns_t *table, const contender_t *contender, co
             if (!checks[k]->done)
                 continue;
             n[k]++;
-            /* An error that is NaN is the worst that there is. */
+            /* NaN counts as the largest error. */
             if (!(checks[k]->rel_l2 <= worst[k]))
                 worst[k] = checks[k]->rel_l2;
             if (!(checks[k]->tolerance <= tolerance))
@@ -266,8 +260,8 @@ void section_checks(const report_t *report, const char *workload) {
                                        {"#wrong", 'r', false}};
     static const contender_section_t SECTION = {
         "Checks",
-        "Relative L2 error against the float64 oracle, before and after timing; the worst over "
-        "each contender's cases. A case that is wrong has no time in this report.\n\n",
+        "Largest relative L2 error against the float64 reference output, before and after timing, "
+        "over each contender's cases. Wrong cases have no time in this report.\n\n",
         COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, fill_checks};
     section_of_contenders(report, workload, &SECTION);
 }
@@ -279,7 +273,7 @@ static const char *whole_number(char *text, double value) {
     return text;
 }
 
-/* What of resources_t is shown as a range over the contender's cases, from column 2 on. */
+/* Values of resources_t shown as a range over the contender's cases, from column 2 on. */
 enum { N_RANGES = 4 };
 static const char *(*const PRINT_RANGE[N_RANGES])(char *text, double value) = {
     whole_number, units_bytes, units_bytes, units_percent};

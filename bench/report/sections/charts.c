@@ -1,5 +1,5 @@
-/* Charts that are in plots/<run>/, whoever drew them there: a workload's own (`<workload>_….svg`)
- * in its section, all others in one of theirs. */
+/* Link all charts in plots/<run>/: `<workload>_….svg` in the workload's section, others in a
+ * section of charts. */
 #include "report/sections/sections.h"
 
 #include "io/fs.h"
@@ -24,9 +24,8 @@ static bool is_of_a_workload(const char *name) {
     return false;
 }
 
-/* The place of "mlp_train_loss.svg" among the charts of mlp_train: that of its kind, and behind all
- * kinds what somebody else put there. Charts of no workload (NULL) are all at 0. SIZE_MAX for a
- * chart that is not the workload's. */
+/* A chart's position among its workload's charts: that of its kind; unknown kinds are last. 0 for
+ * charts without a workload (NULL); SIZE_MAX for charts of another workload. */
 static size_t rank_of(const report_t *report, const char *file, const char *workload) {
     if (workload == NULL)
         return is_of_a_workload(file) ? SIZE_MAX : 0;
@@ -39,11 +38,11 @@ static size_t rank_of(const report_t *report, const char *file, const char *work
     return kind != NULL ? (size_t)(kind - kinds) : n;
 }
 
-static void print_charts(const report_t *report, unsigned level, const char *workload) {
+void section_charts(const report_t *report, const char *workload) {
     const char *parent = report_keep(report, fs_join(report->root, "plots"));
     const char *folder = report_keep(report, fs_join(parent, report->run->name));
     text_list_t names = {0};   /* sorted */
-    error_t none = ERROR_INIT; /* no folder is no charts */
+    error_t none = ERROR_INIT; /* an unreadable folder has no charts */
     if (fs_is_folder(folder) && fs_list(folder, ".svg", &names, &none) != STATUS_OK)
         text_list_free(&names);
     size_t n_shown = 0, n_kinds;
@@ -53,19 +52,11 @@ static void print_charts(const report_t *report, unsigned level, const char *wor
             if (rank_of(report, names.items[i], workload) != rank)
                 continue;
             if (n_shown++ == 0)
-                report_heading(report, level, "Charts");
+                report_heading(report, workload != NULL ? 3 : 2, "Charts");
             const char *path = report_keep(report, fs_join(folder, names.items[i]));
             const char *stem = report_keep(report, fs_stem(names.items[i]));
             print(report, "![%s](%s)\n\n", report_safe(report, stem),
                   report_keep(report, report_link(report, path)));
         }
     text_list_free(&names);
-}
-
-void section_charts(const report_t *report) {
-    print_charts(report, 2, NULL);
-}
-
-void section_charts_of(const report_t *report, const char *workload) {
-    print_charts(report, 3, workload);
 }

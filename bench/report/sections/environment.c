@@ -1,5 +1,5 @@
-/* What was run on what: the facts that a run recorded, a row a subject, and its device as it
- * measured it. Facts that no row asks for come last, so that nothing recorded is lost. */
+/* The recorded environment, one row per subject, and the measured device. Facts without a dedicated
+ * row come last. */
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Facts in the order in which they are shown; those with the same row stand in one cell. */
+/* Facts in display order; those of the same row share a cell. */
 static const struct shown_fact {
     const char *row, *key, *before, *after;
 } SHOWN[] = {
@@ -50,7 +50,7 @@ static const struct shown_fact {
 };
 enum { N_SHOWN = sizeof SHOWN / sizeof *SHOWN };
 
-/* Numbers carry their unit at the end of the key; it moves to the value. */
+/* A number's unit is the suffix of its key; it is shown with the value. */
 static const struct unit {
     const char *suffix, *symbol;
     const char *(*print)(char *text, double value);
@@ -109,8 +109,8 @@ static bool is_shown(const char *key) {
     return false;
 }
 
-/* Does an earlier fact of the same name, or one that is shown, say the same? A worker's "torch" is
- * the run's "pytorch". */
+/* Does an earlier fact have the same name and value? A worker's "torch" repeats the run's
+ * "pytorch". */
 static bool repeats(const environment_t *env, const fact_t *fact) {
     const char *name = last_name(fact->key);
     for (const fact_t *other = env->facts; other < fact; other++)
@@ -126,8 +126,7 @@ static bool has_calibration(const record_t *run) {
     return false;
 }
 
-/* Said elsewhere: what was measured, in the device's section; the others by "gpu.name" and by the
- * highest clock. */
+/* Shown elsewhere: in the device section, or by "gpu.name" and the maximum clock. */
 static bool is_left_out(const record_t *run, const fact_t *fact) {
     const environment_t *env = &run->environment;
     const char *most = environment_get(env, "gpu.clock_max_mhz");
@@ -138,7 +137,6 @@ static bool is_left_out(const record_t *run, const fact_t *fact) {
             strcmp(most, fact->value) == 0);
 }
 
-/* Nothing for a subject without facts. */
 static void add_subject(columns_t *table, const char *subject, text_list_t *parts) {
     const char *const cells[] = {subject, report_join(table->report, parts, ", ")};
     if (cells[1] != NULL)
@@ -154,7 +152,7 @@ static void add_shown_rows(columns_t *table, const environment_t *env) {
             if (fact == NULL)
                 continue;
             const char *value = value_of(table->report, fact);
-            if (text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG) /* a question */
+            if (text_ends(SHOWN[i].before, ": ") && fact->kind == FACT_FLAG) /* a yes-or-no fact */
                 value = strcmp(value, "on") == 0 ? "yes" : "no";
             text_list_add_format(&parts, "%s%s%s", SHOWN[i].before, value, SHOWN[i].after);
         }
@@ -195,9 +193,9 @@ static void add_other_rows(columns_t *table, const record_t *run) {
 void section_environment(const report_t *report) {
     static const column_t COLUMNS[] = {{"What", 'l', false}, {"Value", 'l', false}};
     const environment_t *env = &report->run->environment;
-    report_heading(report, 2, "What was run on what");
+    report_heading(report, 2, "Environment");
     if (env->n == 0) {
-        print(report, "The run recorded nothing about its machine.\n\n");
+        print(report, "The run did not record its machine.\n\n");
         return;
     }
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
@@ -208,10 +206,9 @@ void section_environment(const report_t *report) {
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* Cases of `device` and `null` on the GPU are not contenders but the yardstick for all others: they
- * get one short section in place of a workload's. */
+/* GPU cases of `device` and `null` are calibration, not contenders, and share one short section. */
 
-/* No L2 is so large, and what is calibrated in DRAM is larger. */
+/* Larger than any L2, smaller than the buffers for DRAM calibration. */
 enum { LARGEST_L2_BYTES = 1 << 28 };
 
 typedef enum buffer { ANY_SIZE, IN_L2, IN_DRAM } buffer_t;
@@ -220,26 +217,25 @@ static const struct gauge {
     const char *workload, *variant, *phase;
     buffer_t buffer;
     const char *name;
-    double passes; /* over `bytes`: a copy reads and writes; 0: the figure is the time itself */
-    const char *meaning; /* NULL: none of the limits comes from it */
+    double passes;       /* over `bytes`: a copy reads and writes; 0: show the time, not a rate */
+    const char *meaning; /* NULL: not used for limits */
 } GAUGES[] = {
-    {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2,
-     "the limit of whatever streams through DRAM: *of the limit* is held against it"},
+    {"device", "copy", "kernel", ANY_SIZE, "DRAM, copying", 2, "the DRAM limit in *of the limit*"},
     {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1, NULL}, /* of older runs */
     {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
-     "the limit of data that stays in the L2"},
+     "the limit for data that stays in the L2"},
     {"device", "02_barrier", "barrier", ANY_SIZE, "Barrier of the whole grid", 0,
-     "one block a multiprocessor: the floor of an epoch or step of a persistent kernel"},
+     "one block per multiprocessor: the lower bound of an epoch or step of a persistent kernel"},
     {"null", "01_empty", "event_pair", ANY_SIZE, "Two events, nothing between", 0,
-     "the least that `kernel` and `forward_device` can read"},
+     "the lower bound of `kernel` and `forward_device`"},
     {"null", "01_empty", "kernel", ANY_SIZE, "Empty kernel, one launch", 0,
-     "a `kernel` near it says little about the kernel"},
+     "a `kernel` time near this says little about the kernel"},
     {"null", "01_empty", "kernel_stream", ANY_SIZE, "Empty kernel, back to back", 0,
-     "the floor of `kernel_stream`: what the driver takes for a launch"},
+     "the lower bound of `kernel_stream`: the driver's cost of a launch"},
     {"null", "01_empty", "kernel_graph", ANY_SIZE, "Empty kernel, in a graph", 0,
-     "the floor of `kernel_graph`, and the limit *launch* of small sizes"},
+     "the lower bound of `kernel_graph`, and the *launch* limit of small sizes"},
     {"null", "01_empty", "launch_sync", ANY_SIZE, "Launch and wait, host clock", 0,
-     "the floor of `host_to_host` with one launch and a synchronisation"},
+     "the lower bound of `host_to_host` with one launch and one synchronisation"},
 };
 
 static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
@@ -249,12 +245,12 @@ static bool is_gauge(const struct gauge *gauge, const case_t *spec) {
            (gauge->buffer == ANY_SIZE || small == (gauge->buffer == IN_L2));
 }
 
-/* A kernel that reads a buffer far larger than the L2 again and again was timed in older runs. Some
- * found it faster than the memory's pins are. */
+/* Older runs timed repeated reads of a buffer far larger than the L2; some of these rates exceed
+ * the memory's peak bandwidth. */
 static const char *why_not_used(double read_bytes_per_s, double copied_bytes_per_s) {
     return read_bytes_per_s > 1.25 * copied_bytes_per_s
-               ? "not used: more than copying by over a quarter, so not DRAM's rate"
-               : "not used: the limits are drawn from copying";
+               ? "not used: over 25 % above the copy rate, so not the DRAM rate"
+               : "not used: limits come from the copy rate";
 }
 
 static void add_gauge(columns_t *table, const struct gauge *gauge, const case_result_t *result,
@@ -286,7 +282,7 @@ void section_device(const report_t *report) {
                                        {"median", 'r', false},
                                        {"95 % interval", 'r', false},
                                        {"samples", 'r', false},
-                                       {"For reading the other numbers", 'l', false}};
+                                       {"Meaning", 'l', false}};
     const record_t *run = report->run;
     const device_rates_t rates = device_rates_of_record(run);
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
@@ -294,7 +290,5 @@ void section_device(const report_t *report) {
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
             if (is_gauge(&GAUGES[g], &result->spec))
                 add_gauge(&table, &GAUGES[g], result, rates.dram_bytes_per_s);
-    if (table_rows(&table.table) > 0)
-        report_heading(report, 2, "The device, measured in this run");
-    columns_end(&table, "");
+    columns_end_under(&table, 2, "The device, measured in this run", "%s", "");
 }

@@ -1,5 +1,5 @@
-/* Findings on what the time is spent on: how far the computation is from the limit, how much lies
- * outside it, and what is paid once. */
+/* Findings on where the time goes: computation against the limit, time outside it, one-time costs.
+ * */
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ok case at a size that comes nearest to its limit. */
+/* The ok case at a size with the largest share of its limit. */
 static const case_result_t *nearest_to_limit(const comparison_set_t *set, int64_t size,
                                              owner_t owner) {
     const case_result_t *nearest = NULL;
@@ -31,7 +31,7 @@ static const char *bound_text(const report_t *report, const limit_t *limit) {
     return report_safe(report, limit->bound != NULL ? limit->bound : "not named");
 }
 
-/* "23.2 µs (kernel_graph, 3.62 TB/s)"; the rate only where moving bytes is what binds. */
+/* "23.2 µs (kernel_graph, 3.62 TB/s)"; the rate only if memory is the bound. */
 static const char *measured_text(const report_t *report, const limit_t *limit) {
     const double ns = limit->limit_ns / limit->frac;
     const bool moves = is_bound_by(limit, "dram") || is_bound_by(limit, "l2");
@@ -42,7 +42,7 @@ static const char *measured_text(const report_t *report, const limit_t *limit) {
                        moves && limit->bytes > 0 ? rate : "");
 }
 
-/* "its 84.0 MB take at least 19.5 µs"; what binds is what is named. */
+/* "its 84.0 MB take at least 19.5 µs": the binding resource. */
 static const char *least_text(const report_t *report, const limit_t *limit) {
     const char *time = time_text(report, limit->limit_ns);
     if (is_bound_by(limit, "fp32"))
@@ -54,15 +54,15 @@ static const char *least_text(const report_t *report, const limit_t *limit) {
                        units_bytes(report_buffer(report), limit->bytes), time);
 }
 
-/* Two measurements are never the same; where they differ by more, one of them is wrong. */
 static const char *excess_text(const limit_t *limit) {
     if (limit->frac > PLAUSIBILITY_MOST_OF_LIMIT)
-        return " **So much more than all cannot be: the limit or the time is wrong.**";
+        return " **More than 105 % is impossible: the limit or the time is wrong.**";
     if (limit->frac > 1 && is_bound_by(limit, "dram"))
-        return " (Up to 105 % can be: DRAM's rate is that of a copy, half of which are writes, and "
-               "what mostly reads may come out a little above it.)";
+        return " (Up to 105 % is plausible: the DRAM rate comes from a copy, and a kernel that "
+               "mostly "
+               "reads can be slightly faster.)";
     if (limit->frac > 1)
-        return " (Up to 105 % is taken for the difference of two ways to measure.)";
+        return " (Up to 105 % is within the error of comparing two measurements.)";
     return "";
 }
 
@@ -70,18 +70,17 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
                         const case_result_t *ours, const case_result_t *theirs) {
     const limit_t *limit = &ours->limit;
     print(report,
-          "- **Against the limit** at %s, computation alone: %s's %s comes to **%s** of what the "
-          "hardware allows, %s where %s (bound: %s).%s",
+          "- **Against the limit** at %s, computation alone: %s %s reaches **%s** of the hardware "
+          "limit with %s; %s (bound: %s).%s",
           size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
           name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
           least_text(report, limit), bound_text(report, limit), excess_text(limit));
     if (theirs != NULL)
-        print(report, " PyTorch's nearest, %s: %s, %s.", name_cell(report, theirs),
+        print(report, " PyTorch's best, %s: %s, %s.", name_cell(report, theirs),
               percent_text(report, theirs->limit.frac), measured_text(report, &theirs->limit));
 }
 
-/* The size asked for, else the largest; in brief the smallest and the largest, which other things
- * bind. */
+/* At the requested size, else the largest; briefly at both ends, where other bounds apply. */
 void finding_limit(const report_t *report, const comparison_set_t *set, int64_t reference) {
     size_t i = set->n_rows;
     while (i > 0 && nearest_to_limit(set, set->rows[i - 1].size, OWNER_OURS) == NULL)
@@ -112,12 +111,12 @@ static void print_computation(const report_t *report, const comparison_set_t *se
           time_text(report, other->summary.median), theirs, other->name,
           clock_domain_name(other->clock),
           own->clock != other->clock
-              ? " The host's clock includes launching the work, the device's does not."
+              ? " The host's clock includes launching the work; the device's does not."
               : "");
 }
 
-/* Phases that are measured alike, at the largest size that both sides have: by the device's clock,
- * between two events, where both have that; else by each side's own. */
+/* At the largest size common to both sides, with the first pair of phases that both have: the
+ * device's clock is preferred. */
 void finding_compute(const report_t *report, const comparison_set_t *set) {
     static const struct {
         const char *ours, *theirs;
@@ -171,7 +170,7 @@ static void add_outside(const report_t *report, text_list_t *parts, const case_r
         text_list_add_format(parts, "%s at batch %s", share, size);
 }
 
-static void finding_outside_kernel(const report_t *report, const comparison_set_t *set) {
+void finding_outside_kernel(const report_t *report, const comparison_set_t *set) {
     const size_row_t *rows[3];
     const size_t n = key_rows(set, has_share, rows);
     text_list_t study = {0}, best = {0}, both = {0};
@@ -186,11 +185,11 @@ static void finding_outside_kernel(const report_t *report, const comparison_set_
     if (best.n > 0)
         text_list_add_format(&both, "in the fastest case %s", report_join(report, &best, ", "));
     if (both.n > 0)
-        print(report, "- **Outside the kernel**, of `total`: %s.\n",
+        print(report, "- **Outside the kernel**, share of `total`: %s.\n",
               report_join(report, &both, "; "));
 }
 
-/* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing where nothing is known. */
+/* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing if no cost is known. */
 static void add_once(const report_t *report, text_list_t *sides, const case_result_t *result,
                      const char *side) {
     double sum_ns = 0;
@@ -220,13 +219,6 @@ void finding_once(const report_t *report, const comparison_set_t *set) {
         add_once(report, &sides, row->fastest, "PyTorch");
     }
     if (sides.n > 0)
-        print(report, "- **Paid once**, in none of the times above (%s): %s.\n",
+        print(report, "- **One-time costs**, not included above (%s): %s.\n",
               size_name(report, set, row->size), report_join(report, &sides, "; "));
-}
-
-void mlp_infer_cost_findings(const report_t *report, const comparison_set_t *set) {
-    finding_limit(report, set, -1);
-    finding_outside_kernel(report, set);
-    finding_compute(report, set);
-    finding_once(report, set);
 }

@@ -1,4 +1,4 @@
-/* How to make the run again, and the method in brief. */
+/* How to reproduce the run, and a summary of the method. */
 #include "report/sections/sections.h"
 
 #include "io/fs.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An argument as a POSIX shell takes it; a line break inside of it becomes a space. */
+/* Quote an argument for a POSIX shell; line breaks become spaces. */
 static void print_argument(const report_t *report, const char *argument) {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "@%+=:,./_-";
@@ -24,7 +24,7 @@ static void print_argument(const report_t *report, const char *argument) {
     print(report, "%s", quote);
 }
 
-/* An indented block cannot be closed by what it holds, as a fenced one can. */
+/* Indented, because the content could close a fenced block. */
 static void print_command(const report_t *report, char *const *arguments, size_t n) {
     print(report, "    ");
     for (size_t i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ static void print_item(const report_t *report, const char *label, const char *va
           value != NULL ? value : "not recorded");
 }
 
-/* One fact, or where it was not recorded another. */
+/* One fact, else another. */
 static void print_fact(const report_t *report, const char *label, const char *key,
                        const char *other_key) {
     const environment_t *env = &report->run->environment;
@@ -88,35 +88,34 @@ void section_reproduce(const report_t *report) {
         print_fact(report, "CUDA compiler", "versions.cuda_compiler", "versions.nvrtc");
     }
     print_fact(report, "PyTorch", "versions.pytorch", "versions.torch");
-    print_fact(report, "Version of bench", "versions.bench", "");
+    print_fact(report, "bench version", "versions.bench", "");
     print_fact(report, "Git revision", "git.revision", "");
     if (!gpu)
         print_item(report, "GPU", "none in this run");
     if (arch != NULL)
-        print_item(report, "Architecture that the kernels were compiled for", arch);
-    print_item(report, "Sweeps, whose full text is in `run.json`", sweep_names(report));
+        print_item(report, "Kernel architecture", arch);
+    print_item(report, "Sweeps (full text in `run.json`)", sweep_names(report));
     print_item(report, "Seed of data, weights and shuffles",
                report_text(report, "%llu", (unsigned long long)run->seed));
     print_item(report, "Raw samples, summaries, checks", report_code(report, run->folder));
-    print(report, "\nThe run was started with\n\n");
+    print(report, "\nCommand of the run:\n\n");
     if (run->argv.n > 0)
         print_command(report, run->argv.items, run->argv.n);
     else
         print(report, "    (not recorded)\n");
-    print(report, "\nand this report is made again from its files, without a GPU, with\n\n");
+    print(report, "\nTo regenerate this report from the run's files, without a GPU:\n\n");
     print_command(report, (char *[]){(char[]){"bench"}, (char[]){"report"}, run->folder}, 3);
     print(report, "\n");
 }
 
-/* Times at a locked clock are not those that a GPU reaches by itself. */
 static void print_clocks(const report_t *report) {
     const environment_t *env = &report->run->environment;
     const char *sentence = report_keep(report, lock_clocks_sentence(env));
     if (sentence != NULL)
         print(report, "- Clocks: %s. %s\n", report_safe(report, sentence),
               isfinite(lock_clocks_recorded_mhz(env))
-                  ? "Times are those at this clock, not those that the GPU reaches when its clock "
-                    "is free; `throttled` is judged against it."
+                  ? "Times hold for this clock, not for a free clock; `throttled` is judged "
+                    "against it."
                   : "The clock was free, as without `--lock-clocks`.");
 }
 
@@ -124,23 +123,24 @@ void section_method(const report_t *report) {
     const char *path = report_keep(report, fs_join(report->root, "docs/measuring.md"));
     report_heading(report, 2, "Method in brief");
     print(report, "%s",
-          "- Times are steady state: contenders are warmed up first, and what is paid once "
-          "(context, module load, imports, compiling) is in a table of its own.\n"
-          "- Contenders of the same case are measured in turns, in rounds, so that clock drift "
-          "hits all alike; each is sampled until the 95 % interval of its median is as narrow as "
-          "asked for, stops narrowing, or the time is up.\n"
-          "- A ratio is one of medians; its 95 % interval is a bootstrap over rounds, paired where "
-          "both have the same number of them. Where it holds 1, no difference is claimed.\n"
-          "- The fastest case of a side is picked by the same medians that are then compared. That "
-          "favours each side's pick a little, the more so the more cases it has.\n"
-          "- Every output is compared with a float64 oracle before timing and after it. Wrong, "
-          "failed and skipped cases have no time; throttled ones are marked and win nothing.\n"
+          "- Times are steady state: contenders are warmed up first; one-time costs (context, "
+          "module load, imports, compilation) have separate tables.\n"
+          "- Contenders of the same case are measured in alternating rounds, so clock drift "
+          "affects all equally. Each is sampled until the 95 % interval of its median is as narrow "
+          "as requested, stops narrowing, or the time limit is reached.\n"
+          "- Ratios are ratios of medians; the 95 % interval is a bootstrap over rounds, paired if "
+          "both sides have the same number. If it includes 1, no difference is claimed.\n"
+          "- A side's fastest case is selected by the medians that are then compared. This favours "
+          "each side slightly, more so with more cases.\n"
+          "- Every output is compared with float64 reference output before and after timing. "
+          "Wrong, failed and skipped cases have no time; throttled cases are marked and not "
+          "compared.\n"
           "- Only cases of the same workload, parameters, precision and kind of device are "
-          "compared; where a GPU stands against a CPU, the text says so.\n"
+          "compared; comparisons of a GPU with a CPU are labelled.\n"
           "- A contender that reaches the same result by another algorithm is marked "
-          "*algorithmic* and takes no part in comparisons.\n");
+          "*algorithmic* and is not compared.\n");
     print_clocks(report);
     if (fs_exists(path))
-        print(report, "\nThe reasons: [docs/measuring.md](%s).\n",
+        print(report, "\nDetails: [docs/measuring.md](%s).\n",
               report_keep(report, report_link(report, path)));
 }

@@ -1,4 +1,4 @@
-/* Warnings: everything that a reader should hold against the numbers. */
+/* Warnings: what limits the trust in the numbers. */
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- groups: cases that share something ------------------------------------------------------ */
+/* ---- groups of cases ------------------------------------------------------------------------- */
 
 typedef struct group {
-    const char *label, *text; /* what they share */
+    const char *label, *text; /* common to the group */
     text_list_t ids;          /* of the cases; of sanitized programs */
     const flag_t *worst;      /* of a group of flags */
     const case_result_t *example;
@@ -22,7 +22,7 @@ typedef struct group_list {
     size_t n, capacity;
 } group_list_t;
 
-/* A new one where there is none. Texts are borrowed. */
+/* Find or add a group. Texts are borrowed. */
 static group_t *group_of(group_list_t *list, const char *label, const char *text) {
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->items[i].label, label) == 0 && strcmp(list->items[i].text, text) == 0)
@@ -43,7 +43,7 @@ static void groups_free(group_list_t *list) {
     free(list->items);
 }
 
-/* A table of the groups, with the first few ids; frees them. */
+/* Print and free the groups, with the first few ids of each. */
 static void print_groups(const report_t *report, group_list_t *list, const char *first,
                          const char *second) {
     enum { SHOWN_IDS = 3 };
@@ -75,8 +75,7 @@ static void print_statuses(const report_t *report) {
              (result = record_next(report->run, result)) != NULL;)
             if (result->status == ORDER[s] && !is_not_applicable(result))
                 add_case(&groups, case_status_name(result->status),
-                         result->reason != NULL ? result->reason : "no reason was recorded",
-                         result);
+                         result->reason != NULL ? result->reason : "no reason recorded", result);
     print_groups(report, &groups, "Status", "Reason");
 }
 
@@ -84,11 +83,11 @@ static void print_throttle_reasons(const report_t *report) {
     group_list_t groups = {0};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
         for (size_t k = 0; k < result->device.throttle.n; k++)
-            add_case(&groups, "throttle reason seen", result->device.throttle.items[k], result);
+            add_case(&groups, "throttle reason", result->device.throttle.items[k], result);
     print_groups(report, &groups, "What", "Text");
 }
 
-/* Variants that are for another dtype by design were asked for by a "*" and left out. */
+/* A "*" in a sweep also matches variants that are designed for another dtype. */
 static void print_not_applicable(const report_t *report) {
     group_list_t groups = {0};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
@@ -96,15 +95,14 @@ static void print_not_applicable(const report_t *report) {
             add_case(&groups, result->spec.variant, result->reason, result);
     for (size_t i = 0; i < groups.n; i++) {
         const group_t *group = &groups.items[i];
-        print(report,
-              "- Nothing is missing here: %zu case%s of %s did not apply by design (it is %s).\n",
-              group->ids.n, group->ids.n == 1 ? "" : "s", report_safe(report, group->label),
+        print(report, "- Not applicable by design: %zu case%s of %s (it is %s).\n", group->ids.n,
+              group->ids.n == 1 ? "" : "s", report_safe(report, group->label),
               report_safe(report, group->text));
     }
     groups_free(&groups);
 }
 
-/* Flags with other numbers are alike: each kind once, with its count and its worst case. */
+/* Each kind of flag once, with its count and its worst case. */
 void section_flags(const report_t *report) {
     static const column_t COLUMNS[] = {
         {"Flag", 'l', false}, {"cases", 'r', false}, {"the worst", 'l', false}, {"in", 'l', false}};
@@ -133,8 +131,8 @@ void section_flags(const report_t *report) {
     groups_free(&groups);
 }
 
-/* What compute-sanitizer said of a workload's programs, which are told apart by the hash of their
- * code: a row for each tool and verdict. */
+/* compute-sanitizer's verdicts on a workload's programs (identified by code hash), one row per tool
+ * and verdict. */
 void section_sanitize(const report_t *report, const char *workload) {
     static const column_t COLUMNS[] = {{"compute-sanitizer", 'l', false},
                                        {"version", 'l', false},
@@ -168,14 +166,14 @@ void section_sanitize(const report_t *report, const char *workload) {
         };
         columns_row(&table, cells);
     }
-    columns_end(&table, "Each CUDA program once under compute-sanitizer, by its case with the "
-                        "least work; nothing was timed meanwhile.\n\n");
+    columns_end(&table, "compute-sanitizer ran each CUDA program once, with its smallest case; "
+                        "nothing was timed meanwhile.\n\n");
     groups_free(&groups);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Half the 95 % interval over the median, of what the case is compared by; NaN without times. */
+/* Half the 95 % interval over the median of the compared phase; NaN without times. */
 static double half_width_frac(const case_result_t *result) {
     static const char *const PHASES[] = {"host_to_host", "total"};
     for (size_t k = 0; k < sizeof PHASES / sizeof *PHASES; k++)
@@ -186,7 +184,7 @@ static double half_width_frac(const case_result_t *result) {
     return NAN;
 }
 
-/* Up to three cases, the widest first, that missed the precision asked for by much. */
+/* Up to three cases that missed the requested precision by far, widest first. */
 static void print_widest(const report_t *report) {
     enum { SHOWN = 3 };
     static const double WORTH_NAMING_FRAC = 0.01;
@@ -210,8 +208,8 @@ static void print_widest(const report_t *report) {
     const char *list = report_join(report, &names, ", ");
     if (list != NULL)
         print(report,
-              "- The widest intervals: %s. `bench plot RUN --case ID` shows why: two clock states, "
-              "a drift, a tail.\n",
+              "- The widest intervals: %s. `bench plot RUN --case ID` shows the cause, such as two "
+              "clock states, drift or a tail.\n",
               list);
 }
 
@@ -224,34 +222,32 @@ static void print_stops(const report_t *report) {
          "stopped at their noise floor (more samples did not narrow the interval)"},
         {STOP_TIME_LIMIT, "stopped at the time limit"},
         {STOP_SINGLE, "are a single measurement"},
-        {STOP_NONE, "do not say why they stopped"},
+        {STOP_NONE, "have no recorded stopping reason"},
     };
-    size_t counts[STOP_SINGLE + 1] = {0}, n_timed = 0, n_set_apart = 0;
+    size_t counts[STOP_SINGLE + 1] = {0}, n_timed = 0, n_throttled = 0;
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         if (is_calibration(&result->spec))
             continue;
         for (size_t k = 0; k < result->n_phases; k++)
-            n_set_apart += result->phases[k].n_throttled;
+            n_throttled += result->phases[k].n_throttled;
         n_timed += result_has_times(result);
         counts[result->stop] += result_has_times(result);
     }
     if (n_timed == 0)
         return;
-    print(report, "- Of %zu cases with times, %zu reached the precision asked for", n_timed,
+    print(report, "- Of %zu cases with times, %zu reached the requested precision", n_timed,
           counts[STOP_PRECISE]);
     for (size_t i = 0; i < sizeof STOPS / sizeof *STOPS; i++)
         if (counts[STOPS[i].stop] > 0)
             print(report, ", %zu %s", counts[STOPS[i].stop], STOPS[i].words);
     print(report, ".\n");
     print_widest(report);
-    if (n_set_apart > 0)
+    if (n_throttled > 0)
         print(report,
-              "- %zu samples were taken while the clock was throttled; they were set apart and are "
-              "in no time here.\n",
-              n_set_apart);
+              "- %zu samples taken while the clock was throttled are excluded from all times.\n",
+              n_throttled);
 }
 
-/* Few samples make wide intervals, and a bootstrap over few rounds is no better than they are. */
 static void print_few_samples(const report_t *report) {
     enum { FEW = 30 };
     size_t n_few = 0, fewest = FEW;
@@ -268,12 +264,12 @@ static void print_few_samples(const report_t *report) {
     }
     if (id != NULL)
         print(report,
-              "- **Few samples:** %zu case%s fewer than %d of some phase, the fewest %zu (%s). "
-              "Read their intervals, not their medians.\n",
+              "- **Few samples:** %zu case%s fewer than %d samples of some phase; the minimum is "
+              "%zu (%s). Rely on their intervals, not their medians.\n",
               n_few, n_few == 1 ? " has" : "s have", FEW, fewest, report_code(report, id));
 }
 
-/* Runs of older versions that were interrupted hold such cases. */
+/* Interrupted runs of older versions have such cases. */
 static void print_unchecked(const report_t *report) {
     text_list_t ids = {0};
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
@@ -282,32 +278,31 @@ static void print_unchecked(const report_t *report) {
     const char *list = report_join(report, &ids, ", ");
     if (list != NULL)
         print(report,
-              "- **Not checked after timing:** %s. The run was interrupted before that; the check "
-              "before timing was passed.\n",
+              "- **Not checked after timing:** %s. The run was interrupted first; the check before "
+              "timing passed.\n",
               list);
 }
 
-/* A saved run's own device against what its name promises is the run's matter; here only what the
- * header says. */
 static void print_header_warnings(const report_t *report) {
     const record_t *run = report->run;
     const char *dirty = environment_get(&run->environment, "git.dirty");
     const char *governor = environment_get(&run->environment, "host.governor");
     if (run->finished == NULL)
-        print(report, "- **The run did not finish:** it holds the cases that had ended, and its "
-                      "fastest contender is the fastest of those.\n");
+        print(report,
+              "- **The run did not finish:** it has only the finished cases, and the fastest "
+              "contender is the fastest of these.\n");
     if (run->n_dropped_lines > 0)
-        print(report, "- The last line of `cases.jsonl` was half-written and was dropped.\n");
+        print(report, "- The last line of `cases.jsonl` was incomplete and was dropped.\n");
     if (dirty != NULL && strcmp(dirty, "true") == 0)
         print(report, "- **The source tree had uncommitted changes:** the git revision alone does "
-                      "not give the program that was measured.\n");
+                      "not identify the measured program.\n");
     if (governor != NULL && strcmp(governor, "performance") != 0)
         print(report,
-              "- The CPU's frequency governor is not known to be performance (found: %s): host "
-              "times may drift.\n",
+              "- The CPU frequency governor is not known to be performance (found: %s): host times "
+              "may drift.\n",
               report_safe(report, governor));
     if (environment_get(&run->environment, "gpu.name") == NULL)
-        print(report, "- No GPU was there in this run.\n");
+        print(report, "- This run had no GPU.\n");
 }
 
 void section_warnings(const report_t *report) {

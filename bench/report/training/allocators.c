@@ -1,4 +1,4 @@
-/* What allocators cost: in each epoch of a training, and by themselves (the workload allocate). */
+/* Cost of allocators: in each epoch of a training, and in the workload allocate. */
 #include "analysis/epochs.h"
 #include "report/training/training.h"
 
@@ -7,10 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* On the GPU, of the set's own seed, at all sizes. */
 static const unsigned REPORTED = OF_OURS | OF_PYTORCH | ONLY_OK;
 
-/* The same contender at the same size with another allocator; NULL when there is none. */
+/* The same rung at the same size with another allocator; NULL if none. */
 static const case_result_t *sibling(const comparison_set_t *set, const case_result_t *result,
                                     const char *allocator) {
     const int64_t size = size_of_case(set, &result->spec);
@@ -27,8 +26,8 @@ static const case_result_t *sibling(const comparison_set_t *set, const case_resu
 /* ---- who calls the driver -------------------------------------------------------------------- */
 
 typedef struct kind_calls {
-    const char *name;    /* of the allocator, or "PyTorch's own"; NULL behind the last */
-    double first, later; /* the most calls of any of its cases: first epoch, a later one */
+    const char *name;    /* of the allocator, or "PyTorch's own"; NULL ends the list */
+    double first, later; /* most calls of any case: first epoch, a later one */
     size_t n_cases;
 } kind_calls_t;
 
@@ -61,20 +60,20 @@ static void print_driver_calls(const report_t *report, const comparison_set_t *s
     const kind_calls_t *kinds = kinds_of(report, set);
     for (const kind_calls_t *kind = kinds; kind->name != NULL; kind++) {
         print(report, "%s%s: %.0f in the first epoch",
-              kind == kinds ? "- **Calls of the driver's allocator**, at most in any case: " : "; ",
+              kind == kinds ? "- **Driver allocator calls**, maximum over all cases: " : "; ",
               report_safe(report, kind->name), kind->first);
         if (kind->later > 0)
             print(report, ", **%.0f in a later one**", kind->later);
         else
-            print(report, " and **none after it** (%zu case%s)", kind->n_cases,
+            print(report, " and **none later** (%zu case%s)", kind->n_cases,
                   kind->n_cases == 1 ? "" : "s");
     }
     print(report, "%s", kinds->name != NULL ? ".\n" : "");
 }
 
-/* ---- what it costs in a training ------------------------------------------------------------- */
+/* ---- cost in a training ---------------------------------------------------------------------- */
 
-/* The goal is that planning beforehand buys no more than this. */
+/* The goal: a planned arena gains no more than this over caching. */
 static const double CLOSE = 0.02;
 
 /* "**+1.17 %** (+0.70 to +1.61)" */
@@ -83,7 +82,7 @@ static const char *change_text(const report_t *report, const stats_ratio_t *rati
                        100 * (ratio->low - 1), 100 * (ratio->high - 1));
 }
 
-/* " arena 56.8 ms, beside which caching takes **+1.17 %** (+0.70 to +1.61): within 2 %" */
+/* " arena 56.8 ms, caching relative to it **+1.17 %** (+0.70 to +1.61): within 2 %" */
 static void add_arena(const report_t *report, text_list_t *costs, const comparison_set_t *set,
                       const case_result_t *caching) {
     const case_result_t *arena = sibling(set, caching, "arena");
@@ -94,7 +93,7 @@ static void add_arena(const report_t *report, text_list_t *costs, const comparis
     const char *how_close = ratio->high <= 1 + CLOSE ? "within"
                             : ratio->low > 1 + CLOSE ? "**not within**"
                                                      : "undecided whether within";
-    text_list_add_format(costs, " arena %s, beside which caching takes %s",
+    text_list_add_format(costs, " arena %s, caching relative to it %s",
                          time_cell(report, arena, set->phase),
                          speedup.verdict == VERDICT_UNDECIDED
                              ? report_text(report, "**%+.2f %%**", 100 * (ratio->ratio - 1))
@@ -102,7 +101,7 @@ static void add_arena(const report_t *report, text_list_t *costs, const comparis
                                            how_close, 100 * CLOSE));
 }
 
-/* " malloc 2.18 s, 38.0× (…) the time, 94.1 µs more a block" */
+/* " malloc 2.18 s, 38.0× (…) the time, 94.1 µs more per block" */
 static void add_cost(const report_t *report, text_list_t *costs, const comparison_set_t *set,
                      const case_result_t *caching, const char *allocator) {
     const case_result_t *other = sibling(set, caching, allocator);
@@ -120,7 +119,7 @@ static void add_cost(const report_t *report, text_list_t *costs, const compariso
     const double more_ns = (speedup.theirs->summary.median - speedup.ours->summary.median) / blocks;
     const char *more = "";
     if (more_ns > 0 && isfinite(more_ns))
-        more = report_text(report, ", %s more a block", time_text(report, more_ns));
+        more = report_text(report, ", %s more per block", time_text(report, more_ns));
     text_list_add_format(costs, " %s %s, %s%s", allocator, time_cell(report, other, set->phase),
                          cost, more);
 }
@@ -139,9 +138,7 @@ static void print_costs(const report_t *report, const comparison_set_t *set) {
         if (costs.n == 0)
             continue;
         if (n_lines++ == 0)
-            print(report,
-                  "- **What the allocator costs**, `%s` with each of them against caching:\n",
-                  set->phase);
+            print(report, "- **Cost of the allocator**, `%s` relative to caching:\n", set->phase);
         print(report, "  - %s, %s: caching %s;%s.\n", name_cell(report, result),
               size_name_of(report, set, result), time_cell(report, result, set->phase),
               report_join(report, &costs, ";"));
@@ -155,7 +152,7 @@ void finding_allocators(const report_t *report, const training_pair_t *pair) {
 
 /* ---- epoch by epoch -------------------------------------------------------------------------- */
 
-enum { FIRST_EPOCHS = 3 }; /* of a long training these are shown, and the last one */
+enum { FIRST_EPOCHS = 3 }; /* shown, with the last one */
 
 static void add_epochs(columns_t *table, const comparison_set_t *set, const case_result_t *result) {
     const report_t *report = table->report;
@@ -172,7 +169,7 @@ static void add_epochs(columns_t *table, const comparison_set_t *set, const case
             size_cell(report, set, size_of_case(set, &result->spec)),
             report_text(report, "%s %s", case_engine_label(&result->spec, label),
                         report_safe(report, result->spec.variant)),
-            allocator != NULL ? allocator : "its own",
+            allocator != NULL ? allocator : "built-in",
             count_cell(report, epoch->number),
             count_cell(report, epoch->calls),
             count_cell(report, epoch->hits),
@@ -181,7 +178,7 @@ static void add_epochs(columns_t *table, const comparison_set_t *set, const case
             bytes_text(report, epoch->reserved_bytes),
             bytes_text(report, epoch->peak_bytes),
             percent_text(report, epoch->fragmentation),
-            percent_text(report, busy), /* kernels ran */
+            percent_text(report, busy),
         };
         columns_row(table, cells);
     }
@@ -204,15 +201,15 @@ void table_of_allocators(const report_t *report, const training_pair_t *pair) {
             add_epochs(&table, set, result);
     }
     columns_end_under(
-        &table, "Allocators, epoch by epoch",
-        "Of the whole training, each epoch with its validation. *Hits*: blocks served without "
-        "the driver. *Driver calls*: the driver's allocations and frees, and the host's time in "
-        "them. *Fragmentation*: of what was reserved at its peak, the share beyond the peak in "
-        "use. *GPU busy*: the share of one more epoch, watched by CUPTI, in which some kernel or "
-        "copy ran. PyTorch's bytes are of all that the case holds, weights and images too.\n\n");
+        &table, 4, "Allocators by epoch",
+        "The whole training; each epoch includes its validation. *Hits*: blocks served without the "
+        "driver. *Driver calls*: the driver's allocations and frees; *in the driver*: the host's "
+        "time in them. *Fragmentation*: the share of the peak reserved bytes beyond the peak in "
+        "use. *GPU busy*: the share of one more epoch, traced with CUPTI, in which a kernel or "
+        "copy ran. PyTorch's bytes include weights and images.\n\n");
 }
 
-/* ---- by themselves --------------------------------------------------------------------------- */
+/* ---- the workload allocate ------------------------------------------------------------------- */
 
 static const char PHASE[] = "total";
 
@@ -235,7 +232,8 @@ static void print_blocks(const report_t *report, const comparison_set_t *set, in
     const case_result_t *caching = block_case(set, size, OF_OURS, "caching");
     if (caching == NULL || caching->status != CASE_OK)
         return;
-    print(report, "- **%s block%s in use**, %s: one block given back and one taken take caching %s",
+    print(report,
+          "- **%s block%s in use**, %s: freeing one block and allocating another takes caching %s",
           size_cell(report, set, size), size == 1 ? "" : "s", set->platform->place,
           time_cell(report, caching, PHASE));
     for (size_t i = 0; i < sizeof RIVALS / sizeof *RIVALS; i++) {
@@ -287,9 +285,9 @@ void block_tables(const report_t *report, const comparison_set_list_t *sets) {
             add_blocks(&table, &sets->items[i], sets->items[i].rows[r].size);
     columns_end(
         &table,
-        "*Live*: blocks in use. Medians of giving back one of them, chosen at random, and taking "
-        "another; the device is idle. *vs PyTorch's*: PyTorch's time over it, with a bootstrap "
-        "95 % interval. *(algorithmic)*: planned from a first pass, it knows what will be asked "
-        "for, and is in no comparison. Cases of the CPU have a driver that only counts addresses: "
-        "their bookkeeping alone.\n\n");
+        "*Live*: blocks in use. Medians of freeing one of them, chosen at random, and allocating "
+        "another on an idle device. *vs PyTorch's*: PyTorch's time over it, with a bootstrap 95 % "
+        "interval. *(algorithmic)*: planned from a first pass, so it knows all requests in advance "
+        "and is not compared. CPU cases time the bookkeeping alone, with a driver that only counts "
+        "addresses.\n\n");
 }

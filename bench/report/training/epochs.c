@@ -1,11 +1,10 @@
-/* What trainings by whole epochs ended at. */
+/* Results of trainings by epochs. */
 #include "report/training/training.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A training that recognises fewer of the test images after so many epochs is not what the study
- * trains, however fast it is. */
+/* A training with a lower accuracy after so many epochs is not the study's training. */
 static const double LEAST_ACCURACY = 0.96;
 enum { LEARNT_AFTER = 3 };
 
@@ -33,16 +32,15 @@ static void print_enough(const report_t *report, const training_runs_t *runs) {
         print(report, "%s%zu of %zu trainings reach %g %%; ", n_few > 0 ? "⚠ only " : "", n - n_few,
               n, 100 * LEAST_ACCURACY);
     if (epochs >= LEARNT_AFTER && n_few > 0)
-        print(report, "below it: %s.\n", below);
+        print(report, "below: %s.\n", below);
     else
-        print(report, "the least is %s.\n", accuracy_text(report, worst));
+        print(report, "the lowest is %s.\n", accuracy_text(report, worst));
 }
 
-/* Rounding makes trainings differ, and so does the seed; who differs by less than two seeds do
- * trains the same. */
+/* Trainings that differ by less than two seeds do are considered equal. */
 static void print_seed_noise(const report_t *report, const training_pair_t *pair,
                              const training_runs_t *runs) {
-    const training_run_t *one = NULL, *other = NULL; /* the closest of two seeds */
+    const training_run_t *one = NULL, *other = NULL; /* of different seeds, the closest */
     double noise = INFINITY, ours = NAN;
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
         if (!run->pytorch)
@@ -61,14 +59,13 @@ static void print_seed_noise(const report_t *report, const training_pair_t *pair
     if (one == NULL || !isfinite(ours))
         return;
     print(report,
-          "- **Against the noise of the seed:** of the same running mean, trainings by %s from "
-          "two seeds differ by at least **%.2g** (%s, seeds %lld and %lld), ours from PyTorch's "
-          "of the same seed by up to **%.2g**: %s what the seed does.\n",
+          "- **Against seed noise:** in the running mean of the loss, two seeds of %s differ by at "
+          "least **%.2g** (%s, seeds %lld and %lld); ours differ from PyTorch's of the same seed "
+          "by up to **%.2g**, %s the seed noise.\n",
           one->name, noise, size_name(report, pair->either, one->size), (long long)one->seed,
           (long long)other->seed, ours, ours < noise ? "within" : "⚠ **not within**");
 }
 
-/* Before timing; the tolerance is of the same dtype for all. */
 static void print_first_steps(const report_t *report, const training_runs_t *runs) {
     const training_run_t *worst = NULL;
     for (const training_run_t *run = runs->first; run < runs->end; run++)
@@ -77,8 +74,8 @@ static void print_first_steps(const report_t *report, const training_runs_t *run
             worst = run;
     if (worst != NULL)
         print(report,
-              "- **The first steps:** gradients and losses are those of the float64 oracle within "
-              "**%.2g** relative (%s; tolerance %.2g).\n",
+              "- **First steps:** gradients and losses match the float64 reference output within a "
+              "relative error of **%.2g** (%s; tolerance %.2g).\n",
               worst->result->before.rel_l2, worst->name, worst->result->before.tolerance);
 }
 

@@ -1,5 +1,4 @@
-/* What a training's numbers say beyond who is faster: against the CPU, rung by rung, against what
- * the hardware allows. */
+/* A training's findings: against the CPU, rung by rung, against hardware limits. */
 #include "report/training/training.h"
 
 #include "base/units.h"
@@ -25,7 +24,7 @@ static void print_against(const report_t *report, const speedup_t *speedup,
 
 static void print_host_row(const report_t *report, const comparison_set_t *set,
                            const size_row_t *row) {
-    print(report, "  - %s, where CUDA takes %s (%s).", size_name(report, set, row->size),
+    print(report, "  - %s: CUDA takes %s (%s).", size_name(report, set, row->size),
           time_cell(report, row->best, set->phase), name_cell(report, row->best));
     print_against(report, &row->against_host, row->host, "C");
     print_against(report, &row->against_host_pytorch, row->host_pytorch, "PyTorch on the CPU");
@@ -43,7 +42,7 @@ void finding_host(const report_t *report, const training_pair_t *pair) {
     size_t n = key_rows(set, has_host, rows);
     if (n == 0)
         return;
-    print(report, "- **Against the CPU**, the fastest CUDA case against the fastest in C there: ");
+    print(report, "- **Against the CPU**, the fastest CUDA case against the fastest C case: ");
     print_lead(report, set, host_of, "CUDA", "C");
     print(report, "\n");
     print_host_row(report, set, rows[0]);
@@ -71,27 +70,25 @@ void finding_ladder(const report_t *report, const training_pair_t *pair) {
     const case_result_t **rungs = row != NULL ? ladder_at(report, pair->gpu, row->size, &n) : NULL;
     if (n < 2)
         return;
-    print(report, "- **What each rung of the ladder buys** at %s, `%s` a%s %s: %s",
-          size_name(report, pair->gpu, row->size), training_phase(rungs[0]),
-          strchr("aeiou", pair->training->step[0]) != NULL ? "n" : "", pair->training->step,
+    print(report, "- **What each rung gains** at %s, `%s` per %s: %s",
+          size_name(report, pair->gpu, row->size), training_phase(rungs[0]), pair->training->step,
           rung_text(report, pair, rungs[0], " "));
     for (size_t i = 1; i < n; i++) {
         const speedup_t speedup = speedup_alone(rungs[i], rungs[i - 1]);
         print(report,
               speedup.verdict == VERDICT_NO_DIFFERENCE
-                  ? "; %s, no difference to the rung before found, %s"
-                  : "; %s, **%s** as fast as the rung before",
+                  ? "; %s, no difference from the previous rung found, %s"
+                  : "; %s, **%s** as fast as the previous rung",
               rung_text(report, pair, rungs[i], " "), ratio_cell(report, &speedup));
     }
     const speedup_t whole = speedup_alone(rungs[n - 1], rungs[0]);
-    print(report, ". From end to end, %s is **%s** as fast as %s.\n",
-          name_cell(report, rungs[n - 1]), ratio_cell(report, &whole), name_cell(report, rungs[0]));
+    print(report, ". Overall, %s is **%s** as fast as %s.\n", name_cell(report, rungs[n - 1]),
+          ratio_cell(report, &whole), name_cell(report, rungs[0]));
 }
 
-/* ---- the floor of a rung that streams -------------------------------------------------------- */
+/* ---- lower bound of a rung that streams ------------------------------------------------------ */
 
-/* Above the floor, nearest first, stands the rung that streams best; below it are those that do
- * not stream all. */
+/* The closest rung above the bound streams best; rungs below it do not stream all data. */
 static void print_rungs_against(const report_t *report, const training_pair_t *pair,
                                 const streaming_floor_t *floor, const case_result_t **rungs,
                                 size_t n) {
@@ -106,13 +103,13 @@ static void print_rungs_against(const report_t *report, const training_pair_t *p
             nearest = rungs[i];
     }
     if (nearest != NULL)
-        print(report, "%s comes nearest to it from above with %s (the floor is %s of that)",
+        print(report, "%s is the closest above it with %s (the bound is %s of that)",
               name_cell(report, nearest), time_text(report, step_ns(pair, nearest)),
               percent_text(report, floor_ns / step_ns(pair, nearest)));
     if (below.n > 0)
-        print(report, "%s, and so without reading all of it again%s, come %s",
+        print(report, "%s, so not reading all data again%s, are %s",
               nearest != NULL ? "; below it" : "Below it",
-              floor->fits ? "" : " from DRAM (or faster than copying moves it)",
+              floor->fits ? "" : " from DRAM (or reading faster than the copy rate)",
               report_join(report, &below, ", "));
     print(report, ".");
 }
@@ -130,13 +127,12 @@ static bool print_floor_at(const report_t *report, const training_pair_t *pair,
         return false;
     const char *bytes = bytes_text(report, floor.bytes);
     print(report,
-          "%s At %s: %.0f training points × %d B = %s; %s / %s, which copying within DRAM reached "
-          "in this run, = %s",
+          "%s At %s: %.0f training points × %d B = %s; %s / %s (DRAM copy rate of this run) = %s",
           opening, size_name(report, pair->gpu, row->size), floor.bytes / POINT_BYTES, POINT_BYTES,
           bytes, bytes, units_rate(report_buffer(report), floor.dram_rate),
           time_text(report, floor.dram_ns));
     if (floor.fits)
-        print(report, "; the L2 (%s) holds them: %s / %s, which reading it reached, = %s",
+        print(report, "; they fit into the L2 (%s): %s / %s (L2 read rate) = %s",
               bytes_text(report, floor.l2_bytes), bytes,
               units_rate(report_buffer(report), floor.l2_rate), time_text(report, floor.l2_ns));
     print(report, ". ");
@@ -148,28 +144,26 @@ void finding_floor(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = pair->gpu;
     const size_row_t *reference = reference_row(set), *last = &set->rows[set->n_rows - 1];
     const char *opening =
-        report_text(report, "- **The floor of a rung that reads the data again in each %s.**",
+        report_text(report, "- **Lower bound of a rung that reads all data in each %s.**",
                     pair->training->step);
     if (reference == NULL || !print_floor_at(report, pair, reference, opening))
         return;
     const double barrier_ns = recorded_number(report->run, "measured.grid_barrier_ns");
     if (isfinite(barrier_ns))
-        print(report,
-              " For a rung that keeps the data on the chip the floor is another: all blocks have "
-              "to hear of each other once in each %s, and a barrier of the whole grid took %s "
-              "in this run.",
-              pair->training->step, time_text(report, barrier_ns));
+        print(
+            report,
+            " For a rung that keeps the data on the chip, the lower bound is one grid barrier per "
+            "%s, %s in this run.",
+            pair->training->step, time_text(report, barrier_ns));
     if (last != reference)
         print_floor_at(report, pair, last, "");
     print(report, "\n");
 }
 
-/* ---- the floor of a step that moves all weights ---------------------------------------------- */
+/* ---- lower bound of a step that moves all weights -------------------------------------------- */
 
-/* With and without what the L2 keeps from step to step. */
 static const char STEP_PHASE[] = "step_device";
 
-/* One size. */
 typedef struct weights_row {
     device_rates_t rates;
     int64_t size;
@@ -210,14 +204,14 @@ void finding_weights(const report_t *report, const training_pair_t *pair) {
         if (row.best == NULL || !isfinite(row.dram_ns) || !isfinite(row.kept_ns))
             continue;
         if (n++ == 0)
-            print(report, "- **The floor of 3·W**, with W the bytes of all weights: a step reads "
+            print(report, "- **Lower bound 3·W**, W being the bytes of all weights: a step reads "
                           "them forward, reads them backward and writes them.");
-        print(report, " At %s %s takes %s: ", size_name(report, set, row.size),
+        print(report, " At %s, %s takes %s: ", size_name(report, set, row.size),
               name_cell(report, row.best), time_text(report, row.best_ns));
         const char *l2 = bytes_text(report, row.rates.l2_bytes);
         const char *kept = bound_text(report, &row, BOUND_KEPT, row.kept_ns);
         if (row.weights_bytes < row.rates.l2_bytes)
-            print(report, "the L2 (%s) holds all weights, and allows %s.", l2, kept);
+            print(report, "all weights fit into the L2 (%s), which allows %s.", l2, kept);
         else
             print(report, "%s; if the L2 (%s) kept as many weights as fit, %s.",
                   bound_text(report, &row, BOUND_WEIGHTS, row.dram_ns), l2, kept);
@@ -235,7 +229,7 @@ void table_of_weights(const report_t *report, const training_pair_t *pair) {
         {"Best rung", 'r', false},
         {"Case", 'l', false},
         {"of 3·W in DRAM", 'r', false},
-        {"of the rest", 'r', false},
+        {"of the lower bound", 'r', false},
     };
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -255,17 +249,16 @@ void table_of_weights(const report_t *report, const training_pair_t *pair) {
         columns_row(&table, cells);
     }
     columns_end_under(
-        &table, "The floor",
-        "W: bytes of all weights. *3·W in DRAM*: three times that over the rate at which this "
-        "run copied within DRAM; where the L2 holds them, a rung may be faster. *less what the "
-        "L2 keeps*: without the part of W that fits into the L2, and not below 3·W at the L2's "
-        "rate. The best rung's time of one step is `%s`.\n\n",
+        &table, 4, "Lower bound",
+        "W: bytes of all weights. *3·W in DRAM*: 3·W over this run's DRAM copy rate; a rung can be "
+        "faster if the weights fit into the L2. *less what the L2 keeps*: without the part of W "
+        "that fits into the L2, but not below 3·W at the L2's rate. *Best rung*: `%s`.\n\n",
         STEP_PHASE);
 }
 
 /* ---- another algorithm ----------------------------------------------------------------------- */
 
-/* At the reference size, and the smallest and largest that it was run at. */
+/* At the reference size, the smallest and the largest. */
 void finding_algorithm(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = pair->gpu;
     const size_row_t *reference = reference_row(set);
@@ -278,8 +271,8 @@ void finding_algorithm(const report_t *report, const training_pair_t *pair) {
             continue;
         if (n == 0)
             print(report,
-                  "- **Another algorithm with the same result**, marked *algorithmic* and in no "
-                  "comparison, ratio or best of this report: %s (%s) takes",
+                  "- **Another algorithm with the same result**, marked *algorithmic* and not "
+                  "compared: %s (%s) takes",
                   report_safe(report, result->spec.variant), pair->training->algorithm);
         print(report, "%s %s at %s", n++ > 0 ? "," : "", time_cell(report, result, set->phase),
               size_name(report, set, row->size));

@@ -1,6 +1,5 @@
-/* What trainings of a network ended at: that all contenders learn the same is what makes their
- * times comparable. Seeds are reported together; whose weights are kept in another precision is
- * reported apart, since that is another training. */
+/* Accuracies and losses of network trainings: times are comparable only if all contenders learn the
+ * same. Trainings with weights in another precision are reported separately. */
 #include "report/training/training.h"
 
 #include <math.h>
@@ -8,19 +7,6 @@
 #include <string.h>
 
 /* ---- trainings and their references ---------------------------------------------------------- */
-
-static bool is_of(const training_pair_t *pair, const case_t *like, const case_result_t *result) {
-    const case_t *spec = &result->spec;
-    bool same = result_has_times(result) && strcmp(spec->workload, like->workload) == 0 &&
-                strcmp(spec->dtype, like->dtype) == 0;
-    for (size_t i = 0; same && i < spec->n_params; i++) {
-        const char *name = spec->params[i].name;
-        const value_t *other = case_param(like, name);
-        same = strcmp(name, "seed") == 0 || strcmp(name, pair->either->size_param) == 0 ||
-               (other != NULL && value_equal(&spec->params[i].value, other));
-    }
-    return same;
-}
 
 static bool same_task(const training_run_t *a, const training_run_t *b) {
     return a->size == b->size && a->seed == b->seed;
@@ -85,7 +71,8 @@ training_runs_t training_runs_of(const report_t *report, const training_pair_t *
     training_runs_t runs = {.first = first, .end = first};
     for (size_t i = 0; like != NULL && i < record->n_cases; i++) {
         const case_result_t *result = &record->cases[i];
-        if (!is_of(pair, &like->spec, result) || !isfinite(result_number(result, "accuracy")))
+        if (!result_has_times(result) || !isfinite(result_number(result, "accuracy")) ||
+            !same_but_seed_and(&result->spec, &like->spec, pair->either->size_param))
             continue;
         *runs.end = run_of(report, pair, result);
         runs.end->place = place_of(&runs, &result->spec);
@@ -99,9 +86,9 @@ training_runs_t training_runs_of(const report_t *report, const training_pair_t *
 
 /* ---- accuracy -------------------------------------------------------------------------------- */
 
-/* Of the trainings with plain weights at one size and seed. */
+/* Accuracies of the trainings with plain weights at one size and seed. */
 typedef struct spread {
-    const training_run_t *low, *high; /* the two farthest apart */
+    const training_run_t *low, *high; /* the extremes */
     size_t n;
 } spread_t;
 
@@ -109,7 +96,7 @@ static double width_of(const spread_t *spread) {
     return spread->n > 1 ? spread->high->accuracy - spread->low->accuracy : -1;
 }
 
-/* None, n = 0, if an earlier training than `like` has the same task. */
+/* Empty if a training before `like` has the same task. */
 static spread_t spread_at(const training_runs_t *runs, const training_run_t *like) {
     spread_t spread = {.n = 0};
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
@@ -130,7 +117,7 @@ static spread_t spread_at(const training_runs_t *runs, const training_run_t *lik
 static void print_accuracies(const report_t *report, const training_pair_t *pair,
                              const training_runs_t *runs) {
     spread_t widest = {.n = 0};
-    size_t n_tasks = 0; /* that several were trained at */
+    size_t n_tasks = 0; /* with several trainings */
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
         const spread_t spread = spread_at(runs, run);
         n_tasks += spread.n > 1;
@@ -140,18 +127,18 @@ static void print_accuracies(const report_t *report, const training_pair_t *pair
     if (n_tasks == 0)
         return;
     print(report,
-          "- **The same learning:** contenders whose weights are all %s recognise the same share "
-          "of the test images within **%.2f points**, at each of the %zu pairs of %s and seed "
-          "that several of them were trained at",
+          "- **Same accuracy:** contenders with %s weights agree in test accuracy within **%.2f "
+          "percentage points** at each of the %zu pairs of %s and seed with several of them",
           weights_dtype(&widest.low->result->spec), 100 * width_of(&widest), n_tasks,
           sizes_word(pair->either, 1));
     if (width_of(&widest) > 0)
-        print(report, " (most at %s: %s %.2f %%, %s %.2f %%)", widest.low->task, widest.low->name,
-              100 * widest.low->accuracy, widest.high->name, 100 * widest.high->accuracy);
+        print(report, " (largest difference at %s: %s %.2f %%, %s %.2f %%)", widest.low->task,
+              widest.low->name, 100 * widest.low->accuracy, widest.high->name,
+              100 * widest.high->accuracy);
     print(report, ".\n");
 }
 
-/* Modes that keep better weights, or of which it is not known. */
+/* Modes with more precise weights, or with weights of unknown precision. */
 static void print_other_weights(const report_t *report, const training_runs_t *runs) {
     text_list_t names = {0};
     double low = INFINITY, high = -INFINITY;
@@ -166,16 +153,15 @@ static void print_other_weights(const report_t *report, const training_runs_t *r
     const bool one = names.n == 1;
     if (names.n > 0)
         print(report,
-              "- **Another training:** %s multipl%s in that precision and keep%s better weights "
-              "(autocast: in float32), in which small updates are not rounded away. Accuracies of "
-              "%.2f %% to %.2f %% are not held against those above.\n",
+              "- **Different training:** %s multipl%s in that precision but keep%s more precise "
+              "weights (autocast: float32), so small updates are not rounded away. Their "
+              "accuracies, %.2f %% to %.2f %%, are not compared with those above.\n",
               report_join(report, &names, ", "), one ? "ies" : "y", one ? "s" : "", 100 * low,
               100 * high);
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-/* NULL if there is none. */
 static const training_run_t *farthest(const training_runs_t *runs, bool pytorch, bool plain) {
     const training_run_t *worst = NULL;
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
@@ -190,10 +176,10 @@ static const char *distance_text(const report_t *report, const training_run_t *r
     return report_text(report, "**%.2g** (%s, %s)", run->distance, run->name, run->task);
 }
 
-/* Of losses about 2, in float32. */
+/* For float32 losses of about 2. */
 static const double FEW_ROUNDINGS = 1e-6;
 
-/* PyTorch's modes with the same weights are what ours are held against. */
+/* The spread of PyTorch's modes with the same weights is the yardstick for ours. */
 static void print_their_spread(const report_t *report, const training_runs_t *runs,
                                const training_run_t *ours) {
     const training_run_t *theirs = farthest(runs, true, true);
@@ -204,7 +190,7 @@ static void print_their_spread(const report_t *report, const training_runs_t *ru
                                                                : "**not inside** that spread";
         print(report,
               " among our contenders; PyTorch's other modes with %s weights differ from it by up "
-              "to %s: ours lie %s",
+              "to %s: ours are %s",
               weights_dtype(&ours->result->spec), distance_text(report, theirs), where);
     }
     if (others != NULL)
@@ -221,14 +207,14 @@ static void print_losses(const report_t *report, const training_pair_t *pair,
     if (ours == NULL)
         return;
     print(report,
-          "- **The same losses:** of the running mean of the loss, the largest difference from "
-          "%s at the same %s and seed is %s",
+          "- **Same losses:** in the running mean of the loss, the largest difference from %s at "
+          "the same %s and seed is %s",
           ours->reference->name, sizes_word(pair->either, 1), distance_text(report, ours));
     print_their_spread(report, runs, ours);
     print(report, ".\n");
 }
 
-/* ---- the same again -------------------------------------------------------------------------- */
+/* ---- reproducibility ------------------------------------------------------------------------- */
 
 static void print_repeated(const report_t *report, const training_runs_t *runs) {
     size_t n[2] = {0}, n_equal[2] = {0};
@@ -243,8 +229,8 @@ static void print_repeated(const report_t *report, const training_runs_t *runs) 
     if (n[0] == 0)
         return;
     print(report,
-          "- **The same again:** the check before timing and the one after it, each from the "
-          "start weights, found the same error to the last digit in %zu of %zu cases of ours",
+          "- **Reproducible:** the checks before and after timing, both from the start weights, "
+          "found exactly the same error in %zu of %zu of our cases",
           n_equal[0], n[0]);
     if (n[1] > 0)
         print(report, " and in %zu of %zu of PyTorch's", n_equal[1], n[1]);
@@ -259,8 +245,8 @@ static void print_dataset(const report_t *report, const training_runs_t *runs) {
             text_list_add(&names, name);
     }
     const char *caveat = text_list_has(&names, "synthetic")
-                             ? " **The images are made up, in MNIST's shape and number**, since "
-                               "its files were not there: accuracies say nothing about digits."
+                             ? " **Synthetic images in MNIST's shape and number**, because MNIST "
+                               "was not found: accuracies say nothing about digits."
                              : "";
     if (names.n > 0)
         print(report, "- **Data set:** dataset=%s.%s\n",
@@ -282,7 +268,8 @@ static bool same_row(const training_run_t *a, const training_run_t *b) {
     return a->place == b->place && a->seed == b->seed;
 }
 
-/* "97.12 %, 0.0031": accuracy; the largest difference of the loss, but for the reference. */
+/* "97.12 %, 0.0031": accuracy, and the largest difference of the loss unless it is the reference.
+ * */
 static const char *accuracy_cell(const report_t *report, const training_runs_t *runs,
                                  const training_run_t *row, int64_t size) {
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
@@ -306,16 +293,16 @@ void table_of_learning(const report_t *report, const training_pair_t *pair) {
         if (run > runs.first && same_row(run, run - 1))
             continue;
         cells[0] = run->name;
-        cells[1] = run->weights != NULL ? run->weights : "not told";
+        cells[1] = run->weights != NULL ? run->weights : "not recorded";
         cells[2] = report_text(report, "%lld", (long long)run->seed);
         for (size_t r = 0; r < set->n_rows; r++)
             cells[3 + r] = accuracy_cell(report, &runs, run, set->rows[r].size);
         columns_row(&table, cells);
     }
     columns_end_under(
-        &table, "What was learnt",
-        "The share of the test images that is recognised after all steps; behind it, the largest "
-        "difference of the running mean of the loss from that of PyTorch with weights of the "
-        "case's own precision (of another, where no mode has them) at the same size and seed. "
-        "*weights*: the precision in which they are kept from step to step.\n\n");
+        &table, 4, "Accuracy and loss",
+        "Test accuracy after all steps, then the largest difference of the running mean of the "
+        "loss from PyTorch's with weights of the case's precision (another if no mode has it) at "
+        "the same size and seed. *weights*: the precision in which they are kept between steps."
+        "\n\n");
 }

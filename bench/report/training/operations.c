@@ -1,4 +1,4 @@
-/* Trainings of one step that are timed operation by operation. */
+/* Trainings whose steps are timed by operation. */
 #include "analysis/step_parts.h"
 #include "report/training/training.h"
 
@@ -10,7 +10,7 @@ bool has_operations(const training_pair_t *pair) {
 
 /* ---- the finding ----------------------------------------------------------------------------- */
 
-/* Another algorithm has no operations of the same meaning. */
+/* Another algorithm has different operations. */
 static const unsigned REPORTED = ONLY_OK | NOT_ALGORITHMIC;
 
 static int64_t largest(const comparison_set_t *set) {
@@ -30,7 +30,7 @@ static double fused_ns(const case_result_t *result) {
     return step_part_ns(result, PART_FUSED);
 }
 
-/* " CUDA 03_tiled: forward 4.51 µs, loss 1.20 µs, in sum 5.71 µs" */
+/* " CUDA 03_tiled: forward 4.51 µs, loss 1.20 µs, sum 5.71 µs" */
 static void add_operations(text_list_t *list, const report_t *report, const case_result_t *result,
                            const char *who) {
     text_list_t parts = {0};
@@ -40,33 +40,33 @@ static void add_operations(text_list_t *list, const report_t *report, const case
             text_list_add_format(&parts, "%s %s", step_part_name(part), time_text(report, ns));
     }
     if (parts.n > 1)
-        text_list_add_format(&parts, "in sum %s", time_text(report, step_parts_sum_ns(result)));
+        text_list_add_format(&parts, "sum %s", time_text(report, step_parts_sum_ns(result)));
     if (isfinite(fused_ns(result)))
         text_list_add_format(&parts, "fused %s", time_text(report, fused_ns(result)));
     text_list_add_format(list, " %s %s: %s", who, name_cell(report, result),
                          report_join(report, &parts, ", "));
 }
 
-/* Of ours, two rungs; of PyTorch every mode, since each takes an epoch apart in its own way. */
+/* Two of our rungs, and every PyTorch mode, since each has different operations. */
 void finding_operations(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = timed_set(pair);
     if (set == NULL || set->n_rows == 0)
         return;
-    const case_result_t *apart = least(set, step_parts_sum_ns), *whole = least(set, fused_ns);
+    const case_result_t *separate = least(set, step_parts_sum_ns), *fused = least(set, fused_ns);
     text_list_t list = {0};
-    if (apart != NULL)
-        add_operations(&list, report, apart, set->platform->name);
-    if (whole != NULL && whole != apart)
-        add_operations(&list, report, whole, set->platform->name);
+    if (separate != NULL)
+        add_operations(&list, report, separate, set->platform->name);
+    if (fused != NULL && fused != separate)
+        add_operations(&list, report, fused, set->platform->name);
     const case_result_t *result = NULL;
     while ((result = next_case(set, OF_PYTORCH | REPORTED, largest(set), result)) != NULL)
         if (has_step_parts(result))
             add_operations(&list, report, result, "PyTorch");
     if (list.n > 0)
         print(report,
-              "- **Operations of one %s** %s at %s, each by itself (*fused*: all of them in one "
-              "go). Of %s the fastest whose operations can be told apart and the fastest that "
-              "fuses them, of PyTorch every mode:%s.\n",
+              "- **Operations of one %s** %s at %s, timed separately (*fused*: all together): the "
+              "fastest %s rung with separate operations, the fastest fused one, and every PyTorch "
+              "mode.%s.\n",
               pair->training->step, set->platform->place, size_name(report, set, largest(set)),
               set->platform->name, report_join(report, &list, ";"));
 }
@@ -120,9 +120,9 @@ void table_of_operations(const report_t *report, const training_pair_t *pair) {
     }
     columns_end(&table,
                 report_text(report,
-                            "Medians, each operation timed by itself: the device is idle before "
-                            "it, and its launches are inside. *sum* is of the medians of these "
-                            "operations. *fused*: all of them in one go, timed in the same way."
+                            "Medians; each operation is timed separately, including its launches, "
+                            "on an idle device. *sum*: of these medians. *fused*: all operations "
+                            "together, timed the same way."
                             "%s\n\n",
                             pair->training->operations != NULL ? pair->training->operations : ""));
 }

@@ -1,4 +1,4 @@
-/* The part on trainings as a whole: which there are, and the order of their sections. */
+/* The trainings known to the report, and the order of their sections. */
 #include "report/sections/sections.h"
 #include "report/training/training.h"
 
@@ -13,14 +13,14 @@ static const training_t TRAININGS[] = {
      .step = "epoch",
      .most_steps = INFINITY,
      .timed = "of a whole training",
-     .least = "read the data once, and in each further step what does not fit on the chip; do the "
-              "arithmetic",
+     .least = "read the data once, plus in each further step what does not fit on the chip, and "
+              "do the arithmetic",
      .floor = finding_floor,
      .outcome = finding_fit,
      .outcome_table = table_of_fits,
-     .gpu_task = "start values in host memory to fitted values in host memory; the points lie on "
-                 "the device before the clock starts",
-     .cpu_task = "the points lie in memory before the clock starts",
+     .gpu_task = "from start values to fitted values, both in host memory; the points are on the "
+                 "device before the clock starts",
+     .cpu_task = "the points are in memory before the clock starts",
      .algorithm = "one pass over the points, then all epochs on five sums"},
     {.workload = "mnist_train",
      .steps_param = "steps",
@@ -28,15 +28,15 @@ static const training_t TRAININGS[] = {
      .most_steps = MNIST_SAMPLE_STEPS,
      .timed = "of one step",
      .gpu_task =
-         "one step of it, by the host's clock: the first steps from the start weights, over "
-         "their number; images, weights and order lie on the device before the clock starts",
-     .cpu_task = "one step of it; images and weights lie in memory before the clock starts",
+         "one step by the host's clock: the first steps from the start weights, divided by their "
+         "number; images, weights and order are on the device before the clock starts",
+     .cpu_task = "one step; images and weights are in memory before the clock starts",
      .least =
          "read all weights forward, read them backward and write them, at the rate of DRAM, or "
-         "of the L2 where it holds all of them",
+         "of the L2 if all fit into it",
      .operations =
-         " *forward* and *backward* are sums over the layers. Who has no column of its own "
-         "for the loss or the update does that in the backward pass.",
+         " *forward* and *backward* are sums over the layers. Contenders without a time for the "
+         "loss or the update do that work in the backward pass.",
      .algorithm = "other arithmetic",
      .floor = finding_weights,
      .floor_table = table_of_weights,
@@ -47,11 +47,11 @@ static const training_t TRAININGS[] = {
      .step = "epoch",
      .most_steps = 1, /* in one sample */
      .timed = "of one epoch",
-     .gpu_task = "the training of one epoch, by the host's clock, from the order of the images in "
-                 "host memory until the device is done; images and weights lie on the device "
-                 "before the clock starts, but for PyTorch's dataloader",
-     .cpu_task = "the training of one epoch; images and weights lie in memory before the clock "
-                 "starts",
+     .gpu_task =
+         "one training epoch by the host's clock, from the image order in host memory until "
+         "the device is done; images and weights are on the device before the clock "
+         "starts, except with PyTorch's dataloader",
+     .cpu_task = "one training epoch; images and weights are in memory before the clock starts",
      .least =
          "do the arithmetic of all products in float32, or move all weights three times a step",
      .algorithm = "other arithmetic",
@@ -61,7 +61,6 @@ static const training_t TRAININGS[] = {
      .outcome_table = table_of_epochs},
 };
 
-/* NULL for a workload that is not described here. */
 static const training_t *training_of(const char *workload) {
     for (size_t i = 0; i < sizeof TRAININGS / sizeof *TRAININGS; i++)
         if (strcmp(TRAININGS[i].workload, workload) == 0)
@@ -75,20 +74,20 @@ static bool is_on_gpu(const comparison_set_t *set) {
     return strcmp(set->platform->device, "cuda") == 0;
 }
 
-/* The GPU's sets come first, so a shape is met there before it is on the CPU. */
-static bool was_met(const comparison_set_list_t *sets, size_t index) {
+/* GPU sets come first, so a shape is seen on the GPU before the CPU. */
+static bool was_seen(const comparison_set_list_t *sets, size_t index) {
     for (size_t i = 0; i < index; i++)
         if (strcmp(sets->items[i].shape, sets->items[index].shape) == 0)
             return true;
     return false;
 }
 
-/* A shape that differs from one before it in nothing but the seed is no pair of its own. */
+/* Shapes that differ only in the seed share a pair. */
 static void for_each_pair(const report_t *report, const comparison_set_list_t *sets,
                           pair_section_t *section) {
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
-        if (was_met(sets, i))
+        if (was_seen(sets, i))
             continue;
         training_pair_t pair = {.training = training_of(set->workload), .either = set};
         for (size_t k = i; k < sets->n; k++)
@@ -111,8 +110,8 @@ static void findings_on_device(const report_t *report, const training_pair_t *pa
                                const comparison_set_t *set) {
     if (!is_timed(set)) {
         print(report,
-              "- Nothing was measured %s: none of the %zu cases has a valid time. The reasons are "
-              "among the warnings.\n",
+              "- Nothing was measured %s: none of the %zu cases has a valid time. See the "
+              "warnings.\n",
               set->platform->place, comparison_set_count(set).n);
         return;
     }
@@ -121,7 +120,7 @@ static void findings_on_device(const report_t *report, const training_pair_t *pa
         spans = set == pair->gpu ? pair->training->gpu_task : pair->training->cpu_task;
     finding_headline(report, set,
                      report_text(report,
-                                 "**A training %s** (%s), the fastest %s case against PyTorch's "
+                                 "**Training %s** (%s), the fastest %s case against PyTorch's "
                                  "fastest mode",
                                  set->platform->place, spans, set->platform->name));
     finding_missing(report, set);

@@ -1,4 +1,4 @@
-/* A training's tables: who is how fast at each size, and each rung by step. */
+/* A training's tables: times at each size, and each rung per step. */
 #include "report/training/training.h"
 
 #include <math.h>
@@ -6,8 +6,8 @@
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
-/* `rows` has one for each of the set's sizes, with `phase` compared. With a GPU's set they know the
- * CPU's times; a run without one has the CPU's alone. */
+/* `rows`: one per size of the set, compared by `phase`. Rows of a GPU set include the CPU's times.
+ * */
 static void print_sizes(const report_t *report, const comparison_set_t *set, const size_row_t *rows,
                         const char *phase, bool all_rivals) {
     const bool host = all_rivals && strcmp(set->platform->device, "cuda") == 0;
@@ -50,16 +50,15 @@ void table_by_size(const report_t *report, const training_pair_t *pair) {
     const bool gpu = set == pair->gpu;
     report_heading(report, 4, gpu ? "By size" : "By size, on the CPU");
     print(report,
-          "Medians of `%s` %s. *vs best* and *vs eager* are PyTorch's median "
-          "over ours%s, with a bootstrap 95 %% interval: above 1, %s is the faster; where the "
-          "interval holds 1, no difference was found. † marks a throttled case, whose time is "
-          "shown and wins nothing.",
-          set->phase, pair->training->timed,
-          gpu ? ", *vs C* is that of C on the CPU over ours" : "", set->platform->name);
+          "Medians of `%s` %s. *vs best* and *vs eager*: PyTorch's median over ours%s, with a "
+          "bootstrap 95 %% interval; above 1, %s is faster; if the interval includes 1, no "
+          "difference was found. † marks a throttled case, which is not compared.",
+          set->phase, pair->training->timed, gpu ? "; *vs C*: C on the CPU over ours" : "",
+          set->platform->name);
     if (gpu)
         print(report,
-              " *Of the limit*: the least time in which this device can do the training (%s), "
-              "over the training's own time.",
+              " *Of the limit*: this device's minimum time for the training (%s) over the measured "
+              "time.",
               pair->training->least);
     print(report, "\n\n");
     print_spread(report, set);
@@ -90,8 +89,8 @@ void finding_validated(const report_t *report, const training_pair_t *pair) {
         const size_row_t *row = &rows[i];
         if (!has_headline(row))
             continue;
-        print(report, "%s%s: ",
-              n++ == 0 ? "- **An epoch and the validation behind it** (`total`): at " : "; at ",
+        print(report,
+              "%s%s: ", n++ == 0 ? "- **An epoch with validation** (`total`): at " : "; at ",
               size_name(report, set, row->size));
         print(report, "%s, %s (%s) against %s (%s)",
               verdict_text(report, &row->headline, set->platform->name, "PyTorch"),
@@ -103,8 +102,8 @@ void finding_validated(const report_t *report, const training_pair_t *pair) {
 
 void table_of_validated(const report_t *report, const training_pair_t *pair) {
     report_heading(report, 4, "With the validation");
-    print(report, "Medians of `total`: the training of one epoch and the validation on all test "
-                  "images behind it.\n\n");
+    print(report, "Medians of `total`: one training epoch followed by validation on all test "
+                  "images.\n\n");
     print_sizes(report, pair->gpu, validated_rows(report, pair->gpu), VALIDATED, false);
 }
 
@@ -136,7 +135,7 @@ static const char *step_cell(const report_t *report, const training_pair_t *pair
     const bool algorithmic = result_is_algorithmic(result), known = isfinite(result->limit.frac);
     const double ns =
         algorithmic ? result_median(result, training_phase(result)) : step_ns(pair, result);
-    return report_text(report, "%s%s%s%s%s", time_text(report, ns), algorithmic ? " in all" : "",
+    return report_text(report, "%s%s%s%s%s", time_text(report, ns), algorithmic ? " in total" : "",
                        known ? ", " : "", known ? limit_cell(report, result) : "",
                        result->status == CASE_THROTTLED ? " †" : "");
 }
@@ -168,10 +167,9 @@ void table_of_ladder(const report_t *report, const training_pair_t *pair) {
     add_rungs(&table, pair, OF_OURS, "");
     add_rungs(&table, pair, OF_PYTORCH, "PyTorch ");
     columns_end_under(
-        &table, "The ladder",
-        "The training alone (`train_device`, by the device's clock) by %s, and the share of "
-        "the limit that it reaches. *(algorithmic)* marks another algorithm with the same "
-        "result, which takes no part in comparisons and has no %ss: its time is that of "
-        "all.\n\n",
+        &table, 4, "The ladder",
+        "The training alone (`train_device`, by the device's clock) per %s, and its share of the "
+        "limit. *(algorithmic)* marks another algorithm with the same result, which is not "
+        "compared and has no %ss: its time is for the whole training.\n\n",
         pair->training->step, pair->training->step);
 }

@@ -1,4 +1,4 @@
-/* What the sections on trainings share: which cases they are about, and how those are called. */
+/* Shared by the sections on trainings: selection of cases, names. */
 #include "report/training/training.h"
 
 #include "analysis/epochs.h"
@@ -124,14 +124,4 @@ columns_t columns_by_size(const report_t *report, const comparison_set_t *set,
     for (size_t i = 0; i < set->n_rows; i++)
         columns[n_first + i] = (column_t){size_name(report, set, set->rows[i].size), 'r', false};
     return columns_begin(report, columns, n_first + set->n_rows);
-}
-
-void columns_end_under(columns_t *columns, const char *heading, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    const char *intro = report_keep(columns->report, mem_format_args(format, args));
-    va_end(args);
-    if (table_rows(&columns->table) > 0)
-        report_heading(columns->report, 4, heading);
-    columns_end(columns, intro);
 }

@@ -1,15 +1,14 @@
-/* The report's part on workloads that train: one structure of findings and tables for all of them,
- * and a few lines of description for each. */
+/* Findings and tables for workloads that train: common code, and a description of each workload. */
 #ifndef BENCH_REPORT_TRAINING_TRAINING_H
 #define BENCH_REPORT_TRAINING_TRAINING_H
 
 #include "analysis/learning.h"
 #include "report/columns.h"
 
-/* page.c: findings and tables on workloads that train. */
+/* page.c */
 void training_findings(const report_t *report, const comparison_set_list_t *sets);
 void training_tables(const report_t *report, const comparison_set_list_t *sets);
-/* allocators.c: on allocators by themselves. */
+/* allocators.c: the workload allocate. */
 void block_findings(const report_t *report, const comparison_set_list_t *sets);
 void block_tables(const report_t *report, const comparison_set_list_t *sets);
 
@@ -18,22 +17,22 @@ typedef void pair_section_t(const report_t *report, const training_pair_t *pair)
 
 typedef struct training {
     const char *workload;
-    const char *steps_param, *step;  /* "epochs", "epoch": times are shown by step */
-    double most_steps;               /* in one sample; INFINITY: all */
-    const char *timed;               /* "a whole training": what is compared */
-    const char *gpu_task, *cpu_task; /* what a sample spans, for the reader */
-    const char *least;               /* what the device cannot do without, for the reader */
-    const char *operations;          /* what else is to be known of a step taken apart; or NULL */
-    pair_section_t *floor;           /* what its memory allows */
-    pair_section_t *floor_table;     /* or NULL */
-    pair_section_t *outcome, *outcome_table; /* what the trainings ended at */
-    const char *algorithm;                   /* what an algorithmic rung does instead */
+    const char *steps_param, *step;          /* "epochs", "epoch": times are shown per step */
+    double most_steps;                       /* in one sample; INFINITY: all */
+    const char *timed;                       /* "a whole training": what is compared */
+    const char *gpu_task, *cpu_task;         /* what a sample spans */
+    const char *least;                       /* what the limit counts */
+    const char *operations;                  /* note on times by operation; or NULL */
+    pair_section_t *floor;                   /* lower bounds */
+    pair_section_t *floor_table;             /* or NULL */
+    pair_section_t *outcome, *outcome_table; /* results of the trainings */
+    const char *algorithm;                   /* of an algorithmic rung */
 } training_t;
 
 /* The cases of one shape on both kinds of device. */
 struct training_pair {
     const training_t *training;
-    const comparison_set_t *gpu, *cpu; /* NULL: that device has none */
+    const comparison_set_t *gpu, *cpu; /* NULL: none on that device */
     const comparison_set_t *either;    /* gpu, else cpu */
 };
 
@@ -48,31 +47,31 @@ enum case_choice {
     NOT_ALGORITHMIC = 1 << 4,
 };
 
-/* The run's next case after `previous` (NULL: the first) that is of one of those in `choice`, flags
- * of case_choice, and of this size; NULL: no more. */
+/* The run's next case after `previous` (NULL: the first) of this size that matches `choice`, flags
+ * of case_choice; NULL: no more. */
 const case_result_t *next_case(const comparison_set_t *set, unsigned choice, int64_t size,
                                const case_result_t *previous);
-/* The first such case that `fits`; NULL: there is none. */
+/* The first such case that `fits`; NULL: none. */
 const case_result_t *find_case(const comparison_set_t *set, unsigned choice, int64_t size,
                                bool (*fits)(const case_result_t *result));
-/* Ok cases of CUDA at a size that are the same algorithm, in the ladder's order. */
+/* CUDA's ok cases of the common algorithm at a size, in the ladder's order. */
 const case_result_t **ladder_at(const report_t *report, const comparison_set_t *set, int64_t size,
                                 size_t *n);
-/* Of the set's rows the one that findings show: its reference_size, else the largest that both
- * sides have a time for, else the largest. NULL for a set without rows. */
+/* The row that findings show: at reference_size, else the largest that both sides have a time for,
+ * else the largest. NULL for a set without rows. */
 const size_row_t *reference_row(const comparison_set_t *set);
 
 bool is_timed(const comparison_set_t *set); /* false for NULL */
-const comparison_set_t *
-timed_set(const training_pair_t *pair); /* the GPU's if timed, else the CPU's */
+/* The GPU's if timed, else the CPU's. */
+const comparison_set_t *timed_set(const training_pair_t *pair);
 
-/* The phase that is the training alone, by the device's clock where there is that. */
+/* The phase of the training alone, by the device's clock if available. */
 const char *training_phase(const case_result_t *result);
 double step_ns(const training_pair_t *pair, const case_result_t *result); /* by that phase */
 
-/* ---- texts, which the report owns (training.c) ----------------------------------------------- */
+/* ---- texts owned by the report (training.c) -------------------------------------------------- */
 
-/* `count` zeroed elements that live as long as the report. */
+/* `count` zeroed elements owned by the report. */
 void *report_array(const report_t *report, size_t count, size_t bytes);
 const char *bytes_text(const report_t *report, double bytes);
 const char *size_name_of(const report_t *report, const comparison_set_t *set,
@@ -80,14 +79,11 @@ const char *size_name_of(const report_t *report, const comparison_set_t *set,
 const char *contender_text(const report_t *report, const case_result_t *result); /* "cuda 05_…" */
 const char *algorithmic_mark(const case_result_t *result); /* " *(algorithmic)*"; or "" */
 
-/* The columns `first`, then one for each of the set's sizes. */
+/* The columns `first`, then one per size of the set. */
 columns_t columns_by_size(const report_t *report, const comparison_set_t *set,
                           const column_t *first, size_t n_first);
-/* A heading of level 4, a formatted text and the table; nothing where there are no rows. */
-void columns_end_under(columns_t *columns, const char *heading, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
-/* ---- trainings whose losses and accuracy are known (learning.c) ------------------------------ */
+/* ---- trainings with losses and accuracy (learning.c) ----------------------------------------- */
 
 typedef struct training_run {
     const case_result_t *result;
@@ -95,18 +91,18 @@ typedef struct training_run {
     int64_t size, seed;
     double accuracy;
     bool pytorch;
-    const char *weights; /* what they are kept in; NULL: not known */
-    bool plain;          /* in the case's precision: a better one makes it another training */
-    size_t place;        /* of its contender, among all */
-    /* Whom its losses are held against: PyTorch with plain weights, else PyTorch, at the same task;
-     * and their largest difference, NaN without PyTorch and for the reference itself. */
+    const char *weights; /* their precision; NULL: unknown */
+    bool plain;          /* weights in the case's precision; a better one is a different training */
+    size_t place;        /* index of its contender */
+    /* PyTorch with plain weights, else any PyTorch, at the same task; and the largest difference
+     * of the losses from it, NaN without PyTorch and for the reference itself. */
     const struct training_run *reference;
     double distance;
 } training_run_t;
 
-/* All of a pair's shape, whatever the size and the seed; sorted by contender, then by seed. */
+/* All trainings of a pair's shape at any size and seed, by contender, then by seed. */
 typedef struct training_runs {
-    training_run_t *first, *end; /* `end` is behind the last; the report owns them */
+    training_run_t *first, *end; /* `end` is past the last; owned by the report */
 } training_runs_t;
 
 training_runs_t training_runs_of(const report_t *report, const training_pair_t *pair);
@@ -115,8 +111,7 @@ double loss_distance(const training_run_t *a, const training_run_t *b);
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-/* operations.c: is a training of one step timed operation by operation here? Such cases answer a
- * question of their own and are in no other table. */
+/* operations.c: are steps timed by operation? Such cases are in no other table. */
 bool has_operations(const training_pair_t *pair);
 pair_section_t finding_operations, table_of_operations;
 pair_section_t finding_host, finding_ladder, finding_floor, finding_algorithm; /* findings.c */
