@@ -10,8 +10,7 @@ text_list_t changed_techniques(const case_t *spec);
 /* Does one of them start with `prefix`: "allocator=", or "" for any? */
 bool has_changed_technique(const case_t *spec, const char *prefix);
 
-/* "03_vectorized + arena, pinned, resident": the variant and its changed techniques. The caller
- * frees it. */
+/* "03_vectorized + arena, pinned": variant and changed techniques. The caller frees it. */
 char *contender_name(const case_t *spec);
 
 /* Is this a calibration case of the device? */

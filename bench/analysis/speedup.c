@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1000 resamples give the ends of a 95 % interval within a few percent of its width; the fixed seed
- * makes reports reproducible. */
+/* 1000 resamples give the ends of a 95 % interval to a few percent of its width. The seed is fixed
+ * so that reports are reproducible. */
 enum { RESAMPLES = 1000, RESAMPLING_SEED = 1 };
 
 enum { SIDE_GPU, SIDE_CPU };

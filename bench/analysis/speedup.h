@@ -1,6 +1,5 @@
-/* Comparisons behind the report: which cases are compared at each size, the speed-up and its
- * verdict. The size is the parameter named by the workload's descriptor (size_param): batch,
- * points, … */
+/* Comparisons: which cases are compared at each size, the speed-up and its verdict. The size is the
+ * parameter named by the workload's descriptor (size_param): batch, points, … */
 #ifndef BENCH_ANALYSIS_SPEEDUP_H
 #define BENCH_ANALYSIS_SPEEDUP_H
 
@@ -90,8 +89,7 @@ bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec)
 bool comparison_set_has(const comparison_set_t *set, const case_result_t *result, owner_t owner);
 /* The case's value of the set's size_param; -1 if it has none. */
 int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
-/* The owner's next case at this size after `after` (NULL: the first), in the run's order; NULL at
- * the end. */
+/* The owner's next case at this size after `after` (NULL: the first); NULL at the end. */
 #define EVERY_SIZE INT64_MIN
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
                                          owner_t owner, int64_t size);

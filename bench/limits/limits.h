@@ -16,8 +16,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
 void limit_set_again(case_result_t *result, const workload_t *workload,
                      const device_rates_t *rates);
 
-/* Recompute the limits of a loaded run with this version's rules. A run without all rates keeps its
- * stored limits. */
+/* Recompute a loaded run's limits by this version's rules, if the run has all rates. */
 void device_rates_set_limits_again(record_t *run);
 
 /* Flag implausible times: faster than the limit, a graph slower than back-to-back launches, a time

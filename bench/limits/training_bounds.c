@@ -100,8 +100,7 @@ static char *grouped(int64_t number) {
     return mem_text_n(text, at);
 }
 
-/* "3 × 281 MB / 4.24 TB/s = 199 µs"; BOUND_KEPT is the larger of: the rest from DRAM, all through
- * the L2. */
+/* "3 × 281 MB / 4.24 TB/s = 199 µs"; BOUND_KEPT: the rest from DRAM or all from the L2. */
 static char *weights_arithmetic(training_bound_t bound, const case_t *spec,
                                 const device_rates_t *rates) {
     char time[UNITS_TEXT], weights[UNITS_TEXT], kept[UNITS_TEXT], rate[UNITS_TEXT];

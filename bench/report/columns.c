@@ -33,12 +33,11 @@ void columns_row(columns_t *columns, const char *const *cells) {
 }
 
 void columns_end(columns_t *columns, const char *intro) {
-    if (table_rows(&columns->table) > 0) {
-        print(columns->report, "%s", intro);
-        report_table(columns->report, &columns->table);
-    } else {
-        table_free(&columns->table);
-    }
+    const report_t *report = columns->report;
+    if (table_rows(&columns->table) > 0)
+        print(report, "%s%s\n", intro,
+              report_keep(report, table_text(&columns->table, TABLE_MARKDOWN)));
+    table_free(&columns->table);
 }
 
 void columns_end_under(columns_t *columns, unsigned level, const char *heading, const char *format,

@@ -29,8 +29,7 @@ typedef struct headline {
 /* Select at most `most` rows, from each part in turn. A set's reference size comes first, then its
  * largest, its smallest, those around a change of lead, and sizes in between. Omitted: sizes
  * without a rival's time (unless the whole part has none), sets that differ from an earlier one
- * only in the seed, and trainings timed by operation. The parts must outlive the headline; the
- * caller frees it. */
+ * only in the seed, and trainings timed by operation. The parts must outlive the headline. */
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most);
 const char *headline_caveat(const char *workload); /* see workload_t; or NULL */
 void headline_free(headline_t *headline);

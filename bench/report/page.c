@@ -64,11 +64,6 @@ void report_heading(const report_t *report, unsigned level, const char *text) {
     print(report, "%.*s %s%s\n\n", (int)level + report->saved, "######", text, of_run);
 }
 
-void report_table(const report_t *report, table_t *table) {
-    print(report, "%s\n", report_keep(report, table_text(table, TABLE_MARKDOWN)));
-    table_free(table);
-}
-
 /* The absolute path's components, with ".", ".." and "//" resolved. realpath() cannot be used: the
  * report's folder may not exist yet. */
 static text_list_t parts_of(const char *path) {

@@ -44,11 +44,8 @@ char *report_buffer(const report_t *report);
 /* Join and empty the list; NULL if it was empty. */
 const char *report_join(const report_t *report, text_list_t *list, const char *separator);
 
-/* "## text"; one level deeper and with the run's name for a saved run, so that headings are unique.
- * */
+/* "## text"; for a saved run one level deeper and with its name, so that headings are unique. */
 void report_heading(const report_t *report, unsigned level, const char *text);
-/* Print the table and a blank line, and free the table. */
-void report_table(const report_t *report, table_t *table);
 /* `path` relative to the report's folder, percent-encoded; the caller frees it. */
 char *report_link(const report_t *report, const char *path);
 

@@ -15,8 +15,7 @@ typedef struct report_options {
 
 status_t report_write(const report_options_t *options, error_t *err);
 
-/* Terminal text with a table for one workload of the run, or for each (NULL). The caller frees it.
- * */
+/* Tables for a terminal: of one workload of the run, or of all (NULL). The caller frees them. */
 char *report_workload_tables(const record_t *run, const char *workload);
 
 typedef enum report_view {

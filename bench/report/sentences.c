@@ -146,8 +146,9 @@ void print_spread(const report_t *report, const comparison_set_t *set) {
     }
     if (most == 0)
         return;
-    print(report, "Each median has %zu to %zu samples; the widest 95 %% interval is ± %s.", fewest,
-          most, percent_text(report, widest_frac));
+    const char *upto = fewest < most ? report_text(report, " to %zu", most) : "";
+    print(report, "Each median has %zu%s samples; the widest 95 %% interval is ± %s.", fewest, upto,
+          percent_text(report, widest_frac));
     const char *path = report_keep(report, fs_join(report->run->folder, "timings.csv"));
     if (fs_exists(path))
         print(report, " All medians: [timings.csv](%s).",

@@ -161,7 +161,7 @@ static void floor_is_told_with_its_arithmetic(void **state) {
     assert_has(text, "At 5 M points: 4000000 training points × 8 B = 32.0 MB; 32.0 MB / 4.00 TB/s");
     assert_has(text, "= 8.00 µs; they fit into the L2 (60.0 MB)");
     assert_has(text, "= 1.00 µs. 01_not_fused is the closest above it with 1.99 µs");
-    assert_has(text, "; below it, so not reading all data again, are 06_persistent");
+    assert_has(text, "; rungs below it do not read all data again: 06_persistent");
     free(text);
     environment_set_number(&run.environment, "gpu.l2_bytes", 30e6);
     text = section_text(training_findings, &run);

@@ -1,5 +1,4 @@
-/* mlp_infer's tables of the computation alone: against the limit, and the up to four phases that
- * time a kernel. */
+/* mlp_infer's tables of the computation alone: against the limit, and by phases of a kernel. */
 #include "report/mlp_infer/mlp_infer.h"
 
 #include <math.h>
@@ -19,8 +18,7 @@ static bool is_first_of_variant(const comparison_set_t *set, const case_result_t
     return true;
 }
 
-/* Host techniques do not change the kernel, so only the first case of a variant is shown per batch.
- * */
+/* Host techniques do not change the kernel: only a variant's first case per batch is shown. */
 static const case_result_t *next_variant(const comparison_set_t *set, const case_result_t *after,
                                          owner_t owner, int64_t batch) {
     const case_result_t *result = after;
@@ -85,13 +83,12 @@ static void table_of_limits(const report_t *report, const comparison_set_t *set)
             while ((result = next_variant(set, result, owner, rows[i]->size)) != NULL)
                 add_limit_row(&table, set, result);
         }
-    report_heading(report, 4, "Computation alone, and the limit");
-    print(report,
-          "*One launch*: one kernel launch or forward pass between two device events (*host*: by "
-          "the host's clock, including the launch). *Limit*: this device's minimum time to move "
-          "the bytes, do the arithmetic or launch. *Of the limit*: the limit over the median of "
-          "the phase in the last column.\n\n");
-    report_table(report, &table.table);
+    columns_end_under(
+        &table, 4, "Computation alone, and the limit",
+        "*One launch*: one kernel launch or forward pass between two device events (*host*: by "
+        "the host's clock, including the launch). *Limit*: this device's minimum time to move "
+        "the bytes, do the arithmetic or launch. *Of the limit*: the limit over the median of "
+        "the phase in the last column.\n\n");
 }
 
 /* ---- the times of a kernel ------------------------------------------------------------------- */
@@ -137,16 +134,14 @@ static void table_of_kernel_times(const report_t *report, const comparison_set_t
         }
     }
     const bool cold = any_has(set, "kernel_cold");
-    report_heading(report, 4, cold ? "The four times of a kernel" : "The times of a kernel");
-    print(
-        report,
+    columns_end_under(
+        &table, 4, cold ? "The four times of a kernel" : "The times of a kernel",
         "By the device's clock: `kernel`, one launch between two events inside a sample, after "
         "its allocations and copies; `kernel_stream`, many back to back, and `kernel_graph`, "
         "many in one graph, divided by their number%s.\n\n",
         cold ? "; `kernel_cold`, one launch after an L2 flush. The others run warm: data that fits "
                "into the L2 stays there"
              : ". They run warm: data that fits into the L2 stays there");
-    report_table(report, &table.table);
 }
 
 void section_compute(const report_t *report, const comparison_set_t *set) {

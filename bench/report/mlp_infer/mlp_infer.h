@@ -19,8 +19,7 @@ void finding_techniques(const report_t *report, const comparison_set_t *set);
 void finding_polling(const report_t *report, const comparison_set_t *set);
 void finding_batch_constant(const report_t *report, const comparison_set_t *set);
 void section_techniques(const report_t *report, const comparison_set_t *set);
-/* Does CUDA's fastest case poll? Its fastest case that synchronises, as PyTorch does, against
- * PyTorch's. */
+/* Does CUDA's fastest case poll? Its fastest case that synchronises, against PyTorch's. */
 bool is_by_polling(const size_row_t *row);
 speedup_t speedup_synchronising(const comparison_set_t *set, const size_row_t *row);
 

@@ -1,5 +1,4 @@
-/* Gains from host techniques, singly and together, and the effect of polling, which PyTorch lacks.
- * */
+/* Gains from host techniques, singly and together; effect of polling, which PyTorch lacks. */
 #include "report/mlp_infer/mlp_infer.h"
 
 #include "analysis/technique_set.h"
@@ -109,7 +108,7 @@ static void print_together(const report_t *report, const selection_t *selection)
         const speedup_t speedup = speedup_make(fastest, phase, first->cases[b], phase);
         if (fastest != first->cases[b] && speedup.verdict != VERDICT_NONE)
             text_list_add_format(
-                &gains, "at %s %s to %s (%s), %s", batch_name(report, selection, b),
+                &gains, "at %s from %s to %s (%s), %s", batch_name(report, selection, b),
                 time_text(report, speedup.theirs->summary.median),
                 time_text(report, speedup.ours->summary.median), name_cell(report, fastest),
                 verdict_text(report, &speedup, "which", "the study's set-up"));
@@ -175,14 +174,13 @@ void section_techniques(const report_t *report, const comparison_set_t *set) {
                 cells[n++] = combination_cell(report, techniques, row->cases[b], set->phase, b);
             columns_row(&table, cells);
         }
-        report_heading(report, 4, "Host techniques");
-        print(report, "Medians of `%s` of rung %s%s.\n\n", set->phase,
-              report_safe(report, techniques->variant),
-              technique_row_is_default(techniques, &techniques->rows[0])
-                  ? ", and the speed-up over the study's set-up (first row); the fastest at each "
-                    "batch size in bold"
-                  : "");
-        columns_end(&table, "");
+        columns_end_under(
+            &table, 4, "Host techniques", "Medians of `%s` of rung %s%s.\n\n", set->phase,
+            report_safe(report, techniques->variant),
+            technique_row_is_default(techniques, &techniques->rows[0])
+                ? ", and the speed-up over the study's set-up (first row); the fastest at each "
+                  "batch size in bold"
+                : "");
     }
     technique_set_free(&selection.techniques);
 }

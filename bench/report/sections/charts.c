@@ -1,5 +1,4 @@
-/* Link all charts in plots/<run>/: `<workload>_….svg` in the workload's section, others in a
- * section of charts. */
+/* Links to the charts in plots/<run>/: `<workload>_….svg` in the workload's section. */
 #include "report/sections/sections.h"
 
 #include "io/fs.h"

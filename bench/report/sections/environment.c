@@ -1,5 +1,4 @@
-/* The recorded environment, one row per subject, and the measured device. Facts without a dedicated
- * row come last. */
+/* The recorded environment and the measured device. Facts without a dedicated row come last. */
 #include "report/columns.h"
 #include "report/sections/sections.h"
 
@@ -109,8 +108,7 @@ static bool is_shown(const char *key) {
     return false;
 }
 
-/* Does an earlier fact have the same name and value? A worker's "torch" repeats the run's
- * "pytorch". */
+/* Does an earlier fact have this name and value? A worker's "torch" repeats "pytorch". */
 static bool repeats(const environment_t *env, const fact_t *fact) {
     const char *name = last_name(fact->key);
     for (const fact_t *other = env->facts; other < fact; other++)

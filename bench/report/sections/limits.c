@@ -1,5 +1,4 @@
-/* Findings on where the time goes: computation against the limit, time outside it, one-time costs.
- * */
+/* Findings on where the time goes: computation and its limit, time outside it, one-time costs. */
 #include "report/columns.h"
 #include "report/sections/sections.h"
 

@@ -131,8 +131,7 @@ void section_flags(const report_t *report) {
     groups_free(&groups);
 }
 
-/* compute-sanitizer's verdicts on a workload's programs (identified by code hash), one row per tool
- * and verdict. */
+/* compute-sanitizer's verdicts on a workload's programs: one row per tool and verdict. */
 void section_sanitize(const report_t *report, const char *workload) {
     static const column_t COLUMNS[] = {{"compute-sanitizer", 'l', false},
                                        {"version", 'l', false},

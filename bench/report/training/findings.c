@@ -107,9 +107,9 @@ static void print_rungs_against(const report_t *report, const training_pair_t *p
               name_cell(report, nearest), time_text(report, step_ns(pair, nearest)),
               percent_text(report, floor_ns / step_ns(pair, nearest)));
     if (below.n > 0)
-        print(report, "%s, so not reading all data again%s, are %s",
-              nearest != NULL ? "; below it" : "Below it",
-              floor->fits ? "" : " from DRAM (or reading faster than the copy rate)",
+        print(report, "%s below it do not read all data again%s: %s",
+              nearest != NULL ? "; rungs" : "Rungs",
+              floor->fits ? "" : " from DRAM (or read it faster than the copy rate)",
               report_join(report, &below, ", "));
     print(report, ".");
 }

@@ -268,8 +268,7 @@ static bool same_row(const training_run_t *a, const training_run_t *b) {
     return a->place == b->place && a->seed == b->seed;
 }
 
-/* "97.12 %, 0.0031": accuracy, and the largest difference of the loss unless it is the reference.
- * */
+/* "97.12 %, 0.0031": accuracy; the largest difference of the loss, except for the reference. */
 static const char *accuracy_cell(const report_t *report, const training_runs_t *runs,
                                  const training_run_t *row, int64_t size) {
     for (const training_run_t *run = runs->first; run < runs->end; run++) {

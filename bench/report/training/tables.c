@@ -6,8 +6,7 @@
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
-/* `rows`: one per size of the set, compared by `phase`. Rows of a GPU set include the CPU's times.
- * */
+/* `rows`: one per size, compared by `phase`. Rows of a GPU set include the CPU's times. */
 static void print_sizes(const report_t *report, const comparison_set_t *set, const size_row_t *rows,
                         const char *phase, bool all_rivals) {
     const bool host = all_rivals && strcmp(set->platform->device, "cuda") == 0;
@@ -53,7 +52,7 @@ void table_by_size(const report_t *report, const training_pair_t *pair) {
           "Medians of `%s` %s. *vs best* and *vs eager*: PyTorch's median over ours%s, with a "
           "bootstrap 95 %% interval; above 1, %s is faster; if the interval includes 1, no "
           "difference was found. † marks a throttled case, which is not compared.",
-          set->phase, pair->training->timed, gpu ? "; *vs C*: C on the CPU over ours" : "",
+          set->phase, pair->training->timed, gpu ? " (*vs C*: C's on the CPU over ours)" : "",
           set->platform->name);
     if (gpu)
         print(report,
