@@ -141,7 +141,7 @@ def test_the_clock_is_locked_and_set_free(fake: Fake, tmp_path: Path) -> None:
     assert lock_of(run) == {"asked_mhz": 900, "locked_mhz": 900, "reason": None}
     report = report_of(run)
     assert "SM clock asked for: 900 MHz, SM clock locked to 900 MHz" in report
-    assert "- Clocks: the SM clock was locked to 900 MHz. Times are those at this clock" in report
+    assert "- Clocks: the SM clock was locked to 900 MHz. Times hold for this clock" in report
 
 
 def test_the_nearest_clock_is_taken(fake: Fake, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_truncated_journal_can_be_read(finished: Path, tmp_path: Path) -> None:
     bench("report", run, "--out", tmp_path / "REPORT.md")
     report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
     whole = read_cases(finished)
-    assert "The last line of `cases.jsonl` was half-written and was dropped." in report
+    assert "The last line of `cases.jsonl` was incomplete and was dropped." in report
     bench("merge", tmp_path / "merged", run)
     merged = read_cases(tmp_path / "merged")
     assert len(merged) == len(whole) - 1
