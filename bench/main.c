@@ -13,17 +13,16 @@ static void print_overview(FILE *out) {
     const cli_command_t *commands = commands_all(&n);
     fputs(
         "usage: bench COMMAND [options]\n\n"
-        "How much does hand-written CUDA gain over PyTorch at its best, and how far are both from\n"
+        "How much faster is hand-written CUDA than PyTorch at its best, and how far are both from\n"
         "what the hardware allows?\n\n",
         out);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n  bench help COMMAND tells more; bench --version.\n\n"
-          "exit codes: 0 fine · 1 a regression was found, or a case was wrong or failed · 2 usage "
-          "or\n"
-          "unreadable input · 3 runs that cannot be compared · 4 too noisy to decide (with "
-          "--strict)\n",
-          out);
+    fputs(
+        "\n  bench help COMMAND lists a command's options; bench --version prints the version.\n\n"
+        "exit codes: 0 success · 1 regression found, or a case wrong or failed · 2 usage error or\n"
+        "unreadable input · 3 runs not comparable · 4 too noisy to decide (with --strict)\n",
+        out);
 }
 
 static status_t unknown_command(const char *name, error_t *err) {

@@ -39,7 +39,7 @@ static status_t bad_option(const cli_command_t *command, const char *given, erro
 static status_t read_options(const cli_command_t *command, int argc, char **argv,
                              const struct option *long_options, cli_args_t *args, error_t *err) {
     opterr = 0;
-    optind = 0; /* glibc: start over, also with another argv */
+    optind = 0; /* glibc: restart, even with a different argv */
     int index = 0, found;
     while ((found = getopt_long(argc, argv, ":", long_options, &index)) != -1) {
         if (found == ':')
@@ -64,8 +64,8 @@ status_t cli_parse(const cli_command_t *command, int argc, char **argv, int firs
         long_options[i] = (struct option){
             command->options[i].name,
             command->options[i].argument != NULL ? required_argument : no_argument, NULL, 0};
-    /* getopt_long takes element 0 for the program's name, and moves operands to the end: of a copy,
-     * so that the command line is recorded as it was given. */
+    /* getopt_long skips element 0 and moves operands to the end: give it a copy, so that the
+     * command line is recorded as it was given. */
     int n_words = argc - first + 1;
     char **words = mem_zeroed((size_t)n_words + 1, sizeof *words);
     memcpy(words, argv + first - 1, (size_t)n_words * sizeof *words);

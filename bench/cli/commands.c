@@ -9,11 +9,11 @@
 #include <string.h>
 
 static const cli_option_t PLOT_OPTIONS[] = {
-    {"out", "DIR", "where charts go (plots/RUN)", CLI_FIELD(cli_text, plot_options_t, out)},
+    {"out", "DIR", "folder for the charts (plots/RUN)", CLI_FIELD(cli_text, plot_options_t, out)},
     {"format", "F", "svg (default), png, or svg,png", CLI_FIELD(cli_text, plot_options_t, format)},
-    {"case", "ID", "the distribution of this case's samples instead of the usual charts",
+    {"case", "ID", "draw the distribution of this case's samples instead of the default charts",
      CLI_FIELD(cli_text, plot_options_t, case_id)},
-    {"phase", "P", "with --case: which phase of it (host_to_host)",
+    {"phase", "P", "with --case: its phase (host_to_host)",
      CLI_FIELD(cli_text, plot_options_t, phase)},
     {0},
 };
@@ -23,8 +23,8 @@ static void print_charts(FILE *out) {
     enum { NAMES_COLUMN = 43 };
     size_t n;
     const chart_kind_t *kinds = chart_kinds(&n);
-    fputs("\nCSVs are mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or of the "
-          "study.\n\ncharts, each with its data beside it (NAME.dat):\n",
+    fputs("\nCSV files: mlp_timing_log.csv and mlp_timing_log_pytorch.csv of this program or the "
+          "study.\n\ncharts, each with its data in NAME.dat:\n",
           out);
     for (size_t i = 0, next; i < n; i = next) {
         int used = fprintf(out, "  %s", kinds[i].name);
@@ -32,10 +32,10 @@ static void print_charts(FILE *out) {
             used += fprintf(out, ", %s", kinds[next].name);
         fprintf(out, "%*s%s\n", NAMES_COLUMN - used, "", kinds[i].summary);
     }
-    fputs("Size is the batch, or the points of a data set. Charts of mlp_infer have these names; "
-          "those\nof another workload start with its name (linreg_train_size). A sweep's "
-          "\"charts\" chooses.\n",
-          out);
+    fputs(
+        "Size is the batch, or the number of points of a data set. Charts of other workloads than\n"
+        "mlp_infer have its name in front (linreg_train_size). \"charts\" in a sweep selects.\n",
+        out);
 }
 
 static status_t plot_command(const cli_args_t *args, error_t *err) {
@@ -44,7 +44,7 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
                               .root = args->root};
     TRY(cli_read(args, &options, err));
     if (options.n_inputs == 0)
-        return error_set(err, STATUS_USAGE, "bench plot: which run folder or CSV file?");
+        return error_set(err, STATUS_USAGE, "bench plot: expected a run folder or a CSV file");
     chart_list_t charts = {0};
     status_t status = plot_charts(&options, &charts, err);
     for (size_t i = 0; status == STATUS_OK && i < charts.n; i++)
@@ -57,15 +57,16 @@ static status_t plot_command(const cli_args_t *args, error_t *err) {
 
 typedef struct report_command_options {
     report_options_t report;
-    int view; /* report_view_t; -1: write the report */
+    int view; /* report_view_t; -1: write the report to a file */
 } report_command_options_t;
 
 static const char *const VIEWS[] = {"headline", "workloads", NULL};
 
 static const cli_option_t REPORT_OPTIONS[] = {
-    {"out", "FILE", "the report (REPORT.md)",
+    {"out", "FILE", "file to write (REPORT.md)",
      CLI_FIELD(cli_text, report_command_options_t, report.out)},
-    {"print", "WHAT", "write no report, print: headline (one table over all runs), or workloads",
+    {"print", "WHAT",
+     "print headline (one table over all runs) or workloads instead of writing a report",
      CLI_CHOICE(report_command_options_t, view, VIEWS)},
     {0},
 };
@@ -79,7 +80,7 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
         .view = -1};
     const report_options_t *report = &options.report;
     if (report->n_runs == 0)
-        return error_set(err, STATUS_USAGE, "bench report: which run folders?");
+        return error_set(err, STATUS_USAGE, "bench report: expected at least one run folder");
     TRY(cli_read(args, &options, err));
     if (options.view >= 0)
         return report_print(report->runs, report->n_runs, (report_view_t)options.view, stdout, err);
@@ -90,7 +91,8 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
 
 static status_t merge_command(const cli_args_t *args, error_t *err) {
     if (args->operands.n < 2)
-        return error_set(err, STATUS_USAGE, "bench merge: an output folder and at least one run");
+        return error_set(err, STATUS_USAGE,
+                         "bench merge: expected an output folder and at least one run");
     TRY(results_merge(args->operands.items[0], (const char *const *)args->operands.items + 1,
                       args->operands.n - 1, err));
     printf("%s\n", args->operands.items[0]);
@@ -114,48 +116,45 @@ static status_t worker_command(const cli_args_t *args, error_t *err) {
 
 static const cli_option_t DOCTOR_OPTIONS[] = {
     {"json", NULL, "print JSON", CLI_ASKED},
-    {"short", NULL, "one line for each", CLI_ASKED},
+    {"short", NULL, "print one line for each", CLI_ASKED},
     {0},
 };
 static const cli_option_t NO_OPTIONS[] = {{0}};
 
 static const cli_command_t COMMANDS[] = {
-    {"run", "[SWEEP.json…]", "measure sweeps, or one workload, and keep the results",
+    {"run", "[SWEEP.json…]", "measure sweeps, or one workload, and save the results",
      "examples:\n"
      "  bench run sweeps/mlp_infer_quick.json --out results/mine\n"
      "  bench run --workload mlp_infer --variant 03_vectorized --set batch=64\n"
      "  bench run sweeps/mlp_infer.json --out results/mine --resume",
      RUN_OPTIONS, run_command, NULL},
-    {"plan", "SWEEP.json…", "the cases that run would run, and why any is skipped", NULL,
+    {"plan", "SWEEP.json…", "list the cases of a run, and why any would be skipped", NULL,
      PLAN_OPTIONS, plan_command, NULL},
     {"compile", "SWEEP.json…", "compile every CUDA program of sweeps; needs no GPU", NULL,
      COMPILE_OPTIONS, compile_command, NULL},
     {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs", NULL,
      PLOT_OPTIONS, plot_command, print_charts},
-    {"report", "RUN…", "write the report of a run; further runs are shown as saved", NULL,
+    {"report", "RUN…", "write the report of a run; further runs are added as saved", NULL,
      REPORT_OPTIONS, report_command, NULL},
-    {"compare", "BASE CANDIDATE", "is the candidate's run slower? per case, and as a whole",
-     "A case is regressed where a phase is slower than the threshold allows, and that is no "
-     "chance.\n"
-     "Phases: host_to_host (or total), and the kernel's; the threshold is the larger of "
-     "--threshold\n"
-     "and the cell's own noise floor. Runs of other hardware, drivers or modes are refused (exit "
-     "3).\n"
-     "docs/compare.md tells the method.\n"
+    {"compare", "BASE CANDIDATE", "is the candidate slower? by case, and overall",
+     "A case has regressed if a phase is slower by significantly more than the threshold: the\n"
+     "larger of --threshold and the noise floor of the case and phase. Default phases:\n"
+     "host_to_host (or total), and the kernel's. Runs on different hardware, drivers or modes are\n"
+     "refused (exit code 3). The method: docs/compare.md.\n"
      "\n"
      "examples:\n"
      "  bench compare results/main results/mine\n"
      "  bench compare results/main results/mine --floor results/main2 --floor results/main3\n"
      "  bench compare results/main results/mine --markdown comment.md --junit compare.xml",
      COMPARE_OPTIONS, compare_command, NULL},
-    {"history", "RUN…", "the same cases over many runs, oldest first: where did one become slower?",
-     "Levels are fitted to the medians of each case, with a penalty for each step\n"
-     "(optimal partitioning; docs/compare.md): slow creep shows as well as a jump.",
+    {"history", "RUN…", "follow cases over many runs, oldest first: when did one become slower?",
+     "Levels are fitted to the medians of each case, with a penalty for each step (optimal\n"
+     "partitioning; docs/compare.md): gradual slowdowns are found as well as jumps.",
      HISTORY_OPTIONS, history_command, NULL},
     {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command, NULL},
-    {"list", "[workloads|variants|sweeps|devices]", "what can be measured", NULL, NO_OPTIONS,
+    {"list", "[workloads|variants|sweeps|devices]", "list what can be measured", NULL, NO_OPTIONS,
      list_command, NULL},
-    {"doctor", "", "what is here, what is missing, and the command that installs it", NULL,
+    {"doctor", "", "what is installed, what is missing, and how to install it", NULL,
      DOCTOR_OPTIONS, doctor_command, NULL},
     {"worker", "", "serve cases over stdin and stdout (docs/worker-protocol.md); used by run", NULL,
      WORKER_OPTIONS, worker_command, NULL},

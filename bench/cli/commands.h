@@ -1,4 +1,4 @@
-/* The subcommands of bench: one visible table (commands.c). */
+/* The subcommands of bench; their table is in commands.c. */
 #ifndef BENCH_CLI_COMMANDS_H
 #define BENCH_CLI_COMMANDS_H
 
@@ -7,7 +7,7 @@
 const cli_command_t *commands_all(size_t *n);
 const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
-/* Commands that have files of their own, and their options. */
+/* Commands and options from other files. */
 extern const cli_option_t RUN_OPTIONS[], PLAN_OPTIONS[], COMPARE_OPTIONS[], HISTORY_OPTIONS[],
     COMPILE_OPTIONS[];
 status_t run_command(const cli_args_t *args, error_t *err);
@@ -18,8 +18,8 @@ status_t compile_command(const cli_args_t *args, error_t *err);
 status_t list_command(const cli_args_t *args, error_t *err);
 status_t doctor_command(const cli_args_t *args, error_t *err);
 
-/* What --compiler and --arch take, in run as in compile. */
+/* --compiler and --arch of run and compile. */
 extern const char *const COMPILER_CHOICES[];
-CLI_READER(cli_arch); /* text_list_t, which the caller frees */
+CLI_READER(cli_arch); /* text_list_t; the caller frees it */
 
 #endif

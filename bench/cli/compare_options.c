@@ -1,4 +1,4 @@
-/* Command lines of the commands that put runs side by side: compare, history. */
+/* Command lines of compare and history. */
 #include "cli/commands.h"
 
 #include "compare/compare.h"
@@ -7,17 +7,18 @@
 
 #define SET(read, member) CLI_FIELD(read, compare_options_t, member)
 const cli_option_t COMPARE_OPTIONS[] = {
-    {"threshold", "PERCENT", "changes up to this are no regression (5%)",
+    {"threshold", "PERCENT", "slowdowns up to this are not regressions (5%)",
      SET(cli_percent, threshold_frac)},
-    {"floor", "RUN", "another run of BASE's build: teaches noise floors (repeatable)",
+    {"floor", "RUN", "another run of BASE's build, for noise floors (repeatable)",
      SET(cli_texts, floors)},
-    {"save-floor", NULL, "keep what --floor teaches in BASE/floor.json, which is read ever after",
+    {"save-floor", NULL,
+     "save the noise floors of --floor in BASE/floor.json for later comparisons",
      SET(cli_flag, save_floor)},
-    {"phase", "P", "compare this phase instead of the usual two (repeatable); all",
+    {"phase", "P", "compare this phase, or all, instead of the default two (repeatable)",
      SET(cli_texts, phases)},
-    {"allow", "FIELD", "let it differ: gpu, driver, mig, ecc, cpu, mode, dtype, … (repeatable)",
+    {"allow", "FIELD", "may differ: gpu, driver, mig, ecc, cpu, mode, dtype, … (repeatable)",
      SET(cli_texts, allow)},
-    {"strict", NULL, "exit with 4 where a case of BASE is undecided, missing or not comparable",
+    {"strict", NULL, "exit with 4 if a case of BASE is undecided, missing or not comparable",
      SET(cli_flag, strict)},
     {"all", NULL, "show unchanged cases too", SET(cli_flag, all)},
     {"json", NULL, "print JSON", SET(cli_flag, json)},
@@ -29,26 +30,28 @@ const cli_option_t COMPARE_OPTIONS[] = {
 
 status_t compare_command(const cli_args_t *args, error_t *err) {
     if (args->operands.n != 2)
-        return error_set(err, STATUS_USAGE, "bench compare: two run folders: BASE and CANDIDATE");
+        return error_set(err, STATUS_USAGE,
+                         "bench compare: expected two run folders: BASE and CANDIDATE");
     compare_options_t options = {.base = args->operands.items[0],
                                  .candidate = args->operands.items[1],
                                  .threshold_frac = GATE_THRESHOLD,
                                  .print = stdout};
     TRY(cli_read(args, &options, err));
     if (options.save_floor && options.floors.n == 0)
-        return error_set(err, STATUS_USAGE, "--save-floor needs --floor: runs to learn from");
+        return error_set(err, STATUS_USAGE, "--save-floor needs --floor");
     return compare_runs(&options, err);
 }
 
 #define SET(read, member) CLI_FIELD(read, history_options_t, member)
 const cli_option_t HISTORY_OPTIONS[] = {
     {"case", "ID", "only this case", SET(cli_text, case_id)},
-    {"phase", "P", "this phase instead of the usual two (repeatable); all", SET(cli_texts, phases)},
-    {"least", "PERCENT", "smaller steps are not told (2%)", SET(cli_percent, least_frac)},
-    {"all", NULL, "tell and draw cases without a step, too", SET(cli_flag, all)},
-    {"out", "DIR", "draw a chart of each case that is told into this folder", SET(cli_text, out)},
+    {"phase", "P", "show this phase, or all, instead of the default two (repeatable)",
+     SET(cli_texts, phases)},
+    {"least", "PERCENT", "ignore smaller steps (2%)", SET(cli_percent, least_frac)},
+    {"all", NULL, "show cases without a step too", SET(cli_flag, all)},
+    {"out", "DIR", "draw a chart of each case shown into this folder", SET(cli_text, out)},
     {"format", "F", "svg (default), png, or svg,png", SET(cli_text, format)},
-    {"allow", "FIELD", "let it differ between runs, as in bench compare (repeatable)",
+    {"allow", "FIELD", "may differ between runs, as in bench compare (repeatable)",
      SET(cli_texts, allow)},
     {"json", NULL, "print JSON", SET(cli_flag, json)},
     {0},
@@ -58,7 +61,8 @@ status_t history_command(const cli_args_t *args, error_t *err) {
     history_options_t options = {
         .runs = &args->operands, .least_frac = 0.02, .root = args->root, .print = stdout};
     if (options.runs->n < 2)
-        return error_set(err, STATUS_USAGE, "bench history: at least two runs, oldest first");
+        return error_set(err, STATUS_USAGE,
+                         "bench history: expected at least two runs, oldest first");
     TRY(cli_read(args, &options, err));
     return history_runs(&options, err);
 }

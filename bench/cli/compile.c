@@ -1,5 +1,4 @@
-/* `bench compile`: build every program of some sweeps for a list of architectures, on a machine
- * that needs no GPU, and say what came of it. */
+/* `bench compile`: compile every program of sweeps for a list of architectures. Needs no GPU. */
 #include "cli/commands.h"
 
 #include "base/clock.h"
@@ -13,26 +12,26 @@
 
 typedef struct compile_command_options {
     compile_options_t compile;
-    text_list_t arch; /* "sm_90", …; empty: what each sweep lists, "native" left out */
+    text_list_t arch; /* "sm_90", …; empty: those of each sweep */
     bool json, quiet;
 } compile_command_options_t;
 
 #define SET(read, member) CLI_FIELD(read, compile_command_options_t, member)
 
 const cli_option_t COMPILE_OPTIONS[] = {
-    {"arch", "LIST", "sm_75,sm_80,… (what each sweep lists)", SET(cli_arch, arch)},
+    {"arch", "LIST", "sm_75,sm_80,… (the sweep's)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
-    {"jobs", "N", "programs at a time (all cores)",
+    {"jobs", "N", "compile N programs at a time (all cores)",
      CLI_RANGE(cli_number, compile_command_options_t, compile.jobs, 1, 1024)},
-    {"cache", "DIR", "where cubins are kept ($BENCH_CACHE, or build/cache)",
+    {"cache", "DIR", "folder of the cubin cache ($BENCH_CACHE, or build/cache)",
      SET(cli_text, compile.cache)},
     {"json", NULL, "print JSON", SET(cli_flag, json)},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
     {0},
 };
 
-/* The architectures to build a sweep for. "native" means nothing here: there may be no GPU. */
+/* "native" is left out: there may be no GPU. */
 static status_t choose_archs(const compile_command_options_t *options, const sweep_t *sweep,
                              text_list_t *archs, error_t *err) {
     const text_list_t *asked = options->arch.n > 0 ? &options->arch : &sweep->arch;
@@ -41,7 +40,7 @@ static status_t choose_archs(const compile_command_options_t *options, const swe
             text_list_add_new(archs, asked->items[i]);
     if (archs->n == 0)
         return error_set(err, STATUS_USAGE,
-                         "%s: no architecture to compile for; say --arch sm_90, or a list such as "
+                         "%s: no architecture to compile for: give --arch, e.g. --arch sm_90 or "
                          "--arch sm_75,sm_80,sm_90",
                          sweep->path);
     return STATUS_OK;
@@ -102,7 +101,7 @@ status_t compile_command(const cli_args_t *args, error_t *err) {
     compile_command_options_t options = {.compile.root = args->root};
     if (args->operands.n == 0)
         return error_set(err, STATUS_USAGE,
-                         "bench compile: which sweeps? (e.g. sweeps/mlp_infer.json)");
+                         "bench compile: expected a sweep, e.g. sweeps/mlp_infer.json");
     status_t status = cli_read(args, &options, err);
     if (!options.quiet && isatty(STDERR_FILENO))
         options.compile.progress = show_progress;

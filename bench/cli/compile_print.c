@@ -107,7 +107,7 @@ static void print_groups(const program_list_t *programs, FILE *out) {
     free(groups);
 }
 
-/* What the machine lacks, all variants lack alike. */
+/* Software missing on this machine affects all variants alike. */
 static bool same_outcome(const program_t *a, const program_t *b) {
     if (a->lacking && b->lacking)
         return strcmp(a->reason, b->reason) == 0;
@@ -115,7 +115,7 @@ static bool same_outcome(const program_t *a, const program_t *b) {
            strcmp(a->variant, b->variant) == 0 && strcmp(a->reason, b->reason) == 0;
 }
 
-/* One line for a reason of skipping, a block for what the compiler said. */
+/* One line for a skip, the compiler's output for a failure. */
 static void print_outcome(const program_t *program, size_t n, FILE *out) {
     if (program->lacking) {
         fprintf(out, "\nskipped: %zu programs: %s\n", n, program->reason);
@@ -136,8 +136,8 @@ static void print_outcome(const program_t *program, size_t n, FILE *out) {
     text_list_free(&lines);
 }
 
-/* Each reason of a variant once, with the number of programs that it stopped: an error in a source
- * stops every architecture and size alike. */
+/* Each reason of a variant once, with the number of programs affected: an error in a source file
+ * stops every architecture and size. */
 static void print_reasons(const program_list_t *programs, program_status_t status, FILE *out) {
     for (size_t i = 0; i < programs->n; i++) {
         const program_t *program = &programs->items[i];
@@ -147,7 +147,7 @@ static void print_reasons(const program_list_t *programs, program_status_t statu
         while (!same_outcome(&programs->items[first], program))
             first++;
         if (first < i)
-            continue; /* told already */
+            continue; /* already printed */
         for (size_t k = i; k < programs->n; k++)
             n += same_outcome(&programs->items[k], program);
         print_outcome(program, n, out);
@@ -169,8 +169,8 @@ void compile_print_tables(const compile_answer_t *answer, FILE *out) {
             answer->compiler);
     if (counts.lacking > 0)
         fprintf(out,
-                "%zu of those skipped say nothing of their kernels: what they need is missing on "
-                "this machine\n",
+                "%zu of those skipped were not compiled: software they need is missing on this "
+                "machine\n",
                 counts.lacking);
 }
 

@@ -1,4 +1,4 @@
-/* Python's findings come from reference_pytorch/needs.py, which the PyTorch worker uses too. */
+/* Python and its packages, as the PyTorch worker checks them: reference_pytorch/needs.py. */
 #include "cli/doctor.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 
 enum { TIMEOUT_S = 120 };
 
-/* Reported if needs.py cannot be run. */
+/* Reported if needs.py fails. */
 static const finding_t UNKNOWN[] = {
     {.what = "NumPy", .costs = "PyTorch cases are skipped"},
     {.what = "PyTorch", .costs = "nothing to compare CUDA with: PyTorch cases are skipped"},
@@ -28,13 +28,14 @@ static json_t *ask(const char *root, error_t *err) {
         status = subprocess_run((const char *const[]){python, script, NULL}, NULL, TIMEOUT_S,
                                 &result, err);
     if (status == STATUS_OK) {
-        /* The last line: a library may print when it is imported. */
+        /* The last line: libraries may print as they are imported. */
         const char *line = result.out;
         for (const char *next; (next = strchr(line, '\n')) != NULL && next[1] != '\0';)
             line = next + 1;
         answer = json_loads(line, 0, NULL);
         if (!json_is_array(answer))
-            error_set(err, STATUS_FAILED, "%s %s failed: %.300s", python, script, result.err);
+            error_set(err, STATUS_FAILED, "%s %s printed no answer: %.300s", python, script,
+                      result.err);
         subprocess_result_free(&result);
     }
     free(script);
@@ -52,16 +53,15 @@ void doctor_ask_python(finding_list_t *findings, const char *root) {
     json_t *answer = ask(root, &why), *item;
     size_t i;
     json_array_foreach(answer, i, item) {
-        findings_add(findings, &(finding_t){.what = text_of(findings, item, "what"),
-                                            .found = json_is_true(json_object_get(item, "found")),
-                                            .detail = text_of(findings, item, "detail"),
-                                            .costs = text_of(findings, item, "costs"),
-                                            .install = text_of(findings, item, "install")});
+        const finding_t finding = {.what = text_of(findings, item, "what"),
+                                   .costs = text_of(findings, item, "costs"),
+                                   .install = text_of(findings, item, "install")};
+        findings_add(findings, &finding, json_is_true(json_object_get(item, "found")),
+                     text_of(findings, item, "detail"));
     }
     if (!json_is_array(answer))
         for (i = 0; i < sizeof UNKNOWN / sizeof *UNKNOWN; i++) {
-            finding_t *finding = findings_add(findings, &UNKNOWN[i]);
-            finding->detail = arena_format(&findings->texts, "%s", why.text);
+            finding_t *finding = findings_add(findings, &UNKNOWN[i], false, why.text);
             finding->install = "./run_all.sh sets up .venv with it";
         }
     json_decref(answer);

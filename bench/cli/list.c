@@ -1,5 +1,4 @@
-/* `bench list`: workloads, variants, sweeps and devices, from the tables and folders that the rest
- * of the program uses. */
+/* `bench list`: workloads, variants, sweeps and devices. */
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"

@@ -16,8 +16,9 @@ CLI_READER(cli_arch) {
     *arch = text_split(given->items[given->n - 1], ',');
     for (size_t i = 0; i < arch->n; i++)
         if (!sweep_arch_is_valid(arch->items[i]))
-            return error_set(err, STATUS_USAGE, "--%s: \"%s\" is not native, or sm_75 and up",
-                             option->name, arch->items[i]);
+            return error_set(err, STATUS_USAGE,
+                             "--%s: found \"%s\", expected native, or sm_75 or later", option->name,
+                             arch->items[i]);
     return STATUS_OK;
 }
 
@@ -36,9 +37,8 @@ static CLI_READER(read_shard) {
 #define RANGE(read, member, low, high) CLI_RANGE(read, run_options_t, member, low, high)
 
 #define CASE_OPTIONS                                                                               \
-    {"workload", "W", "measure this workload instead of sweep files",                              \
-     SET(cli_text, single.workload)},                                                              \
-        {"variant", "V", "with --workload: only this rung, implementation or mode (list: a,b)",    \
+    {"workload", "W", "measure this workload instead of a sweep", SET(cli_text, single.workload)}, \
+        {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_text, single.variant)},                                                           \
         {"engine", "E", "with --workload: cuda, cpu, null, pytorch, or NAME of reference_NAME/",   \
          SET(cli_text, single.engine)},                                                            \
@@ -50,40 +50,41 @@ static CLI_READER(read_shard) {
 
 const cli_option_t RUN_OPTIONS[] = {
     CASE_OPTIONS,
-    {"out", "DIR", "the run's folder (results/NAME-TIME)", SET(cli_text, out)},
-    {"against", "BUILD", "measure this build and another in turns: its folder or its bench; self",
+    {"out", "DIR", "folder of the run (results/NAME-TIME)", SET(cli_text, out)},
+    {"against", "BUILD",
+     "compare with another build in interleaved rounds: its folder or bench; or self",
      SET(cli_text, against)},
-    {"processes", "N", "with --against: fresh processes of each build for each case (8)",
+    {"processes", "N", "with --against: processes of each build for each case (8)",
      RANGE(cli_number, n_processes, 2, RECHECK_MOST_ROUNDS)},
-    {"recheck-limit", "TIME", "with --against: longest time for what is undecided (5min); 0s: none",
+    {"recheck-limit", "TIME",
+     "with --against: time limit to re-measure undecided cases (5min; 0s: off)",
      SET(cli_duration, recheck_limit_s)},
-    {"threshold", "PERCENT", "with --against: changes up to this are no regression (5%)",
+    {"threshold", "PERCENT", "with --against: slowdowns up to this are not regressions (5%)",
      SET(cli_percent, threshold_frac)},
-    {"floor", "RUN", "with --against: noise floors from this run, made with --against self",
+    {"floor", "RUN", "with --against: take noise floors from this run of --against self",
      SET(cli_text, floor)},
-    {"strict", NULL, "with --against: exit with 4 where a case is undecided or missing",
+    {"strict", NULL, "with --against: exit with 4 if a case is undecided or missing",
      SET(cli_flag, strict)},
-    {"resume", NULL, "go on with the run in --out: finished cases are kept", SET(cli_flag, resume)},
-    {"arch", "LIST", "native, or sm_90,… (what the sweep says)", SET(cli_arch, arch)},
+    {"resume", NULL, "continue the run in --out; finished cases are kept", SET(cli_flag, resume)},
+    {"arch", "LIST", "native, or sm_90,… (the sweep's)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
-    {"quick", NULL, "at most 2 s a contender, medians to 1 %", SET(cli_flag, quick)},
-    {"time-limit", "TIME", "longest time for one contender, e.g. 15s (what the sweep says)",
+    {"quick", NULL, "at most 2 s per contender, medians to 1 %", SET(cli_flag, quick)},
+    {"time-limit", "TIME", "time limit per contender, e.g. 15s (the sweep's)",
      SET(cli_time, time_limit_s)},
-    {"timeout", "TIME", "longest wait for one answer of a worker (300s)", SET(cli_time, timeout_s)},
-    {"shard", "I/N", "only every N-th group of cases, from the I-th on (see bench merge)",
+    {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
+    {"shard", "I/N", "run every N-th group of cases, starting at the I-th (see bench merge)",
      CLI_STRUCT(read_shard)},
-    {"seed", "N", "of data and of the order of rounds (42)",
+    {"seed", "N", "seed of the data and of the order of rounds (42)",
      RANGE(cli_number64, seed, 0, INT64_MAX)},
-    {"lock-clocks", "MHZ", "hold the GPU's SM clock there until the run ends (takes root)",
+    {"lock-clocks", "MHZ", "lock the GPU's SM clock for the run (needs root)",
      RANGE(cli_number, lock_mhz, 1, MOST_MHZ)},
-    {"profile", NULL, "run each case once, with nothing in a profiler's way",
-     SET(cli_flag, profile)},
-    {"trace", NULL, "run each case once under a tracer: OUT/trace.json, for Perfetto",
+    {"profile", NULL, "run each case once, for an external profiler", SET(cli_flag, profile)},
+    {"trace", NULL, "run each case once and trace it: OUT/trace.json, for Perfetto",
      SET(cli_flag, trace)},
     {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer",
      SET(cli_flag, sanitize)},
-    {"cold", NULL, "time whole processes: a new worker for every sample, from start to exit",
+    {"cold", NULL, "time complete processes: every sample is a new worker, from start to exit",
      SET(cli_flag, cold)},
     {"json", NULL, "print results as JSON", SET(cli_flag, json)},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
@@ -92,7 +93,7 @@ const cli_option_t RUN_OPTIONS[] = {
 
 const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
 
-/* Options that do not go together. */
+/* Refuse combinations of options that contradict each other. */
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
     static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
     static const char *const OF_AGAINST[] = {"processes", "recheck-limit", "threshold",
@@ -108,11 +109,11 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
     if (options->trace && (name = cli_first(args, NOT_WITH_TRACE)) != NULL)
         return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out", name);
     if (options->against == NULL && (name = cli_first(args, OF_AGAINST)) != NULL)
-        return error_set(err, STATUS_USAGE, "--%s needs --against: what to compare with", name);
+        return error_set(err, STATUS_USAGE, "--%s needs --against", name);
     if (options->against != NULL && (name = cli_first(args, NOT_WITH_AGAINST)) != NULL)
         return error_set(err, STATUS_USAGE, "--against and --%s exclude each other", name);
     if (options->resume && options->out == NULL)
-        return error_set(err, STATUS_USAGE, "--resume needs --out: the run to go on with");
+        return error_set(err, STATUS_USAGE, "--resume needs --out: the run to continue");
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Code or environment: what the runs know of a change's cause. See comparison.h. */
+/* Likely causes of a change: code or environment. See comparison.h. */
 #include "compare/comparison.h"
 
 #include "base/memory.h"
@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that may differ and still tell why. Rates of calibration and the load are in another
- * function: they never repeat exactly. */
+/* Facts that may differ between comparable runs. MEASURED ones never repeat exactly. */
 static const char *const FACTS[] = {"git.revision",
                                     "git.dirty",
                                     "versions.bench",
@@ -29,26 +28,23 @@ static const char *const MEASURED[] = {
     "measured.copy_bytes_per_s", "measured.l2_read_bytes_per_s", "measured.empty_graph_node_ns",
     "measured.event_pair_ns",    "measured.grid_barrier_ns",     "host.load"};
 
-/* Calibrations and clocks that differ by less than this explain no regression. */
+/* Smaller differences in calibrations and clocks explain no regression. */
 static const double NOTABLE_FRAC = 0.03;
 
 static bool is_notable(double a, double b) {
     return isfinite(a) && isfinite(b) && fabs(a - b) > NOTABLE_FRAC * fmax(fabs(a), fabs(b));
 }
 
-/* The other build of an --against run does not tell what it was built with. */
-static bool is_untold(const char *key, const char *a, const char *b) {
-    return strcmp(key, "versions.compiler") == 0 && (a == NULL || b == NULL);
-}
-
 void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t *changes) {
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         const char *a = environment_get(&base->environment, FACTS[i]);
         const char *b = environment_get(&candidate->environment, FACTS[i]);
-        bool untold = is_untold(FACTS[i], a, b);
+        /* The compiler of the other build of an --against run is unknown. */
+        if ((a == NULL || b == NULL) && strcmp(FACTS[i], "versions.compiler") == 0)
+            continue;
         a = a != NULL ? a : "none";
         b = b != NULL ? b : "none";
-        if (!untold && strcmp(a, b) != 0)
+        if (strcmp(a, b) != 0)
             text_list_add_format(changes, "%s: %s → %s", FACTS[i], a, b);
     }
     for (size_t i = 0; i < sizeof MEASURED / sizeof *MEASURED; i++) {
@@ -60,7 +56,7 @@ void cause_of_runs(const record_t *base, const record_t *candidate, text_list_t 
     }
 }
 
-/* Empties `items`; without any, nothing is added. */
+/* Add `what` and the items, if any; frees `items`. */
 static void add_joined(text_list_t *parts, const char *what, text_list_t *items) {
     char *list = text_list_join(items, ", ");
     if (items->n > 0)
@@ -89,7 +85,7 @@ static void add_code(text_list_t *list, const resources_t *a, const resources_t 
         text_list_add_format(list, "occupancy %.0f → %.0f %%", a->occupancy_frac * 100,
                              b->occupancy_frac * 100);
     if (list->n == 0)
-        text_list_add(list, "other instructions, the same registers, spills and shared memory");
+        text_list_add(list, "different instructions, same registers, spills and shared memory");
 }
 
 static bool has_change(const comparison_t *comparison, const char *prefix) {
@@ -99,7 +95,7 @@ static bool has_change(const comparison_t *comparison, const char *prefix) {
     return false;
 }
 
-/* What `flags` have and `others` lack. */
+/* Flags that `others` lack. */
 static void add_flags(text_list_t *list, const text_list_t *flags, const text_list_t *others,
                       const char *what) {
     for (size_t i = 0; i < flags->n; i++)
@@ -107,7 +103,7 @@ static void add_flags(text_list_t *list, const text_list_t *flags, const text_li
             text_list_add_format(list, "%s %s", flags->items[i], what);
 }
 
-/* Compilers and their flags, where both runs tell them; older ones do not. */
+/* Older runs did not record compiler flags. */
 static void add_compiler(text_list_t *parts, const comparison_t *comparison,
                          const text_list_t *base, const text_list_t *candidate) {
     text_list_t differ = {0};
@@ -117,10 +113,10 @@ static void add_compiler(text_list_t *parts, const comparison_t *comparison,
     }
     add_joined(parts, "flags differ: ", &differ);
     if (has_change(comparison, "versions.cuda_compiler"))
-        text_list_add(parts, "another CUDA compiler");
+        text_list_add(parts, "different CUDA compiler");
 }
 
-/* Of "gpu.uuid: a → b" the name, unless it is about code. */
+/* "gpu.uuid" of "gpu.uuid: a → b"; facts about code are left out. */
 static void add_names(text_list_t *names, const text_list_t *changes) {
     static const char *const CODE[] = {"git.", "versions.bench", "versions.c", "versions.pytorch"};
     for (size_t i = 0; i < changes->n; i++) {
@@ -133,7 +129,7 @@ static void add_names(text_list_t *names, const text_list_t *changes) {
     }
 }
 
-/* Readings while the case ran, and what is different about the runs. */
+/* Readings during the case, and facts that differ between the runs. */
 static void add_environment(text_list_t *parts, const comparison_t *comparison,
                             const device_state_t *a, const device_state_t *b) {
     add_reading(parts, "SM clock", "MHz", a->sm_mhz, b->sm_mhz);
@@ -147,15 +143,15 @@ static void add_environment(text_list_t *parts, const comparison_t *comparison,
     add_joined(parts, "the runs differ in ", &names);
 }
 
-/* A case without a GPU program of ours: its code is the worker's. */
+/* A case without a CUDA program of this project: its code is the worker's. */
 static const char *worker_code(const comparison_t *comparison, const char *engine) {
     bool pytorch = strcmp(engine, "pytorch") == 0;
     if (pytorch && has_change(comparison, "versions.pytorch"))
-        return "code: another PyTorch";
+        return "code: different PyTorch";
     if (!pytorch && has_change(comparison, "versions.compiler"))
-        return "code: built by another C compiler";
+        return "code: different C compiler";
     if (has_change(comparison, "git.revision"))
-        return "code may have changed: another revision";
+        return "code may have changed: different revision";
     const char *dirty = environment_get(&comparison->candidate->environment, "git.dirty");
     if (dirty != NULL && strcmp(dirty, "true") == 0)
         return "code may have changed: uncommitted changes";
@@ -172,7 +168,7 @@ char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
     } else if (strcmp(a->code_hash, b->code_hash) == 0) {
         text_list_add(&parts, "same machine code");
         if (around.n == 0)
-            text_list_add(&around, "environment: nothing that is recorded differs");
+            text_list_add(&around, "environment: no recorded fact differs");
     } else {
         add_code(&code, a, b);
         add_joined(&parts, "code: ", &code);

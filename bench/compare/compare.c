@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Another schema is no broken file: it is a run that cannot be compared. */
+/* A different schema is not a broken file, but a run that cannot be compared. */
 static status_t load(const char *folder, const text_list_t *phases, record_t *run, error_t *err) {
     long long schema;
     TRY(record_read_schema(folder, &schema, err));
     if (schema != RESULT_SCHEMA)
         return error_set(err, STATUS_INCOMPARABLE,
-                         "%s/run.json: schema %lld, expected %d: made by another version", folder,
-                         schema, RESULT_SCHEMA);
+                         "%s/run.json: found schema %lld, expected %d: made by a different version",
+                         folder, schema, RESULT_SCHEMA);
     return record_load_phases(folder, phases, run, err);
 }
 
@@ -36,7 +36,7 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
 
 static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
                             error_t *err) {
-    floors_t *floors = floors_of_twins(comparison);
+    floors_t *floors = floors_of_pair(comparison);
     if (!options->json)
         compare_print_floors(comparison, floors, options->print);
     status_t status = floors_save(floors, options->candidate, err);
@@ -44,8 +44,8 @@ static status_t learn_floor(const compare_options_t *options, const comparison_t
     return status;
 }
 
-static status_t tell(const compare_options_t *options, const comparison_t *comparison,
-                     error_t *err) {
+static status_t report(const compare_options_t *options, const comparison_t *comparison,
+                       error_t *err) {
     if (options->json)
         compare_print_json(comparison, options->print);
     else
@@ -57,6 +57,7 @@ static status_t tell(const compare_options_t *options, const comparison_t *compa
     return comparison_status(comparison, options->strict);
 }
 
+/* Runs are BASE, CANDIDATE, then those for noise floors. */
 static const char *folder_of(const compare_options_t *options, size_t i) {
     return i == 0 ? options->base : i == 1 ? options->candidate : options->floors.items[i - 2];
 }
@@ -66,20 +67,19 @@ static bool is_same_folder(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* CANDIDATE among those that teach the floors would excuse itself, whatever it is. */
+/* Floors learnt from CANDIDATE itself would excuse any regression. */
 static status_t check_floors(const compare_options_t *options, error_t *err) {
     for (size_t i = 0; i < options->floors.n; i++)
         for (size_t k = 0; k < i + 2; k++)
             if (is_same_folder(options->floors.items[i], folder_of(options, k)))
-                return error_set(err, STATUS_USAGE, "--floor %s: expected another run than %s",
+                return error_set(err, STATUS_USAGE, "--floor %s: expected a run other than %s",
                                  options->floors.items[i],
                                  k == 0   ? "BASE"
                                  : k == 1 ? "CANDIDATE"
-                                          : "those before it");
+                                          : "the ones before it");
     return STATUS_OK;
 }
 
-/* Runs: BASE, CANDIDATE, then those that teach the floors. */
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     comparison_t comparison = {0};
@@ -93,7 +93,7 @@ static status_t compare_loaded(const compare_options_t *options, const record_t 
         status = comparison_make(&runs[0], &runs[1], floors, &options->phases, &options->allow,
                                  options->threshold_frac, &comparison, err);
     if (status == STATUS_OK)
-        status = tell(options, &comparison, err);
+        status = report(options, &comparison, err);
     comparison_free(&comparison);
     floors_free(floors);
     return status;
@@ -103,7 +103,7 @@ status_t compare_runs(const compare_options_t *options, error_t *err) {
     size_t n = 2 + options->floors.n, loaded = 0;
     record_t *runs = mem_zeroed(n, sizeof *runs);
     text_list_t needed = {0};
-    /* Floors that are kept are for whatever will be compared. */
+    /* Saved floors need every phase: later comparisons may choose others. */
     bool only = comparison_phases(&options->phases, &needed) && !options->save_floor;
     status_t status = check_floors(options, err);
     while (loaded < n && status == STATUS_OK) {

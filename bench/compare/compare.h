@@ -1,5 +1,5 @@
-/* `bench compare BASE CANDIDATE`: is the candidate slower? Per case, and as a whole. The method and
- * every word that is printed are explained in docs/compare.md; decision.h decides. */
+/* `bench compare BASE CANDIDATE`: is the candidate slower, by case and overall? docs/compare.md
+ * explains the method and the output; decision.h decides. */
 #ifndef BENCH_COMPARE_COMPARE_H
 #define BENCH_COMPARE_COMPARE_H
 
@@ -11,23 +11,22 @@
 
 typedef struct compare_options {
     const char *base, *candidate; /* run folders */
-    text_list_t floors; /* further runs of BASE's build: they teach the noise floors; as the other
-                           lists, it belongs to the caller */
-    bool save_floor;    /* keep what they teach in BASE/floor.json */
-    bool learn_floor;   /* both runs are of one build, measured in turns: say how far each cell is
-                           apart, and keep that in CANDIDATE/floor.json */
-    text_list_t phases; /* these instead of the usual ones; "all" */
-    text_list_t allow;  /* what may differ between the runs, by name */
+    text_list_t floors; /* more runs of BASE's build, for noise floors; the caller owns the lists */
+    bool save_floor;    /* save the floors in BASE/floor.json */
+    bool learn_floor;   /* interleaved runs of one build: print each cell's difference, and save it
+                           as the noise floor in CANDIDATE/floor.json */
+    text_list_t phases; /* instead of the default ones; "all" */
+    text_list_t allow;  /* names of what may differ between the runs */
     double threshold_frac;
     const char *markdown, *junit; /* files to write, or NULL */
     bool json;                    /* print JSON instead of a table */
     bool all;                     /* show unchanged cases too */
-    bool strict;                  /* cases of BASE without a verdict fail (exit code 4) */
+    bool strict;                  /* a case of BASE without a verdict: STATUS_NOISY */
     FILE *print;
 } compare_options_t;
 
-/* STATUS_FAILED for a regression, STATUS_INCOMPARABLE, STATUS_NOISY (strict), or STATUS_OK; `err`
- * stays empty where the table has said it all. */
+/* STATUS_FAILED for a regression, STATUS_INCOMPARABLE, STATUS_NOISY (strict), or STATUS_OK. `err`
+ * stays empty if the output explains the status. */
 status_t compare_runs(const compare_options_t *options, error_t *err);
 
 #endif

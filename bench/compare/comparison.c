@@ -20,56 +20,47 @@ static bool is_timed(const phase_t *phase) {
     return phase != NULL && phase->summary.n > 0;
 }
 
-/* What the stopping rule watches: the whole from host to host, and the compute phase, each measured
- * until it is precise. Of a cold run, the first answer and the end. */
-static const struct defaults {
-    const char *names[4]; /* the first that is there; NULL: no more */
-} DEFAULTS[] = {{{"host_to_host", "total"}},
-                {{"kernel_graph", "kernel", "train", "forward"}},
-                {{"cold_first_answer"}},
-                {{"cold_total"}}};
-enum { N_DEFAULTS = sizeof DEFAULTS / sizeof *DEFAULTS, N_NAMES = 4 };
+/* The phases that the stopping rule watches: host to host, and compute; of a cold run, the first
+ * answer and the total. Of each row, the first phase that the case has. */
+enum { N_NAMES = 4 };
+static const char *const DEFAULTS[][N_NAMES] = {{"host_to_host", "total"},
+                                                {"kernel_graph", "kernel", "train", "forward"},
+                                                {"cold_first_answer"},
+                                                {"cold_total"}};
+enum { N_DEFAULTS = sizeof DEFAULTS / sizeof *DEFAULTS };
 
 bool comparison_phases(const text_list_t *asked, text_list_t *needed) {
     for (size_t i = 0; i < N_DEFAULTS && asked->n == 0; i++)
-        for (size_t k = 0; k < N_NAMES && DEFAULTS[i].names[k] != NULL; k++)
-            text_list_add(needed, DEFAULTS[i].names[k]);
+        for (size_t k = 0; k < N_NAMES && DEFAULTS[i][k] != NULL; k++)
+            text_list_add(needed, DEFAULTS[i][k]);
     for (size_t i = 0; i < asked->n; i++)
         text_list_add(needed, asked->items[i]);
     return !text_list_has(asked, "all");
 }
 
-/* Is the phase among those of `result`, and of `other` where there is one? */
-static bool has_phase(const case_result_t *result, const case_result_t *other, const char *name) {
-    return is_timed(result_phase(result, name)) &&
-           (other == NULL || is_timed(result_phase(other, name)));
-}
-
-static void add_phase(text_list_t *names, const case_result_t *result, const case_result_t *other,
+/* Add the phase if `result` has times of it, and `other` too unless NULL. */
+static bool add_phase(text_list_t *names, const case_result_t *result, const case_result_t *other,
                       const char *name) {
-    if (has_phase(result, other, name))
-        text_list_add_new(names, name);
+    if (!is_timed(result_phase(result, name)) ||
+        (other != NULL && !is_timed(result_phase(other, name))))
+        return false;
+    text_list_add_new(names, name);
+    return true;
 }
 
-static text_list_t phases_of(const case_result_t *result, const case_result_t *other,
-                             const text_list_t *asked) {
+text_list_t comparison_common_phases(const case_result_t *result, const case_result_t *other,
+                                     const text_list_t *asked) {
     text_list_t names = {0};
     for (size_t i = 0; i < N_DEFAULTS && asked->n == 0; i++)
-        for (size_t k = 0; k < N_NAMES && DEFAULTS[i].names[k] != NULL; k++)
-            if (has_phase(result, other, DEFAULTS[i].names[k])) {
-                add_phase(&names, result, other, DEFAULTS[i].names[k]);
+        for (size_t k = 0; k < N_NAMES && DEFAULTS[i][k] != NULL; k++)
+            if (add_phase(&names, result, other, DEFAULTS[i][k]))
                 break;
-            }
     for (size_t i = 0; i < asked->n; i++)
         if (strcmp(asked->items[i], "all") != 0)
             add_phase(&names, result, other, asked->items[i]);
     for (size_t p = 0; p < result->n_phases && text_list_has(asked, "all"); p++)
         add_phase(&names, result, other, result->phases[p].name);
     return names;
-}
-
-text_list_t comparison_default_phases(const case_result_t *result, const text_list_t *asked) {
-    return phases_of(result, NULL, asked);
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -79,7 +70,7 @@ static void settle(pair_t *pair, pair_verdict_t verdict, const char *reason) {
     pair->reason = reason;
 }
 
-/* Settle it by the status that `result`, of `run`, has. */
+/* The reason is the status of `result`, which is from `run`. */
 static void settle_by_status(pair_t *pair, pair_verdict_t verdict, const case_result_t *result,
                              const char *run, arena_t *texts) {
     const char *reason = result->reason;
@@ -120,7 +111,7 @@ static void settle_without_times(pair_t *pair, arena_t *texts) {
 }
 
 static void add_cells(pair_t *pair, const text_list_t *asked) {
-    text_list_t names = phases_of(pair->base, pair->candidate, asked);
+    text_list_t names = comparison_common_phases(pair->base, pair->candidate, asked);
     pair->cells = mem_zeroed(names.n, sizeof *pair->cells);
     for (size_t i = 0; i < names.n; i++)
         pair->cells[pair->n_cells++] =
@@ -131,7 +122,8 @@ static void add_cells(pair_t *pair, const text_list_t *asked) {
     text_list_free(&names);
 }
 
-/* Fill in the cells of a pair, or settle it without. What is broken is told whatever else is. */
+/* Fill in the cells of a pair, or its verdict if it has none. Broken cases come first: they are
+ * reported even if the pair is not comparable. */
 static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t *allow,
                       arena_t *texts) {
     char *obstacle = NULL;
@@ -147,8 +139,8 @@ static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t
         add_cells(pair, phases);
 }
 
-/* In BASE's order, then what only CANDIDATE has. Calibrations tell of the device, not of the code:
- * attribution.c names them where they differ. */
+/* In BASE's order, then cases that only CANDIDATE has. Calibrations measure the device, not the
+ * code: attribution.c lists their differences. */
 static void make_pairs(comparison_t *comparison, const text_list_t *phases,
                        const text_list_t *allow) {
     const record_t *base = comparison->base, *candidate = comparison->candidate;
@@ -180,7 +172,7 @@ static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, 
     return paired ? stats_change_paired(&a, &of_base, &b, &of_candidate) : stats_change(&a, &b);
 }
 
-/* All cells of all cases are decided together: Holm's correction is over the sweep. */
+/* All cells are decided together: Holm's correction covers all of them. */
 static void decide_cells(comparison_t *comparison, const floors_t *floors) {
     stats_draws_t *draws = stats_draws_new(GATE_SEED);
     cell_t **cells = NULL;
@@ -227,15 +219,19 @@ static double size_of_change(const cell_t *cell) {
     return isnan(change) ? 0 : change;
 }
 
+bool pair_is_decided_by(const pair_t *pair, const cell_t *cell) {
+    gate_verdict_t verdict = pair->verdict == PAIR_REGRESSED   ? GATE_REGRESSED
+                             : pair->verdict == PAIR_UNDECIDED ? GATE_UNDECIDED
+                             : pair->verdict == PAIR_IMPROVED  ? GATE_IMPROVED
+                                                               : GATE_UNCHANGED;
+    return cell->gate.verdict == verdict;
+}
+
 /* The one with the largest change among those of the case's verdict. */
 static const cell_t *deciding_cell(const pair_t *pair) {
     const cell_t *deciding = NULL;
-    gate_verdict_t wanted = pair->verdict == PAIR_REGRESSED   ? GATE_REGRESSED
-                            : pair->verdict == PAIR_UNDECIDED ? GATE_UNDECIDED
-                            : pair->verdict == PAIR_IMPROVED  ? GATE_IMPROVED
-                                                              : GATE_UNCHANGED;
     for (size_t i = 0; i < pair->n_cells; i++)
-        if (pair->cells[i].gate.verdict == wanted &&
+        if (pair_is_decided_by(pair, &pair->cells[i]) &&
             (deciding == NULL || size_of_change(&pair->cells[i]) > size_of_change(deciding)))
             deciding = &pair->cells[i];
     return deciding;
@@ -250,7 +246,7 @@ static int worst_first(const void *a, const void *b) {
     return larger != 0 ? (larger > 0) - (larger < 0) : strcmp(x->id, y->id);
 }
 
-/* What `bench run --against` writes into both of its runs. */
+/* `bench run --against` writes the same id into both of its runs. */
 static bool is_interleaved(const record_t *base, const record_t *candidate) {
     const char *a = environment_get(&base->environment, "measure.pair");
     const char *b = environment_get(&candidate->environment, "measure.pair");
@@ -315,8 +311,8 @@ void comparison_free(comparison_t *comparison) {
     *comparison = (comparison_t){0};
 }
 
-/* Was there something to compare with, and is there no verdict on it? */
-static bool is_open(const pair_t *pair) {
+/* Does BASE have times of the case, but the comparison no verdict? */
+static bool lacks_verdict(const pair_t *pair) {
     const case_result_t *base = pair->base;
     bool timed = base != NULL && (base->status == CASE_OK || base->status == CASE_THROTTLED);
     return pair->verdict == PAIR_UNDECIDED || pair->verdict == PAIR_MISSING ||
@@ -328,7 +324,7 @@ status_t comparison_status(const comparison_t *comparison, bool strict) {
     if (counts[PAIR_BROKEN] > 0 || counts[PAIR_REGRESSED] > 0)
         return STATUS_FAILED;
     for (size_t i = 0; i < comparison->n_pairs && strict; i++)
-        if (is_open(&comparison->pairs[i]))
+        if (lacks_verdict(&comparison->pairs[i]))
             return STATUS_NOISY;
     return STATUS_OK;
 }

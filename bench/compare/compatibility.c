@@ -1,4 +1,4 @@
-/* What may be compared with what: see comparison.h. */
+/* Which runs and cases are comparable: see comparison.h. */
 #include "compare/comparison.h"
 
 #include "base/memory.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What makes times of two runs another thing altogether, and the name that --allow knows it by. */
+/* Facts that must agree for times to be comparable, and their names in --allow. */
 static const struct guard {
     const char *name, *key;
 } GUARDS[] = {
@@ -16,7 +16,7 @@ static const struct guard {
     {"ecc", "gpu.ecc"},
     {"cpu", "host.cpu"},
     {"mode", "measure.mode"},
-    /* The same of two cases with one id: defaults may have changed between the builds. */
+    /* Of two cases with the same id: defaults may have changed between the builds. */
     {"engine", NULL},
     {"dtype", NULL},
     {"params", NULL},
@@ -43,7 +43,7 @@ status_t guard_check_allow(const text_list_t *allow, error_t *err) {
     return status;
 }
 
-/* Runs from before `measure.mode` was recorded were all steady. */
+/* Runs without `measure.mode` are older than the cold mode: steady. */
 static const char *fact_of(const record_t *run, const char *key) {
     const char *value = environment_get(&run->environment, key);
     return value != NULL ? value : strcmp(key, "measure.mode") == 0 ? "steady" : "none";
@@ -56,7 +56,7 @@ static bool has_engine(const record_t *run, const char *engine) {
     return false;
 }
 
-/* An engine that only one of the runs has is no obstacle, unless they share none. */
+/* Runs may have different engines, but need one in common. */
 static bool share_engine(const record_t *base, const record_t *candidate) {
     const char *last = "";
     for (size_t i = 0; i < base->n_cases; i++) {
@@ -86,7 +86,7 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
     if (refused.n > 0) {
         char *list = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
         status = error_set(err, STATUS_INCOMPARABLE,
-                           "%s and %s cannot be compared: %s. %s compares them all the same",
+                           "%s and %s cannot be compared: %s. To compare them anyway: %s",
                            base->folder, candidate->folder, list, options);
         free(list);
         free(options);
@@ -131,7 +131,7 @@ char *guard_pair(const case_result_t *base, const case_result_t *candidate,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!parts[i].same && !text_list_has(allow, parts[i].name))
-            return mem_format("another %s by the same id (--allow %s)", parts[i].what,
+            return mem_format("different %s under the same id (--allow %s)", parts[i].what,
                               parts[i].name);
     return NULL;
 }

@@ -1,6 +1,6 @@
-/* The regression gate's decision, apart from files: given two sides of each cell (a phase of a
- * case), which cells are slower by more than the threshold? `bench compare` and the test of the
- * gate's error rates (tests/tools/gate_truth.c) both call this. docs/compare.md is the method. */
+/* The regression gate's decision: which cells (a phase of a case) are slower by more than the
+ * threshold? Called by `bench compare` and by the test of the gate's error rates
+ * (tests/tools/gate_truth.c). Method: docs/compare.md. */
 #ifndef BENCH_COMPARE_DECISION_H
 #define BENCH_COMPARE_DECISION_H
 
@@ -9,37 +9,37 @@
 /* Seed of the bootstrap's draws: the same runs give the same verdict. */
 enum { GATE_SEED = 1979 };
 
-/* Usual values of gate_options_t. */
+/* Defaults of gate_options_t. */
 static const double GATE_THRESHOLD = 0.05, GATE_ALARM_RATE = 0.01;
 
 typedef enum gate_verdict {
     GATE_UNCHANGED, /* the interval lies within the threshold, on both sides of 1 */
-    GATE_REGRESSED, /* slower by more than the threshold, over the chance of a false alarm */
-    GATE_IMPROVED,  /* faster by more than it */
-    GATE_UNDECIDED, /* the interval is too wide, or there is none */
+    GATE_REGRESSED, /* significantly slower by more than the threshold */
+    GATE_IMPROVED,  /* significantly faster by more than the threshold */
+    GATE_UNDECIDED, /* the interval is too wide or missing */
 } gate_verdict_t;
 
 const char *gate_verdict_name(gate_verdict_t verdict); /* "unchanged", … */
 
 typedef struct gate_options {
-    double threshold_frac;  /* 0.05: changes up to 5 % are no regression */
-    double alarm_rate_frac; /* 0.01: the chance of any false alarm in all cells together */
+    double threshold_frac;  /* 0.05: slowdowns up to 5 % are not regressions */
+    double alarm_rate_frac; /* 0.01: chance of any false alarm over all cells */
 } gate_options_t;
 
 typedef struct gate_cell {
     stats_change_t change; /* candidate over base */
-    double floor_frac;     /* what two runs of one build may differ by; 0 where unknown */
+    double floor_frac;     /* how far two runs of one build may differ; 0 if unknown */
     /* Decided: */
     double threshold_frac;     /* the larger of the option and the floor */
-    double low, high;          /* 95 % interval of the ratio; NaN where there is none */
+    double low, high;          /* 95 % interval of the ratio; NaN if there is none */
     double p_slower, p_faster; /* adjusted for all cells (Holm) */
     gate_verdict_t verdict;
 } gate_cell_t;
 
 void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options);
 
-/* How far runs of one build may be apart, as a fraction: the farthest end of the 95 % intervals of
- * the ratios of all pairs. 0 where no pair has an interval. */
+/* How far runs of one build may differ, as a fraction: the farthest end of the 95 % intervals of
+ * the ratios of all pairs. 0 if no pair has an interval. */
 double gate_floor_of_runs(const stats_location_t *runs, size_t n_runs);
 
 #endif

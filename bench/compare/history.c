@@ -15,7 +15,7 @@
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* "from 2026-03-05_b on: +8.1 %; from … on: …" */
+/* "+8.1 % from 2026-03-05_b on, …" */
 static char *steps_text(const history_series_t *series, const record_t *runs) {
     text_list_t steps = {0};
     for (size_t i = 0; i < series->n_steps; i++)
@@ -40,7 +40,7 @@ static void print_table(const history_options_t *options, const history_list_t *
         char text[UNITS_TEXT];
         double first, last;
         n_steps += series->n_steps > 0;
-        if (!history_is_told(series, options->all))
+        if (!history_is_shown(series, options->all))
             continue;
         history_ends(series, &first, &last);
         table_add(&table, series->id);
@@ -54,7 +54,7 @@ static void print_table(const history_options_t *options, const history_list_t *
     }
     table_print(&table, "\n", options->print);
     fprintf(options->print,
-            "%zu runs, %zu series (a phase of a case); %zu of them step to another level.\n",
+            "%zu runs, %zu series (a phase of a case), %zu with a step to a new level.\n",
             options->runs->n, list->n, n_steps);
 }
 
@@ -82,10 +82,10 @@ static void print_json(const history_options_t *options, const history_list_t *l
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);
 }
 
-/* ---- the verb -------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
-static status_t tell(const history_options_t *options, history_list_t *list, const record_t *runs,
-                     error_t *err) {
+static status_t report(const history_options_t *options, history_list_t *list, const record_t *runs,
+                       error_t *err) {
     if (list->n == 0 && options->case_id != NULL)
         return error_set(err, STATUS_USAGE, "--case %s: no run has that case", options->case_id);
     for (size_t i = 0; i < list->n; i++)
@@ -104,7 +104,7 @@ static status_t tell(const history_options_t *options, history_list_t *list, con
     return status;
 }
 
-/* Each run is held against the one before. */
+/* Each run must be comparable with the one before. */
 static status_t check_runs(const record_t *runs, size_t n_runs, const text_list_t *allow,
                            error_t *err) {
     text_list_t allowed = {0};
@@ -130,7 +130,7 @@ status_t history_runs(const history_options_t *options, error_t *err) {
         status = check_runs(runs, loaded, &options->allow, err);
     if (status == STATUS_OK) {
         history_list_t list = history_collect(runs, loaded, &options->phases, options->case_id);
-        status = tell(options, &list, runs, err);
+        status = report(options, &list, runs, err);
         history_list_free(&list);
     }
     text_list_free(&needed);

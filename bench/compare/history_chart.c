@@ -13,8 +13,8 @@
 
 enum { MOST_LABELS = 40, LONGEST_LABEL = 20, LONGEST_NAME = 120 };
 
-/* A name of letters that are safe in a file's; where that loses anything, some digits of the hash
- * keep names apart. */
+/* Characters that are unsafe in file names become "_"; digits of a hash keep names distinct where
+ * that could make them equal. */
 static char *file_name(const history_series_t *series) {
     char *name = mem_format("%s_%s", series->id, series->phase), digits[HASH_TEXT];
     hash_t *hash = hash_new();
@@ -61,8 +61,8 @@ static void write_axes(const history_series_t *series, chart_t *chart) {
         low = fmin(low, fmin(point->low, point->median));
         high = fmax(high, fmax(point->high, point->median));
     }
-    /* Room above for the labels of steps; a band of a few per cent at the least, so that noise does
-     * not fill the chart. */
+    /* Room above for the labels of steps; at least a few per cent, so that noise does not fill the
+     * chart. */
     static const double LEAST_BAND = 0.04;
     double middle = (low + high) / 2, half = fmax((high - low) / 2, LEAST_BAND / 2 * middle);
     chart_numbers(chart, "y_low=%.10g y_high=%.10g n_runs=%zu n_steps=%zu",
@@ -70,7 +70,7 @@ static void write_axes(const history_series_t *series, chart_t *chart) {
                   series->n_runs, series->n_steps);
 }
 
-/* `target` has all but the chart's name and footer. */
+/* `target` lacks the chart's name and footer. */
 static status_t draw(const history_series_t *series, const record_t *runs, chart_target_t target,
                      const text_list_t *formats, text_list_t *files, error_t *err) {
     enum { HEIGHT = 440 };
@@ -110,7 +110,7 @@ status_t history_draw(const history_options_t *options, const history_list_t *li
     const chart_target_t target = {
         .folder = options->out, .scripts = scripts, .gnuplot = gnuplot, .size_title = ""};
     for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
-        if (history_is_told(&list->items[i], options->all) && list->items[i].n_times > 0)
+        if (history_is_shown(&list->items[i], options->all) && list->items[i].n_times > 0)
             status = draw(&list->items[i], runs, target, &formats, files, err);
     free(gnuplot);
     free(scripts);

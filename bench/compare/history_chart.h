@@ -5,8 +5,8 @@
 #include "compare/history.h"
 #include "compare/history_series.h"
 
-/* Into options->out, which is made: <case>_<phase>.dat and a picture of each format, of the series
- * that history_is_told(). The paths of the pictures are added to `files`. */
+/* Create options->out, and in it <case>_<phase>.dat and a chart in each format for every series
+ * shown. Adds the paths of the charts to `files`. */
 status_t history_draw(const history_options_t *options, const history_list_t *list,
                       const record_t *runs, text_list_t *files, error_t *err);
 

@@ -29,7 +29,7 @@ static history_series_t series_of(const char *id, const char *phase, const recor
     return series;
 }
 
-/* Cases that an earlier run has were collected with it. */
+/* Cases of earlier runs are already collected. */
 static bool is_first(const record_index_t *indexes, size_t run, const char *id) {
     for (size_t r = 0; r < run; r++)
         if (record_index_find(&indexes[r], id) != NULL)
@@ -49,7 +49,7 @@ history_list_t history_collect(const record_t *runs, size_t n_runs, const text_l
             if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
                 (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
                 continue;
-            text_list_t names = comparison_default_phases(result, phases);
+            text_list_t names = comparison_common_phases(result, NULL, phases);
             for (size_t p = 0; p < names.n; p++) {
                 mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
                 list.items[list.n++] = series_of(result->spec.id, names.items[p], indexes, n_runs);
@@ -83,8 +83,7 @@ static double mean_of(const double *values, size_t from, size_t to) {
     return sum / (double)(to - from);
 }
 
-/* Drop the start between the two segments that differ least, while they differ by less than
- * `least`. */
+/* Merge the two neighbouring segments that differ least, while they differ by less than `least`. */
 static size_t join_small(const double *logs, size_t n, size_t *starts, size_t n_starts,
                          double least) {
     while (n_starts > 1) {
@@ -108,7 +107,7 @@ static size_t join_small(const double *logs, size_t n, size_t *starts, size_t n_
 }
 
 void history_fit(history_series_t *series, double least_frac) {
-    /* Medians of runs never agree better than this; it keeps equal ones from making noise 0. */
+    /* Medians of runs never agree better than this; equal ones must not give a noise of 0. */
     static const double LEAST_NOISE = 1e-4;
     size_t n = 0, *at = mem_alloc((series->n_runs + 1) * sizeof *at),
            *starts = mem_alloc((series->n_runs + 1) * sizeof *starts);
@@ -136,7 +135,7 @@ void history_fit(history_series_t *series, double least_frac) {
     free(at);
 }
 
-bool history_is_told(const history_series_t *series, bool all) {
+bool history_is_shown(const history_series_t *series, bool all) {
     return all || series->n_steps > 0;
 }
 

@@ -1,4 +1,4 @@
-/* Noise floors: how far runs of one build are apart, cell by cell. See comparison.h. */
+/* Noise floors: how far runs of one build differ, by cell. See comparison.h. */
 #include "compare/comparison.h"
 
 #include "base/memory.h"
@@ -53,10 +53,11 @@ static status_t check_build(const record_t *base, const record_t *run, error_t *
     const char *a = environment_get(&base->environment, "git.revision");
     const char *b = environment_get(&run->environment, "git.revision");
     if (a != NULL && b != NULL && strcmp(a, b) != 0)
-        return error_set(err, STATUS_INCOMPARABLE,
-                         "--floor %s: revision %s, expected %s as in %s: noise floors come from "
-                         "runs of one build",
-                         run->folder, b, a, base->folder);
+        return error_set(
+            err, STATUS_INCOMPARABLE,
+            "--floor %s: found revision %s, expected %s as in %s: noise floors need runs "
+            "of one build",
+            run->folder, b, a, base->folder);
     return STATUS_OK;
 }
 
@@ -86,16 +87,16 @@ static double learn_cell(const learning_t *learning, const case_result_t *base,
         const case_result_t *other = record_index_find(&learning->indexes[i], base->spec.id);
         if (other == NULL || other->status != CASE_OK || !same_code(base, other))
             continue;
-        const phase_t *twin = result_phase(other, phase->name);
-        if (twin != NULL)
-            sides[n++] = phase_locate(twin, learning->draws, NULL);
+        const phase_t *same = result_phase(other, phase->name);
+        if (same != NULL)
+            sides[n++] = phase_locate(same, learning->draws, NULL);
     }
     double floor_frac = gate_floor_of_runs(sides, n);
     free(sides);
     return floor_frac;
 }
 
-/* Takes over `phases`, which count where there are any. */
+/* Takes over `phases`; a case without phases is left out. */
 static void add_case(json_t *cells, const char *id, json_t *phases) {
     if (json_object_size(phases) > 0)
         json_object_set(cells, id, phases);
@@ -127,8 +128,8 @@ static status_t check_cells(const json_t *cells, error_t *err) {
             return error_set(err, STATUS_USAGE, "floors.%s: expected an object", id);
         json_object_foreach(phases, phase, value) {
             if (!json_is_number(value) || !(json_number_value(value) >= 0))
-                return error_set(err, STATUS_USAGE, "floors.%s.%s: expected a fraction from 0 up",
-                                 id, phase);
+                return error_set(err, STATUS_USAGE,
+                                 "floors.%s.%s: expected a fraction of at least 0", id, phase);
         }
     }
     return STATUS_OK;
@@ -148,7 +149,7 @@ static status_t parse_floors(const char *text, size_t size, floors_t **floors, e
                            (long long)schema, FLOOR_SCHEMA);
     else if (!json_is_object(cells) || runs < 2)
         status = error_set(err, STATUS_USAGE,
-                           "expected the keys 'runs', from 2 up, and 'floors', an object");
+                           "expected the keys 'runs' (at least 2) and 'floors' (an object)");
     else
         status = check_cells(cells, err);
     if (status == STATUS_OK)
@@ -187,7 +188,7 @@ status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs,
     return STATUS_OK;
 }
 
-floors_t *floors_of_twins(const comparison_t *comparison) {
+floors_t *floors_of_pair(const comparison_t *comparison) {
     json_t *cells = json_object();
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];

@@ -1,12 +1,11 @@
-/* A comparison as JUnit XML: what CI systems show as test results. */
+/* A comparison as JUnit XML, which CI systems show as test results. */
 #include "compare/comparison.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF; they become spaces.
- */
+/* XML 1.0 cannot express most control characters, U+FFFE and U+FFFF: they become spaces. */
 static const char *xml(arena_t *texts, const char *text) {
     static const struct {
         const char *from, *to;
@@ -42,7 +41,7 @@ static void put_cells(FILE *out, const pair_t *pair, arena_t *texts) {
     }
 }
 
-/* Regressed and broken fail; what could not be decided is skipped, with the reason. */
+/* Regressed and broken cases fail; cases without a verdict are skipped, with the reason. */
 static void put_case(FILE *out, const pair_t *pair, arena_t *texts) {
     const char *verdict = pair_verdict_name(pair->verdict);
     const case_result_t *result = pair->base != NULL ? pair->base : pair->candidate;

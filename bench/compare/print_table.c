@@ -1,4 +1,4 @@
-/* A comparison for people: on a terminal, and as markdown for a pull request. */
+/* A comparison as a table: on a terminal, and as markdown for a pull request. */
 #include "compare/comparison.h"
 
 #include "base/memory.h"
@@ -12,6 +12,12 @@
 /* A pull request's comment holds 65,536 characters (GitHub). */
 enum { MOST_MARKDOWN_ROWS = 200, MOST_MARKDOWN_BYTES = 60000 };
 
+/* How texts and ids are escaped. */
+typedef struct style {
+    char *(*text)(const char *), *(*code)(const char *);
+} style_t;
+static const style_t TERMINAL = {text_plain, text_plain}, MARKDOWN = {markdown_text, markdown_code};
+
 /* "+10.2 % (+9.8 – +10.6)" */
 static char *change_text(const gate_cell_t *gate) {
     if (isnan(gate->change.log_ratio))
@@ -23,46 +29,47 @@ static char *change_text(const gate_cell_t *gate) {
                       (gate->high - 1) * 100);
 }
 
-/* "5 %", "9.2 % (floor)" */
+/* "5 %", "9.2 % (noise floor)" */
 static char *threshold_text(const gate_cell_t *gate, double asked_frac) {
     char text[UNITS_TEXT];
     units_percent(text, gate->threshold_frac);
     return mem_format("%s%s", text, gate->threshold_frac > asked_frac ? " (noise floor)" : "");
 }
 
-/* Cells of the case that have its verdict; one that has none of its own shows its reason. */
-static void add_cell_row(table_t *table, const comparison_t *comparison, const pair_t *pair,
-                         const cell_t *cell, bool first, char *(*safe)(const char *),
-                         char *(*code)(const char *)) {
-    char base[UNITS_TEXT], candidate[UNITS_TEXT];
+static void start_row(table_t *table, const pair_t *pair, bool first, const style_t *style) {
     table_add(table, first ? pair_verdict_name(pair->verdict) : "");
-    table_take(table, first ? code(pair->id) : mem_text(""));
-    if (cell == NULL) {
-        for (int i = 0; i < 5; i++)
-            table_add(table, "");
-        table_take(table, safe(pair->reason != NULL ? pair->reason : ""));
-        table_end_row(table);
-        return;
+    table_take(table, first ? style->code(pair->id) : mem_text(""));
+}
+
+/* The cells that decide the pair, or `all`; without cells, the reason. */
+static void add_pair(table_t *table, const comparison_t *comparison, const pair_t *pair, bool all,
+                     const style_t *style) {
+    bool first = true;
+    for (size_t i = 0; i < pair->n_cells; i++) {
+        const cell_t *cell = &pair->cells[i];
+        char text[UNITS_TEXT];
+        if (!all && !pair_is_decided_by(pair, cell))
+            continue;
+        start_row(table, pair, first, style);
+        table_take(table, style->text(cell->base->name));
+        table_add(table, units_time(text, cell->base->summary.median));
+        table_add(table, units_time(text, cell->candidate->summary.median));
+        table_take(table, change_text(&cell->gate));
+        table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
+        table_take(table, style->text(first && pair->cause != NULL ? pair->cause : ""));
+        first = false;
     }
-    table_take(table, safe(cell->base->name));
-    /* The medians that the ratio is of, not those of the summary: they are the same samples'. */
-    table_add(table, units_time(base, cell->base->summary.median));
-    table_add(table, units_time(candidate, cell->candidate->summary.median));
-    table_take(table, change_text(&cell->gate));
-    table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
-    table_take(table, safe(first && pair->cause != NULL ? pair->cause : ""));
-    table_end_row(table);
+    if (pair->n_cells > 0)
+        return;
+    start_row(table, pair, true, style);
+    for (int i = 0; i < 5; i++)
+        table_add(table, "");
+    table_take(table, style->text(pair->reason != NULL ? pair->reason : ""));
 }
 
-static bool is_told(const pair_t *pair, const cell_t *cell, bool all) {
-    gate_verdict_t verdict = cell->gate.verdict;
-    return all || (pair->verdict == PAIR_REGRESSED && verdict == GATE_REGRESSED) ||
-           (pair->verdict == PAIR_UNDECIDED && verdict == GATE_UNDECIDED) ||
-           (pair->verdict == PAIR_IMPROVED && verdict == GATE_IMPROVED);
-}
-
+/* Returns the number of cases left out after `most` rows. */
 static size_t fill_table(table_t *table, const comparison_t *comparison, bool all, size_t most,
-                         char *(*safe)(const char *), char *(*code)(const char *)) {
+                         const style_t *style) {
     static const char *const HEADINGS[] = {"verdict",   "case",   "phase",     "BASE",
                                            "CANDIDATE", "change", "threshold", "cause or reason"};
     table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
@@ -76,14 +83,7 @@ static size_t fill_table(table_t *table, const comparison_t *comparison, bool al
             left_out++;
             continue;
         }
-        bool first = true;
-        for (size_t c = 0; c < pair->n_cells; c++)
-            if (is_told(pair, &pair->cells[c], all)) {
-                add_cell_row(table, comparison, pair, &pair->cells[c], first, safe, code);
-                first = false;
-            }
-        if (pair->n_cells == 0)
-            add_cell_row(table, comparison, pair, NULL, true, safe, code);
+        add_pair(table, comparison, pair, all, style);
     }
     return left_out;
 }
@@ -120,7 +120,7 @@ static void print_list(const text_list_t *list, const char *title, const char *b
     fputc('\n', out);
 }
 
-/* Floors learnt from short or restless runs can be so wide that they excuse nearly anything. */
+/* Floors from short or noisy runs can be so wide that they hide nearly any regression. */
 static void print_wide_floors(const comparison_t *comparison, FILE *out) {
     static const double WIDE_FRAC = 0.2;
     size_t n = 0;
@@ -129,7 +129,7 @@ static void print_wide_floors(const comparison_t *comparison, FILE *out) {
             n += comparison->pairs[i].cells[c].gate.floor_frac > WIDE_FRAC;
     if (n > 0)
         fprintf(out,
-                "Noise floors over %.0f %%: %zu of %zu cells; a slowdown below is not seen "
+                "Noise floors over %.0f %%: %zu of %zu cells; smaller slowdowns are not found "
                 "there.\n",
                 WIDE_FRAC * 100, n, comparison->n_cells);
 }
@@ -139,10 +139,10 @@ static void print_method(const comparison_t *comparison, FILE *out) {
     fprintf(out,
             "Change: ratio of medians with its 95 %% interval (block bootstrap over rounds%s). "
             "Threshold: %s",
-            comparison->paired ? ", rounds taken in turns" : "",
+            comparison->paired ? ", rounds interleaved" : "",
             units_percent(threshold, comparison->threshold_frac));
     if (comparison->n_floor_runs > 0)
-        fprintf(out, ", or the cell's noise floor, learnt from %zu runs of one build.\n",
+        fprintf(out, ", or the cell's noise floor, if larger (from %zu runs of one build).\n",
                 comparison->n_floor_runs);
     else
         fputs("; no noise floors (--floor).\n", out);
@@ -150,7 +150,7 @@ static void print_method(const comparison_t *comparison, FILE *out) {
             comparison->n_cells, GATE_ALARM_RATE * 100,
             comparison->n_floor_runs > 0 || comparison->paired
                 ? ""
-                : ", as far as rounds tell; what differs from run to run takes noise floors");
+                : "; differences between runs are covered only with --floor");
     print_wide_floors(comparison, out);
 }
 
@@ -161,7 +161,7 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     fprintf(out, "BASE       %s\nCANDIDATE  %s\n\n", base, candidate);
     free(base);
     free(candidate);
-    fill_table(&table, comparison, all, SIZE_MAX, text_plain, text_plain);
+    fill_table(&table, comparison, all, SIZE_MAX, &TERMINAL);
     table_print(&table, "\n", out);
     print_list(&comparison->allowed, "Allowed to differ:", "  ", text_plain, out);
     print_list(&comparison->changes, "The runs differ in:", "  ", text_plain, out);
@@ -172,8 +172,8 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
 }
 
 void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
-    static const char *const HEADINGS[] = {"case",  "phase",  "one side",
-                                           "other", "change", "noise floor"};
+    static const char *const HEADINGS[] = {"case",      "phase",  "BASE",
+                                           "CANDIDATE", "change", "noise floor"};
     table_t table;
     table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
     table_set_align(&table, "llrrrr");
@@ -191,16 +191,16 @@ void compare_print_floors(const comparison_t *comparison, const floors_t *floors
             table_end_row(&table);
         }
     if (table_rows(&table) > 0)
-        fputs("\nThe same build on both sides, rounds taken in turns:\n\n", out);
+        fputs("\nThe same build on both sides, rounds interleaved:\n\n", out);
     table_print(&table, "", out);
 }
 
-/* As many cases as have room, and how many have not. NULL without any. */
+/* As many cases as fit, and the number left out. NULL if there are none. */
 static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     char *lines = NULL;
     for (size_t most = MOST_MARKDOWN_ROWS;; most /= 2) {
         table_t table;
-        *left_out = fill_table(&table, comparison, false, most, markdown_text, markdown_code);
+        *left_out = fill_table(&table, comparison, false, most, &MARKDOWN);
         if (table_rows(&table) > 0)
             lines = table_text(&table, TABLE_MARKDOWN);
         table_free(&table);

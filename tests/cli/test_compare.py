@@ -57,8 +57,8 @@ def test_other_code_is_told_by_its_compiler_and_flags(base: Run) -> None:
     candidate.scale(OTHER, 1.2)["resources"].update(code_hash="00ff", flags=[])
     answer = compare(base, candidate, expect=1)
     assert case_of(answer, CUDA)["cause"] == (
-        "code: other instructions, the same registers, spills and shared memory; flags differ: "
-        "-use_fast_math added, -DBATCH=8 added, -DBATCH=4 removed; another CUDA compiler"
+        "code: different instructions, same registers, spills and shared memory; flags differ: "
+        "-use_fast_math added, -DBATCH=8 added, -DBATCH=4 removed; different CUDA compiler"
     )
     assert "flags" not in case_of(answer, OTHER)["cause"]
 
@@ -81,9 +81,9 @@ def test_code_without_a_hash_is_told_by_its_versions(base: Run) -> None:
     candidate.environment["host"]["governor"] = "powersave"
     answer = compare(base, candidate, expect=1)
     assert case_of(answer, CPU)["cause"] == (
-        "code may have changed: another revision; the runs differ in host.governor"
+        "code may have changed: different revision; the runs differ in host.governor"
     )
-    assert case_of(answer, TORCH)["cause"].startswith("code: another PyTorch")
+    assert case_of(answer, TORCH)["cause"].startswith("code: different PyTorch")
     assert "host.governor: performance → powersave" in answer["changes"]
 
 
@@ -229,12 +229,12 @@ def test_floors_come_from_the_same_build(base: Run) -> None:
     other.environment["git"]["revision"] = "e" * 40
     other.write()
     message = refused(base, twin(base), "--floor", other.folder)
-    assert "noise floors come from runs of one build" in message
+    assert "noise floors need runs of one build" in message
     assert "--save-floor needs --floor" in refused(base, twin(base, "c"), "--save-floor", expect=2)
     candidate = twin(base, "d")
     for folder, name in ((base.folder, "BASE"), (candidate.folder / "." / "", "CANDIDATE")):
         message = refused(base, candidate, "--floor", folder, expect=2)
-        assert f"expected another run than {name}" in message
+        assert f"expected a run other than {name}" in message
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_floors_come_from_the_same_build(base: Run) -> None:
     [
         ("{", "floor.json: line 1: not JSON"),
         ('{"schema": 2}', "key 'schema': found 2, expected 1"),
-        ('{"schema": 1, "runs": 1, "floors": {}}', "'runs', from 2 up"),
+        ('{"schema": 1, "runs": 1, "floors": {}}', "'runs' (at least 2)"),
         ('{"schema": 1, "runs": 3, "floors": {"a": 1}}', "floors.a: expected an object"),
         ('{"schema": 1, "runs": 3, "floors": {"a": {"b": -1}}}', "floors.a.b: expected a fraction"),
     ],
@@ -293,7 +293,7 @@ def test_other_machines_are_refused(base: Run, part: str, key: str, value: Any, 
     candidate.environment[part][key] = value
     message = refused(base, candidate)
     assert f"{name}: " in message
-    assert f"--allow {name} compares them all the same" in message
+    assert f"To compare them anyway: --allow {name}" in message
     answer = compare(base, candidate, "--allow", name)
     assert len(answer["allowed"]) == 1
     assert answer["allowed"][0].startswith(f"{name}: ")
@@ -320,7 +320,7 @@ def test_another_case_by_the_same_id_is_not_compared(base: Run) -> None:
     candidate.scale(CUDA, 2)["dtype"] = "f16"
     candidate.scale(OTHER, 2)["params"]["layers"] = [4, 6, 1]
     answer = compare(base, candidate)
-    assert case_of(answer, CUDA)["reason"] == "another dtype by the same id (--allow dtype)"
+    assert case_of(answer, CUDA)["reason"] == "different dtype under the same id (--allow dtype)"
     assert case_of(answer, OTHER)["reason"].startswith("another set of params")
     allowed = compare(base, candidate, "--allow", "dtype", "--allow", "params", expect=1)
     assert verdicts(allowed)["regressed"] == 2

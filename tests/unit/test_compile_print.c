@@ -69,7 +69,7 @@ static void test_tables(void **state) {
               "\n"
               "10 programs: 3 compiled, 1 cached, 4 skipped, 2 failed in 500 ms (20 programs/s)\n"
               "NVRTC 13.0 (x.so)\n"
-              "2 of those skipped say nothing of their kernels: what they need is missing on this "
+              "2 of those skipped were not compiled: software they need is missing on this "
               "machine\n");
     free(text);
 }
