@@ -8,22 +8,14 @@
 #include <string.h>
 
 /* Facts that may differ between comparable runs. MEASURED ones never repeat exactly. */
-static const char *const FACTS[] = {"git.revision",
-                                    "git.dirty",
-                                    "versions.bench",
-                                    "versions.compiler",
-                                    "versions.cuda_driver",
-                                    "versions.cuda_compiler",
-                                    "versions.pytorch",
-                                    "host.name",
-                                    "host.os",
-                                    "host.cores",
-                                    "host.governor",
-                                    "gpu.uuid",
-                                    "gpu.power_limit_w",
-                                    "gpu.clock_max_mhz",
-                                    "gpu.persistence",
-                                    "gpu.clocks"};
+/* clang-format off */
+static const char *const FACTS[] = {
+    "git.revision", "git.dirty",
+    "versions.bench", "versions.compiler", "versions.cuda_driver", "versions.cuda_compiler",
+    "versions.pytorch",
+    "host.name", "host.os", "host.cores", "host.governor",
+    "gpu.uuid", "gpu.power_limit_w", "gpu.clock_max_mhz", "gpu.persistence", "gpu.clocks"};
+/* clang-format on */
 static const char *const MEASURED[] = {
     "measured.copy_bytes_per_s", "measured.l2_read_bytes_per_s", "measured.empty_graph_node_ns",
     "measured.event_pair_ns",    "measured.grid_barrier_ns",     "host.load"};

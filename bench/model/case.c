@@ -82,7 +82,6 @@ const char *case_technique(const case_t *spec, const char *name) {
     return value != NULL ? value->text : NULL;
 }
 
-/* A case has a handful of parameters: one element more at a time is fine. */
 static void append(named_value_t **items, size_t *n, const char *name, const value_t *value) {
     *items = mem_resize(*items, *n + 1, sizeof **items);
     (*items)[(*n)++] = (named_value_t){.name = mem_text(name), .value = value_copy(value)};
@@ -93,10 +92,8 @@ void case_add_param(case_t *spec, const char *name, const value_t *value) {
 }
 
 void case_add_technique(case_t *spec, const char *name, const char *choice) {
-    char *text = mem_text(choice);
     append(&spec->techniques, &spec->n_techniques, name,
-           &(value_t){.kind = VALUE_TEXT, .text = text});
-    free(text);
+           &(value_t){.kind = VALUE_TEXT, .text = (char *)choice});
 }
 
 bool case_engine_is_built_in(const char *engine) {
@@ -117,11 +114,9 @@ static bool in_list(const char *name, const char *const *names, size_t n) {
     return false;
 }
 
-static bool is_default(const case_t *defaults, bool technique, const named_value_t *item) {
-    const value_t *default_value =
-        technique ? find(defaults->techniques, defaults->n_techniques, item->name)
-                  : case_param(defaults, item->name);
-    return default_value != NULL && value_equal(default_value, &item->value);
+static bool is_in(const named_value_t *items, size_t n, const named_value_t *item) {
+    const value_t *value = find(items, n, item->name);
+    return value != NULL && value_equal(value, &item->value);
 }
 
 static void add_setting(text_list_t *parts, const named_value_t *item) {
@@ -134,7 +129,7 @@ char *case_group(const case_t *spec, const case_t *defaults) {
     text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
     for (size_t i = 0; i < spec->n_params; i++)
-        if (!is_default(defaults, false, &spec->params[i]) || i == 0)
+        if (i == 0 || !is_in(defaults->params, defaults->n_params, &spec->params[i]))
             add_setting(&parts, &spec->params[i]);
     text_list_add(&parts, spec->dtype);
     char *group = text_list_join(&parts, "/");
@@ -150,10 +145,10 @@ void case_set_id(case_t *spec, const case_t *defaults, const char *const *always
     text_list_add(&parts, spec->variant);
     for (size_t i = 0; i < spec->n_params; i++)
         if (in_list(spec->params[i].name, always, n_always) ||
-            !is_default(defaults, false, &spec->params[i]))
+            !is_in(defaults->params, defaults->n_params, &spec->params[i]))
             add_setting(&parts, &spec->params[i]);
     for (size_t i = 0; i < spec->n_techniques; i++)
-        if (!is_default(defaults, true, &spec->techniques[i]))
+        if (!is_in(defaults->techniques, defaults->n_techniques, &spec->techniques[i]))
             add_setting(&parts, &spec->techniques[i]);
     if (strcmp(spec->dtype, defaults->dtype) != 0)
         text_list_add_format(&parts, "dtype=%s", spec->dtype);

@@ -1,6 +1,5 @@
-/* A case: one thing that is measured — a workload with its parameters, run by one contender
- * (engine, device, variant) with given techniques and dtype. Plain data; copies own their strings.
- */
+/* A case, the unit of measurement: a workload with parameters, run by one contender (engine,
+ * device, variant) with given techniques and dtype. Plain data; copies own their strings. */
 #ifndef BENCH_MODEL_CASE_H
 #define BENCH_MODEL_CASE_H
 
@@ -31,7 +30,7 @@ typedef struct bench_case {
     char *id;       /* set by case_set_id(): "mlp_infer/cuda/03_vectorized/batch=64/copy=pinned" */
     char *workload; /* "mlp_infer" */
     char *engine;   /* "cuda", "cpu", "null", "pytorch" */
-    char *device;   /* "cuda" or "cpu": where it runs */
+    char *device;   /* "cuda" or "cpu" */
     char *variant;  /* rung, C implementation, or PyTorch mode */
     char *dtype;    /* "f32", "tf32", "f16" */
     named_value_t *params; /* in the workload's order, defaults filled in */
@@ -46,7 +45,7 @@ bool value_equal(const value_t *a, const value_t *b);
 /* "64", "0.01", "pinned", "4-5-1"; the caller frees it. */
 char *value_text(const value_t *value);
 
-/* Look a value up by name; NULL when there is none. */
+/* Look up a value by name; NULL if absent. */
 const value_t *case_param(const case_t *spec, const char *name);
 int64_t case_param_int(const case_t *spec, const char *name, int64_t otherwise);
 const char *case_technique(const case_t *spec, const char *name); /* text, or NULL */
@@ -55,21 +54,19 @@ const char *case_technique(const case_t *spec, const char *name); /* text, or NU
 void case_add_param(case_t *spec, const char *name, const value_t *value);
 void case_add_technique(case_t *spec, const char *name, const char *choice);
 
-/* Engines that this program runs itself; every other one is a worker of its own,
- * reference_<engine>/worker.py, on a device that its label names. */
+/* Is the engine part of this program? Others are separate workers, reference_<engine>/worker.py. */
 bool case_engine_is_built_in(const char *engine);
 
-/* The contender's name as ids and charts show it: "cuda", "cpu", "null", "pytorch-cpu",
- * "pytorch-cuda". Static or owned by `text[32]`. */
+/* The contender's name in ids and charts: "cuda", "cpu", "null", "pytorch-cpu", "pytorch-cuda". May
+ * be written into `text`. */
 const char *case_engine_label(const case_t *spec, char text[32]);
 
-/* Cases with equal keys do the same work on the same data and are interleaved and compared:
- * "mlp_infer/batch=64/f32" with every parameter that is not the default. The caller frees it. */
+/* Cases of a group do the same work on the same data, and are interleaved and compared:
+ * "mlp_infer/batch=64/f32", with every parameter that is not the default. The caller frees it. */
 char *case_group(const case_t *spec, const case_t *defaults);
 
-/* Build spec->id: workload/engine label/variant, then every parameter in `always` or different from
- * `defaults` (a case that holds the workload's defaults), then every technique that differs, then
- * the dtype unless it is the default. */
+/* Set spec->id: workload/engine label/variant, then each parameter that is in `always` or differs
+ * from `defaults` (a case with the workload's defaults), then techniques and dtype that differ. */
 void case_set_id(case_t *spec, const case_t *defaults, const char *const *always, size_t n_always);
 
 case_t case_copy(const case_t *spec);

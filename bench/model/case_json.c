@@ -99,7 +99,7 @@ static status_t get_named_values(const json_t *object, const char *where, case_t
     return STATUS_OK;
 }
 
-/* Names stand in every list and message: none may steer the terminal that shows it. */
+/* Names are printed: they must not contain terminal escapes. */
 static status_t check_plain(const json_t *json, error_t *err) {
     static const char *const NAMES[] = {"id", "workload", "engine", "variant",
                                         "on", "device",   "dtype"};
@@ -120,7 +120,7 @@ status_t case_from_json(const json_t *json, case_t *spec, error_t *err) {
         if (!json_is_string(json_object_get(json, REQUIRED[i])))
             return error_set(err, STATUS_USAGE, "\"%s\" is missing or not a string", REQUIRED[i]);
     TRY(check_plain(json, err));
-    /* In a line of cases.jsonl "device" is the device's state, and "on" says where it ran. */
+    /* In cases.jsonl "device" is the state of the device; "on" is the device of the case. */
     const char *on = json_string_value(json_object_get(json, "on"));
     if (on == NULL)
         on = json_string_value(json_object_get(json, "device"));

@@ -1,4 +1,4 @@
-/* Cases as JSON: what the worker protocol and cases.jsonl say of a case. */
+/* Cases as JSON, for the worker protocol and cases.jsonl. */
 #ifndef BENCH_MODEL_CASE_JSON_H
 #define BENCH_MODEL_CASE_JSON_H
 

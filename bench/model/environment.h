@@ -1,6 +1,5 @@
-/* Where and with what a run was made: a flat, ordered list of dotted keys ("gpu.name",
- * "host.cpu", "versions.nvrtc"), nested objects in run.json. Every value is text, a number or a
- * flag, kept as text here. */
+/* The environment of a run: an ordered list of dotted keys ("gpu.name", "versions.nvrtc"), which
+ * are nested objects in run.json. Values are text, numbers or flags, all kept as text. */
 #ifndef BENCH_MODEL_ENVIRONMENT_H
 #define BENCH_MODEL_ENVIRONMENT_H
 
@@ -19,7 +18,7 @@ typedef struct environment {
     size_t n, capacity;
 } environment_t;
 
-/* Setting a key again replaces its value. A NULL value is ignored. */
+/* Set or replace a key's value. NULL is ignored. */
 void environment_set(environment_t *env, const char *key, const char *value);
 void environment_set_number(environment_t *env, const char *key, double value);
 void environment_set_flag(environment_t *env, const char *key, bool value);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* %t is a time, %p a percentage, %e a number of errors, %n another number, %w the word. What stands
- * in brackets differs from flag to flag of a kind. */
+/* %t is a time, %p a percentage, %e a number of errors, %n another number, %w the word. Texts in
+ * parentheses are left out of a kind's name. */
 static const char *const SENTENCES[] = {
     [FLAG_OVER_LIMIT] = "implausible: faster than the %w limit (%p of it)",
     [FLAG_GRAPH_SLOWER] =
@@ -81,7 +81,7 @@ double flag_severity(const flag_t *flag) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The end of the number; NULL where there is none. */
+/* The end of the number; NULL if there is none. */
 static const char *parse_number(const char *text, char form, double *value) {
     static const struct {
         char form;
@@ -133,7 +133,7 @@ void flag_list_add(flag_list_t *list, flag_kind_t kind, const char *word, double
     list->items[list->n++] = (flag_t){kind, {first, second}, mem_text(word)};
 }
 
-/* Numbers are rounded in a text: one that they would not make again is FLAG_OTHER, which is any. */
+/* Numbers are rounded in texts. FLAG_OTHER matches any text that does not round-trip. */
 void flag_list_add_text(flag_list_t *list, const char *text) {
     bool found = false;
     for (flag_kind_t kind = 0; !found; kind++) {

@@ -1,23 +1,22 @@
-/* Flags of a case: doubts about its numbers, and facts that a reader should hold against them. A
- * flag is a kind with its numbers; its sentence is made from that where it is shown or saved, and
- * read back into it from a saved run. */
+/* Flags of a case: doubts about its numbers, and facts that affect them. A flag is a kind with
+ * numbers; it is shown and saved as a sentence, which is parsed when a run is loaded. */
 #ifndef BENCH_MODEL_FLAG_H
 #define BENCH_MODEL_FLAG_H
 
 #include <stddef.h>
 
 typedef enum flag_kind {
-    FLAG_OVER_LIMIT,        /* word: the bound; fraction of the limit that was reached */
+    FLAG_OVER_LIMIT,        /* word: the bound; fraction of the limit reached */
     FLAG_GRAPH_SLOWER,      /* ns of kernel_graph, kernel_stream */
     FLAG_STREAM_SLOWER,     /* ns of kernel_stream, kernel */
     FLAG_WARM_SLOWER,       /* ns of kernel_graph, kernel_cold */
-    FLAG_UNDER_EVENT_FLOOR, /* ns of kernel, of two events with nothing between */
+    FLAG_UNDER_EVENT_FLOOR, /* ns of kernel, of an empty pair of events */
     FLAG_NEGATIVE_RESIDUAL,
     FLAG_POWER_LIMIT, /* lowest and highest SM clock in MHz */
-    FLAG_LOW_CLOCK,   /* fraction of the highest clock; found in saved runs only */
+    FLAG_LOW_CLOCK,   /* fraction of the highest clock; older runs only */
     FLAG_COLD_START,
     FLAG_SANITIZER, /* number of errors; word: the tool */
-    FLAG_OTHER,     /* word: the whole text, of another version of this program */
+    FLAG_OTHER,     /* word: the complete text, from another version */
 } flag_kind_t;
 
 typedef struct flag {
@@ -32,23 +31,22 @@ typedef struct flag_list {
     size_t n, capacity;
 } flag_list_t;
 
-/* `word` is copied; NULL and NaN for what the kind does not have. */
+/* `word` is copied. NULL and NaN: not used by the kind. */
 void flag_list_add(flag_list_t *list, flag_kind_t kind, const char *word, double first,
                    double second);
-/* The flag that flag_text() makes this text from, else FLAG_OTHER. */
+/* The inverse of flag_text(); FLAG_OTHER for any other text. */
 void flag_list_add_text(flag_list_t *list, const char *text);
-/* Add those of `more` whose text is not there yet. */
+/* Add those of `more` whose text is new. */
 void flag_list_merge(flag_list_t *list, const flag_list_t *more);
 void flag_list_remove(flag_list_t *list, flag_kind_t kind);
 void flag_list_free(flag_list_t *list);
 
 /* "implausible: kernel 700 ns, under the event floor of 1.28 µs"; the caller frees it. */
 char *flag_text(const flag_t *flag);
-/* The same of all flags alike, without their numbers: "implausible: kernel … ns, under the event
- * floor of … µs". The caller frees it. */
+/* The text without numbers, to group flags: "implausible: kernel … ns, under the event floor of …
+ * µs". The caller frees it. */
 char *flag_name(const flag_t *flag);
-/* How bad it is among flags of its kind: how far apart its two numbers are, or how large the one
- * is. */
+/* Orders flags of one kind: the ratio of the two numbers, or the only number. */
 double flag_severity(const flag_t *flag);
 
 #endif

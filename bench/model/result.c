@@ -28,8 +28,8 @@ const char *clock_domain_name(clock_domain_t clock) {
     return CLOCK_NAMES[clock];
 }
 
-/* The place of `name` among `names`, or -1. */
-static int place_of(const char *name, const char *const *names, size_t n) {
+/* -1 if unknown. */
+static int index_of(const char *name, const char *const *names, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
             return (int)i;
@@ -37,19 +37,19 @@ static int place_of(const char *name, const char *const *names, size_t n) {
 }
 
 bool case_status_parse(const char *name, case_status_t *status) {
-    int i = place_of(name, STATUS_NAMES, COUNT(STATUS_NAMES));
+    int i = index_of(name, STATUS_NAMES, COUNT(STATUS_NAMES));
     *status = i < 0 ? CASE_OK : (case_status_t)i;
     return i >= 0;
 }
 
 bool stop_reason_parse(const char *name, stop_reason_t *stop) {
-    int i = place_of(name, STOP_NAMES, COUNT(STOP_NAMES));
+    int i = index_of(name, STOP_NAMES, COUNT(STOP_NAMES));
     *stop = i < 0 ? STOP_NONE : (stop_reason_t)i;
     return i >= 0;
 }
 
 bool clock_domain_parse(const char *name, clock_domain_t *clock) {
-    int i = place_of(name, CLOCK_NAMES, COUNT(CLOCK_NAMES));
+    int i = index_of(name, CLOCK_NAMES, COUNT(CLOCK_NAMES));
     *clock = i < 0 ? CLOCK_HOST : (clock_domain_t)i;
     return i >= 0;
 }
@@ -94,7 +94,7 @@ const phase_t *result_compute_phase(const case_result_t *result) {
     return phase;
 }
 
-/* Most cases are asked in vain, and often: the text tells that without being parsed. */
+/* Most cases lack the key: a search of the text is faster than parsing it. */
 static json_t *own_value(const case_result_t *result, const char *key) {
     if (result->results_json == NULL || strstr(result->results_json, key) == NULL)
         return NULL;

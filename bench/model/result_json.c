@@ -114,7 +114,7 @@ json_t *result_to_json(const case_result_t *result) {
                   results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit),
                   "device", device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
                   stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
-    /* "device" of a line is the state; which device the case ran on is "on". */
+    /* In a line, "device" is the state of the device; "on" is the device of the case. */
     json_object_set(json, "on", json_object_get(json, "device"));
     json_object_update(json, rest);
     json_decref(rest);
@@ -133,7 +133,7 @@ static int64_t get_integer(const json_t *object, const char *key) {
     return isfinite(value) && fabs(value) < 9e18 ? (int64_t)value : 0;
 }
 
-/* Reasons and flags quote what workers print. */
+/* Reasons and flags quote the output of workers. */
 static char *get_text(const json_t *object, const char *key) {
     return text_plain(json_string_value(json_object_get(object, key)));
 }
@@ -210,8 +210,7 @@ static status_t add_rounds(const numbers_t *starts, const numbers_t *samples, ph
     return STATUS_OK;
 }
 
-/* Rounds that are all there, in order and without gaps, as any run writes them: then the samples
- * are taken as they are. */
+/* Rounds without gaps, as this program writes them: take over the samples without a copy. */
 static bool take_rounds(const numbers_t *starts, const numbers_t *samples, phase_t *phase) {
     if (starts->values[0] != 0 || starts->values[starts->n - 1] != (double)samples->n)
         return false;
@@ -235,7 +234,7 @@ static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, p
     if (!get_numbers(json_object_get(json, "round_starts"), raw_arrays, &starts) ||
         !get_numbers(json_object_get(json, "samples"), raw_arrays, &samples))
         status = error_set(err, STATUS_USAGE, "not an array of numbers");
-    else if (starts.n < 2) /* no rounds were kept: one round of everything */
+    else if (starts.n < 2) /* no rounds: one round of all samples */
         phase_add_round(phase, samples.values, samples.n);
     else if (take_rounds(&starts, &samples, phase))
         samples.values = NULL;

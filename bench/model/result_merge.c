@@ -1,4 +1,4 @@
-/* More rounds of a case that was measured before: see result.h. */
+/* Adding rounds to a result: see result.h. */
 #include "model/result.h"
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void widen(double range[2], const double by[2]) {
-    range[0] = fmin(range[0], by[0]); /* of a number and NaN, fmin() takes the number */
+    range[0] = fmin(range[0], by[0]); /* fmin() ignores NaN */
     range[1] = fmax(range[1], by[1]);
 }
 
@@ -23,37 +23,37 @@ static void extend_phase(phase_t *phase, const phase_t *more) {
 void result_join_rounds(case_result_t *result) {
     for (size_t i = 0; i < result->n_phases; i++) {
         phase_t *phase = &result->phases[i];
-        if (phase->n_rounds < 2)
-            continue;
-        phase->round_starts[1] = phase->n_samples;
-        phase->n_rounds = 1;
+        if (phase->n_rounds > 1) {
+            phase->round_starts[1] = phase->n_samples;
+            phase->n_rounds = 1;
+        }
     }
     if (result->rounds > 1)
         result->rounds = 1;
 }
 
-void result_extend(case_result_t *whole, const case_result_t *more) {
+void result_extend(case_result_t *result, const case_result_t *more) {
     if (more->status != CASE_OK) {
-        whole->status = more->status;
-        free(whole->reason);
-        whole->reason = mem_text(more->reason);
+        result->status = more->status;
+        free(result->reason);
+        result->reason = mem_text(more->reason);
         if (more->before.done)
-            whole->after = more->before;
+            result->after = more->before;
     }
     if (more->after.done)
-        whole->after = more->after;
-    for (size_t i = 0; i < whole->n_phases && more->status == CASE_OK; i++) {
-        const phase_t *phase = result_phase(more, whole->phases[i].name);
+        result->after = more->after;
+    for (size_t i = 0; i < result->n_phases && more->status == CASE_OK; i++) {
+        const phase_t *phase = result_phase(more, result->phases[i].name);
         if (phase != NULL)
-            extend_phase(&whole->phases[i], phase);
+            extend_phase(&result->phases[i], phase);
     }
-    flag_list_merge(&whole->flags, &more->flags);
+    flag_list_merge(&result->flags, &more->flags);
     for (size_t i = 0; i < more->device.throttle.n; i++)
-        text_list_add_new(&whole->device.throttle, more->device.throttle.items[i]);
-    widen(whole->device.sm_mhz, more->device.sm_mhz);
-    widen(whole->device.power_w, more->device.power_w);
-    widen(whole->device.temperature_c, more->device.temperature_c);
-    whole->rounds += more->rounds;
-    whole->warmup_ns += more->warmup_ns;
-    whole->stop = STOP_FIXED_COUNT;
+        text_list_add_new(&result->device.throttle, more->device.throttle.items[i]);
+    widen(result->device.sm_mhz, more->device.sm_mhz);
+    widen(result->device.power_w, more->device.power_w);
+    widen(result->device.temperature_c, more->device.temperature_c);
+    result->rounds += more->rounds;
+    result->warmup_ns += more->warmup_ns;
+    result->stop = STOP_FIXED_COUNT;
 }

@@ -1,6 +1,5 @@
-/* A line of cases.jsonl, fast: nine tenths of it are arrays of samples and rounds, of which a JSON
- * parser makes a value on the heap each. They are read here, those that are wanted, and only what
- * is left goes to the parser. */
+/* A fast reader of lines of cases.jsonl. Nine tenths of a line are arrays of samples and rounds,
+ * and a JSON parser allocates a value for each number: only the rest goes to the parser. */
 #include "model/result_text.h"
 
 #include "base/memory.h"
@@ -12,8 +11,8 @@
 static const char *const KEYS[] = {"\"round_starts\":", "\"samples\":"};
 enum { N_KEYS = sizeof KEYS / sizeof *KEYS, MOST_ARRAYS = 1000 };
 
-/* The next of the keys from `from` on; a quote behind a backslash is inside of a text, every other
- * `"samples":` is a key, since no text can hold an unescaped quote. NULL and `end` at the end. */
+/* The value of the next of the KEYS, or NULL. A quote after a backslash is inside a string; any
+ * other `"samples":` is a key, as strings contain no unescaped quotes. */
 static const char *value_of_next_key(const char *from, const char *end) {
     for (const char *c = from; c < end; c++) {
         c = memchr(c, ':', (size_t)(end - c));
@@ -29,8 +28,8 @@ static const char *value_of_next_key(const char *from, const char *end) {
     return NULL;
 }
 
-/* May a key hide here that value_of_next_key() does not see: spelled with escapes, or with space
- * behind it? Its value could pass for the number of an array. */
+/* May the text contain a key that value_of_next_key() misses, spelled with escapes or followed by
+ * space? Its value could be mistaken for the index of an array. */
 static bool may_hide_keys(const char *text, size_t length) {
     if (memmem(text, length, "\\u", 2) != NULL)
         return true;
@@ -41,8 +40,7 @@ static bool may_hide_keys(const char *text, size_t length) {
     return false;
 }
 
-/* `line` with each array replaced by its number: so a number that was there before must not be, and
- * such a line is left as it is. */
+/* Copy `line` with each array replaced by its index; false if it must be parsed as it is. */
 static bool find_raw_arrays(const char *line, size_t length, raw_arrays_t *raw_arrays, char *text,
                             size_t *left) {
     const char *end = line + length, *from = line;
@@ -58,7 +56,7 @@ static bool find_raw_arrays(const char *line, size_t length, raw_arrays_t *raw_a
         if (value == NULL)
             return true;
         const char *close = memchr(value, ']', (size_t)(end - value));
-        /* "[1]" and "[10,20]" have room for the number that takes their place: 1, or up to 999. */
+        /* Arrays of under five characters may have no room for the index: they are copied. */
         if (*value != '[' || close == NULL || raw_arrays->n == MOST_ARRAYS)
             return false;
         from = close + 1;
@@ -81,8 +79,8 @@ static bool has_name(const text_list_t *list, const char *name, size_t length) {
     return false;
 }
 
-/* Copy `line` without the phases that are not wanted. A phase is an object without objects inside
- * and has no text with a brace or a quote in it; false where one looks otherwise. */
+/* Copy `line` without phases that are not `wanted`. Assumes that a phase contains no objects and no
+ * strings with braces or quotes; false if one does. */
 static bool drop_phases(const char *line, size_t length, const text_list_t *wanted, char *text,
                         size_t *left) {
     static const char OPEN[] = "\"phases\":{";
@@ -130,7 +128,7 @@ static status_t from_json_text(const char *text, size_t length, const raw_arrays
     return status;
 }
 
-/* One that nobody asked for stands where no reader looks: what is in it was not read at all. */
+/* An array not taken is at an unexpected place, and unread. */
 static bool all_taken(const raw_arrays_t *raw_arrays) {
     for (size_t i = 0; i < raw_arrays->n; i++)
         if (!raw_arrays->taken[i])
@@ -156,7 +154,7 @@ status_t result_from_text(const char *line, size_t length, const text_list_t *ph
     }
     free(text);
     free(some);
-    /* Rare, or an error: the parser reads it all, so that a message's column is the line's. */
+    /* Rare, or an error: parse the complete line, so that messages have the right column. */
     if (status != STATUS_OK) {
         raw_arrays.n = 0;
         status = from_json_text(line, length, &raw_arrays, result, err);

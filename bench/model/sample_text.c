@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Powers of ten that a double holds exactly: a decimal of up to 15 digits divided by one of them is
- * rounded once, so it is the same as strtod's (Clinger 1990). */
+/* Exact in a double: a decimal of up to 15 digits divided by one of them is rounded once, so the
+ * result equals strtod's (Clinger 1990). */
 static const double POWERS[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-/* A number like 123 or 123.45; everything else (signs, exponents, very long ones) is NULL. */
+/* The end of a number like 123 or 123.45; NULL for signs, exponents and more than 15 digits. */
 static const char *plain_number(const char *c, const char *end, double *value) {
     enum { MOST_DIGITS = 15 };
     int64_t digits = 0;

@@ -13,7 +13,7 @@ void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_
                         const char *reason) {
     environment_set_number(env, ASKED, asked_mhz > 0 ? asked_mhz : NAN);
     environment_set_number(env, LOCKED, locked_mhz > 0 ? locked_mhz : NAN);
-    /* Null in run.json, also where a run that is gone on with had a reason. */
+    /* Null in run.json, even if a resumed run had a reason. */
     environment_set_number(env, REASON, NAN);
     environment_set(env, REASON, reason);
 }
@@ -33,11 +33,11 @@ char *lock_clocks_sentence(const environment_t *env) {
     if (isnan(asked_mhz))
         return NULL;
     if (isnan(locked_mhz))
-        return mem_format("the SM clock was to be locked to %g MHz, and was not: %s", asked_mhz,
-                          reason != NULL ? reason : "not recorded why");
+        return mem_format("the SM clock was not locked to the %g MHz asked for: %s", asked_mhz,
+                          reason != NULL ? reason : "no reason recorded");
     if (locked_mhz == asked_mhz)
         return mem_format("the SM clock was locked to %g MHz", locked_mhz);
-    return mem_format("the SM clock was locked to %g MHz, the nearest that the GPU has to the %g "
-                      "asked for",
-                      locked_mhz, asked_mhz);
+    return mem_format(
+        "the SM clock was locked to %g MHz, the nearest available to the %g asked for", locked_mhz,
+        asked_mhz);
 }

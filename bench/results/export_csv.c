@@ -1,5 +1,5 @@
-/* The files that are derived from a run's journal: timings.csv (long form) and the original study's
- * two CSVs, to the letter. */
+/* Files derived from a run's journal: timings.csv (long form) and the two CSVs in the exact format
+ * of the original study. */
 #include "results/record.h"
 
 #include "base/memory.h"
@@ -11,15 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The published study: a 4-5-1 MLP, one cudaMalloc and one pageable copy per array in every sample.
- */
+/* The published study: a 4-5-1 MLP; a cudaMalloc and a pageable copy per array in every sample. */
 static const int64_t STUDY_LAYERS[] = {4, 5, 1};
 static const struct {
     const char *technique, *choice;
 } STUDY_TECHNIQUES[] = {
     {"alloc", "malloc"}, {"copy", "pageable"}, {"weights", "upload"}, {"launch", "stream"}};
 
-/* Write what was printed to `stream` (which this closes) as `path`, unless there were no rows. */
+/* Close `stream` and write its text to `path`, unless there are no rows. */
 static status_t publish(FILE *stream, char **text, size_t *size, bool has_rows, const char *path,
                         error_t *err) {
     fclose(stream);
@@ -77,8 +76,7 @@ static void csv_identity(FILE *out, const case_result_t *result) {
     fprintf(out, ",%s", case_status_name(result->status));
 }
 
-/* A case without times keeps one row, so that its status is not lost; its phase and what follows
- * are empty. */
+/* A case without times has one row for its status; the columns from phase on are empty. */
 static void csv_case(FILE *out, const case_result_t *result) {
     if (!result_has_times(result)) {
         csv_identity(out, result);
@@ -139,7 +137,7 @@ static int by_batch(const void *a, const void *b) {
     return (m > n) - (m < n);
 }
 
-/* One row a batch; the first rung that the pattern fits gives it. Owned by the caller. */
+/* One case per batch: the first rung that matches the pattern. The caller frees the array. */
 static const case_result_t **study_rows(const record_t *run, const char *engine, const char *device,
                                         const char *variant, size_t *n_rows) {
     const case_result_t **rows = mem_zeroed(run->n_cases + 1, sizeof *rows);
@@ -155,8 +153,8 @@ static const case_result_t **study_rows(const record_t *run, const char *engine,
     return rows;
 }
 
-/* A CPU has nothing to copy to: its h2d and d2h are zero where they were not measured. Any other
- * missing phase leaves the row out, since a made-up number is worse than none. */
+/* On a CPU there is no device to copy to: unmeasured h2d and d2h are zero. A row that lacks any
+ * other phase is left out. */
 static bool write_study_row(FILE *out, const case_result_t *result, const study_layout_t *layout) {
     const char *const *phases = layout->phases;
     double ms[STUDY_MOST_COLUMNS];
@@ -184,8 +182,8 @@ status_t results_write_study_csv(const record_t *run, const char *path, const ch
             layout = &STUDY_LAYOUTS[i];
     if (layout == NULL)
         return error_set(err, STATUS_USAGE,
-                         "%s: the study's format knows the engines cuda and pytorch, not '%s'",
-                         path, engine);
+                         "%s: the study's format has the engines cuda and pytorch, not '%s'", path,
+                         engine);
     size_t n_rows = 0;
     const case_result_t **rows = study_rows(run, engine, "cuda", variant, &n_rows);
     if (n_rows == 0 && strcmp(engine, "pytorch") == 0) {

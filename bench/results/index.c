@@ -19,19 +19,15 @@ record_index_t record_index_make(const record_t *run) {
     return index;
 }
 
+static int compare_id(const void *id, const void *item) {
+    const case_result_t *const *result = item;
+    return strcmp(id, (*result)->spec.id);
+}
+
 const case_result_t *record_index_find(const record_index_t *index, const char *id) {
-    size_t low = 0, high = index->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(index->cases[middle]->spec.id, id);
-        if (order == 0)
-            return index->cases[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const case_result_t **found =
+        bsearch(id, index->cases, index->n, sizeof *index->cases, compare_id);
+    return found != NULL ? *found : NULL;
 }
 
 void record_index_free(record_index_t *index) {

@@ -1,5 +1,4 @@
-/* `bench merge`: shards of one run, made by several processes or nodes of the same kind, become one
- * folder. */
+/* `bench merge`: join the shards of a run, from several processes or identical nodes. */
 #include "results/record.h"
 
 #include "base/memory.h"
@@ -10,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What makes two machines the same for a benchmark. Host names and GPU UUIDs differ between the
- * nodes of a cluster and may; keys that end in a dot stand for all below them. A key that only one
- * shard has (a node without PyTorch) is no difference. */
+/* Facts that must agree between shards. Host names and GPU UUIDs may differ between the nodes of a
+ * cluster. A key that ends in a dot stands for all below it. Keys that only one shard has (a node
+ * without PyTorch) are ignored. */
 static const char *const SAME_MACHINE[] = {
     "gpu.name", "gpu.driver", "gpu.ecc", "gpu.mig", "gpu.power_limit_w",
     "host.cpu", "versions.",  "git.",    "measure."};
@@ -33,22 +32,22 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
         const char *other = environment_get(&shard->environment, fact->key);
         if (must_match(fact->key) && other != NULL && strcmp(other, fact->value) != 0)
             return error_set(err, STATUS_INCOMPARABLE,
-                             "%s: %s is '%s', but '%s' in %s: shards of one run come from the "
+                             "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
                              "same kind of machine and software",
                              shard->folder, fact->key, other, fact->value, first->folder);
     }
-    /* Unlike those above: that only one was locked is a difference. */
+    /* Unlike above, a lock in only one shard is a difference. */
     const char *ours = environment_get(&first->environment, LOCKED_MHZ);
     const char *theirs = environment_get(&shard->environment, LOCKED_MHZ);
     if ((ours == NULL) != (theirs == NULL))
         return error_set(err, STATUS_INCOMPARABLE,
-                         "%s: its GPU's clock was %s, but %s in %s: times at a locked clock and at "
-                         "a free one are not of one run",
-                         shard->folder, theirs != NULL ? "locked" : "free",
-                         ours != NULL ? "locked" : "free", first->folder);
+                         "%s: the GPU clock was %s, but %s in %s: shards of a run must all have a "
+                         "locked clock, or none",
+                         shard->folder, theirs != NULL ? "locked" : "not locked",
+                         ours != NULL ? "locked" : "not locked", first->folder);
     if (first->seed != shard->seed)
         return error_set(err, STATUS_INCOMPARABLE,
-                         "%s: its seed is %llu, but %llu in %s: they measured different data",
+                         "%s: the seed is %llu, but %llu in %s: they measured different data",
                          shard->folder, (unsigned long long)shard->seed,
                          (unsigned long long)first->seed, first->folder);
     return STATUS_OK;
@@ -67,8 +66,8 @@ static status_t check_sweeps(const record_t *first, const record_t *shard, error
         same = has_sweep(first, shard->sweeps[i].text);
     return same ? STATUS_OK
                 : error_set(err, STATUS_INCOMPARABLE,
-                            "%s: its sweeps are not those of %s: shards of one run have the same "
-                            "sweeps",
+                            "%s: the sweeps differ from those of %s: shards of a run must have the "
+                            "same sweeps",
                             shard->folder, first->folder);
 }
 
@@ -79,7 +78,7 @@ static char *result_text(const case_result_t *result) {
     return text;
 }
 
-/* Move the shard's cases over. A case that two shards share must be the same to the last sample. */
+/* Move the shard's cases. A case in two shards must have the same result, samples included. */
 static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
     for (size_t i = 0; i < shard->n_cases; i++) {
         const case_result_t *known = record_find(merged, shard->cases[i].spec.id);
@@ -90,7 +89,7 @@ static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
             free(b);
             if (!same)
                 return error_set(err, STATUS_INCOMPARABLE,
-                                 "%s: %s is in an earlier shard too, with another result",
+                                 "%s: %s is in an earlier shard too, with a different result",
                                  shard->folder, known->spec.id);
             continue;
         }
@@ -129,8 +128,8 @@ static status_t take_shard(record_t *merged, const char *folder, error_t *err) {
     return status;
 }
 
-/* run.json comes last: a folder without it is no run, so a merge that was cut short is not taken
- * for a whole one. */
+/* run.json comes last: without it a folder is not a run, so an interrupted merge is not taken for a
+ * complete one. */
 static status_t write_run(const record_t *run, error_t *err) {
     TRY(fs_make_folders(run->folder, err));
     journal_t journal;
@@ -144,26 +143,20 @@ static status_t write_run(const record_t *run, error_t *err) {
     return results_write_derived(run, err);
 }
 
-/* Take the place of the first shard: its header, in a folder of its own. */
-static status_t start_from(const char *first, const char *folder, record_t *merged, error_t *err) {
-    TRY(record_load(first, merged, err));
-    free(merged->folder);
-    merged->folder = mem_text(folder);
-    return STATUS_OK;
-}
-
 status_t results_merge(const char *folder, const char *const *runs, size_t n_runs, error_t *err) {
     if (n_runs == 0)
-        return error_set(err, STATUS_USAGE, "nothing to merge: no runs were given");
-    text_list_t there = {0};
+        return error_set(err, STATUS_USAGE, "nothing to merge: no runs given");
+    text_list_t files = {0};
     if (fs_is_folder(folder))
-        TRY(fs_list(folder, "", &there, err));
-    bool empty = there.n == 0;
-    text_list_free(&there);
+        TRY(fs_list(folder, "", &files, err));
+    bool empty = files.n == 0;
+    text_list_free(&files);
     if (!empty)
         return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
     record_t merged;
-    TRY(start_from(runs[0], folder, &merged, err));
+    TRY(record_load(runs[0], &merged, err));
+    free(merged.folder);
+    merged.folder = mem_text(folder);
     status_t status = STATUS_OK;
     for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
         status = take_shard(&merged, runs[i], err);

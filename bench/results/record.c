@@ -63,11 +63,11 @@ void record_free(record_t *run) {
     *run = (record_t){0};
 }
 
-/* A line of a journal, and what became of it. */
+/* A line of a journal and its result. */
 typedef struct line {
     const char *text;
     size_t length, number;
-    bool whole; /* ends in a newline */
+    bool complete; /* ends in a newline */
     case_result_t result;
     status_t status;
 } line_t;
@@ -90,7 +90,7 @@ static line_list_t split_lines(const char *data, size_t size) {
         if (!is_blank(line, length)) {
             mem_grow(&lines.items, lines.n, &lines.capacity, sizeof *lines.items);
             lines.items[lines.n++] =
-                (line_t){.text = line, .length = length, .number = number, .whole = end != NULL};
+                (line_t){.text = line, .length = length, .number = number, .complete = end != NULL};
         }
         line += length + 1;
     }
@@ -103,7 +103,7 @@ static int by_id(const void *a, const void *b) {
     return order != 0 ? order : ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
 }
 
-/* Later lines win over earlier ones with the same id, at the earlier one's place. */
+/* A later line replaces an earlier one with the same id, at the place of the earlier one. */
 static void drop_repeated(const line_list_t *lines) {
     line_t **order = mem_alloc((lines->n + 1) * sizeof *order);
     size_t n = 0;
@@ -123,7 +123,7 @@ static void drop_repeated(const line_list_t *lines) {
     free(order);
 }
 
-/* The lines' results move into the run. What it holds already is from another journal. */
+/* Move the results of the lines into the run, which may hold those of another journal. */
 static void add_results(record_t *run, const line_list_t *lines) {
     size_t n_before = run->n_cases;
     for (size_t i = 0; i < lines->n; i++) {
@@ -138,8 +138,8 @@ static void add_results(record_t *run, const line_list_t *lines) {
     }
 }
 
-/* Only a last line without its newline can be half-written: an append is a single write, so a line
- * that has its newline is whole, and if it cannot be read, something else has damaged the file. */
+/* Only a last line without its newline can be incomplete, as an append is a single write: any other
+ * unreadable line means that the file was damaged. */
 static status_t check_lines(record_t *run, const line_list_t *lines, const char *path,
                             error_t *err) {
     for (size_t i = 0; i < lines->n; i++) {
@@ -147,7 +147,7 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
         case_result_t again;
         if (line->status == STATUS_OK)
             continue;
-        if (!line->whole) {
+        if (!line->complete) {
             run->n_dropped_lines++;
             continue;
         }
@@ -158,7 +158,7 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
     return STATUS_OK;
 }
 
-/* A full sweep has thousands of lines of many thousand characters: all cores read them. */
+/* A full sweep has thousands of long lines: parse them on all cores. */
 static status_t load_lines(record_t *run, const char *path, const text_list_t *phases,
                            error_t *err) {
     char *data;
@@ -168,7 +168,7 @@ static status_t load_lines(record_t *run, const char *path, const text_list_t *p
 #pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = 0; i < lines.n; i++) {
         line_t *line = &lines.items[i];
-        error_t ignored = ERROR_INIT; /* told by check_lines(), for the first of them */
+        error_t ignored = ERROR_INIT; /* check_lines() reports the first error */
         line->status = result_from_text(line->text, line->length, phases, &line->result, &ignored);
     }
     status_t status = check_lines(run, &lines, path, err);
@@ -185,7 +185,7 @@ static status_t load_lines(record_t *run, const char *path, const text_list_t *p
     return status;
 }
 
-/* A resumed run may have a gzipped journal and, after it, a plain one with what came later. */
+/* A resumed run may have a gzipped journal, and a plain one with later results. */
 static status_t load_journals(record_t *run, const text_list_t *phases, error_t *err) {
     static const char *const NAMES[] = {JOURNAL_GZIP, JOURNAL};
     bool found = false;
@@ -200,8 +200,8 @@ static status_t load_journals(record_t *run, const text_list_t *phases, error_t 
     }
     if (status == STATUS_OK && !found && run->finished != NULL)
         return error_set(err, STATUS_USAGE,
-                         "%s: run.json says that the run finished, but there is neither " JOURNAL
-                         " nor " JOURNAL_GZIP,
+                         "%s: run.json has the run as finished, but there is no " JOURNAL
+                         " or " JOURNAL_GZIP,
                          run->folder);
     return status;
 }
@@ -221,7 +221,7 @@ status_t record_load(const char *folder, record_t *run, error_t *err) {
     return record_load_phases(folder, NULL, run, err);
 }
 
-/* Would record_load() keep this last line? What it drops must not become a whole line. */
+/* Would record_load() keep this last line? */
 static bool is_result(const char *line, size_t length) {
     case_result_t result;
     error_t ignored = ERROR_INIT;
@@ -231,20 +231,19 @@ static bool is_result(const char *line, size_t length) {
     return true;
 }
 
-/* A gzipped file by a plain one's name can be read, but not mended, nor appended to. */
+/* A gzipped file with the plain name can be read, but not repaired or appended to. */
 static status_t refuse_gzip(const char *path, size_t size, error_t *err) {
     struct stat info;
     if (stat(path, &info) == 0 && (size_t)info.st_size == size)
         return STATUS_OK;
-    return error_set(
-        err, STATUS_USAGE,
-        "%s: found a gzipped file, expected plain lines to append to: rename it to " JOURNAL_GZIP,
-        path);
+    return error_set(err, STATUS_USAGE,
+                     "%s: found a gzipped file, cannot append to it: rename it to " JOURNAL_GZIP,
+                     path);
 }
 
-/* What a killed run left half-written must not become the start of the next line. A last line that
- * only lacks its newline is whole and gets it. */
-static status_t mend_last_line(const char *path, error_t *err) {
+/* Remove an incomplete last line, so that the next one does not continue it. If only the newline is
+ * missing, add it. */
+static status_t repair_last_line(const char *path, error_t *err) {
     char *data;
     size_t size;
     TRY(fs_read(path, &data, &size, err));
@@ -253,13 +252,13 @@ static status_t mend_last_line(const char *path, error_t *err) {
         start--;
     status_t status = refuse_gzip(path, size, err);
     if (status == STATUS_OK && start < size) {
-        bool whole = is_result(data + start, size - start);
-        FILE *file = whole ? fopen(path, "ab") : NULL;
-        bool mended =
-            whole ? file != NULL && fputc('\n', file) != EOF : truncate(path, (off_t)start) == 0;
+        bool complete = is_result(data + start, size - start);
+        FILE *file = complete ? fopen(path, "ab") : NULL;
+        bool repaired =
+            complete ? file != NULL && fputc('\n', file) != EOF : truncate(path, (off_t)start) == 0;
         if (file != NULL && fclose(file) != 0)
-            mended = false;
-        if (!mended)
+            repaired = false;
+        if (!repaired)
             status = error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
                                strerror(errno));
     }
@@ -271,7 +270,7 @@ status_t record_lock(const char *folder, int *lock, error_t *err) {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)
         return error_set(err, STATUS_USAGE, "%s: cannot open: %s", folder, strerror(errno));
-    /* Not every file system has locks: without one, nobody is kept out. */
+    /* Not every file system supports locks: then go without. */
     if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return STATUS_OK;
     close(*lock);
@@ -281,7 +280,7 @@ status_t record_lock(const char *folder, int *lock, error_t *err) {
 
 status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
     *journal = (journal_t){.path = fs_join(folder, JOURNAL)};
-    status_t status = fs_exists(journal->path) ? mend_last_line(journal->path, err) : STATUS_OK;
+    status_t status = fs_exists(journal->path) ? repair_last_line(journal->path, err) : STATUS_OK;
     if (status == STATUS_OK && (journal->file = fopen(journal->path, "abe")) == NULL)
         status = error_set(err, STATUS_USAGE, "%s: cannot open for appending: %s", journal->path,
                            strerror(errno));
@@ -289,7 +288,7 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
         journal_close(journal);
         return status;
     }
-    /* Unbuffered: one fwrite is one write(2), however long the line. */
+    /* Unbuffered: one fwrite is one write(2) for any length. */
     setvbuf(journal->file, NULL, _IONBF, 0);
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* What the files of record.c share: run.json in and out. */
+/* Shared by record.c, run_json.c and merge.c. */
 #ifndef BENCH_RESULTS_RECORD_INTERNAL_H
 #define BENCH_RESULTS_RECORD_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 /* Read <folder>/run.json into an empty record. */
 status_t record_read_header(const char *folder, record_t *run, error_t *err);
-/* Append `result` to the run, or replace the one with its id; the record owns it from then on. */
+/* Append `result`, or replace the one with its id; the record takes it over. */
 void record_add(record_t *run, case_result_t *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* run.json: what was run, where and with what. */
+/* Reading and writing run.json. */
 #include "results/record_internal.h"
 
 #include "base/memory.h"
@@ -98,7 +98,7 @@ status_t record_write_header(const record_t *run, error_t *err) {
 typedef struct key {
     const char *name;
     json_type type;
-    const char *kind; /* for people */
+    const char *kind; /* for messages */
     bool required;
 } json_key_t;
 
@@ -117,7 +117,7 @@ static status_t expect(const json_t *json, const json_key_t *key, const json_t *
     return STATUS_OK;
 }
 
-/* What lists and charts show of a run. */
+/* Shown in lists and charts. */
 static char *shown_text(const json_t *json) {
     return text_plain(json_string_value(json));
 }
@@ -159,7 +159,8 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
     const json_t *schema, *values[N_KEYS];
     TRY(expect(json, &SCHEMA, &schema, err));
     if (json_integer_value(schema) != RESULT_SCHEMA)
-        return error_set(err, STATUS_USAGE, "schema %lld, expected %d: made by another version",
+        return error_set(err, STATUS_USAGE,
+                         "found schema %lld, expected %d: made by a different version",
                          (long long)json_integer_value(schema), RESULT_SCHEMA);
     for (size_t i = 0; i < N_KEYS; i++)
         TRY(expect(json, &KEYS[i], &values[i], err));
@@ -181,7 +182,7 @@ static char *last_part(const char *folder) {
     return mem_text_n(folder + start, end - start);
 }
 
-/* Read <folder>/run.json by `read`, whose messages get the path in front. */
+/* Read <folder>/run.json with `read`; its messages get the path in front. */
 static status_t read_header(const char *folder,
                             status_t (*read)(const json_t *json, void *into, error_t *err),
                             void *into, error_t *err) {

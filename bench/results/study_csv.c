@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A chart has room for some dozens of batches, and the rows are searched once for each. */
+/* Charts fit some dozens of batches, and all rows are searched for each. */
 enum { BATCHES_LIMIT = 1000 };
 
 static const double NS_PER_MS = 1e6;
@@ -41,18 +41,19 @@ static status_t recognise(const csv_table_t *table, study_kind_t *kind, error_t 
 
 static status_t check_rows(const csv_table_t *table, error_t *err) {
     if (table->n_rows == 0)
-        return error_set(err, STATUS_USAGE, "has column names but no rows");
+        return error_set(err, STATUS_USAGE, "found column names but no rows");
     for (size_t row = 0; row < table->n_rows; row++) {
         double batch = csv_value(table, row, 0);
         if (batch < 1 || batch > 1e15 || batch != floor(batch))
             return error_set(err, STATUS_USAGE,
-                             "line %zu: column Batch: found %g, expected a whole number from 1",
+                             "line %zu: column Batch: found %g, expected an integer of at least 1",
                              table->lines[row], batch);
         for (size_t column = 1; column < table->columns.n; column++)
             if (csv_value(table, row, column) < 0)
-                return error_set(
-                    err, STATUS_USAGE, "line %zu: column %s: found %g, expected a time from 0",
-                    table->lines[row], table->columns.items[column], csv_value(table, row, column));
+                return error_set(err, STATUS_USAGE,
+                                 "line %zu: column %s: found %g, expected a time of at least 0",
+                                 table->lines[row], table->columns.items[column],
+                                 csv_value(table, row, column));
     }
     return STATUS_OK;
 }
@@ -75,8 +76,7 @@ static double *batches_of(const csv_table_t *table, size_t *n) {
     return batches;
 }
 
-/* Under six samples no pair of ranks covers 95 % (stats_median_ci95): smallest and largest would
- * stand there as if they did. */
+/* Below six samples no pair of ranks covers 95 % (stats_median_ci95): no interval. */
 static void summarise(phase_t *phase) {
     enum { FEWEST_FOR_INTERVAL = 6 };
     phase_summarise(phase);

@@ -1,7 +1,6 @@
 /* The timing logs of the study that mlp_infer reproduces, `mlp_timing_log.csv` and
- * `mlp_timing_log_pytorch.csv`, in milliseconds. The header tells which of the two a file is, never
- * its name. Read into the same nouns as a run of ours, so that the same charts can be drawn from
- * them. */
+ * `mlp_timing_log_pytorch.csv`, in milliseconds. The file's header decides which of the two it is.
+ * They are read into the types of a run, for the same charts. */
 #ifndef BENCH_RESULTS_STUDY_CSV_H
 #define BENCH_RESULTS_STUDY_CSV_H
 
@@ -13,7 +12,7 @@ typedef enum study_kind {
     STUDY_KINDS
 } study_kind_t;
 
-/* Column 0 is the batch, the last one is the total of those between. */
+/* Column 0 is the batch, the last is the total of the others. */
 enum { STUDY_MOST_COLUMNS = 7 };
 typedef struct study_layout {
     const char *engine, *variant;
@@ -25,12 +24,12 @@ extern const study_layout_t STUDY_LAYOUTS[STUDY_KINDS];
 
 typedef struct study_log {
     study_kind_t kind;
-    case_result_t *cases; /* one a batch, ascending; several rows of a batch are its samples */
+    case_result_t *cases; /* one per batch, ascending; its rows are the samples */
     size_t n_cases, capacity;
 } study_log_t;
 
 /* On failure nothing is left to free. Each case has the study's phases, `total` and `residual`
- * (ns); the interval of the median is NaN where a batch has too few rows for one. */
+ * (ns). The interval of a median is NaN if the batch has too few rows. */
 status_t study_csv_load(const char *path, study_log_t *log, error_t *err);
 void study_log_free(study_log_t *log);
 

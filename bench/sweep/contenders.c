@@ -40,7 +40,7 @@ static status_t read_choices(const node_t *list, const vocabulary_t *names, axis
     return status;
 }
 
-/* Values for axis number `a` of the workload: a parameter, or after the last one the dtype. */
+/* Values of axis `a` of the workload: a parameter; the axis after the last parameter is dtype. */
 static status_t read_axis(const node_t *list, const workload_t *workload, size_t a, axis_t *axis,
                           error_t *err) {
     if (a == workload->n_params) {
@@ -65,7 +65,6 @@ static const char *axis_name(const workload_t *workload, size_t a) {
     return a < workload->n_params ? workload->params[a].name : "dtype";
 }
 
-/* Is "axes" an object that names axes of this workload? */
 static status_t check_axis_names(const node_t *axes, const workload_t *workload, error_t *err) {
     size_t n = workload->n_params + 1;
     const char **names = mem_zeroed(n, sizeof *names);
@@ -74,11 +73,11 @@ static status_t check_axis_names(const node_t *axes, const workload_t *workload,
     status_t status = node_object(axes, names, n, 0, err);
     free(names);
     if (status == STATUS_OK && json_object_size(axes->json) == 0)
-        status = node_error(axes, err, "empty; leave it out to take every default");
+        status = node_error(axes, err, "empty; leave it out to use every default");
     return status;
 }
 
-static bool axis_has(const axis_t *axis, const value_t *value) {
+bool axis_has(const axis_t *axis, const value_t *value) {
     for (size_t i = 0; i < axis->n; i++)
         if (value_equal(&axis->values[i], value))
             return true;
@@ -97,8 +96,7 @@ static char *axis_text(const axis_t *axis) {
     return joined;
 }
 
-/* A value outside the sweep's axis would be a point that no other contender could meet: a typo,
- * more often than not. */
+/* A value outside the sweep's axis is a point that no other contender has: most likely a typo. */
 static status_t check_subset(const node_t *list, const axis_t *part, const axis_t *whole,
                              error_t *err) {
     for (size_t i = 0; i < part->n; i++) {
@@ -114,7 +112,7 @@ static status_t check_subset(const node_t *list, const axis_t *part, const axis_
     return STATUS_OK;
 }
 
-/* "axes" of `node`: what it leaves out is as in `whole`, to which a contender's are held. */
+/* "axes" of `node`; missing axes are copied from `whole`. A contender's must be subsets of it. */
 static status_t read_axes(const node_t *node, const workload_t *workload, const axis_t *whole,
                           bool of_contender, axis_t *axes, error_t *err) {
     node_t members = node_member(node, "axes");
@@ -202,15 +200,14 @@ static status_t add_variant(const node_t *item, const vocabulary_t *known, conte
     return STATUS_OK;
 }
 
-/* Only its worker knows what an engine of the user's own can run. */
-static status_t read_own_variants(const node_t *list, contender_t *contender, error_t *err) {
+/* Only its worker knows the variants of an external engine. */
+static status_t read_external_variants(const node_t *list, contender_t *contender, error_t *err) {
     for (size_t i = 0; i < node_length(list); i++) {
         node_t item = node_item(list, i);
         const char *name;
         TRY(node_text(&item, &name, err));
         if (strcmp(name, "*") == 0)
-            return node_error(&item, err,
-                              "\"*\" does not stand for anything with engine %s: name its variants",
+            return node_error(&item, err, "\"*\" is not supported for engine %s: name its variants",
                               contender->engine);
         TRY(node_name(&item, &name, err));
         text_list_add(&contender->named, name);
@@ -223,8 +220,8 @@ static status_t read_variants(const node_t *node, const workload_t *workload, co
                               contender_t *contender, error_t *err) {
     node_t list = node_member(node, "variants");
     TRY(node_set(&list, err));
-    if (contender->own)
-        return read_own_variants(&list, contender, err);
+    if (contender->external)
+        return read_external_variants(&list, contender, err);
     text_list_t known = {0};
     char *where = mem_format(" of %s for engine %s", workload->name, contender->engine);
     status_t status = workload_variants(workload, contender->engine, root, &known, err);
@@ -257,12 +254,12 @@ static status_t read_devices(const node_t *node, contender_t *contender, error_t
 
 static bool has_worker(const char *root, const char *engine) {
     char *script = mem_format("%s/reference_%s/worker.py", root, engine);
-    bool there = fs_exists(script);
+    bool exists = fs_exists(script);
     free(script);
-    return there;
+    return exists;
 }
 
-/* One of the table, or NAME where reference_NAME/worker.py is there. */
+/* One of workload_engines(), or NAME if reference_NAME/worker.py exists. */
 static status_t read_engine(const node_t *node, const char *root, contender_t *contender,
                             error_t *err) {
     vocabulary_t known = {.what = "engine", .where = ""};
@@ -273,13 +270,13 @@ static status_t read_engine(const node_t *node, const char *root, contender_t *c
         if (strcmp(known.names[i], contender->engine) == 0)
             return STATUS_OK;
     bool is_name = text_is_name(contender->engine);
-    contender->own = is_name && has_worker(root, contender->engine);
-    if (contender->own)
+    contender->external = is_name && has_worker(root, contender->engine);
+    if (contender->external)
         return STATUS_OK;
     char *complaint = vocabulary_complaint(&known, contender->engine);
     if (!is_name)
         return node_refuse(&item, complaint, err);
-    node_error(&item, err, "%s, and there is no reference_%s/worker.py", complaint,
+    node_error(&item, err, "%s, and reference_%s/worker.py does not exist", complaint,
                contender->engine);
     free(complaint);
     return STATUS_USAGE;

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUDA graphs need a CUDA device: "*" leaves that pair out, and naming it gives a case that its
- * worker skips with the reason. */
+/* CUDA graphs need a CUDA device: "*" leaves out graph on the CPU; if the sweep names it, the
+ * worker skips it with the reason. */
 static bool is_offered(const contender_t *contender, const char *variant, const char *device) {
     bool graph_on_cpu = strcmp(contender->engine, "pytorch") == 0 &&
                         strcmp(variant, "graph") == 0 && strcmp(device, "cpu") == 0;
     return !graph_on_cpu || text_list_has(&contender->named, variant);
 }
 
-/* As a double, so that no product of lists can overflow. */
+/* A double, since the product may overflow an integer. */
 static double product_size(const axis_t *axes, size_t n) {
     double size = 1;
     for (size_t i = 0; i < n; i++)
@@ -44,7 +44,7 @@ static status_t check_size(const sweep_plan_t *plan, const node_t *top, error_t 
     return STATUS_OK;
 }
 
-/* Step to the next combination, the last axis fastest; false after the last one. */
+/* Step to the next combination, the last axis fastest; false after the last combination. */
 static bool next_combination(size_t *index, const axis_t *axes, size_t n) {
     for (size_t i = n; i-- > 0;) {
         if (++index[i] < axes[i].n)
@@ -55,14 +55,9 @@ static bool next_combination(size_t *index, const axis_t *axes, size_t n) {
 }
 
 static bool runs_at(const contender_t *contender, const axis_t *axes, const size_t *point) {
-    for (size_t a = 0; a < contender->n_axes; a++) {
-        const axis_t *own = &contender->axes[a];
-        bool found = false;
-        for (size_t i = 0; i < own->n && !found; i++)
-            found = value_equal(&own->values[i], &axes[a].values[point[a]]);
-        if (!found)
+    for (size_t a = 0; a < contender->n_axes; a++)
+        if (!axis_has(&contender->axes[a], &axes[a].values[point[a]]))
             return false;
-    }
     return true;
 }
 
@@ -100,7 +95,7 @@ static status_t add_case(expansion_t *to, case_t spec, error_t *err) {
     return STATUS_OK;
 }
 
-/* One case for every combination of techniques. */
+/* One case per combination of techniques. */
 static status_t add_cases(expansion_t *to, const contender_t *contender, const char *device,
                           const char *variant, error_t *err) {
     const sweep_plan_t *plan = to->plan;

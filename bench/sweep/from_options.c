@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What messages call a sweep that came from options. */
+/* The file name in messages. */
 static const char SOURCE[] = "(command line)";
 
 static status_t check_utf8(const char *option, const char *text, error_t *err) {
@@ -26,7 +26,7 @@ static status_t check_options(const sweep_options_t *options, error_t *err) {
     return STATUS_OK;
 }
 
-/* "--set: unknown key "x" of mlp_infer (known: …)". Frees what is known. */
+/* "--set: unknown key "x" of mlp_infer (known: …)". Frees `known`. */
 static status_t unknown(const char *option, const char *what, const workload_t *workload,
                         text_list_t *known, const char *word, error_t *err) {
     char *where = mem_format(" of %s", workload->name);
@@ -41,7 +41,7 @@ static status_t unknown(const char *option, const char *what, const workload_t *
 
 static status_t find_workload(const char *name, const workload_t **workload, error_t *err) {
     if (name == NULL)
-        return error_set(err, STATUS_USAGE, "--workload is missing: it says what to measure");
+        return error_set(err, STATUS_USAGE, "--workload is missing");
     *workload = workload_find(name);
     if (*workload != NULL)
         return STATUS_OK;
@@ -64,8 +64,7 @@ static json_t *integers_json(const char *text) {
     return list;
 }
 
-/* A number where the text is one. What is not stays text, for the sweep's own checks to refuse with
- * what was found and what was expected. */
+/* A number if the text is one; other texts stay, and the sweep's checks refuse them. */
 static json_t *value_json(const char *text, value_kind_t kind) {
     if (kind == VALUE_INTS)
         return integers_json(text);
@@ -85,10 +84,10 @@ static json_t *values_json(const char *text, value_kind_t kind) {
     return list;
 }
 
-/* The parts of the sweep that --set fills: each an object, empty until something is set. */
+/* The parts of the sweep that --set fills. */
 typedef struct settings {
-    json_t *axes, *techniques;
-    json_t *device; /* NULL until set */
+    json_t *axes, *techniques; /* objects */
+    json_t *device;            /* NULL until set */
 } settings_t;
 
 static const param_spec_t *find_param(const workload_t *workload, const char *key) {
@@ -153,7 +152,7 @@ static status_t apply_sets(const workload_t *workload, const sweep_options_t *op
     return STATUS_OK;
 }
 
-/* Names of `wanted` that are among `known`; "*" is, unless nothing is. */
+/* Names of `wanted` that are known; "*" is, unless `known` is empty. */
 static json_t *select_variants(const text_list_t *wanted, const text_list_t *known) {
     json_t *list = json_array();
     for (size_t i = 0; i < wanted->n; i++) {
@@ -174,7 +173,7 @@ static json_t *contender_json(const char *engine, json_t *variants, json_t *tech
     return contender;
 }
 
-/* One contender for each engine that has any of the wanted variants. */
+/* One contender per engine that has any of the wanted variants. */
 static status_t add_every_engine(const workload_t *workload, const char *root,
                                  const text_list_t *wanted, const settings_t *settings,
                                  json_t *contenders, error_t *err) {
@@ -214,17 +213,17 @@ static bool uses_engine(const json_t *contenders, const char *engine) {
     return false;
 }
 
-/* A setting that no contender heeds would be silently lost. */
+/* A setting that applies to no contender must not be ignored silently. */
 static status_t check_settings_used(const settings_t *settings, const json_t *contenders,
                                     error_t *err) {
     if (json_object_size(settings->techniques) > 0 && !uses_engine(contenders, "cuda"))
         return error_set(err, STATUS_USAGE,
-                         "--set: \"%s\" applies to engine cuda only, which has no part in this run",
+                         "--set: \"%s\" applies to engine cuda only, which is not in this run",
                          json_object_iter_key(json_object_iter(settings->techniques)));
     if (settings->device != NULL && !uses_engine(contenders, "pytorch"))
-        return error_set(err, STATUS_USAGE,
-                         "--set: \"device\" applies to engine pytorch only, which "
-                         "has no part in this run");
+        return error_set(
+            err, STATUS_USAGE,
+            "--set: \"device\" applies to engine pytorch only, which is not in this run");
     return STATUS_OK;
 }
 
@@ -233,8 +232,7 @@ static status_t make_contenders(const workload_t *workload, const sweep_options_
                                 error_t *err) {
     text_list_t wanted = text_split(options->variant != NULL ? options->variant : "*", ',');
     status_t status = STATUS_OK;
-    if (options->engine != NULL) { /* it gets every setting; the sweep's checks refuse what it
-                                      cannot heed */
+    if (options->engine != NULL) { /* the sweep's checks refuse settings that do not apply to it */
         json_array_append_new(contenders, contender_json(options->engine, json_texts(&wanted),
                                                          settings->techniques, settings->device));
     } else {

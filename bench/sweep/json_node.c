@@ -10,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists of a sweep are written by hand or by a small script. The limit keeps the search for
- * repeated elements, which is quadratic, instant. */
+/* SET_LIMIT keeps the quadratic search for repeated elements instant. */
 enum { SET_LIMIT = 10000, QUOTE_BYTES = 60 };
 
-/* The value as JSON, cut to a length that leaves a message readable. Escaping keeps control
- * characters off the terminal. */
+/* The value as JSON, shortened for messages. JSON escapes control characters. */
 static char *quoted(const json_t *json) {
     char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
     size_t length = text != NULL ? strlen(text) : 0;
@@ -94,7 +92,7 @@ status_t node_refuse(const node_t *node, char *message, error_t *err) {
     return STATUS_USAGE;
 }
 
-/* What stands there: `string "64"`, `integer 0`, `an empty array`. The caller frees it. */
+/* `string "64"`, `integer 0`, `an empty array`; the caller frees it. */
 static char *found_text(const node_t *node) {
     static const char *const KINDS[] = {[JSON_STRING] = "string ", [JSON_INTEGER] = "integer ",
                                         [JSON_REAL] = "real ",     [JSON_ARRAY] = "array ",
@@ -167,7 +165,7 @@ status_t node_object(const node_t *node, const char *const *known, size_t n, siz
 static status_t repeated(const node_t *array, size_t index, size_t first, error_t *err) {
     node_t item = node_item(array, index);
     char *text = quoted(item.json);
-    node_error(&item, err, "%s is there already, at [%zu]", text, first);
+    node_error(&item, err, "%s repeats element [%zu]", text, first);
     free(text);
     return STATUS_USAGE;
 }

@@ -1,5 +1,5 @@
-/* Reading JSON with messages that a person can act on: a node knows the file and the JSON path it
- * stands at, and every reader checks type and range and says what was found and what was expected:
+/* Reading JSON with precise error messages: a node knows its file and JSON path, and every reader
+ * checks type and range:
  * `sweeps/x.json: $.axes.batch[0]: found integer 0, expected an integer 1…268435456`. */
 #ifndef BENCH_SWEEP_JSON_NODE_H
 #define BENCH_SWEEP_JSON_NODE_H
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 typedef struct node {
-    const char *file;   /* what messages call the text */
-    const json_t *json; /* borrowed; NULL where the key is absent */
+    const char *file;   /* for messages */
+    const json_t *json; /* borrowed; NULL if the key is absent */
     char path[160];     /* "$.contenders[1].variants[0]" */
 } node_t;
 
@@ -27,39 +27,38 @@ size_t node_length(const node_t *array);
 /* "file: path: message". Returns STATUS_USAGE. */
 status_t node_error(const node_t *node, error_t *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same with a message that was made, and is freed. */
+/* The same; frees `message`. */
 status_t node_refuse(const node_t *node, char *message, error_t *err);
 /* `found string "64", expected <what>` */
 status_t node_expected(const node_t *node, error_t *err, const char *what);
 
-/* An object whose keys are all among `known`; the first `n_required` of them must be there. */
+/* An object with no keys but `known` ones; the first `n_required` are mandatory. */
 status_t node_object(const node_t *node, const char *const *known, size_t n, size_t n_required,
                      error_t *err);
-/* An array of at least one element, no two of them equal. */
+/* A non-empty array without equal elements. */
 status_t node_set(const node_t *node, error_t *err);
-/* `*value` belongs to the JSON. */
+/* The JSON owns `*value`. */
 status_t node_text(const node_t *node, const char **value, error_t *err);
 /* A text that is safe as a file name and in an id. */
 status_t node_name(const node_t *node, const char **value, error_t *err);
 status_t node_integer(const node_t *node, double min, double max, int64_t *value, error_t *err);
 status_t node_number(const node_t *node, double min, double max, double *value, error_t *err);
-/* A value that the parameter allows; the caller frees it with value_free(). Nothing to free after a
- * failure. */
+/* A value that the parameter allows; on success the caller frees it with value_free(). */
 status_t node_param(const node_t *node, const param_spec_t *param, value_t *value, error_t *err);
 
-/* Names that a message calls `unknown <what> "word"<where>`: "variant", " of mlp_infer". */
+/* Allowed names, and their description in messages: "variant", " of mlp_infer". */
 typedef struct vocabulary {
     const char *what, *where;
     const char *const *names;
     size_t n;
 } vocabulary_t;
 
-/* A text out of `names`; `*index` gets its place there. */
+/* One of `names`; `*index` is its index. */
 status_t node_choice(const node_t *node, const vocabulary_t *names, size_t *index, error_t *err);
-/* At least one of them, none twice. */
+/* At least one of `names`, none twice. */
 status_t node_choices(const node_t *list, const vocabulary_t *names, text_list_t *chosen,
                       error_t *err);
-/* `unknown <what> "word"<where>; did you mean "near"? (known: a, b)`, in memory of the caller's. */
+/* `unknown <what> "word"<where>; did you mean "near"? (known: a, b)`; the caller frees it. */
 char *vocabulary_complaint(const vocabulary_t *names, const char *word);
 
 #endif

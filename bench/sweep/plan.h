@@ -1,5 +1,5 @@
-/* A sweep between its JSON and its cases: axes that multiply, and contenders that say which part of
- * the product each of them runs. Inside the sweep step only. */
+/* A parsed sweep before its expansion into cases: axes, and the part of their product that each
+ * contender runs. Internal to sweep/. */
 #ifndef BENCH_SWEEP_PLAN_H
 #define BENCH_SWEEP_PLAN_H
 
@@ -8,7 +8,7 @@
 
 enum { SWEEP_CASE_LIMIT = 100000 };
 
-/* What is wrong with a workload's name that workload_find() does not know; the caller frees it. */
+/* The message for an unknown workload; the caller frees it. */
 char *sweep_unknown_workload(const char *name);
 
 typedef struct axis {
@@ -16,34 +16,35 @@ typedef struct axis {
     value_t *values;
     size_t n, capacity;
 } axis_t;
+bool axis_has(const axis_t *axis, const value_t *value);
 
 typedef struct contender {
-    const char *engine;   /* belongs to the sweep's JSON */
-    bool own;             /* not of the table: reference_<engine>/worker.py */
+    const char *engine;   /* the sweep's JSON owns it */
+    bool external;        /* reference_<engine>/worker.py, not of workload_engines() */
     text_list_t devices;  /* "cuda", "cpu" */
-    text_list_t variants; /* "*" replaced by what it stands for */
-    text_list_t named;    /* those that the sweep names one by one */
-    axis_t *axes;         /* as the plan's, narrowed where the sweep says so */
+    text_list_t variants; /* with "*" expanded */
+    text_list_t named;    /* those that the sweep names */
+    axis_t *axes;         /* the plan's, or subsets of them */
     size_t n_axes;
-    axis_t *techniques; /* every technique of the workload for cuda, none for other engines */
+    axis_t *techniques; /* for cuda all of the workload, else none */
     size_t n_techniques;
 } contender_t;
 
 typedef struct sweep_plan {
     const workload_t *workload;
-    axis_t *axes; /* every parameter of the workload in its order, then dtype */
+    axis_t *axes; /* the workload's parameters in order, then dtype */
     size_t n_axes;
     contender_t *contenders;
     size_t n_contenders;
 } sweep_plan_t;
 
-/* Read "axes" and "contenders" of a sweep's top-level object. Free the plan after a failure too. */
+/* Read "axes" and "contenders" of a sweep. Free the plan even after a failure. */
 status_t sweep_plan_read(const node_t *top, const workload_t *workload, const char *root,
                          sweep_plan_t *plan, error_t *err);
 void sweep_plan_free(sweep_plan_t *plan);
 
-/* Append the plan's cases to the sweep: point by point through the axes (the first one slowest), at
- * each point contender by contender. A case that two contenders ask for is there once. */
+/* Append the plan's cases to the sweep: for each point of the axes (the first axis slowest), all
+ * contenders. A case of two contenders is added once. */
 status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *sweep, error_t *err);
 
 #endif

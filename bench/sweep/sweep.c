@@ -12,8 +12,7 @@
 
 enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 
-/* Limits that catch a slip (a precision in percent, a time limit in ms) and leave room for odd
- * wishes. */
+/* The ranges are wide, but catch wrong units (a precision in percent, a time limit in ms). */
 #define FIELD(member) offsetof(measure_options_t, member)
 static const measure_key_t MEASURE_KEYS[] = {
     {"precision", VALUE_REAL, 1e-6, 0.5, FIELD(precision_frac)},
@@ -156,7 +155,7 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
     status_t status;
     if (json == NULL) {
-        hide_control_characters(wrong.text); /* it quotes the file */
+        hide_control_characters(wrong.text); /* may quote the file */
         status = error_set(err, STATUS_USAGE, "%s:%d:%d: %s", path, wrong.line, wrong.column,
                            wrong.text);
     } else {
@@ -175,7 +174,7 @@ status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t 
     size_t size = 0;
     TRY(fs_read(path, &text, &size, err));
     status_t status;
-    if (strlen(text) != size) /* C would take what comes before the NUL for the whole file */
+    if (strlen(text) != size) /* parsing would stop at the NUL */
         status = error_set(err, STATUS_USAGE, "%s: found a NUL byte at offset %zu, expected text",
                            path, strlen(text));
     else

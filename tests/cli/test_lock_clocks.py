@@ -150,7 +150,7 @@ def test_the_nearest_clock_is_taken(fake: Fake, tmp_path: Path) -> None:
     assert "clocks:" not in done.stderr  # it is as asked, and --quiet
     assert lock_of(tmp_path / "run") == {"asked_mhz": 907, "locked_mhz": 900, "reason": None}
     sentence = (
-        "the SM clock was locked to 900 MHz, the nearest that the GPU has to the 907 asked for"
+        "the SM clock was locked to 900 MHz, the nearest available to the 907 asked for"
     )
     assert sentence in report_of(tmp_path / "run")
 
@@ -211,7 +211,7 @@ def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
 def assert_goes_on(fake: Fake, folder: Path, reason: str, **environment: str) -> None:
     sweep = sweep_of(folder, EMPTY_KERNEL, ON_NO_GPU)
     done = fake.run(sweep, "--lock-clocks", "900", "--quiet", **environment)
-    said = "the SM clock was to be locked to 900 MHz, and was not: "
+    said = "the SM clock was not locked to the 900 MHz asked for: "
     assert f"clocks: {said}{reason}" in done.stderr  # even with --quiet
     assert not [call for call in fake.calls() if not call.startswith("refused")]
     run = folder / "run"
@@ -386,5 +386,5 @@ def test_shards_at_different_clocks_are_not_merged(fake: Fake, tmp_path: Path) -
     (locked / "run.json").write_text(json.dumps(header), encoding="utf-8")
     for pair in ((tmp_path / "run", locked), (locked, tmp_path / "run")):
         done = bench("merge", tmp_path / "merged", *pair, expect=3)
-        assert "times at a locked clock and at a free one are not of one run" in done.stderr
+        assert "shards of a run must all have a locked clock, or none" in done.stderr
     bench("merge", tmp_path / "merged", locked, locked)

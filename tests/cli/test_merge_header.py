@@ -48,5 +48,5 @@ def test_what_is_unfinished_stays_so(shards: list[Path], tmp_path: Path, unfinis
 def test_another_seed_is_other_data(shards: list[Path], tmp_path: Path) -> None:
     change(shards[1], seed=7)
     done = bench("merge", tmp_path / "merged", *shards, expect=3)
-    assert "its seed is 7, but 42 in " in done.stderr
+    assert "the seed is 7, but 42 in " in done.stderr
     assert not (tmp_path / "merged").exists()
