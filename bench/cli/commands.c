@@ -11,7 +11,7 @@
 static const cli_option_t PLOT_OPTIONS[] = {
     {"out", "DIR", "folder for the charts (plots/RUN)", CLI_FIELD(cli_text, plot_options_t, out)},
     {"format", "F", "svg (default), png, or svg,png", CLI_FIELD(cli_text, plot_options_t, format)},
-    {"case", "ID", "draw the distribution of this case's samples instead of the default charts",
+    {"case", "ID", "draw the distribution of this case's samples, not the default charts",
      CLI_FIELD(cli_text, plot_options_t, case_id)},
     {"phase", "P", "with --case: its phase (host_to_host)",
      CLI_FIELD(cli_text, plot_options_t, phase)},
@@ -33,8 +33,9 @@ static void print_charts(FILE *out) {
         fprintf(out, "%*s%s\n", NAMES_COLUMN - used, "", kinds[i].summary);
     }
     fputs(
-        "Size is the batch, or the number of points of a data set. Charts of other workloads than\n"
-        "mlp_infer have its name in front (linreg_train_size). \"charts\" in a sweep selects.\n",
+        "Size is the batch, or the number of points of a data set. Charts of workloads other than\n"
+        "mlp_infer start with the workload's name (linreg_train_size). A sweep's \"charts\" "
+        "selects.\n",
         out);
 }
 
@@ -65,8 +66,7 @@ static const char *const VIEWS[] = {"headline", "workloads", NULL};
 static const cli_option_t REPORT_OPTIONS[] = {
     {"out", "FILE", "file to write (REPORT.md)",
      CLI_FIELD(cli_text, report_command_options_t, report.out)},
-    {"print", "WHAT",
-     "print headline (one table over all runs) or workloads instead of writing a report",
+    {"print", "WHAT", "print headline (one table over all runs) or workloads; write no report",
      CLI_CHOICE(report_command_options_t, view, VIEWS)},
     {0},
 };

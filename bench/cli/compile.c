@@ -19,7 +19,7 @@ typedef struct compile_command_options {
 #define SET(read, member) CLI_FIELD(read, compile_command_options_t, member)
 
 const cli_option_t COMPILE_OPTIONS[] = {
-    {"arch", "LIST", "sm_75,sm_80,… (the sweep's)", SET(cli_arch, arch)},
+    {"arch", "LIST", "sm_75,sm_80,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(compile_command_options_t, compile.compiler, COMPILER_CHOICES)},
     {"jobs", "N", "compile N programs at a time (all cores)",
@@ -52,7 +52,7 @@ static status_t add_sweep(const compile_command_options_t *options, const char *
     text_list_t archs = {0};
     TRY(sweep_load(path, options->compile.root, &sweep, err));
     status_t status = choose_archs(options, &sweep, &archs, err);
-    for (size_t a = 0; a < archs.n && status == STATUS_OK; a++) {
+    for (size_t a = 0; a < archs.n && status == STATUS_OK; a++)
         for (size_t c = 0; c < sweep.n_cases && status == STATUS_OK; c++) {
             size_t index;
             status = compile_add(&options->compile, &sweep.cases[c], archs.items[a], programs,
@@ -60,7 +60,6 @@ static status_t add_sweep(const compile_command_options_t *options, const char *
             if (status != STATUS_OK)
                 error_within(err, "%s: %s", path, sweep.cases[c].id);
         }
-    }
     text_list_free(&archs);
     sweep_free(&sweep);
     return status;

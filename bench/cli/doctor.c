@@ -16,6 +16,9 @@
 #include <string.h>
 
 enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, MNIST };
+enum { NUMPY = MNIST + 1, TORCH, TORCH_COMPILE };
+
+#define SETS_UP_PYTHON "./run_all.sh sets up .venv with it"
 
 static const finding_t COMPONENTS[] = {
     [DEVICE] = {.what = "CUDA device",
@@ -45,10 +48,19 @@ static const finding_t COMPONENTS[] = {
     [MNIST] = {.what = "MNIST",
                .costs = "mnist_train and mlp_train use synthetic images, and say so",
                .install = "reference_pytorch/get_mnist.sh"},
+    /* Used if needs.py fails: */
+    [NUMPY] = {.what = "NumPy", .costs = "PyTorch cases are skipped", .install = SETS_UP_PYTHON},
+    [TORCH] = {.what = "PyTorch",
+               .costs = "nothing to compare CUDA with: PyTorch cases are skipped",
+               .install = SETS_UP_PYTHON},
+    [TORCH_COMPILE] = {.what = "torch.compile",
+                       .costs = "PyTorch's compile modes are skipped",
+                       .install = SETS_UP_PYTHON},
 };
 
-finding_t *findings_add(finding_list_t *findings, const finding_t *finding, bool found,
-                        const char *detail) {
+/* Copies `detail`. The result is valid until the next call. */
+static finding_t *add(finding_list_t *findings, const finding_t *finding, bool found,
+                      const char *detail) {
     mem_grow(&findings->items, findings->n, &findings->capacity, sizeof *findings->items);
     finding_t *added = &findings->items[findings->n++];
     *added = *finding;
@@ -60,7 +72,7 @@ finding_t *findings_add(finding_list_t *findings, const finding_t *finding, bool
 static void find_device(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *device = describe_device(root, "cuda", 0, ", ", &why);
-    findings_add(findings, &COMPONENTS[DEVICE], device != NULL, device != NULL ? device : why.text);
+    add(findings, &COMPONENTS[DEVICE], device != NULL, device != NULL ? device : why.text);
     free(device);
 }
 
@@ -70,8 +82,8 @@ static void find_compiler(finding_list_t *findings, const char *root, compiler_t
     char *text = NULL;
     const bool found = compile_describe(&options, &text, &why) == STATUS_OK;
     why.text[strcspn(why.text, "\n")] = '\0'; /* the other lines list the places searched */
-    findings_add(findings, &COMPONENTS[compiler == COMPILER_NVCC ? NVCC : NVRTC], found,
-                 found ? text : why.text);
+    add(findings, &COMPONENTS[compiler == COMPILER_NVCC ? NVCC : NVRTC], found,
+        found ? text : why.text);
     free(text);
 }
 
@@ -80,10 +92,10 @@ static void find_headers(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *folder = NULL, *install = NULL;
     compile_find_headers(root, &folder, &install, &why);
-    finding_t *finding = findings_add(findings, &COMPONENTS[HEADERS], folder != NULL,
-                                      folder != NULL    ? folder
-                                      : install != NULL ? "no cuda_fp16.h in NVRTC or a toolkit"
-                                                        : "requires NVRTC");
+    finding_t *finding = add(findings, &COMPONENTS[HEADERS], folder != NULL,
+                             folder != NULL    ? folder
+                             : install != NULL ? "no cuda_fp16.h in NVRTC or a toolkit"
+                                               : "requires NVRTC");
     if (install != NULL)
         finding->install = arena_keep(&findings->texts, install);
     free(folder);
@@ -92,7 +104,7 @@ static void find_headers(finding_list_t *findings, const char *root) {
 static void find_nvml(finding_list_t *findings) {
     error_t why = ERROR_INIT;
     const bool found = nvml_find(&why) == STATUS_OK;
-    findings_add(findings, &COMPONENTS[NVML], found, found ? "libnvidia-ml.so.1" : why.text);
+    add(findings, &COMPONENTS[NVML], found, found ? "libnvidia-ml.so.1" : why.text);
 }
 
 static void find_cublaslt(finding_list_t *findings, const char *root) {
@@ -100,7 +112,7 @@ static void find_cublaslt(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *path = NULL;
     const bool found = cublaslt_open(root, &api, &path, &why) == STATUS_OK;
-    finding_t *finding = findings_add(findings, &COMPONENTS[CUBLASLT], found, why.text);
+    finding_t *finding = add(findings, &COMPONENTS[CUBLASLT], found, why.text);
     if (found) {
         const size_t version = api.version();
         finding->detail = arena_format(&findings->texts, "cuBLASLt %zu.%zu.%zu, %s",
@@ -111,9 +123,9 @@ static void find_cublaslt(finding_list_t *findings, const char *root) {
 
 static void find_nvtx(finding_list_t *findings) {
     const bool found = nvtx_available();
-    findings_add(findings, &COMPONENTS[NVTX], found,
-                 found ? "ranges of cases, phases and rounds"
-                       : "the toolkit's header was missing at build time");
+    add(findings, &COMPONENTS[NVTX], found,
+        found ? "ranges of cases, phases and rounds"
+              : "the toolkit's header was missing at build time");
 }
 
 static void find_gnuplot(finding_list_t *findings) {
@@ -125,7 +137,7 @@ static void find_gnuplot(finding_list_t *findings) {
     if (found)
         result.out[strcspn(result.out, "\n")] = '\0';
     finding_t *finding =
-        findings_add(findings, &COMPONENTS[GNUPLOT], found, found ? result.out : "not on $PATH");
+        add(findings, &COMPONENTS[GNUPLOT], found, found ? result.out : "not on $PATH");
     finding->install = arena_keep(&findings->texts, package_install(&CHART_GNUPLOT));
     subprocess_result_free(&result);
 }
@@ -134,16 +146,34 @@ static void find_mnist(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
     char *folder = NULL;
     const status_t status = dataset_find(root, &folder, &why);
-    finding_t *finding =
-        findings_add(findings, &COMPONENTS[MNIST], folder != NULL,
-                     status != STATUS_OK ? why.text
-                     : folder != NULL    ? folder
-                                         : "neither data/mnist nor $MNIST_DIR exists");
+    finding_t *finding = add(findings, &COMPONENTS[MNIST], folder != NULL,
+                             status != STATUS_OK ? why.text
+                             : folder != NULL    ? folder
+                                                 : "neither data/mnist nor $MNIST_DIR exists");
     if (status != STATUS_OK) {
         finding->costs = "cases of mnist_train and mlp_train fail";
         finding->install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
     }
     free(folder);
+}
+
+static void find_python(finding_list_t *findings, const char *root) {
+    static const char *const KEYS[] = {"what", "detail", "costs", "install"};
+    error_t why = ERROR_INIT;
+    json_t *answer = doctor_ask_python(root, &why), *item;
+    size_t i;
+    json_array_foreach(answer, i, item) {
+        const char *texts[4];
+        for (size_t k = 0; k < 4; k++) {
+            const char *text = json_string_value(json_object_get(item, KEYS[k]));
+            texts[k] = arena_format(&findings->texts, "%s", text != NULL ? text : "");
+        }
+        const finding_t finding = {.what = texts[0], .costs = texts[2], .install = texts[3]};
+        add(findings, &finding, json_is_true(json_object_get(item, "found")), texts[1]);
+    }
+    for (int c = NUMPY; c <= TORCH_COMPILE && answer == NULL; c++)
+        add(findings, &COMPONENTS[c], false, why.text);
+    json_decref(answer);
 }
 
 static void print_text(const finding_list_t *findings, bool brief) {
@@ -179,7 +209,7 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_nvtx(&findings);
     find_gnuplot(&findings);
     find_mnist(&findings, args->root);
-    doctor_ask_python(&findings, args->root);
+    find_python(&findings, args->root);
     if (cli_has(args, "json"))
         print_findings_json(&findings);
     else

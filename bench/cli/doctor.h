@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,15 +23,11 @@ typedef struct finding_list {
     arena_t texts; /* owns the formatted texts */
 } finding_list_t;
 
-/* Append a copy of `finding` with `found` and a copy of `detail`. Valid until the next call. */
-finding_t *findings_add(finding_list_t *findings, const finding_t *finding, bool found,
-                        const char *detail);
-
 /* list.c: starts a worker to get "NVIDIA H200, sm_90"; NULL and the reason in `err` if there is no
  * such device. The caller frees it. */
 char *describe_device(const char *root, const char *engine, int index, const char *separator,
                       error_t *err);
-/* doctor_python.c: the findings of reference_pytorch/needs.py. */
-void doctor_ask_python(finding_list_t *findings, const char *root);
+/* doctor_python.c: the array that reference_pytorch/needs.py prints; NULL if it fails. */
+json_t *doctor_ask_python(const char *root, error_t *err);
 
 #endif

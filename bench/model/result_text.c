@@ -128,14 +128,6 @@ static status_t from_json_text(const char *text, size_t length, const raw_arrays
     return status;
 }
 
-/* An array not taken is at an unexpected place, and unread. */
-static bool all_taken(const raw_arrays_t *raw_arrays) {
-    for (size_t i = 0; i < raw_arrays->n; i++)
-        if (!raw_arrays->taken[i])
-            return false;
-    return true;
-}
-
 status_t result_from_text(const char *line, size_t length, const text_list_t *phases,
                           case_result_t *result, error_t *err) {
     const char *arrays[MOST_ARRAYS], *ends[MOST_ARRAYS];
@@ -148,10 +140,11 @@ status_t result_from_text(const char *line, size_t length, const text_list_t *ph
     error_t ignored = ERROR_INIT;
     if (find_raw_arrays(dropped ? some : line, dropped ? n_some : length, &raw_arrays, text, &left))
         status = from_json_text(text, left, &raw_arrays, result, &ignored);
-    if (status == STATUS_OK && !all_taken(&raw_arrays)) {
-        result_free(result);
-        status = STATUS_FAILED;
-    }
+    for (size_t i = 0; status == STATUS_OK && i < raw_arrays.n; i++)
+        if (!taken[i]) { /* at an unexpected place, and not read */
+            result_free(result);
+            status = STATUS_FAILED;
+        }
     free(text);
     free(some);
     /* Rare, or an error: parse the complete line, so that messages have the right column. */

@@ -5,7 +5,6 @@
 #include "model/chart_kinds.h"
 #include "sweep/plan.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,12 +141,6 @@ static status_t read_sweep(const node_t *top, const char *root, sweep_t *sweep, 
     return status;
 }
 
-static void hide_control_characters(char *text) {
-    for (; *text != '\0'; text++)
-        if (iscntrl((unsigned char)*text))
-            *text = '?';
-}
-
 status_t sweep_parse(const char *path, const char *text, const char *root, sweep_t *sweep,
                      error_t *err) {
     *sweep = (sweep_t){.path = mem_text(path), .text = mem_text(text), .measure = MEASURE_DEFAULTS};
@@ -155,7 +148,6 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
     status_t status;
     if (json == NULL) {
-        hide_control_characters(wrong.text); /* may quote the file */
         status = error_set(err, STATUS_USAGE, "%s:%d:%d: %s", path, wrong.line, wrong.column,
                            wrong.text);
     } else {
