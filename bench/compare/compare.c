@@ -67,7 +67,7 @@ static bool is_same_folder(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Floors learnt from CANDIDATE itself would excuse any regression. */
+/* Noise floors from CANDIDATE itself would hide any regression. */
 static status_t check_floors(const compare_options_t *options, error_t *err) {
     for (size_t i = 0; i < options->floors.n; i++)
         for (size_t k = 0; k < i + 2; k++)

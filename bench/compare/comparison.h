@@ -46,7 +46,7 @@ typedef struct comparison {
     const record_t *base, *candidate;
     double threshold_frac;
     bool paired;         /* the runs were interleaved */
-    size_t n_floor_runs; /* runs behind the noise floors, BASE included; 0: no floors */
+    size_t n_floor_runs; /* runs used for the noise floors, BASE included; 0: no floors */
     text_list_t allowed; /* "driver: 580.1 in BASE, 590.2 in CANDIDATE" */
     text_list_t changes; /* other facts that differ between the runs */
     pair_t *pairs;       /* by verdict, then by size of the change */

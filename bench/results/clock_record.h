@@ -4,8 +4,7 @@
 
 #include "model/environment.h"
 
-/* `asked_mhz` is 0 if no lock was asked for; `locked_mhz` is 0 if it failed, for the reason given.
- * */
+/* `asked_mhz` is 0 if no lock was asked for; `locked_mhz` is 0 if it failed, for `reason`. */
 void lock_clocks_record(environment_t *env, unsigned asked_mhz, unsigned locked_mhz,
                         const char *reason);
 /* NaN if the clock was not locked. */
