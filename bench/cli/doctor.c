@@ -36,18 +36,18 @@ static const finding_t COMPONENTS[] = {
                  .costs = "with NVRTC, kernels that include them (all of mnist_train) are skipped",
                  .install = "install NVRTC first"},
     [NVCC] = {.what = "nvcc",
-              .costs = "bench compile --compiler nvcc is not available",
+              .costs = "bench compile --compiler nvcc fails",
               .install = "install NVIDIA's CUDA toolkit"},
     [CUBLASLT] = {.what = "cuBLASLt",
-                  .costs = "rungs that use it to multiply matrices are skipped",
-                  .install = ".venv/bin/pip install nvidia-cublas (included in PyTorch for CUDA)"},
+                  .costs = "variants that use it for matrix products are skipped",
+                  .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA includes it)"},
     [NVTX] = {.what = "NVTX",
               .costs = "external profilers show no ranges",
               .install = "install the CUDA toolkit's nvtx3 headers, then make clean && make"},
     [GNUPLOT] = {.what = "gnuplot", .costs = "no charts and no data files for charts"},
     [MNIST] = {.what = "MNIST",
-               .costs = "mnist_train and mlp_train use synthetic images, and say so",
-               .install = "reference_pytorch/get_mnist.sh"},
+               .costs = "mnist_train and mlp_train use synthetic images and say so",
+               .install = "reference_pytorch/get_mnist.py"},
     /* Used if needs.py fails: */
     [NUMPY] = {.what = "NumPy", .costs = "PyTorch cases are skipped", .install = SETS_UP_PYTHON},
     [TORCH] = {.what = "PyTorch",
@@ -95,7 +95,7 @@ static void find_headers(finding_list_t *findings, const char *root) {
     finding_t *finding = add(findings, &COMPONENTS[HEADERS], folder != NULL,
                              folder != NULL    ? folder
                              : install != NULL ? "no cuda_fp16.h in NVRTC or a toolkit"
-                                               : "requires NVRTC");
+                                               : "needs NVRTC");
     if (install != NULL)
         finding->install = arena_keep(&findings->texts, install);
     free(folder);
@@ -124,8 +124,7 @@ static void find_cublaslt(finding_list_t *findings, const char *root) {
 static void find_nvtx(finding_list_t *findings) {
     const bool found = nvtx_available();
     add(findings, &COMPONENTS[NVTX], found,
-        found ? "ranges of cases, phases and rounds"
-              : "the toolkit's header was missing at build time");
+        found ? "ranges of cases, phases and rounds" : "built without the toolkit's header");
 }
 
 static void find_gnuplot(finding_list_t *findings) {
@@ -149,10 +148,10 @@ static void find_mnist(finding_list_t *findings, const char *root) {
     finding_t *finding = add(findings, &COMPONENTS[MNIST], folder != NULL,
                              status != STATUS_OK ? why.text
                              : folder != NULL    ? folder
-                                                 : "neither data/mnist nor $MNIST_DIR exists");
+                                                 : "neither data/mnist nor $MNIST_DIR has it");
     if (status != STATUS_OK) {
         finding->costs = "cases of mnist_train and mlp_train fail";
-        finding->install = "unset MNIST_DIR, then reference_pytorch/get_mnist.sh";
+        finding->install = "unset MNIST_DIR, then run reference_pytorch/get_mnist.py";
     }
     free(folder);
 }

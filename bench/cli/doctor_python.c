@@ -27,8 +27,7 @@ json_t *doctor_ask_python(const char *root, error_t *err) {
         if (!json_is_array(answer)) {
             json_decref(answer);
             answer = NULL;
-            error_set(err, STATUS_FAILED, "%s %s printed no answer: %.300s", python, script,
-                      result.err);
+            error_set(err, STATUS_FAILED, "%s %s failed: %.300s", python, script, result.err);
         }
         subprocess_result_free(&result);
     }
