@@ -34,8 +34,7 @@ const char *const *workload_engines(size_t *n) {
     return ENGINES;
 }
 
-/* The defaults are text in the table, so a mistake in one is a mistake in this program: a test asks
- * for the defaults of every workload. */
+/* Asserts, because defaults are constants of this program; a test reads those of every workload. */
 static value_t default_value(const param_spec_t *param) {
     json_t *json = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
     value_t value = {0};
@@ -74,17 +73,17 @@ static named_value_t *list_find(named_value_t *list, size_t n, const char *name)
     return NULL;
 }
 
-/* Make `*list` hold every entry of `defaults` in their order, with its own value where it has one.
- * An entry that the defaults do not know stays, at the end, so that it shows up in the id. */
+/* Put `*list` into the order of `defaults` and add what it lacks. Entries that are not in the
+ * defaults move to the end, so that they appear in the id. */
 static void complete_list(named_value_t **list, size_t *n, const named_value_t *defaults,
                           size_t n_defaults) {
     named_value_t *merged = mem_zeroed(n_defaults + *n + 1, sizeof *merged);
     size_t n_merged = 0;
     for (size_t i = 0; i < n_defaults; i++) {
-        named_value_t *own = list_find(*list, *n, defaults[i].name);
-        if (own != NULL) {
-            merged[n_merged++] = *own;
-            *own = (*list)[--*n];
+        named_value_t *given = list_find(*list, *n, defaults[i].name);
+        if (given != NULL) {
+            merged[n_merged++] = *given;
+            *given = (*list)[--*n];
         } else {
             merged[n_merged++] = (named_value_t){.name = mem_text(defaults[i].name),
                                                  .value = value_copy(&defaults[i].value)};
@@ -154,31 +153,22 @@ char *workload_group(const workload_t *workload, const case_t *spec) {
     return group;
 }
 
-static void add_stems(const text_list_t *files, text_list_t *rungs) {
-    for (size_t i = 0; i < files->n; i++) {
-        char *stem = fs_stem(files->items[i]);
-        if (text_is_name(stem)) /* an editor's ".#01_study.cu" is no rung */
-            text_list_add(rungs, stem);
-        free(stem);
-    }
-}
-
 status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err) {
     char *folder = mem_format("%s/kernels/%s", root, workload);
     status_t status = STATUS_OK;
     if (fs_is_folder(folder)) {
         text_list_t files = {0};
         status = fs_list(folder, ".cu", &files, err);
-        add_stems(&files, rungs);
+        for (size_t i = 0; i < files.n; i++) {
+            char *stem = fs_stem(files.items[i]);
+            if (text_is_name(stem)) /* not an editor's ".#01_study.cu" */
+                text_list_add(rungs, stem);
+            free(stem);
+        }
         text_list_free(&files);
     }
     free(folder);
     return status;
-}
-
-static void add_all(text_list_t *list, const char *const *names) {
-    for (; names != NULL && *names != NULL; names++)
-        text_list_add(list, *names);
 }
 
 bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
@@ -190,15 +180,18 @@ bool workload_is_cuda_builtin(const workload_t *workload, const char *variant) {
 
 status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
                            text_list_t *variants, error_t *err) {
+    const char *const *names = NULL;
     if (strcmp(engine, "cuda") == 0) {
         TRY(workload_rungs(root, workload->name, variants, err));
-        add_all(variants, workload->cuda_builtin);
+        names = workload->cuda_builtin;
     } else if (strcmp(engine, "cpu") == 0) {
-        add_all(variants, workload->cpu_variants);
+        names = workload->cpu_variants;
     } else if (strcmp(engine, "null") == 0) {
-        add_all(variants, workload->null_variants);
+        names = workload->null_variants;
     } else if (strcmp(engine, "pytorch") == 0) {
-        add_all(variants, workload->pytorch_variants);
+        names = workload->pytorch_variants;
     }
+    for (; names != NULL && *names != NULL; names++)
+        text_list_add(variants, *names);
     return STATUS_OK;
 }

@@ -3,21 +3,20 @@
 #include "base/rng.h"
 #include "workloads/common/descriptors.h"
 
-/* What a block costs when many others are in use: the microbenchmark of mlp_train's allocators. */
+/* The cost of a block while many others are in use: a microbenchmark of mlp_train's allocators. */
 static const param_spec_t PARAMS[] = {
     {"live", VALUE_INT, 1, 1000000, "100",
-     .summary = "blocks in use while one of them is given back and another one taken",
-     .always_in_id = true},
+     .summary = "blocks in use while one is freed and another allocated", .always_in_id = true},
 };
 
-/* What the operators of one step of mlp_train write with its defaults, 64 images and layers
- * 784-784-784-784-10, in float32. */
+/* The operator outputs of one step of mlp_train with its defaults: 64 images, layers
+ * 784-784-784-784-10, float32. */
 static const uint32_t OUTPUTS[] = {
     200704,  200704,  200704,  2560,  /* products and biases, forward */
     200704,  200704,  200704,         /* ReLU */
     256,     4,       2560,           /* loss of each row, their mean, gradient of the logits */
-    200704,  200704,  200704,         /* gradients behind ReLU */
-    200704,  200704,  200704,         /* gradients in front of it */
+    200704,  200704,  200704,         /* gradients after ReLU */
+    200704,  200704,  200704,         /* gradients before it */
     2458624, 2458624, 2458624, 31360, /* of the weights */
     3136,    3136,    3136,    40,    /* of the biases */
 };
@@ -40,7 +39,7 @@ double allocate_mean_bytes(void) {
     return sum_bytes / N_OUTPUTS;
 }
 
-/* It moves no data: there is no limit to hold it against. */
+/* It moves no data, so it has no limit. */
 static workload_cost_t cost(const case_t *spec) {
     return (workload_cost_t){.device_bytes =
                                  (double)case_param_int(spec, "live", 0) * allocate_mean_bytes()};
@@ -53,7 +52,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 const workload_t workload_allocate = {
     .name = "allocate",
-    .summary = "device memory for one operator's output: what asking and giving back cost the host",
+    .summary = "host cost of allocating and freeing device memory for one operator's output",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,
     .compared_by = "total",

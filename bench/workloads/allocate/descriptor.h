@@ -1,14 +1,12 @@
-/* What the sessions of the allocate workload share with its descriptor and with tests: the trace.
- */
+/* The trace of the allocate workload. */
 #ifndef BENCH_WORKLOADS_ALLOCATE_DESCRIPTOR_H
 #define BENCH_WORKLOADS_ALLOCATE_DESCRIPTOR_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The blocks of one step of training are drawn from at random. Streams of the random numbers:
- * `start` says how large block i is at the beginning, `victim` which block change i gives back,
- * `size` how large the one is that it takes instead. */
+/* Sizes are drawn from the blocks of one training step. Random streams: `start` gives the initial
+ * size of block i, `victim` the block that change i frees, `size` that of its replacement. */
 enum { ALLOCATE_STREAM_START, ALLOCATE_STREAM_VICTIM, ALLOCATE_STREAM_SIZE };
 
 typedef struct allocate_change {

@@ -1,17 +1,16 @@
-/* Times changes: one block in use, chosen at random, is given back, and one of another size taken.
- * `total` is a change, from a batch between two readings of the clock. How it divides into
- * `allocate` and `free` is from another batch, in which the clock is read between any two calls and
- * what a reading takes is subtracted: too coarse for a time of its own where a call takes few
- * nanoseconds, good enough for a share. The device has nothing else to do: what malloc's waiting
- * costs a training, mlp_train shows.
+/* Times changes: free a random block in use and allocate one of another size. `total` is the time
+ * of a change, from a batch between two clock readings. Its split into `allocate` and `free` comes
+ * from another batch with a clock reading after each call, less the cost of a reading: too coarse
+ * for absolute times of a few nanoseconds, good enough for a ratio. The device is idle; mlp_train
+ * shows what malloc's waiting costs a training.
  *
- * On the CPU the same code runs on a driver that only counts addresses: what is left is the
- * allocator's own bookkeeping. */
+ * On the CPU the driver only counts addresses, which leaves the allocator's bookkeeping. */
 #include "allocators/allocator.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "engine/gpu.h"
 #include "workloads/allocate/descriptor.h"
+#include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 
@@ -20,14 +19,14 @@
 #include <string.h>
 
 enum {
-    CHANGES = 1000,        /* in one batch: long against the clock's resolution */
-    CHANGES_MALLOC = 50,   /* each waits for the device, some 0.1 ms */
-    CLOCK_READINGS = 1000, /* what one takes is their mean */
+    CHANGES = 1000,        /* per batch: much longer than the clock's resolution */
+    CHANGES_MALLOC = 50,   /* each waits for the device, about 0.1 ms */
+    CLOCK_READINGS = 1000, /* to average the cost of one */
 };
 
 enum { PHASE_ALLOCATE, PHASE_FREE, PHASE_TOTAL };
 
-/* Beside the blocks themselves: what is cut off, and rounding up to segments. */
+/* For fragmentation, and for rounding up to segments. */
 static const double ROOM_FACTOR = 1.25;
 
 typedef struct block {
@@ -36,16 +35,16 @@ typedef struct block {
 } block_t;
 
 typedef struct state {
-    gpu_t *gpu;        /* NULL on the CPU */
-    cuda_api_t driver; /* on the CPU */
+    gpu_t *gpu;        /* NULL on the CPU … */
+    cuda_api_t driver; /* … which uses this instead */
     cu_stream_t stream;
     allocator_t *allocator;
     allocator_kind_t kind;
-    uint64_t seed, next; /* change */
+    uint64_t seed, next_change;
     block_t *blocks;
     size_t n_live;
-    allocate_change_t *changes; /* two batches */
-    size_t n_changes;           /* of one */
+    allocate_change_t *changes; /* for two batches */
+    size_t n_changes;           /* per batch */
     double clock_ns;
 } state_t;
 
@@ -67,41 +66,41 @@ static cu_result_t accept_address(cu_pointer_t address) {
     return CU_SUCCESS;
 }
 
-static cu_result_t nothing_to_wait_for(void) {
+static cu_result_t no_sync(void) {
     return CU_SUCCESS;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static status_t take(state_t *s, size_t number, size_t bytes, error_t *err) {
+static status_t allocate(state_t *s, size_t number, size_t bytes, error_t *err) {
     block_t *block = &s->blocks[number];
     block->bytes = bytes;
     return allocator_allocate(s->allocator, bytes, s->stream, &block->address, err);
 }
 
-static status_t give_back(state_t *s, size_t number, error_t *err) {
+static status_t release(state_t *s, size_t number, error_t *err) {
     return allocator_free(s->allocator, s->blocks[number].address, s->stream, err);
 }
 
-static status_t change_together(state_t *s, batch_t *batch, error_t *err) {
+static status_t time_total(state_t *s, batch_t *batch, error_t *err) {
     int64_t start_ns = clock_ns();
     for (size_t i = 0; i < s->n_changes; i++) {
         const allocate_change_t *change = &s->changes[i];
-        TRY(give_back(s, change->block, err));
-        TRY(take(s, change->block, change->bytes, err));
+        TRY(release(s, change->block, err));
+        TRY(allocate(s, change->block, change->bytes, err));
     }
     batch->total_ns = (double)(clock_ns() - start_ns);
     return STATUS_OK;
 }
 
-static status_t change_apart(state_t *s, batch_t *batch, error_t *err) {
+static status_t time_each(state_t *s, batch_t *batch, error_t *err) {
     int64_t free_ns = 0, allocate_ns = 0;
     for (size_t i = s->n_changes; i < 2 * s->n_changes; i++) {
         const allocate_change_t *change = &s->changes[i];
         int64_t start_ns = clock_ns();
-        TRY(give_back(s, change->block, err));
+        TRY(release(s, change->block, err));
         int64_t between_ns = clock_ns();
-        TRY(take(s, change->block, change->bytes, err));
+        TRY(allocate(s, change->block, change->bytes, err));
         allocate_ns += clock_ns() - between_ns;
         free_ns += between_ns - start_ns;
     }
@@ -112,32 +111,32 @@ static status_t change_apart(state_t *s, batch_t *batch, error_t *err) {
 
 static status_t fill(state_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_live; i++)
-        TRY(take(s, i, allocate_start_bytes(s->seed, i), err));
+        TRY(allocate(s, i, allocate_start_bytes(s->seed, i), err));
     return STATUS_OK;
 }
 
 static status_t empty(state_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_live; i++)
-        TRY(give_back(s, i, err));
+        TRY(release(s, i, err));
     return STATUS_OK;
 }
 
-/* Two batches of changes, and whatever `look` wants to see before blocks go. What is planned begins
- * and ends with nothing in use, and does the same each time; the others go on where they were. */
-static status_t run(state_t *s, batch_t *batch, status_t (*look)(state_t *, error_t *),
+/* Two batches of changes, and an optional check while the blocks are in use. A planned run starts
+ * and ends with nothing in use and repeats the same changes; the others continue the trace. */
+static status_t run(state_t *s, batch_t *batch, status_t (*check)(state_t *, error_t *),
                     error_t *err) {
     const bool planned = s->kind == ALLOCATOR_ARENA;
     if (planned)
-        s->next = 0;
+        s->next_change = 0;
     for (size_t i = 0; i < 2 * s->n_changes; i++)
-        s->changes[i] = allocate_change(s->seed, s->n_live, s->next++);
+        s->changes[i] = allocate_change(s->seed, s->n_live, s->next_change++);
     TRY(allocator_begin(s->allocator, 0, err));
     if (planned)
         TRY(fill(s, err));
-    TRY(change_together(s, batch, err));
-    TRY(change_apart(s, batch, err));
-    if (look != NULL)
-        TRY(look(s, err));
+    TRY(time_total(s, batch, err));
+    TRY(time_each(s, batch, err));
+    if (check != NULL)
+        TRY(check(s, err));
     if (planned)
         TRY(empty(s, err));
     TRY(allocator_end(s->allocator, err));
@@ -149,7 +148,7 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     batch_t batch;
     TRY(run(s, &batch, NULL, err));
     const double n = (double)s->n_changes;
-    /* A nanosecond at least, so that there is a ratio. */
+    /* At least 1 ns, for a ratio. */
     const double allocate_ns = fmax(batch.allocate_ns / n - s->clock_ns, 1),
                  free_ns = fmax(batch.free_ns / n - s->clock_ns, 1);
     const double total_ns = batch.total_ns / n, share = allocate_ns / (allocate_ns + free_ns);
@@ -159,14 +158,14 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- are they blocks? ------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static int by_address(const void *left, const void *right) {
     const block_t *a = left, *b = right;
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static status_t look_apart(state_t *s, error_t *err) {
+static status_t check_overlap(state_t *s, error_t *err) {
     block_t *sorted = mem_zeroed(s->n_live, sizeof *sorted);
     memcpy(sorted, s->blocks, s->n_live * sizeof *sorted);
     qsort(sorted, s->n_live, sizeof *sorted, by_address);
@@ -179,23 +178,20 @@ static status_t look_apart(state_t *s, error_t *err) {
                : error_set(err, STATUS_FAILED, "%zu of %zu blocks overlap", n_wrong, s->n_live);
 }
 
-/* Every block is written as a whole, each with a byte of its own, before any is read: both of its
- * ends must still be there. */
-static status_t look_at_memory(state_t *s, error_t *err) {
-    TRY(look_apart(s, err));
-    for (size_t i = 0; s->gpu != NULL && i < s->n_live; i++)
+/* Fill every block with its own byte value before reading any: both ends must still hold it. */
+static status_t check_memory(state_t *s, error_t *err) {
+    TRY(check_overlap(s, err));
+    if (s->gpu == NULL)
+        return STATUS_OK;
+    for (size_t i = 0; i < s->n_live; i++)
         TRY(gpu_fill(s->gpu, s->blocks[i].address, (unsigned char)i, s->blocks[i].bytes, err));
-    if (s->gpu != NULL)
-        TRY(gpu_sync(s->gpu, err));
-    for (size_t i = 0; s->gpu != NULL && i < s->n_live; i++) {
+    TRY(gpu_sync(s->gpu, err));
+    for (size_t i = 0; i < s->n_live; i++) {
         const block_t *block = &s->blocks[i];
-        unsigned char ends[2] = {0, 0};
-        for (size_t end = 0; end < 2; end++)
-            TRY(cuda_check(
-                &s->gpu->api,
-                s->gpu->api.copy_out(&ends[end], block->address + end * (block->bytes - 1), 1),
-                "copy_out", err));
-        if (ends[0] != (unsigned char)i || ends[1] != (unsigned char)i)
+        unsigned char first = 0, last = 0;
+        TRY(gpu_copy_out(s->gpu, &first, block->address, 1, err));
+        TRY(gpu_copy_out(s->gpu, &last, block->address + block->bytes - 1, 1, err));
+        if (first != (unsigned char)i || last != (unsigned char)i)
             return error_set(err, STATUS_FAILED, "block %zu does not hold what was written to it",
                              i);
     }
@@ -206,7 +202,7 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     (void)folder;
     (void)arrays;
     batch_t batch;
-    return run(session->state, &batch, look_at_memory, err);
+    return run(session->state, &batch, check_memory, err);
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
@@ -225,7 +221,7 @@ static char *results_json(const state_t *s) {
     json_t *json = allocator_stats_json(&stats);
     json_object_set_new(json, "changes", json_integer((json_int_t)s->n_changes));
     json_object_set_new(json, "clock_ns", json_real(s->clock_ns));
-    if (s->kind == ALLOCATOR_ARENA) /* it knows what comes: nobody else does */
+    if (s->kind == ALLOCATOR_ARENA) /* the only one that knows the trace in advance */
         json_object_set_new(json, "algorithmic", json_true());
     return results_text(json);
 }
@@ -247,7 +243,7 @@ static status_t choose_kind(state_t *s, const char *variant, error_t *err) {
     return error_set(err, STATUS_FAILED, "no allocator \"%s\"", variant);
 }
 
-/* The first run is the plan of what is planned, and makes caches large enough. */
+/* The first run records the plan, or fills the caches. */
 static status_t warm_up(session_t *session, error_t *err) {
     state_t *s = session->state;
     const allocator_options_t options = {.device = s->gpu != NULL ? s->gpu->device : 0,
@@ -275,8 +271,8 @@ static status_t warm_up(session_t *session, error_t *err) {
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
     s->stream = s->gpu != NULL ? s->gpu->stream : NULL;
-    s->driver = (cuda_api_t){
-        .alloc = count_addresses, .release = accept_address, .context_sync = nothing_to_wait_for};
+    s->driver =
+        (cuda_api_t){.alloc = count_addresses, .release = accept_address, .context_sync = no_sync};
     s->seed = request->seed;
     s->n_live = (size_t)case_param_int(request->spec, "live", 0);
     TRY(choose_kind(s, request->spec->variant, err));

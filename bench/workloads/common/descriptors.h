@@ -1,11 +1,11 @@
-/* The descriptors that the table in workloads/registry.c lists, one a file:
- * bench/workloads/<name>/descriptor.c. Everyone else finds them by name through workload.h. */
+/* The descriptors in the table of workloads/registry.c, from bench/workloads/<name>/descriptor.c.
+ * Other code finds them by name through workload.h. */
 #ifndef BENCH_WORKLOADS_COMMON_DESCRIPTORS_H
 #define BENCH_WORKLOADS_COMMON_DESCRIPTORS_H
 
 #include "workloads/common/workload.h"
 
-/* The tolerance of workloads that compute nothing: their outputs are copied, or counted. */
+/* The tolerance of workloads without arithmetic, whose outputs are copied or counted. */
 static inline double workload_exact(const case_t *spec) {
     (void)spec;
     return 1e-12;

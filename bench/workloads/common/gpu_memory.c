@@ -19,7 +19,7 @@ status_t gpu_memory_pinned(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, void 
                    "host_alloc", err));
     mem_grow(&memory->pinned, memory->n_pinned, &memory->pinned_capacity, sizeof *memory->pinned);
     memory->pinned[memory->n_pinned++] = block;
-    memcpy(at, &block, sizeof block); /* without breaking aliasing rules */
+    memcpy(at, &block, sizeof block); /* an assignment would break aliasing rules */
     return STATUS_OK;
 }
 
@@ -31,6 +31,10 @@ void gpu_memory_free(gpu_memory_t *memory, gpu_t *gpu) {
     free(memory->device);
     free(memory->pinned);
     *memory = (gpu_memory_t){0};
+}
+
+status_t gpu_copy_out(gpu_t *gpu, void *to, cu_pointer_t from, size_t bytes, error_t *err) {
+    return cuda_check(&gpu->api, gpu->api.copy_out(to, from, bytes), "copy_out", err);
 }
 
 void gpu_graph_free(gpu_t *gpu, cu_graph_exec_t *graph) {

@@ -1,4 +1,4 @@
-/* Memory of one case on a GPU, given back as a whole. */
+/* The memory of one case on a GPU, freed in one call. */
 #ifndef BENCH_WORKLOADS_COMMON_GPU_MEMORY_H
 #define BENCH_WORKLOADS_COMMON_GPU_MEMORY_H
 
@@ -13,12 +13,14 @@ typedef struct gpu_memory {
 
 status_t gpu_memory_device(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, cu_pointer_t *at,
                            error_t *err);
-/* Of the host, where copies run by themselves; `at` points at a pointer to any type. */
+/* Pinned host memory, for asynchronous copies; `at` points at a pointer to any type. */
 status_t gpu_memory_pinned(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, void *at, error_t *err);
-/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
+/* Also after a failure, when the driver may refuse every call: ignores its errors. */
 void gpu_memory_free(gpu_memory_t *memory, gpu_t *gpu);
-
-/* The same for a captured graph; NULL is none. */
+/* The same for a captured graph, or NULL. */
 void gpu_graph_free(gpu_t *gpu, cu_graph_exec_t *graph);
+
+/* A synchronous copy to the host. */
+status_t gpu_copy_out(gpu_t *gpu, void *to, cu_pointer_t from, size_t bytes, error_t *err);
 
 #endif

@@ -49,7 +49,7 @@ void session_add_phases(session_t *session, clock_domain_t clock, const char *co
 
 status_t host_room(double need_bytes, error_t *err) {
     const double room_bytes = host_available_bytes();
-    if (!(need_bytes > room_bytes)) /* also when the room is not known */
+    if (!(need_bytes > room_bytes)) /* also if it is unknown (NaN) */
         return STATUS_OK;
     char need[UNITS_TEXT], room[UNITS_TEXT];
     return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",

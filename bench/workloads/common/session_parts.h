@@ -1,4 +1,4 @@
-/* What sessions have in common, whatever their workload. */
+/* Functions for the sessions of all workloads. */
 #ifndef BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 #define BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 
@@ -8,32 +8,32 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Open a case: the session gets a state of so many zeros, whose first member is the engine's gpu_t
- * * (NULL: the CPU's), and `prepare` does the rest. If that fails, the case is closed again. */
+/* Open a case: allocate a zeroed state, set its first member to the engine's `gpu_t *` (NULL on the
+ * CPU), and call `prepare`. If that fails, the case is closed. */
 typedef status_t prepare_t(session_t *session, const open_request_t *request, error_t *err);
 status_t session_open(session_t *session, const open_request_t *request, size_t state_bytes,
                       prepare_t *prepare, error_t *err);
-/* The same for a case that cannot do without a program. */
+/* The same for a case that needs a program. */
 status_t session_open_program(session_t *session, const open_request_t *request, size_t state_bytes,
                               prepare_t *prepare, error_t *err);
 
-/* Where this failed, the case is skipped. */
+/* Mark the case as skipped if `status` is a failure. */
 status_t session_skip(session_t *session, status_t status);
 
-/* Is a case on the CPU the oracle's, "ref", or else "omp"? Fails for other variants, and skips a
- * case of "omp" in another dtype than f32: a contender computes in the one that it is named for. */
+/* Is a CPU case the oracle "ref", or "omp"? Fails for other variants, and skips "omp" with a dtype
+ * other than f32, the only one that it computes in. */
 status_t session_is_ref(session_t *session, const case_t *spec, bool *is_ref, error_t *err);
 
-/* Declare phases 0, 1, … of one clock; `names` ends with NULL. */
+/* Declare phases of one clock, numbered in order; `names` ends with NULL. */
 void session_add_phases(session_t *session, clock_domain_t clock, const char *const *names);
 
-/* Is so much of the host's memory free? Otherwise fails with both numbers. */
+/* Is this much host memory free? Otherwise fails with both numbers. */
 status_t host_room(double need_bytes, error_t *err);
 
-/* A session's results as text, which the caller frees; the JSON is released. */
+/* A session's results as text, which the caller frees; releases the JSON. */
 char *results_text(json_t *results);
 
-/* Values in one of two types, the other NULL, with `columns` 0 where they have one dimension. */
+/* Values of one type, the other pointer NULL; `columns` is 0 for one dimension. */
 typedef struct output_array {
     const char *name;
     const float *f32;

@@ -1,5 +1,4 @@
-/* Who can run which workload: one table of functions per workload and engine, listed by
- * worker/engine_<name>.c. */
+/* One table of functions per workload and engine, listed by worker/engine_<name>.c. */
 #ifndef BENCH_WORKLOADS_COMMON_SESSIONS_H
 #define BENCH_WORKLOADS_COMMON_SESSIONS_H
 

@@ -1,18 +1,16 @@
-/* Data that cases which are open at the same time share: made for the first of them, freed with the
- * last. Not for several threads at once. */
+/* Data shared by open cases: made for the first of them, freed with the last. Not thread-safe. */
 #ifndef BENCH_WORKLOADS_COMMON_SHARED_DATA_H
 #define BENCH_WORKLOADS_COMMON_SHARED_DATA_H
 
 #include <stdbool.h>
 
-/* First member of what is shared. */
+/* The first member of any shared data. */
 typedef struct shared_data {
     unsigned users;
     struct shared_data *next;
 } shared_data_t;
 
-/* What is open of one kind of data. A shape is the same struct with only those members set that
- * tell data apart. */
+/* All data of one kind. A shape is the same struct with only the members set that `same` reads. */
 typedef struct shared_pool {
     bool (*same)(const void *data, const void *shape);
     void *(*make)(const void *shape); /* allocated, `shared` all zero */
@@ -20,7 +18,7 @@ typedef struct shared_pool {
     shared_data_t *first;
 } shared_pool_t;
 
-/* Data of this shape, NULL when no open case has it. */
+/* Data of this shape; NULL if no open case has it. */
 void *shared_data_find(const shared_pool_t *pool, const void *shape);
 /* Every take needs a release; the last one frees. */
 const void *shared_data_take(shared_pool_t *pool, const void *shape);

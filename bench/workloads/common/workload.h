@@ -1,5 +1,5 @@
-/* A workload as plain data plus a few functions: what its parameters are, what it costs at least,
- * and who can run it. The table in workloads/registry.c is the one list of workloads. */
+/* A workload as plain data and a few functions: its parameters, its minimum cost, and the engines
+ * that can run it. All workloads are listed in workloads/registry.c. */
 #ifndef BENCH_WORKLOADS_COMMON_WORKLOAD_H
 #define BENCH_WORKLOADS_COMMON_WORKLOAD_H
 
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* A list that ends with NULL. */
+/* A NULL-terminated list. */
 #define NAMES(...)                                                                                 \
     (const char *const[]) {                                                                        \
         __VA_ARGS__, NULL                                                                          \
@@ -31,12 +31,12 @@ typedef struct technique_spec {
     const char *const *choices; /* NULL-terminated; the first is the default */
 } technique_spec_t;
 
-/* The least that any implementation must do. */
+/* The minimum for any implementation. */
 typedef struct workload_cost {
     double bytes; /* moved through device memory */
     double flops;
-    double working_set_bytes; /* what stays if it fits in a cache */
-    double further_passes;    /* over the working set, behind the one that `bytes` counts */
+    double working_set_bytes; /* can stay in a cache that is large enough */
+    double further_passes;    /* over the working set, after the one counted in `bytes` */
     double device_bytes;      /* allocated on the device by one case */
 } workload_cost_t;
 
@@ -45,11 +45,11 @@ typedef struct workload {
     const char *summary;
     const param_spec_t *params;
     size_t n_params;
-    /* The parameter that charts run along, what it is called in their texts ("against …", "at each
-     * …"), and an axis's title. All NULL for a workload that is not drawn. */
+    /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
+     * and the axis title. All NULL for a workload without charts. */
     const char *size_param, *size_noun, *size_title;
     const char *compared_by; /* phase; NULL: host_to_host, or total where a side lacks that */
-    const char *caveat;      /* why its ratios are in no headline; or NULL */
+    const char *caveat;      /* why headlines leave out its ratios; or NULL */
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
     const char *const *dtypes;        /* NULL-terminated; the first is the default */
@@ -58,12 +58,12 @@ typedef struct workload {
     const char *const *cpu_variants;  /* NULL-terminated; "ref" is the oracle; NULL for none */
     const char *const *null_variants; /* of the null engine */
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
-    /* More than ranges: STATUS_USAGE with a message that names the parameter. NULL for nothing. */
+    /* Checks beyond ranges: STATUS_USAGE with a message that names the parameter. NULL: none. */
     status_t (*validate)(const case_t *spec, error_t *err);
     workload_cost_t (*cost)(const case_t *spec);
     double (*tolerance)(const case_t *spec); /* largest relative L2 error against the oracle */
-    /* Compile-time constants "NAME=value" that a kernel source may use; only those that it mentions
-     * are passed to the compiler. */
+    /* Compile-time constants "NAME=value" for kernel sources; the compiler gets only those that the
+     * source mentions. */
     void (*constants)(const case_t *spec, text_list_t *defines);
 } workload_t;
 
@@ -73,14 +73,14 @@ bool workload_is_cuda_builtin(const workload_t *workload, const char *variant);
 /* The table; `*n` gets its length. */
 const workload_t *const *workload_all(size_t *n);
 
-/* A case of this workload that holds every default (engine "cpu", variant ""): what ids are made
- * relative to. The caller frees it with case_free(). */
+/* A case with every default (engine "cpu", variant ""): ids show the differences from it. The
+ * caller frees it with case_free(). */
 case_t workload_defaults(const workload_t *workload);
 /* Fill in missing params, techniques (cuda engine only) and dtype, put them into the workload's
  * order, and set the id. */
 void workload_complete(const workload_t *workload, case_t *spec);
-/* Does the case have every parameter, of its kind and in its range, and a dtype of the workload?
- * For cases that come over a worker's stdin: a sweep's own are checked as they are read. */
+/* Does the case have every parameter, of the right kind and in range, and a dtype of the workload?
+ * For cases from a worker's stdin: sweeps are checked as they are read. */
 status_t workload_check(const workload_t *workload, const case_t *spec, error_t *err);
 char *workload_group(const workload_t *workload, const case_t *spec); /* see case_group() */
 
@@ -88,13 +88,11 @@ char *workload_group(const workload_t *workload, const case_t *spec); /* see cas
  * is an empty ladder. */
 status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err);
 
-/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch". `*n` gets their number.
- */
+/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch"; `*n` gets the number. */
 const char *const *workload_engines(size_t *n);
 
-/* What `engine` can run of this workload, in the order that "*" means: rungs, then built-in
- * variants for cuda, a list of the descriptor for the others. Nothing is an empty list, not a
- * failure. */
+/* The variants that `engine` can run, in the order of "*": for cuda rungs, then built-in variants;
+ * for other engines a list of the descriptor. An empty list is not a failure. */
 status_t workload_variants(const workload_t *workload, const char *engine, const char *root,
                            text_list_t *variants, error_t *err);
 

@@ -1,5 +1,4 @@
-/* What it costs that all blocks of a grid wait for each other: the floor of kernels that go through
- * many dependent steps in one launch. */
+/* The cost of a grid barrier: the floor of kernels with many dependent steps in one launch. */
 #include "engine/gpu_module.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
@@ -16,7 +15,7 @@ typedef struct state {
     gpu_program_t program;
     gpu_memory_t memory;
     size_t n_words;
-    cu_pointer_t words; /* barriers passed by all blocks, mistakes seen, a word a block */
+    cu_pointer_t words; /* barriers passed by all blocks, errors, one word per block */
 } state_t;
 
 enum { WORD_COUNTER, WORD_WRONG, WORD_ARRIVED };
@@ -25,11 +24,11 @@ static cu_pointer_t word_at(const state_t *s, unsigned index) {
     return s->words + index * sizeof(uint32_t);
 }
 
-/* One block a multiprocessor: the bound that the stage itself sets. */
+/* One block per multiprocessor. */
 static status_t launch(state_t *s, const char *entry, error_t *err) {
-    cu_pointer_t counter = word_at(s, WORD_COUNTER), arrived = word_at(s, WORD_ARRIVED),
-                 wrong = word_at(s, WORD_WRONG);
-    void *arguments[] = {&counter, &arrived, &wrong};
+    cu_pointer_t words[] = {word_at(s, WORD_COUNTER), word_at(s, WORD_ARRIVED),
+                            word_at(s, WORD_WRONG)};
+    void *arguments[] = {&words[0], &words[1], &words[2]};
     for (size_t i = 0; i < s->program.n_stages; i++)
         if (strcmp(s->program.stages[i].spec.entry, entry) == 0)
             return gpu_stage_launch(s->gpu, &s->program.stages[i], (size_t)s->gpu->multiprocessors,
@@ -59,7 +58,7 @@ static void close_case(session_t *session) {
     free(s);
 }
 
-/* A barrier that lets a block through too early would be a time of nothing. */
+/* A barrier that lets blocks through too early would be fast and useless. */
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     state_t *s = session->state;
     (void)folder;
@@ -68,11 +67,10 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     TRY(clear(s, err));
     TRY(launch(s, "check", err));
     TRY(gpu_sync(s->gpu, err));
-    TRY(cuda_check(&s->gpu->api, s->gpu->api.copy_out(words, s->words, sizeof words), "copy_out",
-                   err));
+    TRY(gpu_copy_out(s->gpu, words, s->words, sizeof words, err));
     const uint32_t passed = DEVICE_BARRIERS * (uint32_t)s->gpu->multiprocessors;
     if (words[WORD_WRONG] > 0)
-        return error_set(err, STATUS_FAILED, "blocks went through a barrier too early %u times",
+        return error_set(err, STATUS_FAILED, "blocks passed a barrier too early %u times",
                          words[WORD_WRONG]);
     return words[WORD_COUNTER] == passed
                ? STATUS_OK
@@ -88,9 +86,9 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     if (s->gpu->api.launch_ex == NULL)
         return session_skip(
             session,
-            error_set(err, STATUS_FAILED,
-                      "this driver cannot launch a grid that waits for itself: it is older than "
-                      "CUDA 11.8"));
+            error_set(
+                err, STATUS_FAILED,
+                "a grid barrier needs cuLaunchKernelEx: this driver is older than CUDA 11.8"));
     TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
     session_add_once(session, "module_load", s->program.load_ns);
     s->n_words = WORD_ARRIVED + (size_t)s->gpu->multiprocessors;

@@ -1,5 +1,5 @@
-/* The copy bandwidth of this device, in this run: the roof that other cases are held against. Both
- * sides count bytes read plus bytes written. */
+/* The copy bandwidth of this device in this run: the roof for other cases. Both sides count bytes
+ * read plus bytes written. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "workloads/common/gpu_memory.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A small copy is timed in a batch, long against the event pair around it. */
+/* Small copies are timed in a batch that is long compared with the event pair around it. */
 enum { BATCH_BYTES = 1 << 28, BATCH_MOST = 100 };
 
 enum { PHASE_KERNEL, PHASE_TOTAL };
@@ -66,10 +66,6 @@ static status_t probe_cpu(session_t *session, recorder_t *recorder, error_t *err
     return STATUS_OK;
 }
 
-static size_t bytes_of(const open_request_t *request) {
-    return (size_t)case_param_int(request->spec, "bytes", 0);
-}
-
 static void close_case(session_t *session) {
     state_t *s = session->state;
     if (s->gpu != NULL)
@@ -81,13 +77,13 @@ static void close_case(session_t *session) {
 
 static status_t prepare_cuda(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
-    s->bytes = bytes_of(request);
+    s->bytes = (size_t)case_param_int(request->spec, "bytes", 0);
     TRY(session_skip(session, gpu_room(s->gpu, 2.0 * (double)s->bytes, err)));
     size_t batch = BATCH_BYTES / s->bytes;
     s->batch = batch < 1 ? 1 : batch > BATCH_MOST ? BATCH_MOST : (unsigned)batch;
     TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_from, err));
     TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_to, err));
-    TRY(gpu_fill(s->gpu, s->device_from, 0x5A, s->bytes, err)); /* not zeros: they can be cheaper */
+    TRY(gpu_fill(s->gpu, s->device_from, 0x5A, s->bytes, err)); /* zeros can be cheaper */
     TRY(copy_batch(s, err));
     TRY(gpu_sync(s->gpu, err));
     session->resources.peak_device_bytes = 2 * (int64_t)s->bytes;
@@ -108,7 +104,7 @@ static status_t open_cuda(session_t *session, const open_request_t *request, err
 static status_t prepare_cpu(session_t *session, const open_request_t *request, error_t *err) {
     (void)err;
     state_t *s = session->state;
-    s->bytes = bytes_of(request);
+    s->bytes = (size_t)case_param_int(request->spec, "bytes", 0);
     s->from = mem_alloc(s->bytes);
     s->to = mem_alloc(s->bytes);
     memset(s->from, 0x5A, s->bytes);
@@ -126,11 +122,9 @@ static status_t copy_again(state_t *s, char *copied, error_t *err) {
     TRY(gpu_fill(s->gpu, s->device_to, 0xFF, s->bytes, err));
     TRY(copy_batch(s, err));
     TRY(gpu_sync(s->gpu, err));
-    return cuda_check(&s->gpu->api, s->gpu->api.copy_out(copied, s->device_to, s->bytes),
-                      "copy_out", err);
+    return gpu_copy_out(s->gpu, copied, s->device_to, s->bytes, err);
 }
 
-/* A copy that copied nothing would be a bandwidth without bytes: look at every byte. */
 static status_t check_copied(const char *copied, size_t bytes, error_t *err) {
     size_t wrong = 0;
     for (size_t i = 0; i < bytes; i++)

@@ -3,16 +3,12 @@
 
 #include <string.h>
 
-/* What the device itself can do: the copy bandwidth measured here, in the same run, is the roof
- * that other cases are held against. */
 static const param_spec_t PARAMS[] = {
     {"bytes", VALUE_INT, 1, 1099511627776.0, /* 1 TiB */ "1073741824",
-     .summary = "size of the buffer that is copied or read; 02_barrier has none",
-     .always_in_id = true},
+     .summary = "size of the buffer to copy or read; not used by 02_barrier", .always_in_id = true},
 };
 
-/* A copy reads every byte once and writes it once; a rung of kernels/device/ only reads, or moves
- * nothing. */
+/* A copy reads and writes every byte once; 01_read only reads, and 02_barrier moves nothing. */
 static workload_cost_t cost(const case_t *spec) {
     if (strcmp(spec->variant, DEVICE_BARRIER_VARIANT) == 0)
         return (workload_cost_t){0};
@@ -29,7 +25,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 const workload_t workload_device = {
     .name = "device",
-    .summary = "rates of the device's memory and its grid barrier: what limits are computed from",
+    .summary = "memory and grid-barrier rates of the device, from which limits are computed",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,
     .dtypes = NAMES("f32"),

@@ -1,5 +1,4 @@
-/* How fast a buffer can be read again and again: with one that fits, the rate of the device's L2.
- */
+/* The rate of repeated reads of a buffer: the L2 rate if the buffer fits into the L2. */
 #include "base/memory.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
@@ -10,7 +9,7 @@
 
 enum { PHASE_KERNEL };
 
-/* Not zeros: they can be cheaper to move. */
+/* Zeros can be cheaper to move. */
 static const unsigned char FILL = 0x5A;
 static const uint32_t FILL_WORD = 0x5A5A5A5A;
 
@@ -45,7 +44,7 @@ static void close_case(session_t *session) {
     free(s);
 }
 
-/* Every thread's sum, and with them every byte, in one number. */
+/* The sum over all threads' sums covers every byte. */
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     state_t *s = session->state;
     (void)folder;
@@ -54,9 +53,7 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     TRY(launch(s, err));
     TRY(gpu_sync(s->gpu, err));
     uint32_t *sums = mem_zeroed(s->n_sums, sizeof *sums);
-    status_t status =
-        cuda_check(&s->gpu->api, s->gpu->api.copy_out(sums, s->sums, s->n_sums * sizeof *sums),
-                   "copy_out", err);
+    status_t status = gpu_copy_out(s->gpu, sums, s->sums, s->n_sums * sizeof *sums, err);
     uint32_t sum = 0, expected = FILL_WORD * 4 * s->words * DEVICE_READ_PASSES;
     for (size_t i = 0; i < s->n_sums; i++)
         sum += sums[i];

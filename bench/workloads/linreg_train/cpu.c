@@ -1,6 +1,5 @@
-/* linreg_train in C: `ref`, the float64 oracle that every other contender is checked against; and
- * `omp`, what a careful C programmer would run: float32 points read once an epoch by all cores,
- * which is as fast as the memory or the caches deliver them. */
+/* linreg_train in C: `ref`, the float64 oracle; and `omp`, what a careful C programmer would run:
+ * all cores read float32 points once per epoch, as fast as memory or caches deliver them. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/target_clones.h"
@@ -14,11 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points whose sums are formed in one go before they join the sums of everything. */
-enum { BLOCK = 1024 };
-
-/* Fewer points a thread take less time than a barrier of many threads. */
-enum { MIN_POINTS_PER_THREAD = 16384 };
+enum {
+    BLOCK = 1024,                  /* points summed before they join the total */
+    MIN_POINTS_PER_THREAD = 16384, /* fewer take less time than a barrier of many threads */
+};
 
 enum { PHASE_TRAIN, PHASE_TOTAL, PHASE_RESIDUAL, PHASE_HOST_TO_HOST, PHASE_FUSED };
 
@@ -32,11 +30,11 @@ typedef struct points {
     size_t n;
 } points_t;
 
-/* Sums of one part of the points, so far apart that no two threads write to one cache line, nor to
- * two that the processor fetches together. */
+/* Sums of one part of the points, padded so that no two threads write to the same cache line or to
+ * the pair of lines that the processor fetches together. */
 typedef struct part {
     sums_t sums;
-    char apart[128 - sizeof(sums_t)];
+    char padding[128 - sizeof(sums_t)];
 } part_t;
 
 typedef struct state {
@@ -44,7 +42,7 @@ typedef struct state {
     linreg_fit_t fit;
     bool is_ref;
     size_t n_parts; /* ref: blocks; omp: threads */
-    part_t *parts;  /* ref: n_parts; omp: twice as many, for even and for odd epochs */
+    part_t *parts;  /* ref: n_parts; omp: twice as many, for even and odd epochs */
 } state_t;
 
 static size_t ceil_div(size_t a, size_t b) {
@@ -63,7 +61,7 @@ static points_t training_points(const linreg_data_t *data) {
     return (points_t){data->x_train, data->y_train, data->n_train};
 }
 
-/* One step down the gradient of the mean of e²: its derivatives are the means of 2·e·x and 2·e. */
+/* One gradient step: the derivatives of the mean of e² are the means of 2·e·x and 2·e. */
 static void step(double *w, double *b, const sums_t *sums, double n, double rate) {
     *w -= rate * (2 * sums->ex / n);
     *b -= rate * (2 * sums->e / n);
@@ -82,17 +80,16 @@ static sums_t block_sums64(points_t block, double w, double b) {
     return sums;
 }
 
-/* Neumaier's compensated summation (1974): what each addition loses is added up as well. */
+/* Neumaier's compensated summation (1974): `lost` sums the rounding errors. */
 static void add_neumaier(double *sum, double *lost, double value) {
     double next = *sum + value;
     *lost += fabs(*sum) >= fabs(value) ? *sum - next + value : value - next + *sum;
     *sum = next;
 }
 
-/* Sums over points in a fixed order, so that they do not depend on the number of threads: within
- * blocks of 1024 from first to last, then the blocks' sums from first to last, compensated. The
- * relative error is that of 1024 additions, at most 1.2e-13 and commonly 1e-15, however many the
- * points are. */
+/* Sums in a fixed order, independent of the number of threads: within blocks of 1024 points, then
+ * over blocks with compensation. For any number of points the relative error is that of 1024
+ * additions: at most 1.2e-13, typically 1e-15. */
 static sums_t all_sums64(const state_t *s, points_t all, double w, double b) {
     const size_t n_blocks = ceil_div(all.n, BLOCK);
 #pragma omp parallel for schedule(static) if (all.n > MIN_POINTS_PER_THREAD)
@@ -123,8 +120,7 @@ static void train_ref(state_t *s) {
 
 /* ---- omp ------------------------------------------------------------------------------------- */
 
-/* In float32, in as many interleaved sums as a vector has elements: 64 to 256 additions each. The
- * compiler picks the widest vectors that the machine has when the program starts. */
+/* In float32, with one partial sum per vector element: 64 to 256 additions each. */
 WIDEST_VECTORS static sums_t block_sums32(const float *restrict x, const float *restrict y,
                                           size_t n, float w, float b) {
     float sum_e = 0, sum_ex = 0, sum_ee = 0;
@@ -154,19 +150,19 @@ static sums_t part_sums32(points_t part, double w, double b) {
     return sums;
 }
 
-/* What one of `n_parts` threads does. Each keeps w and b in float64 and makes the same steps from
- * the same sums in the same order, so one barrier an epoch is enough: parts written in the next
- * epoch are other ones, and those of the one after it are written behind its barrier. */
+/* The work of one of `n_parts` threads. Each keeps w and b in float64 and makes the same steps from
+ * the same sums in the same order. One barrier per epoch is enough: the next epoch writes the other
+ * half of `parts`, and the one after it starts after that epoch's barrier. */
 static void train_part(state_t *s, size_t self, size_t n_parts) {
     linreg_fit_t *fit = &s->fit;
     const points_t all = training_points(s->data);
     const size_t each = ceil_div(ceil_div(all.n, n_parts), BLOCK) * BLOCK;
-    const points_t own = part_of(all, smaller(self * each, all.n), each);
+    const points_t part = part_of(all, smaller(self * each, all.n), each);
     const double n = (double)all.n;
     double w = LINREG_W0, b = LINREG_B0;
     for (size_t epoch = 0; epoch < fit->epochs; epoch++) {
         part_t *parts = s->parts + (epoch % 2) * s->n_parts;
-        parts[self].sums = part_sums32(own, w, b);
+        parts[self].sums = part_sums32(part, w, b);
 #pragma omp barrier
         sums_t sums = {0};
         for (size_t i = 0; i < n_parts; i++)
@@ -201,7 +197,7 @@ static double mean_squared_error(const state_t *s, points_t all) {
     return sums.ee / (double)all.n; /* 0 / 0 without points */
 }
 
-/* Leaves NaN where the training and the evaluation do not write. */
+/* Starts from NaN, which stays where nothing is written. */
 static void train_and_evaluate(state_t *s) {
     linreg_fit_t *fit = &s->fit;
     fit->w = fit->b = NAN;
@@ -213,9 +209,8 @@ static void train_and_evaluate(state_t *s) {
     fit->test_loss = mean_squared_error(s, test);
 }
 
-/* Without copies and synchronisation a training is its own host_to_host: one run gives all phases,
- * since a second one would double the time for nothing. A training of one epoch is one pass over
- * the points in which no operation can be told from the others: all of them are `fused`. */
+/* Without copies and synchronisation, train and host_to_host are the same: one run gives all
+ * phases. With one epoch, the single pass over the points is also the phase `fused`. */
 static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     (void)err;
     int64_t start_ns = clock_ns();
@@ -241,7 +236,7 @@ static void close_case(session_t *session) {
     free(s);
 }
 
-/* The larger of the two variants' needs. */
+/* The maximum of both variants. */
 static double sums_bytes(const case_t *spec) {
     return (double)case_param_int(spec, "points", 1) / BLOCK * sizeof(part_t);
 }

@@ -1,4 +1,4 @@
-/* linreg_train on a GPU: opening and closing a case, and handing out its output. */
+/* linreg_train on a GPU: opens and closes a case, and writes its output. */
 #include "workloads/linreg_train/cuda.h"
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 
 typedef status_t train_t(void *linreg_cuda, error_t *err);
 
-/* A training and its evaluation, into s->fit; nothing of an earlier one can be left in it. */
+/* Train and evaluate into s->fit, with no results left from an earlier training. */
 static status_t train_once(linreg_cuda_t *s, train_t *train, error_t *err) {
     const size_t bytes = s->n_results * sizeof *s->results;
     memset(s->results, 0xFF, bytes);
@@ -83,7 +83,7 @@ static status_t make_points(session_t *session, error_t *err) {
     linreg_problem_t *problem = &s->problem;
     int64_t start_ns = clock_ns();
     const size_t train_bytes = problem->n * sizeof(float);
-    const size_t test_bytes = (problem->n_test + 1) * sizeof(float); /* no allocation of nothing */
+    const size_t test_bytes = (problem->n_test + 1) * sizeof(float); /* not 0 */
     TRY(gpu_memory_device(&s->memory, s->gpu, train_bytes, &problem->x, err));
     TRY(gpu_memory_device(&s->memory, s->gpu, train_bytes, &problem->y, err));
     TRY(gpu_memory_device(&s->memory, s->gpu, test_bytes, &problem->x_test, err));
@@ -94,7 +94,7 @@ static status_t make_points(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* Occupancy of the stage that an epoch is made of. */
+/* Occupancy of the first training stage. */
 static double occupancy_frac(const gpu_program_t *program) {
     for (size_t i = 0; i < program->n_stages; i++)
         if (program->stages[i].spec.when == STAGE_TRAINING ||
@@ -106,7 +106,7 @@ static double occupancy_frac(const gpu_program_t *program) {
 static status_t check_room(session_t *session, error_t *err) {
     linreg_cuda_t *s = session->state;
     s->prediction_bytes = (size_t)s->program.plan.scratch_per_item * s->problem.n;
-    /* The buffers of a sample beside the fixed ones. */
+    /* Twice: the fixed buffers and those of a sample. */
     const double bytes = 8.0 * s->problem.points + 2 * buffer_bytes(s);
     TRY(session_skip(session, gpu_room(s->gpu, bytes, err)));
     session->resources.peak_device_bytes = (int64_t)bytes;
@@ -144,7 +144,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     return STATUS_OK;
 }
 
-/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
+/* Also after a failure, when the driver may refuse every call: ignores its errors. */
 static void close_case(session_t *session) {
     linreg_cuda_t *s = session->state;
     error_t ignored = ERROR_INIT;
@@ -168,21 +168,22 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return session_open_program(session, request, sizeof(linreg_cuda_t), prepare, err);
 }
 
-/* The same kernels in the same order, so no more than the order of atomics may differ. */
-static bool alike(double a, double b) {
+/* The same kernels in the same order: only the order of atomics may differ. */
+static bool nearly_equal(double a, double b) {
     return fabs(a - b) <= 1e-6 * fabs(b);
 }
 
-/* Does the probe that times operations train as the others do? */
+/* Does the probe of single operations give the same training as the others? */
 static status_t check_operations(linreg_cuda_t *s, error_t *err) {
     TRY(train_once(s, linreg_cuda_train_by_operation, err));
     const double w = s->fit.w, b = s->fit.b, loss = s->fit.losses[0];
     TRY(train_once(s, linreg_cuda_train, err));
-    if (alike(w, s->fit.w) && alike(b, s->fit.b) && alike(loss, s->fit.losses[0]))
+    if (nearly_equal(w, s->fit.w) && nearly_equal(b, s->fit.b) &&
+        nearly_equal(loss, s->fit.losses[0]))
         return STATUS_OK;
     return error_set(err, STATUS_FAILED,
-                     "output: operation by operation the epoch leaves w %.9g, b %.9g, loss %.9g; "
-                     "in one go %.9g, %.9g, %.9g",
+                     "output: an epoch run operation by operation gives w %.9g, b %.9g, loss %.9g; "
+                     "a complete run gives %.9g, %.9g, %.9g",
                      w, b, loss, s->fit.w, s->fit.b, s->fit.losses[0]);
 }
 

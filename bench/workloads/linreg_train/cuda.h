@@ -1,6 +1,6 @@
-/* The pieces of linreg_train on a GPU. The points are made on the device as the case is opened and
- * stay there; a sample is allocate → upload the start values → train → copy out → release. What a
- * training launches, a rung says in its cubin (stages and plan in kernels/common/launch.cuh). */
+/* linreg_train on a GPU. Opening a case generates the points on the device, where they stay; a
+ * sample is allocate → upload the start values → train → copy out → release. The cubin of a rung
+ * lists its launches (stages and plan in kernels/common/launch.cuh). */
 #ifndef BENCH_WORKLOADS_LINREG_TRAIN_CUDA_H
 #define BENCH_WORKLOADS_LINREG_TRAIN_CUDA_H
 
@@ -15,7 +15,7 @@
 enum {
     LINREG_STATE_SLOTS = 1536,
     LINREG_MAX_STREAMS = 8,
-    LINREG_GRAPH_EPOCHS = 1024, /* at most, in one graph: a longer training replays it */
+    LINREG_GRAPH_EPOCHS = 1024, /* maximum per graph: longer trainings replay it */
 };
 
 /* As in kernels/linreg_train/linreg_train.cuh, which asserts the same sizes. */
@@ -45,7 +45,7 @@ typedef struct linreg_problem {
 _Static_assert(sizeof(linreg_state_t) == 64 + 8 * LINREG_STATE_SLOTS, "the device's layout");
 _Static_assert(sizeof(linreg_problem_t) == 104, "the device's layout");
 
-/* What one training needs beside the points. */
+/* The buffers of one training. */
 typedef struct linreg_buffers {
     cu_pointer_t state, results, prediction;
 } linreg_buffers_t;
@@ -53,15 +53,15 @@ typedef struct linreg_buffers {
 typedef struct linreg_cuda {
     gpu_t *gpu;
     gpu_program_t program;
-    linreg_problem_t problem; /* with the buffers that the next launches use */
+    linreg_problem_t problem; /* with the buffers for the next launches */
     linreg_buffers_t fixed;   /* allocated once: host_to_host, graphs and output */
     linreg_buffers_t own;     /* of a sample that allocates */
     gpu_memory_t memory;
     train_phases_t phases;
     unsigned host_to_host; /* phase */
     linreg_fit_t fit;
-    linreg_state_t *start; /* pinned: what is uploaded … */
-    double *results;       /* … and what comes back */
+    linreg_state_t *start; /* pinned: for the upload … */
+    double *results;       /* … and the download */
     size_t n_results, prediction_bytes;
     cu_stream_t streams[LINREG_MAX_STREAMS];
     cu_event_t forked, joined[LINREG_MAX_STREAMS];
@@ -74,7 +74,7 @@ status_t linreg_cuda_allocate(linreg_cuda_t *s, linreg_buffers_t *buffers, error
 status_t linreg_cuda_release(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err);
 void linreg_cuda_use(linreg_cuda_t *s, const linreg_buffers_t *buffers);
 
-/* These submit work and do not wait for it. Those that take any pointer are phases of a sample. */
+/* These submit work without waiting. Those that take a `void *` are phases of a sample. */
 status_t linreg_cuda_make_data(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_upload(void *linreg_cuda, error_t *err);
 status_t linreg_cuda_train(void *linreg_cuda, error_t *err);
@@ -82,14 +82,13 @@ status_t linreg_cuda_run_stage(linreg_cuda_t *s, const gpu_stage_t *stage, error
 status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_copy_out(void *linreg_cuda, error_t *err);
 
-/* Capture the epochs where the rung's plan asks for it; they use `fixed` from then on. */
+/* Capture the epochs, with the buffers of `fixed`, if the rung's plan asks for a graph. */
 status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err);
 
-/* Declare phases and probes in the session (probes.c). */
-void linreg_cuda_add_probes(session_t *session);
+void linreg_cuda_add_probes(session_t *session); /* probes.c */
 
-/* With epochs = 1, declare the phases of single operations and their probe, too; and one epoch as
- * this probe runs it, which waits for each of them (operations.c). */
+/* If epochs = 1, declare the phases and the probe of single operations; and run one epoch like this
+ * probe, which waits for each operation (operations.c). */
 void linreg_cuda_add_operations(session_t *session);
 status_t linreg_cuda_train_by_operation(void *linreg_cuda, error_t *err);
 

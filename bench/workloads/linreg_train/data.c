@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Contracting 2 x + 1 to one fused operation rounds once instead of twice and changes the bits.
- * gcc does not contract under -std=c11 and does not know the pragma. */
+/* A fused multiply-add for 2 x + 1 would round once instead of twice and change the bits. gcc does
+ * not contract under -std=c11 and does not know the pragma. */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -43,8 +43,7 @@ static void fill_chunk(linreg_data_t *data, size_t first, size_t n) {
     }
 }
 
-/* A static schedule: on machines with several memories, a thread that trains later on a part of the
- * points has most of them in its own. */
+/* A static schedule: on NUMA machines, each thread later trains mostly on points in local memory. */
 static void *make(const void *shape) {
     linreg_data_t *data = mem_zeroed(1, sizeof *data);
     *data = *(const linreg_data_t *)shape;
@@ -83,8 +82,9 @@ static linreg_data_t shape_of(const case_t *spec, uint64_t seed) {
 
 status_t linreg_data_room(const case_t *spec, uint64_t seed, double more_bytes, error_t *err) {
     const linreg_data_t shape = shape_of(spec, seed);
-    const bool there = shared_data_find(&open_data, &shape) != NULL;
-    return host_room(more_bytes + (there ? 0 : 2.0 * sizeof(float) * (double)shape.points), err);
+    if (shared_data_find(&open_data, &shape) == NULL)
+        more_bytes += 2.0 * sizeof(float) * (double)shape.points;
+    return host_room(more_bytes, err);
 }
 
 const linreg_data_t *linreg_data_take(const case_t *spec, uint64_t seed) {

@@ -6,7 +6,7 @@
 
 static const param_spec_t PARAMS[] = {
     {"points", VALUE_INT, 1, 2147483647, "5000000",
-     .summary = "points of the data set, four in five of them for training", .always_in_id = true},
+     .summary = "points in the data set, four fifths for training", .always_in_id = true},
     {"epochs", VALUE_INT, 1, 100000, "200", .summary = "passes over the training points"},
     {"rate", VALUE_REAL, 1e-9, 1, "0.01", .summary = "learning rate"},
 };
@@ -19,11 +19,11 @@ static size_t epochs_of(const case_t *spec) {
     return (size_t)case_param_int(spec, "epochs", 1);
 }
 
-/* Whoever goes through the points in every epoch must read them at least once, and can keep on the
- * chip from then on what fits there. Per point and epoch: the error w·x + b − y and its sums for
- * both gradients, two operations each but one for the sum of errors, 3 + 3 in all; its square's
- * sum, 2, where the loss is recorded. (Five sums over the data would do for all epochs: rungs that
- * use them are marked algorithmic and are not held against this.) */
+/* An implementation that visits every point in every epoch must read them at least once and can
+ * then keep on the chip what fits. Operations per point and epoch: 3 for the error w·x + b − y, 3
+ * for its sums for both gradients, and 2 for the sum of its squares where the loss is recorded.
+ * (Five sums over the data would suffice for all epochs: rungs that use them are marked algorithmic
+ * and not compared with this limit.) */
 static workload_cost_t cost(const case_t *spec) {
     const double n_train = (double)linreg_n_train(points_of(spec));
     const size_t epochs = epochs_of(spec);
@@ -35,8 +35,8 @@ static workload_cost_t cost(const case_t *spec) {
                              .device_bytes = 8 * (double)points_of(spec)};
 }
 
-/* The parameters' norm is about 2.2, so this keeps w and b within 1e-5 of the oracle's. Of a few
- * points, one rounding of float32 is already 1e-6 of an error of 0.3 and does not average out. */
+/* The norm of the parameters is about 2.2, so this keeps w and b within 1e-5 of the oracle's. With
+ * few points, float32 roundings (each 1e-6 of an error of 0.3) do not average out. */
 static double tolerance(const case_t *spec) {
     return fmax(5e-6, 1e-4 / sqrt((double)points_of(spec)));
 }

@@ -1,9 +1,8 @@
-/* What a linreg_train training starts from and what it leaves, whatever ran it: shared by the CPU
- * and CUDA sessions.
+/* Start values and results of a linreg_train training, for the CPU and CUDA sessions.
  *
- * A sample is one training from the start values, all epochs, with the loss before the update of
- * every tenth epoch. The last training loss and the test loss, which tell how good the fit is, are
- * computed after it and are no part of a sample, in any engine. */
+ * A sample is one training from the start values through all epochs, with the loss before the
+ * update of every tenth epoch. In every engine, the last training loss and the test loss are
+ * computed afterwards, outside the sample. */
 #ifndef BENCH_WORKLOADS_LINREG_TRAIN_FIT_H
 #define BENCH_WORKLOADS_LINREG_TRAIN_FIT_H
 
@@ -24,21 +23,21 @@ typedef struct linreg_fit {
     double w, b;
     size_t n_losses; /* ⌈epochs / 10⌉ before updates, and one after the last epoch */
     double *losses;
-    double test_loss; /* NaN: there is no test point */
+    double test_loss; /* NaN: no test points */
 } linreg_fit_t;
 
 /* Sized for the case, all values NaN; free it with linreg_fit_free(). */
 linreg_fit_t linreg_fit_new(const case_t *spec);
 void linreg_fit_free(linreg_fit_t *fit);
 
-/* The epoch that losses[i] belongs to; `epochs` for the last one. */
+/* The epoch of losses[i]; `epochs` for the last one. */
 size_t linreg_loss_epoch(const linreg_fit_t *fit, size_t i);
 
-/* Fails with "loss is not finite from epoch E on" when a loss is no finite float32: also where only
- * the oracle's range still holds it, so that one case ends alike in all engines. */
+/* Fails with "loss is not finite from epoch E on" if a loss exceeds the range of float32, also for
+ * the oracle, so that a case ends the same way in all engines. */
 status_t linreg_fit_check(const linreg_fit_t *fit, error_t *err);
 
-/* Write params.npy, losses.npy and, if there is a test point, test_loss.npy; add their names. */
+/* Write params.npy, losses.npy and, with test points, test_loss.npy; add their names. */
 status_t linreg_fit_write(const linreg_fit_t *fit, const char *folder, text_list_t *arrays,
                           error_t *err);
 

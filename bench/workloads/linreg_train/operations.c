@@ -1,7 +1,6 @@
-/* One epoch on a GPU, operation by operation: what a sweep with epochs = 1 shows beside the phases.
- * Each operation is timed by itself: the device is idle, then come an event, the operation's
- * launches, an event. So it contains what PyTorch's operations contain too, the time that a launch
- * takes to reach the device. */
+/* One epoch on a GPU, operation by operation, for sweeps with epochs = 1. Each operation is timed
+ * separately on an idle device: event, launches, event. As with PyTorch's operations, the time
+ * includes the latency of a launch. */
 #include "workloads/linreg_train/cuda.h"
 
 #include <string.h>
@@ -9,7 +8,7 @@
 static const char *const OPERATIONS[] = {"forward", "loss", "backward", "update", "fused"};
 enum { FORWARD, LOSS, BACKWARD, UPDATE, FUSED, N_OPERATIONS };
 
-/* A stage tells its operation by its name. */
+/* The operation of a stage, by its name. */
 static const struct {
     const char *entry;
     unsigned operation;
@@ -30,8 +29,8 @@ static bool trains(const gpu_stage_t *stage) {
     return when == STAGE_TRAINING || when == STAGE_EPOCH || when == STAGE_LOSS;
 }
 
-/* One bit an operation. What does several at once has no parts to be timed: such a stage, or a
- * graph of all of them, makes the whole epoch one operation. */
+/* One bit per operation. A stage with several operations, or a graph, cannot be split: the epoch is
+ * then a single operation. */
 static unsigned operations_of(const linreg_cuda_t *s) {
     unsigned operations = s->graph != NULL ? 1u << FUSED : 0;
     for (size_t i = 0; i < s->program.n_stages; i++)
@@ -40,8 +39,8 @@ static unsigned operations_of(const linreg_cuda_t *s) {
     return (operations & 1u << FUSED) != 0 ? 1u << FUSED : operations;
 }
 
-/* Adds to `span`; NULL for the stage is the whole training. */
-static status_t time_alone(linreg_cuda_t *s, const gpu_stage_t *stage, device_span_t *span,
+/* Add a stage to `span`; NULL is the complete training. */
+static status_t time_stage(linreg_cuda_t *s, const gpu_stage_t *stage, device_span_t *span,
                            error_t *err) {
     TRY(device_span_begin(span, s->gpu, err));
     TRY(stage == NULL ? linreg_cuda_train(s, err) : linreg_cuda_run_stage(s, stage, err));
@@ -51,11 +50,11 @@ static status_t time_alone(linreg_cuda_t *s, const gpu_stage_t *stage, device_sp
 static status_t run_operations(linreg_cuda_t *s, device_span_t spans[N_OPERATIONS], error_t *err) {
     memset(spans, 0, N_OPERATIONS * sizeof *spans);
     if (operations_of(s) == 1u << FUSED)
-        return time_alone(s, NULL, &spans[FUSED], err);
+        return time_stage(s, NULL, &spans[FUSED], err);
     for (size_t i = 0; i < s->program.n_stages; i++) {
         const gpu_stage_t *stage = &s->program.stages[i];
         if (trains(stage))
-            TRY(time_alone(s, stage, &spans[operation_of(stage)], err));
+            TRY(time_stage(s, stage, &spans[operation_of(stage)], err));
     }
     return STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* How a training on the GPU is timed: once with a synchronisation after each phase, and once as a
- * program would run it that has its buffers. */
+/* The probes of linreg_train on a GPU: with a synchronisation after each phase, and as in a program
+ * that already has its buffers. */
 #include "base/clock.h"
 #include "workloads/linreg_train/cuda.h"
 
@@ -22,7 +22,6 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     return status;
 }
 
-/* Buffers are there, as a program that trains more than once would have them. */
 static status_t probe_host_to_host(session_t *session, recorder_t *recorder, error_t *err) {
     linreg_cuda_t *s = session->state;
     TRY(gpu_sync(s->gpu, err));

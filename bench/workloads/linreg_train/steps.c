@@ -11,7 +11,7 @@ status_t linreg_cuda_allocate(linreg_cuda_t *s, linreg_buffers_t *buffers, error
     return STATUS_OK;
 }
 
-static status_t give(linreg_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
+static status_t drop(linreg_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
     if (*pointer != 0)
         CUDA(release(*pointer));
     *pointer = 0;
@@ -19,9 +19,9 @@ static status_t give(linreg_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
 }
 
 status_t linreg_cuda_release(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err) {
-    TRY(give(s, &buffers->state, err));
-    TRY(give(s, &buffers->results, err));
-    return give(s, &buffers->prediction, err);
+    TRY(drop(s, &buffers->state, err));
+    TRY(drop(s, &buffers->results, err));
+    return drop(s, &buffers->prediction, err);
 }
 
 void linreg_cuda_use(linreg_cuda_t *s, const linreg_buffers_t *buffers) {
@@ -36,7 +36,7 @@ static status_t launch(linreg_cuda_t *s, const gpu_stage_t *stage, size_t items,
     return gpu_stage_launch(s->gpu, stage, items, stream, arguments, err);
 }
 
-/* Each part on its own stream, between what the main stream did before and does next. */
+/* Each part on its own stream, after earlier and before later work of the main stream. */
 static status_t launch_split(linreg_cuda_t *s, const gpu_stage_t *stage, error_t *err) {
     const uint32_t parts = s->program.plan.streams;
     CUDA(event_record(s->forked, s->gpu->stream));
@@ -106,7 +106,7 @@ status_t linreg_cuda_copy_out(void *linreg_cuda, error_t *err) {
     return STATUS_OK;
 }
 
-/* Equal replays, so that few launches are left over; those find no epoch to do and end at once. */
+/* Equal replays waste few launches: those after the last epoch end at once. */
 status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err) {
     if (!s->program.plan.graph)
         return STATUS_OK;

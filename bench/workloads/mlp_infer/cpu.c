@@ -1,6 +1,5 @@
-/* mlp_infer in C: `ref`, the float64 oracle that every other contender is checked against, written
- * to be obviously right; and `omp`, what a careful C programmer would run: float32, all cores,
- * vectorised across samples. */
+/* mlp_infer in C: `ref`, the float64 oracle, written to be obviously right; and `omp`, what a
+ * careful C programmer would run: float32, all cores, vectorised across samples. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "workloads/common/session_parts.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples a tile: a tile's activations of 64 floats a unit are whole cache lines and vectors. */
+/* Samples per tile: 64 floats are a whole number of cache lines and vectors. */
 enum { TILE = 64 };
 
 enum { PHASE_FORWARD, PHASE_TOTAL, PHASE_RESIDUAL, PHASE_HOST_TO_HOST };
@@ -20,12 +19,12 @@ typedef struct state {
     const mlp_data_t *data;
     size_t widest;
     double *y64, *scratch64; /* ref */
-    float *y32, *scratch32;  /* omp: 2 · widest · TILE floats a thread */
+    float *y32, *scratch32;  /* omp: 2 · widest · TILE floats per thread */
 } state_t;
 
 static void forward_ref(const state_t *s) {
     const mlp_data_t *d = s->data;
-    size_t n_in = mlp_data_inputs(d), n_out = mlp_data_outputs(d);
+    size_t n_in = d->sizes[0], n_out = d->sizes[d->n_layers];
     double *in = s->scratch64, *out = s->scratch64 + s->widest;
     for (size_t i = 0; i < d->batch; i++) {
         for (size_t k = 0; k < n_in; k++)
@@ -44,15 +43,17 @@ static void forward_ref(const state_t *s) {
     }
 }
 
-/* One layer of one tile: in and out are (units, TILE). The compiler picks the widest vectors that
- * the machine has when the program starts. */
+/* Layer l of one tile: in and out are (units, TILE). The program picks the widest vectors at its
+ * start. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
     !defined(__SANITIZE_ADDRESS__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 static void
-layer_tile(const float *restrict in, float *restrict out, const float *restrict w,
-           const float *restrict b, size_t n_in, size_t n_out, bool relu) {
+layer_tile(const mlp_data_t *d, size_t l, const float *restrict in, float *restrict out) {
+    const float *restrict w = d->w[l], *restrict b = d->b[l];
+    const size_t n_in = d->sizes[l], n_out = d->sizes[l + 1];
+    const bool relu = l + 1 < d->n_layers;
     for (size_t j = 0; j < n_out; j++) {
         float sum[TILE];
         for (size_t t = 0; t < TILE; t++)
@@ -70,14 +71,14 @@ layer_tile(const float *restrict in, float *restrict out, const float *restrict 
 
 static void forward_tile(const state_t *s, size_t first, float *scratch) {
     const mlp_data_t *d = s->data;
-    size_t n_in = mlp_data_inputs(d), n_out = mlp_data_outputs(d);
+    size_t n_in = d->sizes[0], n_out = d->sizes[d->n_layers];
     size_t n = d->batch - first < TILE ? d->batch - first : TILE;
     float *in = scratch, *out = scratch + s->widest * TILE;
     for (size_t k = 0; k < n_in; k++)
         for (size_t t = 0; t < TILE; t++)
             in[k * TILE + t] = t < n ? d->x[(first + t) * n_in + k] : 0;
     for (size_t l = 0; l < d->n_layers; l++) {
-        layer_tile(in, out, d->w[l], d->b[l], d->sizes[l], d->sizes[l + 1], l + 1 < d->n_layers);
+        layer_tile(d, l, in, out);
         float *swap = in;
         in = out;
         out = swap;
@@ -89,7 +90,7 @@ static void forward_tile(const state_t *s, size_t first, float *scratch) {
 
 static void forward_omp(const state_t *s) {
     const size_t batch = s->data->batch, each = 2 * s->widest * TILE;
-    /* Under a few tiles the threads' start costs more than the work. */
+    /* For fewer tiles, starting threads costs more than the work. */
 #pragma omp parallel for schedule(static) if (batch > 16 * TILE)
     for (size_t first = 0; first < batch; first += TILE)
         forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
@@ -129,14 +130,14 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
 
 static status_t open_case(session_t *session, const open_request_t *request, error_t *err) {
     bool is_ref;
-    TRY(session_is_ref(session, request->spec, &is_ref, err)); /* "ref" is for every dtype */
+    TRY(session_is_ref(session, request->spec, &is_ref, err));
     TRY(session_skip(session, mlp_data_room(request->spec, 1, err)));
     state_t *s = mem_zeroed(1, sizeof *s);
     s->data = mlp_data_take(request->spec, request->seed);
     for (size_t l = 0; l <= s->data->n_layers; l++)
         if (s->data->sizes[l] > s->widest)
             s->widest = s->data->sizes[l];
-    size_t n = s->data->batch * mlp_data_outputs(s->data);
+    size_t n = s->data->batch * s->data->sizes[s->data->n_layers];
     if (is_ref) {
         s->y64 = mem_zeroed(n, sizeof *s->y64);
         s->scratch64 = mem_zeroed(2 * s->widest, sizeof *s->scratch64);
@@ -157,7 +158,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     state_t *s = session->state;
-    const size_t rows = s->data->batch, columns = mlp_data_outputs(s->data);
+    const size_t rows = s->data->batch, columns = s->data->sizes[s->data->n_layers];
     if (s->y64 != NULL)
         memset(s->y64, 0xFF, rows * columns * sizeof *s->y64);
     else

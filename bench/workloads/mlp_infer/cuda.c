@@ -1,4 +1,4 @@
-/* mlp_infer on a GPU: opening and closing a case, and handing out its output. */
+/* mlp_infer on a GPU: opens and closes a case, and writes its output. */
 #include "workloads/mlp_infer/cuda.h"
 
 #include "base/clock.h"
@@ -19,15 +19,14 @@ static bool is(const case_t *spec, const char *technique, const char *choice) {
     return chosen != NULL && strcmp(chosen, choice) == 0;
 }
 
-/* What this case asks for and this rung or machine cannot do. */
+/* Can this machine run this combination of techniques? */
 static status_t check_applies(const case_t *spec, const mlp_cuda_t *s, error_t *err) {
     double need = workload_mlp_infer.cost(spec).device_bytes;
-    /* The fixed buffers, and those of a sample. */
+    /* Twice: the fixed buffers and those of a sample. */
     TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need, err));
     if (is(spec, "launch", "graph") && s->alloc != ALLOC_ARENA)
         return error_set(err, STATUS_FAILED,
-                         "launch=graph replays fixed addresses: needs "
-                         "alloc=arena");
+                         "launch=graph replays fixed addresses: needs alloc=arena");
     if (is(spec, "launch", "graph") && s->copy == COPY_PAGEABLE)
         return error_set(err, STATUS_FAILED,
                          "launch=graph copies without a call: needs copy=pinned or mapped");
@@ -43,12 +42,12 @@ static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     const mlp_data_t *d = s->data;
     size_t element_bytes = d->f16 ? sizeof *d->x16 : sizeof *d->x;
     void *x = d->f16 ? (void *)d->x16 : (void *)d->x;
-    s->x_bytes = d->batch * mlp_data_inputs(d) * element_bytes;
-    s->y_bytes = d->batch * mlp_data_outputs(d) * element_bytes;
+    s->x_bytes = d->batch * d->sizes[0] * element_bytes;
+    s->y_bytes = d->batch * d->sizes[d->n_layers] * element_bytes;
     if (s->copy == COPY_PAGEABLE) {
         s->x = x;
         s->y = mem_alloc(s->y_bytes);
-        memset(s->y, 0xFF, s->y_bytes); /* touch every page before anything is timed */
+        memset(s->y, 0xFF, s->y_bytes); /* touch every page before timing */
         return STATUS_OK;
     }
     unsigned flags = CU_HOST_ALLOC_PORTABLE;
@@ -77,8 +76,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     const case_t *spec = request->spec;
     TRY(session_skip(session, mlp_data_room(spec, is(spec, "copy", "pageable") ? 1 : 2, err)));
     read_techniques(s, spec);
-    /* Before gigabytes of data are made. */
-    TRY(session_skip(session, check_applies(spec, s, err)));
+    TRY(session_skip(session, check_applies(spec, s, err))); /* before making gigabytes of data */
     s->data = mlp_data_take(spec, request->seed);
     TRY(gpu_kernel_load(s->gpu, request->cubin, "mlp_infer", &s->kernel, err));
     session_add_once(session, "module_load", s->kernel.load_ns);
@@ -101,7 +99,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     return mlp_cuda_add_probes(session, err);
 }
 
-/* Also after a failure, when the driver may refuse everything: its answers do not matter here. */
+/* Also after a failure, when the driver may refuse every call: ignores its errors. */
 static void release(mlp_cuda_t *s) {
     gpu_graph_free(s->gpu, &s->batch);
     gpu_graph_free(s->gpu, &s->whole);
@@ -122,7 +120,7 @@ static void release(mlp_cuda_t *s) {
 
 static void close_case(session_t *session) {
     mlp_cuda_t *s = session->state;
-    if (s->data != NULL) /* the case applies */
+    if (s->data != NULL) /* not skipped */
         release(s);
     free(s);
 }
@@ -133,7 +131,8 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 static status_t write_y(const mlp_cuda_t *s, const char *folder, text_list_t *arrays,
                         error_t *err) {
-    const size_t rows = s->data->batch, columns = mlp_data_outputs(s->data), n = rows * columns;
+    const size_t rows = s->data->batch, columns = s->data->sizes[s->data->n_layers];
+    const size_t n = rows * columns;
     float *widened = s->data->f16 ? mem_zeroed(n, sizeof *widened) : NULL;
     for (size_t i = 0; widened != NULL && i < n; i++)
         widened[i] = half_to_float(((const uint16_t *)s->y)[i]);
@@ -147,7 +146,7 @@ static status_t write_y(const mlp_cuda_t *s, const char *folder, text_list_t *ar
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     mlp_cuda_t *s = session->state;
     memset(s->y, 0xFF, s->y_bytes);
-    /* A graph has its steps fixed: poison its output from outside. */
+    /* A captured graph cannot poison its output. */
     if (s->whole != NULL && s->copy != COPY_MAPPED)
         TRY(gpu_fill(s->gpu, s->fixed.y, 0xFF, s->y_bytes, err));
     s->poison = true;

@@ -1,5 +1,5 @@
-/* The pieces of mlp_infer on a GPU: one sample is allocate → copy in → launch → copy out → release,
- * and the techniques of the case (alloc, copy, weights, launch) say how each of them is done. */
+/* mlp_infer on a GPU. A sample is allocate → copy in → launch → copy out → release; the techniques
+ * alloc, copy, weights, launch and wait determine how each step is done. */
 #ifndef BENCH_WORKLOADS_MLP_INFER_CUDA_H
 #define BENCH_WORKLOADS_MLP_INFER_CUDA_H
 
@@ -26,36 +26,34 @@ typedef struct mlp_cuda {
     gpu_kernel_t kernel;
     mlp_alloc_t alloc;
     mlp_copy_t copy;
-    bool upload; /* weights are copied in each sample */
+    bool upload; /* copy the weights in each sample */
     bool poll;   /* wait=poll */
     bool weights_by_value;
     void *x, *y; /* host side: pageable, pinned or mapped memory; float32, or f16 bits */
     size_t x_bytes, y_bytes;
-    mlp_buffers_t fixed;   /* allocated once: arena, and the batches of launches */
-    mlp_buffers_t current; /* what this sample uses */
+    mlp_buffers_t fixed;   /* allocated once: for alloc=arena and batches of launches */
+    mlp_buffers_t current; /* of this sample */
     bool poison;           /* fill the next sample's output with NaN */
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
     unsigned batch_launches;
     float weights[MLP_MAX_ARGUMENT_WEIGHTS];
-    struct {
-        unsigned phase[16];
-        bool has[16];
-    } phases;
+    unsigned phase[16];
+    bool has_phase[16];
 } mlp_cuda_t;
 
 status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
-/* Give back what this sample allocated. */
+/* Free what this sample allocated. */
 status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err);
 void mlp_cuda_release_all(mlp_cuda_t *s);
 status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err);
 status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
 status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err);
 status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err);
-/* One whole sample with no synchronisation but the one at its end. */
+/* A complete sample, synchronised only at its end. */
 status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err);
 
-/* Does a sample allocate, copy in, copy out anything? A phase that does nothing is not reported. */
+/* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */
 bool mlp_cuda_allocates(const mlp_cuda_t *s);
 bool mlp_cuda_copies_in(const mlp_cuda_t *s);
 bool mlp_cuda_copies_out(const mlp_cuda_t *s);

@@ -29,7 +29,7 @@ static bool same(const void *data, const void *shape) {
     return true;
 }
 
-/* What an f16 contender is given, the oracle is given too: only the arithmetic is compared. */
+/* The oracle gets the same rounded values as f16 contenders: only arithmetic is compared. */
 static void round_to_f16(mlp_data_t *data) {
     size_t n = data->batch * data->sizes[0];
     data->x16 = mem_zeroed(n, sizeof *data->x16);
@@ -52,7 +52,7 @@ static void *make(const void *shape) {
     float *next = data->weights;
     for (size_t l = 0; l < data->n_layers; l++) {
         size_t in = data->sizes[l], out = data->sizes[l + 1];
-        /* torch.nn.Linear's own range, so that activations keep their scale. */
+        /* The range of torch.nn.Linear, so that activations keep their scale. */
         float bound = (float)(1.0 / sqrt((double)in));
         fill(next, in * out, data->seed, STREAM_W + 2 * (uint32_t)l, bound);
         data->w[l] = next;
@@ -79,7 +79,7 @@ static shared_pool_t open_data = {.same = same, .make = make, .free = free_data}
 status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
     const value_t *layers = case_param(spec, "layers");
     double n_in = (double)layers->ints[0], n_out = (double)layers->ints[layers->n_ints - 1];
-    /* Inputs in float32 (and f16); outputs up to float64, as the oracle's are. */
+    /* Inputs in float32 and f16; outputs up to float64 (the oracle's). */
     double per_sample = n_in * (sizeof(float) + sizeof(uint16_t)) + n_out * sizeof(double);
     return host_room(copies * (double)case_param_int(spec, "batch", 1) * per_sample, err);
 }
@@ -97,12 +97,4 @@ const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {
 
 void mlp_data_release(const mlp_data_t *data) {
     shared_data_release(&open_data, data);
-}
-
-size_t mlp_data_inputs(const mlp_data_t *data) {
-    return data->sizes[0];
-}
-
-size_t mlp_data_outputs(const mlp_data_t *data) {
-    return data->sizes[data->n_layers];
 }

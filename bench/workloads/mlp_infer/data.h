@@ -1,6 +1,5 @@
-/* Inputs and weights of an mlp_infer case, from Philox: the same bits as in every other engine
- * (streams and ranges: docs/worker-protocol.md, "Data"). Cases of the same shape and seed share one
- * copy. */
+/* Inputs and weights of an mlp_infer case, from Philox: the same bits in every engine (streams and
+ * ranges: docs/worker-protocol.md, "Data"). Cases of the same shape and seed share one copy. */
 #ifndef BENCH_WORKLOADS_MLP_INFER_DATA_H
 #define BENCH_WORKLOADS_MLP_INFER_DATA_H
 
@@ -19,7 +18,7 @@ typedef struct mlp_data {
     size_t n_layers;                  /* weight matrices */
     size_t sizes[MLP_MAX_LAYERS + 1]; /* inputs, hidden layers, outputs */
     uint64_t seed;
-    bool f16;       /* inputs and weights are rounded to f16 */
+    bool f16;       /* round inputs and weights to f16 */
     float *x;       /* (batch, sizes[0]) */
     uint16_t *x16;  /* the same as f16 bits; NULL unless f16 */
     float *weights; /* W_1, b_1, W_2, b_2, … packed; W_l is (sizes[l], sizes[l-1]) row-major */
@@ -27,15 +26,12 @@ typedef struct mlp_data {
     const float *w[MLP_MAX_LAYERS], *b[MLP_MAX_LAYERS]; /* into weights */
 } mlp_data_t;
 
-/* Would inputs and outputs of this case fit into what is free of the host's memory, `copies` times?
- * Otherwise fails with both numbers. */
+/* Does free host memory have room for `copies` copies of the inputs and outputs? Otherwise fails
+ * with both numbers. */
 status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err);
 
-/* Every take needs a release; the last one frees. Not for several threads at once. */
+/* Every take needs a release; the last one frees. Not thread-safe. */
 const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed);
 void mlp_data_release(const mlp_data_t *data);
-
-size_t mlp_data_inputs(const mlp_data_t *data);  /* sizes[0] */
-size_t mlp_data_outputs(const mlp_data_t *data); /* sizes[n_layers] */
 
 #endif

@@ -9,13 +9,12 @@ static const param_spec_t PARAMS[] = {
 };
 
 static const technique_spec_t TECHNIQUES[] = {
-    {"alloc",
-     "where device memory comes from in each sample (async: a pool that keeps what is freed)",
+    {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
      NAMES("malloc", "async", "arena")},
-    {"copy", "host memory that is copied from and to", NAMES("pageable", "pinned", "mapped")},
-    {"weights", "weights copied in each sample, or once", NAMES("upload", "resident")},
-    {"launch", "work submitted call by call, or as a captured graph", NAMES("stream", "graph")},
-    {"wait", "the host synchronises, or watches mapped output arrive", NAMES("sync", "poll")},
+    {"copy", "type of host memory to copy from and to", NAMES("pageable", "pinned", "mapped")},
+    {"weights", "copy weights in each sample, or once", NAMES("upload", "resident")},
+    {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
+    {"wait", "synchronise, or poll the mapped output", NAMES("sync", "poll")},
 };
 
 typedef struct shape {
@@ -43,7 +42,7 @@ static bool is_f16(const case_t *spec) {
     return strcmp(spec->dtype, "f16") == 0;
 }
 
-/* Input, output and weights pass through memory once; hidden activations can stay in registers. */
+/* Input, output and weights cross memory once; hidden activations can stay in registers. */
 static workload_cost_t cost(const case_t *spec) {
     shape_t shape = shape_of(spec);
     double elem_bytes = is_f16(spec) ? 2 : 4;
@@ -55,8 +54,8 @@ static workload_cost_t cost(const case_t *spec) {
                              .device_bytes = bytes};
 }
 
-/* A few roundings of float32 (6e-8 each), or one of the output to float16 (at most 4.9e-4) after
- * sums in float32, with room for long sums and for hidden layers that are rounded too. */
+/* A few float32 roundings (6e-8 each), or one rounding of the output to float16 (at most 4.9e-4)
+ * after float32 sums, with room for long sums and rounded hidden layers. */
 static double tolerance(const case_t *spec) {
     return is_f16(spec) ? 2e-3 : 1e-5;
 }
@@ -69,7 +68,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
     for (size_t l = 0; l <= shape.n_matrices; l++)
         text_list_add_format(defines, "N%zu=%lld", l, (long long)shape.sizes[l]);
     text_list_add_format(defines, "N_IN=%lld", (long long)shape.sizes[0]);
-    if (shape.n_matrices == 2) /* a kernel written for one hidden layer refuses other shapes */
+    if (shape.n_matrices == 2) /* kernels for one hidden layer fail to compile for other shapes */
         text_list_add_format(defines, "N_HIDDEN=%lld", (long long)shape.sizes[1]);
     text_list_add_format(defines, "N_OUT=%lld", (long long)shape.sizes[shape.n_matrices]);
     text_list_add_format(defines, "N_WEIGHTS=%.0f", shape.n_weights);

@@ -1,48 +1,34 @@
-/* How a sample of mlp_infer on the GPU is timed: several questions, each with a probe of its own,
- * because every clock reading inside a sample changes what is measured. */
+/* The probes of mlp_infer on a GPU: one per question, because every clock reading inside a sample
+ * changes the result. */
 #include "base/clock.h"
 #include "workloads/common/train_phases.h"
 #include "workloads/mlp_infer/cuda.h"
 
 #include <stdlib.h>
 
-/* A batch must be long against what it takes to start one (some µs, which every launch gets its
- * share of), and short against a round. Powers of two, and the same one for all short kernels: two
- * runs must not divide by different numbers. */
+/* A batch must be much longer than its start-up cost (a few µs, shared by its launches) and much
+ * shorter than a round. Sizes are powers of two, and the same for all short kernels, so that two
+ * runs do not divide by different numbers. */
 enum { BATCH_TARGET_NS = 400000, BATCH_MOST = 256, LAUNCH_FLOOR_NS = 4000 };
 
-enum {
-    MALLOC,
-    H2D,
-    KERNEL,
-    D2H,
-    FREE,
-    TOTAL,
-    RESIDUAL,
-    MALLOC_DEVICE,
-    H2D_DEVICE,
-    D2H_DEVICE,
-    FREE_DEVICE,
-    HOST_TO_HOST,
-    KERNEL_GRAPH,
-    KERNEL_STREAM,
-    KERNEL_COLD,
-};
+enum { MALLOC, H2D, KERNEL, D2H, FREE, TOTAL, RESIDUAL, HOST_TO_HOST };
+enum { MALLOC_DEVICE = HOST_TO_HOST + 1, H2D_DEVICE, D2H_DEVICE, FREE_DEVICE };
+enum { KERNEL_GRAPH = FREE_DEVICE + 1, KERNEL_STREAM, KERNEL_COLD };
 
 static void add(session_t *session, recorder_t *recorder, unsigned which, double ns) {
     const mlp_cuda_t *s = session->state;
-    if (s->phases.has[which])
-        recorder_add(recorder, s->phases.phase[which], ns);
+    if (s->has_phase[which])
+        recorder_add(recorder, s->phase[which], ns);
 }
 
 static void add_between(session_t *session, recorder_t *recorder, unsigned which, double ns,
                         int64_t from_ns, int64_t to_ns) {
     const mlp_cuda_t *s = session->state;
-    if (s->phases.has[which])
-        recorder_add_between(recorder, s->phases.phase[which], ns, from_ns, to_ns);
+    if (s->has_phase[which])
+        recorder_add_between(recorder, s->phase[which], ns, from_ns, to_ns);
 }
 
-/* The study's phases: synchronised, on the host's clock; the kernel between two events. */
+/* The study's phases on the host clock, synchronised; the kernel between two events. */
 static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *err) {
     mlp_cuda_t *s = session->state;
     gpu_t *gpu = s->gpu;
@@ -78,7 +64,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     double total_ns = (double)(at[5] - at[0]), residual_ns = total_ns;
     for (unsigned i = MALLOC; i <= FREE; i++) {
         add_between(session, recorder, i, parts[i], at[i - MALLOC], at[i - MALLOC + 1]);
-        if (s->phases.has[i])
+        if (s->has_phase[i])
             residual_ns -= parts[i];
     }
     add_between(session, recorder, TOTAL, total_ns, at[0], at[5]);
@@ -86,7 +72,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     return STATUS_OK;
 }
 
-/* The same phases between events, as the original study reports them. */
+/* The same phases between events, as in the original study. */
 static status_t probe_device(session_t *session, recorder_t *recorder, error_t *err) {
     mlp_cuda_t *s = session->state;
     gpu_t *gpu = s->gpu;
@@ -135,7 +121,7 @@ static status_t probe_kernel_graph(session_t *session, recorder_t *recorder, err
     return STATUS_OK;
 }
 
-/* What the device takes for `launches` launches, one behind the other. */
+/* The device time of `launches` launches in a row. */
 static status_t time_launches(mlp_cuda_t *s, unsigned launches, double *ns, error_t *err) {
     TRY(gpu_record(s->gpu, 0, err));
     for (unsigned i = 0; i < launches; i++)
@@ -152,7 +138,7 @@ static status_t probe_kernel_stream(session_t *session, recorder_t *recorder, er
     return STATUS_OK;
 }
 
-/* The inputs come from DRAM, as they would if something else had run in between. */
+/* With inputs in DRAM, as after other work. */
 static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, error_t *err) {
     mlp_cuda_t *s = session->state;
     double ns;
@@ -163,8 +149,7 @@ static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, erro
     return STATUS_OK;
 }
 
-/* `single_ns`: one launch between two events, of which about LAUNCH_FLOOR_NS is not the kernel's.
- */
+/* `single_ns` is one launch between two events, with about LAUNCH_FLOOR_NS of overhead. */
 static unsigned batch_launches(double single_ns) {
     unsigned n = BATCH_MOST;
     while (n > 2 && n * (single_ns - LAUNCH_FLOOR_NS) > BATCH_TARGET_NS)
@@ -196,9 +181,9 @@ static status_t make_whole(mlp_cuda_t *s, error_t *err) {
 static void declare(session_t *session, unsigned which, const char *name, clock_domain_t clock,
                     bool applies) {
     mlp_cuda_t *s = session->state;
-    s->phases.has[which] = applies;
+    s->has_phase[which] = applies;
     if (applies)
-        s->phases.phase[which] = recorder_phase(&session->recorder, name, clock);
+        s->phase[which] = recorder_phase(&session->recorder, name, clock);
 }
 
 status_t mlp_cuda_add_probes(session_t *session, error_t *err) {

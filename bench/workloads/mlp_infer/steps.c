@@ -46,7 +46,7 @@ static status_t take(mlp_cuda_t *s, bool fixed, size_t bytes, cu_pointer_t *poin
     return STATUS_OK;
 }
 
-/* Everything that a sample needs and `fixed` does not already give. */
+/* A sample allocates what it does not take from `fixed`. */
 status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) {
     bool fixed = buffers == &s->fixed;
     if (!fixed)
@@ -66,7 +66,7 @@ status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err) 
     return STATUS_OK;
 }
 
-static status_t give(mlp_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
+static status_t drop(mlp_cuda_t *s, cu_pointer_t *pointer, error_t *err) {
     if (s->alloc == ALLOC_ASYNC)
         CUDA(release_async(*pointer, s->gpu->stream));
     else
@@ -79,31 +79,28 @@ status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err) {
     if (s->alloc == ALLOC_ARENA)
         return STATUS_OK;
     if (s->copy != COPY_MAPPED) {
-        TRY(give(s, &s->current.x, err));
-        TRY(give(s, &s->current.y, err));
+        TRY(drop(s, &s->current.x, err));
+        TRY(drop(s, &s->current.y, err));
     }
     for (size_t i = 0; s->upload && i < n_arrays(s); i++)
-        TRY(give(s, &s->current.wb[i], err));
+        TRY(drop(s, &s->current.wb[i], err));
     return STATUS_OK;
 }
 
-/* Whatever is still allocated, also after a failure halfway and when the driver refuses everything.
- */
+static void release_both(mlp_cuda_t *s, cu_pointer_t current, cu_pointer_t fixed) {
+    if (current != 0 && current != fixed)
+        s->gpu->api.release(current);
+    if (fixed != 0)
+        s->gpu->api.release(fixed);
+}
+
+/* Also after a failure halfway, when the driver may refuse every call: ignores its errors. */
 void mlp_cuda_release_all(mlp_cuda_t *s) {
-    cu_pointer_t *current = s->current.wb, *fixed = s->fixed.wb;
-    for (size_t i = 0; i < n_arrays(s); i++) {
-        if (current[i] != 0 && current[i] != fixed[i])
-            s->gpu->api.release(current[i]);
-        if (fixed[i] != 0)
-            s->gpu->api.release(fixed[i]);
-    }
+    for (size_t i = 0; i < n_arrays(s); i++)
+        release_both(s, s->current.wb[i], s->fixed.wb[i]);
     if (s->copy != COPY_MAPPED) {
-        const cu_pointer_t samples[] = {s->current.x == s->fixed.x ? 0 : s->current.x,
-                                        s->current.y == s->fixed.y ? 0 : s->current.y, s->fixed.x,
-                                        s->fixed.y};
-        for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-            if (samples[i] != 0)
-                s->gpu->api.release(samples[i]);
+        release_both(s, s->current.x, s->fixed.x);
+        release_both(s, s->current.y, s->fixed.y);
     }
     s->current = s->fixed = (mlp_buffers_t){0};
 }
@@ -134,8 +131,8 @@ status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-/* No arithmetic makes these bits: a GPU's own NaN is 0x7FFFFFFF, or 0x7FFF in f16. */
-static bool all_there(const mlp_cuda_t *s) {
+/* Arithmetic never produces these bits: the NaN of a GPU is 0x7FFFFFFF, or 0x7FFF in f16. */
+static bool output_complete(const mlp_cuda_t *s) {
     if (s->data->f16) {
         const volatile uint16_t *y = s->y;
         for (size_t i = 0; i < s->y_bytes / sizeof *y; i++)
@@ -150,17 +147,17 @@ static bool all_there(const mlp_cuda_t *s) {
     return true;
 }
 
-/* Every element is looked at, so no order among the device's writes is needed. */
+/* Checks every element, so the device may write them in any order. */
 static status_t wait_for_output(mlp_cuda_t *s, error_t *err) {
     if (!s->poll)
         return gpu_sync(s->gpu, err);
     int64_t start_ns = clock_ns();
-    for (unsigned turn = 1; !all_there(s); turn++)
+    for (unsigned turn = 1; !output_complete(s); turn++)
         if (turn % 1024 == 0 && clock_ns() - start_ns > POLL_MOST_NS) {
-            TRY(gpu_sync(s->gpu, err)); /* says what went wrong, if the device knows */
-            return all_there(s) ? STATUS_OK
-                                : error_set(err, STATUS_FAILED,
-                                            "the kernel ended without writing every output");
+            TRY(gpu_sync(s->gpu, err)); /* reports the cause, if the device knows it */
+            return output_complete(s) ? STATUS_OK
+                                      : error_set(err, STATUS_FAILED,
+                                                  "the kernel ended without writing every output");
         }
     return STATUS_OK;
 }

@@ -1,6 +1,5 @@
-/* The floors of the clocks on a GPU: what two events read with nothing between them, what an empty
- * kernel reads, alone, in a graph and back to back, and what a launch with a synchronise costs the
- * host. Every kernel time contains these. */
+/* Timing floors of a GPU, which every kernel time contains: two events with nothing between them;
+ * an empty kernel alone, in a graph and back to back; launch and synchronise on the host. */
 #include "base/clock.h"
 #include "workloads/common/gpu_memory.h"
 #include "workloads/common/session_parts.h"
@@ -9,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { BATCH = 256 }; /* as many as mlp_infer has of its short kernels */
+enum { BATCH = 256 }; /* as for the short kernels of mlp_infer */
 
 enum { EVENT_PAIR, KERNEL, KERNEL_GRAPH, KERNEL_STREAM, LAUNCH_SYNC };
 
@@ -78,7 +77,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return session_open_program(session, request, sizeof(state_t), prepare, err);
 }
 
-/* There is nothing to compute, so there is nothing to check. */
+/* Nothing is computed, so there is nothing to check. */
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     (void)session;
     (void)folder;

@@ -1,10 +1,8 @@
 #include "workloads/common/descriptors.h"
 
-/* No arithmetic: it is there to test the harness itself, with variants of the null engine that
- * behave in every way a contender can. */
+/* No arithmetic: the variants of the null engine behave in every way a contender can. */
 static const param_spec_t PARAMS[] = {
-    {"work_ns", VALUE_INT, 0, 1e9, "0", .summary = "time that one sample takes",
-     .always_in_id = true},
+    {"work_ns", VALUE_INT, 0, 1e9, "0", .summary = "time of one sample", .always_in_id = true},
 };
 
 static workload_cost_t cost(const case_t *spec) {
@@ -18,7 +16,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 const workload_t workload_null = {
     .name = "null",
-    .summary = "no work at all: tests the harness itself",
+    .summary = "no work: tests the harness itself",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,
     .dtypes = NAMES("f32"),

@@ -1,7 +1,6 @@
-/* The null engine: contenders without work. `noop` is timed for real and shows what the harness
- * itself costs; the others make up their times from a seed, so that rounds, stopping, checks and
- * failures can be tested without a GPU and without waiting. They exist under the engine name "null"
- * alone and never appear beside a real one. */
+/* The null engine: contenders without work. `noop` is really timed and shows the cost of the
+ * harness; the others generate times from a seed, to test rounds, stopping, checks and failures
+ * without a GPU and without waiting. Only the engine "null" has them. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -15,15 +14,14 @@
 
 enum { PHASE_KERNEL, PHASE_TOTAL, PHASE_RESIDUAL };
 
-/* How the made-up time of a sample comes from random numbers, and what is wrong with the contender.
- */
+/* How the time of a sample is generated, and the contender's fault. */
 typedef struct behaviour {
     const char *variant;
-    bool timed;        /* it really runs: nothing is made up */
-    double noise;      /* standard deviation, relative */
-    double log_noise;  /* the same of the time's logarithm */
-    double slow_share; /* of the samples, which take a quarter more */
-    double drift;      /* a sample */
+    bool timed;        /* really timed */
+    double noise;      /* relative standard deviation */
+    double log_noise;  /* standard deviation of the logarithm */
+    double slow_share; /* fraction of samples that take 25 % longer */
+    double drift;      /* relative, per sample */
     enum { NO_FAULT, WRONG, CRASH, HANG } fault;
 } behaviour_t;
 
@@ -44,7 +42,7 @@ typedef struct state {
     uint64_t seed, taken;
 } state_t;
 
-static double made_up_ns(state_t *s) {
+static double synthetic_ns(state_t *s) {
     uint64_t i = s->taken++;
     double u1 = (rng_word(s->seed, 1, i) + 0.5) / 4294967296.0;
     double u2 = (rng_word(s->seed, 2, i) + 0.5) / 4294967296.0;
@@ -65,7 +63,7 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     while (s->behaviour->fault == HANG)
         clock_sleep_ns(1000000000);
     if (!s->behaviour->timed) {
-        double kernel_ns = made_up_ns(s);
+        double kernel_ns = synthetic_ns(s);
         recorder_add(recorder, PHASE_KERNEL, kernel_ns);
         recorder_add(recorder, PHASE_TOTAL, kernel_ns + 100);
         recorder_add(recorder, PHASE_RESIDUAL, 100);
