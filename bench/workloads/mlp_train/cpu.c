@@ -1,14 +1,14 @@
-/* mlp_train in C: what its training is, for the session in workloads/mnist/cpu.c. Its arithmetic is
- * mnist_train's, with any number of layers. */
+/* mlp_train in C: describes its training for the session in workloads/mnist/cpu.c. The arithmetic
+ * is that of mnist_train, with any number of layers. */
 #include "workloads/mnist/cpu.h"
 #include "workloads/common/descriptors.h"
 #include "workloads/common/sessions.h"
 #include "workloads/mlp_train/data.h"
 
-/* Of one epoch, of which there are several: about a minute each on two cores. */
-static const double OMP_MOST_FLOPS = 1e12;
+/* Per epoch: about a minute on two cores. */
+static const double OMP_MAX_FLOPS = 1e12;
 
-/* Weights, activations and their gradients, in twice the room: either way of storing them fits. */
+/* Weights, activations and their gradients, doubled: room for either variant's storage. */
 static double network_bytes(const mlpt_shape_t *shape) {
     double units = 0;
     for (size_t l = 0; l <= shape->layers; l++)
@@ -21,10 +21,10 @@ static status_t can_run(const case_t *spec, bool is_ref, error_t *err) {
     const double flops = workload_mlp_train.cost(spec).flops;
     if (!is_ref)
         TRY(mnist_cpu_width("width", shape.sizes[1], err));
-    if (!is_ref && flops > OMP_MOST_FLOPS)
+    if (!is_ref && flops > OMP_MAX_FLOPS)
         return error_set(err, STATUS_FAILED,
-                         "an epoch of %.3g floating-point operations would take %s minutes", flops,
-                         spec->variant);
+                         "too slow for %s: an epoch has %.3g floating-point operations",
+                         spec->variant, flops);
     return mlpt_data_room(spec, network_bytes(&shape) + sizeof(float) * mlpt_parameters(&shape),
                           err);
 }

@@ -1,4 +1,4 @@
-/* mlp_train on a GPU: opening and closing a case, and handing out its output. */
+/* mlp_train on a GPU: opens and closes a case, and writes its output. */
 #include "workloads/mlp_train/cuda.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 
 enum { ALIGNMENT = 256, SUMS = 2 };
 
-/* ---- what lies in the device's memory for the whole case ------------------------------------- */
+/* ---- device memory allocated while the case is open ------------------------------------------ */
 
 static size_t aligned(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -28,7 +28,6 @@ static size_t parameter_bytes(const mlpt_shape_t *shape) {
     return bytes;
 }
 
-/* What the case needs on the device, by its shape. */
 static double bytes_of(const mlpt_shape_t *shape) {
     const double orders = 2.0 * MNIST_IMAGES * sizeof(uint32_t);
     const double passes =
@@ -55,7 +54,7 @@ static status_t place_parameters(mlpt_cuda_t *s, error_t *err) {
     return gpu_sync(s->gpu, err);
 }
 
-/* Everything but what operators return: images, parameters, order, losses. */
+/* Everything but operator results: images, parameters, order, losses. */
 static status_t place(mlpt_cuda_t *s, error_t *err) {
     gpu_memory_t *memory = &s->memory;
     gpu_t *gpu = s->gpu;
@@ -77,7 +76,7 @@ static status_t place(mlpt_cuda_t *s, error_t *err) {
     return gpu_memory_device(memory, gpu, MLPT_GRAPH_STEPS * sizeof(float), &s->window_losses, err);
 }
 
-/* ---- what the case needs --------------------------------------------------------------------- */
+/* ---- requirements of the case ---------------------------------------------------------------- */
 
 static allocator_kind_t kind_of(const case_t *spec) {
     const char *name = case_technique(spec, "allocator");
@@ -87,20 +86,21 @@ static allocator_kind_t kind_of(const case_t *spec) {
     return kind;
 }
 
-/* Replayed steps use the addresses of the capture: an allocator must not give them away. */
+/* Replayed steps use the addresses of the capture, so the allocator must keep that memory. */
 static status_t check_graph(const mlpt_cuda_t *s, error_t *err) {
     if (!s->program.plan.graph || s->kind == ALLOCATOR_CACHING || s->kind == ALLOCATOR_ARENA)
         return STATUS_OK;
-    return error_set(err, STATUS_FAILED,
-                     "the addresses in its graph are for good, and allocator %s gives memory back "
-                     "to the driver: it is for caching and arena",
-                     ALLOCATOR_NAMES[s->kind]);
+    return error_set(
+        err, STATUS_FAILED,
+        "its graph has fixed addresses, but allocator %s returns memory to the driver: "
+        "needs caching or arena",
+        ALLOCATOR_NAMES[s->kind]);
 }
 
 static status_t check_room(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     const double device_bytes = bytes_of(&s->shape);
-    const double gradient_bytes = 3 * sizeof(float) * mlpt_parameters(&s->shape); /* of the check */
+    const double gradient_bytes = 3 * sizeof(float) * mlpt_parameters(&s->shape); /* for output() */
     TRY(session_skip(session, check_graph(s, err)));
     TRY(session_skip(session, gpu_room(s->gpu, device_bytes + gradient_bytes, err)));
     TRY(session_skip(session, mlpt_data_room(&session->spec, gradient_bytes, err)));
@@ -108,7 +108,7 @@ static status_t check_room(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- the training whose results are kept ----------------------------------------------------- */
+/* ---- the complete training, whose results are kept ------------------------------------------- */
 
 static status_t train_epoch(mlpt_cuda_t *s, uint32_t number, error_t *err) {
     mlpt_cuda_shuffle(s, number);
@@ -124,7 +124,7 @@ static status_t train_epoch(mlpt_cuda_t *s, uint32_t number, error_t *err) {
     return mnist_fit_add_epoch(&s->fit, &epoch, err);
 }
 
-/* What came before the first epoch, a capture's allocations, is the first epoch's. */
+/* Allocations before the first epoch, as for a capture, count as part of it. */
 static status_t first_training(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     s->fit = mnist_fit_of_epochs(s->shape.steps * s->shape.epochs, s->shape.epochs);
@@ -144,8 +144,8 @@ static status_t first_training(session_t *session, error_t *err) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Whatever is loaded or allocated on first use, a capture would refuse. The last step's blocks are
- * smaller where its batch is, and may be of segments that whole batches have no need of. */
+/* Runs every kind of pass first: a capture fails if anything is loaded or allocated on first use.
+ * The last step has smaller blocks if its batch is smaller, which may need other segments. */
 static status_t capture(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     if (!s->program.plan.graph)
@@ -176,7 +176,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(place(s, err));
     session_add_once(session, "data", (double)(clock_ns() - start_ns));
     const allocator_options_t options = {.device = s->gpu->device};
-    /* Only `async` can fail: the driver may have no pools. */
+    /* Only `async` can fail, on a driver without pools. */
     TRY(session_skip(session, allocator_open(s->kind, &s->gpu->api, &options, &s->allocator, err)));
     TRY(capture(session, err));
     mlpt_cuda_add_probes(session);
@@ -207,18 +207,15 @@ static status_t poisoned(mlpt_cuda_t *s, gpu_memory_t *memory, size_t elements, 
     return gpu_fill(s->gpu, *at, 0xFF, elements * sizeof(float), err);
 }
 
-/* From where a step left it, side by side as it is written. */
+/* Copy the gradients of a layer into one array, with the bias in the last column. */
 static status_t copy_gradient(mlpt_cuda_t *s, size_t l, float *array, error_t *err) {
     const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
     float *packed = mem_alloc((n_in + 1) * n_out * sizeof *packed);
     float *bias = packed + n_in * n_out;
-    const cuda_api_t *api = &s->gpu->api;
     status_t status =
-        cuda_check(api, api->copy_out(packed, s->loop.gradient_w[l], n_in * n_out * sizeof *packed),
-                   "copy_out", err);
+        gpu_copy_out(s->gpu, packed, s->loop.gradient_w[l], n_in * n_out * sizeof *packed, err);
     if (status == STATUS_OK)
-        status = cuda_check(api, api->copy_out(bias, s->loop.gradient_b[l], n_out * sizeof *bias),
-                            "copy_out", err);
+        status = gpu_copy_out(s->gpu, bias, s->loop.gradient_b[l], n_out * sizeof *bias, err);
     for (size_t o = 0; o < n_out && status == STATUS_OK; o++) {
         memcpy(array + o * (n_in + 1), packed + o * n_in, n_in * sizeof *array);
         array[o * (n_in + 1) + n_in] = bias[o];
@@ -227,7 +224,7 @@ static status_t copy_gradient(mlpt_cuda_t *s, size_t l, float *array, error_t *e
     return status;
 }
 
-/* One step that leaves its gradients. */
+/* Run one step that writes its gradients. */
 static status_t run_gradients(mlpt_cuda_t *s, gpu_memory_t *memory, float **arrays, error_t *err) {
     for (size_t l = 0; l < s->shape.layers; l++) {
         const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
@@ -260,7 +257,7 @@ static status_t write_gradients(mlpt_cuda_t *s, const char *folder, text_list_t 
     return status;
 }
 
-/* The first losses, as a sample is run; where an epoch has few steps, of several. */
+/* The first losses, run like a sample, over as many epochs as needed. */
 static status_t first_losses(mlpt_cuda_t *s, double *values, size_t n, error_t *err) {
     TRY(mlpt_cuda_restore(s, err));
     for (size_t done = 0, epoch = 0; done < n; epoch++) {

@@ -1,11 +1,11 @@
-/* mlp_train on a GPU: the loop's functions, an epoch, and the graphs of one. */
+/* mlp_train on a GPU: the loop's functions, an epoch, and its graphs. */
 #include "workloads/mlp_train/cuda.h"
 
 #include <string.h>
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-/* ---- what the loop asks for ------------------------------------------------------------------ */
+/* ---- functions for the loop ------------------------------------------------------------------ */
 
 static status_t begin(void *context, mlpt_pass_t pass, error_t *err) {
     const mlpt_cuda_t *s = context;
@@ -86,22 +86,26 @@ static cu_pointer_t order_of(const mlpt_cuda_t *s, cu_pointer_t order, size_t st
     return order + step * s->shape.batch * sizeof(uint32_t);
 }
 
-/* Steps first … first + n - 1 of the epoch, with their numbers of images from `order` on. */
-static status_t run_steps(mlpt_cuda_t *s, size_t first, size_t n, cu_pointer_t order,
-                          cu_pointer_t losses, error_t *err) {
-    for (size_t i = 0; i < n; i++)
-        TRY(mlpt_loop_step(&s->loop, mlpt_rows(&s->shape, first + i), order_of(s, order, i),
-                           losses + i * sizeof(float), err));
+/* Steps first … first + n - 1 of an epoch; `order` and `losses` are those of the first. */
+typedef struct steps {
+    size_t first, n;
+    cu_pointer_t order, losses;
+} steps_t;
+
+static status_t run_steps(mlpt_cuda_t *s, steps_t steps, error_t *err) {
+    for (size_t i = 0; i < steps.n; i++)
+        TRY(mlpt_loop_step(&s->loop, mlpt_rows(&s->shape, steps.first + i),
+                           order_of(s, steps.order, i), steps.losses + i * sizeof(float), err));
     return STATUS_OK;
 }
 
 status_t mlpt_cuda_first_step(mlpt_cuda_t *s, error_t *err) {
-    return run_steps(s, 0, 1, s->order, s->losses, err);
+    return run_steps(s, (steps_t){0, 1, s->order, s->losses}, err);
 }
 
 status_t mlpt_cuda_last_step(mlpt_cuda_t *s, error_t *err) {
     const size_t last = s->shape.steps - 1;
-    return run_steps(s, last, 1, order_of(s, s->order, last), s->losses, err);
+    return run_steps(s, (steps_t){last, 1, order_of(s, s->order, last), s->losses}, err);
 }
 
 static status_t replay(mlpt_cuda_t *s, error_t *err) {
@@ -131,7 +135,7 @@ status_t mlpt_cuda_epoch(mlpt_cuda_t *s, size_t steps, error_t *err) {
     else if (s->stages[MLPT_TRAIN_STEPS] != NULL)
         TRY(train_in_one_launch(s, steps, err));
     else
-        TRY(run_steps(s, 0, steps, s->order, s->losses, err));
+        TRY(run_steps(s, (steps_t){0, steps, s->order, s->losses}, err));
     CUDA(copy_out_async(s->host_losses, s->losses, steps * sizeof(float), s->gpu->stream));
     return STATUS_OK;
 }
@@ -144,17 +148,16 @@ status_t mlpt_cuda_validate(mlpt_cuda_t *s, error_t *err) {
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-static status_t capture_steps(mlpt_cuda_t *s, mlpt_graph_t *graph, size_t first, size_t n,
-                              cu_pointer_t order, cu_pointer_t losses, error_t *err) {
-    if (n == 0)
+static status_t capture_steps(mlpt_cuda_t *s, mlpt_graph_t *graph, steps_t steps, error_t *err) {
+    if (steps.n == 0)
         return STATUS_OK;
-    graph->steps = n;
+    graph->steps = steps.n;
     TRY(gpu_capture_begin(s->gpu, err));
-    TRY(run_steps(s, first, n, order, losses, err));
+    TRY(run_steps(s, steps, err));
     return gpu_capture_end(s->gpu, &graph->exec, err);
 }
 
-/* Equal graphs, so that few steps are left over. */
+/* Equal replays leave few remaining steps. */
 status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err) {
     if (!s->program.plan.graph)
         return STATUS_OK;
@@ -163,15 +166,14 @@ status_t mlpt_cuda_capture(mlpt_cuda_t *s, error_t *err) {
     const size_t graphs = (whole + MLPT_GRAPH_STEPS - 1) / MLPT_GRAPH_STEPS;
     const size_t each = graphs > 0 ? whole / graphs : 0, replayed = graphs * each;
     s->replays = graphs;
-    TRY(capture_steps(s, &s->whole, 0, each, s->window_order, s->window_losses, err));
-    return capture_steps(s, &s->rest, replayed, steps - replayed, order_of(s, s->order, replayed),
-                         s->losses + replayed * sizeof(float), err);
+    TRY(capture_steps(s, &s->whole, (steps_t){0, each, s->window_order, s->window_losses}, err));
+    const steps_t rest = {replayed, steps - replayed, order_of(s, s->order, replayed),
+                          s->losses + replayed * sizeof(float)};
+    return capture_steps(s, &s->rest, rest, err);
 }
 
 void mlpt_cuda_drop_graphs(mlpt_cuda_t *s) {
-    mlpt_graph_t *const graphs[] = {&s->whole, &s->rest};
-    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
-        gpu_graph_free(s->gpu, &graphs[i]->exec);
-        *graphs[i] = (mlpt_graph_t){0};
-    }
+    gpu_graph_free(s->gpu, &s->whole.exec);
+    gpu_graph_free(s->gpu, &s->rest.exec);
+    s->whole = s->rest = (mlpt_graph_t){0};
 }

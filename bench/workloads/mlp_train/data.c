@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The multiply-adds of the oracle's checked steps, and those of one image and weight in a step. */
+/* Multiply-adds of the oracle's checked steps; FLOPS_PER_WEIGHT is per image and step. */
 static const double CHECKED_FLOPS = 2e10;
 enum { FLOPS_PER_WEIGHT = 6, LEAST_CHECKED_STEPS = 2 };
 

@@ -1,5 +1,5 @@
-/* The shape of an mlp_train case, and what its training starts from: cases of one width, depth and
- * seed share one copy. */
+/* The shape and start data of an mlp_train case. Cases of the same width, depth and seed share one
+ * copy. */
 #ifndef BENCH_WORKLOADS_MLP_TRAIN_DATA_H
 #define BENCH_WORKLOADS_MLP_TRAIN_DATA_H
 
@@ -14,7 +14,7 @@ typedef struct mlpt_shape {
     size_t layers;                     /* depth: matrices */
     size_t sizes[MLPT_MAX_LAYERS + 1]; /* 784, width, …, width, 10 */
     size_t batch, epochs;
-    size_t steps; /* of one epoch; the last one has the rest of the images */
+    size_t steps; /* per epoch; the last one has the remaining images */
     uint64_t seed;
     double rate;
 } mlpt_shape_t;
@@ -23,15 +23,15 @@ mlpt_shape_t mlpt_shape(const case_t *spec);
 /* Images in step `step` of an epoch. */
 size_t mlpt_rows(const mlpt_shape_t *shape, size_t step);
 double mlpt_parameters(const mlpt_shape_t *shape); /* elements of matrices and biases */
-/* Steps from the start whose losses are compared with the oracle's: as many as it makes in a few
- * seconds. They may reach into further epochs. */
+/* Number of first steps whose losses are compared with the oracle's: as many as it computes in a
+ * few seconds, possibly over several epochs. */
 size_t mlpt_checked_steps(const mlpt_shape_t *shape);
 
-/* As mnist_shape_room() and mnist_shape_take() for a case. */
+/* mnist_shape_room() and mnist_shape_take() for a case. */
 status_t mlpt_data_room(const case_t *spec, double more_bytes, error_t *err);
 status_t mlpt_data_take(const case_t *spec, const mnist_data_t **data, error_t *err);
 
-/* The data as one epoch of this shape, the first. */
+/* The data with batch and steps of this shape. */
 mnist_data_t mlpt_network(const mnist_data_t *data, const mlpt_shape_t *shape);
 
 #endif

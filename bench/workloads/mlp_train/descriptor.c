@@ -7,18 +7,18 @@ static const param_spec_t PARAMS[] = {
     {"width", VALUE_INT, 1, 8192, "784", .summary = "units of each hidden layer",
      .always_in_id = true},
     {"depth", VALUE_INT, 2, MLPT_MAX_LAYERS, "4",
-     .summary = "linear layers; between them depth - 1 hidden ones"},
+     .summary = "number of linear layers, with depth - 1 hidden layers"},
     {"batch", VALUE_INT, 1, MNIST_IMAGES, "64",
-     .summary = "images in one step; the last step of an epoch has the rest of the 60000"},
+     .summary = "images per step; the last step of an epoch has the rest of the 60000"},
     {"epochs", VALUE_INT, 1, 1000, "3",
-     .summary = "epochs of the whole training; a sample is the first of them"},
+     .summary = "epochs of the complete training; a sample is the first one"},
     {"rate", VALUE_REAL, 1e-9, 1000, "0.1", .summary = "learning rate"},
     {"seed", VALUE_INT, 1, 2147483647, "1",
-     .summary = "of the start weights and of the order of the images"},
+     .summary = "seed of the start weights and the image order"},
 };
 
 static const technique_spec_t TECHNIQUES[] = {
-    {"allocator", "where operators get the memory of their results from",
+    {"allocator", "allocator of the memory for operator results",
      NAMES("caching", "malloc", "async", "arena")},
 };
 
@@ -26,11 +26,11 @@ static bool is_tf32(const case_t *spec) {
     return strcmp(spec->dtype, "tf32") == 0;
 }
 
-/* Of a sample's training; the validation behind it is a forward pass of a sixth of the images. A
- * multiplication and an addition each: forward, for the gradient of the weights, and for that of
- * what went into a layer, which the first layer does not need.
- * Weights stay in the L2, which the host tells from the working set: a step reads them forward,
- * reads them backward, and writes them. */
+/* The training of a sample, without the validation (a forward pass of a sixth of the images). One
+ * multiply-add per weight each: forward, for the weight gradient, and for the input gradient, which
+ * the first layer does not need.
+ * A step reads the weights forward and backward and writes them; they stay in the L2 if the working
+ * set fits. */
 static workload_cost_t cost(const case_t *spec) {
     const mlpt_shape_t shape = mlpt_shape(spec);
     const double weights = mnist_elements(shape.layers, shape.sizes),

@@ -3,14 +3,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The tensors of one batch on its way through the network; 0: not there (any more). */
+/* The tensors of one batch; 0 before allocation and after release. */
 typedef struct batch {
     mlpt_loop_t *loop;
     mnist_gpu_images_t from;
     cu_pointer_t order; /* 0: the first `rows` images of `from` */
     cu_pointer_t loss;
     size_t rows;
-    cu_pointer_t x[MLPT_MAX_LAYERS]; /* what goes into each layer; x[0] only where it is gathered */
+    cu_pointer_t x[MLPT_MAX_LAYERS];  /* layer inputs; x[0] only if gathered */
     cu_pointer_t dy[MLPT_MAX_LAYERS]; /* gradient of the loss by W x + b of each layer */
     cu_pointer_t dw[MLPT_MAX_LAYERS], db[MLPT_MAX_LAYERS];
     cu_pointer_t row_losses;
@@ -25,7 +25,7 @@ static status_t take(batch_t *batch, size_t elements, cu_pointer_t *tensor, erro
     return device->allocate(device->context, elements * sizeof(float), tensor, err);
 }
 
-/* The tensor's last reader is launched. */
+/* After the launch of the tensor's last reader. */
 static status_t drop(batch_t *batch, cu_pointer_t *tensor, error_t *err) {
     const mlpt_device_t *device = &batch->loop->device;
     const cu_pointer_t dropped = *tensor;
@@ -40,12 +40,12 @@ static status_t launch(batch_t *batch, mlpt_operator_t which, size_t rows, size_
     return device->launch(device->context, which, blocks, op, err);
 }
 
-/* Layer l with what this batch has of it. */
+/* The arguments of layer l, with the tensors of this batch. */
 static mlpt_op_t layer_op(const batch_t *batch, size_t l) {
     const mlpt_loop_t *loop = batch->loop;
-    const bool by_number = l == 0 && batch->x[0] == 0;
-    return (mlpt_op_t){.x = by_number ? batch->from.images : batch->x[l],
-                       .order = by_number ? batch->order : 0,
+    const bool indexed = l == 0 && batch->x[0] == 0;
+    return (mlpt_op_t){.x = indexed ? batch->from.images : batch->x[l],
+                       .order = indexed ? batch->order : 0,
                        .w = loop->w[l],
                        .b = loop->b[l],
                        .dy = batch->dy[l],
@@ -103,7 +103,7 @@ static mlpt_op_t labelled(const batch_t *batch, mlpt_op_t op) {
     return op;
 }
 
-/* Also the gradient by what the hidden layer in front of it gave. */
+/* Also computes the gradient by the output of the last hidden layer. */
 static status_t linear_loss(batch_t *batch, error_t *err) {
     const size_t last = batch->loop->layers - 1, n_in = batch->loop->sizes[last];
     TRY(take(batch, batch->rows, &batch->row_losses, err));
@@ -132,7 +132,7 @@ static status_t logits_loss(batch_t *batch, error_t *err) {
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* dy of layer l - 1 from that of layer l; x[l] says where the ReLU between them was open. */
+/* dy of layer l - 1 from that of layer l; x[l] > 0 where the ReLU between them was open. */
 static status_t input_gradient(batch_t *batch, size_t l, error_t *err) {
     mlpt_op_t op = layer_op(batch, l);
     const size_t elements = batch->rows * op.n_in;
@@ -155,7 +155,7 @@ static status_t input_gradient(batch_t *batch, size_t l, error_t *err) {
     return drop(batch, &dx, err);
 }
 
-/* Gradients of a layer's parameters, in memory of their own until the update. */
+/* Gradients of a layer's parameters, kept until the update. */
 static status_t parameter_gradients(batch_t *batch, size_t l, error_t *err) {
     const mlpt_loop_t *loop = batch->loop;
     const size_t n_in = loop->sizes[l], n_out = loop->sizes[l + 1];
@@ -193,7 +193,7 @@ static status_t update_layer(batch_t *batch, size_t l, error_t *err) {
     return drop(batch, &batch->db[l], err);
 }
 
-/* The gradients never go to memory, but for the check. */
+/* Gradients go to memory only for the check. */
 static status_t train_layers(batch_t *batch, error_t *err) {
     const mlpt_loop_t *loop = batch->loop;
     const stage_t *stage = &loop->kernels.stage[MLPT_TRAIN_LAYERS];
@@ -241,7 +241,7 @@ static mlpt_pass_t pass_of(const mlpt_loop_t *loop) {
     return loop->gradient_w[0] != 0 ? MLPT_PASS_CHECK : MLPT_PASS_STEP;
 }
 
-/* Nothing but the memory of the steps is taken from the allocator. */
+/* Allocates only the memory shared by the blocks of all steps. */
 static status_t run_steps(const mlpt_loop_t *loop, mlpt_steps_t *steps, error_t *err) {
     const mlpt_device_t *device = &loop->device;
     const stage_t *stage = &loop->kernels.stage[MLPT_TRAIN_STEPS];
@@ -280,7 +280,7 @@ status_t mlpt_loop_step(mlpt_loop_t *loop, size_t rows, cu_pointer_t order, cu_p
     return device->end(device->context, err);
 }
 
-/* Without a backward pass each activation is done with when the next one is launched. */
+/* Without a backward pass, each activation is released once the next one is launched. */
 static status_t run_validation(batch_t *batch, error_t *err) {
     const size_t last = batch->loop->layers - 1;
     cu_pointer_t logits;

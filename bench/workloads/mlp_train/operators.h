@@ -1,6 +1,5 @@
-/* The operators that a training of mlp_train is made of, and what their kernels take as their one
- * argument. A rung has some of them: kernels of these names, listed in its STAGES. What it lacks is
- * part of another one, as far as the table in operators.c says so. */
+/* The operators of mlp_train and the argument of their kernels. A rung lists its kernels in STAGES,
+ * by these names; operators.c lists which operators a fused one replaces. */
 #ifndef BENCH_WORKLOADS_MLP_TRAIN_OPERATORS_H
 #define BENCH_WORKLOADS_MLP_TRAIN_OPERATORS_H
 
@@ -9,21 +8,21 @@
 #include "workloads/mlp_train/data.h"
 
 typedef enum mlpt_operator {
-    MLPT_GATHER,              /* y: the images of the batch, side by side */
+    MLPT_GATHER,              /* y = the images of the batch, contiguous */
     MLPT_LINEAR,              /* y = x W^T + b */
     MLPT_RELU,                /* y = max(x, 0) */
     MLPT_LINEAR_RELU,         /* both */
     MLPT_SOFTMAX_LOSS,        /* loss of the logits x; dy, its gradient by them */
-    MLPT_LINEAR_LOSS,         /* the last layer with loss of each row, dy and, masked, dx */
+    MLPT_LINEAR_LOSS,         /* the last layer with the loss of each row, dy and masked dx */
     MLPT_INPUT_GRADIENT,      /* dx = dy W */
     MLPT_RELU_GRADIENT,       /* dx = dy where x > 0, else 0 */
     MLPT_INPUT_GRADIENT_RELU, /* both */
     MLPT_WEIGHT_GRADIENT,     /* dw = dy^T x */
     MLPT_BIAS_GRADIENT,       /* db = sum of dy over the batch */
     MLPT_UPDATE,              /* w -= rate * dw, b -= rate * db */
-    MLPT_TRAIN_LAYERS,        /* the last three of all layers in one launch */
-    MLPT_TRAIN_STEPS,         /* all of some steps in one launch */
-    MLPT_VALIDATE,            /* sum of the losses of the logits x, number of rows that are right */
+    MLPT_TRAIN_LAYERS,        /* the last three for all layers in one launch */
+    MLPT_TRAIN_STEPS,         /* several complete steps in one launch */
+    MLPT_VALIDATE,            /* sum of the losses of the logits x, number of correct rows */
     MLPT_OPERATORS,
 } mlpt_operator_t;
 
@@ -31,7 +30,7 @@ extern const char *const MLPT_OPERATOR_NAMES[MLPT_OPERATORS];
 
 enum { MLPT_FLAG_FIRST_LAYER = 1 }; /* see the device's OP_FIRST_LAYER */
 
-/* As in kernels/mlp_train/mlp_train.cuh, which asserts the same size; so with the next. */
+/* These three as in kernels/mlp_train/mlp_train.cuh, which asserts the same sizes. */
 typedef struct mlpt_op {
     cu_pointer_t x, order, w, b, y, dy, dx, dw, db, labels, loss;
     uint32_t rows, n_in, n_out, flags;
@@ -41,28 +40,28 @@ typedef struct mlpt_op {
 
 _Static_assert(sizeof(mlpt_op_t) == 112, "the device's layout");
 
-/* Of MLPT_TRAIN_LAYERS. A kernel takes as many layers as its case has, so they come last. */
+/* For MLPT_TRAIN_LAYERS. Kernels take as many layers as the case has, so `layer` comes last. */
 typedef struct mlpt_layers {
-    cu_pointer_t row_losses, loss; /* the mean of the first becomes the second, unless they are 0 */
-    uint32_t rows, blocks;         /* of all layers; one more block makes the mean */
+    cu_pointer_t row_losses, loss; /* loss = mean of row_losses, unless 0 */
+    uint32_t rows, blocks;         /* blocks of all layers; one more computes the mean */
     mlpt_op_t layer[MLPT_MAX_LAYERS];
 } mlpt_layers_t;
 
 _Static_assert(sizeof(mlpt_layers_t) == 24 + MLPT_MAX_LAYERS * sizeof(mlpt_op_t),
                "the device's layout");
 
-/* Of MLPT_TRAIN_STEPS. Of its layers w, b, dw, db and rate count; of the first one also x, the
- * images of the set, order, of all steps, and rows, of one batch; of the last one also labels. */
+/* For MLPT_TRAIN_STEPS. It uses w, b, dw, db and rate of each layer; in the first layer also x (all
+ * images), order (of all steps) and rows (of one batch); in the last layer also labels. */
 typedef struct mlpt_steps {
-    cu_pointer_t losses;  /* one a step */
-    cu_pointer_t memory;  /* mlpt_steps_floats() floats, for the launch alone */
-    uint32_t rows, steps; /* images of all steps together: the last batch may be smaller */
+    cu_pointer_t losses;  /* one per step */
+    cu_pointer_t memory;  /* mlpt_steps_floats() floats of scratch memory */
+    uint32_t rows, steps; /* rows of all steps: the last batch may be smaller */
     mlpt_op_t layer[MLPT_MAX_LAYERS];
 } mlpt_steps_t;
 
 _Static_assert(sizeof(mlpt_steps_t) == sizeof(mlpt_layers_t), "the device's layout");
 
-/* Which operators there are, and the tile that a block of each makes. */
+/* The operators of a rung, and their stages. */
 typedef struct mlpt_kernels {
     bool has[MLPT_OPERATORS];
     stage_t stage[MLPT_OPERATORS];
@@ -71,10 +70,10 @@ typedef struct mlpt_kernels {
 /* Blocks for a result of `rows` × `columns`. */
 size_t mlpt_blocks(const stage_t *stage, size_t rows, size_t columns);
 
-/* Memory in which the blocks of MLPT_TRAIN_STEPS tell each other of activations and deltas. */
+/* Scratch memory in which the blocks of MLPT_TRAIN_STEPS exchange activations and deltas. */
 size_t mlpt_steps_floats(const stage_t *stage, size_t layers, size_t width);
 
-/* Can these operators train a network? Otherwise fails with what is missing. */
+/* Fails with the name of a missing operator if these cannot train a network. */
 status_t mlpt_kernels_check(const mlpt_kernels_t *kernels, error_t *err);
 
 #endif

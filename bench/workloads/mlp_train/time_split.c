@@ -11,13 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kernels of an epoch: more would take minutes and gigabytes. */
-static const double MOST_KERNELS = 2e5;
-enum { KERNELS_A_LAYER = 8 };
+/* Maximum kernels per epoch: more would take minutes and gigabytes. */
+static const double MAX_KERNELS = 2e5;
+enum { KERNELS_PER_LAYER = 8 };
 
-/* ---- the sum --------------------------------------------------------------------------------- */
-
-/* Where an interval begins (+1) or ends (-1). */
+/* The start (+1) or end (-1) of an interval. */
 typedef struct edge {
     int64_t at_ns;
     int kernels, calls;
@@ -37,7 +35,7 @@ static int by_time(const void *a, const void *b) {
     return (left->at_ns > right->at_ns) - (left->at_ns < right->at_ns);
 }
 
-static int64_t within(int64_t ns, int64_t from_ns, int64_t to_ns) {
+static int64_t clamp(int64_t ns, int64_t from_ns, int64_t to_ns) {
     return ns < from_ns ? from_ns : ns > to_ns ? to_ns : ns;
 }
 
@@ -50,8 +48,8 @@ mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns) {
         const int kernels = is_device_work(event), calls = is_allocation(event);
         if (kernels + calls == 0)
             continue;
-        edges[n++] = (edge_t){within(event->start_ns, from_ns, to_ns), kernels, calls};
-        edges[n++] = (edge_t){within(event->end_ns, from_ns, to_ns), -kernels, -calls};
+        edges[n++] = (edge_t){clamp(event->start_ns, from_ns, to_ns), kernels, calls};
+        edges[n++] = (edge_t){clamp(event->end_ns, from_ns, to_ns), -kernels, -calls};
     }
     qsort(edges, n, sizeof *edges, by_time);
     int kernels = 0, calls = 0;
@@ -68,8 +66,6 @@ mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns) {
     return split;
 }
 
-/* ---- the epoch ------------------------------------------------------------------------------- */
-
 static status_t run_epoch(mlpt_cuda_t *s, int64_t *from_ns, int64_t *to_ns, error_t *err) {
     mlpt_cuda_shuffle(s, 0);
     TRY(mlpt_cuda_restore(s, err));
@@ -82,8 +78,8 @@ static status_t run_epoch(mlpt_cuda_t *s, int64_t *from_ns, int64_t *to_ns, erro
     return STATUS_OK;
 }
 
-/* Kernels of a graph are told only if CUPTI was there when it was made. The first epoch pays for
- * what CUPTI sets up. */
+/* CUPTI reports kernels only of graphs that are captured after it is attached. The first epoch
+ * includes its set-up. */
 static status_t run_epochs(mlpt_cuda_t *s, int64_t *from_ns, int64_t *to_ns, error_t *err) {
     mlpt_cuda_drop_graphs(s);
     TRY(mlpt_cuda_capture(s, err));
@@ -104,7 +100,7 @@ static void add_split(session_t *session, const mlpt_split_t *split) {
 status_t mlpt_cuda_split(session_t *session, error_t *err) {
     mlpt_cuda_t *s = session->state;
     if (trace_cupti_attached() ||
-        (double)s->shape.steps * (double)s->shape.layers * KERNELS_A_LAYER > MOST_KERNELS)
+        (double)s->shape.steps * (double)s->shape.layers * KERNELS_PER_LAYER > MAX_KERNELS)
         return STATUS_OK;
     trace_t trace = {0};
     char *source = NULL;

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all matrices, for the oracle to validate: hidden = 2048 is within it. */
-static const double MOST_ELEMENTS_TO_VALIDATE = 1e7;
+/* The oracle validates networks up to this size, which includes hidden = 2048. */
+static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;
 
 typedef struct state {
-    mnist_training_t training; /* with the order of the epoch that runs */
-    uint32_t *order;           /* of other epochs than the first */
-    mnist_net_t *ref;          /* one of the two */
-    mnist_omp_t *omp;
-    double *losses; /* of a sample */
+    mnist_training_t training; /* with the order of the current epoch */
+    uint32_t *order;           /* of epochs after the first */
+    mnist_net_t *ref;          /* NULL for omp */
+    mnist_omp_t *omp;          /* NULL for ref */
+    double *losses;            /* of a sample */
 } state_t;
 
 /* ---- either network -------------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static void start(state_t *s) {
         mnist_omp_start(s->omp);
 }
 
-/* The first `steps` steps of the epoch that is set; the gradients of the first of them. */
+/* The first `steps` steps of the current epoch; `gradients` gets those of the first. */
 static void train(state_t *s, size_t steps, double *losses, float *const *gradients) {
     const double rate = s->training.rate;
     if (s->omp != NULL)
@@ -67,7 +67,7 @@ static void set_epoch(state_t *s, size_t epoch) {
         mnist_images_order(s->order, network->seed, (uint32_t)epoch);
 }
 
-/* From the start weights, through as many epochs as it takes. */
+/* The first steps from the start weights, over as many epochs as needed. */
 static void train_first(state_t *s, size_t steps, double *losses, float *const *gradients) {
     const size_t of_epoch = s->training.network.steps;
     start(s);
@@ -85,8 +85,9 @@ static status_t train_epochs(state_t *s, mnist_fit_t *fit, error_t *err) {
     for (size_t epoch = 0; epoch < s->training.epochs; epoch++) {
         mnist_epoch_t after = {.has_memory = false};
         set_epoch(s, epoch);
-        train(s, s->training.network.steps, s->losses, NULL);
-        TRY(mnist_fit_add(fit, s->losses, s->training.network.steps, err));
+        train(s, s->training.network.steps, fit->losses + fit->steps, NULL);
+        fit->steps += s->training.network.steps;
+        TRY(mnist_fit_check(fit, err));
         after.validation_loss = validate(s, &after.accuracy);
         TRY(mnist_fit_add_epoch(fit, &after, err));
     }
@@ -100,24 +101,24 @@ static status_t train_steps(state_t *s, size_t steps, mnist_fit_t *fit, error_t 
     return mnist_fit_check(fit, err);
 }
 
-/* Train as far as this variant does, once; tell what came of it. */
+/* The untimed training whose results are kept: complete, or the oracle's checked steps. */
 static status_t train_once(session_t *session, error_t *err) {
     state_t *s = session->state;
     const mnist_training_t *training = &s->training;
     const mnist_data_t *network = &training->network;
     const size_t steps = all_steps(training);
-    const bool whole = s->omp != NULL || training->checked_steps == steps;
+    const bool complete = s->omp != NULL || training->checked_steps == steps;
     mnist_fit_t fit = mnist_fit_of_epochs(steps, training->epochs);
     const int64_t start_ns = clock_ns();
     const status_t status =
-        whole && training->epochs > 0
+        complete && training->epochs > 0
             ? train_epochs(s, &fit, err)
-            : train_steps(s, whole ? steps : training->checked_steps, &fit, err);
-    session_add_once(session, whole ? "training" : "first_run", (double)(clock_ns() - start_ns));
+            : train_steps(s, complete ? steps : training->checked_steps, &fit, err);
+    session_add_once(session, complete ? "training" : "first_run", (double)(clock_ns() - start_ns));
     if (status == STATUS_OK) {
-        const bool few =
-            mnist_elements(network->layers, network->sizes) <= MOST_ELEMENTS_TO_VALIDATE;
-        if (training->epochs == 0 && whole && (s->omp != NULL || few))
+        const bool small =
+            mnist_elements(network->layers, network->sizes) <= MAX_ELEMENTS_TO_VALIDATE;
+        if (training->epochs == 0 && complete && (s->omp != NULL || small))
             validate(s, &fit.accuracy);
         const char *sums = training->epochs > 0 ? NULL : s->ref != NULL ? "f64" : "f32";
         session->results_json = mnist_fit_json(&fit, network->images, "accumulate", sums);
@@ -128,7 +129,7 @@ static status_t train_once(session_t *session, error_t *err) {
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
-/* Phases, as the two kinds of training have them. */
+/* Phase numbers of a training with epochs, and of one without: VALIDATE or STEP. */
 enum { TRAIN, VALIDATE, STEP = VALIDATE, TOTAL, RESIDUAL, STEP_OF_EPOCH };
 
 static void add_phases(session_t *session, const mnist_training_t *training) {
@@ -138,7 +139,7 @@ static void add_phases(session_t *session, const mnist_training_t *training) {
                            : NAMES("train", "step", "total", "residual"));
 }
 
-/* The start weights of an epoch are set outside of the clock. */
+/* With epochs, the start weights are set before the clock starts. */
 static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     (void)err;
     state_t *s = session->state;

@@ -2,15 +2,18 @@
 
 #include "base/half.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include "workloads/common/session_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The multiply-adds of the oracle's checked steps, at the standard batch of 32. */
+/* Multiply-adds of the oracle's checked steps, at the default batch of 32. */
 static const double CHECKED_FLOPS = 2e10;
 enum { CHECKED_FLOPS_PER_WEIGHT = 6 * 32 };
+
+enum { STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
 
 void mnist_sizes(size_t layers, size_t hidden, size_t *sizes) {
     sizes[0] = MNIST_PIXELS;
@@ -62,6 +65,18 @@ size_t mnist_descent_steps(size_t hidden, size_t steps) {
 
 /* ---- weights and order ----------------------------------------------------------------------- */
 
+static void fill(float *values, size_t n, const mnist_data_t *data, uint32_t stream, float bound) {
+#pragma omp parallel for schedule(dynamic)
+    for (size_t first = 0; first < n; first += CHUNK) {
+        const size_t count = n - first < CHUNK ? n - first : CHUNK;
+        rng_fill_uniform(values + first, count, data->seed, stream, first, -bound, bound);
+        if (data->f16)
+            half_round(values + first, count);
+    }
+}
+
+/* Layer l takes w from stream 16 + 2 l and b from the next, in the range of torch.nn.Linear,
+ * ±1/√in. */
 static void make_weights(mnist_data_t *data) {
     data->n_weights = (size_t)mnist_parameters(data->layers, data->sizes);
     data->weights = mem_alloc(data->n_weights * sizeof *data->weights);
@@ -71,7 +86,9 @@ static void make_weights(mnist_data_t *data) {
         data->w[l] = next;
         data->b[l] = next + in * out;
         next = data->b[l] + out;
-        mnist_start_layer(data->w[l], data->b[l], in, out, data->seed, l, data->f16);
+        const float bound = (float)(1.0 / sqrt((double)in));
+        fill(data->w[l], in * out, data, STREAM_W + 2 * l, bound);
+        fill(data->b[l], out, data, STREAM_B + 2 * l, bound);
     }
 }
 
@@ -126,7 +143,7 @@ status_t mnist_shape_take(mnist_data_t *shape, const mnist_data_t **data, error_
     return STATUS_OK;
 }
 
-/* Epochs follow each other without a gap: the batch divides the images. */
+/* `order` holds whole epochs: the batch divides the images. */
 static mnist_data_t shape_of(const case_t *spec) {
     mnist_data_t shape = {.layers = MNIST_LAYERS,
                           .hidden = (size_t)case_param_int(spec, "hidden", 1),

@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 mnist_fit_t mnist_fit_new(size_t steps) {
     mnist_fit_t fit = {.steps = steps, .accuracy = NAN};
@@ -39,12 +38,6 @@ status_t mnist_fit_check(const mnist_fit_t *fit, error_t *err) {
         if (!is_finite(fit->losses[step]))
             return error_set(err, STATUS_FAILED, "loss is not finite from step %zu on", step);
     return STATUS_OK;
-}
-
-status_t mnist_fit_add(mnist_fit_t *fit, const double *losses, size_t n, error_t *err) {
-    memcpy(fit->losses + fit->steps, losses, n * sizeof *losses);
-    fit->steps += n;
-    return mnist_fit_check(fit, err);
 }
 
 status_t mnist_fit_add_floats(mnist_fit_t *fit, const float *losses, size_t n, error_t *err) {

@@ -7,7 +7,7 @@
 
 #define CUDA(call) TRY(cuda_check(&gpu->api, gpu->api.call, #call, err))
 
-/* Images that are converted at once: 31 MB as floats. */
+/* Images per conversion: 31 MB as floats. */
 enum { STAGED_IMAGES = 10000 };
 
 static size_t image_bytes(bool f16) {

@@ -1,5 +1,4 @@
-/* The images on a GPU, for a whole case: as halves where the case's dtype is f16, else as floats.
- */
+/* The images on a GPU while a case is open: f16 if that is the dtype of the case, else float32. */
 #ifndef BENCH_WORKLOADS_MNIST_GPU_IMAGES_H
 #define BENCH_WORKLOADS_MNIST_GPU_IMAGES_H
 
@@ -11,10 +10,10 @@ typedef struct mnist_gpu_images {
     cu_pointer_t labels; /* one byte each */
 } mnist_gpu_images_t;
 
-/* Put the images of the training there, or those of the test, and wait until they are. */
+/* Copy the training or test images to the GPU and wait. */
 status_t mnist_gpu_images_place(gpu_memory_t *memory, gpu_t *gpu, const mnist_data_t *data,
                                 bool test, mnist_gpu_images_t *set, error_t *err);
-/* Of both sets. */
+/* For both sets. */
 double mnist_gpu_images_bytes(bool f16);
 
 #endif

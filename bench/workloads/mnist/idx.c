@@ -14,8 +14,8 @@
 
 const dataset_shape_t DATASET_MNIST = {60000, 10000, 28, 28};
 
-/* The third byte of an IDX magic number is the type of the elements, 8 for unsigned bytes; the
- * fourth is how many dimensions follow, each as a big-endian 32-bit number. */
+/* The third byte of an IDX magic number is the element type (8: unsigned byte), the fourth the
+ * number of dimensions that follow, each a big-endian 32-bit number. */
 enum { MAGIC_LABELS = 0x00000801, MAGIC_IMAGES = 0x00000803 };
 enum { MAX_HEADER_BYTES = 16, MAX_READ_BYTES = 1 << 30 };
 
@@ -29,9 +29,9 @@ static const char *const FILES[N_FILES] = {
 
 typedef struct idx_file {
     const char *path;
-    gzFile stream; /* passes files without the gzip magic through */
+    gzFile stream; /* also reads plain files */
     bool images;
-    size_t n; /* images or labels that are expected */
+    size_t n; /* expected images or labels */
     const dataset_shape_t *shape;
 } idx_file_t;
 
@@ -45,16 +45,16 @@ static size_t data_bytes(const idx_file_t *file) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* zlib puts "<fd:3>: " in front of what it says. */
+/* Without zlib's prefix "<fd:3>: ". */
 static const char *stream_message(gzFile stream, int *code) {
     const char *message = gzerror(stream, code);
     if (*code == Z_ERRNO)
         return strerror(errno);
-    const char *behind = strstr(message, ">: ");
-    return behind != NULL ? behind + strlen(">: ") : message;
+    const char *prefix = strstr(message, ">: ");
+    return prefix != NULL ? prefix + strlen(">: ") : message;
 }
 
-/* As many as there are, up to `wanted`. */
+/* Read up to `wanted` bytes. */
 static status_t read_some(const idx_file_t *file, uint8_t *bytes, size_t wanted, size_t *got,
                           error_t *err) {
     *got = 0;
@@ -115,17 +115,17 @@ static status_t read_header(const idx_file_t *file, error_t *err) {
     return check_header(file, header, err);
 }
 
-/* One byte more than expected is asked for: that it is not there is part of what is checked, and
- * only at a stream's end does zlib compare the checksum. */
+/* Tries to read one byte too many: the file must end there, and zlib compares the checksum only at
+ * the end of the stream. */
 static status_t read_data(const idx_file_t *file, uint8_t *data, error_t *err) {
     const size_t expected = data_bytes(file);
     uint8_t more;
-    size_t got, beyond;
+    size_t got, n_more;
     TRY(read_some(file, data, expected, &got, err));
     if (got < expected)
         return too_short(file, header_bytes(file) + got, err);
-    TRY(read_some(file, &more, 1, &beyond, err));
-    if (beyond > 0)
+    TRY(read_some(file, &more, 1, &n_more, err));
+    if (n_more > 0)
         return error_set(err, STATUS_USAGE, "%s: goes on behind the %zu bytes that were expected",
                          file->path, header_bytes(file) + expected);
     for (size_t i = 0; !file->images && i < file->n; i++)
@@ -140,7 +140,7 @@ static status_t read_opened(idx_file_t *file, uint8_t **data, error_t *err) {
     status_t status = read_header(file, err);
     if (status == STATUS_OK)
         status = read_data(file, *data, err);
-    /* A gzip stream that lacks only its end reads like a whole one; closing tells. */
+    /* Only closing detects a gzip stream that lacks its trailer. */
     if (gzclose_r(file->stream) == Z_BUF_ERROR && status == STATUS_OK)
         status = error_set(err, STATUS_USAGE, "%s: the gzip stream ends too early", file->path);
     if (status != STATUS_OK) {
@@ -168,7 +168,7 @@ static status_t read_file(idx_file_t file, uint8_t **data, error_t *err) {
     return read_opened(&file, data, err);
 }
 
-/* Its path, plain before gzipped; NULL: there is neither. The caller frees it. */
+/* The path of the plain file, else of the gzipped one, else NULL. The caller frees it. */
 static char *find_file(const char *folder, const char *name) {
     static const char *const ENDS[] = {"", ".gz"};
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
@@ -212,7 +212,7 @@ void dataset_free(dataset_t *set) {
     *set = (dataset_t){0};
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 static bool has_any(const char *folder) {
     bool any = false;
@@ -257,13 +257,13 @@ status_t dataset_load(const char *root, dataset_t *set, error_t *err) {
     return status;
 }
 
-/* ---- the synthetic set ----------------------------------------------------------------------- */
+/* ---- synthetic set --------------------------------------------------------------------------- */
 
-/* The key is 0, which no case's seed is: the streams below are nobody else's. */
+/* No case has the seed 0, so these streams are not used elsewhere. */
 enum { SYNTHETIC_KEY = 0, STREAM_PATTERNS = 200, STREAM_LABELS = 201, STREAM_PIXELS = 202 };
 enum { PIXELS = 28 * 28, PIXELS_PER_BLOCK = 16, BLOCKS = PIXELS / PIXELS_PER_BLOCK };
 
-/* A word below it has one chance in five: digits cover about a fifth of their image. */
+/* One word in five is below this: digits cover about a fifth of an image. */
 static const uint32_t LIT_BELOW = 858993459;
 
 static void make_image(uint8_t *image, size_t number, const bool *lit) {
@@ -280,7 +280,7 @@ static void make_image(uint8_t *image, size_t number, const bool *lit) {
     }
 }
 
-/* Images `first` … `first + n - 1` of all. */
+/* Images `first` … `first + n - 1`. */
 static void make_images(uint8_t *images, uint8_t *labels, size_t first, size_t n,
                         const bool *patterns) {
 #pragma omp parallel for schedule(static)

@@ -1,6 +1,6 @@
-/* The MNIST data set: images of 28 × 28 bytes and the digit that each of them shows, in four files
- * of the IDX format (http://yann.lecun.com/exdb/mnist/), gzipped or plain; and a synthetic set of
- * the same shape for where no files are. */
+/* The MNIST data set: images of 28 × 28 bytes and their digits, in four IDX files
+ * (http://yann.lecun.com/exdb/mnist/), gzipped or plain; and a synthetic set of the same shape for
+ * use without files. */
 #ifndef BENCH_WORKLOADS_MNIST_IDX_H
 #define BENCH_WORKLOADS_MNIST_IDX_H
 
@@ -19,7 +19,7 @@ typedef struct dataset_shape {
 
 extern const dataset_shape_t DATASET_MNIST; /* 60000 and 10000 images of 28 × 28 */
 
-/* One image behind the other, rows from top to bottom; labels are 0 … 9. */
+/* Images are contiguous, with rows from top to bottom; labels are 0 … 9. */
 typedef struct dataset {
     dataset_shape_t shape;
     uint8_t *train_images, *train_labels;
@@ -34,14 +34,13 @@ typedef struct dataset {
 status_t dataset_read(const char *folder, const dataset_shape_t *shape, dataset_t *set,
                       error_t *err);
 
-/* The folder to read: $MNIST_DIR where that is set, else the first of data/mnist and
- * ../shared/data/mnist below `root`, the project's folder, that has one of the files. NULL, which
- * is no failure: none has. The caller frees it. A $MNIST_DIR without the files is an error. */
+/* The folder to read: $MNIST_DIR if set, else the first of data/mnist and ../shared/data/mnist
+ * below `root`, the project's folder, with one of the files, else NULL, which is not a failure. The
+ * caller frees it. A $MNIST_DIR without the files is an error. */
 status_t dataset_find(const char *root, char **folder, error_t *err);
 
-/* Images made from Philox, of DATASET_MNIST's shape: each class has a pattern of bright pixels,
- * each image is its class's pattern in noise. The bytes are the same in every language
- * (docs/worker-protocol.md, "Data"). */
+/* Images from Philox in the shape of DATASET_MNIST: a pattern of bright pixels per class, plus
+ * noise. The bytes are the same in every language (docs/worker-protocol.md, "Data"). */
 void dataset_make(dataset_t *set);
 
 /* What dataset_find() finds, else the synthetic set. */

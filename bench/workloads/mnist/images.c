@@ -1,13 +1,11 @@
 #include "workloads/mnist/images.h"
 
-#include "base/half.h"
 #include "base/rng.h"
 #include "io/find.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-enum { STREAM_W = 16, STREAM_B = 17, STREAM_ORDER = 64, CHUNK = 1 << 20 };
+enum { STREAM_ORDER = 64 };
 
 static struct {
     dataset_t set;
@@ -46,22 +44,4 @@ void mnist_images_order(uint32_t *order, uint64_t seed, uint32_t epoch) {
         order[i] = order[j];
         order[j] = moved;
     }
-}
-
-static void fill(float *values, size_t n, uint64_t seed, uint32_t stream, float bound, bool f16) {
-#pragma omp parallel for schedule(dynamic)
-    for (size_t first = 0; first < n; first += CHUNK) {
-        const size_t some = n - first < CHUNK ? n - first : CHUNK;
-        rng_fill_uniform(values + first, some, (rng_position_t){seed, stream, first}, -bound,
-                         bound);
-        if (f16)
-            half_round(values + first, some);
-    }
-}
-
-void mnist_start_layer(float *w, float *b, size_t in, size_t out, uint64_t seed, uint32_t layer,
-                       bool f16) {
-    const float bound = (float)(1.0 / sqrt((double)in));
-    fill(w, in * out, seed, STREAM_W + 2 * layer, bound, f16);
-    fill(b, out, seed, STREAM_B + 2 * layer, bound, f16);
 }

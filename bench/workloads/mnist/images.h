@@ -1,6 +1,4 @@
-/* What all trainings on MNIST share, whatever their network is: the images, which all open cases
- * have in common, the order in which an epoch goes through them, and how start weights are drawn.
- */
+/* The MNIST images, shared by all open cases, and their order in an epoch. */
 #ifndef BENCH_WORKLOADS_MNIST_IMAGES_H
 #define BENCH_WORKLOADS_MNIST_IMAGES_H
 
@@ -17,20 +15,15 @@ enum {
     MNIST_CLASSES = DATASET_CLASSES,
 };
 
-/* Read with the first case that is open, freed with the last. Fails when the files are bad. Every
- * take needs a release. Not for several threads at once. */
+/* The first take reads the images and fails on invalid files. Every take needs a release; the last
+ * one frees. Not thread-safe. */
 status_t mnist_images_take(const dataset_t **images, error_t *err);
 void mnist_images_release(void);
-/* Does any open case have them? */
+/* Does any open case use the images? */
 bool mnist_images_held(void);
 
-/* A permutation of the images by Fisher–Yates with words of stream 64 + epoch; a word's high bits
- * choose, where rng_permutation() takes a remainder. `order` has room for MNIST_IMAGES. */
+/* A Fisher–Yates permutation of the images with words of stream 64 + epoch, chosen by a word's high
+ * bits (rng_permutation() uses the remainder). `order` has room for MNIST_IMAGES. */
 void mnist_images_order(uint32_t *order, uint64_t seed, uint32_t epoch);
-
-/* Start weights of layer `layer` with `in` inputs and `out` outputs: w from stream 16 + 2 * layer,
- * b from the next, uniform in torch.nn.Linear's own range, ±1/√in; rounded to half with `f16`. */
-void mnist_start_layer(float *w, float *b, size_t in, size_t out, uint64_t seed, uint32_t layer,
-                       bool f16);
 
 #endif

@@ -4,21 +4,21 @@
 
 enum { TILE_ROWS = 4, TILE_COLUMNS = MNIST_TILE_COLUMNS };
 
-/* So many columns of so many rows of the right factor stay in the L2 cache: 256 KiB. */
+/* A block of the right factor stays in the L2 cache: 256 KiB. */
 enum { BLOCK_COLUMNS = 128, BLOCK_DEPTH = 256 };
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Four rows of sums have names, because compilers keep those in registers. */
-WIDEST_VECTORS static void add_tile(const mnist_product_t *p, double *restrict sums,
-                                    const double *restrict left, const double *restrict right,
-                                    size_t n) {
+/* One named array per row of sums, so that compilers keep them in registers. */
+WIDEST_VECTORS static void add_tile(const mnist_product_t *p) {
+    double *restrict sums = p->sums;
+    const double *restrict left = p->left, *restrict right = p->right;
     double s0[TILE_COLUMNS] = {0}, s1[TILE_COLUMNS] = {0};
     double s2[TILE_COLUMNS] = {0}, s3[TILE_COLUMNS] = {0};
     const size_t left_row = p->left_row, left_step = p->left_step, right_row = p->right_row;
-    for (size_t k = 0; k < n; k++, left += left_step, right += right_row) {
+    for (size_t k = 0, n = p->n; k < n; k++, left += left_step, right += right_row) {
         const double l0 = left[0], l1 = left[left_row];
         const double l2 = left[2 * left_row], l3 = left[3 * left_row];
 #pragma omp simd
@@ -37,15 +37,14 @@ WIDEST_VECTORS static void add_tile(const mnist_product_t *p, double *restrict s
     }
 }
 
-/* Fewer rows or columns than a tile has. */
-static void add_corner(const mnist_product_t *p, double *sums, const double *left,
-                       const double *right, size_t rows, size_t columns, size_t n) {
-    for (size_t j = 0; j < rows; j++)
-        for (size_t i = 0; i < columns; i++) {
+/* Fewer rows or columns than a tile. */
+static void add_corner(const mnist_product_t *p) {
+    for (size_t j = 0; j < p->rows; j++)
+        for (size_t i = 0; i < p->columns; i++) {
             double sum = 0;
-            for (size_t k = 0; k < n; k++)
-                sum += left[j * p->left_row + k * p->left_step] * right[k * p->right_row + i];
-            sums[j * p->sums_row + i] += sum;
+            for (size_t k = 0; k < p->n; k++)
+                sum += p->left[j * p->left_row + k * p->left_step] * p->right[k * p->right_row + i];
+            p->sums[j * p->sums_row + i] += sum;
         }
 }
 
@@ -53,15 +52,17 @@ static void add_block(const mnist_product_t *p, size_t first, size_t columns, si
                       size_t n) {
     for (size_t j = 0; j < p->rows; j += TILE_ROWS)
         for (size_t i = first; i < first + columns; i += TILE_COLUMNS) {
-            const size_t rows = smaller(p->rows - j, TILE_ROWS);
-            const size_t width = smaller(first + columns - i, TILE_COLUMNS);
-            double *sums = p->sums + j * p->sums_row + i;
-            const double *left = p->left + j * p->left_row + from * p->left_step;
-            const double *right = p->right + from * p->right_row + i;
-            if (rows == TILE_ROWS && width == TILE_COLUMNS)
-                add_tile(p, sums, left, right, n);
+            mnist_product_t tile = *p;
+            tile.rows = smaller(p->rows - j, TILE_ROWS);
+            tile.columns = smaller(first + columns - i, TILE_COLUMNS);
+            tile.n = n;
+            tile.sums += j * p->sums_row + i;
+            tile.left += j * p->left_row + from * p->left_step;
+            tile.right += from * p->right_row + i;
+            if (tile.rows == TILE_ROWS && tile.columns == TILE_COLUMNS)
+                add_tile(&tile);
             else
-                add_corner(p, sums, left, right, rows, width, n);
+                add_corner(&tile);
         }
 }
 

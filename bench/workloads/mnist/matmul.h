@@ -1,14 +1,14 @@
-/* Products of matrices in float64 for the oracle of mnist_train, on one thread: sums of a tile stay
- * in registers while rows and columns go by. */
+/* Matrix products in float64 for the MNIST oracle, on one thread, with the sums of a tile in
+ * registers. */
 #ifndef BENCH_WORKLOADS_MNIST_MATMUL_H
 #define BENCH_WORKLOADS_MNIST_MATMUL_H
 
 #include <stddef.h>
 
-enum { MNIST_TILE_COLUMNS = 8 }; /* products are fast where they have a multiple of these */
+enum { MNIST_TILE_COLUMNS = 8 }; /* products are fast with a multiple of these columns */
 
-/* sums (rows, columns) += left (rows, n) · right (n, columns). A `_row` is the way from one row to
- * the next one, in elements; `left_step` that from one column of `left` to the next. */
+/* sums (rows, columns) += left (rows, n) · right (n, columns). A `_row` is the distance between
+ * rows in elements, `left_step` that between columns of `left`. */
 typedef struct mnist_product {
     double *sums;
     const double *left, *right;
@@ -16,7 +16,7 @@ typedef struct mnist_product {
     size_t rows, columns, n;
 } mnist_product_t;
 
-/* The order in which a sum's terms are added depends on n alone. */
+/* The order of a sum's terms depends only on n. */
 void mnist_multiply(const mnist_product_t *product);
 
 #endif

@@ -9,33 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a batch, or of a matrix, that one pass over a vector takes along: each element that is
- * loaded serves several products. Batches are filled up with rows of zeros. */
-enum { ROWS = 4 };
-
-/* Columns of a matrix that one thread goes through at once. */
-enum { COLUMNS = 32 };
-
-/* Rows of a batch that are added to each other before they are added to the rest: in float32, one
- * sum over 60000 loses four of its seven digits. */
-enum { ROWS_OF_SUM = 256 };
-
-/* Fewer multiply-adds of one product of matrices than that take less time than a barrier of more
- * threads. */
-enum { MIN_WORK_PER_THREAD = 1 << 17 };
+enum {
+    ROWS = 4,     /* per pass over a vector, so that each load serves several products; batches are
+                     padded with rows of zeros */
+    COLUMNS = 32, /* of a matrix, per thread and pass */
+    ROWS_OF_SUM = 256, /* partial sums, because one float32 sum over 60000 rows loses four of its
+                          seven digits */
+    MIN_WORK_PER_THREAD = 1 << 17, /* fewer multiply-adds take less time than a barrier of more
+                                      threads */
+};
 
 struct mnist_omp {
     const mnist_data_t *data;
     int n_threads;
-    size_t batch; /* images of the step that runs */
-    size_t rows;  /* the same, filled up */
+    size_t batch; /* images of the current step */
+    size_t rows;  /* the same, padded */
     float *weights, *w[MNIST_MAX_LAYERS], *b[MNIST_MAX_LAYERS];
-    float *a[MNIST_MAX_LAYERS + 1];     /* (rows, sizes[l]): inputs, behind each ReLU, logits */
-    float *delta[MNIST_MAX_LAYERS + 1]; /* gradient of the loss by what ReLU was given; not 0's */
+    float *a[MNIST_MAX_LAYERS + 1];     /* (rows, sizes[l]): inputs, ReLU outputs, logits */
+    float *delta[MNIST_MAX_LAYERS + 1]; /* gradient of the loss by ReLU inputs; [0] is unused */
     uint8_t *labels;
 };
 
-static size_t filled_up(size_t batch) {
+static size_t padded(size_t batch) {
     return (batch + ROWS - 1) / ROWS * ROWS;
 }
 
@@ -43,7 +38,7 @@ mnist_omp_t *mnist_omp_new(const mnist_data_t *data) {
     mnist_omp_t *net = mem_zeroed(1, sizeof *net);
     net->data = data;
     net->batch = data->batch;
-    net->rows = filled_up(data->batch);
+    net->rows = padded(data->batch);
     net->weights = mem_alloc(data->n_weights * sizeof *net->weights);
     for (size_t l = 0; l < net->data->layers; l++) {
         net->w[l] = net->weights + (data->w[l] - data->weights);
@@ -75,7 +70,7 @@ void mnist_omp_start(mnist_omp_t *net) {
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* Products of `x` with each of the four rows of `y`. */
+/* Products of `x` with four rows of `y`. */
 WIDEST_VECTORS static void dot_rows(float sums[ROWS], const float *restrict x,
                                     const float *restrict y, size_t n) {
     const float *y1 = y + n, *y2 = y1 + n, *y3 = y2 + n;
@@ -93,7 +88,7 @@ WIDEST_VECTORS static void dot_rows(float sums[ROWS], const float *restrict x,
     sums[3] = s3;
 }
 
-/* sum += factors · the four rows of x, which are `stride` apart */
+/* sum += factors · four rows of x, `stride` apart */
 WIDEST_VECTORS static void add_rows(float *restrict sum, const float factors[ROWS],
                                     const float *restrict x, size_t stride, size_t n) {
     const float f0 = factors[0], f1 = factors[1], f2 = factors[2], f3 = factors[3];
@@ -111,7 +106,7 @@ WIDEST_VECTORS static void add_scaled(float *restrict sum, float factor, const f
         sum[i] += factor * x[i];
 }
 
-/* ---- one step: all threads come here, each `omp for` ends in a barrier ----------------------- */
+/* ---- one step, run by all threads; each `omp for` ends in a barrier -------------------------- */
 
 static void gather(mnist_omp_t *net, const uint8_t *image, uint8_t label, size_t row) {
     float *input = net->a[0] + row * MNIST_PIXELS;
@@ -151,7 +146,7 @@ static double loss_and_delta_of_row(const float *z, float *delta, uint8_t label,
     return logf(total) - (z[label] - largest);
 }
 
-/* A few hundred operations: done by one thread. */
+/* On one thread: a few hundred operations. */
 static void loss_and_delta(mnist_omp_t *net, double *loss) {
 #pragma omp single
     {
@@ -188,7 +183,7 @@ static void backward_layer(mnist_omp_t *net, size_t l) {
             backward_part(net, l, r, first, n_in - first < COLUMNS ? n_in - first : COLUMNS);
 }
 
-/* The gradient of one row of weights, summed over some rows of the batch. */
+/* Add the gradient of one row of weights over ROWS_OF_SUM rows of the batch. */
 static void add_some_rows(const mnist_omp_t *net, size_t l, size_t o, size_t first, float *row,
                           float *bias) {
     const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
@@ -201,7 +196,7 @@ static void add_some_rows(const mnist_omp_t *net, size_t l, size_t o, size_t fir
     }
 }
 
-/* It stays on the stack: it is formed and subtracted at once. */
+/* The gradient stays on the stack. */
 static void update_row(mnist_omp_t *net, size_t l, size_t o, float rate, float *gradient) {
     const size_t n_in = net->data->sizes[l];
     float row[MNIST_PIXELS] = {0}, bias = 0;
@@ -227,12 +222,12 @@ static void update_layer(mnist_omp_t *net, size_t l, float rate, float *gradient
         update_row(net, l, o, rate, gradient);
 }
 
-/* The last batch of an epoch may be smaller: what fills it up is zero then, too. */
+/* The last batch of an epoch may be smaller: its padding must be zero, too. */
 static void set_batch(mnist_omp_t *net, size_t batch) {
 #pragma omp single
     {
         net->batch = batch;
-        net->rows = filled_up(batch);
+        net->rows = padded(batch);
         for (size_t l = 1; l <= net->data->layers && net->rows > batch; l++)
             memset(net->delta[l] + batch * net->data->sizes[l], 0,
                    (net->rows - batch) * net->data->sizes[l] * sizeof(float));
@@ -252,7 +247,7 @@ static void run_step(mnist_omp_t *net, size_t step, float rate, double *loss,
     forward(net);
     loss_and_delta(net, loss);
     for (size_t l = net->data->layers; l-- > 0;) {
-        if (l > 0) /* with the weights that the forward pass had */
+        if (l > 0) /* before the update: with the weights of the forward pass */
             backward_layer(net, l);
         update_layer(net, l, rate, gradients == NULL ? NULL : gradients[l]);
     }
@@ -275,7 +270,7 @@ static void logits_of(void *of, size_t first, size_t images, double *logits) {
     mnist_omp_t *net = of;
     const dataset_t *set = net->data->images;
     net->batch = net->data->batch;
-    net->rows = filled_up(net->batch);
+    net->rows = padded(net->batch);
     for (size_t r = 0; r < images; r++)
         gather(net, set->test_images + (first + r) * MNIST_PIXELS, set->test_labels[first + r], r);
 #pragma omp parallel num_threads(net->n_threads)

@@ -1,5 +1,5 @@
-/* One network of mnist_train in float32 on all cores: what a careful C programmer would write for
- * small hidden layers, whose weights stay in the caches. */
+/* An MNIST network in float32 on all cores: what a careful C programmer would write for small
+ * hidden layers, whose weights stay in the caches. */
 #ifndef BENCH_WORKLOADS_MNIST_OMP_H
 #define BENCH_WORKLOADS_MNIST_OMP_H
 
@@ -13,8 +13,8 @@ mnist_omp_t *mnist_omp_new(const mnist_data_t *data);
 void mnist_omp_free(mnist_omp_t *net);
 void mnist_omp_start(mnist_omp_t *net); /* set the start weights */
 
-/* The first `steps` steps; losses[s] is the mean loss of step s's batch before its update.
- * `gradients` as in mnist_net_step(), of step 0; NULL for none. */
+/* The first `steps` steps; losses[s] is the mean loss of batch s before its update. `gradients` (or
+ * NULL): those of step 0, as in mnist_net_step(). */
 void mnist_omp_train(mnist_omp_t *net, size_t steps, double rate, double *losses,
                      float *const *gradients);
 /* The same with the first batch in every step. */

@@ -9,25 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a thread takes at once: of a layer's outputs or inputs a 64th, so that many threads have
- * enough, but no more than a cache holds; of the update a tile of W. */
+/* Work per thread and turn: 1/64 of a layer's outputs or inputs, enough for many threads and limited
+ * by the cache; in the update a tile of W. */
 enum { PANELS = 64, MOST_IN_PANEL = 128, UPDATE_ROWS = 8, UPDATE_COLUMNS = 512 };
 
-enum { ROW_PADDING = 8 };
-
-/* Under so many multiply-adds, starting threads costs more than they save. */
-enum { MIN_PARALLEL = 1 << 15 };
+enum {
+    ROW_PADDING = 8,
+    MIN_PARALLEL = 1 << 15, /* fewer multiply-adds cost less than starting threads */
+};
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static size_t filled_up(size_t n) {
+static size_t padded(size_t n) {
     return (n + MNIST_TILE_COLUMNS - 1) / MNIST_TILE_COLUMNS * MNIST_TILE_COLUMNS;
 }
 
 static size_t panel_of(size_t n) {
-    return smaller(filled_up((n + PANELS - 1) / PANELS), MOST_IN_PANEL);
+    return smaller(padded((n + PANELS - 1) / PANELS), MOST_IN_PANEL);
 }
 
 double mnist_net_bytes(const case_t *spec) {
@@ -42,7 +42,7 @@ mnist_net_t *mnist_net_new(const mnist_data_t *data) {
     mnist_net_t *net = mem_zeroed(1, sizeof *net);
     net->data = data;
     net->batch = data->batch;
-    net->images = filled_up(data->batch);
+    net->images = padded(data->batch);
     for (size_t l = 0; l <= net->data->layers; l++) {
         net->row[l] = data->sizes[l] + ROW_PADDING;
         net->a[l] = mem_zeroed(data->batch * net->row[l], sizeof(double));
@@ -84,13 +84,13 @@ void mnist_net_start(mnist_net_t *net) {
     }
 }
 
-/* As contenders of the dtype store it. */
+/* Round as contenders of this dtype do when they store values. */
 static void store(const mnist_net_t *net, double *values, size_t n) {
     if (net->data->f16)
         half_round_doubles(values, n);
 }
 
-/* As many images as a cache line has room for: each line of `transposed` is written once. */
+/* A cache line of images, so that each line of `transposed` is written once. */
 static void gather_tile(mnist_net_t *net, const uint8_t *const *image, size_t first, size_t n) {
     double *input = net->a[0] + first * net->row[0], *column = net->transposed[0] + first;
     for (size_t i = 0; i < MNIST_PIXELS; i++)
@@ -98,7 +98,7 @@ static void gather_tile(mnist_net_t *net, const uint8_t *const *image, size_t fi
             column[i * net->images + r] = input[r * net->row[0] + i] = net->data->x[image[r][i]];
 }
 
-/* The batch: images of these numbers, or, where `numbers` is NULL, the first ones. */
+/* Load the images with these numbers, or the first ones if `numbers` is NULL. */
 static void gather(mnist_net_t *net, const uint8_t *images, const uint8_t *labels,
                    const uint32_t *numbers) {
 #pragma omp parallel for schedule(static) if (net->batch * MNIST_PIXELS > MIN_PARALLEL)
@@ -116,8 +116,8 @@ static void gather(mnist_net_t *net, const uint8_t *images, const uint8_t *label
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* Outputs `first` … `first + n - 1`: relu(z + b), without the ReLU in the last layer, whose outputs
- * nobody stores as float16. */
+/* Outputs `first` … `first + n - 1`: relu(z + b). The last layer has no ReLU, and no contender
+ * stores its outputs as float16. */
 static void activate(mnist_net_t *net, size_t l, size_t first, size_t n) {
     const bool last = l + 1 == net->data->layers;
     for (size_t o = first; o < first + n; o++) {
@@ -133,7 +133,7 @@ static void activate(mnist_net_t *net, size_t l, size_t first, size_t n) {
     }
 }
 
-/* The images are columns here: a row of W is read once for all of them. */
+/* Images are columns here, so that a row of W is read once for all of them. */
 static void forward_layer(mnist_net_t *net, size_t l) {
     const size_t n_in = net->data->sizes[l], n_out = net->data->sizes[l + 1];
     const size_t panel = panel_of(n_out);
@@ -162,7 +162,7 @@ static void forward(mnist_net_t *net) {
 }
 
 /* Mean of −log softmax(z)[label], and the gradient of the sum by z: softmax(z) − [is the label].
- * Subtracting the largest z keeps exp() in its range and changes nothing else. */
+ * Subtracting the largest z keeps exp() in range. */
 static double loss_and_delta(mnist_net_t *net) {
     const size_t batch = net->batch;
     double sum = 0;
@@ -213,8 +213,8 @@ static void backward_layer(mnist_net_t *net, size_t l) {
 }
 
 /* values -= rate * sums / batch; the sums become means. */
-WIDEST_VECTORS static void go_down(double *restrict values, double *restrict sums, size_t n,
-                                   double rate, double batch) {
+WIDEST_VECTORS static void subtract_mean(double *restrict values, double *restrict sums, size_t n,
+                                         double rate, double batch) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         sums[i] /= batch;
@@ -222,16 +222,16 @@ WIDEST_VECTORS static void go_down(double *restrict values, double *restrict sum
     }
 }
 
-/* A step down, and what it went along. */
+/* Update `values` and, unless NULL, store the gradient. */
 static void descend(const mnist_net_t *net, double *values, double *sums, size_t n, double rate,
                     float *gradient) {
-    go_down(values, sums, n, rate, (double)net->batch);
+    subtract_mean(values, sums, n, rate, (double)net->batch);
     store(net, values, n);
     for (size_t i = 0; i < n && gradient != NULL; i++)
         gradient[i] = (float)sums[i];
 }
 
-/* A tile of a layer's weights: their gradient, the mean over the batch of delta · a. */
+/* Update a tile of weights: the gradient is the batch mean of delta · a. */
 static void update_tile(mnist_net_t *net, size_t l, size_t first_out, size_t first_in, double rate,
                         float *gradient) {
     const size_t batch = net->batch, n_in = net->data->sizes[l], row = net->row[l];
@@ -283,7 +283,7 @@ double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *
     forward(net);
     const double loss = loss_and_delta(net);
     for (size_t l = net->data->layers; l-- > 0;) {
-        if (l > 0) /* with the weights that the forward pass had */
+        if (l > 0) /* before the update: with the weights of the forward pass */
             backward_layer(net, l);
         update_layer(net, l, rate, gradients == NULL ? NULL : gradients[l]);
     }
