@@ -43,7 +43,7 @@ static void fill_chunk(linreg_data_t *data, size_t first, size_t n) {
     }
 }
 
-/* A static schedule: on NUMA machines, each thread later trains mostly on points in local memory. */
+/* A static schedule: on NUMA machines, each thread trains mostly on points in local memory. */
 static void *make(const void *shape) {
     linreg_data_t *data = mem_zeroed(1, sizeof *data);
     *data = *(const linreg_data_t *)shape;

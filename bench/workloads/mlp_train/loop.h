@@ -47,7 +47,7 @@ status_t mlpt_loop_step(mlpt_loop_t *loop, size_t rows, cu_pointer_t order, cu_p
 status_t mlpt_loop_steps(mlpt_loop_t *loop, size_t rows, size_t batch, cu_pointer_t order,
                          cu_pointer_t losses, error_t *err);
 
-/* All test images: `sums` gets two floats, the sum of losses and the number classified correctly. */
+/* All test images: `sums` gets two floats, the sum of losses and the number of correct ones. */
 status_t mlpt_loop_validate(mlpt_loop_t *loop, size_t rows, cu_pointer_t sums, error_t *err);
 
 /* Maximum bytes in use in a step of `rows` rows, and in a validation. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work per thread and turn: 1/64 of a layer's outputs or inputs, enough for many threads and limited
- * by the cache; in the update a tile of W. */
+/* Work per thread and turn: 1/64 of a layer's outputs or inputs, enough for many threads and
+ * limited by the cache; in the update a tile of W. */
 enum { PANELS = 64, MOST_IN_PANEL = 128, UPDATE_ROWS = 8, UPDATE_COLUMNS = 512 };
 
 enum {

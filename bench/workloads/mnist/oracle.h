@@ -38,7 +38,7 @@ void mnist_net_start(mnist_net_t *net); /* set the start weights */
  * with the bias in the last column. */
 double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *gradients);
 
-/* The mean loss over the test images; `*accuracy` gets the fraction that is classified correctly. */
+/* The mean loss over the test images; `*accuracy` gets the fraction classified correctly. */
 double mnist_net_validate(mnist_net_t *net, double *accuracy);
 
 /* The same for any network: logits_of() computes `logits` of test images from `first` on. */

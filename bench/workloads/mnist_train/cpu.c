@@ -1,4 +1,4 @@
-/* mnist_train in C: what its training is, for the session in workloads/mnist/cpu.c. */
+/* mnist_train in C: describes its training for the session in workloads/mnist/cpu.c. */
 #include "workloads/mnist/cpu.h"
 #include "workloads/common/sessions.h"
 #include "workloads/mnist/oracle.h"
@@ -7,7 +7,7 @@ static status_t can_run(const case_t *spec, bool is_ref, error_t *err) {
     const size_t hidden = (size_t)case_param_int(spec, "hidden", 1);
     if (!is_ref)
         TRY(mnist_cpu_width("hidden", hidden, err));
-    /* The oracle's gradients are kept too, in float32, while they are written. */
+    /* For the gradients in float32 while they are written. */
     const double gradient_bytes = mnist_matrix_elements(hidden) * sizeof(float);
     return mnist_data_room(spec, mnist_net_bytes(spec) + gradient_bytes, err);
 }

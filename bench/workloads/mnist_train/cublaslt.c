@@ -1,5 +1,5 @@
-/* Row-major (n_out, n_in) is column-major (n_in, n_out): so cuBLASLt sees every matrix transposed,
- * and the batch is its columns. */
+/* Row-major (n_out, n_in) is column-major (n_in, n_out): cuBLASLt sees every matrix transposed,
+ * with the batch in its columns. */
 #include "workloads/mnist_train/cublaslt.h"
 
 #define LT(call) TRY(cublaslt_check(&library->api, library->api.call, #call, err))
@@ -8,7 +8,7 @@
 typedef struct operands {
     uint64_t m, n, k;
     int32_t transpose_a, transpose_b;
-    int64_t a_rows, b_rows, d_rows; /* of the stored matrices: leading dimensions */
+    int64_t a_rows, b_rows, d_rows; /* leading dimensions of the stored matrices */
     int d_type;
     cu_pointer_t a, b, d, bias, mask;
 } operands_t;
@@ -81,19 +81,14 @@ static operands_t backward_weights(const mnist_library_t *library, size_t l,
                         .bias = p->scratch + (p->b[l] - p->w[0])};
 }
 
-static operands_t operands(const mnist_library_t *library, mnist_part_t part, size_t layer,
-                           const mnist_problem_t *problem) {
-    switch (part) {
-    case MNIST_BACKWARD_DATA:
-        return backward_data(library, layer, problem);
-    case MNIST_BACKWARD_WEIGHTS:
-        return backward_weights(library, layer, problem);
-    default:
-        return forward(library, layer, problem);
-    }
-}
+static operands_t (*const OPERANDS[MNIST_PARTS])(const mnist_library_t *, size_t,
+                                                 const mnist_problem_t *) = {
+    [MNIST_FORWARD] = forward,
+    [MNIST_BACKWARD_DATA] = backward_data,
+    [MNIST_BACKWARD_WEIGHTS] = backward_weights,
+};
 
-static void forget(const mnist_library_t *library, mnist_product_t *product) {
+static void destroy(const mnist_library_t *library, mnist_product_t *product) {
     const cublaslt_api_t *api = &library->api;
     if (product->desc != NULL)
         api->desc_destroy(product->desc);
@@ -104,24 +99,15 @@ static void forget(const mnist_library_t *library, mnist_product_t *product) {
     *product = (mnist_product_t){0};
 }
 
-static bool has_bias(unsigned epilogue) {
-    return epilogue == CUBLASLT_EPILOGUE_BIAS_RELU ||
-           epilogue == CUBLASLT_EPILOGUE_BIAS_RELU_MASK ||
-           epilogue == CUBLASLT_EPILOGUE_BIAS_GRADIENT_B;
-}
-
-static bool has_mask(unsigned epilogue) {
-    return epilogue == CUBLASLT_EPILOGUE_BIAS_RELU_MASK ||
-           epilogue == CUBLASLT_EPILOGUE_RELU_GRADIENT;
-}
-
-/* Where the epilogue reads and writes beside D: buffers may be others in each training. */
+/* Set the epilogue's buffers beside D, which may differ in each training. */
 static status_t point(const mnist_library_t *library, const mnist_product_t *product,
                       const operands_t *o, error_t *err) {
     const int64_t rows = (int64_t)mask_rows(library->hidden);
-    if (has_bias(product->epilogue))
+    const unsigned epilogue = product->epilogue;
+    if (epilogue != CUBLASLT_EPILOGUE_NONE && epilogue != CUBLASLT_EPILOGUE_RELU_GRADIENT)
         LT(desc_set(product->desc, CUBLASLT_DESC_BIAS, &o->bias, sizeof o->bias));
-    if (has_mask(product->epilogue)) {
+    if (epilogue == CUBLASLT_EPILOGUE_BIAS_RELU_MASK ||
+        epilogue == CUBLASLT_EPILOGUE_RELU_GRADIENT) {
         LT(desc_set(product->desc, CUBLASLT_DESC_MASK, &o->mask, sizeof o->mask));
         LT(desc_set(product->desc, CUBLASLT_DESC_MASK_ROWS, &rows, sizeof rows));
     }
@@ -149,9 +135,9 @@ static status_t describe(const mnist_library_t *library, const operands_t *o,
     return STATUS_OK;
 }
 
-/* `*status` is not OK where the library has no algorithm for it. */
-static status_t ask(const mnist_library_t *library, cublaslt_preference_t preference,
-                    mnist_product_t *product, cublaslt_status_t *status, error_t *err) {
+/* `*status` is not OK if the library has no algorithm. */
+static status_t find_algorithm(const mnist_library_t *library, cublaslt_preference_t preference,
+                               mnist_product_t *product, cublaslt_status_t *status, error_t *err) {
     enum { NOT_SUPPORTED = 15 };
     const uint64_t workspace_bytes = MNIST_WORKSPACE_BYTES;
     cublaslt_heuristic_t best = {0};
@@ -166,12 +152,12 @@ static status_t ask(const mnist_library_t *library, cublaslt_preference_t prefer
     return STATUS_OK;
 }
 
-/* What a product's epilogue may be, the best first; 0 ends a list. */
-enum { MOST_EPILOGUES = 3 };
+/* The possible epilogues of a product, best first; 0 ends the list. */
+enum { MAX_EPILOGUES = 3 };
 static void epilogues(const mnist_library_t *library, mnist_part_t part, size_t layer,
-                      unsigned wanted[MOST_EPILOGUES]) {
+                      unsigned wanted[MAX_EPILOGUES]) {
     unsigned *next = wanted;
-    for (size_t i = 0; i < MOST_EPILOGUES; i++)
+    for (size_t i = 0; i < MAX_EPILOGUES; i++)
         wanted[i] = 0;
     if (part == MNIST_FORWARD && layer < MNIST_LAYERS - 1) {
         *next++ = CUBLASLT_EPILOGUE_BIAS_RELU_MASK;
@@ -189,16 +175,16 @@ static void epilogues(const mnist_library_t *library, mnist_part_t part, size_t 
 static status_t choose(mnist_library_t *library, cublaslt_preference_t preference,
                        mnist_part_t part, size_t layer, const mnist_problem_t *problem,
                        error_t *err) {
-    const operands_t o = operands(library, part, layer, problem);
+    const operands_t o = OPERANDS[part](library, layer, problem);
     mnist_product_t *product = &library->products[part][layer];
     cublaslt_status_t status = CUBLASLT_OK;
-    unsigned wanted[MOST_EPILOGUES];
+    unsigned wanted[MAX_EPILOGUES];
     epilogues(library, part, layer, wanted);
-    for (size_t i = 0; i < MOST_EPILOGUES && wanted[i] != 0; i++) {
-        forget(library, product);
+    for (size_t i = 0; i < MAX_EPILOGUES && wanted[i] != 0; i++) {
+        destroy(library, product);
         product->epilogue = wanted[i];
         TRY(describe(library, &o, product, err));
-        TRY(ask(library, preference, product, &status, err));
+        TRY(find_algorithm(library, preference, product, &status, err));
         if (status == CUBLASLT_OK)
             return STATUS_OK;
     }
@@ -229,7 +215,7 @@ status_t mnist_library_prepare(mnist_library_t *library, const mnist_problem_t *
 void mnist_library_close(mnist_library_t *library) {
     for (unsigned part = 0; part < MNIST_PARTS; part++)
         for (size_t layer = 0; layer < MNIST_LAYERS; layer++)
-            forget(library, &library->products[part][layer]);
+            destroy(library, &library->products[part][layer]);
     if (library->handle != NULL)
         library->api.destroy(library->handle);
     library->handle = NULL;
@@ -237,11 +223,11 @@ void mnist_library_close(mnist_library_t *library) {
 
 status_t mnist_library_multiply(const mnist_library_t *library, mnist_part_t part, size_t layer,
                                 const mnist_problem_t *problem, cu_stream_t stream, error_t *err) {
-    /* In the type of the sums: 1 and 0. */
+    /* 1 and 0 in the type of the sums. */
     static const float ONE = 1, ZERO = 0;
     static const uint16_t HALF_ONE = 0x3C00, HALF_ZERO = 0;
     const mnist_product_t *product = &library->products[part][layer];
-    const operands_t o = operands(library, part, layer, problem);
+    const operands_t o = OPERANDS[part](library, layer, problem);
     const void *one = product->half_sums ? (const void *)&HALF_ONE : &ONE;
     const void *zero = product->half_sums ? (const void *)&HALF_ZERO : &ZERO;
     TRY(point(library, product, &o, err));

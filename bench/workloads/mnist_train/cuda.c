@@ -1,4 +1,4 @@
-/* mnist_train on a GPU: opening and closing a case, and handing out its output. */
+/* mnist_train on a GPU: opens and closes a case, and writes its output. */
 #include "workloads/mnist_train/cuda.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ static void describe_problem(mnist_cuda_t *s, const case_t *spec) {
     s->library.half_sums = strcmp(case_technique(spec, "accumulate"), "f16") == 0;
 }
 
-/* ---- what the case needs --------------------------------------------------------------------- */
+/* ---- requirements of the case ---------------------------------------------------------------- */
 
 static double gradients_bytes(const mnist_cuda_t *s) {
     size_t sizes[MNIST_LAYERS + 1];
@@ -48,7 +48,7 @@ static double gradients_bytes(const mnist_cuda_t *s) {
 static status_t check_room(session_t *session, const case_t *spec, error_t *err) {
     mnist_cuda_t *s = session->state;
     double device_bytes = mnist_gpu_images_bytes(true) + (double)s->whole.bytes;
-    /* A sample's block, or the check's gradients. */
+    /* Either the block of a sample or the gradients of output(). */
     device_bytes += fmax((double)s->sample.bytes, gradients_bytes(s));
     if (uses_library(s))
         device_bytes +=
@@ -113,10 +113,10 @@ static status_t prepare_library(session_t *session, error_t *err) {
     return STATUS_OK;
 }
 
-/* ---- trainings whose results are kept -------------------------------------------------------- */
+/* ---- the complete training, whose results are kept ------------------------------------------- */
 
-/* All steps, and the accuracy that they lead to, into s->fit. */
-static status_t train_whole(mnist_cuda_t *s, float *losses, error_t *err) {
+/* All steps and the resulting accuracy, into s->fit. */
+static status_t train_all(mnist_cuda_t *s, float *losses, error_t *err) {
     const uint32_t steps = (uint32_t)s->data->steps;
     const size_t bytes = steps * sizeof *losses;
     uint32_t counters[MNIST_COUNTERS];
@@ -136,7 +136,7 @@ static status_t first_training(session_t *session, const char *accumulate, error
     float *losses = mem_alloc(s->data->steps * sizeof *losses);
     int64_t start_ns = clock_ns();
     s->fit = mnist_fit_of_epochs(s->data->steps, 0);
-    status_t status = train_whole(s, losses, err);
+    status_t status = train_all(s, losses, err);
     free(losses);
     TRY(status);
     session_add_once(session, "training", (double)(clock_ns() - start_ns));
@@ -144,12 +144,12 @@ static status_t first_training(session_t *session, const char *accumulate, error
     return STATUS_OK;
 }
 
-/* Occupancy of the kernel that a training is made of; several have none in common. */
+/* Occupancy of the only kernel; NaN with several. */
 static double occupancy_frac(const mnist_cuda_t *s) {
     return s->n_units == 1 && s->units[0].stage != NULL ? s->units[0].stage->occupancy_frac : NAN;
 }
 
-/* The first step of all outside of a graph: what libraries load then, a capture would refuse. */
+/* One step without a graph: a capture fails if libraries load anything on first use. */
 static status_t warm_up(mnist_cuda_t *s, error_t *err) {
     TRY(mnist_cuda_upload(s, 1, err));
     TRY(mnist_cuda_train(s, 1, err));
@@ -201,7 +201,7 @@ static size_t gradient_bytes(const mnist_cuda_t *s, size_t layer) {
     return s->data->sizes[layer + 1] * (s->data->sizes[layer] + 1) * sizeof(float);
 }
 
-/* One step that leaves its gradients. */
+/* Run one step that writes its gradients. */
 static status_t run_gradients(mnist_cuda_t *s, gpu_memory_t *memory, float **gradients,
                               error_t *err) {
     cu_pointer_t *on_device = s->problem.gradients;
@@ -231,7 +231,7 @@ static status_t write_gradients(mnist_cuda_t *s, const char *folder, text_list_t
     return status;
 }
 
-/* The first `n` losses of a training that is run as a sample's. */
+/* The first `n` losses of a training that runs like a sample. */
 static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
     const size_t bytes = s->sample_steps * sizeof(float);
     memset(s->results, 0xFF, results_bytes(s));
@@ -256,13 +256,8 @@ static status_t write_losses(mnist_cuda_t *s, const char *folder, text_list_t *a
     return mnist_write_losses(losses, steps, folder, arrays, err);
 }
 
-static status_t capture_and_run(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
-    TRY(mnist_cuda_capture(s, err));
-    return run_losses(s, losses, n, err);
-}
-
-/* A sample, but for its rate and its first steps, which all have the first batch. A graph has the
- * rate in it. */
+/* A sample with another rate, whose first steps all have the first batch. It needs its own graph,
+ * which contains the rate. */
 static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *arrays,
                               error_t *err) {
     const size_t batch = s->data->batch;
@@ -274,7 +269,9 @@ static status_t write_descent(mnist_cuda_t *s, const char *folder, text_list_t *
         memcpy(s->order + step * batch, s->order, batch * sizeof *s->order);
     s->graph = NULL;
     s->problem.rate = MNIST_DESCENT_RATE;
-    status_t status = capture_and_run(s, losses, steps, err);
+    status_t status = mnist_cuda_capture(s, err);
+    if (status == STATUS_OK)
+        status = run_losses(s, losses, steps, err);
     gpu_graph_free(s->gpu, &s->graph);
     s->graph = graph;
     s->problem.rate = rate;

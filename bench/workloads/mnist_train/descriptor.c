@@ -7,16 +7,16 @@ static const param_spec_t PARAMS[] = {
     {"hidden", VALUE_INT, 8, 16384, "128", .summary = "width of each of the three hidden layers",
      .always_in_id = true},
     {"batch", VALUE_INT, 1, 4096, "32",
-     .summary = "images in one step; divides the 60000 of the training set"},
+     .summary = "images per step; must divide the 60000 training images"},
     {"steps", VALUE_INT, 1, 1000000, "5000",
-     .summary = "steps of the whole training; a sample is the first 200 of them"},
+     .summary = "steps of the complete training; a sample is the first 200"},
     {"rate", VALUE_REAL, 1e-9, 1, "0.003", .summary = "learning rate"},
     {"seed", VALUE_INT, 1, 2147483647, "1",
-     .summary = "of the start weights and of the order of the images"},
+     .summary = "seed of the start weights and the image order"},
 };
 
 static const technique_spec_t TECHNIQUES[] = {
-    {"accumulate", "precision of the sums inside the products of matrices", NAMES("f32", "f16")},
+    {"accumulate", "precision of the sums in matrix products", NAMES("f32", "f16")},
 };
 
 typedef struct shape {
@@ -43,8 +43,8 @@ static status_t validate(const case_t *spec, error_t *err) {
                      shape.batch, MNIST_IMAGES);
 }
 
-/* A step reads every weight forward, reads it backward, and writes it; activations and the batch's
- * images stay in caches. Each weight meets each image in three products: forward, backward, and its
+/* A step reads every weight forward and backward and writes it; activations and images of the batch
+ * stay in caches. Each weight takes part in three products per image: forward, backward, and its
  * gradient. */
 static workload_cost_t cost(const case_t *spec) {
     const shape_t shape = shape_of(spec);
@@ -64,18 +64,19 @@ static bool sums_in_half(const case_t *spec) {
 }
 
 /* Contenders and the oracle round the same numbers to float16, so most gradients agree to 0.03 %.
- * But sums in float32 sometimes round to the other neighbour, and where that takes one input of a
- * ReLU across zero, an image's path through it appears or goes, alone about 1 %. Of 221 start
- * weights, hidden = 128 … 4096, each in up to three orders of summing up, the worst was 1.6 %; cut
- * off after 24 bits, as tensor cores may do it, 2.0 %. Sums in float16 take some across zero in
- * every batch; the worst of 103 start weights was 6.6 %. docs/mnist-train.md has a table. */
+ * But a float32 sum sometimes rounds to the other neighbour; if that moves a ReLU input across
+ * zero, one image's path through it appears or vanishes, which alone is about 1 %. For 221 sets of
+ * start weights, hidden = 128 … 4096, each in up to three summation orders, the worst case was
+ * 1.6 %, or 2.0 % with sums truncated after 24 bits, as tensor cores may do. Sums in float16 move
+ * some inputs across zero in every batch; the worst of 103 sets was 6.6 %. docs/mnist-train.md has
+ * a table. */
 static double tolerance(const case_t *spec) {
     if (strcmp(spec->dtype, "f16") != 0)
         return 1e-4;
     return sums_in_half(spec) ? 1e-1 : 2.5e-2;
 }
 
-/* Not the steps: a sample has fewer than the whole training. */
+/* Without the steps: a sample has fewer than the complete training. */
 static void constants(const case_t *spec, text_list_t *defines) {
     const shape_t shape = shape_of(spec);
     text_list_add_format(defines, "HIDDEN=%zu", shape.hidden);

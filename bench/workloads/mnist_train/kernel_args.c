@@ -10,7 +10,7 @@ size_t mnist_fan_out(size_t hidden, size_t layer) {
     return layer == MNIST_LAYERS - 1 ? MNIST_CLASSES : hidden;
 }
 
-/* Room for `bytes` at the block's end; where they begin. */
+/* Append `bytes` to the block; returns their offset. */
 static size_t take(mnist_layout_t *layout, size_t bytes) {
     const size_t at = layout->bytes;
     layout->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

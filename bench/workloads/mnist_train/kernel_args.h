@@ -1,5 +1,5 @@
-/* What the kernels of mnist_train take as their argument, and where its parts lie in the one block
- * of device memory that a training allocates. */
+/* The argument of mnist_train's kernels, and its layout in the single block of device memory that a
+ * training allocates. */
 #ifndef BENCH_WORKLOADS_MNIST_TRAIN_KERNEL_ARGS_H
 #define BENCH_WORKLOADS_MNIST_TRAIN_KERNEL_ARGS_H
 
@@ -31,13 +31,13 @@ typedef struct mnist_problem {
 
 _Static_assert(sizeof(mnist_problem_t) == 240, "the device's layout");
 
-/* Bytes from the block's begin; all parts begin at multiples of 256. Weights and biases come first,
- * w[0], b[0], w[1], …, so that one copy moves them all. */
+/* Offsets in bytes, multiples of 256. Weights and biases come first, w[0], b[0], w[1], …, so that
+ * one copy moves them all. */
 typedef struct mnist_layout {
     size_t w[MNIST_LAYERS], b[MNIST_LAYERS], parameter_bytes;
     size_t losses, order, counters;
     size_t a[MNIST_LAYERS], delta[MNIST_LAYERS], logits;
-    size_t scratch; /* a float a parameter; without scratch: bytes */
+    size_t scratch; /* one float per parameter; without scratch, equal to `bytes` */
     size_t bytes;
 } mnist_layout_t;
 
@@ -45,7 +45,7 @@ size_t mnist_fan_in(size_t hidden, size_t layer);
 size_t mnist_fan_out(size_t hidden, size_t layer);
 
 mnist_layout_t mnist_layout(size_t hidden, size_t batch, size_t steps, bool scratch);
-/* Point the problem at a block that is laid out so; without scratch its pointer becomes 0. */
+/* Point the problem at a block with this layout; without scratch that pointer is 0. */
 void mnist_place(const mnist_layout_t *layout, cu_pointer_t block, mnist_problem_t *problem);
 
 #endif

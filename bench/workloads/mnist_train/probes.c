@@ -1,5 +1,5 @@
-/* How a training on the GPU is timed: with a synchronisation after each phase; and, of one step,
- * each stage by itself: the device is idle, then come an event, the stage's launches, an event. */
+/* The probes of mnist_train on a GPU: with a synchronisation after each phase; and each stage of
+ * one step separately, on an idle device: event, launches, event. */
 #include "workloads/mnist_train/cuda.h"
 
 static status_t upload(void *state, error_t *err) {
@@ -21,8 +21,7 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
 
 /* ---- stages of one step ---------------------------------------------------------------------- */
 
-/* A kernel for all steps has no parts to be timed. The stages of a graph are the same kernels, here
- * launched one by one. */
+/* A kernel for all steps is a single phase. The stages of a graph are launched one by one here. */
 static const char WHOLE_STEP[] = "fused";
 
 static const char *phase_of(const mnist_cuda_t *s, const mnist_unit_t *unit) {
@@ -49,8 +48,7 @@ static status_t check_name(const char *name, error_t *err) {
     if (!train_phases_has(name))
         return STATUS_OK;
     return error_set(err, STATUS_FAILED,
-                     "its stage \"%s\" is called as a phase of the sample is; expected another "
-                     "name",
+                     "its stage \"%s\" has the name of a sample phase; expected another name",
                      name);
 }
 

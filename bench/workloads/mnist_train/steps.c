@@ -5,8 +5,8 @@
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-/* More than any grid takes: a stage of this workload bounds its grid itself. */
-static const size_t EVERY_BLOCK = INT32_MAX;
+/* More than any grid: each stage of this workload limits its own grid. */
+static const size_t MAX_BLOCKS = INT32_MAX;
 
 status_t mnist_cuda_allocate(void *mnist_cuda, error_t *err) {
     mnist_cuda_t *s = mnist_cuda;
@@ -27,7 +27,7 @@ void mnist_cuda_use_fixed(mnist_cuda_t *s) {
     mnist_place(&s->whole, s->block, &s->problem);
 }
 
-/* ---- what a step is made of ------------------------------------------------------------------ */
+/* ---- the units of a step --------------------------------------------------------------------- */
 
 static void add_unit(mnist_cuda_t *s, const char *name, const gpu_stage_t *stage,
                      mnist_part_t part) {
@@ -41,7 +41,7 @@ static const gpu_stage_t *find_stage(const mnist_cuda_t *s, const char *entry) {
     return NULL;
 }
 
-/* The library's products stand around the stage called `loss`. */
+/* The library's products come before and after the stage `loss`. */
 status_t mnist_cuda_find_units(mnist_cuda_t *s, error_t *err) {
     const bool library = s->program.plan.library != 0;
     const gpu_stage_t *loss = find_stage(s, "loss");
@@ -67,12 +67,12 @@ status_t mnist_cuda_find_units(mnist_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-/* `layer` reaches the kernels that take it as their second argument. */
+/* Some kernels take `layer` as their second argument. */
 static status_t launch(mnist_cuda_t *s, const gpu_stage_t *stage, mnist_problem_t *problem,
                        size_t layer, error_t *err) {
     uint32_t argument = (uint32_t)layer;
     void *arguments[] = {problem, &argument};
-    return gpu_stage_launch(s->gpu, stage, EVERY_BLOCK, s->gpu->stream, arguments, err);
+    return gpu_stage_launch(s->gpu, stage, MAX_BLOCKS, s->gpu->stream, arguments, err);
 }
 
 static status_t multiply(mnist_cuda_t *s, mnist_part_t part, size_t layer, error_t *err) {
@@ -107,21 +107,20 @@ status_t mnist_cuda_upload(mnist_cuda_t *s, uint32_t steps, error_t *err) {
     return STATUS_OK;
 }
 
-static bool whole_training(const mnist_unit_t *unit) {
-    return unit->stage != NULL && unit->stage->spec.when == STAGE_TRAINING;
-}
-
-static status_t run_units(mnist_cuda_t *s, bool whole, size_t *n_run, error_t *err) {
+/* Run the units of one step, or (`all_steps`) those that train all steps in one launch. */
+static status_t run_units(mnist_cuda_t *s, bool all_steps, size_t *n_run, error_t *err) {
     *n_run = 0;
-    for (size_t i = 0; i < s->n_units; i++)
-        if (whole_training(&s->units[i]) == whole) {
-            TRY(mnist_cuda_run_unit(s, &s->units[i], err));
-            ++*n_run;
-        }
+    for (size_t i = 0; i < s->n_units; i++) {
+        const gpu_stage_t *stage = s->units[i].stage;
+        if ((stage != NULL && stage->spec.when == STAGE_TRAINING) != all_steps)
+            continue;
+        TRY(mnist_cuda_run_unit(s, &s->units[i], err));
+        ++*n_run;
+    }
     return STATUS_OK;
 }
 
-/* A graph has its arguments in it, so a training that leaves its gradients does without. */
+/* A graph contains its arguments, so a training that writes its gradients runs without. */
 status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err) {
     uint32_t done = 0;
     size_t n_run;
@@ -138,7 +137,7 @@ status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err) {
     return STATUS_OK;
 }
 
-/* As kernels see it: the test images in the place of those of the training. */
+/* With the test images in place of the training images. */
 status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err) {
     mnist_problem_t problem = s->problem;
     problem.images = s->test.images;
@@ -150,7 +149,7 @@ status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-/* Losses lie behind weights and biases. */
+/* Losses follow weights and biases. */
 status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err) {
     mnist_cuda_t *s = mnist_cuda;
     CUDA(copy_out_async(s->results, s->problem.w[0],
@@ -158,7 +157,7 @@ status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err) {
     return STATUS_OK;
 }
 
-/* Equal graphs, so that few steps are left over. */
+/* Equal replays leave few remaining steps. */
 status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err) {
     size_t n_run;
     if (!s->program.plan.graph)
