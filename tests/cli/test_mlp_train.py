@@ -136,7 +136,7 @@ def test_contenders_agree_where_the_batch_does_not_divide_the_images(
 
 def test_what_omp_is_not_written_for_is_skipped(cases: dict[str, dict[str, Any]]) -> None:
     reasons = {
-        (513, "f32"): "width 513: omp is written for at most 512",
+        (513, "f32"): "width 513: omp supports at most 512",
         (4, "tf32"): "dtype tf32: only f32 is written for omp",
         (513, "tf32"): "dtype tf32: only f32 is written for omp",
     }

@@ -139,7 +139,7 @@ def test_what_omp_is_not_written_for_is_skipped(
         (case["params"]["hidden"], case["dtype"]): (case["status"], case["reason"])
         for case in cases.values()
     }
-    wide = ("skipped", "hidden 513: omp is written for at most 512")
+    wide = ("skipped", "hidden 513: omp supports at most 512")
     half = ("skipped", "dtype f16: only f32 is written for omp")
     assert told == {
         (8, "f32"): ("ok", None),

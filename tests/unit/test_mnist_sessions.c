@@ -210,7 +210,7 @@ static void test_what_is_not_run(void **state) {
     check_not_opened("omp", &(training_t){8, 4, 3, 0.1, "f16"}, true,
                      "dtype f16: only f32 is written for omp");
     check_not_opened("omp", &(training_t){513, 4, 3, 0.1, "f32"}, true,
-                     "hidden 513: omp is written for at most 512");
+                     "hidden 513: omp supports at most 512");
 }
 
 static void test_divergence_is_told(void **state) {

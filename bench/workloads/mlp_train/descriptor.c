@@ -18,7 +18,7 @@ static const param_spec_t PARAMS[] = {
 };
 
 static const technique_spec_t TECHNIQUES[] = {
-    {"allocator", "allocator of the memory for operator results",
+    {"allocator", "source of the memory for operator results",
      NAMES("caching", "malloc", "async", "arena")},
 };
 

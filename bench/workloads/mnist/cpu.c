@@ -170,7 +170,7 @@ static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
 status_t mnist_cpu_width(const char *name, size_t width, error_t *err) {
     if (width <= MNIST_OMP_MAX_HIDDEN)
         return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "%s %zu: omp is written for at most %d", name, width,
+    return error_set(err, STATUS_FAILED, "%s %zu: omp supports at most %d", name, width,
                      MNIST_OMP_MAX_HIDDEN);
 }
 
