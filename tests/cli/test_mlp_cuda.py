@@ -175,7 +175,7 @@ def test_graph_asks_while_it_is_captured_only(silent: Cases, computed: Cases) ->
     for kind in ("malloc", "async"):
         case = computed["04_graph", kind]
         assert case["status"] == "skipped"
-        assert f"allocator {kind} gives memory back to the driver" in case["reason"]
+        assert f"allocator {kind} returns memory to the driver" in case["reason"]
 
 
 def test_driver_without_pools(silent: Cases) -> None:
