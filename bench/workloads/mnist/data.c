@@ -69,7 +69,8 @@ static void fill(float *values, size_t n, const mnist_data_t *data, uint32_t str
 #pragma omp parallel for schedule(dynamic)
     for (size_t first = 0; first < n; first += CHUNK) {
         const size_t count = n - first < CHUNK ? n - first : CHUNK;
-        rng_fill_uniform(values + first, count, data->seed, stream, first, -bound, bound);
+        rng_fill_uniform(values + first, count, (rng_position_t){data->seed, stream, first}, -bound,
+                         bound);
         if (data->f16)
             half_round(values + first, count);
     }
