@@ -5,10 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Starting NVML on a machine of many GPUs takes seconds where nothing else keeps the driver up. */
-enum { ANSWER_S = 60 };
-
-/* ---- which clock ----------------------------------------------------------------------------- */
+/* NVML takes seconds to start on a machine of many GPUs without persistence mode. */
+enum { TIMEOUT_S = 60 };
 
 static unsigned distance(unsigned a, unsigned b) {
     return a > b ? a - b : b - a;
@@ -17,7 +15,7 @@ static unsigned distance(unsigned a, unsigned b) {
 status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsigned asked_mhz,
                             unsigned *chosen_mhz, error_t *err) {
     if (n == 0 && asked_mhz > max_mhz)
-        return error_set(err, STATUS_USAGE, "--lock-clocks %u: this GPU's SM clock ends at %g MHz",
+        return error_set(err, STATUS_USAGE, "--lock-clocks %u: this GPU's maximum SM clock is %g MHz",
                          asked_mhz, max_mhz);
     *chosen_mhz = asked_mhz;
     if (n == 0)
@@ -33,63 +31,63 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
     }
     if (asked_mhz < lowest || asked_mhz > highest)
         return error_set(err, STATUS_USAGE,
-                         "--lock-clocks %u: this GPU's SM clock goes from %u to %u MHz", asked_mhz,
+                         "--lock-clocks %u: this GPU's SM clock ranges from %u to %u MHz", asked_mhz,
                          lowest, highest);
     return STATUS_OK;
 }
 
 /* ---- in the watchdog ------------------------------------------------------------------------- */
 
-typedef struct wish {
+typedef struct lock_request {
     const char *uuid;
     unsigned asked_mhz;
-    nvml_t *nvml; /* the watchdog's own */
-} wish_t;
+    nvml_t *nvml; /* opened in the watchdog */
+} lock_request_t;
 
-static status_t choose_and_lock(wish_t *wish, unsigned *mhz, error_t *err) {
+static status_t choose_and_lock(lock_request_t *request, unsigned *mhz, error_t *err) {
     unsigned *clocks;
     size_t n;
-    nvml_sm_clocks(wish->nvml, &clocks, &n);
+    nvml_sm_clocks(request->nvml, &clocks, &n);
     status_t status =
-        lock_clocks_choose(clocks, n, nvml_max_sm_mhz(wish->nvml), wish->asked_mhz, mhz, err);
+        lock_clocks_choose(clocks, n, nvml_max_sm_mhz(request->nvml), request->asked_mhz, mhz, err);
     free(clocks);
-    return status == STATUS_OK ? nvml_lock_sm_clock(wish->nvml, *mhz, err) : status;
+    return status == STATUS_OK ? nvml_lock_sm_clock(request->nvml, *mhz, err) : status;
 }
 
 static status_t take(void *context, double *value, error_t *err) {
-    wish_t *wish = context;
+    lock_request_t *request = context;
     unsigned mhz = 0;
-    if (nvml_open(wish->uuid, &wish->nvml, err) != STATUS_OK)
+    if (nvml_open(request->uuid, &request->nvml, err) != STATUS_OK)
         return STATUS_FAILED;
-    status_t status = choose_and_lock(wish, &mhz, err);
+    status_t status = choose_and_lock(request, &mhz, err);
     if (status != STATUS_OK)
-        nvml_close(wish->nvml);
+        nvml_close(request->nvml);
     *value = mhz;
     return status;
 }
 
 static status_t give_back(void *context, error_t *err) {
-    wish_t *wish = context;
-    status_t status = nvml_free_sm_clock(wish->nvml, err);
-    nvml_close(wish->nvml);
+    lock_request_t *request = context;
+    status_t status = nvml_free_sm_clock(request->nvml, err);
+    nvml_close(request->nvml);
     return status;
 }
 
 /* ---- in the run ------------------------------------------------------------------------------ */
 
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err) {
-    wish_t wish = {.uuid = uuid, .asked_mhz = asked_mhz};
+    lock_request_t request = {.uuid = uuid, .asked_mhz = asked_mhz};
     const watchdog_task_t task = {
-        .name = "clock-watchdog", .take = take, .give_back = give_back, .context = &wish};
+        .name = "clock-watchdog", .take = take, .give_back = give_back, .context = &request};
     double mhz;
     *lock = (clock_lock_t){0};
-    TRY(watchdog_start(&task, ANSWER_S, &lock->watchdog, &mhz, err));
+    TRY(watchdog_start(&task, TIMEOUT_S, &lock->watchdog, &mhz, err));
     lock->mhz = (unsigned)mhz;
     return STATUS_OK;
 }
 
 status_t lock_clocks_release(clock_lock_t *lock, error_t *err) {
-    status_t status = watchdog_end(&lock->watchdog, ANSWER_S, err);
+    status_t status = watchdog_end(&lock->watchdog, TIMEOUT_S, err);
     *lock = (clock_lock_t){0};
     return status;
 }

@@ -1,6 +1,5 @@
-/* `bench run --lock-clocks`: the SM clock of the GPU that a run uses, held at one frequency for as
- * long as the run lasts. A watchdog process locks it, and sets it free when the run ends, however
- * it ends. */
+/* `bench run --lock-clocks`: lock the GPU's SM clock at one frequency during a run. A watchdog
+ * process locks it, and unlocks it when the run ends for any reason. */
 #ifndef BENCH_MEASURE_CLOCK_LOCK_H
 #define BENCH_MEASURE_CLOCK_LOCK_H
 
@@ -15,17 +14,15 @@ typedef struct clock_lock {
     unsigned mhz; /* 0: not locked */
 } clock_lock_t;
 
-/* The clock out of `mhz` that is nearest to `asked_mhz`, the lower of two; STATUS_USAGE where it is
- * below or above all of them. A driver that lists none (n 0) takes what it likes up to `max_mhz`,
- * or NaN: asked for is taken then. */
+/* The clock in `mhz` nearest to `asked_mhz`, the lower one of a tie; STATUS_USAGE if `asked_mhz` is
+ * out of their range. If the driver lists none (n 0): `asked_mhz`, at most `max_mhz` (NaN: any). */
 status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsigned asked_mhz,
                             unsigned *chosen_mhz, error_t *err);
 
-/* Lock the device of this CUDA UUID. STATUS_USAGE: it has no such clock; STATUS_FAILED: it cannot
- * be locked here, and why. Nothing is locked then. This process must not have NVML open, and no
- * thread: the watchdog is a fork of it. */
+/* Lock the device with this CUDA UUID. On failure nothing is locked; STATUS_USAGE: it has no such
+ * clock. The watchdog is a fork of this process, which must not have NVML open or other threads. */
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err);
-/* Set it free. Fails where it may still be locked. Without a lock: nothing to do. */
+/* Fails if the clock may still be locked. Without a lock it does nothing. */
 status_t lock_clocks_release(clock_lock_t *lock, error_t *err);
 
 #endif

@@ -14,17 +14,14 @@ static const char *const PHASES[N_PHASES] = {
     [TOTAL] = "cold_total",
 };
 
-/* The life of one process. False when a part of it failed; the contender is not active any more
- * then. */
-static bool live_once(contender_t *c, double ns[N_PHASES]) {
+/* One process from start to end. On failure the contender is dropped. */
+static bool run_process(contender_t *c, double ns[N_PHASES]) {
     error_t err = ERROR_INIT;
     double timeout_s = c->settings->timeout_s, run_ns;
     int64_t spawned_ns = clock_ns();
-    if (worker_link_start(c->worker, timeout_s, &err) != STATUS_OK) {
-        contender_drop(c, CASE_FAILED, err.text);
-        return false;
-    }
-    int64_t greeted_ns = clock_ns();
+    if (worker_link_start(c->worker, timeout_s, &err) != STATUS_OK)
+        return contender_drop(c, CASE_FAILED, err.text);
+    int64_t started_ns = clock_ns();
     if (!contender_reopen(c))
         return false;
     int64_t opened_ns = clock_ns();
@@ -33,13 +30,11 @@ static bool live_once(contender_t *c, double ns[N_PHASES]) {
     int64_t answered_ns = clock_ns();
     if (!contender_close(c))
         return false;
-    if (worker_link_leave(c->worker, timeout_s, &err) != STATUS_OK) {
-        contender_drop(c, CASE_FAILED, err.text);
-        return false;
-    }
+    if (worker_link_leave(c->worker, timeout_s, &err) != STATUS_OK)
+        return contender_drop(c, CASE_FAILED, err.text);
     int64_t ended_ns = clock_ns();
-    ns[START] = (double)(greeted_ns - spawned_ns);
-    ns[OPEN] = (double)(opened_ns - greeted_ns);
+    ns[START] = (double)(started_ns - spawned_ns);
+    ns[OPEN] = (double)(opened_ns - started_ns);
     ns[FIRST_ANSWER] = (double)(opened_ns - spawned_ns) + run_ns;
     ns[TOTAL] = ns[FIRST_ANSWER] + (double)(ended_ns - answered_ns);
     return true;
@@ -47,8 +42,8 @@ static bool live_once(contender_t *c, double ns[N_PHASES]) {
 
 static void cold_round(contender_t *c) {
     double ns[N_PHASES];
-    if (!live_once(c, ns)) {
-        worker_link_stop(c->worker); /* it may have said no and be well */
+    if (!run_process(c, ns)) {
+        worker_link_stop(c->worker); /* it may still run after a "failed" answer */
         return;
     }
     for (size_t i = 0; i < N_PHASES; i++)

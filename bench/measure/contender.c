@@ -11,15 +11,14 @@
 #include <string.h>
 
 enum {
-    ROUND_MOST_SAMPLES = 16, /* of each phase: many short rounds say more than few long ones */
+    ROUND_MOST_SAMPLES = 16, /* per phase: many short rounds average out drift better than few long */
     ROUND_WARMUP_SAMPLES = 3,
     ROUND_WARMUP_NS = 2000000,
     WARMUP_SAMPLES = 3,
     WARMUP_NS = 50000000,
     WARMUP_STEP_NS = 25000000,
     WARMUP_MOST_S = 3,
-    LONG_SAMPLE_NS = 100000000, /* warms itself up: three of them before each round take longer than
-                                   the round */
+    LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
 };
 
 void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
@@ -35,38 +34,37 @@ void contender_free(contender_t *c) {
     result_free(&c->throttled_rounds);
 }
 
-void contender_drop(contender_t *c, case_status_t status, const char *reason) {
+bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->active = false;
     c->result.status = status;
     free(c->result.reason);
     c->result.reason = mem_text(reason);
     if (reason != NULL)
         text_make_plain(c->result.reason);
+    return false;
 }
 
-/* Ask about this case; NULL when it failed, and then the contender is not active any more. Where
- * the worker could not answer, the reason names the request. */
+/* NULL on failure, with the contender dropped. If no answer came, the reason names the request. */
 static json_t *ask(contender_t *c, json_t *request) {
     json_t *answer;
     error_t err = ERROR_INIT;
     char *op = mem_text(json_string_value(json_object_get(request, "op")));
-    bool answered =
-        worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) == STATUS_OK;
-    if (!answered) {
+    if (worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) != STATUS_OK) {
         error_within(&err, "%s", op);
         contender_drop(c, CASE_FAILED, err.text);
+    } else if (!worker_answer_is_ok(answer)) {
+        const char *status = json_string_value(json_object_get(answer, "status"));
+        contender_drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
+                       worker_answer_reason(answer));
+        json_decref(answer);
+        answer = NULL;
     }
     free(op);
-    if (!answered)
-        return NULL;
-    const char *status = json_string_value(json_object_get(answer, "status"));
-    if (strcmp(status, "ok") == 0)
-        return answer;
-    const char *reason = json_string_value(json_object_get(answer, "reason"));
-    contender_drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
-                   reason != NULL ? reason : "the worker gave no reason");
-    json_decref(answer);
-    return NULL;
+    return answer;
+}
+
+static json_t *request_of(const contender_t *c, const char *op) {
+    return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
 }
 
 static void read_once(case_result_t *result, const json_t *once) {
@@ -78,15 +76,16 @@ static void read_once(case_result_t *result, const json_t *once) {
     }
 }
 
-/* A name that is none is not a phase: it would stand in every table and chart. */
+/* Phase names appear in tables, charts and file formats: reject invalid ones. */
 static void read_phases(contender_t *c, const json_t *phases) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)phases, name, value) {
         if (!text_is_name(name)) {
-            char *reason = mem_format("the worker names a phase \"%.100s\"", name);
+            char reason[200];
+            snprintf(reason, sizeof reason, "the worker declares an invalid phase name: \"%.100s\"",
+                     name);
             contender_drop(c, CASE_FAILED, reason);
-            free(reason);
             return;
         }
         clock_domain_t clock = CLOCK_HOST;
@@ -126,15 +125,13 @@ json_t *contender_open_request(const case_t *spec, const program_t *program, uin
                      (json_int_t)seed, "program", built, "profile", profile);
 }
 
-/* A worker that died under another contender took this one's open case with it: open it again. */
+/* Another contender's failure may have ended the worker: then open the case again. */
 static bool ensure_open(contender_t *c, bool first) {
     error_t err = ERROR_INIT;
     if (!first && c->worker->running && c->generation == c->worker->generation)
         return true;
-    if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK) {
-        contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
-        return false;
-    }
+    if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
+        return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
     json_t *answer = ask(c, contender_open_request(&c->result.spec, c->program, c->settings->seed,
                                                    c->settings->profile));
     if (answer == NULL)
@@ -156,12 +153,11 @@ static bool ensure_open(contender_t *c, bool first) {
 }
 
 void contender_open(contender_t *c) {
-    if (c->program != NULL && c->program->status != PROGRAM_OK) {
+    if (c->program != NULL && c->program->status != PROGRAM_OK)
         contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
                        c->program->reason);
-        return;
-    }
-    ensure_open(c, true);
+    else
+        ensure_open(c, true);
 }
 
 bool contender_reopen(contender_t *c) {
@@ -169,7 +165,7 @@ bool contender_reopen(contender_t *c) {
 }
 
 bool contender_close(contender_t *c) {
-    json_t *answer = ask(c, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id));
+    json_t *answer = ask(c, request_of(c, "close"));
     json_decref(answer);
     return answer != NULL;
 }
@@ -179,8 +175,9 @@ bool contender_close(contender_t *c) {
 static json_t *ask_output(contender_t *c, const char *folder) {
     if (!ensure_open(c, false))
         return NULL;
-    return ask(
-        c, json_pack("{s:s, s:s, s:s}", "op", "output", "id", c->result.spec.id, "path", folder));
+    json_t *request = request_of(c, "output");
+    json_object_set_new(request, "path", json_string(folder));
+    return ask(c, request);
 }
 
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err) {
@@ -215,10 +212,8 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
     error_t err = ERROR_INIT;
     if (!c->active)
         return;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK) {
-        contender_drop(c, CASE_FAILED, err.text);
-        return;
-    }
+    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
+        return (void)contender_drop(c, CASE_FAILED, err.text);
     json_t *answer = ask_output(c, folder);
     if (answer != NULL) {
         verify_outputs(reference, folder, tolerance, check, &reason);
@@ -253,7 +248,7 @@ static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
                             (json_int_t)(limits.warmup_s * 1e9)));
 }
 
-/* Runs that were not timed, and the one that was. */
+/* The warm-up runs and the one timed run. */
 static size_t count_runs(const json_t *answer) {
     const json_t *warmup = json_object_get(answer, "warmup");
     return 1 + (size_t)json_integer_value(json_object_get(warmup, "samples"));
@@ -266,8 +261,7 @@ void contender_warm_up(contender_t *c) {
     bool settled;
     do {
         before_mhz = clock_mhz;
-        /* Hardly any samples come back: only the running matters, and a short kernel would fill
-         * megabytes of answer. */
+        /* Ask for one sample only: with a short kernel, all of them would be megabytes. */
         json_t *answer =
             ask_sample(c, (sample_limits_t){.warmup_s = c->is_long ? 0 : WARMUP_STEP_NS / 1e9,
                                             .max_samples = 1});
@@ -277,7 +271,7 @@ void contender_warm_up(contender_t *c) {
         json_decref(answer);
         c->is_long = (double)(clock_ns() - start_ns) >= (double)samples * LONG_SAMPLE_NS;
         clock_mhz = clocks_read(c->settings->nvml, &c->result).sm_mhz;
-        /* Two readings alike; where there is no clock to read, time and count decide. */
+        /* Two similar readings; without a clock to read, time and count decide. */
         settled = isnan(clock_mhz) || clock_mhz <= before_mhz * 1.01;
         now_ns = clock_ns();
     } while (now_ns - start_ns < (int64_t)WARMUP_MOST_S * 1000000000 &&
@@ -286,7 +280,7 @@ void contender_warm_up(contender_t *c) {
     clocks_forget(&c->result.device);
 }
 
-/* Copy the answer's arrays into `into`; every declared phase must have numbers only. */
+/* Add the answer's arrays to `into`; every declared phase must have some numbers, and only numbers. */
 static bool add_samples(contender_t *c, case_result_t *into, const json_t *answer) {
     const json_t *phases = json_object_get(answer, "phases");
     for (size_t i = 0; i < into->n_phases; i++) {
@@ -304,11 +298,10 @@ static bool add_samples(contender_t *c, case_result_t *into, const json_t *answe
         free(values);
         if (good)
             continue;
-        char *reason =
-            mem_format("the worker's answer has no numbers for phase \"%s\"", into->phases[i].name);
-        contender_drop(c, CASE_FAILED, reason);
-        free(reason);
-        return false;
+        char reason[200];
+        snprintf(reason, sizeof reason, "the worker's answer has no numbers for phase \"%.100s\"",
+                 into->phases[i].name);
+        return contender_drop(c, CASE_FAILED, reason);
     }
     return true;
 }
@@ -334,7 +327,7 @@ void contender_round(contender_t *c) {
         return;
     double round_s = (double)(clock_ns() - start_ns) / 1e9;
     stop_reason_t stop = stopping_after_round(&c->stopping, &c->result, round_s);
-    if (c->result.stop == STOP_NONE) /* else it goes on for the sake of the one it is paired with */
+    if (c->result.stop == STOP_NONE) /* else it only accompanies its paired contender */
         c->result.stop = stop;
     if (c->settings->profile)
         c->result.stop = STOP_SINGLE;
@@ -346,15 +339,13 @@ bool contender_run_once(contender_t *c, double *run_ns) {
     if (answer == NULL)
         return false;
     const json_t *phases = json_object_get(answer, "phases");
-    const json_t *whole = json_array_get(json_object_get(phases, "host_to_host"), 0);
-    if (whole == NULL)
-        whole = json_array_get(json_object_get(phases, "total"), 0);
-    bool good = json_is_number(whole);
-    *run_ns = json_number_value(whole);
+    const json_t *ns = json_array_get(json_object_get(phases, "host_to_host"), 0);
+    if (ns == NULL)
+        ns = json_array_get(json_object_get(phases, "total"), 0);
+    bool good = json_is_number(ns);
+    *run_ns = json_number_value(ns);
     json_decref(answer);
-    if (!good)
-        contender_drop(c, CASE_SKIPPED, "it times neither host_to_host nor total of a run");
-    return good;
+    return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -363,16 +354,15 @@ void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
         error_t err = ERROR_INIT;
-        status_t status = worker_link_ask(
-            c->worker, json_pack("{s:s, s:s}", "op", "close", "id", c->result.spec.id),
-            c->settings->timeout_s, &answer, &err);
+        status_t status = worker_link_ask(c->worker, request_of(c, "close"), c->settings->timeout_s,
+                                          &answer, &err);
         if (status != STATUS_OK && c->active) {
             error_within(&err, "close");
             contender_drop(c, CASE_FAILED, err.text);
         }
-        const json_t *own = json_object_get(answer, "results");
-        if (json_object_size(own) > 0) {
-            char *text = json_dumps(own, JSON_COMPACT);
+        const json_t *results = json_object_get(answer, "results");
+        if (json_object_size(results) > 0) {
+            char *text = json_dumps(results, JSON_COMPACT);
             c->result.results_json = mem_text(text);
             free(text);
         }

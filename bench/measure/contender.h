@@ -1,5 +1,5 @@
-/* One contender of a group while it is measured: its case, its worker, and what they say to each
- * other. Whatever goes wrong ends up as the result's status and reason; the sweep goes on. */
+/* One contender of a group while it is measured: its case, its worker and the requests to it. Every
+ * failure becomes the result's status and reason; the sweep continues. */
 #ifndef BENCH_MEASURE_CONTENDER_H
 #define BENCH_MEASURE_CONTENDER_H
 
@@ -12,12 +12,12 @@
 typedef struct contender_settings {
     measure_options_t measure;
     uint64_t seed;
-    double timeout_s;  /* longest wait for one answer */
-    nvml_t *nvml;      /* NULL: clocks are not read */
-    double max_sm_mhz; /* the highest, or what it is locked to; NaN when unknown */
+    double timeout_s;  /* for one answer */
+    nvml_t *nvml;      /* NULL: do not read clocks */
+    double max_sm_mhz; /* highest or locked clock; NaN: unknown */
     bool clock_is_locked;
-    bool profile; /* one run, nothing else */
-    bool cold;    /* phases are those of cold_start.h, not the worker's */
+    bool profile; /* one run only */
+    bool cold;    /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender {
@@ -26,47 +26,45 @@ typedef struct contender {
     const program_t *program; /* NULL: needs none */
     const contender_settings_t *settings;
     bool active;         /* may still be measured */
-    bool is_long;        /* a sample takes so long that one is warm-up enough */
-    unsigned generation; /* of the worker that it is open in */
+    bool is_long;        /* samples are long enough that one warms up */
+    unsigned generation; /* of the worker in which it is open */
     stopping_t stopping;
-    case_result_t throttled_rounds; /* phases of the rounds that were set apart as throttled */
-    struct contender *paired; /* the same case in another build: both take rounds until both have
-                               enough, side by side; NULL: none */
+    case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
+    struct contender *paired; /* the same case in another build, or NULL; both take adjacent rounds
+                               until both have enough */
 } contender_t;
 
 void contender_init(contender_t *contender, const case_t *spec, worker_link_t *worker,
                     const program_t *program, const contender_settings_t *settings);
 void contender_free(contender_t *contender);
 
-/* Take it out of the running: nothing more is asked of it, and its result says why. */
-void contender_drop(contender_t *contender, case_status_t status, const char *reason);
-/* Start the worker if need be and open the case. On failure the contender is not active any more.
- */
+/* The functions below drop a contender that fails: it becomes inactive, and its result has this
+ * status and reason. Returns false. */
+bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
+/* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
-/* What a worker is asked to open a case; the caller owns it. */
+/* The request that opens a case; the caller owns it. */
 json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
                                bool profile);
-/* Open the case of an oracle and have its output in `reference`. */
+/* Open the case of an oracle and load its output into `reference`. */
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
-/* Run once on poisoned buffers and compare; a wrong one is not active any more. */
+/* Run once on poisoned buffers and compare the output with the reference. */
 void contender_check(contender_t *contender, const reference_t *reference, double tolerance,
                      check_t *check);
-/* Warm up: at least 3 samples and 50 ms, and until the clock has stopped rising; at most 3 s. */
+/* Warm up: at least 3 samples and 50 ms, until the clock stops rising; at most 3 s. */
 void contender_warm_up(contender_t *contender);
-/* One round; afterwards result.stop is not STOP_NONE if it was the last. */
+/* One round; sets result.stop if it was the last. */
 void contender_round(contender_t *contender);
 
-/* The parts of a round, for those who time the worker itself (cold_start.h). Each is false when it
- * failed; the contender is not active any more then. */
+/* Parts of a round, to time the worker itself (cold_start.h). False on failure. */
 
-/* Open the case, unless it is open, in a worker that took another one's place. */
+/* Open the case if a new worker process replaced the one in which it was open. */
 bool contender_reopen(contender_t *contender);
-/* One run without warm-up; `*run_ns` is what it took by the worker's clock, from host to host. */
+/* One run without warm-up; `*run_ns` is its time from host to host, by the worker's clock. */
 bool contender_run_once(contender_t *contender, double *run_ns);
 bool contender_close(contender_t *contender);
 
-/* May its result stand if nothing more follows? It has all its rounds, and was checked behind them
- * as before; or it was dropped. */
+/* Is the result complete: all rounds taken and the output verified afterwards, or dropped? */
 bool contender_is_finished(const contender_t *contender);
 
 /* Close the case and summarise. */

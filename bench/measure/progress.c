@@ -59,7 +59,7 @@ static void count_skipped(progress_t *p, const char *reason) {
     p->n_skipped[at]++;
 }
 
-/* The median that the case is compared by, with the phase's name behind it: "4.56 µs step". */
+/* The median of the phase that the case is compared by: "4.56 µs step". */
 static void print_compared(const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
     const char *const phases[] = {workload != NULL ? workload->compared_by : NULL, "host_to_host",

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part of every key: a new number when the entries' form or the requests change. */
+/* Part of every key: increment it when the format of entries or the requests change. */
 static const char CACHE_FORMAT[] = "bench sanitize 1";
 static const double VERSION_TIMEOUT_S = 60;
 
-/* Without initcheck: a block that is handed out unwritten, and copied as a whole, is no mistake. */
+/* Without initcheck: copying a whole block that is partly uninitialised is no error. */
 static const char *const TOOLS[] = {"memcheck", "racecheck", "synccheck"};
 
 const char *const *sanitizer_tools(size_t *n) {
@@ -52,9 +52,9 @@ void sanitizer_free(sanitizer_t *sanitizer) {
     *sanitizer = (sanitizer_t){0};
 }
 
-/* ---- what it printed ------------------------------------------------------------------------- */
+/* ---- verdict --------------------------------------------------------------------------------- */
 
-/* The largest number that a summary tells: some tell twice, of all and of those left out. */
+/* The largest number in a summary: some contain two, the total and the number suppressed. */
 static long count_errors(const char *printed) {
     static const char *const SUMMARIES[] = {"ERROR SUMMARY: ", "RACECHECK SUMMARY: "};
     long most = -1;
@@ -98,7 +98,7 @@ static char *find_refusal(const char *printed, size_t expected) {
 }
 
 /* "========= Error: Target application terminated before first instrumented API call" */
-static char *find_complaint(const char *printed) {
+static char *find_tool_error(const char *printed) {
     const char *line = strstr(printed, "= Error: ");
     return line != NULL ? mem_text_n(line + 9, strcspn(line + 9, "\r\n")) : NULL;
 }
@@ -107,7 +107,7 @@ char *sanitize_verdict(const char *printed, size_t expected) {
     long errors = count_errors(printed);
     if (errors > 0)
         return mem_format("%ld error%s", errors, errors == 1 ? "" : "s");
-    char *refusal = errors < 0 ? find_complaint(printed) : NULL;
+    char *refusal = errors < 0 ? find_tool_error(printed) : NULL;
     if (refusal == NULL)
         refusal = find_refusal(printed, expected);
     if (refusal == NULL && errors < 0)
@@ -120,23 +120,15 @@ char *sanitize_verdict(const char *printed, size_t expected) {
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
-static json_t *request_of(const char *op, const char *id) {
-    return json_pack("{s:s, s:s}", "op", op, "id", id);
-}
-
-/* The lines that a worker reads: one sample of the case, as `bench run --profile` asks for. */
+/* Requests for one sample of the case, as in `bench run --profile`, one per line. */
 static char *make_requests(const sanitize_input_t *input, size_t *n) {
     const char *id = input->spec->id;
-    json_t *sample = request_of("sample", id);
-    json_t *rest = json_pack("{s:i, s:i, s:i, s:i, s:i}", "round", 0, "budget_ns", 0, "max_samples",
-                             1, "warmup_samples", 0, "warmup_ns", 0);
-    json_object_update(sample, rest);
-    json_decref(rest);
     json_t *requests[] = {
         json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION),
         contender_open_request(input->spec, input->program, input->seed, true),
-        sample,
-        request_of("close", id),
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "sample", "id", id, "round", 0,
+                  "budget_ns", 0, "max_samples", 1, "warmup_samples", 0, "warmup_ns", 0),
+        json_pack("{s:s, s:s}", "op", "close", "id", id),
         json_pack("{s:s}", "op", "bye"),
     };
     *n = sizeof requests / sizeof *requests;
@@ -156,21 +148,16 @@ static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int
                              text_list_t *argv, error_t *err) {
     char *self;
     TRY(fs_executable(&self, err));
-    text_list_add(argv, "env");
-    text_list_add(argv, "BENCH_CUPTI=none"); /* the sanitizer is CUPTI's only listener */
-    text_list_add(argv, sanitizer->path);
-    text_list_add(argv, "--tool");
-    text_list_add(argv, tool);
-    /* It keeps track of few barriers in shared memory unless told how many there may be. */
-    if (strcmp(tool, "synccheck") == 0) {
-        text_list_add(argv, "--num-cuda-barriers");
-        text_list_add(argv, "4096");
-    }
-    text_list_add(argv, "--print-limit");
-    text_list_add(argv, "50");
-    text_list_add(argv, self);
-    text_list_add(argv, "worker");
-    text_list_add(argv, "--engine=cuda");
+    const bool synccheck = strcmp(tool, "synccheck") == 0;
+    /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a few
+     * barriers in shared memory. */
+    const char *const words[] = {"env", "BENCH_CUPTI=none", sanitizer->path, "--tool", tool,
+                                 synccheck ? "--num-cuda-barriers" : NULL,
+                                 synccheck ? "4096" : NULL, "--print-limit", "50", self, "worker",
+                                 "--engine=cuda"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i] != NULL)
+            text_list_add(argv, words[i]);
     text_list_add_format(argv, "--device=%d", device);
     free(self);
     return STATUS_OK;
@@ -201,7 +188,7 @@ static status_t run_tool(const sanitizer_t *sanitizer, const char *tool,
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-/* Of the whole cubin: the launch geometry in it is data, which the hash of its code leaves out. */
+/* Hash the whole cubin: code_hash does not cover its data, which holds the launch geometry. */
 static status_t entry_path(const sanitizer_t *sanitizer, const char *tool,
                            const sanitize_input_t *input, char **path, error_t *err) {
     char *cubin, key[HASH_TEXT];
@@ -231,7 +218,7 @@ static bool load_entry(const char *path, sanitize_output_t *output) {
     return found;
 }
 
-/* What was not run is tried again next time. A cache that cannot be written costs time only. */
+/* "not run" is not stored, so that the next run retries. A failed write only costs time. */
 static void store_entry(const char *path, const sanitize_input_t *input,
                         const sanitize_output_t *output) {
     if (text_starts(output->verdict, "not run"))

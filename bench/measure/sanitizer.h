@@ -1,6 +1,6 @@
-/* NVIDIA's compute-sanitizer on a program: one sample of one of its cases in a worker of its own,
- * under each tool. Verdicts are kept under the cache of compiled programs, by the program, the tool
- * and its version: the same program is run once. */
+/* Check a program with NVIDIA's compute-sanitizer: take one sample of one of its cases under each
+ * tool, in a separate worker. Verdicts are cached with the compiled programs, keyed by program, tool
+ * and version. */
 #ifndef BENCH_MEASURE_SANITIZER_H
 #define BENCH_MEASURE_SANITIZER_H
 
@@ -14,40 +14,39 @@
 
 typedef struct sanitizer {
     char *path;    /* of compute-sanitizer */
-    char *version; /* as it tells it */
+    char *version; /* from --version */
 } sanitizer_t;
 
-/* What is run under it. */
 typedef struct sanitize_input {
     const case_t *spec;
     const program_t *program; /* compiled */
     const char *cache;        /* folder of compiled programs */
     uint64_t seed;
     int device;
-    double timeout_s; /* of one tool */
+    double timeout_s; /* per tool */
 } sanitize_input_t;
 
 typedef struct sanitize_output {
     char *verdict; /* "clean", "3 errors", "not run: why" */
-    char *example; /* id of the case it was found with */
-    char *log;     /* what the tool printed; NULL where it could not be started */
+    char *example; /* id of the case that was run */
+    char *log;     /* output of the tool; NULL if it did not start */
     bool cached;
 } sanitize_output_t;
 
-/* $CUDA_HOME, $CUDA_PATH, $PATH, /usr/local/cuda. STATUS_FAILED where it is not, or cannot run. */
+/* Look in $CUDA_HOME, $CUDA_PATH, $PATH, /usr/local/cuda. STATUS_FAILED: not found, or broken. */
 status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err);
 void sanitizer_free(sanitizer_t *sanitizer);
 
-/* Names of the tools that programs are run under. `*n` gets their number. */
+/* Names of the tools to run; `*n` gets their number. */
 const char *const *sanitizer_tools(size_t *n);
 
-/* Whatever goes wrong is part of the verdict. The caller frees the output. */
+/* Failures become part of the verdict. The caller frees the output. */
 void sanitize_program(const sanitizer_t *sanitizer, const char *tool, const sanitize_input_t *input,
                       sanitize_output_t *output);
 void sanitize_output_free(sanitize_output_t *output);
 
-/* The verdict that a tool's output tells; `expected` answers of a worker stand between its lines.
- * The caller frees it. */
+/* The verdict from a tool's output, which also contains `expected` answers of the worker. The
+ * caller frees it. */
 char *sanitize_verdict(const char *printed, size_t expected);
 
 #endif

@@ -9,24 +9,23 @@ static bool is_unfinished(const contender_t *contender) {
     return contender->active && contender->result.stop == STOP_NONE;
 }
 
-static bool wants_rounds(const contender_t *contender) {
+static bool needs_round(const contender_t *contender) {
     return is_unfinished(contender) ||
            (contender->active && contender->paired != NULL && is_unfinished(contender->paired));
 }
 
-/* Who takes part in this pass is settled before it: twins have equally many rounds. */
-static bool choose(const contender_t *contenders, size_t n, bool *takes_part) {
+/* Chosen before each pass, so that paired contenders take equally many rounds. */
+static bool choose(const contender_t *contenders, size_t n, bool *selected) {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        takes_part[i] = wants_rounds(&contenders[i]);
-        any = any || takes_part[i];
+        selected[i] = needs_round(&contenders[i]);
+        any = any || selected[i];
     }
     return any;
 }
 
-/* Each right behind the one it is paired with, wherever the shuffle has put it: drift has little
- * time between. */
-static void join_twins(uint32_t *order, const contender_t *contenders, size_t n) {
+/* Move paired contenders next to each other, to minimise the drift between them. */
+static void join_pairs(uint32_t *order, const contender_t *contenders, size_t n) {
     for (size_t i = 0; i + 1 < n; i++) {
         const contender_t *paired = contenders[order[i]].paired;
         if (paired == NULL || (i > 0 && paired == &contenders[order[i - 1]]))
@@ -45,19 +44,19 @@ static void join_twins(uint32_t *order, const contender_t *contenders, size_t n)
 void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t *contender),
                     uint64_t seed, uint32_t stream, const volatile sig_atomic_t *interrupted) {
     uint32_t *order = mem_zeroed(n, sizeof *order);
-    bool *takes_part = mem_zeroed(n, sizeof *takes_part);
-    for (uint32_t pass = 0; choose(contenders, n, takes_part) && !*interrupted; pass++) {
+    bool *selected = mem_zeroed(n, sizeof *selected);
+    for (uint32_t pass = 0; choose(contenders, n, selected) && !*interrupted; pass++) {
         if (pass % 2 == 0) {
             rng_permutation(order, n, seed + pass / 2, stream);
-            join_twins(order, contenders, n);
+            join_pairs(order, contenders, n);
         }
         for (size_t i = 0; i < n && !*interrupted; i++) {
             size_t next = order[pass % 2 == 0 ? i : n - 1 - i];
-            if (takes_part[next] && contenders[next].active)
+            if (selected[next] && contenders[next].active)
                 round(&contenders[next]);
         }
     }
-    free(takes_part);
+    free(selected);
     free(order);
 }
 

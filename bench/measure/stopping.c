@@ -5,10 +5,9 @@
 
 enum { FIRST_LOOK = 8 };
 
-/* Independent samples shrink the interval by 1/√2 = 0.71 when they double. Where it keeps more than
- * this, the samples of a round hang together (clock steps, a neighbour on the bus), and more of
- * them will not help. */
-static const double STILL_SHRINKS = 0.95;
+/* Twice as many independent samples shrink the interval to 1/√2 = 0.71. If more than this share
+ * remains, samples are correlated (clock steps, a neighbour on the bus), and more will not help. */
+static const double NO_SHRINK_FRAC = 0.95;
 
 void stopping_init(stopping_t *stopping, const measure_options_t *measure) {
     *stopping = (stopping_t){.measure = measure, .look_at = FIRST_LOOK, .earlier_frac = INFINITY};
@@ -28,7 +27,7 @@ static const phase_t *headline_phase(const case_result_t *result) {
     return phase != NULL ? phase : result_phase(result, "total");
 }
 
-/* The worse of the two headline phases; `*fewest` is the smaller number of samples. */
+/* The larger half width of the two headline phases; `*fewest` is the smaller sample count. */
 static double widest(const case_result_t *result, size_t *fewest) {
     const phase_t *phases[2] = {headline_phase(result), result_phase(result, "kernel_graph")};
     if (phases[1] == NULL)
@@ -58,13 +57,12 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     if (enough && frac <= measure->precision_frac)
         return STOP_PRECISE;
     if (stopping->rounds == stopping->look_at) {
-        if (enough && frac > STILL_SHRINKS * stopping->earlier_frac)
+        if (enough && frac > NO_SHRINK_FRAC * stopping->earlier_frac)
             return STOP_NOISE_FLOOR;
         stopping->earlier_frac = frac;
         stopping->look_at *= 2;
     }
-    /* An interval over fewer rounds than the least says nothing: a slow case may take longer for
-     * them. */
+    /* A slow case may exceed the limit to reach the minimum that an interval needs. */
     double limit_s =
         measure->time_limit_s * (stopping->rounds < measure->min_rounds ? STOPPING_PATIENCE : 1);
     if (stopping->spent_s >= limit_s || stopping->rounds >= STOPPING_MOST_ROUNDS)

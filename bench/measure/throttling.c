@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples taken with the clock under this share of what it should be are set apart. */
+/* Rounds with the clock below this share of the full clock are excluded. */
 static const double FULL_CLOCK_FRAC = 0.75;
 
-/* Not a disturbance: what a contender that draws all that the board may draw runs at, each time
- * (nvmlClocksEventReasonSwPowerCap). It is flagged, and set apart if the clock falls far. */
+/* nvmlClocksEventReasonSwPowerCap: the reproducible state of a contender that draws full board
+ * power, so it is only flagged unless the clock drops far. */
 static const unsigned long long POWER_CAP = 0x04;
 /* nvmlClocksEventReasonApplicationsClocksSetting */
 static const unsigned long long SETTING = 0x02;
@@ -20,7 +20,7 @@ void clocks_note(const nvml_reading_t *reading, device_state_t *device) {
     const double values[] = {reading->sm_mhz, reading->power_w, reading->temperature_c};
     double *ranges[] = {device->sm_mhz, device->power_w, device->temperature_c};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        ranges[i][0] = fmin(ranges[i][0], values[i]); /* of NaN and a number: the number */
+        ranges[i][0] = fmin(ranges[i][0], values[i]); /* ignore NaN */
         ranges[i][1] = fmax(ranges[i][1], values[i]);
     }
     nvml_throttle_names(reading->throttle, &device->throttle);
@@ -62,16 +62,16 @@ static void flag_power_limit(case_result_t *result) {
 
 void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
                    size_t min_samples) {
-    size_t kept = SIZE_MAX, set_apart = 0;
+    size_t kept = SIZE_MAX, excluded = 0;
     flag_power_limit(result);
     for (size_t i = 0; i < result->n_phases; i++) {
         result->phases[i].n_throttled = throttled_rounds->phases[i].n_samples;
         if (result->phases[i].n_samples < kept)
             kept = result->phases[i].n_samples;
-        if (throttled_rounds->phases[i].n_samples > set_apart)
-            set_apart = throttled_rounds->phases[i].n_samples;
+        if (throttled_rounds->phases[i].n_samples > excluded)
+            excluded = throttled_rounds->phases[i].n_samples;
     }
-    if (set_apart == 0 || kept >= min_samples)
+    if (excluded == 0 || kept >= min_samples)
         return;
     for (size_t i = 0; i < result->n_phases; i++)
         join_rounds(&result->phases[i], &throttled_rounds->phases[i]);

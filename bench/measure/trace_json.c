@@ -93,6 +93,7 @@ static status_t read_events(trace_file_t *file, const char *path, const char *id
     json_error_t where;
     json_t *trace = json_loadb(text, size, 0, &where);
     free(text);
+    file->n_processes++;
     if (trace == NULL)
         return error_set(err, STATUS_FAILED, "its trace is not JSON: line %d: %s", where.line,
                          where.text);
@@ -102,13 +103,14 @@ static status_t read_events(trace_file_t *file, const char *path, const char *id
 }
 
 static void name_process(trace_file_t *file, const char *id) {
-    json_array_append_new(file->events, json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "ph", "M",
-                                                  "name", "process_name", "pid", file->n_processes,
-                                                  "tid", 0, "ts", 0, "args", "name", id));
-    json_array_append_new(file->events,
-                          json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:i}}", "ph", "M", "name",
-                                    "process_sort_index", "pid", file->n_processes, "tid", 0, "ts",
-                                    0, "args", "sort_index", file->n_processes));
+    const int pid = file->n_processes;
+    json_t *name = json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "ph", "M", "name",
+                             "process_name", "pid", pid, "tid", 0, "ts", 0, "args", "name", id);
+    json_t *order =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:i}}", "ph", "M", "name", "process_sort_index",
+                  "pid", pid, "tid", 0, "ts", 0, "args", "sort_index", pid);
+    json_array_append_new(file->events, name);
+    json_array_append_new(file->events, order);
 }
 
 static void add_row(trace_file_t *file, const char *id, const tally_t *tally, const char *source) {
@@ -122,7 +124,7 @@ static void add_row(trace_file_t *file, const char *id, const tally_t *tally, co
     json_object_set_new(file->sources, id, json_string(source));
 }
 
-static void add_without(trace_file_t *file, const char *id, const char *reason) {
+static void add_reason_row(trace_file_t *file, const char *id, const char *reason) {
     char *text = mem_format("no trace: %s", reason != NULL ? reason : "no reason given");
     table_add(&file->table, id);
     for (int i = 0; i < 5; i++)
@@ -134,92 +136,74 @@ static void add_without(trace_file_t *file, const char *id, const char *reason) 
 
 /* ---- one contender --------------------------------------------------------------------------- */
 
-/* The answer, or NULL and why: dead workers and wrong answers are failures, "failed" is one only
- * for requests that every worker knows. */
-static json_t *ask(contender_t *c, json_t *request, char **reason) {
-    json_t *answer;
-    error_t err = ERROR_INIT;
-    if (worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) != STATUS_OK) {
-        contender_drop(c, CASE_FAILED, err.text);
-        *reason = mem_text(err.text);
-        return NULL;
-    }
-    if (strcmp(json_string_value(json_object_get(answer, "status")), "ok") == 0)
-        return answer;
-    const char *why = json_string_value(json_object_get(answer, "reason"));
-    *reason = mem_text(why != NULL ? why : "the worker gave no reason");
-    json_decref(answer);
-    return NULL;
-}
-
+/* False with the reason if the worker cannot trace, or with the contender dropped. */
 static bool start(contender_t *c, char **reason) {
     error_t err = ERROR_INIT;
-    if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK) {
-        contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
-        *reason = mem_text(err.text);
-        return false;
-    }
-    json_t *answer = ask(c, json_pack("{s:s}", "op", "trace_start"), reason);
+    json_t *answer;
+    if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
+        return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
+    if (worker_link_ask(c->worker, json_pack("{s:s}", "op", "trace_start"), c->settings->timeout_s,
+                        &answer, &err) != STATUS_OK)
+        return contender_drop(c, CASE_FAILED, err.text);
+    const bool ok = worker_answer_is_ok(answer);
+    if (!ok)
+        *reason = mem_text(worker_answer_reason(answer));
     json_decref(answer);
-    return answer != NULL;
+    return ok;
 }
 
-static void trace_open_case(trace_file_t *file, contender_t *c, const char *path, char **reason) {
+static status_t trace_open_case(trace_file_t *file, contender_t *c, const char *path,
+                                error_t *err) {
     const char *id = c->result.spec.id;
-    json_t *answer = ask(c,
-                         json_pack("{s:s, s:s, s:s, s:I}", "op", "trace", "id", id, "path", path,
-                                   "origin_ns", (json_int_t)file->origin_ns),
-                         reason);
-    if (answer == NULL) {
-        if (c->active)
-            contender_drop(c, CASE_FAILED, *reason);
-        return;
-    }
+    json_t *answer;
+    TRY(worker_link_ask(c->worker,
+                        json_pack("{s:s, s:s, s:s, s:I}", "op", "trace", "id", id, "path", path,
+                                  "origin_ns", (json_int_t)file->origin_ns),
+                        c->settings->timeout_s, &answer, err));
     tally_t tally = {.sample_us = NAN};
-    error_t err = ERROR_INIT;
-    file->n_processes++;
-    if (read_events(file, path, id, &tally, &err) == STATUS_OK) {
+    status_t status =
+        worker_answer_is_ok(answer)
+            ? read_events(file, path, id, &tally, err)
+            : error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
+    if (status == STATUS_OK) {
         const char *source = json_string_value(json_object_get(answer, "source"));
         name_process(file, id);
         add_row(file, id, &tally, source != NULL ? source : "");
-    } else {
-        contender_drop(c, CASE_FAILED, err.text);
-        *reason = mem_text(err.text);
     }
     json_decref(answer);
+    return status;
 }
 
-static void trace_contender(trace_file_t *file, contender_t *c, const char *folder, char **reason) {
-    if (!c->active) {
-        *reason = mem_text(c->result.reason);
-        return;
-    }
-    if (!start(c, reason))
-        return;
+/* True if the trace was added to the file. */
+static bool trace_contender(trace_file_t *file, contender_t *c, const char *folder, char **reason) {
+    if (!c->active || !start(c, reason))
+        return false;
     contender_open(c);
-    if (!c->active) {
-        *reason = mem_text(c->result.reason);
-        return;
-    }
+    if (!c->active)
+        return false;
     char *path = fs_join(folder, "trace.json");
-    trace_open_case(file, c, path, reason);
+    error_t err = ERROR_INIT;
+    const bool traced = trace_open_case(file, c, path, &err) == STATUS_OK;
+    if (!traced)
+        contender_drop(c, CASE_FAILED, err.text);
     free(path);
     contender_finish(c);
+    return traced;
 }
 
 void trace_file_add(trace_file_t *file, contender_t *c) {
-    char *folder, *reason = NULL;
+    char *folder = NULL, *reason = NULL;
+    bool traced = false;
     error_t err = ERROR_INIT;
-    if (fs_temporary_folder(&folder, &err) != STATUS_OK) {
+    if (fs_temporary_folder(&folder, &err) == STATUS_OK) {
+        traced = trace_contender(file, c, folder, &reason);
+        fs_remove_tree(folder, NULL);
+    } else {
         contender_drop(c, CASE_FAILED, err.text);
-        add_without(file, c->result.spec.id, err.text);
-        return;
     }
-    trace_contender(file, c, folder, &reason);
-    if (reason != NULL)
-        add_without(file, c->result.spec.id, reason);
+    if (!traced)
+        add_reason_row(file, c->result.spec.id, reason != NULL ? reason : c->result.reason);
     free(reason);
-    fs_remove_tree(folder, NULL);
     free(folder);
 }
 

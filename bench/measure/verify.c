@@ -39,9 +39,8 @@ void reference_free(reference_t *reference) {
 }
 
 static bool same_shape(const npy_t *a, const npy_t *b) {
-    if (a->n_dimensions != b->n_dimensions)
-        return false;
-    return memcmp(a->shape, b->shape, a->n_dimensions * sizeof *a->shape) == 0;
+    return a->n_dimensions == b->n_dimensions &&
+           memcmp(a->shape, b->shape, a->n_dimensions * sizeof *a->shape) == 0;
 }
 
 /* NaN anywhere makes both errors NaN. */
@@ -74,7 +73,7 @@ static char *shape_text(const npy_t *array) {
     return text;
 }
 
-/* printf writes "-nan" for the poison that was not overwritten. */
+/* printf would write "-nan" for poison that was not overwritten. */
 static const char *number_text(char text[32], int digits, double value) {
     if (isnan(value))
         return "NaN";
@@ -86,9 +85,9 @@ static void check_array(const npy_t *found, const npy_t *expected, const char *n
                         char **reason) {
     if (!same_shape(found, expected)) {
         check->ok = false;
-        char *own = shape_text(found), *right = shape_text(expected);
-        *reason = mem_format("%s has shape %s, the oracle's has %s", name, own, right);
-        free(own);
+        char *actual = shape_text(found), *right = shape_text(expected);
+        *reason = mem_format("%s has shape %s, expected %s", name, actual, right);
+        free(actual);
         free(right);
         return;
     }
@@ -102,11 +101,11 @@ static void check_array(const npy_t *found, const npy_t *expected, const char *n
     if (rel_l2 <= check->tolerance)
         return;
     check->ok = false;
-    char error[32], own[32], right[32];
-    *reason = mem_format("%s differs from the oracle: relative L2 error %s, allowed %.3g; worst at "
-                         "element %zu: %s, expected %s",
+    char error[32], actual[32], right[32];
+    *reason = mem_format("%s differs from the reference output: relative L2 error %s, allowed %.3g; "
+                         "worst at element %zu: %s, expected %s",
                          name, number_text(error, 3, rel_l2), check->tolerance, worst,
-                         number_text(own, 9, found->values[worst]),
+                         number_text(actual, 9, found->values[worst]),
                          number_text(right, 9, expected->values[worst]));
 }
 

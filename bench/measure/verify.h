@@ -1,5 +1,5 @@
-/* Is what a contender computed right? The one place where that is decided: its arrays against those
- * of the float64 oracle, by relative L2 error. */
+/* Verify a contender's output: compare its arrays with the float64 reference by relative L2 error.
+ */
 #ifndef BENCH_MEASURE_VERIFY_H
 #define BENCH_MEASURE_VERIFY_H
 
@@ -9,18 +9,18 @@
 
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
-    npy_t *arrays;     /* as many */
+    npy_t *arrays;
 } reference_t;
 
-/* Load NAME.npy of each name from `folder`. Takes nothing over. */
+/* Load NAME.npy of each name from `folder`. */
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err);
 void reference_free(reference_t *reference);
 
-/* Compare every array of the reference with the one of the same name in `folder`; the worst
- * relative L2 error, ‖out − ref‖ / ‖ref‖, and the largest absolute one go into `check`. A missing
- * array, another shape or a NaN is wrong: check->ok is false, and `*reason` (owned by the caller)
- * says what was found. */
+/* Compare every array of the reference with the one of the same name in `folder`, and store the
+ * largest relative L2 error, ‖out − ref‖ / ‖ref‖, and the largest absolute error in `check`. If an
+ * array is missing, has another shape or a NaN, or exceeds the tolerance, check->ok is false and
+ * `*reason` (owned by the caller) says why. */
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
                     check_t *check, char **reason);
 

@@ -10,31 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- which build, which cases ---------------------------------------------------------------- */
+/* ---- build and cases ------------------------------------------------------------------------- */
 
-static bool has_program(const char *root, const sweep_t *sweep, const case_t *spec) {
+static bool has_program(const sweep_t *sweep, const case_t *spec, const void *root) {
     if (strcmp(spec->engine, "cuda") != 0 ||
         workload_is_cuda_builtin(sweep->workload, spec->variant))
         return true;
-    char *path = mem_format("%s/kernels/%s/%s.cu", root, spec->workload, spec->variant);
-    bool there = fs_exists(path);
+    char *path = mem_format("%s/kernels/%s/%s.cu", (const char *)root, spec->workload, spec->variant);
+    bool exists = fs_exists(path);
     free(path);
-    return there;
+    return exists;
 }
 
-static void drop_missing(const char *root, sweep_t *sweep) {
-    size_t kept = 0;
-    for (size_t i = 0; i < sweep->n_cases; i++) {
-        if (has_program(root, sweep, &sweep->cases[i]))
-            sweep->cases[kept++] = sweep->cases[i];
-        else
-            case_free(&sweep->cases[i]);
-    }
-    sweep->n_cases = kept;
-}
-
-/* The sweep as the other build's folder has it: "*" stands for its rungs. A sweep that names a rung
- * or a worker that only we have is read as ours. */
+/* Load the sweeps relative to the other build's root, so that "*" expands to its kernels. A sweep
+ * that names a kernel or a worker that only our build has is loaded relative to our root. */
 static status_t load_cases(ab_t *ab, error_t *err) {
     run_t *other = &ab->theirs;
     run_options_t *options = &ab->options;
@@ -42,16 +31,12 @@ static status_t load_cases(ab_t *ab, error_t *err) {
     options->root = ab->build.root;
     if (run_load_sweeps(other, &unknown) == STATUS_OK)
         return STATUS_OK;
-    for (size_t s = 0; s < other->n_sweeps; s++)
-        sweep_free(&other->sweeps[s]);
-    free(other->sweeps);
-    other->sweeps = NULL;
-    other->n_sweeps = 0;
+    run_free_sweeps(other);
     options->root = ab->ours->options->root;
     status_t status = run_load_sweeps(other, err);
     options->root = ab->build.root;
     for (size_t s = 0; s < other->n_sweeps; s++)
-        drop_missing(options->root, &other->sweeps[s]);
+        run_keep_cases(&other->sweeps[s], has_program, options->root);
     return status;
 }
 
@@ -61,7 +46,7 @@ static status_t load(ab_t *ab, error_t *err) {
     ab->options = *ours->options;
     ab->options.against = NULL;
     ab->options.out = NULL;
-    ab->options.quiet = true; /* one side tells of the progress of both */
+    ab->options.quiet = true; /* our side reports the progress of both */
     ab->theirs = run_make(&ab->options, ours->interrupted);
     ab->theirs.build = &ab->build;
     ab->pair = mem_format("%s/%ld", clock_timestamp(now), (long)getpid());
@@ -72,8 +57,8 @@ static status_t load(ab_t *ab, error_t *err) {
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* Noise floors that an earlier run taught, for this verdict and for every later look at it. */
-static status_t take_floors(const ab_t *ab, error_t *err) {
+/* Store the noise floors of an earlier run in the folder, where `bench compare` finds them too. */
+static status_t copy_floors(const ab_t *ab, error_t *err) {
     const char *from = ab->ours->options->floor;
     if (from == NULL)
         return STATUS_OK;
@@ -81,7 +66,7 @@ static status_t take_floors(const ab_t *ab, error_t *err) {
     TRY(floors_load(from, &floors, err));
     if (floors == NULL)
         return error_set(err, STATUS_USAGE,
-                         "--floor %s: no floor.json there; bench run --against self leaves one",
+                         "--floor %s: no floor.json found; bench run --against self writes one",
                          from);
     status_t status = floors_save(floors, ab->theirs.folder, err);
     floors_free(floors);
@@ -94,7 +79,7 @@ static status_t prepare(ab_t *ab, error_t *err) {
     ab->options.out = ab->out;
     theirs->pair = environment_get(&ours->record.environment, "measure.pair");
     TRY(run_prepare_folder(theirs, err));
-    TRY(take_floors(ab, err));
+    TRY(copy_floors(ab, err));
     TRY(run_share_clocks(ours, theirs, err));
     TRY(run_survey(theirs, err));
     theirs->workers.own_root = ours->options->root;
@@ -107,8 +92,8 @@ static status_t measure_all(ab_t *ab, error_t *err) {
     TRY(run_calibrate(ab->ours, err));
     for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
         ab_group_t group;
-        size_t at = 0, there = 0;
-        while (!*ab->ours->interrupted && ab_next_group(ab, s, &at, &there, &group))
+        size_t at = 0, at_theirs = 0;
+        while (!*ab->ours->interrupted && ab_next_group(ab, s, &at, &at_theirs, &group))
             TRY(ab_measure(ab, &group, err));
     }
     return ab_recheck(ab, err);
@@ -116,7 +101,7 @@ static status_t measure_all(ab_t *ab, error_t *err) {
 
 static status_t close_both(ab_t *ab, error_t *err) {
     TRY(run_close(ab->ours, err));
-    ab->theirs.rates = ab->ours->rates; /* calibrations are of the device, and measured once */
+    ab->theirs.rates = ab->ours->rates; /* both sides use one device, calibrated once */
     return run_close(&ab->theirs, err);
 }
 
@@ -148,8 +133,8 @@ static status_t steps(ab_t *ab, error_t *err) {
     if (status == STATUS_OK)
         status = close_both(ab, err);
     if (status != STATUS_OK)
-        return run_say_how_to_resume(ours, err);
-    return *ours->interrupted ? STATUS_OK : verdict(ab, err); /* half a run has no verdict */
+        return run_add_resume_hint(ours, err);
+    return *ours->interrupted ? STATUS_OK : verdict(ab, err); /* no verdict on a partial run */
 }
 
 status_t run_against(run_t *run, error_t *err) {

@@ -1,5 +1,4 @@
-/* `bench run --against`: what is undecided is measured again, in turns, only that, until it is
- * decided or the time is up. */
+/* `bench run --against`: re-measure undecided cases until they are decided or time is up. */
 #include "run/ab_recheck.h"
 
 #include "base/clock.h"
@@ -41,16 +40,16 @@ static status_t load_both(const ab_t *ab, record_t records[2], error_t *err) {
     return status;
 }
 
-/* Who deserves more rounds, by the verdict as it stands. Runs that cannot be compared deserve none,
- * and the verdict says so. */
+/* Choose cases by the current verdict. For incomparable runs choose none: the verdict reports it.
+ */
 static unsigned choose(const run_t *run, const record_t records[2], text_list_t *ids) {
-    static const text_list_t USUAL;
+    static const text_list_t DEFAULTS;
     error_t ignored = ERROR_INIT;
     comparison_t comparison = {0};
     floors_t *floors = NULL;
     unsigned more_rounds = 0;
     if (floors_load(records[0].folder, &floors, &ignored) == STATUS_OK &&
-        comparison_make(&records[0], &records[1], floors, &USUAL, &USUAL,
+        comparison_make(&records[0], &records[1], floors, &DEFAULTS, &DEFAULTS,
                         run->options->threshold_frac, &comparison, &ignored) == STATUS_OK)
         more_rounds = recheck_choose(&comparison, ids);
     comparison_free(&comparison);
@@ -58,24 +57,25 @@ static unsigned choose(const run_t *run, const record_t records[2], text_list_t 
     return more_rounds;
 }
 
-static status_t look_again(ab_t *ab, const record_t records[2], int64_t deadline_ns, bool *go_on,
-                           error_t *err) {
+/* Clears `*more` when nothing is undecided any more or time is up. */
+static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadline_ns, bool *more,
+                             error_t *err) {
     text_list_t ids = {0};
     unsigned more_rounds = choose(ab->ours, records, &ids);
-    *go_on = more_rounds > 0;
-    if (*go_on)
-        progress_note(&ab->ours->progress, "undecided: %zu cases are measured in %u more processes",
+    *more = more_rounds > 0;
+    if (*more)
+        progress_note(&ab->ours->progress, "undecided: measuring %zu cases in %u more processes",
                       ids.n, more_rounds);
     status_t status = STATUS_OK;
     for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
         ab_group_t group;
-        size_t at = 0, there = 0;
-        while (*go_on && status == STATUS_OK && ab_next_group(ab, s, &at, &there, &group)) {
-            group.again = &ids;
-            group.n_visits = more_rounds;
+        size_t at = 0, at_theirs = 0;
+        while (*more && status == STATUS_OK && ab_next_group(ab, s, &at, &at_theirs, &group)) {
+            group.recheck_ids = &ids;
+            group.n_replicates = more_rounds;
             group.deadline_ns = deadline_ns;
             status = ab_measure(ab, &group, err);
-            *go_on = clock_ns() < deadline_ns && !*ab->ours->interrupted;
+            *more = clock_ns() < deadline_ns && !*ab->ours->interrupted;
         }
     }
     text_list_free(&ids);
@@ -85,13 +85,13 @@ static status_t look_again(ab_t *ab, const record_t records[2], int64_t deadline
 status_t ab_recheck(ab_t *ab, error_t *err) {
     const double limit_s = ab->ours->options->recheck_limit_s;
     int64_t deadline_ns = clock_ns() + (int64_t)(limit_s * 1e9);
-    bool go_on = limit_s > 0;
-    while (go_on && !*ab->ours->interrupted) {
+    bool more = limit_s > 0;
+    while (more && !*ab->ours->interrupted) {
         record_t records[2];
         TRY(load_both(ab, records, err));
-        ab->again[0] = &records[1];
-        ab->again[1] = &records[0];
-        status_t status = look_again(ab, records, deadline_ns, &go_on, err);
+        ab->rechecked[0] = &records[1];
+        ab->rechecked[1] = &records[0];
+        status_t status = recheck_once(ab, records, deadline_ns, &more, err);
         record_free(&records[0]);
         record_free(&records[1]);
         TRY(status);

@@ -1,19 +1,16 @@
-/* What `bench run --against` measures again: cases of which it cannot be said yet whether they are
- * slower. */
+/* Which cases `bench run --against` re-measures: those whose verdict is still undecided. */
 #ifndef BENCH_RUN_AB_RECHECK_H
 #define BENCH_RUN_AB_RECHECK_H
 
 #include "compare/comparison.h"
 
-/* Of one case and build, each of them a process: whom so many do not decide, more will not
- * either. */
+/* Per case and build, one process each. A case that is undecided after so many stays undecided. */
 enum { RECHECK_MOST_ROUNDS = STATS_MOST_BLOCKS };
 
-/* Add the ids of the cases that deserve more rounds to `ids`: undecided as a whole, and with fewer
- * than RECHECK_MOST_ROUNDS. A case that is regressed has its verdict, whatever its other phases
- * say. Returns how many more rounds each side of each of them takes: as many as the one with the
- * most has, so that what is looked at again has doubled, and there are few looks, but none past
- * RECHECK_MOST_ROUNDS; 0 when there is none. */
+/* Add to `ids` the cases that need more rounds: undecided as a whole (a regressed case is decided,
+ * whatever its other phases show) and with fewer than RECHECK_MOST_ROUNDS. Returns how many rounds
+ * to add per side: the number of the case with most rounds, so that each interim look sees twice
+ * the data and there are few looks, capped at RECHECK_MOST_ROUNDS in total. 0: nothing to do. */
 unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids);
 
 #endif

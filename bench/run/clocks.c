@@ -1,5 +1,5 @@
-/* `--lock-clocks`: the GPU's SM clock is locked before the first case and set free after the last.
- * Where it cannot be locked the run goes on, and says so. */
+/* `--lock-clocks`: lock the GPU's SM clock before the first case and unlock it after the last. If
+ * it cannot be locked, the run continues and reports it. */
 #include "run/state.h"
 
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A case that has a GPU; one of ours before one of PyTorch's, whose worker is slower to start. */
+/* A case that uses a GPU; engine cuda first, since PyTorch workers start more slowly. */
 static const case_t *case_on_a_gpu(const run_t *run) {
     const case_t *found = NULL;
     for (size_t s = 0; s < run->n_sweeps; s++)
@@ -23,7 +23,7 @@ static const case_t *case_on_a_gpu(const run_t *run) {
     return found;
 }
 
-/* The worker knows which GPU it uses. It stays: its cases are next. */
+/* Ask the worker which GPU it uses. It keeps running, because its cases come next. */
 static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
     const case_t *spec = case_on_a_gpu(run);
     worker_link_t *link;
@@ -37,14 +37,14 @@ static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
                                      link->label);
 }
 
-static const char *how_locked(char text[48], double mhz) {
+static const char *lock_text(char text[48], double mhz) {
     if (isnan(mhz))
         return "free";
     snprintf(text, 48, "locked to %g MHz", mhz);
     return text;
 }
 
-/* Times at different clocks would stand in one table. */
+/* Times measured at different clocks must not share a table. */
 static status_t compare_with_before(const run_t *run, double before_mhz, const char *reason,
                                     error_t *err) {
     char before[48], now[48];
@@ -52,9 +52,9 @@ static status_t compare_with_before(const run_t *run, double before_mhz, const c
     if (run->record.n_cases == 0 || before_mhz == now_mhz || (isnan(before_mhz) && isnan(now_mhz)))
         return STATUS_OK;
     return error_set(err, STATUS_USAGE,
-                     "%s was measured with the SM clock %s, and now it is %s%s%s%s: resume it as "
-                     "it was begun, or choose another --out",
-                     run->folder, how_locked(before, before_mhz), how_locked(now, now_mhz),
+                     "%s was measured with the SM clock %s, and now it is %s%s%s%s: resume it "
+                     "with the same clock, or choose another --out",
+                     run->folder, lock_text(before, before_mhz), lock_text(now, now_mhz),
                      reason != NULL ? " (" : "", reason != NULL ? reason : "",
                      reason != NULL ? ")" : "");
 }
@@ -65,7 +65,7 @@ status_t run_lock_clocks(run_t *run, error_t *err) {
     const double before_mhz = lock_clocks_recorded_mhz(env);
     if (asked_mhz == 0) {
         TRY(compare_with_before(run, before_mhz, NULL, err));
-        if (isfinite(before_mhz)) /* and no case was finished then */
+        if (isfinite(before_mhz)) /* no case was finished at that clock */
             lock_clocks_record(env, 0, 0, NULL);
         return STATUS_OK;
     }
@@ -83,9 +83,9 @@ status_t run_lock_clocks(run_t *run, error_t *err) {
     lock_clocks_record(env, asked_mhz, run->clock_lock.mhz, reason);
     char *sentence = lock_clocks_sentence(env);
     progress_note(&run->progress, "%s%s", sentence,
-                  reason != NULL ? "; the run goes on with the clock as it is" : "");
+                  reason != NULL ? "; continuing with the clock unlocked" : "");
     free(sentence);
-    /* A run that is killed is gone on with at the same clock. */
+    /* Written now, so that a killed run is resumed at the same clock. */
     return record_write_header(&run->record, err);
 }
 
@@ -106,7 +106,7 @@ void run_free_clocks(run_t *run) {
     error_t why = ERROR_INIT;
     if (lock_clocks_release(&run->clock_lock, &why) != STATUS_OK)
         fprintf(stderr,
-                "bench: the SM clock may still be locked: %s; `nvidia-smi --reset-gpu-clocks` as "
-                "root sets it free\n",
+                "bench: the SM clock may still be locked: %s; unlock it as root with "
+                "`nvidia-smi --reset-gpu-clocks`\n",
                 why.text);
 }

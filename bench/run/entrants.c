@@ -7,30 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the oracle ------------------------------------------------------------------------------ */
+/* ---- reference output ------------------------------------------------------------------------ */
 
 /* The oracle: float64 on the CPU, or `noop` for the null workload. False when there is none. */
 static bool oracle_case(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;
-    const char *variant = NULL, *engine = "cpu";
-    if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0)
-        variant = "ref";
-    else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0)
-        variant = workload->null_variants[0], engine = "null";
-    if (variant == NULL)
+    const bool on_cpu =
+        workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0;
+    if (!on_cpu &&
+        (workload->null_variants == NULL || strcmp(group->cases[0].engine, "null") != 0))
         return false;
     *oracle = case_copy(&group->cases[0]);
     free(oracle->engine);
     free(oracle->device);
     free(oracle->variant);
-    oracle->engine = mem_text(engine);
+    oracle->engine = mem_text(on_cpu ? "cpu" : "null");
     oracle->device = mem_text("cpu");
-    oracle->variant = mem_text(variant);
+    oracle->variant = mem_text(on_cpu ? "ref" : workload->null_variants[0]);
     return true;
 }
 
-static status_t ask_oracle_once(run_t *run, const case_t *spec, worker_link_t *worker,
-                                reference_t *reference, error_t *err) {
+static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
+                           reference_t *reference, error_t *err) {
     contender_t oracle;
     contender_init(&oracle, spec, worker, NULL, &run->settings);
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
@@ -41,48 +39,44 @@ static status_t ask_oracle_once(run_t *run, const case_t *spec, worker_link_t *w
     return status;
 }
 
-static status_t ask_oracle(run_t *run, const group_t *group, reference_t *reference, error_t *err) {
+static status_t compute_reference(run_t *run, const group_t *group, reference_t *reference,
+                                  error_t *err) {
     case_t spec;
-    *reference = (reference_t){0};
     if (run->options->profile || !oracle_case(group, &spec))
         return STATUS_OK;
     worker_link_t *worker;
     status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
     if (status == STATUS_OK) {
         error_t why = ERROR_INIT;
-        status = ask_oracle_once(run, &spec, worker, reference, &why);
-        /* The whole group depends on it: one that was killed, by whatever reclaims memory, is
-         * asked again. */
+        status = run_oracle(run, &spec, worker, reference, &why);
+        /* Retry a worker that died (out of memory, say): the whole group depends on it. */
         if (status != STATUS_OK && !worker->running) {
-            progress_note(&run->progress, "the oracle is asked again: %s", why.text);
+            progress_note(&run->progress, "retrying the reference output: %s", why.text);
             error_clear(&why);
-            status = ask_oracle_once(run, &spec, worker, reference, &why);
+            status = run_oracle(run, &spec, worker, reference, &why);
         }
         if (status != STATUS_OK)
             error_set(err, status, "%s", why.text);
     }
     case_free(&spec);
-    return status == STATUS_OK ? status : error_within(err, "the oracle");
+    return status == STATUS_OK ? status : error_within(err, "reference output");
 }
 
-/* ---- who takes part -------------------------------------------------------------------------- */
+/* ---- contenders ------------------------------------------------------------------------------ */
 
 status_t entrant_make(run_t *run, const case_t *spec, contender_t *contender, error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
-    case_status_t fate;
-    char *reason = run_drop_reason(run, spec, &fate);
+    case_status_t drop_status;
+    char *reason = run_drop_reason(run, spec, &drop_status);
     error_t why = ERROR_INIT;
-    status_t status = STATUS_OK;
+    if (reason == NULL && workers_find(&run->workers, spec, "", &worker, &why) != STATUS_OK)
+        reason = mem_text(why.text);
     if (reason == NULL)
-        status = workers_find(&run->workers, spec, "", &worker, &why);
-    if (reason == NULL && status == STATUS_OK)
         TRY(run_find_program(run, spec, &program, err));
     contender_init(contender, spec, worker, program, &run->settings);
-    if (status != STATUS_OK)
-        reason = mem_text(why.text);
     if (reason != NULL)
-        contender_drop(contender, fate, reason);
+        contender_drop(contender, drop_status, reason);
     free(reason);
     return STATUS_OK;
 }
@@ -100,7 +94,7 @@ status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, err
     return STATUS_OK;
 }
 
-bool entrants_have(const entrants_t *entrants, const run_t *side, const char *id) {
+static bool has_entrant(const entrants_t *entrants, const run_t *side, const char *id) {
     for (size_t i = 0; i < entrants->n; i++)
         if (entrants->sides[i] == side && strcmp(entrants->contenders[i].result.spec.id, id) == 0)
             return true;
@@ -109,7 +103,7 @@ bool entrants_have(const entrants_t *entrants, const run_t *side, const char *id
 
 void entrants_count_finished(const entrants_t *entrants, run_t *side, const group_t *group) {
     for (size_t i = 0; i < group->n; i++) {
-        if (entrants_have(entrants, side, group->cases[i].id))
+        if (has_entrant(entrants, side, group->cases[i].id))
             continue;
         const case_result_t *before = record_find(&side->record, group->cases[i].id);
         side->n_bad += before != NULL && result_is_broken(before);
@@ -134,14 +128,15 @@ void entrants_open(entrants_t *entrants, bool backward) {
     }
 }
 
-bool entrants_ask_oracle(entrants_t *entrants, reference_t *reference) {
+bool entrants_compute_reference(entrants_t *entrants, reference_t *reference) {
     bool any = false;
     for (size_t i = 0; i < entrants->n; i++)
         any = any || entrants->contenders[i].active;
     *reference = (reference_t){0};
     entrants->reference = reference;
     error_t why = ERROR_INIT;
-    if (!any || ask_oracle(entrants->run, entrants->group, reference, &why) == STATUS_OK)
+    if (!any ||
+        compute_reference(entrants->run, entrants->group, reference, &why) == STATUS_OK)
         return any;
     for (size_t i = 0; i < entrants->n; i++)
         if (entrants->contenders[i].active)

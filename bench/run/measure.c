@@ -1,5 +1,5 @@
-/* One group after another: contenders opened together, checked, sampled in turns, checked again,
- * written down. */
+/* Measure one group after another: open its contenders together, verify, sample in turns, verify
+ * again, write the results. */
 #include "run/entrants.h"
 
 #include "cuda/nvtx.h"
@@ -16,7 +16,7 @@ static status_t write_all(entrants_t *entrants, error_t *err) {
 static status_t measure_entrants(entrants_t *entrants, error_t *err) {
     reference_t reference;
     entrants_open(entrants, false);
-    if (entrants_ask_oracle(entrants, &reference))
+    if (entrants_compute_reference(entrants, &reference))
         entrants_measure(entrants, true, true);
     entrants_finish(entrants);
     reference_free(&reference);
@@ -32,7 +32,7 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     nvtx_push(name);
     run->settings.measure = *group->measure;
     for (size_t i = 0; i < group->n && status == STATUS_OK; i++)
-        if (record_find(&run->record, group->cases[i].id) == NULL) /* else --resume has it */
+        if (record_find(&run->record, group->cases[i].id) == NULL) /* else finished before --resume */
             status = entrants_add(&entrants, run, &group->cases[i], err);
     entrants_count_finished(&entrants, run, group);
     if (status == STATUS_OK && entrants.n > 0)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_S = 30, MOST_WORD = 127 };
+enum { TIMEOUT_S = 30, WORD_BYTES = 128 };
 
 void build_free(build_t *build) {
     free(build->root);
@@ -20,7 +20,7 @@ void build_free(build_t *build) {
     *build = (build_t){0};
 }
 
-/* The nearest folder above the program that is a project's. */
+/* The nearest project folder above the program. */
 static char *root_above(const char *program) {
     char *path = mem_text(program), *root = NULL, *slash;
     while (root == NULL && (slash = strrchr(path, '/')) != NULL && slash != path) {
@@ -47,7 +47,7 @@ static status_t find_files(const char *given, build_t *build, error_t *err) {
     status_t status = STATUS_OK;
     build->bench = realpath(path, NULL);
     if (build->bench == NULL)
-        status = error_set(err, STATUS_USAGE, "%s is not there%s", path,
+        status = error_set(err, STATUS_USAGE, "%s does not exist%s", path,
                            folder ? ": build it first (make)" : "");
     free(path);
     TRY(status);
@@ -55,40 +55,38 @@ static status_t find_files(const char *given, build_t *build, error_t *err) {
     if (build->root != NULL)
         return STATUS_OK;
     return folder ? error_set(err, STATUS_USAGE,
-                              "%s is not a project's folder: expected kernels/ and sweeps/ in it",
+                              "%s is not a project folder: it lacks kernels/ or sweeps/",
                               given)
                   : error_set(err, STATUS_USAGE,
-                              "no folder above %s is a project's, with kernels/ and sweeps/ in it",
+                              "%s is not in a project folder (one with kernels/ and sweeps/)",
                               build->bench);
 }
 
 /* "bench 0.1.0 (0123456789ab, modified)" */
 static status_t ask_version(build_t *build, error_t *err) {
     const char *const argv[] = {build->bench, "--version", NULL};
-    subprocess_result_t said;
-    TRY(subprocess_run(argv, NULL, ANSWER_S, &said, err));
-    char version[MOST_WORD + 1], revision[MOST_WORD + 1], rest[MOST_WORD + 1] = "";
-    int n = sscanf(said.out, "bench %127s (%127[^,)]%127[^\n]", version, revision, rest);
+    subprocess_result_t result;
+    TRY(subprocess_run(argv, NULL, TIMEOUT_S, &result, err));
+    char version[WORD_BYTES], revision[WORD_BYTES], rest[WORD_BYTES] = "";
+    int n = sscanf(result.out, "bench %127s (%127[^,)]%127[^\n]", version, revision, rest);
     status_t status = STATUS_OK;
-    if (said.exit_code != 0 || n < 2) {
-        char *word = mem_text_n(said.out, strcspn(said.out, "\n"));
-        status =
-            error_set(err, STATUS_USAGE,
-                      "%s --version: found \"%.100s\" (exit code %d), expected a bench of this "
-                      "project",
-                      build->bench, word, said.exit_code);
-        free(word);
+    if (result.exit_code != 0 || n < 2) {
+        result.out[strcspn(result.out, "\n")] = '\0';
+        status = error_set(err, STATUS_USAGE,
+                           "%s --version: found \"%.100s\" (exit code %d), expected a bench of "
+                           "this project",
+                           build->bench, result.out, result.exit_code);
     } else {
         build->version = mem_text(version);
         build->revision = mem_text(revision);
         build->dirty = strstr(rest, "modified") != NULL;
     }
-    subprocess_result_free(&said);
+    subprocess_result_free(&result);
     return status;
 }
 
-/* The null engine needs no hardware: whatever it cannot say, no worker of that build can. */
-static status_t greet(const build_t *build, error_t *err) {
+/* Check the protocol with the null engine, which needs no hardware. */
+static status_t check_worker(const build_t *build, error_t *err) {
     text_list_t argv = {0};
     worker_link_t link;
     build_worker_argv(build->root, build->bench, &argv);
@@ -96,10 +94,9 @@ static status_t greet(const build_t *build, error_t *err) {
     text_list_add(&argv, "--engine=null");
     worker_link_init(&link, "null", argv);
     error_t why = ERROR_INIT;
-    status_t status = worker_link_start(&link, ANSWER_S, &why);
+    status_t status = worker_link_start(&link, TIMEOUT_S, &why);
     if (status != STATUS_OK)
-        error_set(err, STATUS_USAGE, "%s has no worker that this bench can ask: %s", build->bench,
-                  why.text);
+        error_set(err, STATUS_USAGE, "%s has no compatible worker: %s", build->bench, why.text);
     worker_link_free(&link);
     return status == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
@@ -122,7 +119,7 @@ status_t build_find(const char *given, const char *own_root, build_t *build, err
     if (status == STATUS_OK)
         status = ask_version(build, err);
     if (status == STATUS_OK)
-        status = greet(build, err);
+        status = check_worker(build, err);
     if (status != STATUS_OK) {
         build_free(build);
         return error_within(err, "--against");

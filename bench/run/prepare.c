@@ -1,4 +1,4 @@
-/* Before and after measuring: the run's folder, and what machine this is. */
+/* Before and after measuring: the run's folder and the description of the machine. */
 #include "run/state.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ static const char *mode_name(bool cold) {
     return cold ? "cold" : "steady";
 }
 
-/* What run.json says of a side of an --against run. */
+/* Identify a side of an --against run in run.json. */
 static void describe_side(run_t *run) {
     environment_t *env = &run->record.environment;
     const build_t *build = run->build;
@@ -41,7 +41,7 @@ static void describe_side(run_t *run) {
     environment_set_flag(env, "git.dirty", build->dirty);
 }
 
-/* Is a run that is resumed the same one, measured with the same builds? */
+/* A resumed --against run must be the same run, measured with the same builds. */
 static status_t check_side(const run_t *run, error_t *err) {
     const environment_t *env = &run->record.environment;
     const char *pair = environment_get(env, "measure.pair");
@@ -56,7 +56,7 @@ static status_t check_side(const run_t *run, error_t *err) {
         return STATUS_OK;
     if (strcmp(pair, run->pair) != 0)
         return error_set(err, STATUS_USAGE,
-                         "%s is not of the same run as the folder above it: measure.pair is %s, "
+                         "%s and its parent folder belong to different runs: measure.pair is %s, "
                          "expected %s",
                          run->folder, pair, run->pair);
     if (revision != NULL && strcmp(revision, build->revision) != 0)
@@ -101,7 +101,7 @@ static status_t resume(run_t *run, error_t *err) {
                          (unsigned long long)run->record.seed);
     const char *mode = environment_get(&run->record.environment, "measure.mode");
     if (mode == NULL)
-        mode = mode_name(false); /* from before there were two */
+        mode = mode_name(false); /* runs saved before --cold existed */
     if (strcmp(mode, mode_name(run->options->cold)) != 0)
         return error_set(err, STATUS_USAGE,
                          "%s was measured %s --cold: resume it %s, or choose another --out",
@@ -109,7 +109,7 @@ static status_t resume(run_t *run, error_t *err) {
                          run->options->cold ? "without it" : "with it");
     TRY(check_side(run, err));
     if (run->record.n_dropped_lines > 0)
-        progress_note(&run->progress, "the last line of %s/cases.jsonl was half-written: dropped",
+        progress_note(&run->progress, "dropped the half-written last line of %s/cases.jsonl",
                       run->folder);
     return STATUS_OK;
 }
@@ -126,17 +126,17 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     run_choose_folder(run);
     TRY(fs_make_folders(run->folder, err));
     TRY(record_lock(run->folder, &run->folder_lock, err));
-    /* Behind the lock: a run that began beside this one may have ended by now. */
+    /* Under the lock: a concurrent run may have written it in the meantime. */
     char *header = fs_join(run->folder, "run.json");
-    bool there = fs_exists(header);
+    bool exists = fs_exists(header);
     free(header);
-    if (there && !run->options->resume)
-        return error_set(
-            err, STATUS_USAGE,
-            "%s holds a run already: go on with it by --resume, or choose another --out",
-            run->folder);
+    if (exists && !run->options->resume)
+        return error_set(err, STATUS_USAGE,
+                         "%s already holds a run: continue it with --resume, or choose another "
+                         "--out",
+                         run->folder);
     fs_remove_orphans(run->folder);
-    if (there)
+    if (exists)
         TRY(resume(run, err));
     else
         describe_run(run);
@@ -144,7 +144,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     return journal_open(run->folder, &run->journal, err);
 }
 
-/* ---- what is here ---------------------------------------------------------------------------- */
+/* ---- workers and devices --------------------------------------------------------------------- */
 
 static void copy_facts(environment_t *env, const char *prefix, const json_t *object) {
     const char *name;
@@ -168,7 +168,7 @@ void run_note_workers(run_t *run) {
         const json_t *versions = json_object_get(link->hello, "versions");
         const json_t *device = json_object_get(link->hello, "device");
         const char *kind = json_string_value(json_object_get(device, "kind"));
-        /* A run of PyTorch alone has a GPU too. */
+        /* Without CUDA cases, PyTorch describes the GPU. */
         if (kind != NULL && strcmp(kind, "cuda") == 0 && environment_get(env, "gpu.name") == NULL)
             copy_facts(env, "gpu", device);
         char *prefix = mem_format("workers.%s", link->label);
@@ -186,8 +186,7 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
     const char *uuid = json_string_value(json_object_get(device, "uuid"));
     const char *arch = json_string_value(json_object_get(device, "arch"));
     copy_facts(env, "gpu", device);
-    const json_t *versions = json_object_get(link->hello, "versions");
-    copy_facts(env, "versions", versions);
+    copy_facts(env, "versions", json_object_get(link->hello, "versions"));
     error_t why = ERROR_INIT;
     if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
         nvml_describe(run->nvml, env);
@@ -255,27 +254,22 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
 
 status_t run_close(run_t *run, error_t *err) {
     char now[32];
+    const struct {
+        const char *key;
+        double value;
+    } measured[] = {{"measured.copy_bytes_per_s", run->rates.dram_bytes_per_s},
+                    {"measured.l2_read_bytes_per_s", run->rates.l2_bytes_per_s},
+                    {"measured.empty_graph_node_ns", run->rates.launch_ns},
+                    {"measured.event_pair_ns", run->rates.event_ns},
+                    {"measured.grid_barrier_ns", run->rates.barrier_ns}};
     progress_end(&run->progress);
     journal_close(&run->journal);
     run_note_workers(run);
-    bool whole = run->progress.done == run->progress.total;
-    if (whole)
+    if (run->progress.done == run->progress.total)
         run->record.finished = mem_text(clock_timestamp(now));
-    if (isfinite(run->rates.dram_bytes_per_s))
-        environment_set_number(&run->record.environment, "measured.copy_bytes_per_s",
-                               run->rates.dram_bytes_per_s);
-    if (isfinite(run->rates.l2_bytes_per_s))
-        environment_set_number(&run->record.environment, "measured.l2_read_bytes_per_s",
-                               run->rates.l2_bytes_per_s);
-    if (isfinite(run->rates.launch_ns))
-        environment_set_number(&run->record.environment, "measured.empty_graph_node_ns",
-                               run->rates.launch_ns);
-    if (isfinite(run->rates.event_ns))
-        environment_set_number(&run->record.environment, "measured.event_pair_ns",
-                               run->rates.event_ns);
-    if (isfinite(run->rates.barrier_ns))
-        environment_set_number(&run->record.environment, "measured.grid_barrier_ns",
-                               run->rates.barrier_ns);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        if (isfinite(measured[i].value))
+            environment_set_number(&run->record.environment, measured[i].key, measured[i].value);
     TRY(record_write_header(&run->record, err));
     record_t finished;
     TRY(record_load(run->folder, &finished, err));

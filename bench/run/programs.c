@@ -1,4 +1,4 @@
-/* Programs of the run's cases: compiled before anything is measured, and found by their case. */
+/* Compile the programs of all cases before anything is measured; find the program of a case. */
 #include "run/state.h"
 
 #include "base/memory.h"
@@ -12,13 +12,9 @@ static void on_compiled(void *context, size_t done, size_t total) {
     progress_now(context, text);
 }
 
-/* Programs of the calibration cases. */
 static status_t add_calibration(run_t *run, const compile_options_t *compile, const char *workload,
                                 const char *variant, error_t *err) {
-    case_t spec = {.workload = mem_text(workload),
-                   .engine = mem_text("cuda"),
-                   .device = mem_text("cuda"),
-                   .variant = mem_text(variant)};
+    case_t spec = run_calibration_case(workload, variant);
     workload_complete(workload_find(workload), &spec);
     size_t index;
     status_t status = compile_add(compile, &spec, run->arch, &run->programs, &index, err);
@@ -29,7 +25,7 @@ static status_t add_calibration(run_t *run, const compile_options_t *compile, co
 static status_t add_programs(run_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
     status_t status = STATUS_OK;
-    if (run->build == NULL) { /* else our side calibrates for both */
+    if (run->build == NULL) { /* else the other side calibrates for both */
         TRY(add_calibration(run, compile, "null", "01_empty", err));
         TRY(add_calibration(run, compile, "device", "02_barrier", err));
         TRY(add_calibration(run, compile, "device", "01_read", err));
@@ -70,12 +66,10 @@ status_t run_compile(run_t *run, error_t *err) {
 }
 
 status_t run_find_program(run_t *run, const case_t *spec, const program_t **program, error_t *err) {
-    const workload_t *workload = workload_find(spec->workload);
-    *program = NULL;
-    if (workload_is_cuda_builtin(workload, spec->variant))
-        return STATUS_OK;
     size_t index = (size_t)-1, n = run->programs.n;
-    if (strcmp(spec->engine, "cuda") != 0)
+    *program = NULL;
+    if (strcmp(spec->engine, "cuda") != 0 ||
+        workload_is_cuda_builtin(workload_find(spec->workload), spec->variant))
         return STATUS_OK;
     const compile_options_t options = {.root = run->options->root};
     TRY(compile_add(&options, spec, run->arch, &run->programs, &index, err));

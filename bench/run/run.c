@@ -32,10 +32,10 @@ static status_t steps(run_t *run, error_t *err) {
     TRY(run_prepare_folder(run, err));
     TRY(run_survey(run, err));
     TRY(run_compile(run, err));
-    /* Tables that are printed on the way name the GPU. */
+    /* Tables printed during the run read the GPU name from run.json. */
     TRY(record_write_header(&run->record, err));
     TRY(run_sanitize(run, err));
-    return measure(run, err) == STATUS_OK ? run_print(run, err) : run_say_how_to_resume(run, err);
+    return measure(run, err) == STATUS_OK ? run_print(run, err) : run_add_resume_hint(run, err);
 }
 
 status_t run(const run_options_t *options, error_t *err) {
@@ -46,11 +46,11 @@ status_t run(const run_options_t *options, error_t *err) {
                                                  : steps(&state, err);
     run_free_clocks(&state);
     if (status == STATUS_OK && interrupted && options->trace)
-        status = error_set(err, STATUS_FAILED, "interrupted; what was traced is in %s/trace.json",
-                           state.folder);
+        status = error_set(err, STATUS_FAILED,
+                           "interrupted; the traces so far are in %s/trace.json", state.folder);
     else if (status == STATUS_OK && interrupted)
         status = error_set(err, STATUS_FAILED,
-                           "interrupted; finished cases are in %s: go on with the same command and "
+                           "interrupted; finished cases are in %s: resume with the same command and "
                            "--resume --out %s",
                            state.folder, state.folder);
     else if (status == STATUS_OK && state.n_bad > 0)
@@ -71,10 +71,10 @@ static void print_plan(run_t *state) {
     for (size_t s = 0; s < state->n_sweeps; s++) {
         const sweep_t *sweep = &state->sweeps[s];
         for (size_t i = 0; i < sweep->n_cases; i++, n++) {
-            case_status_t fate;
-            char *reason = run_drop_reason(state, &sweep->cases[i], &fate);
-            const char *what = reason == NULL ? "run" : fate == CASE_FAILED ? "fail" : "skip";
-            fprintf(out, "%-8s %s%s%s\n", what, sweep->cases[i].id, reason != NULL ? "  — " : "",
+            case_status_t status;
+            char *reason = run_drop_reason(state, &sweep->cases[i], &status);
+            const char *action = reason == NULL ? "run" : status == CASE_FAILED ? "fail" : "skip";
+            fprintf(out, "%-8s %s%s%s\n", action, sweep->cases[i].id, reason != NULL ? "  — " : "",
                     reason != NULL ? reason : "");
             skipped += reason != NULL;
             free(reason);

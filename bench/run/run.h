@@ -9,36 +9,36 @@
 #include <stdio.h>
 
 typedef struct run_options {
-    const char *root; /* the project's folder */
+    const char *root; /* the project folder */
     const char *const *sweeps;
     size_t n_sweeps;
-    sweep_options_t single; /* instead of sweep files: --workload and friends */
+    sweep_options_t single; /* --workload and its options, instead of sweep files */
     const char *out;        /* the run's folder; NULL: results/<sweep>-<time> */
-    text_list_t arch;       /* overrides the sweeps' own; empty: not */
+    text_list_t arch;       /* overrides that of the sweeps; empty: no override */
     compiler_t compiler;
     int device;
     unsigned shard, n_shards; /* shard i of n, counted from 1; n_shards 0: all */
     uint64_t seed;
-    double timeout_s;     /* longest wait for one answer of a worker */
-    double time_limit_s;  /* a contender; 0: what the sweep says */
-    unsigned lock_mhz;    /* the GPU's SM clock; 0: it is left as it is */
-    const char *against;  /* another build, measured in turns with this one (other_build.h); NULL */
-    const char *floor;    /* a run whose floor.json tells the noise floors of that; NULL: none */
-    unsigned n_processes; /* of each build that its rounds are spread over */
-    double threshold_frac;  /* of that comparison */
-    double recheck_limit_s; /* longest time for measuring again what it leaves undecided */
-    bool strict;            /* STATUS_NOISY where it leaves something undecided all the same */
+    double timeout_s;     /* for one answer of a worker */
+    double time_limit_s;  /* per contender; 0: as in the sweep */
+    unsigned lock_mhz;    /* SM clock to lock; 0: do not lock */
+    const char *against;  /* another build to measure in turns with this one (other_build.h); NULL */
+    const char *floor;    /* a run whose floor.json has noise floors for --against; NULL: none */
+    unsigned n_processes; /* per build of --against: its rounds are spread over them */
+    double threshold_frac;  /* of the --against comparison */
+    double recheck_limit_s; /* time limit for re-measuring undecided cases; 0: off */
+    bool strict;            /* STATUS_NOISY if cases stay undecided */
     bool resume, quick, no_pytorch, cold, profile, trace, sanitize, quiet, json;
     const char *const *argv; /* for the record */
     size_t n_argv;
-    FILE *print; /* where the answer goes */
+    FILE *print; /* result output */
 } run_options_t;
 
-/* Measure, or trace. STATUS_FAILED when a case was wrong or failed, or the run was interrupted;
- * whatever was finished is in the folder by then. With `against`, what compare_runs() says. */
+/* Measure, or trace. STATUS_FAILED if a case was wrong or failed, or the run was interrupted; the
+ * folder then holds all finished cases. With `against`, the status of compare_runs(). */
 status_t run(const run_options_t *options, error_t *err);
 
-/* `bench plan`: what run() would do, and why a case would be skipped. Needs no GPU. */
+/* `bench plan`: print what run() would do and why it would skip cases. Needs no GPU. */
 status_t plan(const run_options_t *options, error_t *err);
 
 #endif

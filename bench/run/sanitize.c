@@ -1,4 +1,4 @@
-/* `bench run --sanitize`: every CUDA program of the sweeps once under compute-sanitizer, before
+/* `bench run --sanitize`: run every CUDA program of the sweeps once under compute-sanitizer, before
  * anything is timed. */
 #include "run/state.h"
 
@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one tool and program; a worker that is asked for long answers may have less. */
-static const double LONGEST_S = 120;
+/* Per tool and program; --timeout may lower it. */
+static const double TIMEOUT_S = 120;
 
 static double work_of(const case_t *spec) {
     const workload_t *workload = workload_find(spec->workload);
     return workload->cost != NULL ? workload->cost(spec).bytes : 0;
 }
 
-/* For each program the case with the least work among those that are still to be measured: kernels
- * are far slower under a tool, and a size that fills no block shows what is not guarded. */
+/* For each program the unmeasured case with the least work: kernels run far slower under a tool,
+ * and a size that does not fill a block exposes missing bounds checks. */
 static const case_t **choose_cases(run_t *run, error_t *err) {
     const case_t **chosen = mem_zeroed(run->programs.n + 1, sizeof *chosen);
     for (size_t s = 0; s < run->n_sweeps; s++)
@@ -57,19 +57,25 @@ static status_t keep_log(run_t *run, const program_t *program, const char *tool,
     return status;
 }
 
+/* Without a sanitizer (NULL) every verdict is "not run". */
 static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const sanitize_input_t *input,
                           sanitize_t *found, error_t *err) {
     size_t n;
     const char *const *tools = sanitizer_tools(&n);
     status_t status = STATUS_OK;
-    found->version = mem_text(sanitizer->version);
+    if (sanitizer != NULL)
+        found->version = mem_text(sanitizer->version);
     for (size_t i = 0; i < n && status == STATUS_OK; i++) {
         sanitize_output_t output;
+        text_list_add(&found->tools, tools[i]);
+        if (sanitizer == NULL) {
+            text_list_add(&found->verdicts, "not run: no compute-sanitizer");
+            continue;
+        }
         char *now = mem_format("%s of %s", tools[i], input->spec->id);
         progress_now(&run->progress, now);
         free(now);
         sanitize_program(sanitizer, tools[i], input, &output);
-        text_list_add(&found->tools, tools[i]);
         text_list_add(&found->verdicts, output.verdict);
         if (found->example == NULL)
             found->example = mem_text(output.example);
@@ -78,15 +84,6 @@ static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const saniti
         sanitize_output_free(&output);
     }
     return status;
-}
-
-static void note_absent(sanitize_t *found) {
-    size_t n;
-    const char *const *tools = sanitizer_tools(&n);
-    for (size_t i = 0; i < n; i++) {
-        text_list_add(&found->tools, tools[i]);
-        text_list_add(&found->verdicts, "not run: no compute-sanitizer");
-    }
 }
 
 static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_t *sanitizer,
@@ -100,11 +97,9 @@ static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_
                                         .cache = cache,
                                         .seed = run->options->seed,
                                         .device = run->options->device,
-                                        .timeout_s = fmin(run->options->timeout_s, LONGEST_S)};
-        if (chosen[i] != NULL && sanitizer != NULL)
+                                        .timeout_s = fmin(run->options->timeout_s, TIMEOUT_S)};
+        if (chosen[i] != NULL)
             status = run_tools(run, sanitizer, &input, &run->sanitized[i], err);
-        else if (chosen[i] != NULL)
-            note_absent(&run->sanitized[i]);
     }
     free(cache);
     return status;
@@ -120,7 +115,7 @@ status_t run_sanitize(run_t *run, error_t *err) {
     error_t why = ERROR_INIT;
     bool found = sanitizer_find(&sanitizer, &why) == STATUS_OK;
     if (!found)
-        progress_note(&run->progress, "nothing is sanitized: %s", why.text);
+        progress_note(&run->progress, "programs are not sanitized: %s", why.text);
     run->n_sanitized = run->programs.n;
     run->sanitized = mem_zeroed(run->n_sanitized, sizeof *run->sanitized);
     status_t status = sanitize_all(run, chosen, found ? &sanitizer : NULL, err);
@@ -139,7 +134,7 @@ void run_note_sanitized(run_t *run, contender_t *contender) {
     sanitize_free(&result->sanitize);
     result->sanitize.version = mem_text(found->version);
     result->sanitize.example = mem_text(found->example);
-    bool any = false;
+    bool unsound = false;
     for (size_t i = 0; i < found->tools.n; i++) {
         const char *tool = found->tools.items[i], *verdict = found->verdicts.items[i];
         text_list_add(&result->sanitize.tools, tool);
@@ -147,7 +142,7 @@ void run_note_sanitized(run_t *run, contender_t *contender) {
         if (!sanitize_is_finding(verdict))
             continue;
         flag_list_add(&result->flags, FLAG_SANITIZER, tool, strtod(verdict, NULL), NAN);
-        any = true;
+        unsound = true;
     }
-    run->n_unsound += any;
+    run->n_unsound += unsound;
 }

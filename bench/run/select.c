@@ -1,4 +1,4 @@
-/* Which cases: those of the sweeps, less what options and shards leave out. */
+/* Select cases: those of the sweeps, minus what options and shards exclude. */
 #include "run/state.h"
 
 #include "base/memory.h"
@@ -10,8 +10,21 @@
 enum { QUICK_TIME_LIMIT_S = 2 };
 static const double QUICK_PRECISION_FRAC = 0.01;
 
-static bool left_out(const run_t *run, const case_t *spec) {
-    return run->options->no_pytorch && strcmp(spec->engine, "pytorch") == 0;
+void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context) {
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->n_cases; i++) {
+        if (keep(sweep, &sweep->cases[i], context))
+            sweep->cases[kept++] = sweep->cases[i];
+        else
+            case_free(&sweep->cases[i]);
+    }
+    sweep->n_cases = kept;
+}
+
+static bool is_not_pytorch(const sweep_t *sweep, const case_t *spec, const void *context) {
+    (void)sweep;
+    (void)context;
+    return strcmp(spec->engine, "pytorch") != 0;
 }
 
 group_t run_next_group(const sweep_t *sweep, size_t *at) {
@@ -31,14 +44,14 @@ group_t run_next_group(const sweep_t *sweep, size_t *at) {
     return group;
 }
 
-/* Every N-th group: contenders that are compared with each other stay together. */
+/* Every n-th group: contenders that are compared with each other stay in one shard. */
 static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     size_t kept = 0, number = 0;
     for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
         run_next_group(sweep, &end);
-        bool own = number % options->n_shards == options->shard - 1;
+        bool selected = number % options->n_shards == options->shard - 1;
         for (size_t i = first; i < end; i++) {
-            if (own)
+            if (selected)
                 sweep->cases[kept++] = sweep->cases[i];
             else
                 case_free(&sweep->cases[i]);
@@ -47,22 +60,15 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     sweep->n_cases = kept;
 }
 
-static void apply_options(run_t *run, sweep_t *sweep) {
-    const run_options_t *options = run->options;
+static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
         sweep->measure.precision_frac = fmax(sweep->measure.precision_frac, QUICK_PRECISION_FRAC);
     }
     if (options->time_limit_s > 0)
         sweep->measure.time_limit_s = options->time_limit_s;
-    size_t kept = 0;
-    for (size_t i = 0; i < sweep->n_cases; i++) {
-        if (left_out(run, &sweep->cases[i]))
-            case_free(&sweep->cases[i]);
-        else
-            sweep->cases[kept++] = sweep->cases[i];
-    }
-    sweep->n_cases = kept;
+    if (options->no_pytorch)
+        run_keep_cases(sweep, is_not_pytorch, NULL);
     if (options->n_shards > 0)
         keep_shard(options, sweep);
 }
@@ -81,7 +87,7 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
             TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
         else
             TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
-        apply_options(run, &run->sweeps[i]);
+        apply_options(options, &run->sweeps[i]);
     }
     return STATUS_OK;
 }

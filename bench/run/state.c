@@ -10,10 +10,16 @@ run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interr
                    .rates = DEVICE_RATES_UNKNOWN};
 }
 
-void run_free(run_t *run) {
+void run_free_sweeps(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         sweep_free(&run->sweeps[i]);
     free(run->sweeps);
+    run->sweeps = NULL;
+    run->n_sweeps = 0;
+}
+
+void run_free(run_t *run) {
+    run_free_sweeps(run);
     record_free(&run->record);
     journal_close(&run->journal);
     if (run->folder_lock >= 0)
@@ -29,11 +35,11 @@ void run_free(run_t *run) {
     free(run->folder);
 }
 
-status_t run_say_how_to_resume(const run_t *run, error_t *err) {
+status_t run_add_resume_hint(const run_t *run, error_t *err) {
     error_t cause = *err;
     error_clear(err);
     return error_set(err, cause.status,
-                     "%.1500s; finished cases are kept: make room, and go on with the same command "
-                     "and --resume --out %s",
+                     "%.1500s; finished cases are kept: free some disk space, then resume with the "
+                     "same command and --resume --out %s",
                      cause.text, run->folder);
 }

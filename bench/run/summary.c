@@ -1,5 +1,5 @@
-/* What `bench run` says: one screen a case for a few cases; for many, a table of each workload as
- * soon as that is measured. */
+/* The output of `bench run`: details of each case for a few cases; for many, a table of each
+ * workload once it is measured. */
 #include "run/state.h"
 
 #include "base/memory.h"
@@ -30,6 +30,14 @@ static void print_sanitized(FILE *out, const sanitize_t *found) {
         fputc('\n', out);
 }
 
+/* Print and free it. */
+static void print_table(FILE *out, table_t *table) {
+    char *text = table_text(table, TABLE_TERMINAL);
+    fputs(text, out);
+    free(text);
+    table_free(table);
+}
+
 static void print_phases(FILE *out, const case_result_t *result) {
     static const char *const HEADINGS[] = {"phase", "clock", "median", "95 % interval",
                                            "p5",    "p95",   "n"};
@@ -50,10 +58,7 @@ static void print_phases(FILE *out, const case_result_t *result) {
         table_add(&table, units_time(a, s->p95));
         table_add_format(&table, "%zu", s->n);
     }
-    char *text = table_text(&table, TABLE_TERMINAL);
-    fputs(text, out);
-    free(text);
-    table_free(&table);
+    print_table(out, &table);
 }
 
 static void print_case(FILE *out, const case_result_t *result) {
@@ -102,7 +107,7 @@ static void print_json(FILE *out, const record_t *record) {
     json_decref(cases);
 }
 
-/* Cold times have no place in a headline of steady ones. */
+/* Cold runs have their own phases, which no workload table shows. */
 static void print_cold(FILE *out, const record_t *record) {
     static const char *const HEADINGS[] = {"case",         "start", "open",
                                            "first answer", "total", "status"};
@@ -119,15 +124,12 @@ static void print_cold(FILE *out, const record_t *record) {
         }
         table_add(&table, case_status_name(record->cases[i].status));
     }
-    char *text = table_text(&table, TABLE_TERMINAL);
-    fputs(text, out);
-    free(text);
-    table_free(&table);
+    print_table(out, &table);
 }
 
-/* One screen a case, and not a table of them. */
+/* Print cases one by one, not as a table? */
 static bool prints_cases(const run_t *run) {
-    size_t n = 0; /* without the device's own, which the progress counts too */
+    size_t n = 0; /* without calibration, which the progress counts too */
     for (size_t s = 0; s < run->n_sweeps; s++)
         n += run->sweeps[s].n_cases;
     return n <= FEW_CASES;
@@ -161,7 +163,7 @@ status_t run_print_workload(const run_t *run, const char *workload, error_t *err
     return STATUS_OK;
 }
 
-/* That it was not locked is said even when quiet: every time means something else then. */
+/* A failed lock is reported even with --quiet, because it affects every time. */
 static void print_lock(const run_t *run) {
     char *sentence = lock_clocks_sentence(&run->record.environment);
     if (sentence != NULL && (run->clock_lock.mhz == 0 || !run->options->quiet))

@@ -1,5 +1,4 @@
-/* `bench run --trace`: one run of each case under a tracer, and nothing that could be taken for a
- * measurement. */
+/* `bench run --trace`: run each case once under a tracer; writes no results. */
 #include "run/entrants.h"
 
 #include "base/clock.h"

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ enum {
     READ_BYTES = 64 * 1024,
     QUOTED_BYTES = 600,
     BYE_S = 5,
-    EXIT_LOOK_NS = 100000, /* how often to look whether a worker has ended */
+    EXIT_POLL_NS = 100000,
 };
 
 void worker_link_init(worker_link_t *link, const char *label, text_list_t argv) {
@@ -30,7 +31,7 @@ void worker_link_free(worker_link_t *link) {
     text_list_free(&link->argv);
 }
 
-/* ---- what the worker says on stderr ---------------------------------------------------------- */
+/* ---- stderr and failures --------------------------------------------------------------------- */
 
 static void keep_stderr(worker_link_t *link) {
     char chunk[READ_BYTES];
@@ -50,8 +51,8 @@ static void keep_stderr(worker_link_t *link) {
     }
 }
 
-/* The last lines, for a message: Python puts the exception's type and text there. */
-static const char *last_words(worker_link_t *link) {
+/* The last lines, where Python prints the exception. */
+static const char *last_lines(worker_link_t *link) {
     while (link->kept_bytes > 0 && strchr("\n\r ", link->kept[link->kept_bytes - 1]) != NULL)
         link->kept[--link->kept_bytes] = '\0';
     const char *from = link->kept;
@@ -64,22 +65,33 @@ static const char *last_words(worker_link_t *link) {
     return from;
 }
 
-/* Kill it, and say what happened to it. */
-static status_t give_up(worker_link_t *link, const char *what, error_t *err) {
-    char how[64] = "";
-    keep_stderr(link);
+/* Kill the process if it still runs; `how` gets how it ended. */
+static void reap(worker_link_t *link, char how[64]) {
     subprocess_stop(&link->child, how);
-    link->killed_by_signal = text_starts(how, "signal ");
-    link->running = false;
     json_decref(link->hello);
     link->hello = NULL;
-    const char *words = last_words(link);
-    bool silent = words[0] == '\0';
-    return error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
-                     silent ? "" : "; it said: ", words);
+    link->running = false;
 }
 
-/* ---- one line out, one line in --------------------------------------------------------------- */
+/* End the process and report what it did wrong. */
+__attribute__((format(printf, 3, 4))) static status_t give_up(worker_link_t *link, error_t *err,
+                                                              const char *format, ...) {
+    char how[64] = "";
+    va_list args;
+    va_start(args, format);
+    char *what = mem_format_args(format, args);
+    va_end(args);
+    keep_stderr(link);
+    reap(link, how);
+    link->killed_by_signal = text_starts(how, "signal ");
+    const char *lines = last_lines(link);
+    error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
+              lines[0] != '\0' ? "; stderr: " : "", lines);
+    free(what);
+    return STATUS_FAILED;
+}
+
+/* ---- requests and answers -------------------------------------------------------------------- */
 
 static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
                           error_t *err) {
@@ -92,17 +104,17 @@ static status_t send_line(worker_link_t *link, const char *line, int64_t deadlin
             continue;
         }
         if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return give_up(link, "died", err);
+            return give_up(link, err, "died");
         struct pollfd in = {.fd = link->child.in_fd, .events = POLLOUT};
         if (clock_ns() > deadline_ns)
-            return give_up(link, "does not read its requests", err);
+            return give_up(link, err, "does not read its requests");
         poll(&in, 1, 100);
         keep_stderr(link);
     }
     return STATUS_OK;
 }
 
-/* Read what is there; true once a whole line is in link->line (its newline replaced by NUL). */
+/* Read what is available; true once link->line has a complete line (with NUL for newline). */
 static bool read_some(worker_link_t *link, bool *ended) {
     for (;;) {
         if (link->line_capacity - link->line_bytes < READ_BYTES + 1) {
@@ -130,11 +142,11 @@ static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *
     link->line_bytes = 0;
     while (!read_some(link, &ended)) {
         if (ended)
-            return give_up(link, "died", err);
+            return give_up(link, err, "died");
         if (link->line_bytes > LINE_MOST)
-            return give_up(link, "answered with a line of over 64 MiB", err);
+            return give_up(link, err, "answered with a line of over 64 MiB");
         if (clock_ns() > deadline_ns)
-            return give_up(link, "did not answer in time", err);
+            return give_up(link, err, "did not answer in time");
         struct pollfd both[2] = {{.fd = link->child.out_fd, .events = POLLIN},
                                  {.fd = link->child.err_fd, .events = POLLIN}};
         poll(both, 2, 100);
@@ -148,16 +160,12 @@ static status_t check_answer(worker_link_t *link, const char *id, const json_t *
     const char *status = json_string_value(json_object_get(answer, "status"));
     if (status == NULL || (strcmp(status, "ok") != 0 && strcmp(status, "skipped") != 0 &&
                            strcmp(status, "failed") != 0))
-        return give_up(link, "gave an answer without a status", err);
+        return give_up(link, err, "gave an answer without a status");
     const char *answered = json_string_value(json_object_get(answer, "id"));
     if (id != NULL && strcmp(status, "failed") != 0 &&
-        (answered == NULL || strcmp(id, answered) != 0)) {
-        char *what = mem_format("answered for case \"%.100s\" when asked for \"%.100s\"",
-                                answered != NULL ? answered : "(none)", id);
-        give_up(link, what, err);
-        free(what);
-        return STATUS_FAILED;
-    }
+        (answered == NULL || strcmp(id, answered) != 0))
+        return give_up(link, err, "answered for case \"%.100s\" when asked for \"%.100s\"",
+                       answered != NULL ? answered : "(none)", id);
     return STATUS_OK;
 }
 
@@ -172,20 +180,14 @@ static status_t exchange(worker_link_t *link, const json_t *request, double time
     TRY(status);
     TRY(receive_line(link, deadline_ns, err));
     if (link->line_bytes != strlen(link->line) + 1)
-        return give_up(link, "gave more than one line, or a NUL byte, for one answer", err);
+        return give_up(link, err, "gave more than one line, or a NUL byte, for one answer");
     *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_object(*answer)) {
-        json_decref(*answer);
-        *answer = NULL;
-        char *what = mem_format("printed \"%.80s\" instead of an answer", link->line);
-        give_up(link, what, err);
-        free(what);
-        return STATUS_FAILED;
-    }
     const char *id = json_string_value(json_object_get(request, "id"));
     if (id == NULL)
         id = json_string_value(json_object_get(json_object_get(request, "case"), "id"));
-    status = check_answer(link, id, *answer, err);
+    status = json_is_object(*answer)
+                 ? check_answer(link, id, *answer, err)
+                 : give_up(link, err, "printed \"%.80s\" instead of an answer", link->line);
     if (status != STATUS_OK) {
         json_decref(*answer);
         *answer = NULL;
@@ -203,29 +205,34 @@ status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s,
     return status;
 }
 
+bool worker_answer_is_ok(const json_t *answer) {
+    return strcmp(json_string_value(json_object_get(answer, "status")), "ok") == 0;
+}
+
+const char *worker_answer_reason(const json_t *answer) {
+    const char *reason = json_string_value(json_object_get(answer, "reason"));
+    return reason != NULL ? reason : "the worker gave no reason";
+}
+
 /* ---- start and stop -------------------------------------------------------------------------- */
 
 static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
     json_t *answer;
     TRY(worker_link_ask(link, json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION),
                         timeout_s, &answer, err));
-    const char *status = json_string_value(json_object_get(answer, "status"));
-    if (strcmp(status, "ok") != 0) {
-        const char *reason = json_string_value(json_object_get(answer, "reason"));
-        link->declined = true;
-        error_set(err, STATUS_FAILED, "%s", reason != NULL ? reason : "no reason given");
-        json_decref(answer);
-        return STATUS_FAILED;
-    }
-    const json_t *spoken = json_object_get(answer, "protocol");
-    if (json_is_integer(spoken) && json_integer_value(spoken) != PROTOCOL_VERSION) {
+    const json_t *version = json_object_get(answer, "protocol");
+    link->declined = !worker_answer_is_ok(answer);
+    if (link->declined) {
+        error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
+    } else if (json_is_integer(version) && json_integer_value(version) != PROTOCOL_VERSION) {
         error_set(err, STATUS_FAILED, "worker %s speaks protocol %lld, expected %d", link->label,
-                  (long long)json_integer_value(spoken), PROTOCOL_VERSION);
-        json_decref(answer);
-        return STATUS_FAILED;
+                  (long long)json_integer_value(version), PROTOCOL_VERSION);
+    } else {
+        link->hello = answer;
+        return STATUS_OK;
     }
-    link->hello = answer;
-    return STATUS_OK;
+    json_decref(answer);
+    return STATUS_FAILED;
 }
 
 static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) {
@@ -260,12 +267,10 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
     link->has_run = link->has_run || status == STATUS_OK;
     if (status == STATUS_OK)
         return STATUS_OK;
-    /* A worker that ran before and does not come back may do so later; one that never ran will not.
-     */
     if (!link->has_run)
         link->cannot = mem_text(why.text);
     else
-        link->declined = false; /* it had what it needed */
+        link->declined = false; /* it lacks nothing, and a later start may succeed */
     return error_set(err, STATUS_FAILED, "%s", why.text);
 }
 
@@ -277,21 +282,13 @@ static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {
     return status;
 }
 
-/* Reap it; `how` says how it ended. */
-static void bury(worker_link_t *link, char how[64]) {
-    subprocess_stop(&link->child, how);
-    json_decref(link->hello);
-    link->hello = NULL;
-    link->running = false;
-}
-
-/* A process that has said bye still gives back what it holds: its device, a profiler's report. */
-static bool has_left(worker_link_t *link, int64_t deadline_ns) {
+/* After bye a process still releases its device or writes a profiler's report. False: too late. */
+static bool wait_for_exit(worker_link_t *link, int64_t deadline_ns) {
     while (!subprocess_has_ended(&link->child)) {
         if (clock_ns() > deadline_ns)
             return false;
-        keep_stderr(link); /* a full pipe would keep it from ending */
-        clock_sleep_ns(EXIT_LOOK_NS);
+        keep_stderr(link); /* a full pipe would block it */
+        clock_sleep_ns(EXIT_POLL_NS);
     }
     return true;
 }
@@ -299,16 +296,16 @@ static bool has_left(worker_link_t *link, int64_t deadline_ns) {
 status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) {
     int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
     TRY(say_bye(link, timeout_s, err));
-    if (!has_left(link, deadline_ns))
-        return give_up(link, "did not end after bye", err);
+    if (!wait_for_exit(link, deadline_ns))
+        return give_up(link, err, "did not end after bye");
     char how[64];
     keep_stderr(link);
-    bury(link, how);
+    reap(link, how);
     if (strcmp(how, "exit code 0") == 0)
         return STATUS_OK;
-    const char *words = last_words(link);
-    return error_set(err, STATUS_FAILED, "worker %s ended badly after bye (%s)%s%s", link->label,
-                     how, words[0] != '\0' ? "; it said: " : "", words);
+    const char *lines = last_lines(link);
+    return error_set(err, STATUS_FAILED, "worker %s failed after bye (%s)%s%s", link->label, how,
+                     lines[0] != '\0' ? "; stderr: " : "", lines);
 }
 
 void worker_link_stop(worker_link_t *link) {
@@ -316,6 +313,6 @@ void worker_link_stop(worker_link_t *link) {
     error_t ignored = ERROR_INIT;
     if (!link->running || say_bye(link, BYE_S, &ignored) != STATUS_OK)
         return;
-    has_left(link, clock_ns() + BYE_S * INT64_C(1000000000));
-    bury(link, how);
+    wait_for_exit(link, clock_ns() + BYE_S * INT64_C(1000000000));
+    reap(link, how);
 }

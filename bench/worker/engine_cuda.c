@@ -27,8 +27,8 @@ static const session_ops_t *const WORKLOADS[] = {
     &mlp_infer_cuda, &linreg_train_cuda, &mnist_train_cuda, &mlp_train_cuda,
     &null_cuda,      &device_copy_cuda,  &allocate_cuda,    NULL};
 
-/* A kernel that faults takes its context with it: from then on every call, this one too, returns
- * the same error (CUDA C++ Programming Guide, error checking). */
+/* After a fault in a kernel every call in its context, this one too, returns the same error (CUDA
+ * C++ Programming Guide, error checking). */
 static status_t check(void *state, error_t *err) {
     const gpu_t *gpu = state;
     return cuda_check(&gpu->api, gpu->api.context_sync(), "context_sync", err);

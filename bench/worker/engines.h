@@ -1,5 +1,4 @@
-/* The engines of this program: each in a file of its own, engine_<name>.c, with the list of the
- * workloads that it can run. */
+/* The engines of this program: each file engine_<name>.c lists the workloads that it can run. */
 #ifndef BENCH_WORKER_ENGINES_H
 #define BENCH_WORKER_ENGINES_H
 

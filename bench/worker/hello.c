@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "device.name" and so on as nested objects. */
+/* {"name": …} of all facts "device.name", …, for prefix "device.". */
 static json_t *facts_under(const environment_t *facts, const char *prefix) {
     json_t *object = json_object();
     size_t length = strlen(prefix);
@@ -22,7 +22,7 @@ static json_t *facts_under(const environment_t *facts, const char *prefix) {
     return object;
 }
 
-/* A CUDA rung is whatever program `open` brings: "*". */
+/* For CUDA "*": `open` supplies the program. */
 static json_t *variants_of(const engine_t *engine, const workload_t *workload) {
     static const char *const ANY[] = {"*", NULL};
     const char *const *names = engine == &engine_cpu    ? workload->cpu_variants

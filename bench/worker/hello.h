@@ -1,4 +1,4 @@
-/* What a worker of this program says about itself in its answer to hello. */
+/* The answer to hello: what a worker of this program is and can run. */
 #ifndef BENCH_WORKER_HELLO_H
 #define BENCH_WORKER_HELLO_H
 
@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* A new reference. `facts` are what engine_t.start described. */
+/* A new reference. `facts`: from engine_t.start. */
 json_t *worker_hello(const engine_t *engine, const environment_t *facts);
 
 #endif

@@ -14,10 +14,10 @@ static char *find_python(const char *root, const char *other_root) {
     if (chosen != NULL && chosen[0] != '\0')
         return mem_text(chosen);
     for (size_t i = 0; i < 2 && roots[i] != NULL; i++) {
-        char *own = mem_format("%s/.venv/bin/python3", roots[i]);
-        if (fs_exists(own))
-            return own;
-        free(own);
+        char *python = mem_format("%s/.venv/bin/python3", roots[i]);
+        if (fs_exists(python))
+            return python;
+        free(python);
     }
     return fs_find_program("python3");
 }
@@ -33,11 +33,12 @@ status_t workers_find_python(const char *root, const char *other_root, char **py
         return STATUS_USAGE;
     }
     char *program = fs_find_program(*python); /* $BENCH_PYTHON may be a name */
-    bool there = program != NULL;
+    bool exists = program != NULL;
     free(program);
-    if (there)
+    if (exists)
         return STATUS_OK;
-    error_set(err, STATUS_USAGE, "$BENCH_PYTHON names no program (%s): unset it, or name a Python",
+    error_set(err, STATUS_USAGE,
+              "$BENCH_PYTHON is not a program (%s): unset it, or set it to a Python interpreter",
               *python);
     free(*python);
     *python = NULL;
@@ -50,22 +51,21 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
     char *python = NULL;
     status_t status = STATUS_OK;
     if (!fs_exists(script))
-        status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s is not there",
+        status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s does not exist",
                            spec->engine, script);
     else
         status = workers_find_python(workers->root, workers->own_root, &python, err);
     if (status == STATUS_OK) {
-        text_list_add(argv, python);
-        text_list_add(argv, script);
-        text_list_add(argv, "--device");
-        text_list_add(argv, spec->device);
+        const char *const words[] = {python, script, "--device", spec->device};
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            text_list_add(argv, words[i]);
     }
     free(python);
     free(script);
     return status;
 }
 
-/* Not each worker's own affair: one that is killed removes nothing. */
+/* Shared and removed by us, because a killed worker cannot remove its files. */
 static status_t make_scratch(workers_t *workers, error_t *err) {
     if (workers->scratch != NULL)
         return STATUS_OK;

@@ -1,8 +1,7 @@
-/* The worker processes of a run, one of each kind: found by the engine and device of a case,
- * started when first needed. Engines cuda, cpu and null are this program itself (`bench worker`);
- * every other engine NAME is reference_NAME/worker.py, which is how a new framework is added
- * without any C. Those find $BENCH_SCRATCH in their environment: a folder that they share, and that
- * goes with the run even when they are killed. */
+/* The worker processes of a run, one per engine and device, started when first needed. Engines
+ * cuda, cpu and null are this program itself (`bench worker`); every other engine NAME is
+ * reference_NAME/worker.py, so a new framework needs no C code. Those workers share the folder
+ * $BENCH_SCRATCH, which is removed after the run even if they are killed. */
 #ifndef BENCH_WORKER_POOL_H
 #define BENCH_WORKER_POOL_H
 
@@ -11,27 +10,27 @@
 
 typedef struct workers {
     const char *root;
-    const char *bench;    /* the program of another build, whose folder is root; NULL: this one */
-    const char *own_root; /* with `bench`: whose Python is taken where root has none */
+    const char *bench;    /* program of another build, whose folder is root; NULL: this program */
+    const char *own_root; /* with `bench`: provides Python if root has none */
     int device;           /* index of the CUDA device */
-    char *scratch;        /* folder for the workers' own files, removed with them; NULL before */
+    char *scratch;        /* $BENCH_SCRATCH; NULL until needed */
     worker_link_t **items;
     size_t n;
 } workers_t;
 
-/* The worker for this case; not started yet. `role` sets apart a second process of the same kind
- * ("oracle"); "" is the usual one. */
+/* The worker for this case; may not have been started. A `role` ("oracle") selects a second process
+ * of the same kind; the default is "". */
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err);
 void workers_free(workers_t *workers);
 
-/* The Python that runs reference_NAME/worker.py: $BENCH_PYTHON, <root>/.venv/bin/python3, that of
- * `other_root` (may be NULL), or python3 on $PATH. Fails with how to get one. The caller frees
- * `*python`. */
+/* The Python that runs reference_NAME/worker.py: $BENCH_PYTHON, <root>/.venv/bin/python3, the same
+ * under `other_root` (may be NULL), or python3 on $PATH. The error says how to install one. The
+ * caller frees `*python`. */
 status_t workers_find_python(const char *root, const char *other_root, char **python, error_t *err);
 
-/* How the program of another build is started, up to the subcommand: it finds its own folder,
- * whatever $BENCH_ROOT says to us. */
+/* The command that starts another build, up to the subcommand. It sets $BENCH_ROOT to that build's
+ * folder. */
 void build_worker_argv(const char *root, const char *bench, text_list_t *argv);
 
 #endif

@@ -61,7 +61,7 @@ static const char *type_name(json_type type) {
     case JSON_TRUE:
         return "true or false";
     default:
-        return "an integer from 0";
+        return "a non-negative integer";
     }
 }
 
@@ -112,18 +112,13 @@ static status_t find_op(const json_t *request, protocol_op_t *op, error_t *err) 
 json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err) {
     json_error_t where;
     json_t *request = json_loads(line, JSON_REJECT_DUPLICATES, &where);
-    if (!json_is_object(request)) {
-        if (request != NULL)
-            error_set(err, STATUS_FAILED, "a request is a JSON object, one a line");
-        else
-            error_set(err, STATUS_FAILED, "not JSON: column %d: %s", where.column, where.text);
-        json_decref(request);
-        return NULL;
-    }
-    if (find_op(request, op, err) != STATUS_OK ||
-        check_keys(&OPS[*op], request, err) != STATUS_OK) {
-        json_decref(request);
-        return NULL;
-    }
-    return request;
+    if (request == NULL)
+        error_set(err, STATUS_FAILED, "not JSON: column %d: %s", where.column, where.text);
+    else if (!json_is_object(request))
+        error_set(err, STATUS_FAILED, "a request is one JSON object on one line");
+    else if (find_op(request, op, err) == STATUS_OK &&
+             check_keys(&OPS[*op], request, err) == STATUS_OK)
+        return request;
+    json_decref(request);
+    return NULL;
 }

@@ -1,4 +1,4 @@
-/* The worker protocol's requests: names, keys and types in one table, checked in one place. */
+/* The requests of the worker protocol: their keys and types, checked against one table. */
 #ifndef BENCH_WORKER_PROTOCOL_H
 #define BENCH_WORKER_PROTOCOL_H
 
@@ -19,8 +19,8 @@ typedef enum protocol_op {
     OP_BYE
 } protocol_op_t;
 
-/* Parse and check one line. NULL, with what is wrong in `err`, for anything but a known op with
- * exactly the keys it takes, each of its type. The caller owns the object. */
+/* Parse and check one line: a known op with exactly its keys, each of the right type; else NULL with
+ * the reason in `err`. The caller owns the object. */
 json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err);
 
 #endif

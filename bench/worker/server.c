@@ -19,41 +19,35 @@
 typedef struct worker {
     const engine_t *engine;
     int device;
-    void *state; /* the engine's, once `hello` has opened it */
+    void *state; /* of the engine, opened by `hello` */
     bool started;
     environment_t facts;
     session_t **sessions;
     size_t n_sessions;
     FILE *answers;
-    trace_t trace; /* off, but for a traced run */
+    trace_t trace; /* on only in a traced run */
     bool done;
 } worker_t;
 
-/* Every handler returns an answer; NULL means failed, with the reason in `err`. */
-typedef json_t *(*handler_t)(worker_t *worker, const json_t *request, error_t *err);
-
-static session_t *find_session(worker_t *worker, const char *id, size_t *index) {
+static session_t *find_session(const worker_t *worker, const char *id) {
     for (size_t i = 0; i < worker->n_sessions; i++)
-        if (strcmp(worker->sessions[i]->spec.id, id) == 0) {
-            *index = i;
+        if (strcmp(worker->sessions[i]->spec.id, id) == 0)
             return worker->sessions[i];
-        }
     return NULL;
 }
 
-static session_t *requested_session(worker_t *worker, const json_t *request, error_t *err) {
-    size_t index;
-    const char *id = json_string_value(json_object_get(request, "id"));
-    session_t *session = find_session(worker, id, &index);
-    if (session == NULL)
-        error_set(err, STATUS_FAILED, "no open case \"%s\"", id);
-    return session;
+static json_int_t integer_of(const json_t *request, const char *key) {
+    return json_integer_value(json_object_get(request, key));
+}
+
+static const char *text_of(const json_t *request, const char *key) {
+    return json_string_value(json_object_get(request, key));
 }
 
 static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
-    json_int_t version = json_integer_value(json_object_get(request, "protocol"));
+    json_int_t version = integer_of(request, "protocol");
     if (version != PROTOCOL_VERSION) {
-        error_set(err, STATUS_FAILED, "protocol %lld asked for, this worker speaks %d",
+        error_set(err, STATUS_FAILED, "protocol %lld requested, this worker speaks %d",
                   (long long)version, PROTOCOL_VERSION);
         return NULL;
     }
@@ -107,32 +101,27 @@ static status_t open_session(session_t *session, const open_request_t *request, 
 }
 
 static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
-    if (!worker->started) {
-        error_set(err, STATUS_FAILED, "open before hello");
-        return NULL;
-    }
     session_t *session = mem_zeroed(1, sizeof *session);
     if (case_from_json(json_object_get(request, "case"), &session->spec, err) != STATUS_OK) {
         error_within(err, "\"case\"");
         free(session);
         return NULL;
     }
-    size_t index;
     session->engine = worker->state;
     session->ops = find_ops(worker->engine, session->spec.workload);
     const json_t *program = json_object_get(request, "program");
     const open_request_t open = {
         .spec = &session->spec,
-        .seed = (uint64_t)json_integer_value(json_object_get(request, "seed")),
-        .cubin = json_string_value(json_object_get(program, "cubin")),
-        .arch = json_string_value(json_object_get(program, "arch")),
+        .seed = (uint64_t)integer_of(request, "seed"),
+        .cubin = text_of(program, "cubin"),
+        .arch = text_of(program, "arch"),
     };
     status_t status;
     if (session->ops == NULL)
         status = error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"",
                            worker->engine->name, session->spec.workload);
-    else if (find_session(worker, session->spec.id, &index) != NULL)
-        status = error_set(err, STATUS_FAILED, "case \"%s\" is open already", session->spec.id);
+    else if (find_session(worker, session->spec.id) != NULL)
+        status = error_set(err, STATUS_FAILED, "case \"%s\" is already open", session->spec.id);
     else
         status = workload_check(workload_find(session->spec.workload), &session->spec, err);
     if (status == STATUS_OK)
@@ -151,14 +140,10 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     return open_answer(session);
 }
 
-static json_t *on_output(worker_t *worker, const json_t *request, error_t *err) {
-    session_t *session = requested_session(worker, request, err);
-    if (session == NULL)
-        return NULL;
+static json_t *on_output(session_t *session, const json_t *request, error_t *err) {
     text_list_t arrays = {0};
-    const char *path = json_string_value(json_object_get(request, "path"));
     json_t *names = json_array();
-    status_t status = session->ops->output(session, path, &arrays, err);
+    status_t status = session->ops->output(session, text_of(request, "path"), &arrays, err);
     for (size_t i = 0; i < arrays.n; i++)
         json_array_append_new(names, json_string(arrays.items[i]));
     text_list_free(&arrays);
@@ -174,8 +159,8 @@ typedef struct share {
     json_int_t warmup_samples, max_samples;
 } share_t;
 
-/* Untimed runs first: after another process has used the device, the first launch pays for the
- * switch. */
+/* Starts with untimed runs, because the first launch after another process used the device includes
+ * the switch. */
 static status_t sample_probe(session_t *session, const probe_t *probe, const share_t *share,
                              int64_t *warmed_up, error_t *err) {
     recorder_t ignored = session->recorder;
@@ -210,21 +195,17 @@ static json_t *samples_to_json(const recorder_t *recorder) {
     return phases;
 }
 
-static json_t *on_sample(worker_t *worker, const json_t *request, error_t *err) {
-    session_t *session = requested_session(worker, request, err);
-    if (session == NULL)
-        return NULL;
+static json_t *on_sample(session_t *session, const json_t *request, error_t *err) {
     recorder_clear(&session->recorder);
     const json_int_t n = (json_int_t)session->n_probes;
     const share_t share = {
-        .warmup_ns = json_integer_value(json_object_get(request, "warmup_ns")) / n,
-        .warmup_samples =
-            (json_integer_value(json_object_get(request, "warmup_samples")) + n - 1) / n,
-        .budget_ns = json_integer_value(json_object_get(request, "budget_ns")) / n,
-        .max_samples = json_integer_value(json_object_get(request, "max_samples")),
+        .warmup_ns = integer_of(request, "warmup_ns") / n,
+        .warmup_samples = (integer_of(request, "warmup_samples") + n - 1) / n,
+        .budget_ns = integer_of(request, "budget_ns") / n,
+        .max_samples = integer_of(request, "max_samples"),
     };
     char *label = mem_format("%s round %lld", session->spec.id,
-                             (long long)json_integer_value(json_object_get(request, "round")));
+                             (long long)integer_of(request, "round"));
     nvtx_push(label);
     free(label);
     int64_t warmed_up = 0, start_ns = clock_ns();
@@ -242,87 +223,86 @@ static json_t *on_sample(worker_t *worker, const json_t *request, error_t *err) 
                      (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
 }
 
-static json_t *on_trace_start(worker_t *worker, const json_t *request, error_t *err) {
-    (void)request;
-    if (!worker->started) {
-        error_set(err, STATUS_FAILED, "trace_start before hello");
-        return NULL;
-    }
+static json_t *on_trace_start(worker_t *worker) {
     trace_session_start(&worker->trace, worker->engine);
     return json_pack("{s:s}", "source", worker->trace.source);
 }
 
-static json_t *on_trace(worker_t *worker, const json_t *request, error_t *err) {
-    session_t *session = requested_session(worker, request, err);
-    if (session == NULL)
-        return NULL;
+static json_t *on_trace(worker_t *worker, session_t *session, const json_t *request,
+                        error_t *err) {
     if (!worker->trace.on) {
         error_set(err, STATUS_FAILED, "trace before trace_start");
         return NULL;
     }
-    const char *path = json_string_value(json_object_get(request, "path"));
-    const int64_t origin_ns = json_integer_value(json_object_get(request, "origin_ns"));
-    if (trace_session_run(&worker->trace, session, path, origin_ns, err) != STATUS_OK)
+    if (trace_session_run(&worker->trace, session, text_of(request, "path"),
+                          integer_of(request, "origin_ns"), err) != STATUS_OK)
         return NULL;
     return json_pack("{s:s, s:s}", "id", session->spec.id, "source", worker->trace.source);
 }
 
-static void drop_session(worker_t *worker, size_t index) {
-    session_t *session = worker->sessions[index];
-    worker->sessions[index] = worker->sessions[--worker->n_sessions];
+static void drop_session(worker_t *worker, session_t *session) {
+    size_t i = 0;
+    while (worker->sessions[i] != session)
+        i++;
+    worker->sessions[i] = worker->sessions[--worker->n_sessions];
     session->ops->close(session);
     free_session(session);
 }
 
-static json_t *on_close(worker_t *worker, const json_t *request, error_t *err) {
-    size_t index;
-    const char *id = json_string_value(json_object_get(request, "id"));
-    session_t *session = find_session(worker, id, &index);
-    if (session == NULL) {
+static json_t *on_close(worker_t *worker, session_t *session, error_t *err) {
+    json_t *answer = NULL;
+    if (session->ops->finish == NULL || session->ops->finish(session, err) == STATUS_OK) {
+        const char *results = session->results_json != NULL ? session->results_json : "{}";
+        answer = json_pack("{s:s, s:o}", "id", session->spec.id, "results",
+                           json_loads(results, 0, NULL));
+    }
+    drop_session(worker, session);
+    return answer;
+}
+
+/* The answer; NULL means failed, with the reason in `err`. */
+static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request, error_t *err) {
+    const char *id = text_of(request, "id");
+    session_t *session = id != NULL ? find_session(worker, id) : NULL;
+    if ((op == OP_OPEN || op == OP_TRACE_START) && !worker->started) {
+        error_set(err, STATUS_FAILED, "%s before hello", text_of(request, "op"));
+        return NULL;
+    }
+    if (id != NULL && session == NULL) {
         error_set(err, STATUS_FAILED, "no open case \"%s\"", id);
         return NULL;
     }
-    if (session->ops->finish != NULL && session->ops->finish(session, err) != STATUS_OK) {
-        drop_session(worker, index);
-        return NULL;
+    switch (op) {
+    case OP_HELLO:
+        return on_hello(worker, request, err);
+    case OP_OPEN:
+        return on_open(worker, request, err);
+    case OP_OUTPUT:
+        return on_output(session, request, err);
+    case OP_SAMPLE:
+        return on_sample(session, request, err);
+    case OP_TRACE_START:
+        return on_trace_start(worker);
+    case OP_TRACE:
+        return on_trace(worker, session, request, err);
+    case OP_CLOSE:
+        return on_close(worker, session, err);
+    case OP_BYE:
+        worker->done = true;
+        break;
     }
-    const char *own = session->results_json != NULL ? session->results_json : "{}";
-    json_t *results = json_loads(own, 0, NULL);
-    drop_session(worker, index);
-    return json_pack("{s:s, s:o}", "id", id, "results", results);
-}
-
-static json_t *on_bye(worker_t *worker, const json_t *request, error_t *err) {
-    (void)request;
-    (void)err;
-    worker->done = true;
     return json_object();
 }
 
-static handler_t find_handler(protocol_op_t op) {
-    static const handler_t HANDLERS[] = {
-        [OP_HELLO] = on_hello,
-        [OP_OPEN] = on_open,
-        [OP_OUTPUT] = on_output,
-        [OP_SAMPLE] = on_sample,
-        [OP_TRACE_START] = on_trace_start,
-        [OP_TRACE] = on_trace,
-        [OP_CLOSE] = on_close,
-        [OP_BYE] = on_bye,
-    };
-    return HANDLERS[op];
-}
-
-/* After an error that the device does not recover from, every later case would fail for it too: the
- * worker ends without an answer, and the supervisor starts another. Looked for behind every
- * request, not only behind those that failed: a fault shows late, and must not be the next case's.
- */
+/* If the device is lost, every later case would fail too: the worker ends without an answer, and the
+ * supervisor starts another. Checked after every request, failed or not, because faults are
+ * asynchronous and must not be attributed to the next case. */
 static status_t check_device(const worker_t *worker, error_t *err) {
     error_t lost = ERROR_INIT;
     if (!worker->started || worker->done || worker->engine->check == NULL ||
         worker->engine->check(worker->state, &lost) == STATUS_OK)
         return STATUS_OK;
-    return error_set(err, STATUS_FAILED, "%s", lost.text); /* what was found first stays */
+    return error_set(err, STATUS_FAILED, "%s", lost.text); /* keeps an earlier error */
 }
 
 static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) {
@@ -331,7 +311,7 @@ static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) 
     json_t *answer = NULL;
     json_t *request = protocol_parse_request(line, &op, &err);
     if (request != NULL)
-        answer = find_handler(op)(worker, request, &err);
+        answer = handle(worker, op, request, &err);
     if (check_device(worker, &err) != STATUS_OK) {
         json_decref(answer);
         json_decref(request);
@@ -352,14 +332,14 @@ static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) 
     return STATUS_OK;
 }
 
-/* Answers get a descriptor of their own; what anything else prints to stdout goes to stderr. */
+/* Move stdout to a new descriptor for answers; other output to stdout then goes to stderr. */
 static status_t take_stdout(worker_t *worker, error_t *err) {
     fflush(stdout);
     int fd = dup(STDOUT_FILENO);
     if (fd >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         worker->answers = fdopen(fd, "w");
     if (worker->answers == NULL)
-        return error_set(err, STATUS_USAGE, "cannot take stdout for the protocol");
+        return error_set(err, STATUS_USAGE, "cannot redirect stdout for the protocol");
     return STATUS_OK;
 }
 
@@ -376,14 +356,14 @@ status_t worker_serve(const worker_options_t *options, error_t *err) {
         status = answer_line(&worker, line, err);
     free(line);
     while (worker.n_sessions > 0)
-        drop_session(&worker, worker.n_sessions - 1);
+        drop_session(&worker, worker.sessions[0]);
     free(worker.sessions);
     trace_session_stop(&worker.trace);
     if (worker.started)
         worker.engine->stop(worker.state);
     environment_free(&worker.facts);
-    /* The supervisor takes the end of the answers for the end of the worker: after a failure they
-     * stay open until the process ends, so that its reason comes first. */
+    /* The supervisor takes a closed answer stream for the death of the worker. After a failure keep
+     * it open until the process ends, so that the reason reaches stderr first. */
     if (status == STATUS_OK)
         fclose(worker.answers);
     return status;

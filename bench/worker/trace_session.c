@@ -13,7 +13,7 @@ enum { WARMUP_RUNS = 3 };
 
 void trace_session_start(trace_t *trace, const engine_t *engine) {
     char *source = NULL;
-    if (trace->on) { /* CUPTI, once attached, stays so */
+    if (trace->on) { /* CUPTI stays attached */
         trace_cupti_flush();
         source = mem_text(trace->source);
     } else if (engine == &engine_cuda) {
@@ -34,7 +34,7 @@ void trace_session_stop(trace_t *trace) {
     trace_stop(trace);
 }
 
-/* Outside of all ranges, so that the trace leaves it out. */
+/* Outside all ranges, so that the trace omits it. */
 static status_t warm_up(session_t *session, error_t *err) {
     for (size_t i = 0; i < session->n_probes; i++)
         for (int n = 0; n < WARMUP_RUNS; n++)
@@ -52,7 +52,7 @@ static status_t run_probes(session_t *session, error_t *err) {
     return status;
 }
 
-/* For the kernels that no sample has, such as the evaluation after a training. */
+/* For kernels that no sample runs, such as the evaluation after training. */
 static status_t run_output(session_t *session, error_t *err) {
     char *folder;
     text_list_t arrays = {0};

@@ -55,7 +55,7 @@ def test_one_contender_costs_its_own_case_only(misbehaving: tuple[Path, str], wo
     for variant in ("noop", "steady"):
         check_times(cases[f"null/null/{variant}/work_ns={work_ns}"])
     for variant, status, reason in (
-        ("wrong", "wrong", "y differs from the oracle"),
+        ("wrong", "wrong", "y differs from the reference output"),
         ("crash", "failed", "worker null died (signal 11"),
         ("hang", "failed", "worker null did not answer in time"),
     ):

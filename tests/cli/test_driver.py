@@ -114,5 +114,5 @@ def test_fault_on_the_device_costs_its_own_cases_only(tmp_path: Path) -> None:
             assert "CUDA_ERROR_ILLEGAL_ADDRESS (700): in the driver's words" in case["reason"]
         else:
             assert case["status"] == "wrong"
-            assert "y differs from the oracle: relative L2 error" in case["reason"]
+            assert "y differs from the reference output: relative L2 error" in case["reason"]
             assert "NaN" in case["reason"]

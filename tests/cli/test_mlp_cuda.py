@@ -133,7 +133,7 @@ def test_phases_and_what_a_training_leaves(silent: Cases) -> None:
     for rung in ("01_naive", "02_tiles", "03_registers", "04_graph"):
         case = silent[rung, "caching"]
         assert case["status"] == "wrong", case["reason"]
-        assert "gradient_0 differs from the oracle" in case["reason"]
+        assert "gradient_0 differs from the reference output" in case["reason"]
         assert set(case["phases"]) == set(PHASES)
         assert ("graph" in case["once_ns"]) == (rung == "04_graph")
         results = case["results"]

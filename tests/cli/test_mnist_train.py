@@ -192,7 +192,7 @@ def test_trainings_that_do_not_learn_are_wrong(fault: str, tmp_path: Path) -> No
             assert case["status"] == "ok", case["reason"]
         elif case["status"] != "skipped":  # no PyTorch here
             assert case["status"] == "wrong"
-            assert case["reason"].startswith("descent differs from the oracle: ")
+            assert case["reason"].startswith("descent differs from the reference output: ")
             assert told in case["reason"]
 
 

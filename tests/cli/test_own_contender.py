@@ -56,7 +56,7 @@ def test_own_contender_that_is_wrong_or_breaks(own: Path) -> None:
     for batch in (4, 7):
         wrong = cases[f"mlp_infer/mine-cpu/wrong/batch={batch}"]
         assert wrong["status"] == "wrong"
-        assert "differs from the oracle" in wrong["reason"]
+        assert "differs from the reference output" in wrong["reason"]
         assert not any(phase["samples"] for phase in wrong["phases"].values())
         breaks = cases[f"mlp_infer/mine-cpu/breaks/batch={batch}"]
         assert breaks["status"] == "failed"
@@ -115,7 +115,7 @@ def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
     bench("report", run, "--out", tmp_path / "REPORT.md", root=root, **nothing)
     report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
     assert "mine-cpu plain" in report
-    assert "differs from the oracle" in report
+    assert "differs from the reference output" in report
     if gnuplot is None:
         pytest.skip("gnuplot is not installed")
     drawn = bench("plot", run, "--out", tmp_path / "charts", root=root, **nothing)

@@ -76,7 +76,7 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         ("steady", "ok", None),
         ("noisy", "ok", None),
         ("bimodal", "ok", None),
-        ("wrong", "wrong", "y differs from the oracle: relative L2 error 0.183"),
+        ("wrong", "wrong", "y differs from the reference output: relative L2 error 0.183"),
         ("crash", "failed", "worker null died ("),
         ("hang", "failed", "worker null did not answer in time"),
     ],

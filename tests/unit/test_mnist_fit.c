@@ -117,7 +117,7 @@ static void test_faults_of_the_update_are_found(void **state) {
         {.of_rate = 1, .layer = 2},        {.of_rate = 1, .layer = 3},
         {1, NO_LAYER, .biases = true},     {1, NO_LAYER, .odd_steps = true},
     };
-    static const char TOLD[] = "descent differs from the oracle: relative L2 error ";
+    static const char TOLD[] = "descent differs from the reference output: relative L2 error ";
     reference_t reference = right_output();
     for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
         char *reason;

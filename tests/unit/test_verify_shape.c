@@ -45,8 +45,8 @@ static void test_dimensions_count(void **state) {
     (void)state;
     check_shapes(FLAT, 1, FLAT, 1, NULL);
     check_shapes(COLUMN, 2, COLUMN, 2, NULL);
-    check_shapes(FLAT, 1, COLUMN, 2, "y has shape (6,), the oracle's has (6, 1)");
-    check_shapes(COLUMN, 2, FLAT, 1, "y has shape (6, 1), the oracle's has (6,)");
+    check_shapes(FLAT, 1, COLUMN, 2, "y has shape (6,), expected (6, 1)");
+    check_shapes(COLUMN, 2, FLAT, 1, "y has shape (6, 1), expected (6,)");
 }
 
 int main(void) {
