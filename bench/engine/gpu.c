@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Call the driver and leave with what it said unless it succeeded. */
+/* Call the driver; return its error from the calling function. */
 #define CUDA(call) TRY(cuda_check(&gpu->api, gpu->api.call, #call, err))
 
 static int attribute(gpu_t *gpu, int which) {
@@ -29,20 +29,17 @@ static status_t describe(gpu_t *gpu, environment_t *facts, error_t *err) {
     gpu->multiprocessors = attribute(gpu, CU_ATTRIBUTE_MULTIPROCESSORS);
     gpu->l2_bytes = (size_t)attribute(gpu, CU_ATTRIBUTE_L2_BYTES);
 
-    char *text =
-        mem_format("GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                   uuid[0], uuid[1], uuid[2], uuid[3], uuid[4], uuid[5], uuid[6], uuid[7], uuid[8],
-                   uuid[9], uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]);
+    char text[64] = "GPU-";
+    for (size_t i = 0, at = 4; i < sizeof uuid; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
     environment_set(facts, "device.kind", "cuda");
     environment_set(facts, "device.name", name);
     environment_set(facts, "device.uuid", text);
-    free(text);
-    text = mem_format("sm_%d", gpu->arch);
+    snprintf(text, sizeof text, "sm_%d", gpu->arch);
     environment_set(facts, "device.arch", text);
-    free(text);
-    text = mem_format("%d.%d", version / 1000, version % 1000 / 10);
+    snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
     environment_set(facts, "versions.cuda_driver", text);
-    free(text);
     environment_set_number(facts, "device.memory_bytes", (double)gpu->memory_bytes);
     environment_set_number(facts, "device.l2_bytes", (double)gpu->l2_bytes);
     environment_set_number(facts, "device.multiprocessors", gpu->multiprocessors);
@@ -56,7 +53,7 @@ static status_t open_device(int index, gpu_t *gpu, error_t *err) {
     if (result == CU_SUCCESS)
         result = gpu->api.device_count(&count);
     if (result == CU_ERROR_NO_DEVICE || (result == CU_SUCCESS && count == 0))
-        return error_set(err, STATUS_USAGE, "the CUDA driver is there, but sees no device");
+        return error_set(err, STATUS_USAGE, "the CUDA driver is installed but finds no device");
     TRY(cuda_check(&gpu->api, result, "init", err));
     if (index < 0 || index >= count)
         return error_set(err, STATUS_USAGE, "no CUDA device %d: there are %d, counted from 0",
@@ -167,26 +164,27 @@ status_t gpu_room(gpu_t *gpu, double bytes, error_t *err) {
                      units_bytes(all, (double)total_bytes));
 }
 
-/* A multiprocessor holds 64 warps (48 on sm_86 and sm_89, 32 on sm_75). */
-double gpu_occupancy(const gpu_t *gpu, int blocks, unsigned threads) {
+status_t gpu_prepare_function(gpu_t *gpu, cu_function_t function, unsigned threads,
+                              unsigned dynamic_shared, double *occupancy_frac, error_t *err) {
+    int blocks = 0;
+    if (dynamic_shared > 0) /* the default is 48 KiB minus the kernel's static shared memory */
+        CUDA(function_set(function, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)dynamic_shared));
+    CUDA(occupancy(&blocks, function, (int)threads, dynamic_shared));
+    /* A multiprocessor holds 64 warps (48 on sm_86 and sm_89, 32 on sm_75). */
     double most = gpu->arch == 75 ? 32 : gpu->arch == 86 || gpu->arch == 89 ? 48 : 64;
-    return blocks * (double)((threads + 31) / 32) / most;
+    *occupancy_frac = blocks * (double)((threads + 31) / 32) / most;
+    return STATUS_OK;
 }
 
 static status_t load_function(gpu_t *gpu, const char *image, const char *entry,
                               gpu_kernel_t *kernel, error_t *err) {
+    const launch_t *launch = &kernel->launch;
     CUDA(module_load(&kernel->module, image));
     if (cuda_check(&gpu->api, gpu->api.module_function(&kernel->function, kernel->module, entry),
                    "module_function", err) != STATUS_OK)
         return error_within(err, "kernel \"%s\"", entry);
-    if (kernel->launch.dynamic_shared > 0)
-        CUDA(function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
-                          (int)kernel->launch.dynamic_shared));
-    int blocks = 0;
-    CUDA(occupancy(&blocks, kernel->function, (int)kernel->launch.threads,
-                   kernel->launch.dynamic_shared));
-    kernel->occupancy_frac = gpu_occupancy(gpu, blocks, kernel->launch.threads);
-    return STATUS_OK;
+    return gpu_prepare_function(gpu, kernel->function, launch->threads, launch->dynamic_shared,
+                                &kernel->occupancy_frac, err);
 }
 
 status_t gpu_kernel_load(gpu_t *gpu, const char *cubin, const char *entry, gpu_kernel_t *kernel,
@@ -222,18 +220,26 @@ void gpu_kernel_unload(gpu_t *gpu, gpu_kernel_t *kernel) {
     *kernel = (gpu_kernel_t){0};
 }
 
+status_t gpu_grid(size_t items, size_t items_per_block, size_t bound, unsigned *blocks,
+                  error_t *err) {
+    size_t n = (items + items_per_block - 1) / items_per_block;
+    if (bound > 0 && n > bound)
+        n = bound;
+    *blocks = (unsigned)n;
+    return n <= INT32_MAX
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "a grid of %zu blocks exceeds the hardware limit of 2^31 - 1", n);
+}
+
 status_t gpu_kernel_launch(gpu_t *gpu, const gpu_kernel_t *kernel, size_t items, void **arguments,
                            error_t *err) {
     const launch_t *launch = &kernel->launch;
-    size_t blocks = (items + launch->items_per_block - 1) / launch->items_per_block;
+    unsigned blocks;
     size_t bound = (size_t)launch->blocks_per_sm * (size_t)gpu->multiprocessors;
-    if (bound > 0 && blocks > bound)
-        blocks = bound;
-    if (blocks > INT32_MAX)
-        return error_set(err, STATUS_FAILED, "a grid of %zu blocks; the hardware takes 2^31 - 1",
-                         blocks);
-    CUDA(launch(kernel->function, (unsigned)blocks, 1, 1, launch->threads, 1, 1,
-                launch->dynamic_shared, gpu->stream, arguments, NULL));
+    TRY(gpu_grid(items, launch->items_per_block, bound, &blocks, err));
+    CUDA(launch(kernel->function, blocks, 1, 1, launch->threads, 1, 1, launch->dynamic_shared,
+                gpu->stream, arguments, NULL));
     return STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
-/* One CUDA device as sessions use it: context, stream, two events, memory, kernels. Every function
- * reports what the driver said, with the call's name. */
+/* A CUDA device for sessions: context, stream, events, memory, kernels. Errors contain the driver's
+ * message and the name of the call. */
 #ifndef BENCH_ENGINE_GPU_H
 #define BENCH_ENGINE_GPU_H
 
@@ -34,24 +34,24 @@ status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err);
 status_t gpu_sync(gpu_t *gpu, error_t *err);
 status_t gpu_fill(gpu_t *gpu, cu_pointer_t pointer, unsigned char value, size_t bytes,
                   error_t *err);
-/* Memory of cuMemAllocAsync comes from the device's pool. By itself the pool gives everything back
- * to the system at each synchronisation and asks for it again; a program that allocates again and
- * again lets it keep what is freed. */
-bool gpu_has_pool(const gpu_t *gpu); /* drivers before 11.2 have none */
+/* The pool of cuMemAllocAsync. By default it returns free memory to the system at each
+ * synchronisation; gpu_pool_keep() makes it keep the memory for later allocations. */
+bool gpu_has_pool(const gpu_t *gpu); /* false before CUDA 11.2 */
 status_t gpu_pool_keep(gpu_t *gpu, error_t *err);
-/* Give back what nobody uses, for others on the device. Errors do not matter here. */
+/* Return unused memory of the pool to the system. Ignores errors. */
 void gpu_pool_trim(gpu_t *gpu);
-/* Put other data into the L2: overwrites a buffer of twice its size (allocated on the first call).
- */
+/* Evict the L2: overwrite a buffer of twice its size (allocated on the first call). */
 status_t gpu_flush_l2(gpu_t *gpu, error_t *err);
 status_t gpu_record(gpu_t *gpu, unsigned event, error_t *err);
 /* Nanoseconds from event `from` to event `to`; both must have completed. */
 status_t gpu_elapsed(gpu_t *gpu, unsigned from, unsigned to, double *ns, error_t *err);
-/* Is there room for `bytes` more on the device? Otherwise fails with both numbers. */
+/* Fail if the device has less than `bytes` of free memory. */
 status_t gpu_room(gpu_t *gpu, double bytes, error_t *err);
 
-/* Warps of `blocks` blocks over those that a multiprocessor holds. */
-double gpu_occupancy(const gpu_t *gpu, int blocks, unsigned threads);
+/* Allow the kernel's dynamic shared memory and get its occupancy: active warps over the warps that a
+ * multiprocessor can hold. */
+status_t gpu_prepare_function(gpu_t *gpu, cu_function_t function, unsigned threads,
+                              unsigned dynamic_shared, double *occupancy_frac, error_t *err);
 
 typedef struct gpu_kernel {
     cu_module_t module;
@@ -65,11 +65,15 @@ typedef struct gpu_kernel {
 status_t gpu_kernel_load(gpu_t *gpu, const char *cubin, const char *entry, gpu_kernel_t *kernel,
                          error_t *err);
 void gpu_kernel_unload(gpu_t *gpu, gpu_kernel_t *kernel);
-/* Launch over `items` (grid by the kernel's own geometry). */
+/* Launch over `items`; the kernel's geometry sets the grid. */
 status_t gpu_kernel_launch(gpu_t *gpu, const gpu_kernel_t *kernel, size_t items, void **arguments,
                            error_t *err);
 
-/* A captured sequence of work: begin, launch things on gpu->stream, end, then launch the graph. */
+/* The number of blocks for `items`, at most `bound` (0: none). */
+status_t gpu_grid(size_t items, size_t items_per_block, size_t bound, unsigned *blocks,
+                  error_t *err);
+
+/* Capture work on gpu->stream between begin and end into a graph. */
 status_t gpu_capture_begin(gpu_t *gpu, error_t *err);
 status_t gpu_capture_end(gpu_t *gpu, cu_graph_exec_t *graph, error_t *err);
 

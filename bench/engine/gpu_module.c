@@ -32,15 +32,10 @@ static status_t read_tables(const char *image, size_t size, gpu_program_t *progr
 static status_t load_stage(gpu_t *gpu, cu_module_t module, gpu_stage_t *stage, error_t *err) {
     const stage_t *spec = &stage->spec;
     CUDA(module_function(&stage->function, module, spec->entry));
-    if (spec->dynamic_shared > 0) /* without it, 48 KB less what the kernel declares itself */
-        CUDA(function_set(stage->function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
-                          (int)spec->dynamic_shared));
-    if (gpu->arch >= 90) /* more than 8 blocks in a cluster are for the kernel to ask for */
+    if (gpu->arch >= 90) /* allow more than 8 blocks in a cluster */
         CUDA(function_set(stage->function, CU_FUNCTION_NON_PORTABLE_CLUSTER, 1));
-    int blocks = 0;
-    CUDA(occupancy(&blocks, stage->function, (int)spec->threads, spec->dynamic_shared));
-    stage->occupancy_frac = gpu_occupancy(gpu, blocks, spec->threads);
-    return STATUS_OK;
+    return gpu_prepare_function(gpu, stage->function, spec->threads, spec->dynamic_shared,
+                                &stage->occupancy_frac, err);
 }
 
 static status_t load_stages(gpu_t *gpu, const char *image, gpu_program_t *program, error_t *err) {
@@ -75,24 +70,12 @@ void gpu_program_unload(gpu_t *gpu, gpu_program_t *program) {
     *program = (gpu_program_t){0};
 }
 
-static size_t grid_of(const gpu_t *gpu, const stage_t *spec, size_t items) {
-    if (spec->items_per_block == 0 || items == 0)
-        return 1;
-    size_t blocks = (items + spec->items_per_block - 1) / spec->items_per_block;
-    size_t bound = (size_t)spec->blocks_per_sm * (size_t)gpu->multiprocessors;
-    if (bound > 0 && blocks > bound)
-        blocks = bound;
-    if (spec->max_blocks > 0 && blocks > spec->max_blocks)
-        blocks = spec->max_blocks;
-    return blocks;
-}
-
 static status_t launch_with_attributes(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks,
                                        cu_stream_t stream, void **arguments, error_t *err) {
     const stage_t *spec = &stage->spec;
     if (gpu->api.launch_ex == NULL)
         return error_set(err, STATUS_FAILED,
-                         "this driver has no cuLaunchKernelEx: it is older than CUDA 11.8");
+                         "the driver is older than CUDA 11.8: it has no cuLaunchKernelEx");
     cu_launch_attribute_t attributes[2];
     unsigned n = 0;
     if (spec->flags & STAGE_COOPERATIVE)
@@ -112,7 +95,7 @@ static status_t launch_with_attributes(gpu_t *gpu, const gpu_stage_t *stage, uns
 static status_t launch_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks,
                               cu_stream_t stream, void **arguments, error_t *err) {
     const stage_t *spec = &stage->spec;
-    if ((spec->flags & (STAGE_COOPERATIVE | STAGE_OVERLAPPED)) != 0)
+    if (spec->flags & (STAGE_COOPERATIVE | STAGE_OVERLAPPED))
         return launch_with_attributes(gpu, stage, blocks, stream, arguments, err);
     CUDA(launch(stage->function, blocks, 1, 1, spec->threads, 1, 1, spec->dynamic_shared, stream,
                 arguments, NULL));
@@ -122,12 +105,14 @@ static status_t launch_blocks(gpu_t *gpu, const gpu_stage_t *stage, unsigned blo
 status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
                           void **arguments, error_t *err) {
     const stage_t *spec = &stage->spec;
-    size_t blocks = grid_of(gpu, spec, items);
-    if (blocks > INT32_MAX)
-        return error_set(err, STATUS_FAILED, "a grid of %zu blocks; the hardware takes 2^31 - 1",
-                         blocks);
-    if (launch_blocks(gpu, stage, (unsigned)blocks, stream, arguments, err) == STATUS_OK)
+    unsigned blocks = 1;
+    size_t bound = (size_t)spec->blocks_per_sm * (size_t)gpu->multiprocessors;
+    if (spec->max_blocks > 0 && (bound == 0 || bound > spec->max_blocks))
+        bound = spec->max_blocks;
+    if (spec->items_per_block > 0 && items > 0)
+        TRY(gpu_grid(items, spec->items_per_block, bound, &blocks, err));
+    if (launch_blocks(gpu, stage, blocks, stream, arguments, err) == STATUS_OK)
         return STATUS_OK;
-    return error_within(err, "kernel \"%s\", %zu blocks of %u threads, %u bytes of shared memory",
+    return error_within(err, "kernel \"%s\", %u blocks of %u threads, %u bytes of shared memory",
                         spec->entry, blocks, spec->threads, spec->dynamic_shared);
 }

@@ -1,5 +1,5 @@
-/* A rung of several kernels (`stages` and `plan` in kernels/common/launch.cuh): loaded together,
- * launched stage by stage. */
+/* A program of several kernels (`stages` and `plan` in kernels/common/launch.cuh), loaded together
+ * and launched stage by stage. */
 #ifndef BENCH_ENGINE_GPU_MODULE_H
 #define BENCH_ENGINE_GPU_MODULE_H
 
@@ -16,7 +16,7 @@ typedef struct gpu_stage {
 typedef struct gpu_program {
     cu_module_t module;
     plan_t plan;
-    gpu_stage_t stages[GPU_MAX_STAGES]; /* in the order in which they run */
+    gpu_stage_t stages[GPU_MAX_STAGES]; /* in launch order */
     size_t n_stages;
     double load_ns; /* reading the cubin and loading the module */
 } gpu_program_t;
@@ -25,7 +25,7 @@ typedef struct gpu_program {
 status_t gpu_program_load(gpu_t *gpu, const char *cubin, gpu_program_t *program, error_t *err);
 void gpu_program_unload(gpu_t *gpu, gpu_program_t *program);
 
-/* Launch one stage over `items` (grid by the stage's own geometry) on `stream`. */
+/* Launch one stage over `items` on `stream`; the stage's geometry sets the grid. */
 status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
                           void **arguments, error_t *err);
 

@@ -1,5 +1,7 @@
 #include "engine/host_info.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,46 +9,30 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-const char *host_cpu_name(char text[HOST_TEXT]) {
-    snprintf(text, HOST_TEXT, "unknown CPU");
-    FILE *file = fopen("/proc/cpuinfo", "r");
+/* The rest of the first line of `path` that starts with `prefix`. False if there is none. */
+static bool find_line(const char *path, const char *prefix, char text[HOST_TEXT]) {
+    FILE *file = fopen(path, "r");
     char line[512];
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
-            continue;
-        snprintf(text, HOST_TEXT, "%s", colon + 2);
-        text[strcspn(text, "\n")] = '\0';
-        break;
-    }
+    bool found = false;
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = text_starts(line, prefix);
     if (file != NULL)
         fclose(file);
+    if (found)
+        snprintf(text, HOST_TEXT, "%.*s", (int)strcspn(line, "\n") - (int)strlen(prefix),
+                 line + strlen(prefix));
+    return found;
+}
+
+const char *host_cpu_name(char text[HOST_TEXT]) {
+    if (!find_line("/proc/cpuinfo", "model name\t: ", text))
+        snprintf(text, HOST_TEXT, "unknown CPU");
     return text;
 }
 
 double host_available_bytes(void) {
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[256];
-    double kib = NAN;
-    while (file != NULL && isnan(kib) && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1)
-            kib = NAN;
-    if (file != NULL)
-        fclose(file);
-    return kib * 1024;
-}
-
-static void governor(environment_t *env) {
-    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "r");
-    char text[64] = "";
-    if (file != NULL && fgets(text, sizeof text, file) != NULL) {
-        text[strcspn(text, "\n")] = '\0';
-        environment_set(env, "host.governor", text);
-    } else {
-        environment_set(env, "host.governor", "not readable");
-    }
-    if (file != NULL)
-        fclose(file);
+    char text[HOST_TEXT];
+    return find_line("/proc/meminfo", "MemAvailable:", text) ? strtod(text, NULL) * 1024 : NAN;
 }
 
 void host_describe(environment_t *env) {
@@ -61,7 +47,8 @@ void host_describe(environment_t *env) {
     environment_set_number(env, "host.cores", (double)sysconf(_SC_NPROCESSORS_ONLN));
     environment_set_number(env, "host.memory_bytes",
                            (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE));
-    governor(env);
+    static const char GOVERNOR[] = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    environment_set(env, "host.governor", find_line(GOVERNOR, "", text) ? text : "not readable");
     double load[1];
     if (getloadavg(load, 1) == 1)
         environment_set_number(env, "host.load", round(100 * load[0]) / 100);

@@ -1,5 +1,4 @@
-/* The host's view of kernels/common/launch.cuh: same fields, same order (a test compares the two).
- */
+/* Host copy of the structs in kernels/common/launch.cuh; a test compares the two. */
 #ifndef BENCH_ENGINE_LAUNCH_H
 #define BENCH_ENGINE_LAUNCH_H
 

@@ -17,7 +17,7 @@ void recorder_add(recorder_t *recorder, unsigned phase, double ns) {
     assert(phase < recorder->n_phases);
     mem_grow(&recorder->phases[phase].ns, recorder->phases[phase].n,
              &recorder->phases[phase].capacity, sizeof(double));
-    /* Averages of batches have digits that no clock has: a tenth of a nanosecond is kept. */
+    /* Averages of batches have more digits than any clock: round to 0.1 ns. */
     recorder->phases[phase].ns[recorder->phases[phase].n++] = round(ns * 10) / 10;
 }
 
@@ -26,8 +26,8 @@ void recorder_add_between(recorder_t *recorder, unsigned phase, double ns, int64
     const recorder_watch_t *watch = recorder->watch;
     recorder_add(recorder, phase, ns);
     if (watch != NULL)
-        watch->tell(watch->context, recorder->phases[phase].name, recorder->phases[phase].clock, ns,
-                    from_ns, to_ns);
+        watch->on_sample(watch->context, recorder->phases[phase].name,
+                         recorder->phases[phase].clock, ns, from_ns, to_ns);
 }
 
 void recorder_clear(recorder_t *recorder) {

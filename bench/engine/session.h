@@ -1,6 +1,6 @@
-/* An engine runs cases inside a worker process. It has a device, and for each workload that it can
- * run a table of functions (session_ops_t); an open case is a session. Adding a workload to an
- * engine is one more such table in worker/engine_*.c. */
+/* An engine runs cases in a worker process. It has a device and, for each workload it supports, a
+ * table of functions (session_ops_t). An open case is a session. To add a workload to an engine, add
+ * a table in worker/engine_*.c. */
 #ifndef BENCH_ENGINE_SESSION_H
 #define BENCH_ENGINE_SESSION_H
 
@@ -17,8 +17,8 @@ typedef struct open_request {
 
 typedef struct session session_t;
 
-/* A way to run the case and time it. One call adds one sample to each phase it measures (a probe
- * that times a batch of launches adds their average). */
+/* One way to run and time the case. Each call adds one sample to each phase it measures (the average
+ * for a batch of launches). */
 typedef struct probe {
     const char *name;
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
@@ -26,16 +26,15 @@ typedef struct probe {
 
 typedef struct session_ops {
     const char *workload;
-    /* Make session->state, declare phases in session->recorder, fill probes, once and resources,
-     * and results_json where there is something to tell.
-     * Where the case cannot apply, set session->skipped and return a failure with the reason. On
-     * failure nothing is left to close. */
+    /* Create session->state, declare phases in session->recorder, fill probes, once, resources and,
+     * if needed, results_json. For a case that does not apply, set session->skipped and return a
+     * failure with the reason. After a failure there is nothing to close. */
     status_t (*open)(session_t *session, const open_request_t *request, error_t *err);
     /* Poison the outputs, run once, write NAME.npy files into `folder`, add each NAME to `arrays`.
      */
     status_t (*output)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
-    /* As the case is about to be closed, behind its last sample: measure what would disturb them,
-     * and add it to session->results_json. NULL: nothing. */
+    /* Called before close, after the last sample: measure what would disturb samples and add it to
+     * session->results_json. May be NULL. */
     status_t (*finish)(session_t *session, error_t *err);
     void (*close)(session_t *session);
 } session_ops_t;
@@ -44,32 +43,31 @@ enum { SESSION_MAX_PROBES = 8, SESSION_MAX_ONCE = 8 };
 
 struct session {
     const session_ops_t *ops;
-    void *engine; /* the engine's own device state */
-    void *state;  /* the case's, owned by ops */
+    void *engine; /* device state of the engine */
+    void *state;  /* of the case, owned by ops */
     case_t spec;
     recorder_t recorder;
     probe_t probes[SESSION_MAX_PROBES];
     size_t n_probes;
     named_ns_t once[SESSION_MAX_ONCE]; /* names are static */
     size_t n_once;
-    resources_t resources; /* what only the worker can know; code_hash and arch are static here */
-    char *results_json; /* what the case leaves at close, a JSON object; NULL for {}; freed by the
-                           worker */
+    resources_t resources; /* those that only the worker knows; code_hash and arch are static */
+    char *results_json; /* JSON object for the answer to close; NULL for {}; freed by the worker */
     bool skipped;
 };
 
 typedef struct engine {
     const char *name;
-    /* Open device number `index`, describe it ("device.…", "versions.…") and its one-time costs
-     * ("once_ns.…") in `facts`. */
+    /* Open device number `index`; add "device.…", "versions.…" and "once_ns.…" (one-time costs) to
+     * `facts`. */
     status_t (*start)(int index, void **state, environment_t *facts, error_t *err);
     void (*stop)(void *state);
-    /* After a failure: can the device still be used? NULL: always. */
+    /* Is the device still usable? NULL: always. */
     status_t (*check)(void *state, error_t *err);
     const session_ops_t *const *workloads; /* NULL-terminated */
 } engine_t;
 
-/* For sessions: add a probe or a one-time cost. */
+/* For session_ops_t.open. */
 void session_add_probe(session_t *session, const char *name,
                        status_t (*run)(session_t *, recorder_t *, error_t *));
 void session_add_once(session_t *session, const char *name, double ns);

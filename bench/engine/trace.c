@@ -30,7 +30,7 @@ static void on_range(void *context, const char *name) {
     }
 }
 
-/* Where in the interval a device's time lies is not known: it ended before the host was told. */
+/* A device phase has an unknown position in the interval: end it with the interval. */
 static void on_phase(void *context, const char *name, clock_domain_t clock, double ns,
                      int64_t from_ns, int64_t to_ns) {
     trace_t *trace = context;
@@ -46,7 +46,7 @@ static void on_phase(void *context, const char *name, clock_domain_t clock, doub
                                       .end_ns = to_ns});
 }
 
-static void forget(trace_t *trace) {
+static void discard_events(trace_t *trace) {
     for (size_t i = 0; i < trace->n; i++)
         free(trace->events[i].name);
     free(trace->events);
@@ -61,8 +61,8 @@ void trace_start(trace_t *trace, const char *source) {
         pthread_mutex_init(&trace->lock, NULL);
         trace->watch = (recorder_watch_t){on_phase, trace};
     }
-    char *copy = mem_text(source);
-    forget(trace);
+    char *copy = mem_text(source); /* it may be trace->source */
+    discard_events(trace);
     free(trace->source);
     trace->source = copy;
     trace->on = true;
@@ -73,7 +73,7 @@ void trace_stop(trace_t *trace) {
     if (!trace->on)
         return;
     nvtx_listen(NULL, NULL);
-    forget(trace);
+    discard_events(trace);
     free(trace->source);
     pthread_mutex_destroy(&trace->lock);
     *trace = (trace_t){0};
@@ -81,12 +81,12 @@ void trace_stop(trace_t *trace) {
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-/* One row of the picture. Slices of a row may lie in each other but not overlap: where work does
- * (kernels of one stream under programmatic dependent launch), it takes a further row. */
+/* A row in the viewer. Slices of a row may nest but not overlap, so overlapping work (kernels of one
+ * stream under programmatic dependent launch) gets another row. */
 typedef struct row {
     bool device;
     uint32_t track;
-    unsigned number; /* of the rows of this track */
+    unsigned number; /* among the rows of this track */
     int64_t end_ns;
 } row_t;
 
@@ -170,11 +170,12 @@ static json_t *arguments_of(const trace_event_t *event) {
     if (event->kind == TRACE_COPY || event->kind == TRACE_SET)
         json_object_set_new(arguments, "bytes", json_integer((json_int_t)event->bytes));
     if (event->kind == TRACE_DEVICE)
-        json_object_set_new(arguments, "place", json_string("only its length is measured"));
+        json_object_set_new(arguments, "place",
+                            json_string("unknown: only the duration is measured"));
     return arguments;
 }
 
-/* By start; of two that start together, the longer one holds the other. */
+/* By start; of two that start together, the longer one first, so that it encloses the other. */
 static int by_start(const void *a, const void *b) {
     const trace_event_t *left = *(trace_event_t *const *)a, *right = *(trace_event_t *const *)b;
     if (left->start_ns != right->start_ns)
@@ -182,11 +183,6 @@ static int by_start(const void *a, const void *b) {
     if (left->end_ns != right->end_ns)
         return left->end_ns > right->end_ns ? -1 : 1;
     return (int)left->kind - (int)right->kind;
-}
-
-/* Ranges that lie in no other one. They do not overlap: one thread makes them. */
-static bool is_outermost(const trace_event_t *event, int64_t last_end_ns) {
-    return event->kind == TRACE_RANGE && event->start_ns >= last_end_ns;
 }
 
 json_t *trace_to_json(const trace_t *trace, int64_t origin_ns) {
@@ -200,8 +196,8 @@ json_t *trace_to_json(const trace_t *trace, int64_t origin_ns) {
     int64_t window_end_ns = INT64_MIN;
     for (size_t i = 0; i < trace->n; i++) {
         const trace_event_t *event = sorted[i];
-        if (is_outermost(event, window_end_ns))
-            window_end_ns = event->end_ns;
+        if (event->kind == TRACE_RANGE && event->start_ns >= window_end_ns)
+            window_end_ns = event->end_ns; /* of an outermost range */
         if (event->start_ns > window_end_ns)
             continue;
         const int tid = find_row(&rows, events, event);

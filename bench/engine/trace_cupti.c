@@ -13,27 +13,11 @@ static const int KINDS[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY, CUP
                             CUPTI_KIND_DRIVER};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
-/* CUPTI's callbacks take no context, and it is one library for the whole process. */
+/* Static, because CUPTI's callbacks take no context. */
 static struct {
     trace_t *trace;
     cupti_api_t api;
 } attached;
-
-static void add_kernel(trace_t *trace, const cupti_kernel_t *record) {
-    trace_event_t event = {.kind = TRACE_KERNEL,
-                           .name = (char *)record->name,
-                           .start_ns = (int64_t)record->start_ns,
-                           .end_ns = (int64_t)record->end_ns,
-                           .track = record->stream,
-                           .correlation = record->correlation,
-                           .graph_node = record->graph_node,
-                           .registers = record->registers,
-                           .shared_bytes = (uint32_t)record->static_shared_bytes +
-                                           (uint32_t)record->dynamic_shared_bytes};
-    memcpy(event.grid, record->grid, sizeof event.grid);
-    memcpy(event.block, record->block, sizeof event.block);
-    trace_add(trace, &event);
-}
 
 static const char *copy_name(unsigned kind) {
     static const char *const NAMES[] = {[1] = "copy, host to device",
@@ -45,57 +29,58 @@ static const char *copy_name(unsigned kind) {
     return known ? NAMES[kind] : "copy";
 }
 
-static void add_copy(trace_t *trace, const cupti_memcpy_t *record) {
-    trace_add(trace, &(trace_event_t){.kind = TRACE_COPY,
-                                      .name = (char *)copy_name(record->copy_kind),
-                                      .start_ns = (int64_t)record->start_ns,
-                                      .end_ns = (int64_t)record->end_ns,
-                                      .track = record->stream,
-                                      .correlation = record->correlation,
-                                      .bytes = record->bytes});
+static trace_event_t event_of(trace_kind_t kind, const char *name, uint64_t start_ns,
+                              uint64_t end_ns, uint32_t track, uint32_t correlation) {
+    return (trace_event_t){.kind = kind,
+                           .name = (char *)name,
+                           .start_ns = (int64_t)start_ns,
+                           .end_ns = (int64_t)end_ns,
+                           .track = track,
+                           .correlation = correlation};
 }
 
-static void add_set(trace_t *trace, const cupti_memset_t *record) {
-    trace_add(trace, &(trace_event_t){.kind = TRACE_SET,
-                                      .name = (char *)"set",
-                                      .start_ns = (int64_t)record->start_ns,
-                                      .end_ns = (int64_t)record->end_ns,
-                                      .track = record->stream,
-                                      .correlation = record->correlation,
-                                      .bytes = record->bytes});
-}
-
-static void add_call(trace_t *trace, const cupti_api_t *api, const cupti_call_t *record) {
-    const char *name = NULL;
-    api->callback_name(CUPTI_DOMAIN_DRIVER, record->callback, &name);
-    trace_add(trace, &(trace_event_t){.kind = TRACE_CALL,
-                                      .name = (char *)(name != NULL ? name : "driver call"),
-                                      .start_ns = (int64_t)record->start_ns,
-                                      .end_ns = (int64_t)record->end_ns,
-                                      .track = record->thread,
-                                      .correlation = record->correlation});
+static trace_event_t kernel_event(const cupti_kernel_t *kernel) {
+    trace_event_t event = event_of(TRACE_KERNEL, kernel->name, kernel->start_ns, kernel->end_ns,
+                                   kernel->stream, kernel->correlation);
+    event.graph_node = kernel->graph_node;
+    event.registers = kernel->registers;
+    event.shared_bytes =
+        (uint32_t)kernel->static_shared_bytes + (uint32_t)kernel->dynamic_shared_bytes;
+    memcpy(event.grid, kernel->grid, sizeof event.grid);
+    memcpy(event.block, kernel->block, sizeof event.block);
+    return event;
 }
 
 void trace_cupti_record(trace_t *trace, const cupti_api_t *api, const void *record) {
+    const cupti_memcpy_t *copy = record;
+    const cupti_memset_t *set = record;
+    const cupti_call_t *call = record;
+    const char *name = NULL;
+    trace_event_t event;
     switch (*(const uint32_t *)record) {
     case CUPTI_KIND_CONCURRENT_KERNEL:
-        if (((const cupti_kernel_t *)record)->end_ns != 0)
-            add_kernel(trace, record);
+        event = kernel_event(record);
         break;
     case CUPTI_KIND_MEMCPY:
-        if (((const cupti_memcpy_t *)record)->end_ns != 0)
-            add_copy(trace, record);
+        event = event_of(TRACE_COPY, copy_name(copy->copy_kind), copy->start_ns, copy->end_ns,
+                         copy->stream, copy->correlation);
+        event.bytes = copy->bytes;
         break;
     case CUPTI_KIND_MEMSET:
-        if (((const cupti_memset_t *)record)->end_ns != 0)
-            add_set(trace, record);
+        event =
+            event_of(TRACE_SET, "set", set->start_ns, set->end_ns, set->stream, set->correlation);
+        event.bytes = set->bytes;
         break;
     case CUPTI_KIND_DRIVER:
-        add_call(trace, api, record);
+        api->callback_name(CUPTI_DOMAIN_DRIVER, call->callback, &name);
+        event = event_of(TRACE_CALL, name != NULL ? name : "driver call", call->start_ns,
+                         call->end_ns, call->thread, call->correlation);
         break;
     default:
-        break;
+        return;
     }
+    if (event.end_ns != 0 || event.kind == TRACE_CALL)
+        trace_add(trace, &event);
 }
 
 static uint64_t now_ns(void) {
@@ -137,7 +122,7 @@ status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err) {
     TRY(fs_project_root(&root, err));
     cupti_candidates(root, &paths);
     free(root);
-    error_t why = ERROR_INIT; /* the first library's; the others are guesses */
+    error_t why = ERROR_INIT; /* of the first library, the most likely one */
     status_t status = STATUS_FAILED;
     for (size_t i = 0; i < paths.n && status != STATUS_OK; i++) {
         cupti_api_t api;

@@ -15,8 +15,9 @@ static unsigned distance(unsigned a, unsigned b) {
 status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsigned asked_mhz,
                             unsigned *chosen_mhz, error_t *err) {
     if (n == 0 && asked_mhz > max_mhz)
-        return error_set(err, STATUS_USAGE, "--lock-clocks %u: this GPU's maximum SM clock is %g MHz",
-                         asked_mhz, max_mhz);
+        return error_set(err, STATUS_USAGE,
+                         "--lock-clocks %u: this GPU's maximum SM clock is %g MHz", asked_mhz,
+                         max_mhz);
     *chosen_mhz = asked_mhz;
     if (n == 0)
         return STATUS_OK;
@@ -31,8 +32,8 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
     }
     if (asked_mhz < lowest || asked_mhz > highest)
         return error_set(err, STATUS_USAGE,
-                         "--lock-clocks %u: this GPU's SM clock ranges from %u to %u MHz", asked_mhz,
-                         lowest, highest);
+                         "--lock-clocks %u: this GPU's SM clock ranges from %u to %u MHz",
+                         asked_mhz, lowest, highest);
     return STATUS_OK;
 }
 

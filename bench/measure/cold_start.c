@@ -7,12 +7,8 @@
 
 enum { START, OPEN, FIRST_ANSWER, TOTAL, N_PHASES };
 
-static const char *const PHASES[N_PHASES] = {
-    [START] = "cold_start",
-    [OPEN] = "cold_open",
-    [FIRST_ANSWER] = "cold_first_answer",
-    [TOTAL] = "cold_total",
-};
+static const char *const PHASES[N_PHASES] = {"cold_start", "cold_open", "cold_first_answer",
+                                             "cold_total"};
 
 /* One process from start to end. On failure the contender is dropped. */
 static bool run_process(contender_t *c, double ns[N_PHASES]) {

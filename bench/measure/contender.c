@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    ROUND_MOST_SAMPLES = 16, /* per phase: many short rounds average out drift better than few long */
+    ROUND_MOST_SAMPLES =
+        16, /* per phase: many short rounds average out drift better than few long */
     ROUND_WARMUP_SAMPLES = 3,
     ROUND_WARMUP_NS = 2000000,
     WARMUP_SAMPLES = 3,

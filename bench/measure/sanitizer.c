@@ -151,9 +151,17 @@ static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int
     const bool synccheck = strcmp(tool, "synccheck") == 0;
     /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a few
      * barriers in shared memory. */
-    const char *const words[] = {"env", "BENCH_CUPTI=none", sanitizer->path, "--tool", tool,
+    const char *const words[] = {"env",
+                                 "BENCH_CUPTI=none",
+                                 sanitizer->path,
+                                 "--tool",
+                                 tool,
                                  synccheck ? "--num-cuda-barriers" : NULL,
-                                 synccheck ? "4096" : NULL, "--print-limit", "50", self, "worker",
+                                 synccheck ? "4096" : NULL,
+                                 "--print-limit",
+                                 "50",
+                                 self,
+                                 "worker",
                                  "--engine=cuda"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i] != NULL)

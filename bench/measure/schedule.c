@@ -4,6 +4,7 @@
 #include "base/rng.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_unfinished(const contender_t *contender) {
     return contender->active && contender->result.stop == STOP_NONE;
@@ -33,11 +34,11 @@ static void join_pairs(uint32_t *order, const contender_t *contenders, size_t n)
         size_t at = i + 1;
         while (at < n && &contenders[order[at]] != paired)
             at++;
-        for (; at < n && at > i + 1; at--) {
-            uint32_t earlier = order[at - 1];
-            order[at - 1] = order[at];
-            order[at] = earlier;
-        }
+        if (at == n)
+            continue;
+        const uint32_t moved = order[at];
+        memmove(&order[i + 2], &order[i + 1], (at - i - 1) * sizeof *order);
+        order[i + 1] = moved;
     }
 }
 

@@ -161,10 +161,9 @@ static status_t trace_open_case(trace_file_t *file, contender_t *c, const char *
                                   "origin_ns", (json_int_t)file->origin_ns),
                         c->settings->timeout_s, &answer, err));
     tally_t tally = {.sample_us = NAN};
-    status_t status =
-        worker_answer_is_ok(answer)
-            ? read_events(file, path, id, &tally, err)
-            : error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
+    status_t status = worker_answer_is_ok(answer)
+                          ? read_events(file, path, id, &tally, err)
+                          : error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
     if (status == STATUS_OK) {
         const char *source = json_string_value(json_object_get(answer, "source"));
         name_process(file, id);

@@ -102,11 +102,12 @@ static void check_array(const npy_t *found, const npy_t *expected, const char *n
         return;
     check->ok = false;
     char error[32], actual[32], right[32];
-    *reason = mem_format("%s differs from the reference output: relative L2 error %s, allowed %.3g; "
-                         "worst at element %zu: %s, expected %s",
-                         name, number_text(error, 3, rel_l2), check->tolerance, worst,
-                         number_text(actual, 9, found->values[worst]),
-                         number_text(right, 9, expected->values[worst]));
+    *reason =
+        mem_format("%s differs from the reference output: relative L2 error %s, allowed %.3g; "
+                   "worst at element %zu: %s, expected %s",
+                   name, number_text(error, 3, rel_l2), check->tolerance, worst,
+                   number_text(actual, 9, found->values[worst]),
+                   number_text(right, 9, expected->values[worst]));
 }
 
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,

@@ -16,7 +16,8 @@ static bool has_program(const sweep_t *sweep, const case_t *spec, const void *ro
     if (strcmp(spec->engine, "cuda") != 0 ||
         workload_is_cuda_builtin(sweep->workload, spec->variant))
         return true;
-    char *path = mem_format("%s/kernels/%s/%s.cu", (const char *)root, spec->workload, spec->variant);
+    char *path =
+        mem_format("%s/kernels/%s/%s.cu", (const char *)root, spec->workload, spec->variant);
     bool exists = fs_exists(path);
     free(path);
     return exists;

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A case that uses a GPU; engine cuda first, since PyTorch workers start more slowly. */
-static const case_t *case_on_a_gpu(const run_t *run) {
+const case_t *run_find_gpu_case(const run_t *run) {
     const case_t *found = NULL;
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
@@ -25,7 +24,7 @@ static const case_t *case_on_a_gpu(const run_t *run) {
 
 /* Ask the worker which GPU it uses. It keeps running, because its cases come next. */
 static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
-    const case_t *spec = case_on_a_gpu(run);
+    const case_t *spec = run_find_gpu_case(run);
     worker_link_t *link;
     if (spec == NULL)
         return error_set(err, STATUS_FAILED, "no case of this run uses a GPU");

@@ -14,8 +14,7 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
     const workload_t *workload = group->workload;
     const bool on_cpu =
         workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0;
-    if (!on_cpu &&
-        (workload->null_variants == NULL || strcmp(group->cases[0].engine, "null") != 0))
+    if (!on_cpu && (workload->null_variants == NULL || strcmp(group->cases[0].engine, "null") != 0))
         return false;
     *oracle = case_copy(&group->cases[0]);
     free(oracle->engine);
@@ -135,8 +134,7 @@ bool entrants_compute_reference(entrants_t *entrants, reference_t *reference) {
     *reference = (reference_t){0};
     entrants->reference = reference;
     error_t why = ERROR_INIT;
-    if (!any ||
-        compute_reference(entrants->run, entrants->group, reference, &why) == STATUS_OK)
+    if (!any || compute_reference(entrants->run, entrants->group, reference, &why) == STATUS_OK)
         return any;
     for (size_t i = 0; i < entrants->n; i++)
         if (entrants->contenders[i].active)

@@ -32,7 +32,8 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     nvtx_push(name);
     run->settings.measure = *group->measure;
     for (size_t i = 0; i < group->n && status == STATUS_OK; i++)
-        if (record_find(&run->record, group->cases[i].id) == NULL) /* else finished before --resume */
+        if (record_find(&run->record, group->cases[i].id) ==
+            NULL) /* else finished before --resume */
             status = entrants_add(&entrants, run, &group->cases[i], err);
     entrants_count_finished(&entrants, run, group);
     if (status == STATUS_OK && entrants.n > 0)

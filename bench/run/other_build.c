@@ -55,8 +55,7 @@ static status_t find_files(const char *given, build_t *build, error_t *err) {
     if (build->root != NULL)
         return STATUS_OK;
     return folder ? error_set(err, STATUS_USAGE,
-                              "%s is not a project folder: it lacks kernels/ or sweeps/",
-                              given)
+                              "%s is not a project folder: it lacks kernels/ or sweeps/", given)
                   : error_set(err, STATUS_USAGE,
                               "%s is not in a project folder (one with kernels/ and sweeps/)",
                               build->bench);

@@ -41,17 +41,23 @@ static void describe_side(run_t *run) {
     environment_set_flag(env, "git.dirty", build->dirty);
 }
 
+static status_t check_option(const run_t *run, const char *option, bool before, bool now,
+                             error_t *err) {
+    const char *with = before ? "with" : "without";
+    if (before == now)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s was measured %s %s: resume it %s it, or choose another --out", run->folder,
+                     with, option, with);
+}
+
 /* A resumed --against run must be the same run, measured with the same builds. */
 static status_t check_side(const run_t *run, error_t *err) {
     const environment_t *env = &run->record.environment;
     const char *pair = environment_get(env, "measure.pair");
     const char *revision = environment_get(env, "git.revision");
     const build_t *build = run->build;
-    if ((pair != NULL) != (run->pair != NULL))
-        return error_set(err, STATUS_USAGE,
-                         "%s was measured %s --against: resume it %s, or choose another --out",
-                         run->folder, pair != NULL ? "with" : "without",
-                         pair != NULL ? "with it" : "without it");
+    TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
     if (build == NULL)
         return STATUS_OK;
     if (strcmp(pair, run->pair) != 0)
@@ -100,13 +106,8 @@ static status_t resume(run_t *run, error_t *err) {
                          "%s was made with --seed %llu: resume it with the same seed", run->folder,
                          (unsigned long long)run->record.seed);
     const char *mode = environment_get(&run->record.environment, "measure.mode");
-    if (mode == NULL)
-        mode = mode_name(false); /* runs saved before --cold existed */
-    if (strcmp(mode, mode_name(run->options->cold)) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "%s was measured %s --cold: resume it %s, or choose another --out",
-                         run->folder, run->options->cold ? "without" : "with",
-                         run->options->cold ? "without it" : "with it");
+    const bool was_cold = mode != NULL && strcmp(mode, mode_name(true)) == 0;
+    TRY(check_option(run, "--cold", was_cold, run->options->cold, err));
     TRY(check_side(run, err));
     if (run->record.n_dropped_lines > 0)
         progress_note(&run->progress, "dropped the half-written last line of %s/cases.jsonl",
@@ -202,14 +203,6 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
     device_rates_from_facts(env, &run->rates);
 }
 
-static const case_t *first_cuda_case(const run_t *run) {
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
-            if (strcmp(run->sweeps[s].cases[i].engine, "cuda") == 0)
-                return &run->sweeps[s].cases[i];
-    return NULL;
-}
-
 status_t run_survey(run_t *run, error_t *err) {
     const run_options_t *options = run->options;
     run->workers = (workers_t){.root = options->root,
@@ -220,10 +213,10 @@ status_t run_survey(run_t *run, error_t *err) {
                                            .max_sm_mhz = NAN,
                                            .profile = options->profile || options->trace,
                                            .cold = options->cold};
-    const case_t *spec = first_cuda_case(run);
+    const case_t *spec = run_find_gpu_case(run);
     worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
-    if (spec != NULL)
+    if (spec != NULL && strcmp(spec->engine, "cuda") == 0)
         TRY(workers_find(&run->workers, spec, "", &link, err));
     if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
         run->no_gpu = link->cannot;

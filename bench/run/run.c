@@ -49,10 +49,11 @@ status_t run(const run_options_t *options, error_t *err) {
         status = error_set(err, STATUS_FAILED,
                            "interrupted; the traces so far are in %s/trace.json", state.folder);
     else if (status == STATUS_OK && interrupted)
-        status = error_set(err, STATUS_FAILED,
-                           "interrupted; finished cases are in %s: resume with the same command and "
-                           "--resume --out %s",
-                           state.folder, state.folder);
+        status =
+            error_set(err, STATUS_FAILED,
+                      "interrupted; finished cases are in %s: resume with the same command and "
+                      "--resume --out %s",
+                      state.folder, state.folder);
     else if (status == STATUS_OK && state.n_bad > 0)
         status = error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
                            state.n_bad, state.progress.done, state.folder);

@@ -106,6 +106,8 @@ status_t run_lock_clocks(run_t *run, error_t *err);
 /* Record on the other side of an --against run the lock that `run` holds on the shared GPU. */
 status_t run_share_clocks(const run_t *run, run_t *other, error_t *err);
 void run_free_clocks(run_t *run);
+/* A case that uses a GPU, or NULL; of engine cuda if possible, because its worker starts fast. */
+const case_t *run_find_gpu_case(const run_t *run);
 
 /* trace.c */
 status_t run_trace(run_t *run, error_t *err);

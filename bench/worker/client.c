@@ -13,7 +13,7 @@
 
 enum {
     LINE_MOST = 64 << 20,
-    READ_BYTES = 64 * 1024,
+    READ_BYTES = STDERR_KEPT,
     QUOTED_BYTES = 600,
     BYE_S = 5,
     EXIT_POLL_NS = 100000,
@@ -40,8 +40,6 @@ static void keep_stderr(worker_link_t *link) {
         size_t bytes = (size_t)n;
         if (link->kept_bytes + bytes > STDERR_KEPT) {
             size_t drop = link->kept_bytes + bytes - STDERR_KEPT;
-            if (drop > link->kept_bytes)
-                drop = link->kept_bytes;
             memmove(link->kept, link->kept + drop, link->kept_bytes - drop);
             link->kept_bytes -= drop;
         }

@@ -12,14 +12,14 @@
 enum { STDERR_KEPT = 64 * 1024 };
 
 typedef struct worker_link {
-    char *label;      /* "cuda", "pytorch-cpu" */
+    char *label; /* "cuda", "pytorch-cpu" */
     text_list_t argv;
     bool running;
     bool has_run;          /* has answered hello once */
     bool killed_by_signal; /* the last process died by a signal that we did not send */
     unsigned generation;   /* incremented by every start, which closes all cases */
     json_t *hello;         /* answer of the running process to hello; else NULL */
-    char *cannot;  /* why no such worker can start; NULL: not known */
+    char *cannot;          /* why no such worker can start; NULL: not known */
     bool declined; /* the worker itself reports that it lacks something; else it is broken */
     subprocess_t child;
     char *line; /* the answer, as far as it was read */

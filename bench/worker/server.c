@@ -5,7 +5,6 @@
 #include "cuda/nvtx.h"
 #include "model/result_json.h"
 #include "worker/engines.h"
-#include "worker/hello.h"
 #include "worker/protocol.h"
 #include "worker/trace_session.h"
 #include "workloads/common/workload.h"
@@ -44,6 +43,42 @@ static const char *text_of(const json_t *request, const char *key) {
     return json_string_value(json_object_get(request, key));
 }
 
+/* {"name": …} of all facts "device.name", …, for prefix "device.". */
+static json_t *facts_under(const environment_t *facts, const char *prefix) {
+    json_t *object = json_object();
+    size_t length = strlen(prefix);
+    for (size_t i = 0; i < facts->n; i++) {
+        const fact_t *fact = &facts->facts[i];
+        if (strncmp(fact->key, prefix, length) != 0)
+            continue;
+        json_t *value = fact->kind == FACT_NUMBER ? json_real(strtod(fact->value, NULL))
+                                                  : json_string(fact->value);
+        json_object_set_new(object, fact->key + length, value);
+    }
+    return object;
+}
+
+/* For CUDA "*": `open` supplies the program. */
+static json_t *variants_of(const engine_t *engine, const workload_t *workload) {
+    static const char *const ANY[] = {"*", NULL};
+    const char *const *names = engine == &engine_cpu    ? workload->cpu_variants
+                               : engine == &engine_null ? workload->null_variants
+                                                        : ANY;
+    json_t *variants = json_array();
+    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+        json_array_append_new(variants, json_string(names[i]));
+    return variants;
+}
+
+static json_t *capabilities_of(const engine_t *engine) {
+    json_t *capabilities = json_object();
+    for (size_t i = 0; engine->workloads[i] != NULL; i++) {
+        const char *name = engine->workloads[i]->workload;
+        json_object_set_new(capabilities, name, variants_of(engine, workload_find(name)));
+    }
+    return capabilities;
+}
+
 static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
     json_int_t version = integer_of(request, "protocol");
     if (version != PROTOCOL_VERSION) {
@@ -56,7 +91,11 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
             return NULL;
         worker->started = true;
     }
-    return worker_hello(worker->engine, &worker->facts);
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "protocol", PROTOCOL_VERSION, "engine",
+                     worker->engine->name, "device", facts_under(&worker->facts, "device."),
+                     "versions", facts_under(&worker->facts, "versions."), "capabilities",
+                     capabilities_of(worker->engine), "once_ns",
+                     facts_under(&worker->facts, "once_ns."));
 }
 
 static const session_ops_t *find_ops(const engine_t *engine, const char *workload) {
@@ -204,8 +243,8 @@ static json_t *on_sample(session_t *session, const json_t *request, error_t *err
         .budget_ns = integer_of(request, "budget_ns") / n,
         .max_samples = integer_of(request, "max_samples"),
     };
-    char *label = mem_format("%s round %lld", session->spec.id,
-                             (long long)integer_of(request, "round"));
+    char *label =
+        mem_format("%s round %lld", session->spec.id, (long long)integer_of(request, "round"));
     nvtx_push(label);
     free(label);
     int64_t warmed_up = 0, start_ns = clock_ns();
@@ -228,8 +267,7 @@ static json_t *on_trace_start(worker_t *worker) {
     return json_pack("{s:s}", "source", worker->trace.source);
 }
 
-static json_t *on_trace(worker_t *worker, session_t *session, const json_t *request,
-                        error_t *err) {
+static json_t *on_trace(worker_t *worker, session_t *session, const json_t *request, error_t *err) {
     if (!worker->trace.on) {
         error_set(err, STATUS_FAILED, "trace before trace_start");
         return NULL;
