@@ -48,8 +48,7 @@ status_t gpu_elapsed(gpu_t *gpu, unsigned from, unsigned to, double *ns, error_t
 /* Fail if the device has less than `bytes` of free memory. */
 status_t gpu_room(gpu_t *gpu, double bytes, error_t *err);
 
-/* Allow the kernel's dynamic shared memory and get its occupancy: active warps over the warps that a
- * multiprocessor can hold. */
+/* Allow the kernel's dynamic shared memory and get its occupancy: active warps / maximum warps. */
 status_t gpu_prepare_function(gpu_t *gpu, cu_function_t function, unsigned threads,
                               unsigned dynamic_shared, double *occupancy_frac, error_t *err);
 

@@ -6,8 +6,8 @@
 
 enum { RECORDER_MAX_PHASES = 24 };
 
-/* Receives each sample with its place on the host clock, for a trace. A host time spans `from_ns` to
- * `to_ns`; a device time lies somewhere between them. */
+/* Receives each sample with its place on the host clock, for a trace. A host time spans `from_ns`
+ * to `to_ns`; a device time lies somewhere between them. */
 typedef struct recorder_watch {
     void (*on_sample)(void *context, const char *name, clock_domain_t clock, double ns,
                       int64_t from_ns, int64_t to_ns);

@@ -1,6 +1,5 @@
 /* An engine runs cases in a worker process. It has a device and, for each workload it supports, a
- * table of functions (session_ops_t). An open case is a session. To add a workload to an engine, add
- * a table in worker/engine_*.c. */
+ * table of functions (session_ops_t), listed in worker/engine_*.c. An open case is a session. */
 #ifndef BENCH_ENGINE_SESSION_H
 #define BENCH_ENGINE_SESSION_H
 
@@ -17,8 +16,8 @@ typedef struct open_request {
 
 typedef struct session session_t;
 
-/* One way to run and time the case. Each call adds one sample to each phase it measures (the average
- * for a batch of launches). */
+/* One way to run and time the case. Each call adds one sample to each phase it measures (for a
+ * batch of launches, their average). */
 typedef struct probe {
     const char *name;
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);

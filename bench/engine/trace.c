@@ -79,10 +79,8 @@ void trace_stop(trace_t *trace) {
     *trace = (trace_t){0};
 }
 
-/* ---- as JSON --------------------------------------------------------------------------------- */
-
-/* A row in the viewer. Slices of a row may nest but not overlap, so overlapping work (kernels of one
- * stream under programmatic dependent launch) gets another row. */
+/* A row in the viewer. Slices of a row may nest but not overlap, so overlapping work (kernels of
+ * one stream under programmatic dependent launch) gets another row. */
 typedef struct row {
     bool device;
     uint32_t track;

@@ -1,13 +1,13 @@
-/* Converts CUPTI activity records to trace events. CUPTI uses our clock for timestamps, so times need
- * no conversion. */
+/* Converts CUPTI activity records to trace events. CUPTI takes its timestamps from clock_ns(). */
 #ifndef BENCH_ENGINE_TRACE_CUPTI_H
 #define BENCH_ENGINE_TRACE_CUPTI_H
 
 #include "cuda/cupti.h"
 #include "engine/trace.h"
 
-/* Add CUPTI records to `trace` until trace_cupti_detach(). One trace at a time. To record kernels in
- * graphs, attach before the graphs are created. `*source` names the library; the caller frees it. */
+/* Add CUPTI records to `trace` until trace_cupti_detach(). One trace at a time. Attach before
+ * creating graphs whose kernels are to be recorded. `*source` names the library; the caller frees
+ * it. */
 status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err);
 /* Deliver records that CUPTI still buffers, if attached; the device must be idle. */
 void trace_cupti_flush(void);

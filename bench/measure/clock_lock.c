@@ -37,8 +37,7 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
     return STATUS_OK;
 }
 
-/* ---- in the watchdog ------------------------------------------------------------------------- */
-
+/* For the callbacks that run in the watchdog process. */
 typedef struct lock_request {
     const char *uuid;
     unsigned asked_mhz;
@@ -73,8 +72,6 @@ static status_t give_back(void *context, error_t *err) {
     nvml_close(request->nvml);
     return status;
 }
-
-/* ---- in the run ------------------------------------------------------------------------------ */
 
 status_t lock_clocks(const char *uuid, unsigned asked_mhz, clock_lock_t *lock, error_t *err) {
     lock_request_t request = {.uuid = uuid, .asked_mhz = asked_mhz};

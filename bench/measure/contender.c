@@ -281,7 +281,7 @@ void contender_warm_up(contender_t *c) {
     clocks_forget(&c->result.device);
 }
 
-/* Add the answer's arrays to `into`; every declared phase must have some numbers, and only numbers. */
+/* Every declared phase must have at least one value, and only numbers. */
 static bool add_samples(contender_t *c, case_result_t *into, const json_t *answer) {
     const json_t *phases = json_object_get(answer, "phases");
     for (size_t i = 0; i < into->n_phases; i++) {
@@ -348,8 +348,6 @@ bool contender_run_once(contender_t *c, double *run_ns) {
     json_decref(answer);
     return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
 }
-
-/* ---- the end --------------------------------------------------------------------------------- */
 
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {

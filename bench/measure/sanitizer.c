@@ -5,6 +5,7 @@
 #include "compile/toolchain.h"
 #include "io/find.h"
 #include "io/fs.h"
+#include "io/json_text.h"
 #include "io/subprocess.h"
 #include "measure/contender.h"
 #include "worker/protocol.h"
@@ -135,11 +136,8 @@ static char *make_requests(const sanitize_input_t *input, size_t *n) {
     char *lines;
     size_t size;
     FILE *out = open_memstream(&lines, &size);
-    for (size_t i = 0; i < *n; i++) {
-        json_dumpf(requests[i], out, JSON_COMPACT);
-        fputc('\n', out);
-        json_decref(requests[i]);
-    }
+    for (size_t i = 0; i < *n; i++)
+        json_print(requests[i], JSON_COMPACT, out);
     fclose(out);
     return lines;
 }
@@ -149,8 +147,8 @@ static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int
     char *self;
     TRY(fs_executable(&self, err));
     const bool synccheck = strcmp(tool, "synccheck") == 0;
-    /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a few
-     * barriers in shared memory. */
+    /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a
+     * few barriers in shared memory. */
     const char *const words[] = {"env",
                                  "BENCH_CUPTI=none",
                                  sanitizer->path,
@@ -235,10 +233,8 @@ static void store_entry(const char *path, const sanitize_input_t *input,
     char *folder = fs_join(input->cache, "sanitize"), *log = text_utf8(output->log);
     json_t *json = json_pack("{s:s, s:s, s:s}", "verdict", output->verdict, "case", output->example,
                              "log", log);
-    char *text = json_dumps(json, JSON_INDENT(2));
-    if (text != NULL && fs_make_folders(folder, &ignored) == STATUS_OK)
-        fs_write_atomic(path, text, strlen(text), &ignored);
-    free(text);
+    if (json != NULL && fs_make_folders(folder, &ignored) == STATUS_OK)
+        json_save(json_incref(json), JSON_INDENT(2), path, &ignored);
     json_decref(json);
     free(log);
     free(folder);

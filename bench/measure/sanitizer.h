@@ -1,6 +1,5 @@
 /* Check a program with NVIDIA's compute-sanitizer: take one sample of one of its cases under each
- * tool, in a separate worker. Verdicts are cached with the compiled programs, keyed by program, tool
- * and version. */
+ * tool, in a separate worker. Verdicts are cached by program, tool and version. */
 #ifndef BENCH_MEASURE_SANITIZER_H
 #define BENCH_MEASURE_SANITIZER_H
 

@@ -53,17 +53,12 @@ static void join_rounds(phase_t *phase, const phase_t *throttled_rounds) {
                         throttled_rounds->round_starts[r + 1] - throttled_rounds->round_starts[r]);
 }
 
-static void flag_power_limit(case_result_t *result) {
-    for (size_t i = 0; i < result->device.throttle.n; i++)
-        if (strcmp(result->device.throttle.items[i], "sw_power_cap") == 0)
-            flag_list_add(&result->flags, FLAG_POWER_LIMIT, NULL, result->device.sm_mhz[0],
-                          result->device.sm_mhz[1]);
-}
-
 void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
                    size_t min_samples) {
     size_t kept = SIZE_MAX, excluded = 0;
-    flag_power_limit(result);
+    if (text_list_has(&result->device.throttle, "sw_power_cap"))
+        flag_list_add(&result->flags, FLAG_POWER_LIMIT, NULL, result->device.sm_mhz[0],
+                      result->device.sm_mhz[1]);
     for (size_t i = 0; i < result->n_phases; i++) {
         result->phases[i].n_throttled = throttled_rounds->phases[i].n_samples;
         if (result->phases[i].n_samples < kept)

@@ -1,5 +1,5 @@
-/* GPU clocks around the rounds of a contender: record them, and exclude rounds at low clocks or mark
- * the case as throttled. */
+/* Record the GPU clocks of each round, and exclude rounds at low clocks or mark the case as
+ * throttled. */
 #ifndef BENCH_MEASURE_THROTTLING_H
 #define BENCH_MEASURE_THROTTLING_H
 
@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Read the GPU and add the reading to `result`. All NaN, and nothing added, if `nvml` is NULL or the
- * case does not run on a GPU. */
+/* Read the GPU and add the reading to `result`. All NaN, and nothing added, without `nvml` or for a
+ * case that does not run on a GPU. */
 nvml_reading_t clocks_read(nvml_t *nvml, case_result_t *result);
 
 /* Widen the ranges of `device` to include the reading (ignoring NaN); add its throttle reasons. */

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "io/fs.h"
+#include "io/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -212,9 +213,5 @@ status_t trace_file_write(const trace_file_t *file, const char *path, error_t *e
                              "one run of each case under a tracer: what happens when, not how "
                              "long it takes without one",
                              "sources", file->sources);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    json_decref(json);
-    status_t status = fs_write_atomic(path, text, strlen(text), err);
-    free(text);
-    return status;
+    return json_save(json, JSON_COMPACT | JSON_REAL_PRECISION(15), path, err);
 }

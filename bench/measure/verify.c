@@ -9,11 +9,9 @@
 #include <string.h>
 
 static status_t load_array(const char *folder, const char *name, npy_t *array, error_t *err) {
-    char *file = mem_format("%s.npy", name);
-    char *path = fs_join(folder, file);
+    char *path = mem_format("%s/%s.npy", folder, name);
     status_t status = npy_read(path, array, err);
     free(path);
-    free(file);
     return status;
 }
 

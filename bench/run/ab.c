@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- build and cases ------------------------------------------------------------------------- */
-
 static bool has_program(const sweep_t *sweep, const case_t *spec, const void *root) {
     if (strcmp(spec->engine, "cuda") != 0 ||
         workload_is_cuda_builtin(sweep->workload, spec->variant))
@@ -56,8 +54,6 @@ static status_t load(ab_t *ab, error_t *err) {
     return load_cases(ab, err);
 }
 
-/* ---- the folder ------------------------------------------------------------------------------ */
-
 /* Store the noise floors of an earlier run in the folder, where `bench compare` finds them too. */
 static status_t copy_floors(const ab_t *ab, error_t *err) {
     const char *from = ab->ours->options->floor;
@@ -86,8 +82,6 @@ static status_t prepare(ab_t *ab, error_t *err) {
     theirs->workers.own_root = ours->options->root;
     return run_compile(theirs, err);
 }
-
-/* ---- the run --------------------------------------------------------------------------------- */
 
 static status_t measure_all(ab_t *ab, error_t *err) {
     TRY(run_calibrate(ab->ours, err));

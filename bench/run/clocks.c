@@ -70,11 +70,9 @@ status_t run_lock_clocks(run_t *run, error_t *err) {
     }
     const char *uuid;
     error_t why = ERROR_INIT;
-    status_t status = find_gpu(run, &uuid, &why);
-    if (status == STATUS_OK)
+    status_t status = STATUS_FAILED;
+    if (find_gpu(run, &uuid, &why) == STATUS_OK)
         status = lock_clocks(uuid, asked_mhz, &run->clock_lock, &why);
-    else
-        status = STATUS_FAILED;
     if (status == STATUS_USAGE)
         return error_set(err, status, "%s", why.text);
     const char *reason = status == STATUS_OK ? NULL : why.text;

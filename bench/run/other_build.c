@@ -54,11 +54,8 @@ static status_t find_files(const char *given, build_t *build, error_t *err) {
     build->root = folder ? fs_project_at(given) : root_above(build->bench);
     if (build->root != NULL)
         return STATUS_OK;
-    return folder ? error_set(err, STATUS_USAGE,
-                              "%s is not a project folder: it lacks kernels/ or sweeps/", given)
-                  : error_set(err, STATUS_USAGE,
-                              "%s is not in a project folder (one with kernels/ and sweeps/)",
-                              build->bench);
+    return error_set(err, STATUS_USAGE, "%s: no project folder with kernels/ and sweeps/ found",
+                     given);
 }
 
 /* "bench 0.1.0 (0123456789ab, modified)" */

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "io/json_text.h"
 #include "io/table.h"
 #include "model/result_json.h"
 #include "report/page.h"
@@ -102,9 +103,7 @@ static void print_json(FILE *out, const record_t *record) {
     json_t *cases = json_array();
     for (size_t i = 0; i < record->n_cases; i++)
         json_array_append_new(cases, result_to_json(&record->cases[i]));
-    json_dumpf(cases, out, JSON_INDENT(1));
-    fputc('\n', out);
-    json_decref(cases);
+    json_print(cases, JSON_INDENT(1), out);
 }
 
 /* Cold runs have their own phases, which no workload table shows. */

@@ -37,8 +37,8 @@ void worker_link_free(worker_link_t *link); /* stops it first */
  * signal during its first hello (out of memory, say) is restarted once. */
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err);
 
-/* Send `request` (a new reference, taken over) and wait for its answer. A worker that dies, violates
- * the protocol or exceeds `timeout_s` is killed, and the message contains the end of its stderr. An
+/* Send `request` (takes the reference) and wait for its answer. A worker that dies, violates the
+ * protocol or exceeds `timeout_s` is killed, and the message contains the end of its stderr. An
  * answer with status failed or skipped is no error here. The caller owns `*answer`. */
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
                          error_t *err);

@@ -53,16 +53,10 @@ static bool has_type(const json_t *value, const request_key_t *key) {
 }
 
 static const char *type_name(json_type type) {
-    switch (type) {
-    case JSON_OBJECT:
-        return "an object";
-    case JSON_STRING:
-        return "a string";
-    case JSON_TRUE:
-        return "true or false";
-    default:
-        return "a non-negative integer";
-    }
+    return type == JSON_OBJECT   ? "an object"
+           : type == JSON_STRING ? "a string"
+           : type == JSON_TRUE   ? "true or false"
+                                 : "a non-negative integer";
 }
 
 static const request_key_t *find_key(const op_t *op, const char *name) {

@@ -19,8 +19,8 @@ typedef enum protocol_op {
     OP_BYE
 } protocol_op_t;
 
-/* Parse and check one line: a known op with exactly its keys, each of the right type; else NULL with
- * the reason in `err`. The caller owns the object. */
+/* Parse one line and check op, keys and types; NULL with the reason in `err` if it is invalid. The
+ * caller owns the object. */
 json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cuda/nvtx.h"
+#include "io/json_text.h"
 #include "model/result_json.h"
 #include "worker/engines.h"
 #include "worker/protocol.h"
@@ -130,24 +131,10 @@ static void free_session(session_t *session) {
     free(session);
 }
 
-static status_t open_session(session_t *session, const open_request_t *request, error_t *err) {
-    char *label = mem_format("%s open", session->spec.id);
-    nvtx_push(label);
-    free(label);
-    status_t status = session->ops->open(session, request, err);
-    nvtx_pop();
-    return status;
-}
-
 static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     session_t *session = mem_zeroed(1, sizeof *session);
-    if (case_from_json(json_object_get(request, "case"), &session->spec, err) != STATUS_OK) {
-        error_within(err, "\"case\"");
-        free(session);
-        return NULL;
-    }
+    status_t status = case_from_json(json_object_get(request, "case"), &session->spec, err);
     session->engine = worker->state;
-    session->ops = find_ops(worker->engine, session->spec.workload);
     const json_t *program = json_object_get(request, "program");
     const open_request_t open = {
         .spec = &session->spec,
@@ -155,16 +142,22 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
         .cubin = text_of(program, "cubin"),
         .arch = text_of(program, "arch"),
     };
-    status_t status;
-    if (session->ops == NULL)
+    if (status != STATUS_OK)
+        error_within(err, "\"case\"");
+    else if ((session->ops = find_ops(worker->engine, session->spec.workload)) == NULL)
         status = error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"",
                            worker->engine->name, session->spec.workload);
     else if (find_session(worker, session->spec.id) != NULL)
         status = error_set(err, STATUS_FAILED, "case \"%s\" is already open", session->spec.id);
     else
         status = workload_check(workload_find(session->spec.workload), &session->spec, err);
-    if (status == STATUS_OK)
-        status = open_session(session, &open, err);
+    if (status == STATUS_OK) {
+        char *label = mem_format("%s open", session->spec.id);
+        nvtx_push(label);
+        free(label);
+        status = session->ops->open(session, &open, err);
+        nvtx_pop();
+    }
     if (status != STATUS_OK) {
         json_t *answer = NULL;
         if (session->skipped)
@@ -181,16 +174,11 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
 
 static json_t *on_output(session_t *session, const json_t *request, error_t *err) {
     text_list_t arrays = {0};
-    json_t *names = json_array();
-    status_t status = session->ops->output(session, text_of(request, "path"), &arrays, err);
-    for (size_t i = 0; i < arrays.n; i++)
-        json_array_append_new(names, json_string(arrays.items[i]));
+    json_t *answer = NULL;
+    if (session->ops->output(session, text_of(request, "path"), &arrays, err) == STATUS_OK)
+        answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
     text_list_free(&arrays);
-    if (status != STATUS_OK) {
-        json_decref(names);
-        return NULL;
-    }
-    return json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", names);
+    return answer;
 }
 
 typedef struct share {
@@ -332,8 +320,8 @@ static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request,
     return json_object();
 }
 
-/* If the device is lost, every later case would fail too: the worker ends without an answer, and the
- * supervisor starts another. Checked after every request, failed or not, because faults are
+/* If the device is lost, every later case would fail too: the worker ends without an answer, and
+ * the supervisor starts another. Checked after every request, failed or not, because faults are
  * asynchronous and must not be attributed to the next case. */
 static status_t check_device(const worker_t *worker, error_t *err) {
     error_t lost = ERROR_INIT;
@@ -362,10 +350,8 @@ static status_t answer_line(worker_t *worker, const char *line, error_t *fatal) 
     const json_t *id = json_object_get(request, "id");
     if (id != NULL && json_object_get(answer, "id") == NULL)
         json_object_set(answer, "id", (json_t *)id);
-    json_dumpf(answer, worker->answers, JSON_COMPACT);
-    fputc('\n', worker->answers);
+    json_print(answer, JSON_COMPACT, worker->answers);
     fflush(worker->answers);
-    json_decref(answer);
     json_decref(request);
     return STATUS_OK;
 }

@@ -4,10 +4,10 @@
 #include "cuda/nvtx.h"
 #include "engine/trace_cupti.h"
 #include "io/fs.h"
+#include "io/json_text.h"
 #include "worker/engines.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { WARMUP_RUNS = 3 };
 
@@ -83,10 +83,6 @@ status_t trace_session_run(trace_t *trace, session_t *session, const char *path,
                            error_t *err) {
     TRY(run_once(trace, session, err));
     trace_cupti_flush();
-    json_t *json = trace_to_json(trace, origin_ns);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    json_decref(json);
-    status_t status = fs_write_atomic(path, text, strlen(text), err);
-    free(text);
-    return status;
+    return json_save(trace_to_json(trace, origin_ns), JSON_COMPACT | JSON_REAL_PRECISION(15), path,
+                     err);
 }

@@ -168,7 +168,7 @@ SLOW = Fault(
 FAULTS = [OUT_OF_MEMORY, LAUNCH_FAILURE, EVENTS, STICKY, LATE, CRASH, WRONG, SLOW]
 # This one takes the device from all cases that follow: one run a cell.
 GONE = Fault("device disappears", "gone=999", error="CUDA_ERROR_UNKNOWN (999)", names_call=True)
-NO_DEVICE = "the CUDA driver is there, but sees no device"
+NO_DEVICE = "the CUDA driver is installed but finds no device"
 
 
 # Cases by id, what the run said, and what the processes shared (see fakes/script.h): the first four,

@@ -202,8 +202,8 @@ def kill_workers(folder: Path, gpu: dict[str, str], kills: int, seed: int) -> tu
         assert {case["status"] for case in cases.values()} <= {"ok", "skipped", "failed"}
         assert process.returncode == (1 if bad else 0), said
         assert all("died (signal 9 (Killed))" in case["reason"] for case in bad), bad
-        # A kill costs the case that was asked about; the oracle is asked again, once.
-        for_oracle = [case for case in bad if case["reason"].startswith("the oracle: ")]
+        # A kill costs the case that was asked about; the reference output is retried once.
+        for_oracle = [case for case in bad if case["reason"].startswith("reference output: ")]
         assert len(bad) - len(for_oracle) <= own, bad
         assert not for_oracle or own >= 2, bad
         failed += len(bad)

@@ -132,7 +132,7 @@ def test_floor_of_one_run_is_the_threshold_of_the_next(tmp_path: Path) -> None:
     without = bench(
         *("run", sweep, "--against", "self", "--out", tmp_path / "x", "--floor", tmp_path), expect=2
     )
-    assert "no floor.json there" in without.stderr
+    assert "no floor.json found" in without.stderr
 
 
 # ---- two builds ----------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_contender_that_only_one_build_has(tmp_path: Path) -> None:
 
 def test_what_is_undecided_gets_more_rounds(tmp_path: Path) -> None:
     done = run_builds(tmp_path, RESTLESS, RESTLESS, "--recheck-limit", "1ms", "--strict", expect=4)
-    assert "undecided: 1 cases are measured in 3 more processes" in done.stderr
+    assert "undecided: measuring 1 cases in 3 more processes" in done.stderr
     first, again = read_lines(tmp_path / "run")
     assert first["rounds"] == 3
     # Time is up as soon as it has begun: one process, and a last one, whose output is checked.
@@ -353,4 +353,4 @@ def test_resumed_as_another_kind_of_run(tmp_path: Path) -> None:
     header["environment"]["measure"]["pair"] = "another"
     (turns / "against" / "run.json").write_text(json.dumps(header), encoding="utf-8")
     done = bench("run", sweep, "--out", turns, "--resume", *against, expect=2)
-    assert "is not of the same run as the folder above it" in done.stderr
+    assert "and its parent folder belong to different runs" in done.stderr

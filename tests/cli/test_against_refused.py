@@ -30,9 +30,9 @@ def script_build(folder: Path, worker: str, version: str = "bench 0.0.1 (0123456
         ("""read r; echo '{"status":"ok","protocol":2}'""", "speaks protocol 2, expected 1"),
         (
             """read r; echo '{"status":"failed","reason":"protocol 1 asked for, I speak 0"}'""",
-            "has no worker that this bench can ask: protocol 1 asked for, I speak 0",
+            "has no compatible worker: protocol 1 asked for, I speak 0",
         ),
-        ("echo 'bench: unknown command' >&2; exit 2", "it said: bench: unknown command"),
+        ("echo 'bench: unknown command' >&2; exit 2", "stderr: bench: unknown command"),
     ],
 )
 def test_worker_of_another_protocol_is_refused(worker: str, complaint: str, tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_what_is_no_build_is_refused(tmp_path: Path) -> None:
     empty.mkdir()
     stranger = script_build(tmp_path / "other", "exit", version="gcc 14")
     for given, complaint in (
-        (empty, f"{empty}/build/bench is not there: build it first (make)"),
-        (tmp_path / "nothing", f"{tmp_path}/nothing is not there"),
-        ("/bin/sh", "no folder above "),
+        (empty, f"{empty}/build/bench does not exist: build it first (make)"),
+        (tmp_path / "nothing", f"{tmp_path}/nothing does not exist"),
+        ("/bin/sh", ": no project folder with kernels/ and sweeps/ found"),
         (stranger, '--version: found "gcc 14" (exit code 0), expected a bench of this project'),
     ):
         done = bench("run", sweep, "--against", given, "--out", tmp_path / "run", expect=2)
@@ -58,7 +58,7 @@ def test_what_is_no_build_is_refused(tmp_path: Path) -> None:
     (empty / "build").mkdir()
     (empty / "build" / "bench").symlink_to(BENCH)
     done = bench("run", sweep, "--against", empty, "--out", tmp_path / "run", expect=2)
-    assert "is not a project's folder: expected kernels/ and sweeps/ in it" in done.stderr
+    assert ": no project folder with kernels/ and sweeps/ found" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -134,7 +134,7 @@ def test_batch_that_does_not_fit_is_skipped_with_both_numbers(tmp_path: Path) ->
 # ---- workers ------------------------------------------------------------------------------------
 
 ODD = {
-    "dies_at_open": "died (exit code 1); it said: MemoryError: the model is too large",
+    "dies_at_open": "died (exit code 1); stderr: MemoryError: the model is too large",
     "dies_at_output": "died (signal 11 (Segmentation fault))",
     "dies_at_sample": "died (signal 9 (Killed))",
     "rubbish": 'printed "Loading model: 100 %" instead of an answer',

@@ -181,9 +181,9 @@ def test_start_and_end_of_the_process_are_in_the_times(tmp_path: Path) -> None:
 def test_processes_that_end_badly(tmp_path: Path) -> None:
     cases = Logged(tmp_path, ["plain", "bad_exit", "stays", "fails_late", "breaks"], expect=1).cases
     check_times(cases["plain"])
-    said = "it said: RuntimeError: of a library, as it was unloaded"
+    quoted = "stderr: RuntimeError: of a library, as it was unloaded"
     for variant, reasons in {
-        "bad_exit": ["worker logged-cpu ended badly after bye (exit code 3)", said],
+        "bad_exit": ["worker logged-cpu failed after bye (exit code 3)", quoted],
         "stays": ["worker logged-cpu did not end after bye"],
         "fails_late": ["the second process has no luck"],
         "breaks": ["ZeroDivisionError: it breaks"],

@@ -261,7 +261,7 @@ def test_no_gpu(tmp_path: Path) -> None:
 
 def test_a_run_without_a_gpu_ignores_it(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep_of(tmp_path, ON_NO_GPU), "--lock-clocks", "900", expect=0)
-    assert "asked for: no case of this run uses a GPU; the run goes on" in done.stderr
+    assert "asked for: no case of this run uses a GPU; continuing" in done.stderr
     assert fake.calls() == []
     assert lock_of(tmp_path / "run")["reason"] == "no case of this run uses a GPU"
 
@@ -343,7 +343,7 @@ def test_lock_that_sticks(fake: Fake, tmp_path: Path) -> None:
     assert fake.calls() == [LOCKED, f"stuck {GPU}"]
     assert (
         "bench: the SM clock may still be locked: NVML: Unknown Error (error 999); "
-        "`nvidia-smi --reset-gpu-clocks` as root sets it free\n" in done.stderr
+        "unlock it as root with `nvidia-smi --reset-gpu-clocks`\n" in done.stderr
     )
 
 
@@ -363,7 +363,7 @@ def test_resume_at_another_clock_is_refused(fake: Fake, tmp_path: Path) -> None:
     fake.run(sweep, "--lock-clocks", "900")
     was = "was measured with the SM clock locked to 900 MHz, and now it is"
     done = fake.run(sweep, "--resume", expect=2)
-    assert f"{was} free: resume it as it was begun" in done.stderr
+    assert f"{was} free: resume it with the same clock" in done.stderr
     done = fake.run(sweep, "--resume", "--lock-clocks", "1200", expect=2)
     assert f"{was} locked to 1200 MHz: resume it" in done.stderr
     done = fake.run(sweep, "--resume", "--lock-clocks", "900", expect=2, FAKE_NVML="permission")

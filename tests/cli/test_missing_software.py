@@ -58,7 +58,7 @@ def test_no_pytorch_skips_its_cases(tmp_path: Path) -> None:
 
 
 def test_no_python_skips_the_cases_of_pytorch(tmp_path: Path) -> None:
-    reason = "$BENCH_PYTHON names no program (/no/such/python): unset it, or name a Python"
+    reason = "$BENCH_PYTHON is not a program (/no/such/python): unset it"
     check_without_pytorch(tmp_path, reason, BENCH_PYTHON="/no/such/python")
 
 
@@ -136,7 +136,7 @@ def test_doctor_names_what_is_missing_and_its_cure(tmp_path: Path) -> None:
     (images / "train-images-idx3-ubyte").touch()
     nowhere = ask_doctor(BENCH_PYTHON="/no/such/python", MNIST_DIR=str(images))
     assert nowhere["MNIST"]["detail"] == str(images)
-    assert "names no program" in str(nowhere["torch.compile"]["detail"])
+    assert "is not a program" in str(nowhere["torch.compile"]["detail"])
 
 
 def test_doctor_without_nvrtc_and_gnuplot(tmp_path: Path) -> None:

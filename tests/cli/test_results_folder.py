@@ -57,8 +57,8 @@ def test_full_disk_keeps_what_is_finished(tmp_path: Path, limit_bytes: int, file
     assert done.returncode in {1, 2}
     assert done.stderr.startswith(f"bench: {run}/{file}: cannot ")
     assert "File too large" in done.stderr
-    go_on = f"make room, and go on with the same command and --resume --out {run}"
-    assert (go_on in done.stderr) == (file == "cases.jsonl")
+    hint = f"free some disk space, then resume with the same command and --resume --out {run}"
+    assert (hint in done.stderr) == (file == "cases.jsonl")
     journal = run / "cases.jsonl"
     whole = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
     if whole:

@@ -61,7 +61,7 @@ def test_resume_runs_what_is_missing(
         (run / name).write_bytes((whole / name).read_bytes())
     kept = cut(run, n_lines, half_line)
     done = bench("run", sweep, "--out", run, "--resume")
-    assert ("was half-written: dropped" in done.stderr) == bool(half_line)
+    assert ("dropped the half-written last line" in done.stderr) == bool(half_line)
     assert read_lines(run)[:n_lines] == kept  # untouched, to the last sample
     assert set(read_cases(run)) == set(read_cases(whole))
     assert read_header(run)["finished"]
@@ -106,7 +106,7 @@ def test_damaged_line_is_an_error_with_its_number(whole: Path, tmp_path: Path) -
 def test_existing_run_is_left_alone(whole: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in whole.iterdir()}
     done = bench("run", sweep_of(tmp_path), "--out", whole, expect=2)
-    assert f"{whole} holds a run already" in done.stderr
+    assert f"{whole} already holds a run" in done.stderr
     assert {path.name: path.read_bytes() for path in whole.iterdir()} == before
 
 

@@ -51,7 +51,7 @@ typedef struct fate {
 } fate_t;
 
 static const fate_t FATES[] = {
-    {"exit", "worker fake died (exit code 1); it said: ValueError: no such thing", false},
+    {"exit", "worker fake died (exit code 1); stderr: ValueError: no such thing", false},
     {"crash", "worker fake died (signal 11 (Segmentation fault))", false},
     {"rubbish", "worker fake printed \"Loading model: 100 %\" instead of an answer", false},
     {"array", "worker fake printed \"[1, 2]\" instead of an answer", false},
@@ -149,7 +149,7 @@ static void test_leave(void **state) {
     check_leave("well", PATIENCE_S, NULL);
     check_leave("leaves_late", PATIENCE_S, NULL);
     check_leave("leaves_badly", PATIENCE_S,
-                "worker fake ended badly after bye (exit code 1); it said: RuntimeError: unloaded");
+                "worker fake failed after bye (exit code 1); stderr: RuntimeError: unloaded");
     check_leave("stays", HASTE_S, "worker fake did not end after bye (still running, killed)");
 }
 
