@@ -16,7 +16,7 @@ status_t lock_clocks_choose(const unsigned *mhz, size_t n, double max_mhz, unsig
                             unsigned *chosen_mhz, error_t *err) {
     if (n == 0 && asked_mhz > max_mhz)
         return error_set(err, STATUS_USAGE,
-                         "--lock-clocks %u: this GPU's maximum SM clock is %g MHz", asked_mhz,
+                         "--lock-clocks %u: this GPU's SM clock is at most %g MHz", asked_mhz,
                          max_mhz);
     *chosen_mhz = asked_mhz;
     if (n == 0)

@@ -8,9 +8,8 @@
 
 #include <signal.h>
 
-/* Call `round` for every active contender in turn until its result has a stop reason. `stream` is
- * the group's number, which varies the order between groups. Returns early when `*interrupted`
- * becomes non-zero. */
+/* Call `round` for every active contender in turn until its result has a stop reason. The group's
+ * number `stream` varies the order. Returns early when `*interrupted` becomes non-zero. */
 void schedule_turns(contender_t *contenders, size_t n, void (*round)(contender_t *contender),
                     uint64_t seed, uint32_t stream, const volatile sig_atomic_t *interrupted);
 

@@ -62,7 +62,7 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
         stopping->earlier_frac = frac;
         stopping->look_at *= 2;
     }
-    /* A slow case may exceed the limit to reach the minimum that an interval needs. */
+    /* A slow case may exceed the limit to reach min_rounds. */
     double limit_s =
         measure->time_limit_s * (stopping->rounds < measure->min_rounds ? STOPPING_PATIENCE : 1);
     if (stopping->spent_s >= limit_s || stopping->rounds >= STOPPING_MOST_ROUNDS)

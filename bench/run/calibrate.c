@@ -5,13 +5,6 @@
 
 enum { IN_DRAM_BYTES = 1 << 30 }; /* far larger than any L2 */
 
-case_t run_calibration_case(const char *workload, const char *variant) {
-    return (case_t){.workload = mem_text(workload),
-                    .engine = mem_text("cuda"),
-                    .device = mem_text("cuda"),
-                    .variant = mem_text(variant)};
-}
-
 static status_t calibrate_with(run_t *run, const char *workload_name, const char *variant,
                                const char *param, int64_t value, error_t *err) {
     measure_options_t measure = MEASURE_DEFAULTS;

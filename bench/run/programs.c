@@ -12,6 +12,13 @@ static void on_compiled(void *context, size_t done, size_t total) {
     progress_now(context, text);
 }
 
+case_t run_calibration_case(const char *workload, const char *variant) {
+    return (case_t){.workload = mem_text(workload),
+                    .engine = mem_text("cuda"),
+                    .device = mem_text("cuda"),
+                    .variant = mem_text(variant)};
+}
+
 static status_t add_calibration(run_t *run, const compile_options_t *compile, const char *workload,
                                 const char *variant, error_t *err) {
     case_t spec = run_calibration_case(workload, variant);

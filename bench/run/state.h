@@ -80,6 +80,8 @@ status_t run_close(run_t *run, error_t *err);
 
 /* programs.c */
 status_t run_compile(run_t *run, error_t *err);
+/* A case of engine cuda without parameters; the caller completes it. */
+case_t run_calibration_case(const char *workload, const char *variant);
 /* `*program` is NULL for a case that needs none. */
 status_t run_find_program(run_t *run, const case_t *spec, const program_t **program, error_t *err);
 
@@ -94,8 +96,6 @@ status_t run_measure_all(run_t *run, error_t *err);
 status_t run_measure(run_t *run, const group_t *group, error_t *err);
 
 /* calibrate.c */
-/* A case of engine cuda without parameters; the caller completes it. */
-case_t run_calibration_case(const char *workload, const char *variant);
 /* Measure the device itself: copy and L2 bandwidth, barrier, launch and event times. */
 status_t run_calibrate(run_t *run, error_t *err);
 

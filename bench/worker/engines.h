@@ -6,6 +6,6 @@
 
 extern const engine_t engine_cpu, engine_cuda, engine_null;
 
-const engine_t *engine_find(const char *name); /* NULL when unknown */
+const engine_t *engine_find(const char *name); /* or NULL */
 
 #endif

@@ -156,7 +156,10 @@ LATE = Fault("fault on the device", "later=700", error="CUDA_ERROR_ILLEGAL_ADDRE
 CRASH = Fault("driver crashes", "dies", reason=r"died \(signal 11 \(Segmentation fault\)\)")
 HANG = Fault("hang", "hang", reason=r"did not answer in time \(still running, killed\)")
 WRONG = Fault(
-    "wrong result", "wrong", reason="y differs from the reference output: relative L2", phases=("kernel",)
+    "wrong result",
+    "wrong",
+    reason="y differs from the reference output: relative L2",
+    phases=("kernel",),
 )
 SLOW = Fault(
     "slow clock",

@@ -267,7 +267,7 @@ def test_a_run_without_a_gpu_ignores_it(fake: Fake, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"), [("", "goes from 300 to 1980"), ("unlisted", "ends at 1980")]
+    ("fault", "says"), [("", "ranges from 300 to 1980"), ("unlisted", "is at most 1980")]
 )
 def test_clock_that_the_gpu_does_not_have(
     fake: Fake, tmp_path: Path, fault: str, says: str

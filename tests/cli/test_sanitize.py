@@ -204,7 +204,10 @@ def test_no_sanitizer_is_said_once(sanitizer: Sanitizer) -> None:
     if shutil.which("compute-sanitizer") or Path("/usr/local/cuda/bin/compute-sanitizer").exists():
         pytest.skip("a real one is here")
     cases, done = sanitizer.run("--profile")
-    assert done.stderr.count("programs are not sanitized: compute-sanitizer is neither on $PATH nor") == 1
+    assert (
+        done.stderr.count("programs are not sanitized: compute-sanitizer is neither on $PATH nor")
+        == 1
+    )
     case = cases[case_id(3)]
     assert case["status"] == "ok"
     assert case["sanitize"]["version"] is None

@@ -93,7 +93,11 @@ def run(root: Path) -> Run:
         ("cuda/90_wrong", "wrong", r"y differs from the reference output: relative L2 error \d"),
         ("cuda/91_out_of_bounds", "failed", r"worker cuda died .*CUDA_ERROR_\w+ \(7\d\d\): "),
         ("cuda/92_slow", "failed", "worker cuda did not answer in time"),
-        ("cuda/93_unwritten", "wrong", "y differs from the reference output: relative L2 error NaN"),
+        (
+            "cuda/93_unwritten",
+            "wrong",
+            "y differs from the reference output: relative L2 error NaN",
+        ),
     ],
 )
 def test_fault_costs_its_own_case_only(

@@ -52,7 +52,7 @@ static void a_driver_without_a_list_has_the_say(void **state) {
     succeed(lock_clocks_choose(NULL, 0, NAN, 5000, &chosen, &err), &err);
     assert_int_equal(chosen, 5000);
     assert_int_equal(lock_clocks_choose(NULL, 0, 1980, 1981, &chosen, &err), STATUS_USAGE);
-    assert_string_equal(err.text, "--lock-clocks 1981: this GPU's maximum SM clock is 1980 MHz");
+    assert_string_equal(err.text, "--lock-clocks 1981: this GPU's SM clock is at most 1980 MHz");
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */

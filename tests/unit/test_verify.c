@@ -93,8 +93,9 @@ static void test_tolerance_edges(void **state) {
     write_vector(f->found, "y", (double[]){3, 4.5}, 2);
     assert_true(verify(f, "y", 0.1, &reason).ok);
     assert_false(verify(f, "y", nextafter(0.1, 0), &reason).ok);
-    assert_says(reason, "y differs from the reference output: relative L2 error 0.1, allowed 0.1; worst at "
-                        "element 1: 4.5, expected 4");
+    assert_says(reason,
+                "y differs from the reference output: relative L2 error 0.1, allowed 0.1; worst at "
+                "element 1: 4.5, expected 4");
     check_t check = verify(f, "y", 1, &reason);
     assert_float_equal(check.rel_l2, 0.1, 1e-7);
     assert_float_equal(check.max_abs, 0.5, 0);
@@ -138,8 +139,10 @@ static void test_nan_is_wrong(void **state) {
     check_t check = verify(f, "y", 1e30, &reason);
     assert_false(check.ok);
     assert_true(isnan(check.rel_l2) && isnan(check.max_abs));
-    assert_says(reason, "y differs from the reference output: relative L2 error NaN, allowed 1e+30; worst at "
-                        "element 1: NaN, expected 2");
+    assert_says(
+        reason,
+        "y differs from the reference output: relative L2 error NaN, allowed 1e+30; worst at "
+        "element 1: NaN, expected 2");
 }
 
 static void test_infinity_is_wrong(void **state) {
