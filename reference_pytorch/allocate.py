@@ -1,18 +1,17 @@
-"""`allocate`: device memory for one operator's output, and what asking and giving back cost.
+"""`allocate`: the cost of allocating and freeing device memory for an operator's output.
 
-A change gives one block in use, chosen at random, back and takes one of another size. The sizes are
-what the operators of one step of training write, and blocks and sizes are chosen by the same random
-numbers as on the other side (`bench/workloads/allocate/descriptor.c`).
+A change frees one block in use, chosen at random, and allocates one of another size. The sizes are
+the output sizes of the operators of one training step; blocks and sizes come from the same random
+numbers as on the CUDA side (`bench/workloads/allocate/descriptor.c`).
 
-caching  PyTorch's caching allocator of device memory, by the functions behind
-         `torch.cuda.caching_allocator_alloc` and `caching_allocator_delete`: without those two
-         themselves, which look up device and stream in Python for every call.
+caching  PyTorch's caching allocator, called through the functions that
+         `torch.cuda.caching_allocator_alloc` and `caching_allocator_delete` wrap; the wrappers look
+         up device and stream in Python for every call.
 
-`total` is a change, from a batch of them between two readings of the clock, less what the same loop
-takes with two built-in functions of as many arguments in their place (`loop_ns` in the results).
-What is left of Python is how an extension unpacks its arguments and gives up the interpreter's
-lock. `total` divides into `allocate` and `free` as they do in another batch, with the clock read
-between any two calls.
+`total` is the time of a change, from a batch between two clock readings, minus the time of the same
+loop with two built-in functions of as many arguments (`loop_ns` in the results). Of Python's cost
+only the extension's argument parsing and the release of the GIL remain. `total` is split into
+`allocate` and `free` in the ratio measured in another batch, with the clock read between all calls.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ OUTPUTS = (
     *(200704, 200704, 200704, 2560),  # products and biases, forward
     *(200704, 200704, 200704),  # ReLU
     *(256, 4, 2560),  # loss of each row, their mean, gradient of the logits
-    *(200704, 200704, 200704),  # gradients behind ReLU
-    *(200704, 200704, 200704),  # gradients in front of it
+    *(200704, 200704, 200704),  # gradients after ReLU
+    *(200704, 200704, 200704),  # gradients before it
     *(2458624, 2458624, 2458624, 31360),  # of the weights
     *(3136, 3136, 3136, 40),  # of the biases
 )
@@ -48,14 +47,14 @@ CHECKS = {"live": integer(1, _MAX_LIVE)._replace(expected=f"an integer from 1 to
 
 
 class Change(NamedTuple):
-    """Which block is given back, and how large the one is that comes in its place."""
+    """The block to free, and the size of its replacement."""
 
     block: int
     size: int
 
 
 class Trace:
-    """The blocks of a case; any change of the endless list can be had."""
+    """The start sizes of a case's blocks and the endless list of changes."""
 
     def __init__(self, live: int, seed: int) -> None:
         self._live, self._seed = live, seed
@@ -77,17 +76,16 @@ class Calls(NamedTuple):
     """The two calls of an allocator."""
 
     allocate: Callable[[int, int], int]
-    """From bytes and stream to an address."""
-
+    """Takes bytes and stream, returns an address."""
     free: Callable[[int], Any]
 
 
-# They do next to nothing, with as many integers as the real ones have.
+# Almost free functions with as many integer arguments as the real ones.
 NOTHING = Calls(operator.add, operator.index)
 
 
 class Allocations:
-    """A case that is ready: as many blocks in use as it says."""
+    """An open case with all its blocks allocated."""
 
     phases: dict[str, ClockDomain] = dict.fromkeys(("allocate", "free", "total"), "host")
 
@@ -102,7 +100,7 @@ class Allocations:
         self._clock_ns = _clock_cost_ns()
         self._sizes = trace.start()
         self._blocks: list[int] = []
-        # Blocks are no tensors: nobody else gives them back.
+        # Blocks are not tensors: nothing else frees them.
         weakref.finalize(self, _free_all, self._blocks, calls.free)
         start_ns = now_ns()
         self._blocks.extend(calls.allocate(size, stream) for size in self._sizes)
@@ -110,25 +108,25 @@ class Allocations:
         self.probes: list[Probe] = [self._change]
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return nothing, having seen that no two blocks overlap after some changes."""
+        """Check that no two blocks overlap after some changes; there are no arrays."""
         self._change()
         blocks = sorted(zip(self._blocks, self._sizes, strict=True))
-        for (address, size), (behind, _) in zip(blocks, blocks[1:], strict=False):
-            if address + size > behind:
-                raise CaseError(f"output: {size} bytes at {address:#x} reach beyond {behind:#x}")
+        for (address, size), (following, _) in zip(blocks, blocks[1:], strict=False):
+            if address + size > following:
+                raise CaseError(f"output: {size} bytes at {address:#x} overlap {following:#x}")
         return {}
 
     def results(self) -> dict[str, Any]:
         return {"changes": CHANGES, "loop_ns": self._loop_ns, "clock_ns": self._clock_ns}
 
     def _change(self) -> Sample:
-        together, apart = self._draw(), self._draw()
+        batch, timed_calls = self._draw(), self._draw()
         with self._mark("changes"):
-            self._loop_ns = _together(NOTHING, list(self._blocks), together, self._stream)
-            total_ns = _together(self._calls, self._blocks, together, self._stream)
-            allocate_ns, free_ns = _apart(self._calls, self._blocks, apart, self._stream)
+            self._loop_ns = _time_batch(NOTHING, list(self._blocks), batch, self._stream)
+            total_ns = _time_batch(self._calls, self._blocks, batch, self._stream)
+            allocate_ns, free_ns = _time_calls(self._calls, self._blocks, timed_calls, self._stream)
         self._synchronize()
-        for block, size in together + apart:
+        for block, size in batch + timed_calls:
             self._sizes[block] = size
         total_ns = max(total_ns - self._loop_ns, 0.0)
         allocate_ns = max(allocate_ns - self._clock_ns, 1.0)
@@ -152,15 +150,15 @@ class Allocate:
     def make_inputs(self, spec: CaseSpec, seed: int) -> Trace:
         """Return the trace of a case with these parameters."""
         if spec.dtype != "f32":
-            raise Skip(f"dtype {spec.dtype}: blocks have none, only f32 is listed")
+            raise Skip(f"dtype {spec.dtype}: blocks have no dtype, cases are listed as f32")
         return Trace(**checked(spec, CHECKS), seed=seed)
 
     def open(self, spec: CaseSpec, inputs: Trace, device: Device, mark: Mark) -> Allocations:
         """Make a case ready."""
         if device.kind != "cuda":
-            raise Skip("PyTorch's caching allocator is one of device memory: needs a GPU")
+            raise Skip("PyTorch's caching allocator manages device memory: needs a GPU")
         if torch.cuda.get_allocator_backend() != "native":
-            raise Skip("PyTorch was told to take another allocator (PYTORCH_CUDA_ALLOC_CONF)")
+            raise Skip("PYTORCH_CUDA_ALLOC_CONF selects another allocator")
         calls = Calls(
             torch._C._cuda_cudaCachingAllocator_raw_alloc,
             torch._C._cuda_cudaCachingAllocator_raw_delete,
@@ -169,8 +167,8 @@ class Allocate:
         return Allocations(inputs, calls, stream, device.synchronize, mark)
 
 
-def _together(calls: Calls, blocks: list[int], changes: list[Change], stream: int) -> float:
-    """Return what a change takes, from all of them."""
+def _time_batch(calls: Calls, blocks: list[int], changes: list[Change], stream: int) -> float:
+    """Return the mean time of a change."""
     allocate, free = calls
     start_ns = now_ns()
     for block, size in changes:
@@ -179,10 +177,10 @@ def _together(calls: Calls, blocks: list[int], changes: list[Change], stream: in
     return (now_ns() - start_ns) / len(changes)
 
 
-def _apart(
+def _time_calls(
     calls: Calls, blocks: list[int], changes: list[Change], stream: int
 ) -> tuple[float, float]:
-    """Return what allocating and what freeing takes, each with a reading of the clock."""
+    """Return the mean times of allocating and freeing, each including one clock reading."""
     allocate, free = calls
     allocate_ns = free_ns = 0
     for block, size in changes:

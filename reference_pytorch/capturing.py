@@ -1,4 +1,4 @@
-"""What several workloads need of PyTorch's compiler and of CUDA graphs."""
+"""Helpers for PyTorch's compiler and CUDA graphs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function, mode: str) -> Function:
-    """Return the function through `torch.compile`, as one graph for the shapes that it finds.
+    """Return the function compiled by `torch.compile` as one graph with static shapes.
 
-    PyTorch's compiler files its results under the code object and gives up after eight of them; a
-    sweep over sizes has more. So what it gets is a copy with a code object of its own.
+    PyTorch caches compiled code by code object and gives up after eight entries; a sweep over sizes
+    needs more. So compile a copy that has a new code object.
     """
     assert isinstance(function, types.FunctionType)
     copy = types.FunctionType(
@@ -31,9 +31,9 @@ def compiled(function: Function, mode: str) -> Function:
 
 
 def run_on_side_stream(work: Callable[[], Any]) -> None:
-    """Run what is about to be captured, so that libraries set themselves up outside the graph.
+    """Run work before its capture, so that libraries initialise themselves outside the graph.
 
-    On a stream of its own, as PyTorch's notes on CUDA graphs ask for.
+    PyTorch's notes on CUDA graphs require a side stream.
     """
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -45,9 +45,9 @@ def run_on_side_stream(work: Callable[[], Any]) -> None:
 
 
 def capture(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
-    """Capture the work in a CUDA graph; return it and what the work returned, refilled by replays.
+    """Capture work in a CUDA graph; return the graph and the work's result, which replays refill.
 
-    A graph holds addresses, not references: whoever replays it keeps alive what it uses.
+    A graph holds addresses, not references: the caller keeps alive what it uses.
     """
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -56,7 +56,7 @@ def capture(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
 
 
 def poison(outputs: Iterable[Tensor]) -> None:
-    """Set all bits of each tensor: for floating point, a NaN."""
+    """Set all bits of each tensor, which makes floating-point values NaN."""
     for y in outputs:
-        # Detached, because autograd has no say in this; a tensor without dimensions has no bytes.
+        # Detached to bypass autograd; flattened because a 0-d tensor cannot be viewed as bytes.
         y.detach().view(-1).view(torch.uint8).fill_(0xFF)

@@ -1,4 +1,4 @@
-"""What the cases of several workloads have in common: one-time costs, and times between events."""
+"""Common parts of the workloads' cases: one-time costs, and times between CUDA events."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class Events:
-    """A pair of CUDA events around some work; without a GPU the work alone."""
+    """A pair of CUDA events around some work; on the CPU only the work."""
 
     def __init__(self, device: Device) -> None:
         on_gpu = device.kind == "cuda"
         self._pair = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if on_gpu else []
 
     def around(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work(*arguments)` and return what it returns; does not wait for the device."""
+        """Return `work(*arguments)` without waiting for the device."""
         if not self._pair:
             return work(*arguments)
         start, end = self._pair
@@ -31,14 +31,14 @@ class Events:
         return result
 
     def elapsed_ns(self) -> float:
-        """Wait for the work and return how long the device took; needs a GPU."""
+        """Wait for the work and return its time on the device; needs a GPU."""
         start, end = self._pair
         end.synchronize()
         return start.elapsed_time(end) * 1e6
 
 
 class Case:
-    """A case that is ready to run, as far as all workloads have it: `workload.OpenCase`."""
+    """Base class of the cases that implement `workload.OpenCase`."""
 
     def __init__(self, device: Device, mark: Mark) -> None:
         self.once_ns: dict[str, int] = {}
@@ -51,7 +51,7 @@ class Case:
         return {}
 
     def _once(self, name: str, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work(*arguments)`, a one-time cost of this name, and return what it returns."""
+        """Return `work(*arguments)` and record its time as the one-time cost `name`."""
         self._device.synchronize()
         start_ns = now_ns()
         result = work(*arguments)

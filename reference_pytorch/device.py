@@ -1,112 +1,83 @@
-"""The device that a worker runs on: what it is, how to wait for it, what its memory holds."""
+"""The device that a worker runs on: description, synchronisation, memory statistics."""
 
 from __future__ import annotations
 
 import gc
 import platform
 import re
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from needs import Unavailable
+from needs import Unavailable, causes, first_line
 from protocol import DeviceLost
 from timing import no_mark, now_ns
 
 
-class Device(Protocol):
-    """What the worker needs of a device."""
+class Device:
+    """What the worker needs of a device; the defaults suit the CPU."""
 
     kind: str
     torch_device: torch.device
     once_ns: dict[str, int]
-    """What it cost to get the device going."""
-    allocator: str | None
-    """The kind of PyTorch's allocator of device memory; None where it has none of its own."""
+    """One-time costs of initialising the device."""
+    allocator: str | None = None
+    """The kind of PyTorch's device allocator; None: PyTorch has none for this device."""
 
     def describe(self) -> dict[str, Any]:
         """Return the `device` object of the answer to hello."""
-        ...
+        raise NotImplementedError
 
     def versions(self) -> dict[str, str]:
         """Return the versions and settings that matter on this device."""
-        ...
+        return {"threads": str(torch.get_num_threads())}
 
     def synchronize(self) -> None:
-        """Wait until all work given to the device is done."""
-        ...
+        """Wait until all submitted work is done."""
 
     def mark(self, name: str) -> AbstractContextManager[Any]:
-        """Name what happens inside for the device's profiler."""
-        ...
+        """Return a context that the device's profiler shows under this name."""
+        return no_mark(name)
 
     def watch_memory(self) -> None:
         """Start measuring the peak of allocated device memory."""
-        ...
 
     def peak_bytes(self) -> int | None:
-        """Return the peak above what was allocated when the watch began; None where unknown."""
-        ...
+        """Return the peak above what was allocated at `watch_memory`; None: unknown."""
+        return None
 
     def memory_statistics(self) -> dict[str, int]:
-        """Return what the allocator did since it was last asked, {} where there is none.
+        """Return the allocator's activity since the last call; {}: no allocator.
 
-        Bytes are those above what was allocated when the watch of the memory began: what was
-        reserved then, and unused, is the case's.
+        Bytes are those above what was allocated at `watch_memory`, so memory that was reserved but
+        unused at that time counts as the case's.
         """
-        ...
+        return {}
 
     def expect_alive(self, error: BaseException) -> None:
-        """Raise `DeviceLost` if the device cannot be used after `error`."""
-        ...
+        """Raise `DeviceLost` if the device is unusable after `error`."""
 
     def release_unused(self) -> None:
-        """Give memory that no tensor uses back to the system, for others on the same device."""
-        ...
+        """Return unused memory to the system, for other processes on the device."""
+        gc.collect()
 
 
-class CpuDevice:
-    """The host's processors, with as many threads as PyTorch takes by default."""
+class CpuDevice(Device):
+    """The host's processors, with PyTorch's default number of threads."""
 
     kind = "cpu"
-    allocator = None
 
     def __init__(self) -> None:
         self.torch_device = torch.device("cpu")
-        self.once_ns: dict[str, int] = {}
+        self.once_ns = {}
 
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "name": _cpu_name()}
 
-    def versions(self) -> dict[str, str]:
-        return {"threads": str(torch.get_num_threads())}
 
-    def synchronize(self) -> None:
-        pass
-
-    def mark(self, name: str) -> AbstractContextManager[Any]:
-        return no_mark(name)
-
-    def watch_memory(self) -> None:
-        pass
-
-    def peak_bytes(self) -> int | None:
-        return None
-
-    def memory_statistics(self) -> dict[str, int]:
-        return {}
-
-    def expect_alive(self, error: BaseException) -> None:
-        pass
-
-    def release_unused(self) -> None:
-        gc.collect()
-
-
-class CudaDevice:
+class CudaDevice(Device):
     """The first GPU that CUDA shows; `CUDA_VISIBLE_DEVICES` chooses among several."""
 
     kind = "cuda"
@@ -120,7 +91,7 @@ class CudaDevice:
             torch.zeros(1, device=self.torch_device)
             torch.cuda.synchronize()
         except RuntimeError as error:
-            raise Unavailable(f"the CUDA device cannot be used: {_first_line(error)}") from error
+            raise Unavailable(f"the CUDA device cannot be used: {first_line(error)}") from error
         self.once_ns = {"context": now_ns() - start_ns}
         native = torch.cuda.get_allocator_backend() == "native"
         self.allocator = "caching" if native else "async"
@@ -135,7 +106,7 @@ class CudaDevice:
             "memory_bytes": properties.total_memory,
             "multiprocessors": properties.multi_processor_count,
         }
-        # Older versions of PyTorch do not tell these two.
+        # Older versions of PyTorch lack these two.
         if hasattr(properties, "uuid"):
             description["uuid"] = f"GPU-{properties.uuid}"
         if hasattr(properties, "L2_cache_size"):
@@ -143,7 +114,7 @@ class CudaDevice:
         return description
 
     def versions(self) -> dict[str, str]:
-        return {"cuda": torch.version.cuda or "none", "threads": str(torch.get_num_threads())}
+        return {"cuda": torch.version.cuda or "none", **super().versions()}
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
@@ -152,7 +123,7 @@ class CudaDevice:
         return torch.cuda.nvtx.range(name)
 
     def watch_memory(self) -> None:
-        # Other open cases hold memory of their own.
+        # Other open cases hold memory, too.
         self._allocated_before = torch.cuda.memory_allocated()
         self._peak = 0
         self._counted = torch.cuda.memory_stats()
@@ -187,16 +158,16 @@ class CudaDevice:
         }
 
     def expect_alive(self, error: BaseException) -> None:
-        # After a kernel's fault CUDA answers every call with it, this one too.
+        # After a kernel fault every CUDA call returns the same error.
         try:
             torch.cuda.synchronize()
         except RuntimeError:
-            what = f"{type(error).__name__}: {_first_line(error)}"
-            raise DeviceLost(f"the device is beyond use: {what}") from error
+            what = f"{type(error).__name__}: {first_line(error)}"
+            raise DeviceLost(f"the device is unusable: {what}") from error
 
     def release_unused(self) -> None:
-        gc.collect()
-        # What went wrong is told elsewhere; that the memory stays then is the least of it.
+        super().release_unused()
+        # The error that makes this fail has been reported already.
         with suppress(RuntimeError):
             torch.cuda.empty_cache()
 
@@ -205,10 +176,10 @@ DEVICES = {device.kind: device for device in (CudaDevice, CpuDevice)}
 
 
 def out_of_memory_reason(error: BaseException) -> str | None:
-    """Return a reason with numbers if `error` comes from memory running out, None otherwise."""
-    for cause in _causes(error):
+    """Return a reason with numbers if memory ran out, else None."""
+    for cause in causes(error):
         line = (str(cause).splitlines() or ["out of memory"])[0]
-        # What follows the size and what is free, about other processes and settings, is no reason.
+        # Drop the advice about other processes and settings after the sizes.
         line = re.sub(r"(is free\.).*", r"\1", line)
         if isinstance(cause, torch.cuda.OutOfMemoryError):
             return f"does not fit into device memory: {line}"
@@ -224,26 +195,13 @@ def _why_no_cuda() -> str:
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
-        # It goes on about where drivers are to be had.
-        said = _first_line(error)
-        if "driver on your system is too old" in said:
+        message = first_line(error)
+        if "driver on your system is too old" in message:
             return f"NVIDIA's driver is too old for {name}, which needs CUDA {torch.version.cuda}"
-        if "no NVIDIA driver" in said:
+        if "no NVIDIA driver" in message:
             return f"{name} finds no NVIDIA driver"
-        return f"{name}: {said}"
+        return f"{name}: {message}"
     return f"{name} finds none"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or ["no message"])[0]
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and what led to it: a compiler or a graph capture wraps the true cause."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
 
 
 def _cpu_name() -> str:

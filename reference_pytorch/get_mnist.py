@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Download MNIST into data/mnist/ unless a copy is already where programs look for one.
+"""Download MNIST into data/mnist/ unless it is already available.
 
 usage: reference_pytorch/get_mnist.py
 
-Does nothing if $MNIST_DIR, data/mnist/ or ../shared/data/mnist/ has the data set. Else its four
-files, 12 MB, are downloaded, compared with the SHA-256 of their contents, and moved into
-data/mnist/ when all of them are right. A download that breaks off is resumed by the next call.
+Does nothing if $MNIST_DIR, data/mnist/ or ../shared/data/mnist/ has the data set. Otherwise
+downloads its four files (12 MB), checks the SHA-256 of their contents and moves them into
+data/mnist/ when all are correct. The next call resumes an interrupted download.
 
 environment
-  MNIST_DIR      a folder with the data set: the only one that is looked at
-  MNIST_MIRRORS  base addresses to download from, in this order, separated by spaces
+  MNIST_DIR      a folder with the data set: the only one that is searched
+  MNIST_MIRRORS  base URLs to download from, in this order, separated by spaces
 
-exit code: 0 the data set is there; 1 it could not be downloaded; 2 usage; 3 a file is not the one
-that was published
+exit code: 0 the data set is available; 1 download failed; 2 usage; 3 a file differs from the
+published one
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-# Of the contents: gzip wrappers differ from mirror to mirror.
+# Of the uncompressed contents: the gzip files differ between mirrors.
 DIGESTS = """
 ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db  train-images-idx3-ubyte
 65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5  train-labels-idx1-ubyte
@@ -43,12 +43,12 @@ MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/"
 )
 TARGET = Path("data/mnist")
-SILENCE_S = 30  # a mirror that sends nothing for so long is given up
-TRIES = 3  # each goes on where the one before broke off
+SILENCE_S = 30  # timeout for a mirror that sends nothing
+TRIES = 3  # each resumes the one before
 
 
 class Stop(Exception):
-    """The script ends with this exit code."""
+    """Ends the script with an exit code and a message."""
 
     def __init__(self, code: int, why: str) -> None:
         super().__init__(why)
@@ -56,11 +56,11 @@ class Stop(Exception):
 
 
 def say(text: str) -> None:
-    """Tell the user, on stderr."""
+    """Print a message to stderr."""
     print(f"get_mnist.py: {text}", file=sys.stderr, flush=True)
 
 
-# ---- what is here already ------------------------------------------------------------------------
+# ---- existing files ------------------------------------------------------------------------------
 
 
 def path_of(folder: Path, name: str) -> Path | None:
@@ -69,12 +69,12 @@ def path_of(folder: Path, name: str) -> Path | None:
 
 
 def has_any(folder: Path) -> bool:
-    """Tell whether readers would take the folder for the data set."""
+    """Return whether readers would use the folder as the data set."""
     return any(path_of(folder, name) for name in EXPECTED)
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of what is in a file, where it is gzipped and whole."""
+    """Return the SHA-256 of a file, uncompressed if it is a complete gzip file."""
     data = path.read_bytes()
     with contextlib.suppress(OSError, EOFError, zlib.error):
         data = gzip.decompress(data)
@@ -82,56 +82,57 @@ def digest_of(path: Path) -> str:
 
 
 def is_right(path: Path, name: str) -> bool:
-    """Tell whether the file is the one that was published."""
+    """Return whether the file exists and has the published contents."""
     return path.exists() and digest_of(path) == EXPECTED[name]
 
 
+def mismatch(found: str, name: str) -> str:
+    """Return the message for a file with other contents."""
+    return f"found SHA-256 {found} of the contents, expected {EXPECTED[name]}"
+
+
 def missing() -> Iterator[str]:
-    """Yield what data/mnist/ lacks; a wrong file, which the script did not bring, ends it."""
+    """Yield the names of missing files; raise `Stop` for a file with wrong contents."""
     for name, expected in EXPECTED.items():
         path = path_of(TARGET, name)
         if path is None:
             yield name
         elif (found := digest_of(path)) != expected:
-            raise Stop(
-                3,
-                f"{path}: found SHA-256 {found} of the contents, expected {expected}; "
-                "remove the file",
-            )
+            raise Stop(3, f"{path}: {mismatch(found, name)}; remove the file")
 
 
 # ---- downloading ---------------------------------------------------------------------------------
 
 
 def size_of(path: Path) -> int:
-    """Return how much of a file is here."""
+    """Return the size of a file, 0 if it does not exist."""
     return path.stat().st_size if path.exists() else 0
 
 
 def fetch(address: str, path: Path) -> None:
-    """Go on where the file ends, or from the beginning where the mirror cannot do that."""
-    begun = size_of(path)
-    request = Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
+    """Append the rest of the file, or download all of it if the mirror does not support that."""
+    offset = size_of(path)
+    request = Request(address, headers={"Range": f"bytes={offset}-"} if offset else {})
     with urlopen(request, timeout=SILENCE_S) as answer:
-        goes_on = (answer.headers.get("Content-Range") or "").startswith(f"bytes {begun}-")
-        with path.open("ab" if goes_on else "wb") as file:
+        resumes = (answer.headers.get("Content-Range") or "").startswith(f"bytes {offset}-")
+        with path.open("ab" if resumes else "wb") as file:
             before = file.tell()
             shutil.copyfileobj(answer, file)
             received = file.tell() - before
     announced = answer.headers.get("Content-Length")
     if announced is not None and received != int(announced):
-        raise ConnectionError(f"broke off after {received} of {announced} bytes")
+        raise ConnectionError(f"connection closed after {received} of {announced} bytes")
 
 
-def fetch_patiently(address: str, path: Path) -> bool:
-    """Fetch with a few tries; say what went wrong."""
+def fetch_with_retries(address: str, path: Path) -> bool:
+    """Fetch with a few tries and report errors; return whether it succeeded."""
     for left in reversed(range(TRIES)):
         try:
             fetch(address, path)
             return True
         except HTTPError as error:
             say(f"{address}: {error}")
-            if error.code == 416:  # nothing follows where the file ends: it is no part of this one
+            if error.code == 416:  # range not satisfiable: the part belongs to another file
                 path.unlink()
                 continue
             return False
@@ -143,45 +144,42 @@ def fetch_patiently(address: str, path: Path) -> bool:
 
 
 def download_from(address: str, part: Path, name: str) -> int:
-    """Return 0, or 1: the mirror gave no file, or 3: it gave another one."""
-    begun = size_of(part)
-    say(f"downloading {address}" + (f", from byte {begun} on" if begun else ""))
-    while fetch_patiently(address, part):
+    """Return 0: downloaded, 1: failed or 3: the mirror has a different file."""
+    resumed = size_of(part)
+    say(f"downloading {address}" + (f" from byte {resumed}" if resumed else ""))
+    while fetch_with_retries(address, part):
         if is_right(part, name):
             return 0
-        say(
-            f"{address}: found SHA-256 {digest_of(part)} of the contents, "
-            f"expected {EXPECTED[name]}; removed"
-        )
+        say(f"{address}: {mismatch(digest_of(part), name)}; removed")
         part.unlink()
-        if not begun:
+        if not resumed:
             return 3
-        begun = 0  # the beginning may have been another mirror's
-        say(f"downloading {address} anew")
+        resumed = 0  # the first part may have come from another mirror
+        say(f"downloading {address} from the start")
     return 1
 
 
 def download(name: str, mirrors: list[str]) -> None:
-    """Bring one file, from whatever mirror has it."""
+    """Download one file from the first mirror that has it."""
     part = TARGET / f"{name}.gz.part"
     if is_right(part, name):
         say(f"{name}.gz was downloaded by an earlier call")
         return
-    worst = 1
+    code = 1
     for mirror in mirrors:
         status = download_from(f"{mirror.rstrip('/')}/{name}.gz", part, name)
         if status == 0:
             return
-        worst = max(worst, status)
-    raise Stop(worst, f"{name}.gz could not be had from: {' '.join(mirrors)}")
+        code = max(code, status)
+    raise Stop(code, f"cannot download {name}.gz from: {' '.join(mirrors)}")
 
 
 def get() -> str:
-    """Bring what is missing; return what there is to say."""
+    """Download missing files; return a message for the user."""
     named = os.environ.get("MNIST_DIR")
     if named:
         if not has_any(Path(named)):
-            unset = f"unset it to have it downloaded into {TARGET}/"
+            unset = f"unset it to download MNIST into {TARGET}/"
             raise Stop(2, f"$MNIST_DIR: {named} has no MNIST; {unset}")
         return f"MNIST is in {named}: nothing to do"
     beside = Path("../shared/data/mnist")
@@ -193,10 +191,10 @@ def get() -> str:
     TARGET.mkdir(parents=True, exist_ok=True)
     for name in wanted:
         download(name, (os.environ.get("MNIST_MIRRORS") or MIRRORS).split())
-    # Only now: readers take a folder with one of the files for the whole data set.
+    # Only now: readers expect a folder with one of the files to have all of them.
     for name in wanted:
         (TARGET / f"{name}.gz.part").rename(TARGET / f"{name}.gz")
-    return f"MNIST is in {TARGET}/, the files that were published"
+    return f"MNIST is in {TARGET}/: the published files"
 
 
 def main() -> int:

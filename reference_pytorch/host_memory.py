@@ -1,4 +1,4 @@
-"""How much memory the host has left: a system that promises more than it has kills who asks."""
+"""Checks for free host memory: a system that overcommits kills processes that run out of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workload import Skip
 
 
 def expect_room(need_bytes: float) -> None:
-    """Raise `Skip` with both numbers unless so much is free; nothing where that is not known."""
+    """Raise `Skip` if less host memory than `need_bytes` is free; unknown counts as enough."""
     free_bytes = _available_bytes()
     if free_bytes is not None and need_bytes > free_bytes:
         raise Skip(f"needs {_text(need_bytes)} of host memory, {_text(free_bytes)} are free")

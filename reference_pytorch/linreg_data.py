@@ -1,7 +1,6 @@
-"""Parameters and points of `linreg_train`: the bits are those of every other engine.
+"""Parameters and points of `linreg_train`; all engines use the same bits.
 
-Each operation on x and y is rounded to float32 by itself, as NumPy does it. Of five points the
-fifth is kept for the test.
+Each operation on x and y is rounded to float32, as NumPy does. Every fifth point is for the test.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ class Params(NamedTuple):
 
     @classmethod
     def of(cls, spec: CaseSpec) -> Params:
-        """Return a case's parameters, having checked them."""
+        """Return the checked parameters of a case."""
         return cls(**checked(spec, CHECKS))
 
 
 class Points:
-    """The data set in host memory, made from the seed; cases share and never change it."""
+    """The data set in host memory, made from the seed; shared by cases and read-only."""
 
     def __init__(self, points: int, seed: int) -> None:
         start_ns = now_ns()
@@ -66,7 +65,7 @@ class Points:
         self._on_device: dict[str, tuple[Tensor, ...]] = {}
 
     def on(self, device: Device) -> tuple[Tensor, ...]:
-        """Return x and y of the training points and of the test points in the device's memory."""
+        """Return x and y of the training points and of the test points in device memory."""
         if device.kind not in self._on_device:
             parts = (self.x_train, self.y_train, self.x_test, self.y_test)
             self._on_device[device.kind] = tuple(part.to(device.torch_device) for part in parts)

@@ -1,11 +1,11 @@
-"""One epoch of `linreg_train` operation by operation, so that each can be timed by itself.
+"""One epoch of `linreg_train` as separate operations, so that each can be timed.
 
 forward     the model: w·x + b
 loss        the mean squared error
 backward    the gradients by w and b
 update      the step, and in eager mode the optimiser's `zero_grad`
 
-Between them lie tensors of a value a point, which a fused epoch does without.
+They pass on tensors with one value per point, which a fused epoch avoids.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = ("forward", "loss", "backward", "update")
 
 
 class EagerOperations(Trainer):
-    """The study's epoch, cut between its lines."""
+    """The study's epoch, one function per line."""
 
     between: Sequence[Tensor] = ()
 
@@ -38,7 +38,7 @@ class EagerOperations(Trainer):
 
     def start(self) -> None:
         super().start()
-        # Their memory is for the next epoch to use again, as when an epoch runs in one go.
+        # Free their memory for the next epoch, as in an epoch that runs as a whole.
         self._values.clear()
 
     def parts(self) -> Sequence[Operation]:
@@ -59,10 +59,10 @@ class EagerOperations(Trainer):
 
 
 class Parts(Step):
-    """The operations as functions without arguments, for the compiler, as `Step` is one.
+    """The operations as functions without arguments, for the compiler (see `Step`).
 
-    The backward pass is the pullback of the model by the gradient of the loss. `torch.func` gives
-    both, and the compiler drops the forward pass in them, of which nothing is used.
+    The backward pass is the pullback of the model applied to the gradient of the loss. `torch.func`
+    computes both; the compiler removes their forward pass, whose result is unused.
     """
 
     def __init__(self, task: Task) -> None:
@@ -95,7 +95,7 @@ class Parts(Step):
 
 
 class CompiledOperations(CompiledTrainer):
-    """Each operation is compiled by itself: nothing is fused across them."""
+    """Each operation is compiled separately: nothing is fused across them."""
 
     def __init__(self, task: Task, mode: str) -> None:
         module = Parts(task)
@@ -120,7 +120,7 @@ class CompiledOperations(CompiledTrainer):
         return self.loss
 
 
-# Beside what a trainer has: `parts`, the operations of `NAMES`, which make one epoch when run in
-# this order; `between`, tensors with a fixed place in memory that one operation leaves to the next;
-# and `loss`, that before the step, good until the next epoch.
+# In addition to a trainer's members: `parts`, the operations of `NAMES`, which in this order make one
+# epoch; `between`, tensors at fixed addresses that one operation passes to the next; and `loss`, the
+# loss before the step, valid until the next epoch.
 Operations = EagerOperations | CompiledOperations

@@ -1,32 +1,31 @@
-"""`linreg_train`: linear regression by full-batch gradient descent, every sample all epochs.
+"""`linreg_train`: linear regression by full-batch gradient descent; a sample is all epochs.
 
 Forward pass w·x + b, mean squared error, its gradient by `loss.backward()`, and a step of SGD, in
-float32 on points that lie on the device. The loss before the update of every tenth epoch is copied
-into a tensor on the device: nothing waits for it. The modes differ in how an epoch is run:
+float32 on points on the device. Every tenth epoch's loss before the update is copied into a tensor
+on the device without synchronisation. The modes differ in how they run an epoch:
 
-eager          As the study: autograd and `torch.optim.SGD`, operation by operation.
-compile        The same forward and backward pass and step as one function, its gradients by
-               `torch.func.grad_and_value`, which is what the compiler takes whole, through
+eager          As in the study: autograd and `torch.optim.SGD`, operation by operation.
+compile        Forward pass, backward pass and step as one function, with gradients by
+               `torch.func.grad_and_value`, which compiles without graph breaks, compiled by
                `torch.compile(mode="max-autotune", fullgraph=True)`: the passes over the points are
-               fused. On a GPU the compiler's own CUDA graphs, which this mode brings, replay it.
+               fused. On a GPU this mode replays CUDA graphs of the compiler.
 graph          The epoch of `eager`, captured by hand in a CUDA graph and replayed.
 compile_graph  The compiled function, captured by hand in a CUDA graph and replayed.
 
-Phases on a GPU: `init` (eager alone: model and optimiser are built in every sample), `train`, `d2h`
-(w, b and the recorded losses), each ended by a synchronisation, `total`, `residual`;
-`host_to_host`, training and copy without a synchronisation between them and without `init`;
-`train_device`, the training between two CUDA events, in the run that gives the phases. On the CPU
-there is nothing to copy and nothing to wait for: one run gives (`init`), `train`, `total`,
-`residual` and `host_to_host`.
+Phases on a GPU: `init` (eager only: every sample builds model and optimiser), `train`, `d2h` (w, b
+and the recorded losses), each ended by a synchronisation, `total`, `residual`; `host_to_host`,
+training and copy without a synchronisation between them and without `init`; `train_device`, the
+training between two CUDA events, in the run that gives the phases. On the CPU there is nothing to
+copy or to wait for: one run gives (`init`), `train`, `total`, `residual` and `host_to_host`.
 
-With epochs = 1 operations are timed alone, too (`linreg_operations.py`): eager mode's, and those of
-`compile` with each compiled by itself. `fused` is the epoch as `compile`, `graph` and
-`compile_graph` run it. Each starts on an idle device and lasts, on a GPU, from an event in front of
-it to one behind it. So eager operations contain what the host takes from the first event to the
-first kernel and from kernel to kernel, and all others what it takes to submit a graph.
+With epochs = 1 operations are also timed separately (`linreg_operations.py`): those of eager mode,
+and those of `compile`, each compiled separately. `fused` is the epoch as `compile`, `graph` and
+`compile_graph` run it. Each starts on an idle device and is timed, on a GPU, between two events. So
+eager operations include the host's time to launch the first kernel and between kernels, all others
+its time to submit a graph.
 
-The points are made on the host when a case is opened (they are the same bits everywhere) and copied
-once. The last training loss and the test loss are computed after the training, outside the clock.
+The points are made on the host when a case is opened (the same bits for all engines) and copied
+once. The final training loss and the test loss are computed after the training and not timed.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ from workload import CaseError, ClockDomain, expect_dtype
 T = TypeVar("T")
 
 LOSS_EVERY = 10
-# A point, in host memory: x and y, and what an epoch on the CPU has beside them at the same time.
+# Per point in host memory: x and y, and the temporaries of an epoch on the CPU.
 _DATA_BYTES = 8
 _EPOCH_BYTES = 16
-# Of what two probes compute: they may differ in how float32 is summed.
-_ALIKE = 5e-6
+# Relative tolerance between the results of two probes: they may sum float32 differently.
+_TOLERANCE = 5e-6
 
 
 class Mode(NamedTuple):
@@ -72,11 +71,11 @@ class Mode(NamedTuple):
 
     make: Callable[[Task], Trainer | CompiledTrainer]
     captured: bool = False
-    """Is the epoch captured in a CUDA graph?"""
+    """Whether the epoch is captured in a CUDA graph."""
     fuses: bool = True
-    """Does an epoch run as one, built before all samples? Else building it is a phase."""
+    """Whether an epoch is one function, built before all samples; else building it is a phase."""
     operations: Callable[[Task], Operations] | None = None
-    """The operations of an epoch, where the mode lets them be told apart."""
+    """The operations of an epoch, if the mode can time them separately."""
 
 
 MODES = {
@@ -86,7 +85,7 @@ MODES = {
         operations=lambda task: CompiledOperations(task, "max-autotune"),
     ),
     "graph": Mode(FusedTrainer, captured=True),
-    # The graph that is captured takes the place of the compiler's own.
+    # Our captured graph replaces the compiler's own.
     "compile_graph": Mode(
         lambda task: CompiledTrainer(task, "max-autotune-no-cudagraphs"), captured=True
     ),
@@ -94,7 +93,7 @@ MODES = {
 
 
 class LinregTraining(Case):
-    """A case that is ready: it has been trained once, where its results come from."""
+    """An open case. Opening it trains once, which gives the results."""
 
     def __init__(
         self, mode: Mode, points: Points, params: Params, device: Device, mark: Mark
@@ -108,11 +107,11 @@ class LinregTraining(Case):
         self._losses = torch.empty(-(-self._epochs // LOSS_EVERY), device=device.torch_device)
         self._trainer = self._build()
         self._operations = self._build_operations() if self._epochs == 1 else None
-        self._tells_fused = self._epochs == 1 and mode.fuses
+        self._times_fused = self._epochs == 1 and mode.fuses
         self.probes: list[Probe] = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
         if self._operations is not None:
             self.probes.append(self._by_operation)
-        if self._tells_fused:
+        if self._times_fused:
             self.probes.append(self._fused)
         self._fit = self._evaluated(self._phased().output)
         self._check_losses()
@@ -128,16 +127,16 @@ class LinregTraining(Case):
         clock: ClockDomain = "device" if self._on_gpu else "host"
         if self._operations is not None:
             phases |= dict.fromkeys(NAMES, clock)
-        if self._tells_fused:
+        if self._times_fused:
             phases["fused"] = clock
         return phases
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return what each probe computes, having seen that they agree."""
+        """Return what the probes compute after checking that they agree."""
         fits = [self._run_poisoned(probe) for probe in self.probes]
         for probe, fit in zip(self.probes[1:], fits[1:], strict=True):
             for name, array in fit.items():
-                if not np.allclose(array, fits[0][name], rtol=_ALIKE, atol=0, equal_nan=True):
+                if not np.allclose(array, fits[0][name], rtol=_TOLERANCE, atol=0, equal_nan=True):
                     worst = float(np.abs(array - fits[0][name]).max())
                     raise CaseError(
                         f"output: {self.probes[0].__name__} and {probe.__name__} runs differ in "
@@ -175,7 +174,7 @@ class LinregTraining(Case):
                 self._losses[epoch // LOSS_EVERY].copy_(loss)
 
     def _download(self, trainer: AnyTrainer | Operations) -> Tensor:
-        """Return w, b and the recorded losses, in one copy."""
+        """Return w, b and the recorded losses with one copy."""
         return torch.cat((torch.stack(trainer.params), self._losses)).cpu()
 
     def _phased(self) -> Sample:
@@ -206,7 +205,7 @@ class LinregTraining(Case):
         assert operations is not None
         operations.start()
         ns = {
-            name: self._time_alone(name, part)[0]
+            name: self._time_separately(name, part)[0]
             for name, part in zip(NAMES, operations.parts(), strict=True)
         }
         self._losses[0].copy_(operations.loss)
@@ -214,12 +213,12 @@ class LinregTraining(Case):
 
     def _fused(self) -> Sample:
         self._trainer.start()
-        ns, loss = self._time_alone("fused", self._trainer.epoch)
+        ns, loss = self._time_separately("fused", self._trainer.epoch)
         self._losses[0].copy_(loss)
         return Sample({"fused": ns}, self._download(self._trainer))
 
-    def _time_alone(self, name: str, work: Callable[[], T]) -> tuple[int, T]:
-        """Run the work on an idle device; return its time, on a GPU the device's, and result."""
+    def _time_separately(self, name: str, work: Callable[[], T]) -> tuple[int, T]:
+        """Run work on an idle device; return its time (on a GPU, device time) and its result."""
         with self._mark(name):
             self._device.synchronize()
             if self._on_gpu:
@@ -237,7 +236,7 @@ class LinregTraining(Case):
         return self._evaluated(probe().output)
 
     def _evaluated(self, computed: Tensor) -> dict[str, np.ndarray]:
-        """Return the case's arrays: what a run computed, and how good the fit is."""
+        """Return the case's arrays: the results of a run and its final losses."""
         w, b = computed[:2].to(self._device.torch_device)
         losses = [*computed[2:].tolist(), _loss(w, b, self._task.x, self._task.y)]
         fit = {"params": computed[:2].double().numpy(), "losses": np.array(losses)}
@@ -256,7 +255,7 @@ class LinregTraining(Case):
 
 
 class LinregTrain:
-    """The workload, as `workload.Workload` describes one."""
+    """The workload; implements `workload.Workload`."""
 
     modes = tuple(MODES)
 
@@ -268,13 +267,13 @@ class LinregTrain:
         return Points(points, seed)
 
     def open(self, spec: CaseSpec, inputs: Points, device: Device, mark: Mark) -> LinregTraining:
-        """Make a case ready."""
+        """Build a case."""
         expect_room(Params.of(spec).points * _epoch_bytes(spec))
         return LinregTraining(MODES[spec.variant], inputs, Params.of(spec), device, mark)
 
 
 def _epoch_bytes(spec: CaseSpec) -> int:
-    """Return what an epoch takes of the host's memory, a point."""
+    """Return the host memory of an epoch's temporaries, per point."""
     return _EPOCH_BYTES if spec.device == "cpu" else 0
 
 

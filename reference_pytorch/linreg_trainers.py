@@ -1,4 +1,4 @@
-"""Ways to run one epoch of `linreg_train`: what is timed, without the timing."""
+"""Ways to run one epoch of `linreg_train`, without timing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.func import grad_and_value
 
 from capturing import capture, compiled, run_on_side_stream
 
-# The study's.
+# The study's start values.
 START_W = 0.83
 START_B = 0.7645
 
@@ -30,11 +30,11 @@ class Line(nn.Module):
 
 
 class Task(NamedTuple):
-    """What there is to train on."""
+    """The data to train on."""
 
     x: Tensor
     y: Tensor
-    """Of the training points, in the device's memory, one value each."""
+    """x and y of the training points, in device memory."""
     rate: float
 
 
@@ -42,7 +42,7 @@ class AnyTrainer(ABC):
     """Parameters, and one epoch of training on them."""
 
     params: tuple[Tensor, Tensor]
-    """w and b, without dimensions."""
+    """w and b, 0-d tensors."""
 
     def start(self) -> None:
         """Set w and b to the start values."""
@@ -51,18 +51,18 @@ class AnyTrainer(ABC):
 
     @abstractmethod
     def epoch(self) -> Tensor:
-        """Run one epoch; return the loss before its step, good until the next epoch."""
+        """Run one epoch; return the loss before its step, valid until the next epoch."""
 
 
 class Trainer(AnyTrainer):
-    """An epoch as the study's: forward, backward and step."""
+    """The study's epoch: forward, backward and step."""
 
     optimizer_options: Mapping[str, Any] = {}
 
     def __init__(self, task: Task) -> None:
         self._x, self._y = task.x, task.y
         self._model = Line().to(task.x.device)
-        # Detached: autograd has no say in what is done to them between epochs.
+        # Detached, so that autograd does not track changes between epochs.
         self.params = self._model.w.detach(), self._model.b.detach()
         self._optimizer = torch.optim.SGD(
             self._model.parameters(), lr=task.rate, **self.optimizer_options
@@ -85,8 +85,8 @@ class FusedTrainer(Trainer):
 class Step(nn.Module):
     """An epoch as one function without arguments, for the compiler.
 
-    What it reads and writes are buffers, which have a fixed place in memory: CUDA graphs use them
-    where they are and copy no input.
+    It reads and writes buffers, which have fixed addresses: CUDA graphs use them in place without
+    copying inputs.
     """
 
     def __init__(self, task: Task) -> None:
@@ -108,7 +108,7 @@ class Step(nn.Module):
 
 
 class CompiledTrainer(AnyTrainer):
-    """The epoch is compiled as a whole."""
+    """The epoch compiled as one function."""
 
     def __init__(self, task: Task, mode: str) -> None:
         module = Step(task)
@@ -137,7 +137,7 @@ class CapturedTrainer(AnyTrainer):
     def __init__(self, trainer: AnyTrainer) -> None:
         trainer.start()
         run_on_side_stream(trainer.epoch)
-        # A graph holds addresses: the trainer is kept for what is at them.
+        # A graph holds addresses, not references: keep the trainer's tensors alive.
         self._trainer = trainer
         self.params = trainer.params
         self._graph, self._loss = capture(trainer.epoch)

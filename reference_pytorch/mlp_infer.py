@@ -1,23 +1,23 @@
 """`mlp_infer`: batched inference of a small MLP, host memory to host memory.
 
-y = W_L·relu(… relu(W_1·x + b_1) …) + b_L, in float32 or wholly in float16 (dtype f16: inputs and
-weights are the float32 ones rounded to nearest). The modes are ways in which people run such a
-model, from the published study's to the best that PyTorch offers:
+y = W_L·relu(… relu(W_1·x + b_1) …) + b_L, in float32 or entirely in float16 (dtype f16: inputs and
+weights are the float32 ones rounded to nearest). The modes are common ways to run such a model,
+from the published study's to the fastest that PyTorch offers:
 
-eager      As the study: the model is built in every sample (phase `init`), autograd is on, and
-           input and output are ordinary pageable tensors.
-inference  Under `torch.inference_mode`, the model built once. On a GPU the input waits in pinned
+eager      As in the study: every sample builds the model (phase `init`), autograd is on, and input
+           and output are pageable tensors.
+inference  Under `torch.inference_mode`, with the model built once. On a GPU the input is in pinned
            memory, device input and pinned output are allocated once, and copies do not block.
-compile    As `inference`, the model through `torch.compile(mode="max-autotune", fullgraph=True)`,
-           on a GPU with the CUDA graphs that this mode brings.
-graph      As `inference`, captured by hand in CUDA graphs with static tensors: one of the forward
-           pass for the phases, and one that also holds both copies for `host_to_host`, which is
-           one replay and one synchronisation. The caller owns the pinned input, and filling it
-           is not part of the sample.
+compile    `inference` with `torch.compile(mode="max-autotune", fullgraph=True)`; on a GPU this
+           mode uses CUDA graphs.
+graph      `inference` captured by hand in CUDA graphs with static tensors: one of the forward pass
+           for the phases, and one that includes both copies for `host_to_host`, which is one
+           replay and one synchronisation. The caller owns the pinned input; filling it is not part
+           of the sample.
 
 Phases on a GPU: (`init`), `h2d`, `forward`, `d2h`, each ended by a synchronisation, `total`,
-`residual`; `host_to_host`, without any but the last synchronisation and without `init`;
-`forward_device`, the forward pass between two CUDA events. On the CPU there is nothing to copy:
+`residual`; `host_to_host`, with only the last synchronisation and without `init`;
+`forward_device`, the forward pass between two CUDA events. On the CPU there are no copies:
 (`init`), `forward`, `total`, `residual`, `host_to_host`.
 """
 
@@ -58,7 +58,7 @@ Forward = Callable[[Tensor], Tensor]
 
 
 class MlpInputs:
-    """Inputs and weights in host memory, made from the seed; cases share and never change them."""
+    """Inputs and weights in host memory, made from the seed; shared by cases and read-only."""
 
     def __init__(
         self, batch: int, layers: list[int], seed: int, dtype: torch.dtype = torch.float32
@@ -77,7 +77,7 @@ class MlpInputs:
         return self.x.pin_memory()
 
     def build_model(self, device: torch.device) -> nn.Sequential:
-        """Build the model as its user would: modules, then these weights, then to the device."""
+        """Build the model as users do: modules, then these weights, then to the device."""
         model = build_model(self._layers, torch.device("cpu"), self.dtype)
         with torch.no_grad():
             for own, given in zip(model.parameters(), self._weights, strict=True):
@@ -86,13 +86,13 @@ class MlpInputs:
 
 
 class Eager(Case):
-    """The study's way, and what the other modes have in common with it."""
+    """The study's mode and the base of the others."""
 
     builds_in_sample = True
-    """Is building the model a phase?"""
+    """Whether building the model is a phase."""
 
     grad_mode: Callable[[], AbstractContextManager[Any]] = nullcontext
-    """What surrounds every run, outside the clock."""
+    """The context of every run, entered outside the timed part."""
 
     def __init__(self, inputs: MlpInputs, device: Device, mark: Mark) -> None:
         super().__init__(device, mark)
@@ -114,11 +114,11 @@ class Eager(Case):
         return phases
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return y as `host_to_host` computes it, having seen that the phased run does the same."""
+        """Return y of `host_to_host` after checking that the phased run computes the same."""
         phased = self._run_poisoned(self._phased)
         y = self._run_poisoned(self._host_to_host)
-        # The two may use other kernels, so equal bits are not asked for; which of them is right is
-        # for the supervisor to say, but only one is handed in.
+        # The two may use different kernels, so they need not agree to the bit. The supervisor checks
+        # only one of them against the reference output.
         tolerance = 10 * torch.finfo(self._inputs.dtype).eps
         if not np.allclose(phased, y, rtol=tolerance, atol=tolerance, equal_nan=True):
             worst = float(np.abs(phased - y).max())
@@ -129,10 +129,10 @@ class Eager(Case):
         return self._inputs.build_model(self._device.torch_device)
 
     def _prepare_buffers(self) -> None:
-        """Allocate what is allocated once: nothing."""
+        """Allocate buffers that all samples use; none in this mode."""
 
     def _prepare_forward(self, model: nn.Module) -> Forward:
-        """Make the forward pass ready to run on what `_upload` returns."""
+        """Return the forward pass, which takes what `_upload` returns."""
         return model
 
     def _upload(self) -> Tensor:
@@ -142,13 +142,13 @@ class Eager(Case):
         return y.detach().cpu()
 
     def _run_whole(self) -> Tensor:
-        """Run from host memory to host memory; the output is there after a synchronisation."""
+        """Run from host memory to host memory; the output is valid after a synchronisation."""
         return self._download(self._forward(self._upload()))
 
     def _outputs(self) -> list[Tensor]:
-        """Return tensors in the memory that the next runs are going to write their output to.
+        """Return tensors in the memory that the next run writes its output to.
 
-        Where the framework allocates outputs, that is the memory that it gave to the last one.
+        If PyTorch allocates outputs, it reuses the memory of the previous one.
         """
         y = self._forward(self._upload())
         return [y, self._download(y)]
@@ -213,7 +213,7 @@ class Inference(Eager):
 
 
 class Compiled(Inference):
-    """The model goes through `torch.compile` at its most thorough."""
+    """The model compiled with `max-autotune`."""
 
     def _prepare_forward(self, model: nn.Module) -> Forward:
         def forward(x: Tensor) -> Tensor:
@@ -226,13 +226,13 @@ class Compiled(Inference):
 
 
 class Graph(Inference):
-    """The forward pass and the whole way are captured in two CUDA graphs."""
+    """The forward pass and the run from host to host, captured in two CUDA graphs."""
 
     def _prepare_forward(self, model: nn.Module) -> Forward:
         with self.grad_mode():
             run_on_side_stream(lambda: model(self._upload()))
             forward_graph, y = self._once("capture", self._capture, model)
-        # Graphs hold addresses, not references: without this, the weights would be freed.
+        # Graphs hold addresses, not references: keep the weights alive.
         self._model = model
 
         def replay(_x: Tensor) -> Tensor:
@@ -268,7 +268,7 @@ MODES: dict[str, type[Eager]] = {
 
 
 class MlpInfer:
-    """The workload, as `workload.Workload` describes one."""
+    """The workload; implements `workload.Workload`."""
 
     modes = tuple(MODES)
 
@@ -278,5 +278,5 @@ class MlpInfer:
         return MlpInputs(**checked(spec, CHECKS), seed=seed, dtype=DTYPES[spec.dtype])
 
     def open(self, spec: CaseSpec, inputs: MlpInputs, device: Device, mark: Mark) -> Eager:
-        """Make a case ready."""
+        """Build a case."""
         return MODES[spec.variant](inputs, device, mark)

@@ -20,14 +20,14 @@ Layers = Sequence[tuple[int, int]]
 
 
 def layers_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return inputs and outputs of each layer, from the sizes of inputs, hidden layers, outputs."""
+    """Return (inputs, outputs) of each layer from the sizes of input, hidden layers and output."""
     return list(zip(sizes, sizes[1:], strict=False))
 
 
 def start_weights(layers: Layers, seed: int, dtype: torch.dtype) -> list[Tensor]:
-    """Return W (outputs × inputs) and b of layer 0, of layer 1, … in host memory.
+    """Return W (outputs × inputs) and b of layer 0, 1, … in host memory.
 
-    The bits are those of every other engine.
+    All engines use the same bits.
     """
     weights = []
     for layer, (n_in, n_out) in enumerate(layers):
@@ -40,7 +40,7 @@ def start_weights(layers: Layers, seed: int, dtype: torch.dtype) -> list[Tensor]
 
 
 def build_model(layers: Layers, device: torch.device, dtype: torch.dtype) -> nn.Sequential:
-    """Build the model as its user would; its parameters are in the order of `start_weights`."""
+    """Build the model as users do; its parameters are in the order of `start_weights`."""
     modules: list[nn.Module] = []
     for n_in, n_out in layers:
         if modules:

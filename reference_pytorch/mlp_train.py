@@ -1,33 +1,32 @@
 """`mlp_train`: epochs of training a multilayer perceptron on MNIST, each with a validation.
 
-784-width-…-10, ReLU behind the hidden layers, cross-entropy, SGD without momentum. A sample is the
-first epoch from the start weights and the validation behind it. The losses of all steps are
-recorded on the device, and nothing waits for them. The modes:
+784-width-…-10, ReLU after the hidden layers, cross-entropy, SGD without momentum. A sample is the
+first epoch from the start weights and its validation. The losses of all steps are recorded on the
+device without synchronisation. The modes:
 
-dataloader     As the study: a `DataLoader` over a `TensorDataset` in the host's memory, each batch
+dataloader     As in the study: a `DataLoader` over a `TensorDataset` in host memory, each batch
                copied to the device; autograd and `torch.optim.SGD`, operation by operation. Its
-               sampler yields our order, so that all contenders train on the same batches, and the
-               loader works in this process (`num_workers=0`, its default).
-eager          The same steps, images and order on the device.
-compile        Batch, model, loss and update as one function, its gradients by
-               `torch.func.grad_and_value`, through `torch.compile(mode="max-autotune",
-               fullgraph=True)`. On a GPU the compiler's own CUDA graphs, which this mode brings,
-               replay it. Where the last batch of an epoch is smaller, it has a function of its own.
+               sampler yields our order, so that all contenders train on the same batches; the
+               loader runs in this process (`num_workers=0`, the default).
+eager          The same steps, with images and order on the device.
+compile        Batch, model, loss and update as one function, with gradients by
+               `torch.func.grad_and_value`, compiled by `torch.compile(mode="max-autotune",
+               fullgraph=True)`. On a GPU this mode replays CUDA graphs of the compiler. A smaller
+               last batch of an epoch has a separate function.
 graph          SGD with one kernel for all weights. Up to fifty steps are captured in one CUDA
-               graph, which knows from a counter on the device where it is; the smaller last batch
-               in one of its own.
+               graph, which reads its position from a counter on the device; a smaller last batch
+               has a separate graph.
 compile_graph  The compiled functions, captured in such graphs.
 
-In dtype f32 everything is float32; in tf32 products of matrices may use TF32. But for `dataloader`,
-whose test images come batch by batch, all validate with the 10,000 images at once.
+In dtype f32 everything is float32; in tf32 matrix products may use TF32. `dataloader` validates
+batch by batch, the others with all 10,000 images at once.
 
 Phases: `train` (order to the device, all steps), `validate` (until loss and accuracy are on the
 host), each ended by a synchronisation, `total`, `residual`; `step`, `train` divided by its steps;
-on a GPU also `train_device` and `validate_device`, between two CUDA events. The start weights are
-restored outside the clock.
+on a GPU also `train_device` and `validate_device`, between two CUDA events. Restoring the start
+weights is not timed.
 
-When a case is opened it also runs all epochs once (`once_ns.training`), which is where its results
-come from.
+Opening a case also runs all epochs once (`once_ns.training`), which gives its results.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ from mnist_mlp import CHECKED_FLOPS, DeviceImages, Inputs, MlpParams
 from params import checked, integer, rate
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample, now_ns
-from training import STATIC_MODES, Mode, Training, expect_finite, losses_told
+from training import STATIC_MODES, Mode, Training, expect_finite, loss_curve
 from workload import CaseError, ClockDomain, expect_dtype
 
 DTYPES = ("f32", "tf32")
@@ -68,7 +67,7 @@ CHECKS = {
 }
 
 _CHECKED_STEPS = 50
-# In the host's memory of a CPU: in front of a ReLU and behind it.
+# Per activation in host memory, on the CPU: before and after a ReLU.
 _ACTIVATION_BYTES = 2 * 4
 
 
@@ -88,17 +87,17 @@ class Params(MlpParams):
         return (MNIST.pixels, *[self.width] * (self.depth - 1), CLASSES)
 
     def epoch_steps(self, n_images: int) -> int:
-        """Return how many there are; the last has the images that are left, perhaps fewer."""
+        """Return the number of steps of an epoch; the last may have fewer images."""
         return -(-n_images // self.batch)
 
     def checked_steps(self, n_images: int) -> int:
-        """Return how many steps there are whose losses are compared with the oracle's."""
+        """Return how many steps have their losses compared with the reference."""
         fits = max(2, int(CHECKED_FLOPS // (6 * self.batch * self.n_weights)))
         return min(self.epoch_steps(n_images) * self.epochs, fits, _CHECKED_STEPS)
 
 
-class GivenOrder(Sampler[int]):
-    """Hands a loader the images in an order that is given, where its own would be random."""
+class FixedOrder(Sampler[int]):
+    """Gives a loader the images in a fixed order instead of a random one."""
 
     def __init__(self, order: Tensor) -> None:
         self._order = order
@@ -111,13 +110,13 @@ class GivenOrder(Sampler[int]):
 
 
 class LoaderTrainer(Trainer):
-    """The study's way: a `DataLoader` collects each batch in the host's memory."""
+    """The study's way: a `DataLoader` collects each batch in host memory."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         images, batch = task.images, task.params.batch
         train = TensorDataset(images.train_x, images.train_y)
-        self._train = DataLoader(train, batch_size=batch, sampler=GivenOrder(task.order))
+        self._train = DataLoader(train, batch_size=batch, sampler=FixedOrder(task.order))
         test = TensorDataset(images.test_x, images.test_y)
         self._test = DataLoader(test, batch_size=batch)
 
@@ -126,7 +125,7 @@ class LoaderTrainer(Trainer):
 
     @torch.no_grad()
     def validation(self) -> Tensor:
-        """Return what `validation_of` does, batch by batch."""
+        """Return the same as `validation_of`, computed batch by batch."""
         sums = torch.zeros(2, device=self._task.device)
         for x, y in self._on_device(self._test):
             logits = self._model(x)
@@ -141,19 +140,19 @@ class LoaderTrainer(Trainer):
 
 @torch.no_grad()
 def validation_of(weights: list[Tensor], images: DeviceImages) -> Tensor:
-    """Return the mean loss on the test images and the fraction that is recognised."""
+    """Return the mean loss on the test images and the accuracy."""
     logits = logits_of(images.test_x, weights)
-    right = (logits.argmax(dim=1) == images.test_y).float()
-    return torch.stack((functional.cross_entropy(logits, images.test_y), right.mean()))
+    correct = (logits.argmax(dim=1) == images.test_y).float()
+    return torch.stack((functional.cross_entropy(logits, images.test_y), correct.mean()))
 
 
 MODES = {"dataloader": Mode(LoaderTrainer), "eager": Mode(Trainer), **STATIC_MODES}
 
 
 class MlpTraining(Training[Params]):
-    """A case that is ready."""
+    """An open case."""
 
-    # The compiler's own graphs: one run to compile, one to warm up, one to record.
+    # For the compiler's CUDA graphs: one run to compile, one to warm up, one to record.
     runs_to_compile = 3
 
     def __init__(
@@ -175,7 +174,7 @@ class MlpTraining(Training[Params]):
         checked = self._params.checked_steps(self._inputs.n_images)
         self._sample()
         losses = self._task.losses.to("cpu", copy=True)
-        # Where a sample has fewer steps than are to be checked, the training goes on from it.
+        # If a sample has too few steps for the check, continue the training from it.
         for order in self._orders[1:]:
             if len(losses) >= checked:
                 break
@@ -190,8 +189,7 @@ class MlpTraining(Training[Params]):
         if self._on_gpu:
             self._start_weights, self._orders = inputs.pinned_weights, inputs.pinned_order
         self._pairs = {name: Events(self._device) for name in ("train", "validate")}
-        loads = self._mode.make is LoaderTrainer
-        data_device = torch.device("cpu") if loads else device
+        data_device = torch.device("cpu") if self._mode.make is LoaderTrainer else device
         return Task(
             self._params,
             inputs.dtype,
@@ -205,7 +203,7 @@ class MlpTraining(Training[Params]):
         self._trainer.run(len(self._task.losses))
 
     def _validation(self) -> Tensor:
-        """Return the validation's mean loss and accuracy, on the device."""
+        """Return the mean loss and accuracy of the validation, on the device."""
         if isinstance(self._trainer, LoaderTrainer):
             return self._trainer.validation()
         return validation_of(self._trainer.weights, self._task.images)
@@ -230,7 +228,7 @@ class MlpTraining(Training[Params]):
 
     @contextmanager
     def _products(self) -> Iterator[None]:
-        """Let products of matrices be what the dtype says; cases of both may be open."""
+        """Allow TF32 products as the dtype says; cases of both dtypes may be open."""
         before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = self._dtype == "tf32"
         try:
@@ -252,16 +250,16 @@ class MlpTraining(Training[Params]):
                 validation_loss, accuracy = self._validation().tolist()
                 self.once_ns["training"] += now_ns() - start_ns
                 statistics = self._device.memory_statistics()
-                of_epoch = self._task.losses.tolist()
-                expect_finite(of_epoch, len(losses))
+                epoch_losses = self._task.losses.tolist()
+                expect_finite(epoch_losses, len(losses))
                 if not math.isfinite(validation_loss):
                     raise CaseError(f"validation loss is not finite after epoch {epoch}")
-                losses += of_epoch
+                losses += epoch_losses
                 about = {"validation_loss": validation_loss, "accuracy": accuracy, **statistics}
                 epochs.append({"epoch": epoch, **about})
         self._task.order.copy_(self._orders[0])
         results = {
-            "loss": losses_told(losses),
+            "loss": loss_curve(losses),
             "epochs": epochs,
             "accuracy": epochs[-1]["accuracy"],
             "dataset": self._inputs.dataset.name,
@@ -272,12 +270,12 @@ class MlpTraining(Training[Params]):
 
 
 class MlpTrain:
-    """The workload, as `workload.Workload` describes one."""
+    """The workload; implements `workload.Workload`."""
 
     modes = tuple(MODES)
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs[Params]:
-        """Return the data of a case with these parameters, whose own seed is what counts."""
+        """Return the data of a case; uses the seed in its parameters."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params = Params(**checked(spec, CHECKS))
         expect_room(params.data_bytes(torch.float32))
@@ -286,7 +284,7 @@ class MlpTrain:
     def open(
         self, spec: CaseSpec, inputs: Inputs[Params], device: Device, mark: Mark
     ) -> MlpTraining:
-        """Make a case ready."""
+        """Build a case."""
         if device.kind == "cpu":
             params = inputs.params
             activations = max(params.batch * params.depth, MNIST.n_test) * params.width

@@ -1,4 +1,4 @@
-"""Ways to run the steps of training a multilayer perceptron: what is timed, without the timing."""
+"""Ways to run the training steps of a multilayer perceptron, without timing."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from capturing import capture, compiled, run_on_side_stream
 from mlp_model import build_model, logits_of
 from mnist_mlp import DeviceImages, MlpParams
 
-# A replay costs the host some microseconds; behind fifty steps nobody sees them.
+# A replay costs the host some microseconds: negligible next to fifty steps.
 _STEPS_AT_ONCE = 50
 _IMAGES_AT_ONCE = 8192
-# A step of this length tells the gradient: beside it the weights' own digits do not matter, however
-# small the gradient of the first of many layers is. Float32 has room for it; in float16 no gradient
-# below 16 leaves the range.
-_FAR = {torch.float32: 2.0**60, torch.float16: 4096.0}
+# Learning rates that reveal the gradient: the step dwarfs the weights, however small the gradient of
+# the first of many layers is. The step fits into float32; in float16, gradients below 16 fit.
+_PROBE_RATE = {torch.float32: 2.0**60, torch.float16: 4096.0}
 
 
 class Task(NamedTuple):
-    """What there is to train on, in the device's memory; images and order of a loader: the host's."""
+    """What to train on, in device memory; for a loader, images and order in host memory."""
 
     params: MlpParams
     dtype: torch.dtype
-    """Of inputs and products."""
+    """The dtype of inputs and products."""
     images: DeviceImages
     order: Tensor
-    """Numbers of images, int32, in the order of the steps."""
+    """Image indices, int32, in the order of the steps."""
     losses: Tensor
-    """Of each step, before the update."""
+    """The loss of each step, before the update."""
     reduction: Literal["mean", "sum"] = "mean"
-    """Of a batch's losses, which the steps minimise and record."""
+    """How a batch's losses are combined into the loss that a step minimises and records."""
 
     @property
     def device(self) -> torch.device:
@@ -43,32 +42,32 @@ class Task(NamedTuple):
 
     @property
     def scale(self) -> int:
-        """By how much losses and gradients are greater than those of the mean."""
+        """The factor of losses and gradients relative to those of the mean."""
         return self.params.batch if self.reduction == "sum" else 1
 
     @property
     def full_steps(self) -> int:
-        """How many steps have as many images as a batch."""
+        """The number of steps with a full batch."""
         return self.order.numel() // self.params.batch
 
     @property
     def batches(self) -> Tensor:
-        """The order as one batch a row, as far as they are full."""
+        """The order of the full batches, one per row."""
         n = self.full_steps * self.params.batch
         return self.order.view(-1)[:n].view(self.full_steps, self.params.batch)
 
     @property
     def rest(self) -> Tensor:
-        """The images that are left for one more step; none where the batch divides them."""
+        """The indices of the smaller last batch; empty if the batch divides the images."""
         return self.order.view(-1)[self.full_steps * self.params.batch :]
 
     def first_batches(self, steps: int) -> Sequence[Tensor]:
-        """Return the numbers of the images of each of the first steps."""
+        """Return the image indices of each of the first steps."""
         return self.order.view(-1)[: steps * self.params.batch].split(self.params.batch)
 
 
 class Trainer:
-    """Weights in float32, and steps of training on them, operation by operation: autograd, SGD."""
+    """Training with float32 weights, operation by operation, with autograd and SGD."""
 
     optimizer_options: Mapping[str, Any] = {}
 
@@ -81,38 +80,38 @@ class Trainer:
 
     @property
     def weights(self) -> list[Tensor]:
-        """Return W and b of layer 0, then of layer 1, and so on."""
+        """Return W and b of layer 0, 1, …."""
         return list(self._model.parameters())
 
     @torch.no_grad()
     def start(self, weights: Sequence[Tensor]) -> None:
-        """Set the weights; does not wait for copies from pinned memory."""
+        """Set the weights without waiting for copies from pinned memory."""
         for own, given in zip(self.weights, weights, strict=True):
             own.copy_(given, non_blocking=True)
 
     def set_rate(self, rate: float) -> None:
-        """Change the rate of all further steps, those that are captured too."""
+        """Change the learning rate of all further steps, captured ones included."""
         self._optimizer.param_groups[0]["lr"] = rate / self._task.scale
 
     def run(self, steps: int) -> None:
-        """Run so many steps, from the first one on, and record their losses."""
+        """Run the first `steps` steps and record their losses."""
         for step, (x, y) in enumerate(self._batches(steps)):
             self._task.losses[step].copy_(self._step(x, y))
 
     def gradients(self) -> list[Tensor]:
-        """Run the first step; return the gradient of its mean loss by each of the weights."""
+        """Run the first step; return the gradients of its mean loss by the weights."""
         return self.gradients_of(lambda: self.run(1))
 
     def gradients_of(self, run_step: Callable[[], None]) -> list[Tensor]:
-        """Return the gradients of the step that `run_step` runs, as autograd left them."""
+        """Return the gradients that autograd leaves after `run_step`."""
         run_step()
         grads = [weight.grad for weight in self.weights]
         return [grad.float() / self._task.scale for grad in grads if grad is not None]
 
     def release(self) -> None:
-        """Let go of the weights and gradients, not to be used again.
+        """Free weights and gradients; the trainer cannot be used again.
 
-        The optimiser is part of a cycle, and between samples no garbage collector runs.
+        The optimiser is part of a reference cycle, and between samples no garbage collector runs.
         """
         self._optimizer.zero_grad()
         self._optimizer.param_groups.clear()
@@ -143,10 +142,10 @@ class Trainer:
 
 
 class FusedTrainer(Trainer):
-    """Weights of the products' dtype, updated by one kernel; made for a graph.
+    """Weights in the products' dtype, updated by one kernel; for capture in a graph.
 
-    Which step it is stands in the device's memory, and so does everything that a step needs, the
-    rate too. Several steps gather their images together.
+    The step counter and all other inputs of a step, the learning rate included, are in device
+    memory. Several steps gather their images together.
     """
 
     optimizer_options: Mapping[str, Any] = {"fused": True}
@@ -165,12 +164,12 @@ class FusedTrainer(Trainer):
         self._next.zero_()
 
     def advance(self, steps: int) -> None:
-        """Run the next steps, all of them with a whole batch."""
+        """Run the next steps, all with full batches."""
         steps_ahead = self._next + self._ahead[:steps]
         self._advance(steps_ahead, self._task.batches.index_select(0, steps_ahead))
 
-    def advance_by_rest(self) -> None:
-        """Run the step with the images that are left."""
+    def advance_last(self) -> None:
+        """Run the step with the smaller last batch."""
         self._advance(self._next + self._ahead[:1], self._task.rest.view(1, -1))
 
     def _start_rate(self) -> float | Tensor:
@@ -180,7 +179,7 @@ class FusedTrainer(Trainer):
         return self._task.dtype
 
     def _advance(self, steps: Tensor, numbers: Tensor) -> None:
-        """Run steps with the images of these numbers, a row for each step."""
+        """Run steps on the images with these indices, one row per step."""
         images, (n_steps, n_images) = self._task.images, numbers.shape
         x = images.train_x.index_select(0, numbers.view(-1)).split(n_images)
         y = images.train_y.index_select(0, numbers.view(-1)).split(n_images)
@@ -190,11 +189,10 @@ class FusedTrainer(Trainer):
 
 
 class Step(nn.Module):
-    """A step as one function of tensors in fixed places, for the compiler.
+    """A step as one function of tensors with fixed addresses, for the compiler.
 
-    What it reads and writes are buffers: CUDA graphs use them where they are and copy no input.
-    Weights wider than the inputs are rounded to their dtype for the products, which is what
-    autocast does.
+    It reads and writes buffers, which CUDA graphs use in place without copying inputs. Weights wider
+    than the inputs are rounded to their dtype for the products, as autocast does.
     """
 
     def __init__(self, task: Task, weights_dtype: torch.dtype) -> None:
@@ -217,11 +215,11 @@ class Step(nn.Module):
         self.register_buffer("rate", rate)
 
     def weights(self) -> list[Tensor]:
-        """Return W and b of layer 0, then of layer 1, and so on."""
+        """Return W and b of layer 0, 1, …."""
         return [getattr(self, name) for name in self._names]
 
-    def forward(self, by_rest: bool) -> None:
-        numbers = self.rest if by_rest else self.batches.index_select(0, self.step).view(-1)
+    def forward(self, last: bool) -> None:
+        numbers = self.rest if last else self.batches.index_select(0, self.step).view(-1)
         x, y = self.x.index_select(0, numbers), self.y.index_select(0, numbers)
 
         def loss_of(weights: list[Tensor]) -> Tensor:
@@ -235,7 +233,7 @@ class Step(nn.Module):
 
 
 class CompiledTrainer:
-    """Batch, model, loss and update are compiled as a whole, once for each size of a batch."""
+    """Batch, model, loss and update compiled as one function per batch size."""
 
     def __init__(self, task: Task, weights_dtype: torch.dtype, mode: str) -> None:
         module = Step(task, weights_dtype)
@@ -243,14 +241,14 @@ class CompiledTrainer:
         def step() -> None:
             module(False)
 
-        def step_by_rest() -> None:
+        def step_last() -> None:
             module(True)
 
         self._task = task
         self._module = module
-        self._far = _FAR[weights_dtype]
+        self._probe_rate = _PROBE_RATE[weights_dtype]
         self._step = compiled(step, mode)
-        self._step_by_rest = compiled(step_by_rest, mode)
+        self._step_last = compiled(step_last, mode)
 
     @property
     def weights(self) -> list[Tensor]:
@@ -264,8 +262,8 @@ class CompiledTrainer:
         self._module.rate.fill_(rate / self._task.scale)
 
     def compile(self, runs: int) -> None:
-        """Run each function so often, as a first step."""
-        rest = [self.advance_by_rest] if self._task.rest.numel() > 0 else []
+        """Run each function `runs` times as the first step."""
+        rest = [self.advance_last] if self._task.rest.numel() > 0 else []
         for step in (lambda: self.advance(1), *rest):
             for _ in range(runs):
                 self.rewind()
@@ -277,21 +275,21 @@ class CompiledTrainer:
 
     @torch.no_grad()
     def advance(self, steps: int) -> None:
-        """Run the next steps, all of them with a whole batch."""
+        """Run the next steps, all with full batches."""
         for _ in range(steps):
             self._step()
 
     @torch.no_grad()
-    def advance_by_rest(self) -> None:
-        """Run the step with the images that are left."""
-        self._step_by_rest()
+    def advance_last(self) -> None:
+        """Run the step with the smaller last batch."""
+        self._step_last()
 
     def run(self, steps: int) -> None:
         self.rewind()
         full = min(steps, self._task.full_steps)
         self.advance(full)
         if steps > full:
-            self.advance_by_rest()
+            self.advance_last()
 
     def gradients(self) -> list[Tensor]:
         return self.gradients_of(lambda: self.run(1))
@@ -299,19 +297,19 @@ class CompiledTrainer:
     def gradients_of(self, run_step: Callable[[], None]) -> list[Tensor]:
         """Return the gradients of the step that `run_step` runs.
 
-        The compiler keeps none, so they are told from how far the weights go at a high rate.
+        Compiled code keeps no gradients, so compute them from the weights' change at a high rate.
         """
         before = [weight.float().clone() for weight in self.weights]
         rate = self._module.rate.clone()
-        self.set_rate(self._far)
+        self.set_rate(self._probe_rate)
         run_step()
         self._module.rate.copy_(rate)
         pairs = zip(before, self.weights, strict=True)
-        return [(old - new.float()) / self._far for old, new in pairs]
+        return [(old - new.float()) / self._probe_rate for old, new in pairs]
 
 
 class CapturedTrainer:
-    """Another trainer's steps, captured and replayed: many of them at once, and one by one."""
+    """Another trainer's steps, captured in graphs of many steps and of one step."""
 
     def __init__(self, trainer: FusedTrainer | CompiledTrainer, task: Task) -> None:
         self._trainer = trainer
@@ -319,8 +317,8 @@ class CapturedTrainer:
         at_once = min(_STEPS_AT_ONCE, _IMAGES_AT_ONCE // task.params.batch, task.full_steps)
         self._at_once = max(1, at_once)
         self._many = self._captured(lambda: trainer.advance(self._at_once))
-        self._rest = self._captured(trainer.advance_by_rest) if task.rest.numel() > 0 else None
-        # The last to be captured: the gradients that autograd leaves are those of this graph.
+        self._rest = self._captured(trainer.advance_last) if task.rest.numel() > 0 else None
+        # Captured last, because autograd's gradients belong to the last graph.
         self._one = self._captured(lambda: trainer.advance(1))
 
     @property
@@ -336,10 +334,10 @@ class CapturedTrainer:
     def run(self, steps: int) -> None:
         self._trainer.rewind()
         full = min(steps, self._task.full_steps)
-        times, left = divmod(full, self._at_once)
-        for _ in range(times):
+        n_many, n_single = divmod(full, self._at_once)
+        for _ in range(n_many):
             self._many.replay()
-        for _ in range(left):
+        for _ in range(n_single):
             self._one.replay()
         if steps > full and self._rest is not None:
             self._rest.replay()

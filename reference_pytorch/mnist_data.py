@@ -1,15 +1,15 @@
-"""The MNIST data set, or a synthetic one of its shape: the bytes of `bench/workloads/mnist/idx.h`.
+"""The MNIST data set, or a synthetic one of its shape: the same bytes as `bench/workloads/mnist`.
 
-Four files of the IDX format, gzipped or plain, in the first of these folders that has one of them:
-`$MNIST_DIR` (nothing else is looked at when it is set), `data/mnist` and `../shared/data/mnist` of
-the project. Where there is none, the images are made from Philox; `docs/worker-protocol.md` has the
-recipe. A file that is there but bad is an error.
+Four IDX files, gzipped or plain, in the first of these folders that has one of them: `$MNIST_DIR`
+(if set, the only folder that is searched), `data/mnist` and `../shared/data/mnist` of the project.
+Without them, the images are made with Philox (`docs/worker-protocol.md`). A bad file is an error.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,22 +30,22 @@ FILES = (
     "t10k-labels-idx1-ubyte",
 )
 
-# The third byte is the type of the elements, 8 for unsigned bytes; the fourth is how many
-# dimensions follow, each as a big-endian 32-bit number.
+# The third byte is the element type, 8 for unsigned bytes; the fourth is the number of dimensions,
+# which follow as big-endian 32-bit numbers.
 _MAGIC_LABELS = 0x00000801
 _MAGIC_IMAGES = 0x00000803
 _GZIP_MAGIC = b"\x1f\x8b"
 
-# Key 0 is no case's seed: these streams are nobody else's.
+# No case has seed 0, so no other code draws from these streams.
 _SYNTHETIC_KEY = 0
 _STREAM_PATTERNS, _STREAM_LABELS, _STREAM_PIXELS = 200, 201, 202
-# A word below it has one chance in five: digits cover about a fifth of their image.
+# One word in five is below it: digits cover about a fifth of their image.
 _LIT_BELOW = 858_993_459
 _CHUNK_IMAGES = 500
 
 
 class Shape(NamedTuple):
-    """How many images of which size."""
+    """Number and size of the images."""
 
     n_train: int
     n_test: int
@@ -60,24 +60,19 @@ class Shape(NamedTuple):
 MNIST = Shape(60_000, 10_000, 28, 28)
 
 
+@dataclass(frozen=True)
 class Dataset:
-    """Images, one a row, and the digit that each of them shows."""
+    """Images, one per row, and their labels."""
 
-    def __init__(
-        self,
-        name: str,
-        train_images: Bytes,
-        train_labels: Bytes,
-        test_images: Bytes,
-        test_labels: Bytes,
-    ) -> None:
-        self.name = name
-        self.train_images, self.train_labels = train_images, train_labels
-        self.test_images, self.test_labels = test_images, test_labels
+    name: str
+    train_images: Bytes
+    train_labels: Bytes
+    test_images: Bytes
+    test_labels: Bytes
 
 
 def load() -> Dataset:
-    """Return the data set that is found, or else the synthetic one; callers share one copy."""
+    """Return MNIST if it is found, else the synthetic set; callers share one copy."""
     return _load(find(project_root()))
 
 
@@ -87,14 +82,14 @@ def _load(folder: Path | None) -> Dataset:
 
 
 def project_root() -> Path:
-    """Return the project's folder, `$BENCH_ROOT` where that is set, as the supervisor does."""
+    """Return the project's folder, or `$BENCH_ROOT` if set, as the supervisor does."""
     named = os.environ.get("BENCH_ROOT")
-    # Not resolved: what lies beside a link to this folder is meant.
+    # Not resolved: `../shared` is relative to a link to this folder.
     return Path(named) if named else Path(__file__).absolute().parents[1]
 
 
 def find(root: Path) -> Path | None:
-    """Return the folder that is to be read, or None where nothing is."""
+    """Return the folder of the data set, or None if there is none."""
     wanted = os.environ.get("MNIST_DIR")
     if wanted:
         if not _has_any(Path(wanted)):
@@ -107,7 +102,7 @@ def find(root: Path) -> Path | None:
 
 
 def read(folder: Path, shape: Shape = MNIST) -> Dataset:
-    """Read the four files; the error of a bad one names it, what was found and what expected."""
+    """Read the four files; raise `CaseError` for a bad one."""
     parts = []
     for name in FILES:
         path = _path_of(folder, name)
@@ -120,10 +115,9 @@ def read(folder: Path, shape: Shape = MNIST) -> Dataset:
 
 
 def synthetic() -> Dataset:
-    """Make the set that stands in for MNIST.
+    """Make the substitute for MNIST.
 
-    Each class has a pattern of lit pixels; in an image they are bytes of noise, the others the same
-    noise, an eighth as bright.
+    Each class has a pattern of lit pixels. All pixels are noise; unlit ones are an eighth as bright.
     """
     n_images = MNIST.n_train + MNIST.n_test
     drawn = philox.words(_SYNTHETIC_KEY, _STREAM_LABELS, 0, n_images).astype(np.uint64)
@@ -132,13 +126,13 @@ def synthetic() -> Dataset:
     lit = patterns.reshape(CLASSES, MNIST.pixels) < _LIT_BELOW
     images = np.empty((n_images, MNIST.pixels), dtype=np.uint8)
     for first in range(0, n_images, _CHUNK_IMAGES):
-        own = slice(first, first + _CHUNK_IMAGES)
+        chunk = slice(first, first + _CHUNK_IMAGES)
         n_words = _CHUNK_IMAGES * MNIST.pixels // 4
         noise = philox.words(
             _SYNTHETIC_KEY, _STREAM_PIXELS, first * MNIST.pixels // 4, n_words
         ).astype("<u4")
         bytes_of_noise = noise.view(np.uint8).reshape(_CHUNK_IMAGES, MNIST.pixels)
-        images[own] = np.where(lit[labels[own]], bytes_of_noise, bytes_of_noise >> 3)
+        images[chunk] = np.where(lit[labels[chunk]], bytes_of_noise, bytes_of_noise >> 3)
     n = MNIST.n_train
     return Dataset("synthetic", images[:n], labels[:n], images[n:], labels[n:])
 
@@ -148,11 +142,8 @@ def _has_any(folder: Path) -> bool:
 
 
 def _path_of(folder: Path, name: str) -> Path | None:
-    """Return a file's path, plain before gzipped, or None where there is neither."""
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.exists():
-            return path
-    return None
+    """Return a file's path, plain before gzipped, or None if there is neither."""
+    return next((p for p in (folder / name, folder / f"{name}.gz") if p.exists()), None)
 
 
 def _read_images(path: Path, n: int, shape: Shape) -> Bytes:
@@ -178,11 +169,11 @@ def _read_labels(path: Path, n: int) -> Bytes:
 class _Content(NamedTuple):
     data: bytes
     ended: bool
-    """Did the gzip stream come to its end, checksum and all?"""
+    """Whether the gzip stream is complete, checksum included."""
 
 
 def _read_idx(path: Path, magic: int, sizes: tuple[int, ...]) -> tuple[_Content, tuple[int, ...]]:
-    """Return a file's unpacked bytes, one more than expected at most, and what its header says."""
+    """Return a file's unpacked bytes, at most one more than expected, and its dimensions."""
     header_bytes = 4 + 4 * len(sizes)
     expected = header_bytes + int(np.prod(sizes))
     content = _unpacked(path, expected + 1)
@@ -209,7 +200,7 @@ def _expect_whole(path: Path, content: _Content, expected: int) -> Bytes:
 
 
 def _unpacked(path: Path, most: int) -> _Content:
-    """Return a file's first bytes, unpacked if it is gzipped."""
+    """Return a file's first `most` bytes, unpacked if it is gzipped."""
     try:
         with path.open("rb") as file:
             start = file.read(2)
@@ -225,7 +216,7 @@ def _unpacked(path: Path, most: int) -> _Content:
 
 
 def _gunzipped(packed: bytes, most: int) -> _Content:
-    """Unpack one gzip stream after the other, as gzip does, up to so many bytes."""
+    """Unpack concatenated gzip streams, as gzip does, up to `most` bytes."""
     data = b""
     while True:
         stream = zlib.decompressobj(wbits=31)

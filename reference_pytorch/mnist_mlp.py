@@ -1,7 +1,6 @@
-"""What every training of a multilayer perceptron on MNIST starts from, in both workloads.
+"""Inputs of both MNIST trainings: parameters, images, start weights and the orders of the images.
 
-Parameters, images, start weights and the orders of the images: the bits are those of every other
-engine.
+All engines use the same bits.
 """
 
 from __future__ import annotations
@@ -24,48 +23,48 @@ from timing import now_ns
 
 ORDER_STREAM = 64
 
-# What the oracle computes in the steps whose losses are compared: so much that it takes seconds.
+# The reference's work in the steps whose losses are compared: some seconds.
 CHECKED_FLOPS = 2e10
 _FLOAT_BYTES = _INDEX_BYTES = 4
-# Of the weights, in the host's memory: as they are made and as they are kept; on the CPU those that
-# are trained, their gradients and a copy to look at, too.
+# Copies of the weights in host memory: as made and as stored; on the CPU also the trained weights,
+# their gradients and a copy for the check.
 _COPIES_TO_START = 2
 _COPIES_TO_TRAIN = 3
 
 
 class MlpParams:
-    """What the parameters of both workloads have in common."""
+    """The common parameters of both workloads."""
 
     batch: int
     rate: float
     seed: int
     epochs: int
-    """How many orders of the images there are, the last of them perhaps not used to its end."""
+    """The number of orders of the images; the last may be used only in part."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Of the layers: inputs, hidden ones, outputs."""
+        """The sizes of input, hidden layers and output."""
         raise NotImplementedError
 
     @property
     def layers(self) -> list[tuple[int, int]]:
-        """Inputs and outputs of each layer."""
+        """(inputs, outputs) of each layer."""
         return layers_of(self.sizes)
 
     @property
     def n_weights(self) -> int:
-        """Of all matrices, without biases."""
+        """The number of weights of all layers, without biases."""
         return sum(n_in * n_out for n_in, n_out in self.layers)
 
     def order(self, n_images: int) -> Tensor:
-        """Return the numbers of the images as the steps take them, shape (epochs, images)."""
+        """Return the image indices in the order of the steps, shape (epochs, images)."""
         epochs = [epoch_order(self.seed, epoch, n_images) for epoch in range(self.epochs)]
         return torch.from_numpy(np.stack(epochs))
 
     def data_bytes(self, dtype: torch.dtype) -> int:
-        """Return what all that a training starts from takes in the host's memory.
+        """Return the host memory that the inputs of a training need.
 
-        The images as bytes and as the model's numbers, orders and weights as made and as kept.
+        Images as bytes and as floating-point numbers, orders and weights as made and as stored.
         """
         images = (1 + dtype.itemsize) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
         orders = 2 * _INDEX_BYTES * self.epochs * MNIST.n_train
@@ -73,13 +72,13 @@ class MlpParams:
 
     @property
     def train_bytes(self) -> int:
-        """Return what a training on the CPU has of weights beside those that it starts from."""
+        """Return the host memory that a training on the CPU needs for more copies of the weights."""
         return _FLOAT_BYTES * _COPIES_TO_TRAIN * self.n_weights
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceImages:
-    """The data set in a device's memory, pixels as the numbers that the model takes."""
+    """The data set in device memory, with pixels as floating-point numbers."""
 
     train_x: Tensor
     train_y: Tensor
@@ -91,7 +90,7 @@ Params = TypeVar("Params", bound=MlpParams)
 
 
 class Inputs(Generic[Params]):
-    """Everything in host memory, made from the seed; cases share and never change it."""
+    """The inputs in host memory, made from the seed; shared by cases and read-only."""
 
     def __init__(self, params: Params, dtype: torch.dtype = torch.float32) -> None:
         start_ns = now_ns()
@@ -100,9 +99,9 @@ class Inputs(Generic[Params]):
         self.dataset: Dataset = mnist_data.load()
         self.n_images = len(self.dataset.train_labels)
         self.weights = start_weights(params.layers, params.seed, dtype)
-        """W and b of layer 0, of layer 1, … in the case's dtype."""
+        """W and b of layer 0, 1, … in the case's dtype."""
         self.order = params.order(self.n_images)
-        """Numbers of images, int32, a row for each epoch or step: `MlpParams.order`."""
+        """Image indices, int32, one row per epoch or step: `MlpParams.order`."""
         self.made_ns = now_ns() - start_ns
         self._images = weakref.WeakValueDictionary[str, DeviceImages]()
 
@@ -113,11 +112,11 @@ class Inputs(Generic[Params]):
 
     @cached_property
     def pinned_order(self) -> Tensor:
-        """The whole order in pinned memory; needs CUDA."""
+        """The order in pinned memory; needs CUDA."""
         return self.order.pin_memory()
 
     def images_on(self, device: torch.device) -> DeviceImages:
-        """Return the images in the device's memory; they go with the last case that has them."""
+        """Return the images in device memory; freed with the last case that uses them."""
         images = self._images.get(device.type)
         if images is None:
             images = _images_on(device, self.dataset, self.dtype)
@@ -126,7 +125,7 @@ class Inputs(Generic[Params]):
 
 
 def epoch_order(seed: int, epoch: int, n: int = MNIST.n_train) -> npt.NDArray[np.int32]:
-    """Shuffle the numbers of `n` images by Fisher and Yates; the high bits of a word choose."""
+    """Return a Fisher–Yates shuffle of `n` image indices by the high bits of Philox words."""
     drawn = philox.words(seed, ORDER_STREAM + epoch, 0, n).astype(np.uint64)
     bounds = np.arange(1, n + 1, dtype=np.uint64)
     partners = (drawn * bounds >> np.uint64(32)).tolist()
@@ -138,7 +137,7 @@ def epoch_order(seed: int, epoch: int, n: int = MNIST.n_train) -> npt.NDArray[np
 
 
 def numbers_of_pixels(dtype: torch.dtype) -> npt.NDArray[Any]:
-    """Return the number for each byte: a quotient in float32, which no device need round alike."""
+    """Return byte / 255 for each byte, computed in float32 so that all devices use the same bits."""
     quotients = np.arange(256, dtype=np.float32) / np.float32(255)
     return quotients.astype(np.float16 if dtype == torch.float16 else np.float32)
 

@@ -1,30 +1,29 @@
-"""`mnist_train`: training of 784-H-H-H-10 on MNIST, every sample the first steps from fresh weights.
+"""`mnist_train`: training of 784-H-H-H-10 on MNIST; a sample is the first steps from fresh weights.
 
-ReLU behind the hidden layers, cross-entropy, SGD without momentum. Images, labels and the order of
-the images lie on the device; the losses of all steps are recorded there, and nothing waits for
-them. The modes, in dtype f16:
+ReLU after the hidden layers, cross-entropy, SGD without momentum. Images, labels and order are on
+the device; the losses of all steps are recorded there without synchronisation. The modes, in dtype
+f16:
 
-eager          As the study: weights in float32, autocast, autograd and `torch.optim.SGD`,
+eager          As in the study: weights in float32, autocast, autograd and `torch.optim.SGD`,
                operation by operation.
-compile        The same arithmetic, batch, model, loss and update as one function through
-               `torch.compile(mode="max-autotune", fullgraph=True)`, its gradients by
-               `torch.func.grad_and_value`. On a GPU the compiler's own CUDA graphs, which this mode
-               brings, replay it.
-graph          Weights in float16 as well, and SGD with one kernel for all of them. Fifty steps are
-               captured in one CUDA graph, which knows from a counter on the device where it is.
+compile        The same arithmetic: batch, model, loss and update as one function, with gradients by
+               `torch.func.grad_and_value`, compiled by `torch.compile(mode="max-autotune",
+               fullgraph=True)`. On a GPU this mode replays CUDA graphs of the compiler.
+graph          Weights in float16, too, and SGD with one kernel for all of them. Fifty steps are
+               captured in one CUDA graph, which reads its position from a counter on the device.
 compile_graph  The compiled function with weights in float16, captured in such a graph.
 
-In dtype f32 everything is float32. Sums of products are kept in float32 (cuBLAS may join parts of
-them in float16, as PyTorch lets it by default).
+In dtype f32 everything is float32. Products are accumulated in float32 (cuBLAS may reduce partial
+sums in float16, which PyTorch allows by default).
 
-Phases on a GPU: `init` (eager alone: model and optimiser are built in every sample), `h2d` (start
-weights and order), `train`, `d2h` (losses and weights), each ended by a synchronisation, `total`,
+Phases on a GPU: `init` (eager only: every sample builds model and optimiser), `h2d` (start weights
+and order), `train`, `d2h` (losses and weights), each ended by a synchronisation, `total`,
 `residual`; `train_device`, the training between two CUDA events; `step` and `step_device`, both
-divided by the steps of a sample. On the CPU there is nothing to copy, and what comes before the
-training is not timed: `train`, `step`, `total`, `residual`.
+divided by the steps of a sample. On the CPU there are no copies, and work before the training is
+not timed: `train`, `step`, `total`, `residual`.
 
-When a case is opened it also runs the whole training once (`once_ns.training`), which is where its
-losses and the accuracy on the test images come from.
+Opening a case also runs the complete training once (`once_ns.training`), which gives its losses and
+its accuracy on the test images.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ from mnist_mlp import CHECKED_FLOPS, Inputs, MlpParams
 from params import checked, integer, rate
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample
-from training import STATIC_MODES, Mode, Training, expect_finite, losses_told
+from training import STATIC_MODES, Mode, Training, expect_finite, loss_curve
 from workload import CaseError, ClockDomain, expect_dtype
 
 SAMPLE_STEPS = 200
-# A descent is some steps on the first batch alone at a rate by which the loss must fall: losses at
-# a small rate hardly tell whether anything is updated.
+# A descent is some steps on the first batch only, at a rate at which the loss must fall: at a small
+# rate the losses barely show whether the weights are updated.
 DESCENT_STEPS = 10
 DESCENT_RATE = 0.25
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
@@ -64,7 +63,7 @@ CHECKS = {
 }
 
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-# What is checked is as many steps as the oracle computes in seconds at this batch.
+# The reference computes the checked steps in some seconds at this batch.
 _CHECKED_BATCH = 32
 _TEST_IMAGES_AT_ONCE = 2000
 
@@ -81,7 +80,7 @@ class Params(MlpParams):
 
     @classmethod
     def of(cls, spec: CaseSpec) -> Params:
-        """Return a case's parameters, having checked them."""
+        """Return the checked parameters of a case."""
         params = cls(**checked(spec, CHECKS))
         if MNIST.n_train % params.batch != 0:
             raise CaseError(
@@ -99,7 +98,7 @@ class Params(MlpParams):
 
     @property
     def checked_steps(self) -> int:
-        """Steps whose losses are compared with the oracle's."""
+        """The number of steps whose losses are compared with the reference."""
         fits = int(CHECKED_FLOPS // (6 * _CHECKED_BATCH * self.n_weights))
         return min(self.sample_steps, max(2, fits))
 
@@ -112,13 +111,13 @@ class Params(MlpParams):
         return -(-self.steps * self.batch // MNIST.n_train)
 
     def order(self, _n_images: int = MNIST.n_train) -> Tensor:
-        """Return which images each step takes, shape (steps, batch): of MNIST's, as `epochs`."""
+        """Return the image indices of each step, shape (steps, batch)."""
         order = super().order(MNIST.n_train).view(-1)[: self.steps * self.batch]
         return order.view(self.steps, self.batch)
 
 
 class AutocastTrainer(Trainer):
-    """The study's way: autocast where the products are float16."""
+    """The study's way: autocast if the products are float16."""
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
         dtype = self._task.dtype
@@ -130,11 +129,11 @@ MODES = {"eager": Mode(AutocastTrainer, builds_in_sample=True), **STATIC_MODES}
 
 
 class MnistTraining(Training[Params]):
-    """A case that is ready.
+    """An open case.
 
-    All modes minimise the sum of the batch's losses with a rate divided by the batch, which is the
-    mean and the rate in other units. In float16 that is a constant loss scale: gradients stay away
-    from the end of its range, where the mean's would lose their digits.
+    All modes minimise the sum of the batch's losses with a rate divided by the batch, which is
+    equivalent to the mean and the rate. In float16 this is a constant loss scale: it keeps gradients
+    away from the lower end of the range, where those of the mean would lose precision.
     """
 
     @property
@@ -148,16 +147,16 @@ class MnistTraining(Training[Params]):
         return phases
 
     def output(self) -> dict[str, np.ndarray]:
-        """Return, beside gradients and losses, by how much the loss falls in a descent."""
+        """Return gradients, losses and how much the loss falls in a descent."""
         return {**super().output(), "descent": self._descent()}
 
     def _checked_losses(self) -> Tensor:
         return self._sample().output[: self._params.checked_steps]
 
     def _descent(self) -> np.ndarray:
-        """Return by how much the loss falls in the first steps of a descent.
+        """Return how much the loss falls in each of the first steps of a descent.
 
-        On a GPU it is run to the end of a sample, so that the same graphs are replayed.
+        On a GPU it runs as many steps as a sample, so that the same graphs are replayed.
         """
         params, task = self._params, self._task
         steps = params.descent_steps
@@ -173,7 +172,7 @@ class MnistTraining(Training[Params]):
 
     def _prepare(self) -> Task:
         inputs, params, device = self._inputs, self._params, self._device.torch_device
-        # Getting memory, too, belongs to the sample of a mode that builds in it.
+        # A mode that builds the model in the sample also allocates in it.
         self._pins = self._on_gpu and not self._mode.builds_in_sample
         self._start_order = inputs.order[: params.sample_steps]
         if self._pins:
@@ -242,7 +241,7 @@ class MnistTraining(Training[Params]):
         losses = (self._task.losses.cpu().double() / self._params.batch).tolist()
         expect_finite(losses)
         return {
-            "loss": losses_told(losses),
+            "loss": loss_curve(losses),
             "accuracy": self._accuracy(),
             "dataset": self._inputs.dataset.name,
             "accumulate": "f32",
@@ -251,26 +250,26 @@ class MnistTraining(Training[Params]):
 
     @torch.no_grad()
     def _accuracy(self) -> float:
-        """Return the fraction of the test images that the trainer's weights recognise."""
+        """Return the accuracy of the trainer's weights on the test images."""
         images = self._task.images
-        right = 0
+        n_correct = 0
         for x, y in zip(
             images.test_x.split(_TEST_IMAGES_AT_ONCE),
             images.test_y.split(_TEST_IMAGES_AT_ONCE),
             strict=True,
         ):
-            found = logits_of(x, self._trainer.weights).argmax(dim=1)
-            right += int((found == y).sum().item())
-        return right / MNIST.n_test
+            labels = logits_of(x, self._trainer.weights).argmax(dim=1)
+            n_correct += int((labels == y).sum().item())
+        return n_correct / MNIST.n_test
 
 
 class MnistTrain:
-    """The workload, as `workload.Workload` describes one."""
+    """The workload; implements `workload.Workload`."""
 
     modes = tuple(MODES)
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs[Params]:
-        """Return the data of a case with these parameters, whose own seed is what counts."""
+        """Return the data of a case; uses the seed in its parameters."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params, dtype = Params.of(spec), DTYPES[spec.dtype]
         train_bytes = params.train_bytes if spec.device == "cpu" else 0
@@ -280,7 +279,7 @@ class MnistTrain:
     def open(
         self, spec: CaseSpec, inputs: Inputs[Params], device: Device, mark: Mark
     ) -> MnistTraining:
-        """Make a case ready."""
+        """Build a case."""
         if device.kind == "cpu":
             expect_room(inputs.params.train_bytes)
         return MnistTraining(MODES[spec.variant], inputs, device, mark)

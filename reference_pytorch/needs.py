@@ -1,8 +1,8 @@
-"""What the worker needs of this machine, and how to get what is missing: one rule for all.
+"""What the worker needs on this machine, and how to install what is missing.
 
-The worker asks before it begins and before it compiles; `bench doctor` asks by running this file,
-which prints what it finds as JSON. Nothing but the standard library is imported at the top, and no
-syntax is newer than Python 3.8: this is what has to work where the rest does not.
+The worker checks before it starts and before it compiles; `bench doctor` runs this file, which
+prints its findings as JSON. It must work where the worker does not: it imports only the standard
+library at the top and uses no syntax newer than Python 3.8.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 
 OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 4)
@@ -23,19 +24,32 @@ PREPROCESS_TIMEOUT_S = 60
 
 
 class Unavailable(Exception):
-    """Something is missing on this machine: the message says what, and how to get it."""
+    """Something is missing on this machine; the message says what and how to install it."""
 
 
 def install(apt: str, dnf: str, pacman: str) -> str:
-    """Return the command that installs a package of the system, as `bench/io/package.h`."""
+    """Return the command that installs a system package, as `bench/io/package.h` does."""
     names = {"apt-get install": apt, "dnf install": dnf, "pacman -S": pacman}
     here = [command for command in names if shutil.which(command.split()[0])]
     command = (here or ["apt-get install"])[0]
     return f"{command} {names[command]}"
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the error's type."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and its causes: a compiler or a graph capture wraps the original error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
 def pip_install(package: str) -> str:
-    """Return what puts a package where this Python, or the project's own one, finds it."""
+    """Return how to install a package for this Python or for the project's .venv."""
     chosen = os.environ.get("BENCH_PYTHON") or sys.prefix != sys.base_prefix
     return (
         f"{sys.executable} -m pip install {package}"
@@ -48,17 +62,17 @@ def pip_install(package: str) -> str:
 
 
 def python_lacks() -> str | None:
-    """Say why this Python cannot run the worker; None where it can."""
+    """Return why this Python cannot run the worker; None: it can."""
     if sys.version_info >= OLDEST_PYTHON:
         return None
     oldest, found = (
         ".".join(map(str, version[:2])) for version in (OLDEST_PYTHON, sys.version_info)
     )
-    return f"PyTorch cases need Python {oldest} or newer, found {found}: name one in $BENCH_PYTHON"
+    return f"PyTorch cases need Python {oldest} or newer, found {found}: set $BENCH_PYTHON to one"
 
 
 def decline(reason: str) -> int:
-    """Answer every request with the reason, in place of the worker; return the exit code."""
+    """Answer every request with the reason instead of running; return the exit code."""
     for line in sys.stdin.buffer:
         try:
             op = json.loads(line.decode("utf-8"))["op"]
@@ -72,7 +86,7 @@ def decline(reason: str) -> int:
 
 
 def packages_lack() -> str | None:
-    """Say which package is not installed, without importing any: importing is timed."""
+    """Return which package is not installed, without importing any: imports are timed."""
     for module, name in (("torch", "PyTorch"), ("numpy", "NumPy")):
         if importlib.util.find_spec(module) is None:
             return f"{name} is not installed for this Python: {pip_install(module)}"
@@ -80,7 +94,7 @@ def packages_lack() -> str | None:
 
 
 def torch_lacks(version: str) -> str | None:
-    """Say so if this version of PyTorch is too old."""
+    """Return that this version of PyTorch is too old; None: it is not."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers is None or tuple(map(int, numbers.groups())) >= OLDEST_TORCH:
         return None
@@ -89,67 +103,65 @@ def torch_lacks(version: str) -> str | None:
 
 
 def expect_module(name: str) -> None:
-    """Import a module, or raise `Unavailable` with the first line of what it says."""
+    """Import a module, or raise `Unavailable` with the first line of the error."""
     try:
         importlib.import_module(name)
     except (ImportError, OSError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise Unavailable(f"{name} cannot be imported ({said}): install it again") from error
+        message = first_line(error)
+        raise Unavailable(f"{name} cannot be imported ({message}): reinstall it") from error
 
 
 # ---- torch.compile -------------------------------------------------------------------------------
 
 
 def compile_lacks(device_kind: str) -> str | None:
-    """Say what `torch.compile` lacks for code of this device; None where it seems to have it all."""
+    """Return what `torch.compile` lacks on this kind of device; None: nothing found."""
     if device_kind == "cuda":
         return triton_lacks() or _c_lacks()
     return _cpp_lacks()
 
 
 def triton_lacks() -> str | None:
-    """Say so if Triton, by which `torch.compile` writes code for a GPU, is not installed."""
+    """Return that Triton, which `torch.compile` needs for a GPU, is missing; None: it is not."""
     if importlib.util.find_spec("triton") is None:
         return f"torch.compile needs Triton for a GPU: {pip_install('triton')}"
     return None
 
 
 def compile_cause(error: BaseException, device_kind: str) -> str | None:
-    """Say what a compilation that failed lacks; None where it failed for another reason."""
-    cause: BaseException | None = error
-    while cause is not None:
+    """Return what a failed compilation lacks; None: it failed for another reason."""
+    for cause in causes(error):
         text = str(cause)
         if "GPUTooOldForTriton" in {kind.__name__ for kind in type(cause).__mro__}:
             return "torch.compile needs a GPU of compute capability 7.0 or newer"
         if re.search(r"not (yet )?supported (on|for) Python", text):
-            line = text.strip().splitlines()[0]
-            return f"{line}: name an older Python in $BENCH_PYTHON, or install a newer PyTorch"
+            cure = "set $BENCH_PYTHON to an older Python, or install a newer PyTorch"
+            return f"{first_line(cause)}: {cure}"
         header = re.search(r"fatal error: '?([\w./+-]+)'?(: No such file| file not found)", text)
         if header and header[1] != "Python.h":
             return f"torch.compile needs {header[1]}: install the package that has it"
-        cause = cause.__cause__ or cause.__context__
     return compile_lacks(device_kind)
 
 
 def _cpp_lacks() -> str | None:
-    # Which one it is, torch._inductor.config says in these words.
+    # The same choice as in torch._inductor.config.
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if os.environ.get("TORCH_INDUCTOR_INSTALL_GXX"):
-        return None  # PyTorch gets one itself
+        return None  # PyTorch installs one
     if shutil.which(compiler):
         return _header_lacks(compiler, "c++")
     if "CXX" in os.environ:
-        return f"torch.compile needs a C++ compiler, and $CXX names none ({compiler}): unset it"
+        return f"torch.compile needs a C++ compiler, but $CXX is not one ({compiler}): unset it"
     return f"torch.compile needs a C++ compiler: {install('g++', 'gcc-c++', 'gcc')}"
 
 
 def _c_lacks() -> str | None:
-    # Triton's choice, for the code that starts its kernels.
+    # Triton's choice of compiler for its launch code.
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if compiler and shutil.which(compiler):
         return _header_lacks(compiler, "c")
     if compiler:
-        return f"torch.compile needs a C compiler, and $CC names none ({compiler}): unset it"
+        return f"torch.compile needs a C compiler, but $CC is not one ({compiler}): unset it"
     return f"torch.compile needs a C compiler: {install('gcc', 'gcc', 'gcc')}"
 
 
@@ -157,7 +169,7 @@ def _header_lacks(compiler: str, language: str) -> str | None:
     folders = [sysconfig.get_path("include"), sysconfig.get_path("include", "posix_prefix")]
     if any(os.path.exists(os.path.join(folder, "Python.h")) for folder in folders):
         return None
-    # Not where Python says; but $CPATH and the like may name other folders: the compiler knows.
+    # $CPATH and similar variables may name other folders: ask the compiler.
     command = [compiler, "-x", language, *(f"-I{folder}" for folder in folders), "-E", "-"]
     try:
         done = subprocess.run(
@@ -175,10 +187,10 @@ def _header_lacks(compiler: str, language: str) -> str | None:
 def _install_headers() -> str:
     if sys.base_prefix != "/usr":
         return f"reinstall the Python in {sys.base_prefix} with its headers"
-    # The system's usual Python, or another version beside it?
-    own = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    usual = os.path.basename(os.path.realpath("/usr/bin/python3")) == own
-    name = "python3" if usual else own
+    # The system's default Python, or another installed version?
+    versioned = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    is_default = os.path.basename(os.path.realpath("/usr/bin/python3")) == versioned
+    name = "python3" if is_default else versioned
     return install(f"{name}-dev", f"{name}-devel", "python")
 
 
@@ -186,7 +198,7 @@ def _install_headers() -> str:
 
 
 def findings() -> list[dict]:
-    """Return what is here and what is not, as `bench doctor` shows it."""
+    """Return what is installed and what is missing, for `bench doctor`."""
     return [_find_numpy(), _find_torch(), _find_compile()]
 
 
@@ -204,9 +216,8 @@ def _finding(what: str, lacks: str | None, detail: str, costs: str) -> dict:
 def _module_version(name: str) -> str:
     try:
         return str(importlib.import_module(name).__version__)
-    except Exception as error:  # whatever it is, it keeps the worker from starting
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise Unavailable(f"{said}: {pip_install(name)}") from error
+    except Exception as error:  # any error keeps the worker from starting
+        raise Unavailable(f"{first_line(error)}: {pip_install(name)}") from error
 
 
 def _find_numpy() -> dict:
@@ -237,7 +248,7 @@ def _find_compile() -> dict:
         kinds.append("cuda")
     lacks = next(filter(None, map(compile_lacks, kinds)), None)
     if torch is None:
-        lacks = f"PyTorch is not here: {pip_install('torch')}"
+        lacks = f"PyTorch is not installed: {pip_install('torch')}"
     where = " and ".join({"cpu": "CPU", "cuda": "GPU"}[kind] for kind in kinds)
     detail = f"has a compiler and Python.h for the {where}"
     return _finding("torch.compile", lacks, detail, "PyTorch's compile modes are skipped")

@@ -1,4 +1,4 @@
-"""Checks of a case's parameters: a table says what each must be; every message is worded alike."""
+"""Checks of a case's parameters by a table, with uniform error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workload import CaseError
 
 
 class Check(NamedTuple):
-    """What a parameter must be."""
+    """What a parameter must be, in words and as a test, and how it is stored."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -22,7 +22,7 @@ def integer(least: int, most: float = math.inf) -> Check:
     """Expect an integer of at least `least` and at most `most`."""
 
     def fits(value: Any) -> bool:
-        # bool is an int to Python, and is none in JSON.
+        # In Python, bool is a subclass of int.
         return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
     limits = f"of at least {least}" if most == math.inf else f"{least}…{most}"
@@ -41,7 +41,7 @@ def rate(most: float = math.inf) -> Check:
 
 
 def checked(spec: CaseSpec, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return a case's parameters, each as its check keeps it; raise `CaseError` for a bad one."""
+    """Return a case's parameters, converted by their checks; raise `CaseError` for a bad one."""
     for name in spec.params:
         if name not in checks:
             raise CaseError(f"params.{name}: unknown; known: {', '.join(checks)}")

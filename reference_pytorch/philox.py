@@ -1,8 +1,8 @@
-"""Philox4x32-10 in NumPy, bit for bit what `bench/base/rng.h` makes.
+"""Philox4x32-10 in NumPy, bit for bit the numbers of `bench/base/rng.h`.
 
-Counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): every position
-of a stream can be computed without the ones before it, so C, CUDA and Python start from the same
-numbers and exchange none.
+Counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): any position of
+a stream can be computed directly, so C, CUDA and Python get the same numbers without exchanging
+them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _MASK = 0xFFFFFFFF
 _LOW = np.uint64(_MASK)
 _HALF = np.uint64(32)
 
-# Words made at once. The handful of 64-bit temporaries of one chunk stay in a core's L2 cache, and
-# memory use does not grow with the length of the stream.
+# Words per chunk: its 64-bit temporaries stay in a core's L2 cache, and memory use does not grow
+# with the length of the stream.
 _CHUNK_WORDS = 1 << 16
 
 
@@ -29,7 +29,7 @@ def philox4x32_10(counters: npt.ArrayLike, key: tuple[int, int]) -> npt.NDArray[
     c0, c1, c2, c3 = np.asarray(counters, dtype=np.uint32).astype(np.uint64).reshape(-1, 4).T
     k0, k1 = key
     for _ in range(_ROUNDS):
-        # 32 × 32 bits fit into 64 exactly: one multiplication gives both halves of the product.
+        # 32 × 32 bits fit into 64: one multiplication gives both halves of the product.
         p0 = c0 * _MULTIPLIERS[0]
         p1 = c2 * _MULTIPLIERS[1]
         c0 = (p1 >> _HALF) ^ c1 ^ np.uint64(k0)
@@ -85,29 +85,6 @@ def fill_uniform(
         part *= np.float32(2.0**-24)
         part *= high32 - low32
         part += low32
-
-
-def uniform(
-    shape: tuple[int, ...], seed: int, stream: int, low: float, high: float
-) -> npt.NDArray[np.float32]:
-    """Return a new array of uniform float32 in [low, high), as `fill_uniform` makes them."""
-    values = np.empty(shape, dtype=np.float32)
-    fill_uniform(values, seed, stream, low, high)
-    return values
-
-
-def permutation(n: int, seed: int, stream: int) -> npt.NDArray[np.uint32]:
-    """Return a permutation of 0 … n-1: Fisher–Yates from the last element down.
-
-    Element i is exchanged with element word(i) % (i + 1).
-    """
-    bounds = np.arange(1, n + 1, dtype=np.uint64)
-    partners = (words(seed, stream, 0, n) % bounds).tolist()
-    order = list(range(n))
-    for i in range(n - 1, 0, -1):
-        j = partners[i]
-        order[i], order[j] = order[j], order[i]
-    return np.array(order, dtype=np.uint32)
 
 
 def _chunks(

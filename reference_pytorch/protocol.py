@@ -1,8 +1,8 @@
 """The worker protocol's requests: one JSON object a line, checked here and nowhere else.
 
-`docs/worker-protocol.md` is the contract. A request that gets past `parse` has every key it needs,
-none that it should not have, and each of the right type; what the values mean (is there such a
-workload, is this case open) is for others to judge.
+`docs/worker-protocol.md` is the contract. A request that passes `parse` has all required keys, no
+unknown ones, and values of the right type. Callers check what the values mean (whether the workload
+exists, whether the case is open).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Answer = dict[str, Any]
 
 
 class ProtocolError(Exception):
-    """A line that is no valid request; `case_id` is the case that it names, where that is clear."""
+    """A line that is not a valid request; `case_id` is the case that it names, if known."""
 
     def __init__(self, reason: str, case_id: str | None = None) -> None:
         super().__init__(reason)
@@ -27,12 +27,12 @@ class ProtocolError(Exception):
 
 
 class DeviceLost(Exception):
-    """No case can run on the device any more: the worker says so on stderr and ends."""
+    """The device is unusable: the worker prints this error to stderr and exits."""
 
 
 @dataclass(frozen=True)
 class CaseSpec:
-    """The identity of a case, as the supervisor's `bench/model/case.h` has it."""
+    """The identity of a case, as in the supervisor's `bench/model/case.h`."""
 
     id: str
     workload: str
@@ -46,14 +46,14 @@ class CaseSpec:
 
 @dataclass(frozen=True)
 class HelloRequest:
-    """Say who you are; the supervisor speaks version `protocol`."""
+    """Describe the worker; the supervisor speaks version `protocol`."""
 
     protocol: int
 
 
 @dataclass(frozen=True)
 class OpenRequest:
-    """Make a case ready to run."""
+    """Prepare a case to run."""
 
     case: CaseSpec
     seed: int
@@ -68,7 +68,7 @@ class OpenRequest:
 
 @dataclass(frozen=True)
 class OutputRequest:
-    """Run a case once on poisoned outputs and write what it computed into the folder `path`."""
+    """Run a case once on poisoned outputs and write its arrays into the folder `path`."""
 
     id: str
     path: str
@@ -88,15 +88,12 @@ class SampleRequest:
 
 @dataclass(frozen=True)
 class TraceStartRequest:
-    """Get ready to trace the case that is opened next."""
+    """Prepare to trace the case that is opened next."""
 
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Run a case once under a tracer and write what it saw to the file `path`.
-
-    Time 0 of the trace is `origin_ns` on the harness's clock.
-    """
+    """Trace one run of a case to the file `path`; time 0 is `origin_ns` on the harness's clock."""
 
     id: str
     path: str
@@ -120,22 +117,22 @@ Request = HelloRequest | TraceStartRequest | CaseRequest | ByeRequest
 
 
 def ok(case_id: str | None = None, **keys: Any) -> Answer:
-    """Return the answer of a request that was carried out."""
+    """Return the answer to a request that succeeded."""
     return _answer("ok", case_id, keys)
 
 
 def skipped(reason: str, case_id: str) -> Answer:
-    """Return the answer for a case that cannot apply here."""
+    """Return the answer for a case that does not apply here."""
     return _answer("skipped", case_id, {"reason": reason})
 
 
 def failed(reason: str, case_id: str | None = None) -> Answer:
-    """Return the answer of a request that should have worked, and did not."""
+    """Return the answer to a request that failed."""
     return _answer("failed", case_id, {"reason": reason})
 
 
 def encode(answer: Answer) -> bytes:
-    """Return an answer as one line of strict JSON (NaN would not be); ASCII, so always UTF-8."""
+    """Return an answer as one line of strict JSON (no NaN) in ASCII."""
     return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -166,7 +163,7 @@ Check = Callable[[Any, str], Any]
 
 @dataclass(frozen=True)
 class _Shape:
-    """What an object must look like, and what is made of it. An optional key may also be null."""
+    """The keys of an object and the class that holds them. An optional key may also be null."""
 
     make: Callable[..., Any]
     required: Mapping[str, Check]
@@ -194,7 +191,7 @@ class _Shape:
 
 def _text(value: Any, path: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ProtocolError(f"{path}: expected a text, found {_kind(value)}")
+        raise ProtocolError(f"{path}: expected a string, found {_kind(value)}")
     return value
 
 
@@ -212,7 +209,7 @@ def _object(value: Any, path: str) -> dict[str, Any]:
 
 def _integer(low: int, high: int) -> Check:
     def check(value: Any, path: str) -> int:
-        # bool is an int to Python, and is none in JSON.
+        # In Python, bool is a subclass of int.
         if not isinstance(value, int) or isinstance(value, bool):
             raise ProtocolError(f"{path}: expected an integer, found {_kind(value)}")
         if not low <= value <= high:
@@ -269,7 +266,7 @@ def _request(message: dict[str, Any]) -> Request:
 
 
 def _case_id_of(message: dict[str, Any]) -> str | None:
-    """Return the case that even a bad request names, so that its answer can name it too."""
+    """Return the case id of a request, also of a bad one: the answer repeats it."""
     case = message.get("case")
     for holder in (message, case if isinstance(case, dict) else {}):
         if isinstance(holder.get("id"), str):
@@ -286,16 +283,16 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(keys) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice} is given more than once")
+        raise ValueError(f"duplicate key {twice}")
     return keys
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    names = {dict: "an object", list: "an array", str: "a text", type(None): "null"}
-    return names.get(type(value), "a number") if value != "" else "an empty text"
+    names = {dict: "an object", list: "an array", str: "a string", type(None): "null"}
+    return names.get(type(value), "a number") if value != "" else "an empty string"

@@ -1,4 +1,4 @@
-"""Carries out the requests that follow hello: keeps the open cases and answers for them."""
+"""Carries out the requests that follow hello and keeps the open cases."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ WORKLOADS: dict[str, Workload[Any]] = {
 
 
 class Session:
-    """Everything that lasts from hello to bye. Raises `device.Unavailable` without its device."""
+    """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     def __init__(self, device_kind: str) -> None:
-        # Equal precision on both sides: no TF32 in place of float32.
+        # Same precision as the CUDA side: no TF32 in place of float32.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.set_float32_matmul_precision("highest")
         self._device = DEVICES[device_kind]()
-        # What torch.compile lacks here; "" for nothing, None before anyone has asked.
+        # What torch.compile lacks here; "": nothing, None: not checked yet.
         self._compile_lacks: str | None = None
         self._cases: dict[str, tuple[OpenCase, Mark]] = {}
-        # Cases with equal inputs share them; with the last such case they go.
+        # Cases with equal inputs share them; they are freed with the last such case.
         self._inputs: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
     def describe(self) -> dict[str, Any]:
-        """Return what the answer to hello tells about engine, device and abilities."""
+        """Return engine, device, versions and capabilities for the answer to hello."""
         return {
             "engine": ENGINE,
             "device": self._device.describe(),
@@ -67,15 +67,15 @@ class Session:
         }
 
     def handle(self, request: CaseRequest) -> Answer:
-        """Carry out one request; whatever goes wrong becomes its answer."""
+        """Carry out one request; an error becomes its answer."""
         answer = self._attempt(request)
         if answer["status"] != "ok":
-            # Only now is the exception gone, and with it the tensors that its frames held.
+            # The exception is gone by now, and with it the tensors that its frames held.
             self._device.release_unused()
         return answer
 
     def start_trace(self) -> Answer:
-        """Get the profiler ready; a trace takes cases that are opened after this."""
+        """Prepare the profiler; only cases opened after this can be traced."""
         try:
             return protocol.ok(source=tracing.start(self._device))
         except Exception as error:
@@ -96,8 +96,8 @@ class Session:
                 return protocol.skipped(self._compile_lacks or "", request.id)
             traceback.print_exc(file=sys.stderr)
             self._device.expect_alive(error)
-            first_line = (str(error).strip().splitlines() or ["no message"])[0]
-            return protocol.failed(f"{type(error).__name__}: {first_line}", request.id)
+            reason = f"{type(error).__name__}: {needs.first_line(error)}"
+            return protocol.failed(reason, request.id)
 
     def _carry_out(self, request: CaseRequest) -> dict[str, Any]:
         match request:
@@ -117,17 +117,17 @@ class Session:
         return isinstance(request, protocol.OpenRequest) and request.case.variant in COMPILING[kind]
 
     def _expect_compiler(self) -> None:
-        """Skip a case that cannot be compiled here, before any time is spent on it."""
+        """Skip a case that cannot be compiled here before spending time on it."""
         if self._compile_lacks is None:
             kind = self._device.kind
-            # What Triton itself lacks depends on what it has built before: only a failure shows it.
-            look = needs.triton_lacks() if kind == "cuda" else needs.compile_lacks(kind)
-            self._compile_lacks = look or ""
+            # What Triton itself lacks depends on what it has already built: only a failure tells.
+            lacks = needs.triton_lacks() if kind == "cuda" else needs.compile_lacks(kind)
+            self._compile_lacks = lacks or ""
         if self._compile_lacks:
             raise Skip(self._compile_lacks)
 
     def _note_compile_failure(self, error: Exception) -> bool:
-        """Whether a case could not be compiled because something is missing here."""
+        """Return whether the compilation failed because something is missing here."""
         lacks = needs.compile_cause(error, self._device.kind)
         if lacks:
             traceback.print_exc(file=sys.stderr)
@@ -162,16 +162,17 @@ class Session:
     def _workload_for(self, request: protocol.OpenRequest) -> Workload[Any]:
         spec = request.case
         if spec.id in self._cases:
-            raise CaseError(f"the case {spec.id} is open already")
+            raise CaseError(f"the case {spec.id} is already open")
         self._expect("engine", spec.engine, [ENGINE])
         self._expect("device", spec.device, [self._device.kind])
         self._expect("workload", spec.workload, WORKLOADS)
         workload = WORKLOADS[spec.workload]
         self._expect("variant", spec.variant, workload.modes)
         if spec.techniques:
-            raise CaseError(f"techniques: {ENGINE} has none, found {', '.join(spec.techniques)}")
+            names = ", ".join(spec.techniques)
+            raise CaseError(f"techniques: expected none for {ENGINE}, found {names}")
         if request.program is not None:
-            raise CaseError(f"program: {ENGINE} loads none, expected null")
+            raise CaseError(f"program: expected null: {ENGINE} loads no programs")
         return workload
 
     @staticmethod
@@ -221,15 +222,7 @@ class Session:
 
     def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
         case, _ = self._case(request.id)
-        source = tracing.record(
-            request.id,
-            case.probes,
-            case.output,
-            self._device,
-            path=Path(request.path),
-            origin_ns=request.origin_ns,
-        )
-        return {"source": source}
+        return {"source": tracing.record(request, case.probes, case.output, self._device)}
 
     def _close(self, request: protocol.CloseRequest) -> dict[str, Any]:
         case, _ = self._case(request.id)

@@ -1,4 +1,4 @@
-"""Clocks and the sample loop. Knows nothing of PyTorch or of workloads."""
+"""Clocks and the sample loop; independent of PyTorch and of workloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
-# Gives a name to what happens inside, for a profiler.
+# Returns a context that a profiler shows under the given name.
 Mark = Callable[[str], AbstractContextManager[Any]]
 
 
@@ -21,12 +21,12 @@ class Sample(NamedTuple):
 
 
 # A probe runs the case once and times it. Phases that would disturb each other, such as
-# synchronised ones and the unbroken run, belong to different probes.
+# synchronised ones and the run without synchronisation, belong to different probes.
 Probe = Callable[[], Sample]
 
 
 class Round(NamedTuple):
-    """What one round of sampling brought back."""
+    """The samples of one round."""
 
     phases: dict[str, list[float]]
     warmup_samples: int
@@ -34,20 +34,19 @@ class Round(NamedTuple):
 
 
 def now_ns() -> int:
-    """Read the host clock: one that NTP does not bend, and the one that the C side reads."""
+    """Read the host clock: not adjusted by NTP, and the same clock that the C side reads."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
 def no_mark(_name: str) -> AbstractContextManager[Any]:
-    """Mark nothing: no profiler is watching."""
+    """Mark nothing: no profiler is active."""
     return nullcontext()
 
 
 class PhaseClock:
-    """Times the phases of one sample on the host, each one ended by a synchronisation.
+    """Times the phases of one sample on the host; a synchronisation ends each phase.
 
-    `total` spans all of them from clock readings of its own, so that what falls between phases
-    shows up as `residual`.
+    `total` has its own clock readings, so time between phases shows up as `residual`.
     """
 
     def __init__(self, synchronize: Callable[[], None], mark: Mark = no_mark) -> None:
@@ -58,7 +57,7 @@ class PhaseClock:
         self._began_ns = now_ns()
 
     def time(self, phase: str, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work(*arguments)` as one phase and return what it returns."""
+        """Return `work(*arguments)`, timed as one phase."""
         with self._mark(phase):
             start_ns = now_ns()
             result = work(*arguments)
@@ -67,7 +66,7 @@ class PhaseClock:
         return result
 
     def finish(self) -> dict[str, int]:
-        """Return every phase, and `total` and `residual` with them."""
+        """Return all phases, `total` and `residual`."""
         total_ns = now_ns() - self._began_ns
         residual_ns = total_ns - sum(self._ns.values())
         return {**self._ns, "total": total_ns, "residual": residual_ns}
@@ -81,10 +80,10 @@ def take_round(
     warmup_samples: int,
     warmup_ns: int,
 ) -> Round:
-    """Sample every probe: untimed runs first, then timed ones until its share is spent.
+    """Sample every probe: untimed runs first, then timed ones until its share is used up.
 
-    Probes share the budget and the warm-up time evenly. Each runs by itself, so that its samples
-    follow runs of its own kind, and each keeps at most `max_samples` of them but never none.
+    Probes share the budget and the warm-up time evenly and run one after another, so that a probe's
+    samples follow its own runs. Each takes at least one and at most `max_samples` samples.
     """
     phases: dict[str, list[float]] = {}
     warmed, warmed_ns = 0, 0
@@ -96,8 +95,7 @@ def take_round(
             warmed_ns += spent_ns
             deadline_ns = now_ns() + budget_ns // share
             for _ in range(max(1, max_samples)):
-                # The run's output goes at once: kept through the next run, it would force the
-                # allocator to find other memory for that one's.
+                # Drop the run's output at once, so that the next run can reuse its memory.
                 for phase, ns in probe().ns.items():
                     phases.setdefault(phase, []).append(ns)
                 if now_ns() >= deadline_ns:

@@ -1,7 +1,7 @@
-"""Records one run of a case with PyTorch's profiler, as a trace on the harness's clock.
+"""Traces one run of a case with PyTorch's profiler on the harness's clock.
 
-What is written is what `docs/worker-protocol.md` says of `trace`: Chrome Trace events in µs since
-an origin on CLOCK_MONOTONIC_RAW, of few categories.
+The format is that of `trace` in `docs/worker-protocol.md`: Chrome Trace events in µs since an
+origin on CLOCK_MONOTONIC_RAW, in a few categories.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from device import Device
+from protocol import TraceRequest
 from timing import Mark, Probe, now_ns
 
 WARMUP_RUNS = 3
@@ -27,7 +28,7 @@ SOURCE = f"torch.profiler of PyTorch {torch.__version__}"
 
 Event = dict[str, Any]
 
-# The profiler's categories and this program's; others are the profiler's own affairs.
+# The profiler's categories and ours; events of other categories are dropped.
 CATEGORIES: Mapping[str, str] = {
     "user_annotation": "range",
     "cpu_op": "op",
@@ -51,10 +52,10 @@ ARGUMENTS = (
 
 
 def start(device: Device) -> str:
-    """Get the profiler ready and return what it will know device work from.
+    """Prepare the profiler and return its name, the source of device events.
 
-    CUPTI sees the kernels of a CUDA graph only if it was there when the graph was captured, and the
-    profiler gets it at its first use: here, before a case is opened.
+    CUPTI sees the kernels of a CUDA graph only if it was loaded when the graph was captured. The
+    profiler loads it at its first use: here, before a case is opened.
     """
     with _profiler(device):
         torch.zeros(1, device=device.torch_device)
@@ -63,7 +64,7 @@ def start(device: Device) -> str:
 
 
 def marks(device: Device) -> Mark:
-    """Name what happens for PyTorch's own profiler as well as for the device's."""
+    """Return a mark for both PyTorch's profiler and the device's."""
 
     @contextmanager
     def mark(name: str) -> Iterator[None]:
@@ -74,17 +75,11 @@ def marks(device: Device) -> Mark:
 
 
 def record(
-    label: str,
-    probes: Sequence[Probe],
-    output: Callable[[], Any],
-    device: Device,
-    *,
-    path: Path,
-    origin_ns: int,
+    request: TraceRequest, probes: Sequence[Probe], output: Callable[[], Any], device: Device
 ) -> str:
-    """Run every probe and `output` once, after a warm-up, and write the trace to `path`.
+    """Run every probe and `output` once, after a warm-up, and write the trace.
 
-    Returns where the profiler knows device work from.
+    Returns the source of device events.
     """
     for probe in probes:
         for _ in range(WARMUP_RUNS):
@@ -92,7 +87,7 @@ def record(
     device.synchronize()
     before_ns = _ahead_of_wall_clock_ns()
     with _profiler(device) as profiler:
-        with record_function(f"{label} sample"):
+        with record_function(f"{request.id} sample"):
             for probe in probes:
                 probe()
         with record_function("output"):
@@ -103,16 +98,16 @@ def record(
         exported = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(exported))
         trace = json.loads(exported.read_text(encoding="utf-8"))
-    events = convert(trace, ahead_ns=ahead_ns, origin_ns=origin_ns)
-    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    events = convert(trace, ahead_ns=ahead_ns, origin_ns=request.origin_ns)
+    Path(request.path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
     saw_device = any(event.get("cat") in ON_DEVICE for event in events)
     return SOURCE if saw_device or device.kind == "cpu" else f"{SOURCE}: saw no device work"
 
 
 def convert(trace: Mapping[str, Any], *, ahead_ns: int, origin_ns: int) -> list[Event]:
-    """Return the profiler's events as the harness has them.
+    """Return the profiler's events in the harness's format.
 
-    `ahead_ns` is how much further the harness's clock is than the wall clock of the profiler.
+    `ahead_ns` is the harness's clock minus the profiler's wall clock.
     """
     base_ns = int(trace.get("baseTimeNanoseconds", 0)) + ahead_ns - origin_ns
     rows: dict[tuple[bool, str], int] = {}
@@ -155,14 +150,14 @@ def _ahead_of_wall_clock_ns() -> int:
 
 def _known(events: Sequence[Event]) -> Iterator[Event]:
     for event in events:
-        # The profiler's steps are ranges of nobody's.
+        # The profiler adds ranges for its own steps.
         is_step = str(event.get("name", "")).startswith("ProfilerStep")
         if event.get("ph") == "X" and event.get("cat") in CATEGORIES and not is_step:
             yield event
 
 
 def _by_start(event: Event) -> tuple[float, float]:
-    """By start; of two that start together, the longer one holds the other."""
+    """Sort by start; of two events that start together, the longer one contains the other."""
     return event["ts"], -event["dur"]
 
 

@@ -1,6 +1,6 @@
-"""A training of a multilayer perceptron on MNIST as a case: what both workloads have in common.
+"""A training of a multilayer perceptron on MNIST as a case: the common part of both workloads.
 
-A workload says what a sample is, which phases it has, and what the whole training leaves behind.
+Each workload defines its sample, its phases and the results of the complete training.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Mode(NamedTuple):
     """Is building the model and its optimiser a phase?"""
 
 
-# The modes in which building belongs to no sample, with float32 weights or those of the dtype.
+# Modes that build the model outside samples, with weights in float32 or in the case's dtype.
 STATIC_MODES = {
     "compile": Mode(lambda task: CompiledTrainer(task, torch.float32, "max-autotune")),
     "graph": Mode(FusedTrainer, captured=True),
-    # The graphs that are captured take the place of the compiler's own.
+    # Our captured graphs replace the compiler's own.
     "compile_graph": Mode(
         lambda task: CompiledTrainer(task, task.dtype, "max-autotune-no-cudagraphs"), captured=True
     ),
@@ -48,10 +48,10 @@ STATIC_MODES = {
 
 
 class Training(Case, ABC, Generic[Params]):
-    """A case that is ready: it has run the whole training once, where its results come from."""
+    """An open case. Opening it runs the complete training once, which gives the results."""
 
     runs_to_compile = 1
-    """How often a compiled step runs before it counts as compiled."""
+    """How many runs complete the compilation of a step."""
 
     def __init__(self, mode: Mode, inputs: Inputs[Params], device: Device, mark: Mark) -> None:
         super().__init__(device, mark)
@@ -85,25 +85,22 @@ class Training(Case, ABC, Generic[Params]):
 
     @abstractmethod
     def _prepare(self) -> Task:
-        """Get ready what is trained on, and the memory that copies start from and end in."""
+        """Prepare the training data and the source and target buffers of copies."""
 
     @abstractmethod
     def _sample(self) -> Sample:
-        """Train as far as a sample goes."""
+        """Train for one sample."""
 
     @abstractmethod
     def _checked_losses(self) -> Tensor:
-        """Return the losses that are compared with the oracle's, from the steps of a sample.
-
-        The order of the images is that of a sample again when it is back.
-        """
+        """Return the losses to compare with the reference; leaves the order as for a sample."""
 
     @abstractmethod
     def _train_whole(self) -> dict[str, Any]:
-        """Run all steps from the start weights; return what the case leaves behind."""
+        """Run all steps from the start weights and return the results of the case."""
 
     def _products(self) -> AbstractContextManager[None]:
-        """Return what surrounds all products of matrices."""
+        """Return the context in which all matrix products run."""
         return nullcontext()
 
     def _build(self) -> AnyTrainer:
@@ -117,14 +114,14 @@ class Training(Case, ABC, Generic[Params]):
         return trainer
 
 
-def losses_told(losses: Sequence[float]) -> list[list[float]]:
-    """Return every tenth loss and the last, each behind its step."""
+def loss_curve(losses: Sequence[float]) -> list[list[float]]:
+    """Return [step, loss] of every tenth step and of the last."""
     steps = sorted({*range(0, len(losses), LOSS_EVERY), len(losses) - 1})
     return [[step, losses[step]] for step in steps]
 
 
 def expect_finite(losses: Sequence[float], first_step: int = 0) -> None:
-    """Fail a training that comes apart."""
+    """Raise `CaseError` if a loss is not finite."""
     for step, loss in enumerate(losses, first_step):
         if not math.isfinite(loss):
             raise CaseError(f"loss is not finite from step {step} on")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The PyTorch worker: runs cases of the engine `pytorch` for `bench run`.
 
-It reads requests from stdin and writes answers to stdout, one JSON object a line, as
-`docs/worker-protocol.md` says. Started by hand, it can be talked to by hand:
+It reads requests from stdin and writes answers to stdout, one JSON object a line
+(`docs/worker-protocol.md`). To try it by hand:
 
     echo '{"op":"hello","protocol":1}' | python3 reference_pytorch/worker.py --device cpu
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import needs
 
 if __name__ == "__main__" and (reason := needs.python_lacks()):
-    # What is imported from here on is too new for this Python.
+    # The imports below need a newer Python.
     sys.exit(needs.decline(reason))
 
 import protocol
@@ -38,7 +38,7 @@ class Worker:
         self._introduction: Answer = {}
 
     def answer(self, line: bytes) -> tuple[Answer, bool]:
-        """Return the answer to a request line, and whether the worker goes on after it."""
+        """Return the answer to a request line, and whether the worker continues after it."""
         try:
             request = protocol.parse(line)
         except ProtocolError as error:
@@ -63,7 +63,7 @@ class Worker:
             if self._session is None:
                 self._start()
         except needs.Unavailable as error:
-            # No PyTorch, no GPU, a driver too old. Anything else is a fault, and ends the worker.
+            # No PyTorch, no GPU or an old driver. Any other error is a bug and ends the worker.
             return protocol.failed(str(error))
         return self._introduction
 
@@ -71,7 +71,7 @@ class Worker:
         if lacks := needs.packages_lack():
             raise needs.Unavailable(lacks)
         start_ns = now_ns()
-        # Timed by itself: it is what every PyTorch program pays.
+        # Timed separately: every PyTorch program pays for this import.
         needs.expect_module("torch")
         import_ns = now_ns() - start_ns
         needs.expect_module("numpy")
@@ -89,10 +89,10 @@ class Worker:
 
 
 def claim_stdio() -> tuple[BinaryIO, BinaryIO]:
-    """Keep stdin and stdout for the protocol alone, and return them as private streams.
+    """Reserve stdin and stdout for the protocol and return them as private streams.
 
-    Whatever a library or a child process prints goes to stderr from now on, and none of them can
-    read a request away. The copies are not inherited by child processes.
+    What libraries and child processes print goes to stderr, and they cannot read requests. Child
+    processes do not inherit the copies.
     """
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
@@ -102,7 +102,7 @@ def claim_stdio() -> tuple[BinaryIO, BinaryIO]:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without reading more of one than `parse` needs to refuse it as too long."""
+    """Yield lines, each cut off where `parse` can tell that it is too long."""
     while line := stream.readline(protocol.MAX_LINE_BYTES + 1):
         rest = line
         while not rest.endswith(b"\n") and len(line) > protocol.MAX_LINE_BYTES:
@@ -113,25 +113,25 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def serve(worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until bye, the end of the requests, or the loss of who asked."""
+    """Answer requests until bye, end of input, or a closed answer pipe."""
     for line in read_lines(requests):
-        answer, goes_on = worker.answer(line)
+        answer, continues = worker.answer(line)
         try:
             answers.write(protocol.encode(answer))
             answers.flush()
         except BrokenPipeError:
-            # Nobody listens any more: the same as the end of the requests. The stream still holds
-            # the answer and would fail again when it is closed, so it is given somewhere to put it.
+            # The reader is gone: same as end of input. The stream still buffers the answer and
+            # would fail again when closed, so let it flush to /dev/null.
             _redirect(answers.fileno(), os.O_WRONLY)
             return
-        if not goes_on:
+        if not continues:
             return
 
 
 def _redirect(descriptor: int, flags: int) -> None:
-    nothing = os.open(os.devnull, flags)
-    os.dup2(nothing, descriptor)
-    os.close(nothing)
+    null = os.open(os.devnull, flags)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -151,16 +151,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
     requests, answers = claim_stdio()
     if "BENCH_SCRATCH" in os.environ:
-        # What an earlier run left in the compiler's cache would make `once_ns.compile` a question
-        # of history, so it lives as long as the run; a folder that the user names is the user's
-        # choice.
+        # The compiler's cache lasts one run, so that `once_ns.compile` does not depend on earlier
+        # runs. A folder that the user names takes precedence.
         cache = os.path.join(os.environ["BENCH_SCRATCH"], "inductor")
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", cache)
     try:
         serve(Worker(options.device), requests, answers)
     except DeviceLost as lost:
         print(f"worker: {lost}", file=sys.stderr, flush=True)
-        # At once: what the libraries say as they fail to tidy up would hide these words.
+        # Skip clean-up: errors that libraries print while they fail to clean up would hide this.
         os._exit(1)
     return 0
 

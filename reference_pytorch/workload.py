@@ -1,6 +1,6 @@
-"""What a workload must offer to be run by the worker.
+"""The interface between the worker and its workloads.
 
-To add one: write a file with a class of this shape, and put it into `WORKLOADS` in `session.py`.
+To add a workload, write a class of this shape and add it to `WORKLOADS` in `session.py`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from device import Device
 from protocol import CaseSpec
 from timing import Mark, Probe
 
-# The modes of all workloads that go through `torch.compile`, by kind of device. On the CPU there
-# are no graphs to capture: `compile_graph` never gets that far.
+# Modes that use `torch.compile`, by kind of device. On the CPU `compile_graph` is skipped for lack
+# of CUDA graphs.
 COMPILING = {"cpu": ("compile",), "cuda": ("compile", "compile_graph")}
-# Those that capture CUDA graphs by hand.
+# Modes that capture CUDA graphs by hand.
 CAPTURING = ("graph", "compile_graph")
 
 ClockDomain = Literal["host", "device"]
@@ -25,11 +25,11 @@ Inputs = TypeVar("Inputs")
 
 
 class Skip(Exception):
-    """The case cannot apply here: no fault of anybody."""
+    """The case does not apply here; not an error."""
 
 
 class CaseError(Exception):
-    """The case is ill-formed: its message is the whole reason."""
+    """The case is invalid or failed; the message is the complete reason."""
 
 
 class OpenCase(Protocol):
@@ -42,20 +42,20 @@ class OpenCase(Protocol):
 
     @property
     def probes(self) -> Sequence[Probe]:
-        """What times the phases, all of them between them; each runs the case once."""
+        """The functions that time the phases; each runs the case once."""
         ...
 
     @property
     def once_ns(self) -> Mapping[str, int]:
-        """One-time costs of making the case ready, first run excepted."""
+        """One-time costs of preparing the case, without its first run."""
         ...
 
     def output(self) -> dict[str, np.ndarray]:
-        """Poison every output buffer, run what the probes run, and return arrays of its own."""
+        """Poison every output buffer, run what the probes run, and return new arrays."""
         ...
 
     def results(self) -> dict[str, Any]:
-        """Return what the case leaves behind when it is closed; {} for inference."""
+        """Return the results reported when the case is closed; {} for inference."""
         ...
 
 
@@ -68,16 +68,16 @@ class Workload(Protocol, Generic[Inputs]):
         ...
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs:
-        """Check params and dtype and make the data; cases with equal ones share the result."""
+        """Check params and dtype and make the data, which cases with equal ones share."""
         ...
 
     def open(self, spec: CaseSpec, inputs: Inputs, device: Device, mark: Mark) -> OpenCase:
-        """Build a case; raises `Skip` where it cannot apply."""
+        """Build a case; raises `Skip` if it does not apply here."""
         ...
 
 
 def expect_dtype(spec: CaseSpec, written: Collection[str], on_cpu: Collection[str]) -> None:
-    """Skip a case whose dtype the workload has not, at all or on the CPU."""
+    """Skip a case whose dtype the workload does not support, at all or on the CPU."""
     for where, known in (("", written), (" on the CPU", on_cpu)):
         if spec.dtype not in known and (not where or spec.device == "cpu"):
             names = ", ".join(known)

@@ -88,7 +88,7 @@ def test_files_are_downloaded_once(project, tmp_path):
     said = get(project, mirror, 0)
     for name in NAMES:
         assert f"get_mnist.py: downloading {mirror}/{name}.gz\n" in said
-    assert said.endswith("MNIST is in data/mnist/, the files that were published\n")
+    assert said.endswith("MNIST is in data/mnist/: the published files\n")
     check_whole(project)
     assert (
         get(project, "file:///nowhere", 0)
@@ -105,7 +105,7 @@ def test_another_file_is_removed_and_both_digests_are_named(project, tmp_path):
         f"{mirror}/{name}.gz: found SHA-256 {sha256(b'something else')} of the contents, "
         f"expected {sha256(CONTENTS[name])}; removed\n"
     ) in said
-    assert said.endswith(f"{name}.gz could not be had from: {mirror}\n")
+    assert said.endswith(f"cannot download {name}.gz from: {mirror}\n")
     # What was right waits for the next call, under a name that no reader takes for the data set.
     assert parts_of(project) == ["train-images-idx3-ubyte.gz.part"]
 
@@ -134,7 +134,7 @@ def test_the_next_mirror_serves_what_the_first_does_not(project, tmp_path):
 def test_without_a_mirror_nothing_is_left_that_a_reader_would_take(project):
     said = get(project, "file:///nowhere file:///nowhere/else", 1)
     assert said.endswith(
-        "train-images-idx3-ubyte.gz could not be had from: file:///nowhere file:///nowhere/else\n"
+        "cannot download train-images-idx3-ubyte.gz from: file:///nowhere file:///nowhere/else\n"
     )
     assert parts_of(project) == []
 
@@ -149,8 +149,8 @@ def test_a_call_goes_on_where_the_last_one_stopped(project, tmp_path):
     (project / "data/mnist/t10k-images-idx3-ubyte.gz.part").write_bytes(begun)
     said = get(project, whole, 0)
     assert "train-images-idx3-ubyte.gz was downloaded by an earlier call\n" in said
-    assert f"downloading {whole}/t10k-images-idx3-ubyte.gz, from byte 20 on\n" in said
-    assert "anew" not in said
+    assert f"downloading {whole}/t10k-images-idx3-ubyte.gz from byte 20\n" in said
+    assert "from the start" not in said
     check_whole(project)
 
 
@@ -228,8 +228,8 @@ def test_mirror_over_http(project, serve, handler):
 def test_a_part_is_gone_on_with_where_the_mirror_can(project, serve, handler):
     begin_a_part(project)
     said = get(project, serve(handler), 0)
-    assert "ubyte.gz, from byte 20 on\n" in said
-    assert "anew" not in said
+    assert "ubyte.gz from byte 20\n" in said
+    assert "from the start" not in said
     check_whole(project)
 
 
@@ -238,17 +238,19 @@ def test_a_beginning_of_another_file_does_not_spoil_it(project, serve):
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * 20)
     mirror = serve(GoesOn)
-    assert f"downloading {mirror}/train-images-idx3-ubyte.gz anew\n" in get(project, mirror, 0)
+    assert f"downloading {mirror}/train-images-idx3-ubyte.gz from the start\n" in get(
+        project, mirror, 0
+    )
     check_whole(project)
 
 
 def test_what_breaks_off_is_gone_on_with_at_once(project, serve):
     said = get(project, serve(BreaksOff), 0)
-    assert "broke off after 25 of " in said
+    assert "connection closed after 25 of " in said
     check_whole(project)
 
 
-def test_what_has_no_rest_is_begun_anew(project, serve):
+def test_a_complete_but_wrong_part_is_downloaded_again(project, serve):
     part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * 1000)
@@ -258,7 +260,7 @@ def test_what_has_no_rest_is_begun_anew(project, serve):
 
 def test_mirror_that_sends_nothing_is_given_up(project, serve):
     said = get(project, serve(Silent), 1)
-    assert said.count("broke off after 0 of ") == 1
+    assert said.count("connection closed after 0 of ") == 1
 
 
 def test_what_a_mirror_has_not_is_said(project, serve):
@@ -284,7 +286,7 @@ def test_a_named_folder_is_the_only_one_that_counts(project, tmp_path):
     folder.mkdir()
     named = {"MNIST_DIR": str(folder)}
     said = get(project, "file:///nowhere", 2, **named)
-    reason = f"{folder} has no MNIST; unset it to have it downloaded into data/mnist/"
+    reason = f"{folder} has no MNIST; unset it to download MNIST into data/mnist/"
     assert said == f"get_mnist.py: $MNIST_DIR: {reason}\n"
     (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(b"")
     said = get(project, "file:///nowhere", 0, **named)

@@ -93,7 +93,7 @@ def test_blocks_go_with_the_case() -> None:
 
 def test_overlap_is_found() -> None:
     case = open_case(Memory(step=512), live=50)
-    with pytest.raises(CaseError, match=r"output: \d+ bytes at 0x[0-9a-f]+ reach beyond 0x"):
+    with pytest.raises(CaseError, match=r"output: \d+ bytes at 0x[0-9a-f]+ overlap 0x"):
         case.output()
 
 

@@ -77,7 +77,7 @@ def test_device_that_is_lost_ends_the_worker_with_its_words_last():
     assert done.returncode == 1
     assert statuses(done) == ["ok"], "hello is answered, open is not"
     last = done.stderr.splitlines()[-1]
-    assert last == f"worker: the device is beyond use: RuntimeError: {WORDS}"
+    assert last == f"worker: the device is unusable: RuntimeError: {WORDS}"
 
 
 def test_error_that_the_device_survives_costs_its_own_case():
@@ -93,5 +93,5 @@ def test_fault_on_a_gpu_ends_the_worker_with_its_words_last():
     assert done.returncode == 1
     assert statuses(done) == ["ok"]
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("worker: the device is beyond use: ")
+    assert last.startswith("worker: the device is unusable: ")
     assert "CUDA error: device-side assert triggered" in last

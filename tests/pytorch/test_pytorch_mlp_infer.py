@@ -212,7 +212,7 @@ def test_graph_is_skipped_without_a_gpu(worker):
         ),
         ({"engine": "cuda"}, "engine: expected pytorch, found cuda"),
         ({"device": "abacus"}, "device: expected {device}, found abacus"),
-        ({"techniques": {"copy": "pinned"}}, "techniques: pytorch has none, found copy"),
+        ({"techniques": {"copy": "pinned"}}, "techniques: expected none for pytorch, found copy"),
         ({"batch": 0}, "params.batch: expected an integer of at least 1, found 0"),
         ({"batch": True}, "params.batch: expected an integer of at least 1, found True"),
         (
@@ -243,14 +243,14 @@ def test_requests_for_cases_that_are_not_open_fail(worker, tmp_path):
 def test_opening_twice_fails_and_keeps_the_first(worker, tmp_path):
     open_right(worker, "eager", 2, id="c")
     answer = worker.open("eager", 3, id="c")
-    assert answer == {"status": "failed", "id": "c", "reason": "the case c is open already"}
+    assert answer == {"status": "failed", "id": "c", "reason": "the case c is already open"}
     check_output(worker, "c", tmp_path, expected_output(2, [4, 5, 1], 42))
     worker.ask("close", id="c")
 
 
 def test_program_is_refused(worker):
     answer = worker.open(id="c", program={"cubin": "x"})
-    reason = "program: pytorch loads none, expected null"
+    reason = "program: expected null: pytorch loads no programs"
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 

@@ -56,7 +56,7 @@ def test_compile_takes_the_compiler_that_is_named(machine, monkeypatch):
     assert needs.compile_lacks("cpu") is None
     monkeypatch.setenv("CXX", "icpx")
     assert needs.compile_lacks("cpu") == (
-        "torch.compile needs a C++ compiler, and $CXX names none (icpx): unset it"
+        "torch.compile needs a C++ compiler, but $CXX is not one (icpx): unset it"
     )
     monkeypatch.setenv("TORCH_INDUCTOR_INSTALL_GXX", "1")
     assert needs.compile_lacks("cpu") is None
@@ -113,7 +113,7 @@ def test_cause_of_a_compilation_that_failed(machine, monkeypatch):
     )
     assert needs.compile_cause(ValueError("a graph break"), "cpu") is None
     too_new = RuntimeError("torch.compile is not supported on Python 3.99+")
-    assert "name an older Python" in needs.compile_cause(too_new, "cpu")
+    assert "to an older Python" in needs.compile_cause(too_new, "cpu")
 
 
 def test_compile_mode_alone_is_skipped_without_headers(tmp_path, monkeypatch):
@@ -173,7 +173,7 @@ def test_version_of_python(monkeypatch):
     assert needs.python_lacks() is None
     monkeypatch.setattr(needs.sys, "version_info", (3, 9, 2))
     assert needs.python_lacks() == (
-        "PyTorch cases need Python 3.10 or newer, found 3.9: name one in $BENCH_PYTHON"
+        "PyTorch cases need Python 3.10 or newer, found 3.9: set $BENCH_PYTHON to one"
     )
 
 
