@@ -1,4 +1,4 @@
-"""A worker as the supervisor sees it: a process, a line in, a line out."""
+"""A worker as the supervisor sees it: a process that answers each line with a line."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
-# Far beyond what anything here needs: it only keeps a hanging worker from hanging the tests.
+# Much longer than any test needs: it only ends tests whose worker hangs.
 ANSWER_TIMEOUT_S = 240
-# For PyTorch here and in workers: what tests compute is little, and several threads spin where they
-# meet, for seconds on a busy machine.
+# For PyTorch here and in workers: tests compute little, and several threads spin at barriers, for
+# seconds on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
@@ -33,7 +33,7 @@ needs_gpu = pytest.mark.gpu(NO_GPU)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Drop the pairs of a test and a device that there are not, on any machine."""
+    """Drop combinations of test and device that exist on no machine."""
     items[:] = [item for item in items if _exists(item)]
 
 
@@ -43,7 +43,7 @@ def _exists(item: pytest.Item) -> bool:
     only_on = item.get_closest_marker("only_on")
     if device is None or only_on is not None:
         return device is None or device == only_on.args[0]
-    # A module's takes_gpu() says which parameters are for a GPU alone.
+    # A module's takes_gpu() returns which parameters need a GPU.
     takes_gpu = getattr(item.module, "takes_gpu", None)
     return device != "cpu" or takes_gpu is None or not takes_gpu(**params)
 
@@ -83,7 +83,7 @@ class WorkerProcess:
         profile: bool = False,
         **case: Any,
     ) -> dict[str, Any]:
-        """Open a case of its own id unless `case` says otherwise, and return the answer."""
+        """Open a case, with a new id unless `case` has one, and return the answer."""
         spec = {
             "id": f"case {next(self._ids)}",
             "workload": "mlp_infer",
@@ -121,8 +121,8 @@ class WorkerProcess:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Give the workers one folder for what they compile, as a run does, and no data set."""
+def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give the workers one cache folder for compiled code, as a run does, and no data set."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
         patch.setenv("BENCH_ROOT", str(tmp_path_factory.mktemp("root") / "project"))
@@ -132,7 +132,7 @@ def _surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def start_worker() -> Iterator[Callable[..., WorkerProcess]]:
-    """Return a function that starts a worker; none of them outlives the test."""
+    """Return a function that starts a worker; all workers end with the test."""
     started: list[WorkerProcess] = []
 
     def start(*arguments: str) -> WorkerProcess:
@@ -152,14 +152,14 @@ def _devices() -> list[Any]:
 
 @pytest.fixture(scope="session", params=_devices())
 def worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
-    """Return a worker that has said hello, one for every device here, shared by all tests."""
+    """Return a worker after hello, one for each available device, shared by all tests."""
     with _running(WorkerProcess(request.param)) as started:
         yield started
 
 
 @pytest.fixture(scope="session", params=_devices())
 def few_images_worker(request: pytest.FixtureRequest) -> Iterator[WorkerProcess]:
-    """Return the same on few images."""
+    """Return such a worker with few images."""
     program = Path(__file__).with_name("few_images.py")
     with _running(WorkerProcess(request.param, program=program)) as started:
         yield started

@@ -1,4 +1,4 @@
-"""A tenth of the synthetic images, in their place; as a program, the worker that sees no others."""
+"""A tenth of the synthetic images; as a program, a worker that uses only these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ IMAGES, TESTS = 6000, 1000
 
 
 def few_images():
-    """Return the first images of the synthetic set, and others to test with."""
+    """Return a synthetic set of fewer images."""
     import mnist_data
 
     shape = mnist_data.MNIST

@@ -1,4 +1,4 @@
-"""The training of mlp_train in float64, written out with NumPy."""
+"""The training of mlp_train in float64 with NumPy."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 TOLERANCE = {"f32": 1e-4, "tf32": 1e-2}
-"""Of the workload: relative L2 error of each array."""
+"""The workload's tolerance: relative L2 error of each array."""
 
 
 class Trained(NamedTuple):
     losses: list[float]
-    """Of each step, before the update."""
+    """The loss of each step, before the update."""
     gradients: list[Any]
-    """Of the first step, each layer's with the bias's in the last column."""
+    """The gradients of the first step by layer, with the bias's in the last column."""
     validation_loss: float
     accuracy: float
 
 
 def train(inputs, steps: int) -> Trained:
-    """Train from the start weights of `inputs`, and validate behind the last step."""
+    """Train from the start weights of `inputs` and validate after the last step."""
     params, images = inputs.params, inputs.dataset
     layers = [weight.double().numpy() for weight in inputs.weights]
-    # The bias is one more weight, of an input that is always 1.
+    # The bias is the weight of an additional input that is always 1.
     weights = [np.column_stack(pair) for pair in zip(layers[0::2], layers[1::2], strict=True)]
     losses, first = [], []
     batches = _batches(inputs.order.numpy(), params.batch)

@@ -1,4 +1,4 @@
-"""`allocate`: the trace, the bookkeeping around the calls, and what is not run. No times."""
+"""`allocate`: the trace, the bookkeeping around the calls, and skipped cases. No times."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ROOT = Path(__file__).parents[2]
 
 
 class Memory:
-    """An allocator of addresses that checks what it is asked."""
+    """An allocator of addresses that checks its arguments."""
 
     def __init__(self, step: int = 1 << 22) -> None:
         self._step = step
         self.live: dict[int, int] = {}
-        self.asked = 0
+        self.n_allocated = 0
 
     def allocate(self, size: int, stream: int) -> int:
         assert stream == 7
-        self.asked += 1
-        address = self.asked * self._step
+        self.n_allocated += 1
+        address = self.n_allocated * self._step
         self.live[address] = size
         return address
 
@@ -42,7 +42,7 @@ def open_case(memory: Memory, live: int = 5) -> Allocations:
     return Allocations(Trace(live, 42), calls, 7, lambda: None, no_mark)
 
 
-def test_trace_is_any_part_of_one_list() -> None:
+def test_changes_are_parts_of_one_list() -> None:
     trace = Trace(100, 42)
     whole = trace.changes(0, 300)
     assert trace.changes(100, 150) == whole[100:250]
@@ -52,7 +52,7 @@ def test_trace_is_any_part_of_one_list() -> None:
     assert Trace(100, 43).changes(0, 300) != whole
 
 
-def test_sizes_are_those_of_the_other_side() -> None:
+def test_sizes_match_the_cuda_side() -> None:
     source = (ROOT / "bench" / "workloads" / "allocate" / "descriptor.c").read_text()
     table = source[source.index("OUTPUTS[] = {") : source.index("};\nenum { N_OUTPUTS")]
     lines = [line.split("/*")[0] for line in table.splitlines()[1:]]
@@ -60,21 +60,21 @@ def test_sizes_are_those_of_the_other_side() -> None:
     assert tuple(sizes) == OUTPUTS
 
 
-def test_choices_are_those_of_the_other_side() -> None:
+def test_choices_match_the_cuda_side() -> None:
     """The same sums are in `tests/unit/test_allocate.c`."""
     changes = Trace(100, 42).changes(0, 1000)
     assert sum(change.size for change in changes) + sum(Trace(1000, 42).start()) == 840803840
     assert sum((i + 1) * change.block for i, change in enumerate(changes)) == 24291803
 
 
-def test_as_many_blocks_as_before_after_each_sample() -> None:
+def test_a_sample_keeps_the_number_of_blocks() -> None:
     memory = Memory()
     case = open_case(memory)
     assert len(memory.live) == 5
     for samples in range(1, 4):
         (probe,) = case.probes
         sample = probe()
-        assert memory.asked == 5 + samples * 2 * CHANGES
+        assert memory.n_allocated == 5 + samples * 2 * CHANGES
         assert sorted(memory.live.items()) == sorted(zip(case._blocks, case._sizes, strict=True))
         assert set(sample.ns) == set(case.phases)
         assert sample.ns["allocate"] + sample.ns["free"] == pytest.approx(sample.ns["total"])
@@ -82,7 +82,7 @@ def test_as_many_blocks_as_before_after_each_sample() -> None:
     assert case.results().keys() == {"changes", "loop_ns", "clock_ns"}
 
 
-def test_blocks_go_with_the_case() -> None:
+def test_blocks_are_freed_with_the_case() -> None:
     memory = Memory()
     case = open_case(memory)
     assert memory.live
@@ -98,7 +98,7 @@ def test_overlap_is_found() -> None:
 
 
 @pytest.mark.only_on("cpu")
-def test_there_is_none_on_the_cpu(worker: WorkerProcess) -> None:
+def test_skipped_on_the_cpu(worker: WorkerProcess) -> None:
     answer = worker.open("caching", workload="allocate", params={"live": 3})
     assert answer["status"] == "skipped"
     assert "needs a GPU" in answer["reason"]

@@ -1,4 +1,4 @@
-"""Open cases inside this process: what the worker cannot show from outside."""
+"""Open cases inside this process: behaviour that is not visible from outside the worker."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from timing import no_mark  # noqa: E402
 from workload import CaseError  # noqa: E402
 
 
-class ForgetsToCompute(Inference):
-    """Returns the same tensor every time, and computes it once."""
+class ComputesOnce(Inference):
+    """Computes its output once and returns it every time."""
 
     def _prepare_forward(self, model):
         y = model(self._upload())
         return lambda _x: y
 
 
-class AnswersTwoWays(Eager):
-    """Does different work when nobody looks at the phases."""
+class DiffersWithoutPhases(Eager):
+    """Computes something else in the run without phases."""
 
     def _run_whole(self):
         return 2 * super()._run_whole()
@@ -43,16 +43,16 @@ def open_request(case_id, seed=1):
     return protocol.OpenRequest(spec, seed)
 
 
-def test_outputs_of_an_earlier_run_do_not_pass_for_new_ones():
-    assert np.isnan(make(ForgetsToCompute).output()["y"]).all()
+def test_outputs_of_an_earlier_run_are_detected():
+    assert np.isnan(make(ComputesOnce).output()["y"]).all()
 
 
 def test_phased_and_whole_runs_must_agree():
     with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
-        make(AnswersTwoWays).output()
+        make(DiffersWithoutPhases).output()
 
 
-def test_results_are_handed_out_as_copies():
+def test_outputs_are_copies():
     case = make(Inference)
     first = case.output()["y"]
     kept = first.copy()
@@ -60,7 +60,7 @@ def test_results_are_handed_out_as_copies():
     assert np.array_equal(first, kept)
 
 
-def test_inputs_are_shared_while_a_case_needs_them_and_then_dropped():
+def test_inputs_are_shared_and_freed_with_their_last_case():
     session = Session("cpu")
     for case_id, seed in (("a", 1), ("b", 1), ("c", 2)):
         assert session.handle(open_request(case_id, seed))["status"] == "ok"
@@ -71,7 +71,7 @@ def test_inputs_are_shared_while_a_case_needs_them_and_then_dropped():
         assert len(session._inputs) == left
 
 
-def test_unexpected_error_is_told_by_type_and_first_line(monkeypatch, capsys):
+def test_unexpected_error_is_reported_by_type_and_first_line(monkeypatch, capsys):
     def broken(*_arguments):
         raise ZeroDivisionError("first line\nsecond line")
 
@@ -79,7 +79,7 @@ def test_unexpected_error_is_told_by_type_and_first_line(monkeypatch, capsys):
     answer = Session("cpu").handle(open_request("c"))
     reason = "ZeroDivisionError: first line"
     assert answer == {"status": "failed", "id": "c", "reason": reason}
-    assert "second line" in capsys.readouterr().err, "the whole of it goes to stderr"
+    assert "second line" in capsys.readouterr().err, "the complete error goes to stderr"
 
 
 def test_no_tf32_in_place_of_float32():

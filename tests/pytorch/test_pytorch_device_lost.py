@@ -1,4 +1,4 @@
-"""A device that is beyond use: the worker says so and ends, so that another one can be started."""
+"""An unusable device: the worker reports it and exits, so that a new one can be started."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from conftest import needs_gpu
 torch = pytest.importorskip("torch")
 
 FOLDER = Path(__file__).parents[2] / "reference_pytorch"
-WORDS = "CUDA error: an illegal memory access was encountered"
+MESSAGE = "CUDA error: an illegal memory access was encountered"
 
-# The worker with a workload that cannot be opened, and a device whose every later call fails, too.
+# The worker with a workload that cannot be opened and a device whose later calls all fail.
 FAKE = f"""
 import sys, torch, device, mlp_infer, worker
 
 def fault(*_arguments):
-    raise RuntimeError("{WORDS}\\nCUDA kernel errors might be reported elsewhere")
+    raise RuntimeError("{MESSAGE}\\nCUDA kernel errors might be reported elsewhere")
 
 class Gpu(device.CpuDevice):
     expect_alive = device.CudaDevice.expect_alive
@@ -31,7 +31,7 @@ torch.cuda.synchronize = {{synchronize}}
 sys.exit(worker.main(["--device", "cpu"]))
 """
 
-# An index that PyTorch's own kernel finds out of bounds: it traps, and the context is gone.
+# PyTorch's kernel finds an index out of bounds and traps, which destroys the context.
 REAL = """
 import sys, torch, mlp_infer, worker
 
@@ -45,7 +45,7 @@ sys.exit(worker.main(["--device", "cuda"]))
 
 
 def ask_to_open(program: str, device: str = "cpu") -> subprocess.CompletedProcess[str]:
-    """Say hello, and have a case opened twice."""
+    """Send hello and open two cases."""
     case = {
         "workload": "mlp_infer",
         "engine": "pytorch",
@@ -72,23 +72,23 @@ def statuses(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [json.loads(line)["status"] for line in done.stdout.splitlines()]
 
 
-def test_device_that_is_lost_ends_the_worker_with_its_words_last():
+def test_lost_device_ends_the_worker_with_its_error_last():
     done = ask_to_open(FAKE.format(synchronize="fault"))
     assert done.returncode == 1
     assert statuses(done) == ["ok"], "hello is answered, open is not"
     last = done.stderr.splitlines()[-1]
-    assert last == f"worker: the device is unusable: RuntimeError: {WORDS}"
+    assert last == f"worker: the device is unusable: RuntimeError: {MESSAGE}"
 
 
-def test_error_that_the_device_survives_costs_its_own_case():
+def test_error_that_the_device_survives_fails_only_its_case():
     done = ask_to_open(FAKE.format(synchronize="lambda: None"))
     assert done.returncode == 0
     assert statuses(done) == ["ok", "failed", "failed"]
-    assert json.loads(done.stdout.splitlines()[2])["reason"] == f"RuntimeError: {WORDS}"
+    assert json.loads(done.stdout.splitlines()[2])["reason"] == f"RuntimeError: {MESSAGE}"
 
 
 @needs_gpu
-def test_fault_on_a_gpu_ends_the_worker_with_its_words_last():
+def test_fault_on_a_gpu_ends_the_worker_with_its_error_last():
     done = ask_to_open(REAL, "cuda")
     assert done.returncode == 1
     assert statuses(done) == ["ok"]

@@ -1,4 +1,4 @@
-"""linreg_train through the worker: points to the bit, known trainings, reasons for what fails."""
+"""linreg_train through the worker: exact points, known trainings, reasons for failures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def takes_gpu(variant="", **_):
     return "graph" in variant
 
 
-def open_right(worker, variant, *training, **keys):
+def open_ok(worker, variant, *training, **keys):
     answer = open_case(worker, variant, *training, **keys)
     assert answer["status"] == "ok", answer
     return answer
@@ -57,7 +57,7 @@ def check_output(worker, case_id, folder, known):
     names = ["params", "losses", *(["test_loss"] if known["test_loss"] else [])]
     answer = worker.ask("output", id=case_id, path=str(folder))
     assert answer == {"status": "ok", "id": case_id, "arrays": names}
-    # Of a few points, single roundings of float32 do not average out.
+    # With few points, single float32 roundings do not average out.
     tolerance = max(5e-6, 1e-4 / known["points"] ** 0.5)
     for name in names:
         found, expected = np.load(folder / f"{name}.npy"), np.array(known[name])
@@ -89,7 +89,7 @@ def check_samples(opened, sampled):
 )
 def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
     training = known["points"], known["epochs"], known["rate"]
-    opened = open_right(worker, variant, *training, seed=KNOWN["seed"])
+    opened = open_ok(worker, variant, *training, seed=KNOWN["seed"])
     check_output(worker, opened["id"], tmp_path, known)
     check_samples(opened, worker.sample(opened["id"], max_samples=2, warmup_samples=1))
     check_output(worker, opened["id"], tmp_path, known)
@@ -100,8 +100,8 @@ def test_known_training_before_and_after_sampling(worker, tmp_path, variant, kno
     assert ("test_loss" in results) == (known["test_loss"] is not None)
 
 
-def test_phases_are_those_of_the_mode_and_device(worker):
-    opened = open_right(worker, "eager", 50, 2)
+def test_phases_match_mode_and_device(worker):
+    opened = open_ok(worker, "eager", 50, 2)
     phases = ["init", "train", "total", "residual", "host_to_host"]
     expected = dict.fromkeys(phases, "host")
     if worker.device == "cuda":
@@ -122,11 +122,11 @@ OPERATIONS = [
 
 @pytest.mark.parametrize(("variant", "names"), OPERATIONS)
 def test_one_epoch_has_operations(worker, tmp_path, variant, names):
-    opened = open_right(worker, variant, 4999, 1)
+    opened = open_ok(worker, variant, 4999, 1)
     clock = "device" if worker.device == "cuda" else "host"
     found = {name: opened["phases"].get(name) for name in [*PARTS, "fused"]}
     assert {name: found[name] for name in found if found[name]} == dict.fromkeys(names, clock)
-    # Every probe's training is compared here, and the last one's handed out.
+    # `output` compares the trainings of all probes and returns the last.
     answer = worker.ask("output", id=opened["id"], path=str(tmp_path))
     assert answer["status"] == "ok", answer
     sampled = worker.sample(opened["id"], max_samples=3)
@@ -141,7 +141,7 @@ def test_one_epoch_has_operations(worker, tmp_path, variant, names):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_more_epochs_have_no_operations(worker, variant):
-    opened = open_right(worker, variant, 4999, 2)
+    opened = open_ok(worker, variant, 4999, 2)
     assert not {*PARTS, "fused"} & set(opened["phases"])
     worker.ask("close", id=opened["id"])
 
@@ -155,8 +155,8 @@ def open_here(kind, points, epochs):
     return kind(MODES["eager"], Points(points, 1), params, CpuDevice(), no_mark)
 
 
-class ForgetsTheStep(LinregTraining):
-    """Its operations leave one out."""
+class SkipsTheUpdate(LinregTraining):
+    """Its operations omit the update."""
 
     def _build_operations(self):
         operations = super()._build_operations()
@@ -164,8 +164,8 @@ class ForgetsTheStep(LinregTraining):
         return operations
 
 
-def test_operations_that_do_not_train_are_noticed():
-    case = open_here(ForgetsTheStep, 10, 1)
+def test_operations_that_do_not_train_are_detected():
+    case = open_here(SkipsTheUpdate, 10, 1)
     with pytest.raises(CaseError, match="output: _phased and _by_operation runs differ in params"):
         case.output()
 
@@ -173,7 +173,7 @@ def test_operations_that_do_not_train_are_noticed():
 @pytest.mark.parametrize(
     ("device", "need"), [("cpu", "needs 51.5 GB of"), ("cuda", "needs 17.2 GB of")]
 )
-def test_points_beyond_the_host_memory_are_skipped(monkeypatch, device, need):
+def test_points_that_exceed_host_memory_are_skipped(monkeypatch, device, need):
     from protocol import CaseSpec
 
     params = {"points": 2**31 - 1, "epochs": 1, "rate": 0.01}
@@ -183,7 +183,7 @@ def test_points_beyond_the_host_memory_are_skipped(monkeypatch, device, need):
         LinregTrain().make_inputs(spec, 42)
 
 
-def test_room_is_told_like_the_supervisor(monkeypatch):
+def test_memory_sizes_are_printed_as_by_the_supervisor(monkeypatch):
     monkeypatch.setattr(host_memory, "_available_bytes", lambda: 999)
     host_memory.expect_room(999)
     with pytest.raises(Skip, match=r"needs 1.00 kB of host memory, 999 B are free"):
@@ -193,10 +193,10 @@ def test_room_is_told_like_the_supervisor(monkeypatch):
 
 
 @pytest.mark.slow
-def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker):
+def test_compile_handles_more_sizes_than_the_default_cache_limit(worker):
     ids = []
     for points in range(10, 20):
-        opened = open_right(worker, "compile", points, 2)
+        opened = open_ok(worker, "compile", points, 2)
         assert opened["once_ns"]["compile"] > 0
         assert "init" not in opened["phases"]
         ids.append(opened["id"])
@@ -243,13 +243,13 @@ def test_other_dtypes_are_skipped(worker):
     ],
     ids=str,
 )
-def test_what_is_ill_formed_fails_with_the_reason(worker, params, reason):
+def test_invalid_params_fail_with_the_reason(worker, params, reason):
     answer = open_case(worker, "eager", id="c", params=params)
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
-class ForgetsToRecord(LinregTraining):
-    """Trains, but leaves the losses of an earlier run where they are."""
+class KeepsOldLosses(LinregTraining):
+    """Trains, but keeps the recorded losses of an earlier run."""
 
     def _train(self, trainer):
         kept = self._losses.clone()
@@ -258,6 +258,6 @@ class ForgetsToRecord(LinregTraining):
             self._losses.copy_(kept)
 
 
-def test_losses_of_an_earlier_run_do_not_pass_for_new_ones():
-    losses = open_here(ForgetsToRecord, 10, 20).output()["losses"]
+def test_losses_of_an_earlier_run_are_detected():
+    losses = open_here(KeepsOldLosses, 10, 20).output()["losses"]
     assert np.isnan(losses[:-1]).all()

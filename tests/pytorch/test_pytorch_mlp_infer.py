@@ -1,4 +1,4 @@
-"""mlp_infer through the worker: right results, phases that add up, reasons for what cannot be."""
+"""mlp_infer through the worker: correct results, phases that add up, reasons for errors."""
 
 from __future__ import annotations
 
@@ -21,17 +21,23 @@ SHAPES = [
 ]
 
 
+def uniform(shape: tuple[int, ...], seed: int, stream: int, low: float, high: float) -> np.ndarray:
+    values = np.empty(shape, dtype=np.float32)
+    philox.fill_uniform(values, seed, stream, low, high)
+    return values
+
+
 def expected_output(
     batch: int, layers: list[int], seed: int, dtype: type = np.float32
 ) -> np.ndarray:
-    """Compute y in float64 from the streams that the protocol's document names."""
-    y = philox.uniform((batch, layers[0]), seed, 1, -1.0, 1.0).astype(dtype).astype(np.float64)
+    """Compute y in float64 from the streams in docs/worker-protocol.md."""
+    y = uniform((batch, layers[0]), seed, 1, -1.0, 1.0).astype(dtype).astype(np.float64)
     last = len(layers) - 2
     for layer in range(last + 1):
         n_in, n_out = layers[layer : layer + 2]
         bound = float(np.float32(1 / math.sqrt(n_in)))
-        weight = philox.uniform((n_out, n_in), seed, 16 + 2 * layer, -bound, bound)
-        bias = philox.uniform((n_out,), seed, 17 + 2 * layer, -bound, bound)
+        weight = uniform((n_out, n_in), seed, 16 + 2 * layer, -bound, bound)
+        bias = uniform((n_out,), seed, 17 + 2 * layer, -bound, bound)
         y = y @ weight.astype(dtype).astype(np.float64).T + bias.astype(dtype).astype(np.float64)
         if layer < last:
             y = np.maximum(y, 0.0)
@@ -42,7 +48,7 @@ def takes_gpu(variant="", **_):
     return variant == "graph"
 
 
-def open_right(worker, variant, *shape, **keys):
+def open_ok(worker, variant, *shape, **keys):
     answer = worker.open(variant, *shape, **keys)
     assert answer["status"] == "ok", answer
     return answer
@@ -75,8 +81,8 @@ def check_samples(opened, sampled, max_samples):
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 @pytest.mark.parametrize(("batch", "layers"), SHAPES, ids=str)
-def test_output_is_right_before_and_after_sampling(worker, tmp_path, variant, batch, layers):
-    opened = open_right(worker, variant, batch, layers)
+def test_output_is_correct_before_and_after_sampling(worker, tmp_path, variant, batch, layers):
+    opened = open_ok(worker, variant, batch, layers)
     expected = expected_output(batch, layers, 42)
     check_output(worker, opened["id"], tmp_path, expected)
     sampled = worker.sample(opened["id"])
@@ -91,9 +97,9 @@ def test_output_is_right_before_and_after_sampling(worker, tmp_path, variant, ba
 
 
 @pytest.mark.slow
-def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker, tmp_path):
+def test_compile_handles_more_sizes_than_the_default_cache_limit(worker, tmp_path):
     sizes = range(1, 10)
-    opened = [open_right(worker, "compile", batch) for batch in sizes]
+    opened = [open_ok(worker, "compile", batch) for batch in sizes]
     for answer, batch in zip(opened, sizes, strict=True):
         assert answer["once_ns"]["compile"] > answer["once_ns"]["first_run"]
         check_output(worker, answer["id"], tmp_path, expected_output(batch, [4, 5, 1], 42))
@@ -103,8 +109,8 @@ def test_compile_serves_more_sizes_than_the_compiler_keeps_by_default(worker, tm
 
 
 @pytest.mark.parametrize("variant", FAST_MODES)
-def test_phases_are_those_of_the_mode_and_device(worker, variant):
-    opened = open_right(worker, variant)
+def test_phases_match_mode_and_device(worker, variant):
+    opened = open_ok(worker, variant)
     expected = {"init"} if variant == "eager" else set()
     expected |= {"forward", "total", "residual", "host_to_host"}
     if worker.device == "cuda":
@@ -122,8 +128,8 @@ def test_phases_are_those_of_the_mode_and_device(worker, variant):
     worker.ask("close", id=opened["id"])
 
 
-def test_limits_of_a_round_are_kept(worker):
-    case_id = open_right(worker, "inference")["id"]
+def test_limits_of_a_round_are_respected(worker):
+    case_id = open_ok(worker, "inference")["id"]
     long = {"budget_ns": 60_000_000_000, "warmup_samples": 7}
     sampled = worker.sample(case_id, max_samples=11, **long)
     assert {len(samples) for samples in sampled["phases"].values()} == {11}
@@ -134,27 +140,27 @@ def test_limits_of_a_round_are_kept(worker):
     worker.ask("close", id=case_id)
 
 
-def test_cases_open_at_once_keep_apart(worker, tmp_path):
-    wanted = [
+def test_open_cases_are_independent(worker, tmp_path):
+    specs = [
         ("eager", 64, [4, 5, 1], 42),
         ("inference", 64, [4, 5, 1], 42),  # shares its inputs with the first
         ("inference", 64, [4, 5, 1], 43),
         ("eager", 64, [4, 6, 1], 42),
         ("inference", 65, [4, 5, 1], 42),
     ]
-    ids = [open_right(worker, *shape, seed=seed)["id"] for *shape, seed in wanted]
+    ids = [open_ok(worker, *shape, seed=seed)["id"] for *shape, seed in specs]
     while ids:
-        for case_id, (_, *shape, seed) in zip(ids, wanted, strict=True):
+        for case_id, (_, *shape, seed) in zip(ids, specs, strict=True):
             assert worker.sample(case_id)["status"] == "ok"
             check_output(worker, case_id, tmp_path, expected_output(*shape, seed))
         assert worker.ask("close", id=ids.pop(0))["status"] == "ok"
-        del wanted[0]
+        del specs[0]
 
 
 @pytest.mark.parametrize("variant", FAST_MODES)
 def test_float16_rounds_inputs_and_weights(worker, tmp_path, variant):
-    """The float16 output is near what the rounded data give, and not the float32 output."""
-    opened = open_right(worker, variant, 257, [4, 5, 1], dtype="f16")
+    """The float16 output is close to that of the rounded data, not to the float32 output."""
+    opened = open_ok(worker, variant, 257, [4, 5, 1], dtype="f16")
     expected = expected_output(257, [4, 5, 1], 42, np.float16)
     check_output(worker, opened["id"], tmp_path, expected, tolerance=2e-3)
     y = np.load(tmp_path / "y.npy")
@@ -164,12 +170,12 @@ def test_float16_rounds_inputs_and_weights(worker, tmp_path, variant):
 
 def test_an_id_can_be_used_again_after_close(worker, tmp_path):
     for batch in (2, 9):
-        open_right(worker, "eager", batch, id="again")
+        open_ok(worker, "eager", batch, id="again")
         check_output(worker, "again", tmp_path, expected_output(batch, [4, 5, 1], 42))
         assert worker.ask("close", id="again")["status"] == "ok"
 
 
-def test_profiling_changes_no_answer(worker):
+def test_profiling_does_not_change_answers(worker):
     opened = worker.open(id="c", profile=True)
     check_samples(opened, worker.sample("c"), max_samples=5)
     worker.ask("close", id="c")
@@ -183,12 +189,12 @@ def test_profiling_changes_no_answer(worker):
     ],
     ids=["dtype", "memory"],
 )
-def test_what_cannot_apply_is_skipped(worker, case, reason):
+def test_unsupported_case_is_skipped(worker, case, reason):
     answer = worker.open(id="c", **case)
     assert set(answer) == {"status", "id", "reason"}
     assert (answer["status"], answer["id"]) == ("skipped", "c")
     assert re.search(reason, answer["reason"]), answer["reason"]
-    assert worker.open(id="c")["status"] == "ok", "the worker goes on"
+    assert worker.open(id="c")["status"] == "ok", "the worker continues"
     worker.ask("close", id="c")
 
 
@@ -227,11 +233,11 @@ def test_graph_is_skipped_without_a_gpu(worker):
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_is_ill_formed_fails_with_the_reason(worker, case, reason):
+def test_invalid_case_fails_with_the_reason(worker, case, reason):
     answer = worker.open(id="c", **case)
     expected = reason.format(device=worker.device)
     assert answer == {"status": "failed", "id": "c", "reason": expected}
-    assert worker.sample("c")["status"] == "failed", "nothing was left open"
+    assert worker.sample("c")["status"] == "failed", "the case is not open"
 
 
 def test_requests_for_cases_that_are_not_open_fail(worker, tmp_path):
@@ -241,7 +247,7 @@ def test_requests_for_cases_that_are_not_open_fail(worker, tmp_path):
 
 
 def test_opening_twice_fails_and_keeps_the_first(worker, tmp_path):
-    open_right(worker, "eager", 2, id="c")
+    open_ok(worker, "eager", 2, id="c")
     answer = worker.open("eager", 3, id="c")
     assert answer == {"status": "failed", "id": "c", "reason": "the case c is already open"}
     check_output(worker, "c", tmp_path, expected_output(2, [4, 5, 1], 42))
@@ -255,7 +261,7 @@ def test_program_is_refused(worker):
 
 
 def test_output_needs_an_existing_folder(worker, tmp_path):
-    open_right(worker, "eager", id="c")
+    open_ok(worker, "eager", id="c")
     missing = str(tmp_path / "missing")
     answer = worker.ask("output", id="c", path=missing)
     assert answer == {"status": "failed", "id": "c", "reason": f"path: {missing} is not a folder"}

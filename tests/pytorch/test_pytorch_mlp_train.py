@@ -1,6 +1,6 @@
-"""mlp_train through the worker: float64's training, and reasons for what fails.
+"""mlp_train through the worker against a training in float64, and reasons for failures.
 
-On a tenth of the synthetic images, in the worker's process as in this one.
+On a tenth of the synthetic images, both in the worker and in this process.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from workload import CaseError, Skip  # noqa: E402
 LOAD = mnist_data.load
 FAST_MODES = ["dataloader", "eager", "graph"]
 SLOW_MODES = ["compile", "compile_graph"]
-# 9 steps an epoch, the last with 400 images.
-USUAL = {"width": 8, "depth": 3, "batch": 700, "epochs": 2, "rate": 0.5, "seed": 1}
+# 9 steps per epoch, the last with 400 images.
+DEFAULTS = {"width": 8, "depth": 3, "batch": 700, "epochs": 2, "rate": 0.5, "seed": 1}
 STEPS = 9
 HOST_PHASES = {"train", "validate", "total", "residual", "step"}
 DEVICE_PHASES = {"train_device", "validate_device"}
@@ -46,7 +46,7 @@ def few_images_here():
 
 
 def open_case(worker, variant, params, **keys):
-    return worker.open(variant, workload="mlp_train", params={**USUAL, **params}, **keys)
+    return worker.open(variant, workload="mlp_train", params={**DEFAULTS, **params}, **keys)
 
 
 def takes_gpu(variant="", dtype="f32", run=None, **_):
@@ -54,7 +54,7 @@ def takes_gpu(variant="", dtype="f32", run=None, **_):
     return "graph" in variant or dtype == "tf32"
 
 
-def open_right(worker, variant, dtype="f32", **params):
+def open_ok(worker, variant, dtype="f32", **params):
     answer = open_case(worker, variant, params, dtype=dtype)
     assert answer["status"] == "ok", answer
     return answer
@@ -88,7 +88,7 @@ class Run(NamedTuple):
     opened: Any
     phases: Any
     outputs: list[Any]
-    """Before samples were taken and after it."""
+    """Before and after sampling."""
     results: Any
 
 
@@ -102,22 +102,22 @@ CASES = [
 
 @pytest.fixture(scope="module", params=CASES)
 def run(request, worker, tmp_path_factory):
-    """Return a run of the usual case."""
+    """Return a run of the default case."""
     variant, dtype = request.param
     folder = tmp_path_factory.mktemp(variant)
-    opened = open_right(worker, variant, dtype)
-    before = outputs(worker, opened, folder, USUAL["depth"])
+    opened = open_ok(worker, variant, dtype)
+    before = outputs(worker, opened, folder, DEFAULTS["depth"])
     phases = worker.sample(opened["id"], max_samples=2, warmup_samples=1)["phases"]
-    after = outputs(worker, opened, folder, USUAL["depth"])
+    after = outputs(worker, opened, folder, DEFAULTS["depth"])
     return Run(worker, variant, dtype, opened, phases, [before, after], close(worker, opened))
 
 
-# ---- float64's training ----------------------------------------------------------------------------
+# ---- training in float64 ---------------------------------------------------------------------------
 
 
-def test_both_epochs_are_those_of_float64(run):
-    """The last step of each has fewer images, and the second another order."""
-    trained = mlp_float64.train(Inputs(Params(**USUAL)), 2 * STEPS)
+def test_both_epochs_match_float64(run):
+    """The last step of each has fewer images, and the second has a different order."""
+    trained = mlp_float64.train(Inputs(Params(**DEFAULTS)), 2 * STEPS)
     for arrays in run.outputs:
         check_outputs(arrays, run.dtype, trained)
 
@@ -126,35 +126,35 @@ def test_both_epochs_are_those_of_float64(run):
 @pytest.mark.parametrize(
     ("params", "checked"),
     [
-        # 94 steps an epoch, the last with 48 images.
+        # 94 steps per epoch, the last with 48 images.
         ({"width": 16, "batch": 64, "depth": 4, "seed": 7, "rate": 0.1, "epochs": 1}, 50),
         ({"width": 9, "batch": 6000, "depth": 2, "rate": 0.1, "epochs": 3}, 3),
     ],
-    ids=["many steps", "one step an epoch"],
+    ids=["many steps", "one step per epoch"],
 )
 @pytest.mark.parametrize("variant", FAST_MODES)
-def test_first_steps_are_those_of_float64(worker, tmp_path, variant, params, checked, dtype):
-    opened = open_right(worker, variant, dtype, **params)
-    trained = mlp_float64.train(Inputs(Params(**{**USUAL, **params})), checked)
+def test_first_steps_match_float64(worker, tmp_path, variant, params, checked, dtype):
+    opened = open_ok(worker, variant, dtype, **params)
+    trained = mlp_float64.train(Inputs(Params(**{**DEFAULTS, **params})), checked)
     check_outputs(outputs(worker, opened, tmp_path, params["depth"]), dtype, trained)
     close(worker, opened)
 
 
-def test_whole_training_is_that_of_float64(run):
-    inputs, tolerance = Inputs(Params(**USUAL)), TOLERANCE[run.dtype]
-    for epoch, told in enumerate(run.results["epochs"], 1):
+def test_complete_training_matches_float64(run):
+    inputs, tolerance = Inputs(Params(**DEFAULTS)), TOLERANCE[run.dtype]
+    for epoch, found in enumerate(run.results["epochs"], 1):
         trained = mlp_float64.train(inputs, STEPS * epoch)
-        assert told["epoch"] == epoch
-        assert told["validation_loss"] == pytest.approx(trained.validation_loss, rel=tolerance)
-        # An image whose two best digits are alike may be told otherwise: one of a thousand, or
-        # more of them with tf32.
-        assert told["accuracy"] == pytest.approx(trained.accuracy, abs=max(0.0011, tolerance))
+        assert found["epoch"] == epoch
+        assert found["validation_loss"] == pytest.approx(trained.validation_loss, rel=tolerance)
+        # An image whose two best digits are close may get the other label: one of a thousand, or
+        # more with tf32.
+        assert found["accuracy"] == pytest.approx(trained.accuracy, abs=max(0.0011, tolerance))
     assert run.results["loss"] == [
         [step, pytest.approx(trained.losses[step], rel=tolerance)] for step in (0, 10, 17)
     ]
 
 
-# ---- what is told ----------------------------------------------------------------------------------
+# ---- phases and results ----------------------------------------------------------------------------
 
 
 def test_samples_have_every_phase(run):
@@ -175,8 +175,8 @@ def test_samples_have_every_phase(run):
 
 
 @pytest.mark.parametrize("variant", FAST_MODES)
-def test_a_training_learns_and_leaves_its_results(worker, variant):
-    opened = open_right(worker, variant, width=32, batch=64)
+def test_a_training_learns_and_returns_results(worker, variant):
+    opened = open_ok(worker, variant, width=32, batch=64)
     results = close(worker, opened)
     everywhere = {"loss", "epochs", "accuracy", "dataset"}
     of_epoch = {"epoch", "validation_loss", "accuracy"}
@@ -195,17 +195,17 @@ def test_a_training_learns_and_leaves_its_results(worker, variant):
     assert results["accuracy"] == results["epochs"][1]["accuracy"] > 0.96
 
 
-def test_a_start_leaves_the_accuracy_at_chance(worker):
-    opened = open_right(worker, "eager", batch=6000, rate=1e-9)
+def test_untrained_accuracy_is_at_chance_level(worker):
+    opened = open_ok(worker, "eager", batch=6000, rate=1e-9)
     results = close(worker, opened)
     assert 0.02 < results["accuracy"] < 0.3
 
 
-# ---- what cannot be opened -------------------------------------------------------------------------
+# ---- skipped, failed and invalid cases -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", FAST_MODES)
-def test_a_training_that_comes_apart_fails_with_the_step(worker, variant):
+def test_a_diverging_training_fails_with_the_step(worker, variant):
     answer = open_case(worker, variant, {"rate": 1e30, "epochs": 1}, id="c")
     reason = "loss is not finite from step 1 on"
     assert answer == {"status": "failed", "id": "c", "reason": reason}
@@ -216,7 +216,7 @@ def test_a_bad_file_fails_with_its_name(tmp_path, monkeypatch):
     bad.write_bytes(b"<html>")
     monkeypatch.setenv("MNIST_DIR", str(tmp_path))
     monkeypatch.setattr(mnist_data, "load", LOAD)
-    spec = CaseSpec("c", "mlp_train", "pytorch", "cpu", "eager", "f32", params=USUAL)
+    spec = CaseSpec("c", "mlp_train", "pytorch", "cpu", "eager", "f32", params=DEFAULTS)
     with pytest.raises(CaseError) as caught:
         MlpTrain().make_inputs(spec, 42)
     assert str(caught.value) == f"{bad}: ends after 6 bytes, expected 47040016"
@@ -258,15 +258,15 @@ def test_other_dtypes_are_skipped(worker):
     ],
     ids=str,
 )
-def test_what_is_ill_formed_fails_with_the_reason(worker, params, reason):
+def test_invalid_params_fail_with_the_reason(worker, params, reason):
     answer = open_case(worker, "eager", params, id="c")
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
 @pytest.mark.parametrize(("width", "need"), [(8192, "1.40 GB"), (784, "290 MB")])
-def test_weights_beyond_the_host_memory_are_skipped(monkeypatch, width, need):
+def test_weights_that_exceed_host_memory_are_skipped(monkeypatch, width, need):
     monkeypatch.setattr(host_memory, "_available_bytes", lambda: 100_000_000)
-    params = {**USUAL, "depth": 4, "width": width}
+    params = {**DEFAULTS, "depth": 4, "width": width}
     spec = CaseSpec("c", "mlp_train", "pytorch", "cuda", "eager", "f32", params=params)
     with pytest.raises(Skip, match=f"needs {need} of host memory, 100 MB are free"):
         MlpTrain().make_inputs(spec, 42)

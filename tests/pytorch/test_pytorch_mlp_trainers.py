@@ -1,4 +1,4 @@
-"""What mlp_train trains with, on few images: on the CPU what is made for a GPU, as far as it goes."""
+"""The trainers of mlp_train on few images, with the GPU trainers run on the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IMAGES = 150
 
 
 class Replay:
-    """Stands in for a CUDA graph: does again what was captured."""
+    """Replaces a CUDA graph: repeats the captured work."""
 
     def __init__(self, work) -> None:
         self.replay = work
@@ -36,8 +36,8 @@ class Replay:
 
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch):
-    whole = mnist_data.load()
-    parts = (whole.train_images, whole.train_labels, whole.test_images, whole.test_labels)
+    full = mnist_data.load()
+    parts = (full.train_images, full.train_labels, full.test_images, full.test_labels)
     few = mnist_data.Dataset("mnist", *(part[:IMAGES] for part in parts))
     monkeypatch.setattr(mnist_data, "load", lambda: few)
 
@@ -49,8 +49,8 @@ def no_gpu(monkeypatch):
 
 
 def inputs_of(**params):
-    usual = {"width": 8, "depth": 4, "batch": 4, "epochs": 2, "rate": 0.1, "seed": 1}
-    return Inputs(Params(**{**usual, **params}))
+    defaults = {"width": 8, "depth": 4, "batch": 4, "epochs": 2, "rate": 0.1, "seed": 1}
+    return Inputs(Params(**{**defaults, **params}))
 
 
 def task_of(inputs):
@@ -94,20 +94,20 @@ def test_step_by_step(kind, batch):
 @pytest.mark.usefixtures("no_gpu")
 @BATCHES
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
-def test_captured_steps_of_any_number_follow_each_other(monkeypatch, batch, at_once):
+def test_graphs_of_any_number_of_steps(monkeypatch, batch, at_once):
     monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
     trainer = CapturedTrainer(FusedTrainer(task), task)
     check_trainer(trainer, task, inputs)
-    # From the first step again, whatever ran before.
+    # It starts from the first step again.
     check_trainer(trainer, task, inputs)
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("batch", "images_at_once", "replays"),
-    # 37 steps of 4 and one of 2; by fours; all of a batch, and no rest.
+    # 37 steps of 4 images and one of 2; four steps per graph; one full batch; no smaller batch.
     [(4, 8192, 37 // 37 + 1), (4, 16, 9 + 1 + 1), (150, 8192, 1), (50, 50, 3)],
 )
 def test_large_batches_are_captured_by_fewer_steps(monkeypatch, batch, images_at_once, replays):
@@ -124,7 +124,7 @@ def test_large_batches_are_captured_by_fewer_steps(monkeypatch, batch, images_at
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_gpu")
 def test_compiled():
-    """A smaller last batch, and layers enough for small gradients."""
+    """A smaller last batch, and enough layers for small gradients."""
     inputs = inputs_of(batch=40, depth=8, width=16)
     task = task_of(inputs)
     trainer = CompiledTrainer(task, torch.float32, "default")
@@ -134,7 +134,7 @@ def test_compiled():
     check_trainer(CapturedTrainer(trainer, task), task, inputs)
 
 
-def test_validation_by_batches_is_that_of_all_at_once():
+def test_validation_by_batches_matches_that_of_all_images():
     inputs = inputs_of(batch=16)
     task = task_of(inputs)
     trainer = LoaderTrainer(task)
@@ -144,10 +144,10 @@ def test_validation_by_batches_is_that_of_all_at_once():
     assert trainer.validation().tolist() == pytest.approx(expected.tolist(), rel=1e-5)
 
 
-# ---- what every training starts from ---------------------------------------------------------------
+# ---- inputs ----------------------------------------------------------------------------------------
 
 
-def test_weights_and_orders_are_those_of_mnist_train():
+def test_weights_and_orders_match_mnist_train():
     theirs = Inputs(mnist_train.Params(16, 8, 10_000, 0.1, 3))
     ours = inputs_of(width=16, seed=3)
     for found, expected in zip(ours.weights, theirs.weights, strict=True):
@@ -158,7 +158,7 @@ def test_weights_and_orders_are_those_of_mnist_train():
     assert ours.order[0].tolist() != ours.order[1].tolist()
 
 
-def test_layers_of_the_least_and_the_greatest_depth():
+def test_layers_of_the_smallest_and_the_greatest_depth():
     assert inputs_of(depth=2, width=5).params.layers == [(784, 5), (5, 10)]
     layers = inputs_of(depth=16, width=5).params.layers
     assert layers == [(784, 5), *[(5, 5)] * 14, (5, 10)]
@@ -168,7 +168,7 @@ def test_layers_of_the_least_and_the_greatest_depth():
 @pytest.mark.parametrize(
     ("params", "checked"),
     [
-        # 38 steps an epoch.
+        # 38 steps per epoch.
         ({"epochs": 1}, 38),
         ({"epochs": 2}, 50),
         # 2e10 / (6 · 150 · (784 · 784 + 784 · 10)) is 35.6, and 3.5 with more layers.
@@ -183,28 +183,28 @@ def test_steps_that_are_checked(params, checked):
     assert inputs.params.checked_steps(inputs.n_images) == checked
 
 
-# ---- what must be noticed --------------------------------------------------------------------------
+# ---- broken trainings ------------------------------------------------------------------------------
 
 
 def open_here(kind, dtype="f32", **params):
     return MlpTraining(Mode(kind), inputs_of(**params), dtype, CpuDevice(), no_mark)
 
 
-def test_losses_of_an_earlier_run_do_not_pass_for_new_ones():
-    class Forgetful(Trainer):
-        """Trains, but records a loss only when told so."""
+def test_losses_of_an_earlier_run_are_detected():
+    class KeepsOldLosses(Trainer):
+        """Trains; records losses only while `records`."""
 
         records = True
 
         def run(self, steps):
             kept = self._task.losses.clone()
             super().run(steps)
-            if not Forgetful.records:
+            if not KeepsOldLosses.records:
                 self._task.losses.copy_(kept)
 
-    case = open_here(Forgetful)
+    case = open_here(KeepsOldLosses)
     assert np.isfinite(case.output()["losses"]).all()
-    Forgetful.records = False
+    KeepsOldLosses.records = False
     assert np.isnan(case.output()["losses"]).all()
 
 
@@ -243,7 +243,7 @@ def test_the_sample_is_the_first_epoch_from_the_start_weights():
 
 
 @pytest.mark.parametrize("dtype", ["f32", "tf32"])
-def test_products_are_those_of_the_dtype_and_only_in_the_case(dtype):
+def test_tf32_products_only_in_cases_of_that_dtype(dtype):
     seen = []
 
     class Watched(Trainer):
@@ -263,7 +263,7 @@ def test_products_are_those_of_the_dtype_and_only_in_the_case(dtype):
 
 
 class FakeMemory(SimpleNamespace):
-    """Stands in for `torch.cuda`."""
+    """Replaces `torch.cuda`."""
 
     def take(self, n_bytes, from_driver):
         self.calls += 1
@@ -293,7 +293,7 @@ class FakeMemory(SimpleNamespace):
         self.peak = self.allocated
 
 
-def test_statistics_are_those_since_they_were_last_taken(monkeypatch):
+def test_statistics_cover_the_time_since_the_last_call(monkeypatch):
     memory = FakeMemory(calls=7, allocated=100, reserved=200, driver=3, peak=150)
     monkeypatch.setattr(torch, "cuda", memory)
     device = CudaDevice.__new__(CudaDevice)
@@ -305,6 +305,6 @@ def test_statistics_are_those_since_they_were_last_taken(monkeypatch):
     for expected in ([1, 2, 1, 1100, 10, 1010], [0, 0, 0, 1100, 10, 10]):
         found = device.memory_statistics()
         assert [found[name] for name in names] == expected
-    # The peak of the whole time, whoever asked in between.
+    # The peak since `watch_memory`, regardless of calls in between.
     assert device.peak_bytes() == 1010
     assert CpuDevice().memory_statistics() == {}

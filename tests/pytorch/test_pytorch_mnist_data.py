@@ -1,4 +1,4 @@
-"""MNIST's files and its stand-in: the bytes of every other reader, and reasons for what is bad."""
+"""MNIST's files and the synthetic set: exact bytes, and reasons for bad files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def idx(magic: int, *sizes: int, data: bytes) -> bytes:
 
 
 def small_files() -> dict[str, bytes]:
-    """Return whole files of `SMALL`, each pixel and label another."""
+    """Return the files of `SMALL`, with all pixels and labels different."""
     return {
         TRAIN_IMAGES: idx(0x803, 3, 2, 4, data=bytes(range(24))),
         TRAIN_LABELS: idx(0x801, 3, data=bytes([7, 0, 9])),
@@ -57,20 +57,20 @@ def two_streams(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("pack", "end"),
     [(bytes, ""), (gzip.compress, ".gz"), (gzip.compress, ""), (two_streams, ".gz")],
-    ids=["plain", "gzip", "gzip without its name", "gzip in two streams"],
+    ids=["plain", "gzip", "gzip without .gz suffix", "gzip in two streams"],
 )
 def test_files_are_read(tmp_path, pack, end):
     write(tmp_path, small_files(), pack, end)
     check_small(mnist_data.read(tmp_path, SMALL))
 
 
-def test_a_plain_file_goes_before_a_gzipped_one(tmp_path):
+def test_a_plain_file_precedes_a_gzipped_one(tmp_path):
     write(tmp_path, small_files())
     write(tmp_path, dict.fromkeys(FILES, b"not gzip"), end=".gz")
     check_small(mnist_data.read(tmp_path, SMALL))
 
 
-BAD = {  # name of the file, its content, what is said behind its path
+BAD = {  # name of the file, its content, the reason after its path
     "cut in the header": (TRAIN_IMAGES, b"\0\0\x08", "ends after 3 bytes, expected 40"),
     "cut in the data": (
         TRAIN_IMAGES,
@@ -132,7 +132,7 @@ BAD = {  # name of the file, its content, what is said behind its path
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_is_named_with_what_is_bad(tmp_path, kind):
+def test_a_bad_file_is_reported_with_the_reason(tmp_path, kind):
     name, content, reason = BAD[kind]
     write(tmp_path, {**small_files(), name: content})
     with pytest.raises(CaseError) as error:
@@ -167,7 +167,7 @@ def root(tmp_path):
     return project
 
 
-def test_nothing_is_found_where_nothing_is(root):
+def test_find_returns_none_without_files(root):
     assert mnist_data.find(root) is None
 
 
@@ -192,14 +192,14 @@ def test_a_named_folder_without_files_is_an_error(root, tmp_path, monkeypatch):
     assert str(error.value) == reason
 
 
-def test_users_share_one_copy(root, monkeypatch):
+def test_callers_share_one_copy(root, monkeypatch):
     monkeypatch.setenv("BENCH_ROOT", str(root))
     first = mnist_data.load()
     assert first.name == "synthetic"
     assert mnist_data.load() is first
 
 
-# ---- known answers ---------------------------------------------------------------------------------
+# ---- known values ----------------------------------------------------------------------------------
 
 
 def test_the_synthetic_set_to_the_bit():
@@ -244,7 +244,7 @@ def test_start_weights_to_the_bit(dtype, name, integer):
 
 
 def test_epochs_follow_each_other():
-    # Two and a half of them.
+    # Two and a half epochs.
     params = Params(hidden=8, batch=4000, steps=37, rate=0.1, seed=KNOWN["seed"])
     order = Inputs(params, torch.float32).order
     assert order.shape == (37, 4000)
@@ -259,7 +259,7 @@ def test_pixels_are_quotients_in_float32():
     numbers = numbers_of_pixels(torch.float32)
     assert numbers.dtype == np.float32
     assert [float(numbers[i]) for i in (0, 255)] == [0.0, 1.0]
-    # 1 / 255 times the byte would be another number here.
+    # Multiplying by 1 / 255 would give a different number here.
     assert numbers[25] == np.float32(25 / 255) != np.float32(25) * np.float32(1 / 255)
     halves = numbers_of_pixels(torch.float16)
     assert np.array_equal(halves, numbers.astype(np.float16))

@@ -1,4 +1,4 @@
-"""mnist_train through the worker, on synthetic images: known trainings, reasons for what fails."""
+"""mnist_train through the worker on synthetic images: known trainings, reasons for failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workload import CaseError, Skip  # noqa: E402
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
 FAST_MODES = ["eager", "graph"]
 SLOW_MODES = ["compile", "compile_graph"]
-# Of the workload: relative L2 error of each array.
+# The workload's tolerance: relative L2 error of each array.
 TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2}
 
 
@@ -36,7 +36,7 @@ def takes_gpu(variant="", dtype="f32", known=None, **_):
     return "graph" in variant or "f16" in (dtype, known and known["dtype"])
 
 
-def open_right(worker, variant, dtype="f32", **params):
+def open_ok(worker, variant, dtype="f32", **params):
     answer = open_case(worker, variant, params, dtype=dtype)
     assert answer["status"] == "ok", answer
     return answer
@@ -48,7 +48,7 @@ def error_of(found, expected) -> float:
     return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
-# ---- a model in float64, written out ---------------------------------------------------------------
+# ---- a model in float64 ----------------------------------------------------------------------------
 
 
 def rounded(array, dtype):
@@ -89,8 +89,8 @@ def loss_and_gradients(params, dtype):
 @pytest.mark.parametrize(
     "variant", [*FAST_MODES, *(pytest.param(mode, marks=pytest.mark.slow) for mode in SLOW_MODES)]
 )
-def test_gradients_are_those_of_float64(worker, tmp_path, variant, dtype):
-    opened = open_right(worker, variant, dtype, hidden=16, batch=60, steps=3, seed=5)
+def test_gradients_match_float64(worker, tmp_path, variant, dtype):
+    opened = open_ok(worker, variant, dtype, hidden=16, batch=60, steps=3, seed=5)
     answer = worker.ask("output", id=opened["id"], path=str(tmp_path))
     assert answer["arrays"] == [*(f"gradient_{layer}" for layer in range(4)), "losses", "descent"]
     params = Params(hidden=16, batch=60, steps=3, rate=0.003, seed=5)
@@ -140,21 +140,20 @@ def check_samples(opened, sampled, steps):
 )
 def test_known_training_before_and_after_sampling(worker, tmp_path, variant, known):
     params = {name: known[name] for name in ("hidden", "batch", "steps", "rate")}
-    opened = open_right(worker, variant, known["dtype"], seed=KNOWN["seed"], **params)
+    opened = open_ok(worker, variant, known["dtype"], seed=KNOWN["seed"], **params)
     check_output(worker, opened["id"], tmp_path, known)
     sampled = worker.sample(opened["id"], max_samples=2, warmup_samples=1)
     check_samples(opened, sampled, known["steps"])
     check_output(worker, opened["id"], tmp_path, known)
     results = worker.ask("close", id=opened["id"])["results"]
-    told = [*range(0, known["steps"], 10)]
-    told += [known["steps"] - 1] if known["steps"] - 1 not in told else []
-    assert [step for step, _ in results["loss"]] == told
-    losses = [known["losses"][step] for step in told]
+    steps = sorted({*range(0, known["steps"], 10), known["steps"] - 1})
+    assert [step for step, _ in results["loss"]] == steps
+    losses = [known["losses"][step] for step in steps]
     assert error_of([loss for _, loss in results["loss"]], losses) < TOLERANCE[known["dtype"]]
 
 
-def test_phases_are_those_of_the_mode_and_device(worker):
-    opened = open_right(worker, "eager")
+def test_phases_match_mode_and_device(worker):
+    opened = open_ok(worker, "eager")
     expected = dict.fromkeys(["train", "step", "total", "residual"], "host")
     if worker.device == "cuda":
         expected |= dict.fromkeys(["init", "h2d", "d2h"], "host")
@@ -165,20 +164,20 @@ def test_phases_are_those_of_the_mode_and_device(worker):
 
 
 @pytest.mark.parametrize("variant", FAST_MODES)
-def test_a_training_over_the_samples_end_learns(worker, variant):
-    opened = open_right(worker, variant, hidden=32, batch=32, steps=305, rate=0.5)
+def test_a_training_longer_than_a_sample_learns(worker, variant):
+    opened = open_ok(worker, variant, hidden=32, batch=32, steps=305, rate=0.5)
     assert worker.sample(opened["id"], max_samples=1)["status"] == "ok"
     results = worker.ask("close", id=opened["id"])["results"]
     assert set(results) == {"loss", "accuracy", "dataset", "accumulate", "weights"}
-    told = [results[name] for name in ("dataset", "accumulate", "weights")]
-    assert told == ["synthetic", "f32", "f32"]
+    facts = [results[name] for name in ("dataset", "accumulate", "weights")]
+    assert facts == ["synthetic", "f32", "f32"]
     assert [step for step, _ in results["loss"]] == [*range(0, 301, 10), 304]
     assert results["loss"][-1][1] < results["loss"][0][1] / 10
     assert results["accuracy"] > 0.9
 
 
-def test_a_start_leaves_the_accuracy_at_chance(worker):
-    opened = open_right(worker, "eager", steps=1, rate=1e-9)
+def test_untrained_accuracy_is_at_chance_level(worker):
+    opened = open_ok(worker, "eager", steps=1, rate=1e-9)
     results = worker.ask("close", id=opened["id"])["results"]
     assert 0.02 < results["accuracy"] < 0.3
 
@@ -194,7 +193,7 @@ def test_a_bad_file_fails_with_its_name(start_worker, tmp_path, monkeypatch):
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
-# ---- what must be noticed --------------------------------------------------------------------------
+# ---- broken trainings ------------------------------------------------------------------------------
 
 
 def open_here(kind, **params):
@@ -203,22 +202,22 @@ def open_here(kind, **params):
     return MnistTraining(mode, Inputs(Params(**every)), CpuDevice(), no_mark)
 
 
-class Forgetful(Trainer):
-    """Trains, but never records a loss after the first training."""
+class KeepsOldLosses(Trainer):
+    """Trains; records losses only while `records`."""
 
     records = True
 
     def run(self, steps):
         kept = self._task.losses.clone()
         super().run(steps)
-        if not Forgetful.records:
+        if not KeepsOldLosses.records:
             self._task.losses.copy_(kept)
 
 
-def test_losses_of_an_earlier_run_do_not_pass_for_new_ones(monkeypatch):
-    case = open_here(Forgetful)
+def test_losses_of_an_earlier_run_are_detected(monkeypatch):
+    case = open_here(KeepsOldLosses)
     assert np.isfinite(case.output()["losses"]).all()
-    monkeypatch.setattr(Forgetful, "records", False)
+    monkeypatch.setattr(KeepsOldLosses, "records", False)
     assert np.isnan(case.output()["losses"]).all()
 
 
@@ -245,7 +244,7 @@ class OneLayerShort(Trainer):
     ("kind", "least", "most"),
     [(Trainer, 0, 1e-4), (Idle, 0.999, 1.001), (Climbing, 2, np.inf), (OneLayerShort, 0.01, 0.2)],
 )
-def test_an_update_that_is_not_right_shows_in_the_descent(kind, least, most):
+def test_a_wrong_update_shows_in_the_descent(kind, least, most):
     known = KNOWN["trainings"][0]
     params = {name: known[name] for name in ("hidden", "batch", "steps", "rate")}
     arrays = open_here(kind, **params).output()
@@ -254,7 +253,7 @@ def test_an_update_that_is_not_right_shows_in_the_descent(kind, least, most):
         assert np.linalg.norm(arrays[f"gradient_{layer}"]) == pytest.approx(norm, rel=1e-4)
 
 
-def test_a_descent_leaves_everything_as_it_was():
+def test_a_descent_restores_order_and_rate():
     case = open_here(MODES["eager"].make, rate=0.003)
     before = case.output()
     order, rates = case._task.order.clone(), case._trainer._optimizer.param_groups[0]["lr"]
@@ -282,7 +281,7 @@ def test_more_is_trained_than_sampled():
     assert case.output()["losses"].shape == (200,)
 
 
-def test_what_a_sample_builds_goes_with_it(monkeypatch):
+def test_a_model_built_in_a_sample_is_freed(monkeypatch):
     case = open_here(MODES["eager"].make)
     built = []
 
@@ -312,13 +311,13 @@ def spec_of(**keys):
 @pytest.mark.parametrize(
     ("device", "dtype", "need"), [("cpu", "f32", "11.3 GB"), ("cuda", "f16", "4.57 GB")]
 )
-def test_weights_beyond_the_host_memory_are_skipped(monkeypatch, device, dtype, need):
+def test_weights_that_exceed_host_memory_are_skipped(monkeypatch, device, dtype, need):
     monkeypatch.setattr(host_memory, "_available_bytes", lambda: 1_000_000_000)
     with pytest.raises(Skip, match=f"needs {need} of host memory, 1.00 GB are free"):
         MnistTrain().make_inputs(spec_of(device=device, dtype=dtype), 42)
 
 
-# ---- what cannot be opened -------------------------------------------------------------------------
+# ---- skipped and invalid cases ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", ["graph", "compile_graph"])
@@ -355,6 +354,6 @@ def test_other_dtypes_are_skipped(worker):
     ],
     ids=str,
 )
-def test_what_is_ill_formed_fails_with_the_reason(worker, params, reason):
+def test_invalid_params_fail_with_the_reason(worker, params, reason):
     answer = open_case(worker, "eager", params, id="c")
     assert answer == {"status": "failed", "id": "c", "reason": reason}

@@ -1,4 +1,4 @@
-"""The trainers of mnist_train: on the CPU what is made for a GPU, as far as it goes."""
+"""The trainers of mnist_train, with the GPU trainers run on the CPU."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mnist_mlp import Inputs  # noqa: E402
 from mnist_train import DESCENT_RATE, AutocastTrainer, Params  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
-# Of the workload: relative L2 error of each array.
+# The workload's tolerance: relative L2 error of each array.
 TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2}
 
 
 class Replay:
-    """Stands in for a CUDA graph: does again what was captured."""
+    """Replaces a CUDA graph: repeats the captured work."""
 
     def __init__(self, work) -> None:
         self.replay = work
@@ -31,7 +31,7 @@ class Replay:
 def no_gpu(monkeypatch):
     monkeypatch.setattr(mlp_trainers, "run_on_side_stream", lambda work: work())
     monkeypatch.setattr(mlp_trainers, "capture", lambda work: (Replay(work), None))
-    # On the CPU PyTorch's fused SGD leaves most of a float16 tensor as it is.
+    # On the CPU PyTorch's fused SGD does not update most of a float16 tensor.
     monkeypatch.setattr(FusedTrainer, "optimizer_options", {})
 
 
@@ -91,7 +91,7 @@ def test_float16(kind):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
-def test_captured_steps_of_any_number_follow_each_other(monkeypatch, dtype, at_once):
+def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once):
     monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
     known, task, inputs = known_task(dtype)
     trainer = CapturedTrainer(FusedTrainer(task), task)

@@ -1,4 +1,4 @@
-"""What the worker needs of a machine: a missing thing is named with what installs it, once each."""
+"""What the worker needs on a machine: what is missing is reported with how to install it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = {"CXX", "CC", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "TORCH_IND
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """Return a folder that is all of $PATH; no variable names a compiler or a header."""
+    """Return a folder whose bin is the only one in $PATH; no variable names a compiler or header."""
     for name in HERE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -31,11 +31,11 @@ def put(folder: Path, name: str, says: str = "exit 0") -> None:
     program.chmod(0o755)
 
 
-def put_header(folder: Path, monkeypatch, *, there: bool) -> None:
-    """Let Python say that its headers are in a folder."""
+def put_header(folder: Path, monkeypatch, *, exists: bool) -> None:
+    """Make Python report a folder as that of its headers."""
     include = folder / "include"
     include.mkdir()
-    if there:
+    if exists:
         (include / "Python.h").touch()
     monkeypatch.setattr(needs.sysconfig, "get_path", lambda *_: str(include))
 
@@ -49,8 +49,8 @@ def test_compile_lacks_a_compiler(machine):
     assert needs.compile_lacks("cpu") == "torch.compile needs a C++ compiler: dnf install gcc-c++"
 
 
-def test_compile_takes_the_compiler_that_is_named(machine, monkeypatch):
-    put_header(machine, monkeypatch, there=True)
+def test_compile_uses_the_compiler_in_cxx(machine, monkeypatch):
+    put_header(machine, monkeypatch, exists=True)
     put(machine, "clang++-99")
     monkeypatch.setenv("CXX", "clang++-99")
     assert needs.compile_lacks("cpu") is None
@@ -63,8 +63,8 @@ def test_compile_takes_the_compiler_that_is_named(machine, monkeypatch):
 
 
 @pytest.mark.parametrize("compiles", [True, False])
-def test_headers_where_only_the_compiler_finds_them(machine, monkeypatch, compiles):
-    put_header(machine, monkeypatch, there=False)
+def test_headers_that_only_the_compiler_finds(machine, monkeypatch, compiles):
+    put_header(machine, monkeypatch, exists=False)
     put(machine, "g++", "exit 0" if compiles else "exit 1")
     lacks = needs.compile_lacks("cpu")
     if compiles:
@@ -74,26 +74,28 @@ def test_headers_where_only_the_compiler_finds_them(machine, monkeypatch, compil
 
 
 @pytest.mark.parametrize(
-    ("usual", "package"), [(True, "python3-dev"), (False, f"python3.{sys.version_info[1]}-dev")]
+    ("is_default", "package"),
+    [(True, "python3-dev"), (False, f"python3.{sys.version_info[1]}-dev")],
 )
-def test_headers_of_the_systems_python(machine, monkeypatch, usual, package):
-    put_header(machine, monkeypatch, there=False)
+def test_headers_of_the_system_python(machine, monkeypatch, is_default, package):
+    put_header(machine, monkeypatch, exists=False)
     put(machine, "g++", "exit 1")
     own = f"/usr/bin/python3.{sys.version_info[1]}"
     monkeypatch.setattr(needs.sys, "base_prefix", "/usr")
-    monkeypatch.setattr(needs.os.path, "realpath", lambda _: own if usual else "/usr/bin/python3.0")
+    link = own if is_default else "/usr/bin/python3.0"
+    monkeypatch.setattr(needs.os.path, "realpath", lambda _: link)
     assert needs.compile_lacks("cpu") == f"torch.compile needs Python.h: apt-get install {package}"
 
 
-def test_a_header_that_is_there_costs_no_process(machine, monkeypatch):
-    put_header(machine, monkeypatch, there=True)
+def test_an_existing_header_needs_no_process(machine, monkeypatch):
+    put_header(machine, monkeypatch, exists=True)
     put(machine, "g++")
-    monkeypatch.setattr(needs.subprocess, "run", lambda *_, **__: pytest.fail("it asks"))
+    monkeypatch.setattr(needs.subprocess, "run", lambda *_, **__: pytest.fail("started a process"))
     assert needs.compile_lacks("cpu") is None
 
 
 def test_compile_for_a_gpu(machine, monkeypatch):
-    put_header(machine, monkeypatch, there=True)
+    put_header(machine, monkeypatch, exists=True)
     monkeypatch.setattr(needs.importlib.util, "find_spec", lambda _: None)
     assert needs.compile_lacks("cuda").startswith("torch.compile needs Triton for a GPU: ")
     monkeypatch.setattr(needs.importlib.util, "find_spec", lambda name: name)
@@ -102,8 +104,8 @@ def test_compile_for_a_gpu(machine, monkeypatch):
     assert needs.compile_lacks("cuda") is None
 
 
-def test_cause_of_a_compilation_that_failed(machine, monkeypatch):
-    put_header(machine, monkeypatch, there=True)
+def test_cause_of_a_failed_compilation(machine, monkeypatch):
+    put_header(machine, monkeypatch, exists=True)
     put(machine, "g++")
     inner = RuntimeError("C++ compile error\n\na.cpp:1:10: fatal error: omp.h: No such file")
     outer = ValueError("BackendCompilerFailed")
@@ -116,8 +118,8 @@ def test_cause_of_a_compilation_that_failed(machine, monkeypatch):
     assert "to an older Python" in needs.compile_cause(too_new, "cpu")
 
 
-def test_compile_mode_alone_is_skipped_without_headers(tmp_path, monkeypatch):
-    """A Python whose headers are not where it says, as Debian's without python3-dev."""
+def test_only_compile_mode_is_skipped_without_headers(tmp_path, monkeypatch):
+    """A Python without its headers, as Debian's without python3-dev."""
     pytest.importorskip("torch")
     patch = """
 import sysconfig
@@ -140,7 +142,7 @@ sysconfig.get_path = lambda name, *rest, **more: (
             assert answer["status"] == "skipped"
             assert answer["reason"].startswith("torch.compile needs Python.h: ")
             assert worker.open("eager", workload=workload, params=params)["status"] == "ok"
-        # What keeps it from running anywhere comes first.
+        # An unsupported dtype is reported before the missing header.
         f16 = worker.open("compile", dtype="f16")
         assert "f16" in f16["reason"] or f16["status"] == "skipped"
     finally:
@@ -150,7 +152,7 @@ sysconfig.get_path = lambda name, *rest, **more: (
         worker.process.stdout.close()
 
 
-def test_compile_modes_are_those_that_the_session_asks_for():
+def test_compile_modes_match_those_of_the_workloads():
     pytest.importorskip("torch")
     from session import WORKLOADS
     from workload import COMPILING
@@ -159,7 +161,7 @@ def test_compile_modes_are_those_that_the_session_asks_for():
     assert named == set(COMPILING["cuda"])
 
 
-# ---- the worker's own Python ---------------------------------------------------------------------
+# ---- the worker's Python -------------------------------------------------------------------------
 
 
 def test_version_of_pytorch():
@@ -203,11 +205,11 @@ def test_declining_answers_every_request():
         ("__version__ = '2.13.0'", "raise ImportError('built for another')", "numpy cannot be"),
     ],
 )
-def test_packages_that_are_missing_are_answered(tmp_path, torch, numpy, reason):
+def test_missing_packages_are_answered(tmp_path, torch, numpy, reason):
     for name, text in (("torch", torch), ("numpy", numpy)):
         if text is not None:
             (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-    # -S: without site-packages there are these alone.
+    # -S: no site-packages, so that only these exist.
     done = subprocess.run(
         [sys.executable, "-S", str(WORKER), "--device", "cpu"],
         env={"PYTHONPATH": str(tmp_path)},
@@ -222,8 +224,8 @@ def test_packages_that_are_missing_are_answered(tmp_path, torch, numpy, reason):
     assert "\n" not in answer["reason"]
 
 
-def test_a_fault_of_the_worker_is_not_answered(tmp_path):
-    """A torch that lacks what the worker calls is no missing package."""
+def test_a_bug_of_the_worker_is_not_answered(tmp_path):
+    """An error inside the worker is not a missing package."""
     (tmp_path / "torch.py").write_text("__version__ = '2.13.0'", encoding="utf-8")
     (tmp_path / "numpy.py").write_text("", encoding="utf-8")
     (tmp_path / "session.py").write_text("raise KeyError('a bug')", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The sample loop and the phase clock, by what they count and never by how long it took."""
+"""The sample loop and the phase clock, tested by counts and not by durations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_budget_still_gives_one_sample_of_each_phase():
     assert (taken.warmup_samples, taken.warmup_ns) == (0, 0)
 
 
-def test_no_samples_wanted_still_gives_one():
+def test_max_samples_of_0_still_gives_one():
     assert round_of(CountingProbe("a"), max_samples=0).phases == {"a": [1]}
 
 
@@ -46,7 +46,7 @@ def test_max_samples_ends_a_round():
     assert round_of(CountingProbe("a"), max_samples=7).phases == {"a": [1, 2, 3, 4, 5, 6, 7]}
 
 
-def test_warm_up_is_counted_and_not_kept():
+def test_warm_up_is_counted_but_gives_no_samples():
     taken = round_of(CountingProbe("a"), CountingProbe("b"), warmup_samples=3, max_samples=2)
     assert taken.phases == {"a": [4, 5], "b": [4, 5]}
     assert taken.warmup_samples == 6
@@ -68,7 +68,7 @@ def test_the_budget_ends_a_round():
     assert taken.phases == {"a": [1]}
 
 
-def test_no_garbage_collection_inside_a_round_whatever_happens():
+def test_no_garbage_collection_inside_a_round_even_after_an_error():
     seen = []
 
     def probe() -> Sample:
@@ -84,7 +84,7 @@ def test_no_garbage_collection_inside_a_round_whatever_happens():
     assert gc.isenabled()
 
 
-def test_phases_and_residual_are_the_total():
+def test_phases_and_residual_add_up_to_the_total():
     waits = []
     clock = PhaseClock(lambda: waits.append(now_ns()))
     assert clock.time("first", lambda a, b: a + b, 1, 2) == 3
@@ -94,11 +94,11 @@ def test_phases_and_residual_are_the_total():
     assert list(ns) == ["first", "second", "total", "residual"]
     assert ns["total"] == ns["first"] + ns["second"] + ns["residual"]
     assert ns["second"] >= 1_000_000
-    assert ns["residual"] >= 1_000_000, "what lies between the phases is part of the total"
+    assert ns["residual"] >= 1_000_000, "time between the phases is part of the total"
     assert len(waits) == 3, "one wait before the first phase, one at the end of each"
 
 
-def test_waiting_for_the_device_belongs_to_the_phase():
+def test_waiting_for_the_device_is_part_of_the_phase():
     clock = PhaseClock(lambda: time.sleep(0.001))
     clock.time("launch", lambda: None)
     assert clock.finish()["launch"] >= 1_000_000

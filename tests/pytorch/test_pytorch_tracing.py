@@ -1,4 +1,4 @@
-"""One traced run: what PyTorch's profiler saw, on the harness's clock."""
+"""Traces of PyTorch's profiler on the harness's clock."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "reference_pytorch"))
 
 import tracing
 
-# The wall clock of the profiler is at 5 s + ts, the harness's clock 2 s behind it.
+# The profiler's wall clock reads 5 s + ts; the harness's clock is 2 s behind.
 BASE_NS, AHEAD_NS, ORIGIN_NS = 5_000_000_000, -2_000_000_000, 1_000_000_000
 
 
-def seen(name: str, category: str, ts: float, dur: float, tid: Any = 300, **args: Any) -> Any:
+def event_of(name: str, category: str, ts: float, dur: float, tid: Any = 300, **args: Any) -> Any:
     return {
         "ph": "X",
         "name": name,
@@ -38,7 +38,7 @@ def converted(*events: Any) -> list[Any]:
 
 
 def test_times_are_since_the_origin() -> None:
-    *_, event = converted(seen("aten::add", "cpu_op", 12.345, 6.5))
+    *_, event = converted(event_of("aten::add", "cpu_op", 12.345, 6.5))
     # 5 s − 2 s − 1 s is 2 s after the origin.
     assert event["ts"] == pytest.approx(2_000_012.345, abs=1e-6)
     assert event["dur"] == 6.5
@@ -46,13 +46,13 @@ def test_times_are_since_the_origin() -> None:
 
 def test_categories_and_rows() -> None:
     events = converted(
-        seen("forward", "user_annotation", 1, 100),
-        seen("aten::linear", "cpu_op", 2, 50),
-        seen("cudaLaunchKernel", "cuda_runtime", 3, 5, correlation=8),
-        seen("cuLaunchKernel", "cuda_driver", 9, 5, correlation=9),
-        seen("gemm", "kernel", 20, 30, tid=7, correlation=8, grid=[1, 2, 3], **{"est": 4}),
-        seen("Memcpy HtoD", "gpu_memcpy", 60, 3, tid=7, bytes=64),
-        seen("Memset", "gpu_memset", 70, 3, tid=7, bytes=4),
+        event_of("forward", "user_annotation", 1, 100),
+        event_of("aten::linear", "cpu_op", 2, 50),
+        event_of("cudaLaunchKernel", "cuda_runtime", 3, 5, correlation=8),
+        event_of("cuLaunchKernel", "cuda_driver", 9, 5, correlation=9),
+        event_of("gemm", "kernel", 20, 30, tid=7, correlation=8, grid=[1, 2, 3], **{"est": 4}),
+        event_of("Memcpy HtoD", "gpu_memcpy", 60, 3, tid=7, bytes=64),
+        event_of("Memset", "gpu_memset", 70, 3, tid=7, bytes=4),
     )
     rows = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
     slices = [event for event in events if event["ph"] == "X"]
@@ -69,18 +69,18 @@ def test_categories_and_rows() -> None:
     assert slices[4]["args"] == {"correlation": 8, "grid": [1, 2, 3]}
 
 
-def test_what_belongs_to_the_profiler_is_left_out() -> None:
+def test_events_of_the_profiler_itself_are_dropped() -> None:
     events = converted(
         {"ph": "M", "name": "process_name", "pid": 1, "tid": 1, "ts": 0, "args": {}},
         {"ph": "s", "name": "ac2g", "cat": "ac2g", "pid": 1, "tid": 1, "ts": 0, "id": 1},
-        seen("PyTorch Profiler (0)", "Trace", 0, 1000, tid="PyTorch Profiler"),
-        seen("ProfilerStep#0", "user_annotation", 0, 1000),
+        event_of("PyTorch Profiler (0)", "Trace", 0, 1000, tid="PyTorch Profiler"),
+        event_of("ProfilerStep#0", "user_annotation", 0, 1000),
     )
     assert events == []
 
 
-def test_the_outer_of_two_comes_first() -> None:
-    events = converted(seen("inner", "cpu_op", 5, 1), seen("outer", "cpu_op", 5, 9))
+def test_the_outer_of_two_events_comes_first() -> None:
+    events = converted(event_of("inner", "cpu_op", 5, 1), event_of("outer", "cpu_op", 5, 9))
     assert [event["name"] for event in events if event["ph"] == "X"] == ["outer", "inner"]
 
 
@@ -111,7 +111,7 @@ def test_a_case_is_traced(worker, tmp_path: Path) -> None:
 
 
 @pytest.mark.only_on("cuda")
-def test_kernels_of_a_captured_graph_are_seen(worker, tmp_path: Path) -> None:
+def test_kernels_of_a_captured_graph_are_event_of(worker, tmp_path: Path) -> None:
     worker.ask("trace_start")
     case_id = worker.open("graph", profile=True)["id"]
     path = tmp_path / "trace.json"

@@ -1,4 +1,4 @@
-"""The worker as a process: its manners, whatever the workload."""
+"""The worker as a process, independent of workloads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run_worker(requests: bytes, *options: str) -> subprocess.CompletedProcess[by
     return subprocess.run(command, input=requests, capture_output=True, timeout=120, check=False)
 
 
-def test_help_names_the_options_and_touches_nothing():
+def test_help_lists_the_options():
     done = run_worker(b"", "--help")
     assert done.returncode == 0
     assert b"--device {cuda,cpu}" in done.stdout
@@ -36,7 +36,7 @@ def test_unknown_device_is_a_usage_error():
     assert b"abacus" in done.stderr
 
 
-def test_end_of_requests_ends_with_0_and_says_nothing():
+def test_end_of_requests_ends_silently_with_0():
     done = run_worker(b"", "--device", "cpu")
     assert (done.returncode, done.stdout) == (0, b"")
 
@@ -52,7 +52,7 @@ def test_bye_ends_with_0_and_leaves_the_rest_unread(start_worker):
     assert worker.process.wait(60) == 0
 
 
-def test_bad_lines_are_answered_and_the_worker_goes_on(start_worker):
+def test_bad_lines_are_answered_and_the_worker_continues(start_worker):
     worker = start_worker("cpu")
     for line in (b"\n", b"{\n", b"[]\n", b'{"op":"dance"}\n', b"\xff\n", b'{"op":"bye","x":1}\n'):
         answer = worker.ask_line(line)
@@ -87,7 +87,7 @@ def test_another_protocol_is_refused_with_both_numbers(start_worker):
 
 
 def test_without_pytorch_hello_fails_with_the_reason(start_worker):
-    # -S: no site-packages, so there is no PyTorch either.
+    # -S: no site-packages, so no PyTorch.
     worker = start_worker("cpu", "-S")
     answer = worker.hello()
     assert answer["status"] == "failed"
@@ -112,7 +112,7 @@ def test_without_a_gpu_hello_fails_with_the_reason():
     assert done.returncode == 0
 
 
-def test_hello_introduces_the_worker(worker):
+def test_hello_describes_the_worker(worker):
     answer = worker.hello()
     assert answer["protocol"] == 1
     assert answer["engine"] == "pytorch"
@@ -138,11 +138,11 @@ def test_hello_introduces_the_worker(worker):
         assert set(answer["once_ns"]) == {"import", "context"}
     assert device["kind"] == worker.device
     assert device["name"]
-    assert worker.hello() == answer, "the costs of starting are paid once"
+    assert worker.hello() == answer, "start-up costs occur once"
 
 
 @needs_torch
-def test_killed_worker_leaves_nothing_in_the_folder_for_temporary_files(tmp_path, monkeypatch):
+def test_killed_worker_leaves_no_temporary_files(tmp_path, monkeypatch):
     folder, scratch = tmp_path / "temporary", tmp_path / "scratch"
     folder.mkdir()
     scratch.mkdir()
@@ -159,20 +159,20 @@ def test_killed_worker_leaves_nothing_in_the_folder_for_temporary_files(tmp_path
         worker.process.stdin.close()
         worker.process.stdout.close()
     left = [path.name for path in folder.iterdir()]
-    # PyTorch keeps one folder a user for the headers that it has compiled.
+    # PyTorch keeps one folder per user for precompiled headers.
     assert all(name.startswith("torchinductor_") for name in left), left
-    assert list((scratch / "inductor").rglob("*.py")), "compiled code is where the run keeps it"
+    assert list((scratch / "inductor").rglob("*.py")), "compiled code is in the run's folder"
 
 
-def test_worker_that_nobody_listens_to_ends_quietly(start_worker):
+def test_worker_without_a_reader_ends_silently(start_worker):
     worker = start_worker("cpu")
     worker.process.stdout.close()
     worker.process.stdin.write(b'{"op":"close"}\n{"op":"close"}\n')
     assert worker.process.wait(60) == 0
 
 
-def test_stdio_belongs_to_the_protocol_alone():
-    # What Python, C and a child process print, and what any of them reads.
+def test_stdio_is_reserved_for_the_protocol():
+    # Output of Python, C and a child process, and a child that reads stdin.
     program = """
 import os, subprocess, sys
 import worker
