@@ -124,7 +124,7 @@ def test_include_upward(tree: Tree) -> None:
     tree.files["low/ground.h"] += '#include "high/shared.h"\n'
     first, second = tree.complaints()
     assert first == "upward, low -> high: low/ground.h includes high/shared.h"
-    assert second.startswith("a circle of folders: ")
+    assert second.startswith("cycle of folders: ")
 
 
 def test_call_upward(tree: Tree) -> None:
@@ -137,8 +137,8 @@ def test_call_upward(tree: Tree) -> None:
     assert complaints[0] == expected
     # low, high/parts, high and again low; and so do their files.
     assert [line.split(":")[0] for line in complaints[1:]] == [
-        "a circle of folders",
-        "a circle of files",
+        "cycle of folders",
+        "cycle of files",
     ]
     assert "high/parts -> high -> low" in complaints[1] or "low -> high/parts" in complaints[1]
 
@@ -180,7 +180,7 @@ def test_circle_of_files(tree: Tree) -> None:
         "int one(void);\nint other(void);\nint other(void) { return one(); }\n"
     )
     (complaint,) = tree.complaints()
-    assert complaint.startswith("a circle of files: low/ground.c calls other() of low/other.c; ")
+    assert complaint.startswith("cycle of files: low/ground.c calls other() of low/other.c; ")
 
 
 def test_circle_of_headers(tree: Tree) -> None:
@@ -188,7 +188,7 @@ def test_circle_of_headers(tree: Tree) -> None:
     tree.files["low/more.h"] = '#ifndef MORE\n#define MORE\n#include "low/ground.h"\n#endif\n'
     (complaint,) = tree.complaints()
     assert complaint == (
-        "a circle of files: low/ground.h includes low/more.h; low/more.h includes low/ground.h"
+        "cycle of files: low/ground.h includes low/more.h; low/more.h includes low/ground.h"
     )
 
 
@@ -199,8 +199,8 @@ def test_places(tree: Tree) -> None:
     tree.layers += "old    gone\n"
     assert tree.complaints() == [
         "bench/new/new.c: layers.txt has no line for its folder",
-        "bench/stray.h: only main.c stands in bench/ itself",
-        "layers.txt: old is not there",
+        "bench/stray.h: only main.c may be directly in bench/",
+        "layers.txt: old does not exist",
     ]
 
 
@@ -209,14 +209,14 @@ def test_too_many_modules(tree: Tree) -> None:
     tree.files |= {f"low/m{i}.h": "" for i in range(15)}
     assert tree.check().returncode == 0
     tree.files["low/m15.h"] = ""
-    assert tree.complaints() == ["bench/low: 17 modules, at most 16 a folder"]
+    assert tree.complaints() == ["bench/low: 17 modules, at most 16 per folder"]
 
 
 def test_not_built(tree: Tree) -> None:
     (tree.objects / "low" / "ground.o").unlink()
     done = tree.check()
     assert done.returncode == 2
-    assert "is not there: run make first" in done.stderr
+    assert "does not exist: run make first" in done.stderr
 
 
 def test_include_by_bare_name(tree: Tree) -> None:
@@ -225,4 +225,4 @@ def test_include_by_bare_name(tree: Tree) -> None:
     tree.files["low/ground.c"] += "const int NUMBERS[] = {1};\n"
     done = tree.check()
     assert done.returncode == 2
-    assert 'low/ground.c includes "ground.h", which is no path below' in done.stderr
+    assert 'low/ground.c includes "ground.h", which is not a path below' in done.stderr

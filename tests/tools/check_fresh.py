@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Do both commands of the README work on a bare machine? Each is run there, as a newcomer would.
+"""Check that both commands of the README work on a bare machine.
 
-A bare Debian or Ubuntu is made by debootstrap in a folder that goes again, HEAD is cloned into it,
-and ./run_all.sh and make check run there: first as a user without root and sudo, who must be told
-what to install, then as root. What is skipped is counted by its reason.
+debootstrap makes a bare Debian or Ubuntu in a temporary folder, HEAD is cloned into it, and
+./run_all.sh and make check run there: first as a user without root and sudo, who must get a message
+with what to install, then as root. Skips are counted by reason.
 
-It takes this machine's package settings along: apt's mirror and proxies, pip's configuration with
-the folders that it names, certificates, names of hosts.
+The bare system gets this machine's package settings: apt's mirror and proxies, pip's configuration
+with the folders that it names, certificates, host names.
 
-exit codes: 0 both work; 1 one does not; 2 it cannot be tried here
+exit codes: 0 both work; 1 one does not; 2 the check cannot run here
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {"run_all": "./run_all.sh", "check": "make check"}
 USER = 1000
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Mounts belong to a namespace of their own, and processes to one that ends with its first: whatever
-# ends this script, nothing stays mounted or running.
+# Separate mount and process namespaces: however this script ends, nothing stays mounted or running.
 ALONE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
 ENTER = """
 set -e
@@ -70,16 +69,16 @@ def options() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--suite", help="a suite of Debian or Ubuntu (this machine's, or bookworm)")
-    parser.add_argument("--mirror", help="where its packages are (where apt has them from)")
+    parser.add_argument("--mirror", help="its package mirror (default: apt's)")
     parser.add_argument(
         "--only", choices=["user", "run_all"], help="only the user without root, or no make check"
     )
-    parser.add_argument("--logs", help="folder for what they print (build/check-fresh)")
-    parser.add_argument("--keep", action="store_true", help="leave the machine's folder")
+    parser.add_argument("--logs", help="folder for logs (build/check-fresh)")
+    parser.add_argument("--keep", action="store_true", help="keep the system's folder")
     return parser.parse_args()
 
 
-def need_what_it_takes() -> None:
+def expect_prerequisites() -> None:
     if os.geteuid() != 0:
         cannot("it makes a machine in a folder, which takes root: sudo make check-fresh")
     for program, package in (
@@ -116,7 +115,7 @@ class Machine:
             os.chown(path, owner, owner, follow_symlinks=False)
 
     def run(self, name: str, command: str, place: str, user: int) -> tuple[int, float]:
-        """Run a command; return its exit code and how long it took."""
+        """Run a command; return its exit code and duration in seconds."""
         home = str(Path(place).parent)
         environment = {**self.host.environment, "PATH": PATH, "HOME": home}
         folders = [*map(str, self.host.folders), "--"]
@@ -131,7 +130,7 @@ class Machine:
 
 
 def wait_for(command: list[str], log, environment: dict[str, str]) -> int:
-    """Run a command in a session of its own: Ctrl-C is for this script, which ends it."""
+    """Run a command in a new session: Ctrl-C goes to this script, which ends the command."""
     with subprocess.Popen(
         command,
         env=environment,
@@ -143,9 +142,8 @@ def wait_for(command: list[str], log, environment: dict[str, str]) -> int:
         try:
             return process.wait()
         finally:
-            # debootstrap has children of its own; ALONE's end with it.
-            with_children = process.poll() is None
-            if with_children:
+            # Kill debootstrap's children, too.
+            if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -162,22 +160,22 @@ def files_of(folder: Path) -> set[Path]:
 
 
 def try_as_user(machine: Machine, name: str) -> bool:
-    """Expect exit code 2, a whole command that installs what is missing, and nothing created."""
+    """Expect exit code 2, a complete command that installs what is missing, and no new files."""
     place = "/home/newcomer/bench"
     folder = machine.folder / place.lstrip("/")
     if not folder.exists():
         machine.clone(place, USER)
     before = files_of(folder)
     code, seconds = machine.run(f"{name}-as-user", COMMANDS[name], place, USER)
-    said = machine.log(f"{name}-as-user").read_text(errors="replace")
-    named = re.search(r"run: (.*apt-get install -y [^\n]*)", said)
+    output = machine.log(f"{name}-as-user").read_text(errors="replace")
+    named = re.search(r"run: (.*apt-get install -y [^\n]*)", output)
     created = sorted(str(path.relative_to(folder)) for path in files_of(folder) - before)
     say(f"{COMMANDS[name]} as a user without root: exit code {code} in {seconds:.1f} s")
     if named:
         print(f"    told to run: {named[1]}")
     for path in created:
         print(f"    left behind: {path}")
-    # GNU make's own exit code is 2 too.
+    # GNU make's exit code is 2, too.
     good = code == 2 and named is not None and not created
     if not good:
         tail(machine.log(f"{name}-as-user"), 20)
@@ -205,12 +203,12 @@ def try_as_root(machine: Machine, name: str) -> bool:
 
 
 def try_all(machine: Machine, only: str | None) -> list[str]:
-    """Return what does not work."""
+    """Return the commands that failed."""
     bad = []
     for name, command in COMMANDS.items():
-        # make comes with what ./run_all.sh installs: nobody can be told anything before.
-        told = name == "run_all" or (machine.folder / "usr/bin/make").exists()
-        if told and not try_as_user(machine, name):
+        # ./run_all.sh installs make; before that, `make check` cannot print anything.
+        can_run = name == "run_all" or (machine.folder / "usr/bin/make").exists()
+        if can_run and not try_as_user(machine, name):
             bad.append(f"{command} as a user without root")
         if only in (None, name) and not try_as_root(machine, name):
             bad.append(command)
@@ -218,7 +216,7 @@ def try_all(machine: Machine, only: str | None) -> list[str]:
 
 
 def system_of_this_machine() -> tuple[str, str]:
-    """Return Debian or Ubuntu, and the suite; bookworm where this is neither."""
+    """Return this machine's system and suite; Debian bookworm if it is neither Debian nor Ubuntu."""
     lines = Path("/etc/os-release").read_text().splitlines()
     fields = dict(line.split("=", 1) for line in lines if "=" in line)
     system, suite = (fields.get(key, "").strip('"') for key in ("ID", "VERSION_CODENAME"))
@@ -227,7 +225,7 @@ def system_of_this_machine() -> tuple[str, str]:
 
 def main() -> int:
     chosen = options()
-    need_what_it_takes()
+    expect_prerequisites()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     system, suite = system_of_this_machine()

@@ -1,7 +1,7 @@
 """`make faults`: every fault in every phase of a CUDA case, and kills at random moments.
 
-Prints a table of faults and phases, then how many kills were survived. Needs no GPU. Exit code 1
-when anything was not as it must be.
+Prints a table of faults and phases, then how many kills the runs survived. Needs no GPU. Exit
+code 1 if any outcome was wrong.
 """
 
 from __future__ import annotations
@@ -36,24 +36,23 @@ from fault_matrix import (  # noqa: E402
 )
 from kill_anywhere import kill_supervisor, kill_workers  # noqa: E402
 
-# Of a hang, for each of the cells: short, but far longer than an answer takes.
+# For a hang, in each of the cells: short, but much longer than an answer takes.
 TIMEOUT = "--timeout=3s"
 NOT_APPLICABLE = "·"
 
-Column = dict[Cell, str]  # what became of the struck case
+Column = dict[Cell, str]  # the outcome of the faulty case
 
 errors: list[str] = []
 
 
 def attempt(what: str, check: Callable[[], object]) -> bool:
-    """Note what goes wrong, and go on."""
+    """Run a check, record its error and return whether it passed."""
     try:
         check()
     except AssertionError as error:
         errors.append(f"{what}: {error}")
-    else:
-        return True
-    return False
+        return False
+    return True
 
 
 def word(outcome: Outcome, index: int, good: bool) -> str:
@@ -61,7 +60,7 @@ def word(outcome: Outcome, index: int, good: bool) -> str:
     return status if good else f"{status} !"
 
 
-def strike_each(folder: Path, fault: Fault, gpu: dict[str, str], *options: str) -> Column:
+def inject_each(folder: Path, fault: Fault, gpu: dict[str, str], *options: str) -> Column:
     outcome = run_fault(folder, fault, CELLS, gpu, *options)
     column = {}
     for i, cell in enumerate(outcome.cells):
@@ -74,7 +73,7 @@ def strike_each(folder: Path, fault: Fault, gpu: dict[str, str], *options: str) 
     return column
 
 
-def take_away(folder: Path, gpu: dict[str, str]) -> Column:
+def remove_device(folder: Path, gpu: dict[str, str]) -> Column:
     column = {}
     for i, cell in enumerate(CELLS):
         outcome = run_gone(folder / str(i), cell, gpu)
@@ -96,8 +95,8 @@ def print_table(columns: dict[str, Column]) -> None:
         print("  ".join([str(cell).ljust(width), *padded]).rstrip())
 
 
-def strike_at_opening(folder: Path, gpu: dict[str, str]) -> None:
-    """Strike as the worker says hello: no CUDA case runs, the others do."""
+def inject_at_opening(folder: Path, gpu: dict[str, str]) -> None:
+    """Inject faults while the worker handles hello: CUDA cases must not run, others must."""
     print("as the device is opened:")
     for i, script in enumerate(CANNOT_BE_OPENED):
 
@@ -124,15 +123,15 @@ def main() -> int:
         columns: dict[str, Column] = {}
         for i, fault in enumerate(FAULTS):
             note(fault.name)
-            columns[fault.name] = strike_each(folder / str(i), fault, gpu)
+            columns[fault.name] = inject_each(folder / str(i), fault, gpu)
         note(HANG.name)
-        columns[HANG.name] = strike_each(folder / "hang", HANG, gpu, TIMEOUT)
+        columns[HANG.name] = inject_each(folder / "hang", HANG, gpu, TIMEOUT)
         note(GONE.name)
         (folder / "gone").mkdir()
-        columns[GONE.name] = take_away(folder / "gone", gpu)
+        columns[GONE.name] = remove_device(folder / "gone", gpu)
         print_table(columns)
         (folder / "opening").mkdir()
-        strike_at_opening(folder / "opening", gpu)
+        inject_at_opening(folder / "opening", gpu)
 
         note(f"{arguments.kills} kills of the supervisor, then of workers")
         for kind in ("supervisor", "workers"):
@@ -145,8 +144,8 @@ def main() -> int:
             f"workers killed {arguments.kills} times over {runs} runs: {failed} cases failed for "
             "it, all others finished"
         )
-    struck = sum(len(column) for column in columns.values()) + len(CANNOT_BE_OPENED)
-    print(f"{struck} faults, {len(errors)} not survived as they must be")
+    n_faults = sum(len(column) for column in columns.values()) + len(CANNOT_BE_OPENED)
+    print(f"{n_faults} faults, {len(errors)} not survived as they must be")
     for error in errors:
         print(f"  {error}")
     return 1 if errors else 0

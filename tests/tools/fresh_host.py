@@ -1,4 +1,4 @@
-"""This machine's package settings, for a bare machine that check_fresh.py makes."""
+"""This machine's package settings, for the bare system that check_fresh.py makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CERTIFICATES = ["PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
-# Beside the system's own, which come with its ca-certificates.
+# In addition to the system's ca-certificates.
 BUNDLE = "/etc/host-certificates.crt"
 MIRRORS = {
     "debian": "http://deb.debian.org/debian",
@@ -21,14 +21,14 @@ MIRRORS = {
 
 @dataclass
 class Host:
-    """What goes along."""
+    """The settings to copy."""
 
     environment: dict[str, str] = field(default_factory=dict)
-    folders: list[Path] = field(default_factory=list)  # seen read-only at the same place
+    folders: list[Path] = field(default_factory=list)  # mounted read-only at the same path
     certificates: Path | None = None
 
     def install(self, root: Path) -> None:
-        """Put it into a bare system."""
+        """Copy the settings into a bare system."""
         for folder in self.folders:
             (root / folder.relative_to("/")).mkdir(parents=True, exist_ok=True)
         for name in ("resolv.conf", "hosts"):
@@ -40,7 +40,7 @@ class Host:
 
 
 def pip_settings(root: Path) -> dict[str, str]:
-    """Return pip's configuration, wherever it comes from, as its environment variables."""
+    """Return pip's configuration, from all its sources, as environment variables."""
     python = subprocess.run([root / "tests/tools/python.sh"], text=True, capture_output=True)
     command = [python.stdout.strip() or "python3", "-m", "pip", "config", "list"]
     try:
@@ -48,7 +48,7 @@ def pip_settings(root: Path) -> dict[str, str]:
     except OSError:
         return {}
     found = {}
-    # The environment's come last, as they count.
+    # Those of the environment come last: they take precedence.
     for _, key, value in re.findall(r"^(global|install|:env:)\.([\w-]+)=(.*)$", listed, re.M):
         words = " ".join(str(ast.literal_eval(value)).split())
         found["PIP_" + key.upper().replace("-", "_")] = words
@@ -56,13 +56,13 @@ def pip_settings(root: Path) -> dict[str, str]:
 
 
 def folders_named_by(values: list[str]) -> list[Path]:
-    """Return the folders of this machine that settings name."""
+    """Return the folders of this machine that the settings name."""
     found = set()
     for word in " ".join(values).split():
         folder = Path(word.removeprefix("file://"))
         if not folder.is_absolute() or not folder.is_dir():
             continue
-        # The files of an index lie beside it.
+        # The files of an index are in its parent folder.
         if folder.name == "simple" and folder.parent != Path("/"):
             folder = folder.parent
         found.add(folder)
@@ -78,7 +78,7 @@ def apt_settings(has_certificates: bool) -> str:
 
 
 def apt_mirror(system: str, suite: str) -> str:
-    """Return where apt has the packages of a suite from, or the public mirror."""
+    """Return apt's mirror for a suite, or the public mirror."""
     sources = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     for path in filter(Path.is_file, sources):
         text = path.read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""What the output of ./run_all.sh and make check says of what was skipped, for check_fresh.py."""
+"""Skips in the output of ./run_all.sh and make check, for check_fresh.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def table(title: str, reasons: Counter[str]) -> list[str]:
 
 
 def read_run(text: str, project: Path) -> tuple[list[str], bool]:
-    """Return the lines to print, and whether every CUDA program compiled and cases were run."""
+    """Return the lines to print, and whether all CUDA programs compiled and cases ran."""
     programs = re.findall(r"^\d+ programs: .*$", text, re.M)
     cases = [
         json.loads(line)

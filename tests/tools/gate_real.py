@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Print how often the gate is wrong on this machine, where the truth is known.
+"""Print how often the gate is wrong on this machine for known differences.
 
 usage: gate_real.py [--cuda] [--runs N] [--sweeps FILE…] [--threshold 5%] [--recheck 1min]
                     [--keep FOLDER] [build/bench]
 
-N times (20) this build is measured against itself: whatever is reported as slower is a false alarm. N
-times a build of the same sources in which one C contender, or with --cuda one kernel, does a tenth more
-work is measured against this one, with the noise floors of the run before, as perf_check.sh does it:
-that case is slower, and no other. The patches are below; they are applied to a copy, which goes again.
---keep keeps the runs, to look into what was said of them. Ctrl-C ends with the table so far.
-One thread a worker, as in perf_check.sh: OMP_NUM_THREADS chooses otherwise.
+N times (20) this build is measured against itself: any reported slowdown is a false alarm. N times a
+build in which one C contender, or with --cuda one kernel, does a tenth more work is measured against
+this one, with the noise floors of the run before, as in perf_check.sh: only that case is slower. The
+patches are below; they are applied to a temporary copy. --keep keeps the runs. Ctrl-C prints the table
+so far. Workers use one thread, as in perf_check.sh, unless OMP_NUM_THREADS is set.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ class Plant(NamedTuple):
     sweeps: str
     patch: str
     compiled: bool
-    """Into the program; kernels are compiled when it runs."""
+    """Whether the change is compiled into bench; kernels are compiled at run time."""
 
 
-# Of the tiles of a batch the first tenth is computed twice.
+# The first tenth of the tiles of a batch is computed twice.
 IN_C = Plant(
     slower="mlp_infer/cpu/omp/batch=65536",
     sweeps="sweeps/perf_check/*.json",
@@ -60,7 +59,7 @@ IN_C = Plant(
  }
 """,
 )
-# A block goes on 232 samples behind the one before: a tenth of them is computed twice.
+# Blocks of 256 threads start 232 samples apart: a tenth of the samples is computed twice.
 IN_CUDA = Plant(
     slower="mlp_infer/cuda/02_thread_per_sample/batch=1048576",
     sweeps="tests/tools/gate_real_cuda.json",
@@ -101,7 +100,7 @@ def build_slower(plant: Plant, program: Path, folder: Path) -> Path:
 
 
 def measure(program: Path, against: str, out: Path, options: list[str]) -> dict[str, Any]:
-    """Measure both in turns; return what `bench compare` says of them."""
+    """Measure both in turns; return the comparison."""
     root = program.parents[1]
     command = [program, "run", *options, "--against", against, "--out", out, "--json", "--quiet"]
     done = subprocess.run(
@@ -117,13 +116,13 @@ def measure(program: Path, against: str, out: Path, options: list[str]) -> dict[
 
 
 def ratios_of(answer: dict[str, Any], case: str) -> str:
-    """Say how much longer each phase of a case took: "kernel_graph +9.1 %"."""
-    cells = next(told["cells"] for told in answer["cases"] if told["id"] == case)
+    """Return the change of each phase of a case: "kernel_graph +9.1 %"."""
+    cells = next(found["cells"] for found in answer["cases"] if found["id"] == case)
     return ", ".join(f"{cell['phase']} {(cell['ratio'] - 1) * 100:+.1f} %" for cell in cells)
 
 
 class Tally:
-    """Runs of one kind, and what was said of their cases."""
+    """Runs of one kind and the verdicts on their cases."""
 
     def __init__(self, kind: str) -> None:
         self.kind, self.runs, self.cases = kind, 0, 0
@@ -135,7 +134,8 @@ class Tally:
         verdicts = {case["id"]: case["verdict"] for case in answer["cases"]}
         if slower is not None and slower not in verdicts:
             raise SystemExit(f"gate_real.py: {slower} is not in the sweeps")
-        false = [case for case, told in verdicts.items() if told == "regressed" and case != slower]
+        slow = {case for case, verdict in verdicts.items() if verdict == "regressed"}
+        false = [case for case in verdicts if case in slow and case != slower]
         self.runs += 1
         self.seconds += time.monotonic() - start
         self.cases += len(verdicts)
@@ -143,8 +143,8 @@ class Tally:
         self.alarmed.update(false)
         for case in false:
             print(f"false alarm: {case}: {ratios_of(answer, case)}", file=sys.stderr)
-        self.found += slower is not None and verdicts[slower] == "regressed"
-        self.undecided += sum(told == "undecided" for told in verdicts.values())
+        self.found += slower in slow
+        self.undecided += list(verdicts.values()).count("undecided")
 
     def so_far(self) -> str:
         return f"{self.found} found, {self.alarms} alarms, {self.seconds:.0f} s"
@@ -163,7 +163,7 @@ class Tally:
 
 
 def use_one_data_set() -> None:
-    """Both builds read the same images, wherever they lie."""
+    """Make both builds read the same images."""
     for folder in (ROOT / "data" / "mnist", ROOT.parent / "shared" / "data" / "mnist"):
         if folder.is_dir():
             os.environ.setdefault("MNIST_DIR", str(folder))
@@ -172,7 +172,7 @@ def use_one_data_set() -> None:
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("bench", nargs="?", type=Path, default=ROOT / "build" / "bench")
-    parser.add_argument("--cuda", action="store_true", help="plant it in a kernel; needs a GPU")
+    parser.add_argument("--cuda", action="store_true", help="slow down a kernel; needs a GPU")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--sweeps", nargs="+", type=Path)
     parser.add_argument("--threshold", default="5%")
@@ -201,9 +201,9 @@ def measure_pairs(arguments: argparse.Namespace, runs: Path, slower: Path) -> li
             start = time.monotonic()
             answer = measure(slower, str(ROOT), out, with_floor)
             planted.add(answer, plant.slower, start)
-            told = f"same build: {same.so_far()}; slower: {planted.so_far()}"
+            counts = f"same build: {same.so_far()}; slower: {planted.so_far()}"
             ratios = ratios_of(answer, plant.slower)
-            print(f"{run} of {arguments.runs}: {told}; {ratios}", file=sys.stderr, flush=True)
+            print(f"{run} of {arguments.runs}: {counts}; {ratios}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     return [same, planted]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Print what the harness costs beyond what it times: per sample, per answer, per round, per case.
+"""Print the harness's overhead beyond the timed work: per sample, answer, round and case.
 
 usage: harness_cost.py [build/bench]
 
-A worker is asked by hand for few and for many samples: the slope is what one sample takes, and what
-it takes beyond the median that is reported is the cost of a sample; the rest of an answer's time is
-the cost of asking. Then `bench run` measures one case with few and with many rounds, and one case and
-many cases: the differences are what a round and a case take.
+The script requests few and many samples from a worker: the slope is the time of a sample, which minus
+the reported median is the overhead of a sample; the rest of an answer's time is the overhead of a
+request. Then `bench run` measures one case with few and with many rounds, and one case and many cases:
+the differences are the times of a round and of a case.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW_SAMPLES, MANY_SAMPLES, ASKS = 100, 500, 61
-FEW_ROUNDS, MANY_ROUNDS = 8, 64  # no more than that are ever taken
+FEW_ROUNDS, MANY_ROUNDS = 8, 64  # 64 is the maximum
 SAMPLES_A_ROUND = 16
 N_CASES = 13
 REPEATS = 3
 
-# Workload, engine, variant, the parameter of the case and its value, and those of others like it.
+# Workload, engine, variant, parameter, its value, and its values in similar cases.
 WORK = [
     ("null", "null", "noop", "work_ns", 0, range(1, N_CASES)),
     ("null", "null", "noop", "work_ns", 10_000, range(10_001, 10_000 + N_CASES)),
@@ -37,7 +37,7 @@ WORK = [
 
 
 class Worker:
-    """A `bench worker`, asked as `bench run` asks it."""
+    """A `bench worker` that gets the requests of `bench run`."""
 
     def __init__(self, bench: Path, engine: str) -> None:
         self._process = subprocess.Popen(
@@ -48,7 +48,7 @@ class Worker:
         self.ask({"op": "hello", "protocol": 1})
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
-        """Return the answer, the bytes of its line, and the nanoseconds that it took."""
+        """Return the answer, its length in bytes and the time in ns."""
         assert self._process.stdin and self._process.stdout
         line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
         start_ns = time.perf_counter_ns()
@@ -67,7 +67,7 @@ class Worker:
 
 
 def sample_costs(bench: Path, case: dict[str, Any]) -> dict[str, float]:
-    """Ask for few and for many samples in turns; nothing is warmed up inside a request."""
+    """Request few and many samples in turns, without warm-up."""
     worker = Worker(bench, case["engine"])
     worker.ask({"op": "open", "case": case, "seed": 42})
     request = {"op": "sample", "id": case["id"], "budget_ns": 10**9, "warmup_samples": 0}
@@ -79,8 +79,8 @@ def sample_costs(bench: Path, case: dict[str, Any]) -> dict[str, float]:
             answer, n_bytes, ns = worker.ask({**request, "max_samples": n, "warmup_ns": 0})
             took[n].append(ns)
             size[n].append(n_bytes)
-        # Phases are measured by runs of their own: `total` and, where there is one, `host_to_host`
-        # are whole runs, and together all that is timed for one sample.
+        # `total` and, if it exists, `host_to_host` are separate complete runs: together they are
+        # all timed work of one sample.
         whole = (answer["phases"].get(key, [0]) for key in ("total", "host_to_host"))
         timed.append(sum(map(statistics.median, whole)))
     worker.end()
@@ -99,8 +99,8 @@ def sample_costs(bench: Path, case: dict[str, Any]) -> dict[str, float]:
 
 
 def run(bench: Path, sweep: dict[str, Any], rounds: int) -> tuple[float, list[dict[str, Any]]]:
-    """Return the wall time of the quickest of a few runs, in ns, and its cases."""
-    # As precise as it likes to be, so that the least number of rounds is the number of rounds.
+    """Return the wall time in ns of the fastest of a few runs, and its cases."""
+    # A precision that any case reaches, so that min_rounds is the number of rounds.
     measure = {"precision": 0.5, "min_rounds": rounds, "min_samples": 6, "time_limit_s": 60}
     best: tuple[float, list[dict[str, Any]]] = (float("inf"), [])
     for _ in range(REPEATS):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Includes and calls inside bench/ point downward only, by the one list of folders in layers.txt.
+"""Check that includes and calls inside bench/ point downward in the list of folders in layers.txt.
 
-Calls are what the linker sees: a symbol that one object leaves undefined and another one defines,
-functions and tables alike. So a function that is declared by hand, or called through a table, does
-not get past this. It also refuses a circle of files, a file in bench/ beside main.c, and a folder
-of more than 16 modules (a module is a .c and a .h of one stem).
+Calls are symbols, functions and tables alike, that one object leaves undefined and another defines.
+So they include functions declared by hand or called through a table. Also rejected: cycles of
+files, files in bench/ other than main.c, and folders of more than 16 modules (a module is a .c and
+a .h of one stem).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Use(NamedTuple):
 
 
 class Refused(Exception):
-    """The tree cannot be looked at."""
+    """The tree cannot be checked."""
 
 
-# ---- what is there --------------------------------------------------------------------------------
+# ---- files, includes and calls --------------------------------------------------------------------
 
 
 def find_files(bench: Path) -> list[str]:
@@ -50,16 +50,16 @@ def find_includes(bench: Path, files: list[str]) -> Iterator[Use]:
             if header in GENERATED:
                 continue
             if header not in files:
-                raise Refused(f'{name} includes "{header}", which is no path below {bench}')
+                raise Refused(f'{name} includes "{header}", which is not a path below {bench}')
             yield Use(name, header, f"includes {header}")
 
 
 def find_calls(objects: Path, files: list[str]) -> Iterator[Use]:
-    """Ask nm. `objects` has one for each .c, in folders of the same names."""
+    """Yield calls found by nm in `objects`, which has one object per .c at the same path."""
     sources = [name for name in files if name.endswith(".c")]
     for name in sources:
         if not (objects / f"{name[:-2]}.o").is_file():
-            raise Refused(f"{objects / name[:-2]}.o is not there: run make first")
+            raise Refused(f"{objects / name[:-2]}.o does not exist: run make first")
     listed = [str(objects / f"{name[:-2]}.o") for name in sources]
     nm = [os.environ.get("NM", "nm"), "-A", "-P", *listed]
     text = subprocess.run(nm, capture_output=True, text=True, check=True).stdout
@@ -83,7 +83,7 @@ def find_calls(objects: Path, files: list[str]) -> Iterator[Use]:
 
 
 class Layers:
-    """Where each file belongs: a row of the list, and the folder or module there."""
+    """The list: maps each file to its row and to its folder or module."""
 
     def __init__(self, path: Path):
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -92,7 +92,7 @@ class Layers:
         self.seen: set[str] = set()
 
     def place(self, name: str) -> tuple[int, str] | None:
-        """Return the row and the name there. A module's row goes before its folder's."""
+        """Return a file's row and name there. A module's row precedes its folder's."""
         folder, stem = name.rpartition("/")[0], name[:-2]
         for candidate in (stem, folder, folder.rpartition("/")[0] + "/*"):
             if candidate in self.rows and candidate:
@@ -104,11 +104,11 @@ class Layers:
         return [row for row in self.rows if row not in self.seen]
 
 
-# ---- what is wrong --------------------------------------------------------------------------------
+# ---- checks ---------------------------------------------------------------------------------------
 
 
 def reach(start: str, targets: dict[str, list[str]]) -> dict[str, str]:
-    """All nodes that `start` leads to, each with the one before it on a shortest way there."""
+    """Return all nodes reachable from `start`, each with its predecessor on a shortest path."""
     came_from: dict[str, str] = {}
     queue = [start]
     for node in queue:
@@ -119,34 +119,35 @@ def reach(start: str, targets: dict[str, list[str]]) -> dict[str, str]:
     return came_from
 
 
-def shortest_circle(start: str, targets: dict[str, list[str]]) -> list[str]:
-    """Return the nodes from `start` to itself; `start` alone where no way leads back."""
+def shortest_cycle(start: str, targets: dict[str, list[str]]) -> list[str]:
+    """Return the shortest cycle through `start`, or [start] if there is none."""
     came_from = reach(start, targets)
-    circle = [start]
-    while (node := came_from.get(circle[-1], start)) != start:
-        circle.append(node)
-    return [start, *reversed(circle[1:]), start] if start in came_from else [start]
+    cycle = [start]
+    while (node := came_from.get(cycle[-1], start)) != start:
+        cycle.append(node)
+    return [start, *reversed(cycle[1:]), start] if start in came_from else [start]
 
 
-def find_circles(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Of each knot of nodes that lead to each other the shortest circle."""
+def find_cycles(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the shortest cycle of each strongly connected component."""
     targets: dict[str, list[str]] = {}
     sources: dict[str, list[str]] = {}
     for user, used in edges:
         if user != used:
             targets.setdefault(user, []).append(used)
             sources.setdefault(used, []).append(user)
-    circles: list[list[str]] = []
+    cycles: list[list[str]] = []
     done: set[str] = set()
     for start in targets:
-        knot = (
-            set() if start in done else reach(start, targets).keys() & reach(start, sources).keys()
-        )
-        if knot:
-            found = (shortest_circle(node, targets) for node in sorted(knot))
-            circles.append(min(found, key=len))
-            done |= knot
-    return circles
+        if start in done:
+            continue
+        component = reach(start, targets).keys() & reach(start, sources).keys()
+        if component:
+            cycles.append(
+                min((shortest_cycle(node, targets) for node in sorted(component)), key=len)
+            )
+            done |= component
+    return cycles
 
 
 def check_folders(layers: Layers, files: list[str]) -> list[str]:
@@ -156,13 +157,13 @@ def check_folders(layers: Layers, files: list[str]) -> list[str]:
         folder = name.rpartition("/")[0]
         modules.setdefault(folder, set()).add(name[:-2])
         if folder == "" and name != "main.c":
-            wrong.append(f"bench/{name}: only main.c stands in bench/ itself")
+            wrong.append(f"bench/{name}: only main.c may be directly in bench/")
         elif layers.place(name) is None:
             wrong.append(f"bench/{name}: {layers.where.name} has no line for its folder")
     for folder, stems in sorted(modules.items()):
         if len(stems) > MOST_MODULES:
-            wrong.append(f"bench/{folder}: {len(stems)} modules, at most {MOST_MODULES} a folder")
-    return wrong + [f"{layers.where.name}: {row} is not there" for row in layers.unused()]
+            wrong.append(f"bench/{folder}: {len(stems)} modules, at most {MOST_MODULES} per folder")
+    return wrong + [f"{layers.where.name}: {row} does not exist" for row in layers.unused()]
 
 
 def check_direction(layers: Layers, uses: list[Use]) -> list[str]:
@@ -177,15 +178,15 @@ def check_direction(layers: Layers, uses: list[Use]) -> list[str]:
     return sorted(set(wrong))
 
 
-def check_circles(layers: Layers, uses: list[Use]) -> list[str]:
+def check_cycles(layers: Layers, uses: list[Use]) -> list[str]:
     wrong = []
     places = [(layers.place(use.user), layers.place(use.used)) for use in uses]
-    for circle in find_circles((a[1], b[1]) for a, b in places if a and b):
-        wrong.append("a circle of folders: " + " -> ".join(circle))
+    for folders in find_cycles((a[1], b[1]) for a, b in places if a and b):
+        wrong.append("cycle of folders: " + " -> ".join(folders))
     how = {(use.user, use.used): use.how for use in reversed(uses)}
-    for files in find_circles((use.user, use.used) for use in uses):
+    for files in find_cycles((use.user, use.used) for use in uses):
         steps = (f"{a} {how[a, b]}" for a, b in zip(files, files[1:], strict=False))
-        wrong.append("a circle of files: " + "; ".join(steps))
+        wrong.append("cycle of files: " + "; ".join(steps))
     return wrong
 
 
@@ -219,7 +220,7 @@ def main() -> int:
         return 2
     uses = includes + calls
     wrong = check_folders(layers, files)
-    wrong += check_direction(layers, uses) + check_circles(layers, uses)
+    wrong += check_direction(layers, uses) + check_cycles(layers, uses)
     if options.graph:
         print_graph(layers, uses)
     for line in wrong:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Print what each rule of docs/measuring.md prevents, in numbers of the published run.
+"""Print what each rule of docs/measuring.md prevents, with numbers of the published run.
 
 usage: measuring_examples.py RUN [--write]
 
-The rows are the table in docs/measuring.md; --write puts them there, between its two markers.
+--write puts the table into docs/measuring.md between its two markers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ARENA = "alloc=arena/copy=pinned/weights=resident"
 
 
 def us(ns: float) -> str:
-    """Return a time with three figures."""
+    """Return a time with three digits."""
     value, unit = (ns / 1e3, "µs") if ns < 1e6 else (ns / 1e6, "ms")
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
 
@@ -35,7 +35,7 @@ def median(cases: Cases, name: str, phase: str = "host_to_host") -> float:
 
 
 def of_one_case(cases: Cases) -> Iterator[tuple[str, str, str]]:
-    """Yield (rule, without it, with it) for rules that a case or two can show."""
+    """Yield (rule, without it, with it) for rules that one or two cases demonstrate."""
     study, second = f"{CUDA}/01_study/batch=64", f"{CUDA}/02_thread_per_sample/batch=64"
     phase = cases[study]["phases"]["host_to_host"]
     yield (
@@ -106,35 +106,35 @@ def rounds_of(case: dict[str, Any]) -> list[list[float]]:
 
 
 def drift(case: dict[str, Any]) -> float:
-    """Return by how much the medians of the first and of the second half of the rounds differ."""
+    """Return the relative difference between the medians of both halves of the rounds."""
     rounds = [statistics.median(samples) for samples in rounds_of(case)]
     half = len(rounds) // 2
     return abs(statistics.median(rounds[:half]) / statistics.median(rounds[half:]) - 1)
 
 
 def scatter(case: dict[str, Any]) -> float:
-    """Return how far round medians lie apart, over what the samples within rounds account for."""
+    """Return the spread of round medians relative to that expected from the samples in rounds."""
     rounds = rounds_of(case)
     within = statistics.median(map(statistics.pstdev, rounds))
-    # The standard error of a median, for normal samples: sqrt(pi / 2) that of their mean.
+    # For normal samples, the standard error of a median is sqrt(pi / 2) times that of the mean.
     expected = 1.2533 * within / statistics.median(map(len, rounds)) ** 0.5
     return statistics.stdev(map(statistics.median, rounds)) / expected
 
 
 def largest_error(cases: Cases, dtype: str) -> float:
-    """Return the largest error after timing; a case that could not be asked again has none."""
+    """Return the largest error after timing; cases whose worker died have none."""
     checks = (case["check"]["after"] for case in cases.values() if case["dtype"] == dtype)
     return max(check["rel_l2"] for check in checks if check is not None)
 
 
 def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
-    """Yield the same for rules that show over a run."""
+    """Yield the same for rules that need a complete run."""
     own = {name: case for name, case in cases.items() if "host_to_host" in case["phases"]}
     long = [c for c in own.values() if c["phases"]["host_to_host"]["n"] >= 8 * c["rounds"] >= 128]
     factors = sorted(map(scatter, long))
     yield (
         "Many short rounds",
-        "one long round: its samples say nothing of what changes between rounds",
+        "one long round: changes between rounds stay unseen",
         f"medians of rounds lie {statistics.median(factors):.1f} × as far apart as samples within "
         f"them would have it ({len(factors)} cases; a tenth over "
         f"{factors[int(0.9 * len(factors))]:.1f} ×)",
@@ -142,7 +142,7 @@ def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
     drifts = sorted(map(drift, long))
     yield (
         "Contenders in turns",
-        "one contender after the other: what drifts meanwhile is taken for a difference",
+        "one contender after the other: drift shows up as a difference",
         f"first and second half of a case's rounds differ by {statistics.median(drifts):.1%} in "
         f"half of these cases, by over {drifts[int(0.9 * len(drifts))]:.1%} in a tenth",
     )
@@ -169,12 +169,12 @@ def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
     yield (
         "Checks",
         "a rung that leaves work out is the fastest",
-        f"largest error of a right case: {worst['f32']:.1e} in f32, {worst['f16']:.1e} in f16",
+        f"largest error of a correct case: {worst['f32']:.1e} in f32, {worst['f16']:.1e} in f16",
     )
 
 
 def main() -> int:
-    """Print the table, or put it into the page."""
+    """Print the table or write it into the page."""
     if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
         print(__doc__, file=sys.stderr)
         return 2

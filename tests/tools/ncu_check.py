@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hold kernel times against Nsight Compute's: our clocks are CUDA events, ncu's are the GPU's own.
+"""Compare kernel times by CUDA events with those of Nsight Compute.
 
 usage: ncu_check.py BENCH
 
 Measures five cases with BENCH, then runs each under `ncu --clock-control none` with warm and with
-flushed caches, and prints both. A difference is explained by what each one contains: `kernel_graph`
-holds a share of the gaps between the nodes of a graph, `kernel` and `kernel_cold` hold an event
-pair around the launch, ncu's duration holds neither.
+flushed caches, and prints both. Differences come from what each time includes: `kernel_graph`
+a share of the gaps between the nodes of a graph, `kernel` and `kernel_cold` an event pair around
+the launch, ncu's duration neither.
 """
 
 from __future__ import annotations
@@ -48,14 +48,8 @@ def durations(bench: str, variant: str, batch: int, out: Path, caches: str) -> l
     """Return ncu's durations of some launches of a case, in ns."""
     command = ["ncu", "--clock-control", "none", "--cache-control", caches, "--csv"]
     command += ["--target-processes", "all", "--metrics", METRIC]
-    command += [
-        "--kernel-name",
-        "mlp_infer",
-        "--launch-skip",
-        str(SKIP),
-        "--launch-count",
-        str(COUNT),
-    ]
+    command += ["--kernel-name", "mlp_infer"]
+    command += ["--launch-skip", str(SKIP), "--launch-count", str(COUNT)]
     command += [bench, "run", "--workload", "mlp_infer", "--engine", "cuda", "--variant", variant]
     command += ["--set", f"batch={batch}", *COMMON, "--profile", "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

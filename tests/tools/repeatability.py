@@ -4,11 +4,10 @@
 usage: repeatability.py RUN1 RUN2
 
 For every case that is ok in both runs: the relative difference of the two medians,
-|a - b| / min(a, b), of the phases on the device's clock that lie above twice their floor, and of those
-on the host's clock. Each way to time a kernel has a floor of its own, what it reads for an empty one in
-these runs (workload `null`): up to twice as much, a median tells more of the launch than of the kernel.
-Then the share of cases that have every such phase within a bound, and the ten medians that lie
-furthest apart.
+|a - b| / min(a, b), of the phases on the device's clock above twice their floor, and of those on the
+host's clock. The floor of a way to time kernels is its time for an empty kernel in these runs (workload
+`null`): up to twice that, a median depends more on the launch than on the kernel. Then the share of
+cases that have all such phases within a bound, and the ten medians that differ most.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# A phase on the device's clock, and the phase of an empty kernel that is its floor.
+# Phases on the device's clock, and the phase of an empty kernel that is their floor.
 DEVICE = {
     "kernel_graph": "kernel_graph",
     "kernel_stream": "kernel_stream",
@@ -45,12 +44,12 @@ def load(run: Path) -> dict[str, dict[str, Any]]:
 
 
 def median(case: dict[str, Any], phase: str) -> float | None:
-    """Return the median of a phase in ns; None where the case has no such phase, or no samples."""
+    """Return the median of a phase in ns; None: no such phase, or no samples."""
     return case["phases"].get(phase, {}).get("median")
 
 
 def floors(*runs: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Return by phase what an empty kernel reads at most, in ns; 0 where it was not measured."""
+    """Return the largest time of an empty kernel by phase, in ns; 0: not measured."""
     empty = [case for run in runs for name, case in run.items() if name.startswith("null/cuda/")]
     return {
         phase: max(filter(None, (median(case, of_empty) for case in empty)), default=0.0)
@@ -63,7 +62,7 @@ def differences(
     two: dict[str, dict[str, Any]],
     least_ns: dict[str, float],
 ) -> list[tuple[float, str, str]]:
-    """Return (relative difference, id, phase) of every median above its least that both have."""
+    """Return (relative difference, id, phase) of the medians above their least in both runs."""
     found = []
     for case_id in sorted(one.keys() & two.keys()):
         for name, least in least_ns.items():
@@ -81,7 +80,7 @@ def worst_of_each_case(found: list[tuple[float, str, str]]) -> list[float]:
 
 
 def row(name: str, values: list[float]) -> str:
-    """Return a line of the table: how many, the share within each bound, quantiles."""
+    """Return a row of the table: number, share within each bound, quantiles."""
     values = sorted(values)
     shares = [sum(value <= bound for value in values) / len(values) for bound in WITHIN]
     at = [values[min(len(values) - 1, int(q * len(values)))] for q in QUANTILES]
