@@ -1,4 +1,4 @@
-"""`bench plot` as tests call it, and readers of what it leaves: data files, SVGs and PNGs."""
+"""Helpers to run `bench plot` and to read its data files, SVGs and PNGs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Row = list[str]
 
 
 def blocks(path: Path) -> list[list[Row]]:
-    """Return the data blocks of a .dat, split as gnuplot splits them; quotes are taken off."""
+    """Return the data blocks of a .dat, split as by gnuplot, without quotes."""
     parts = path.read_text(encoding="utf-8").split("\n\n\n")
     lines = [
         [line for line in part.splitlines() if line and not line.startswith("#")] for part in parts
@@ -76,7 +76,7 @@ def blocks(path: Path) -> list[list[Row]]:
 
 
 def texts(path: Path) -> list[str]:
-    """Every piece of text in an SVG."""
+    """Return all texts in an SVG."""
     return [
         element.text.strip()
         for element in ElementTree.parse(path).iter()
@@ -85,7 +85,7 @@ def texts(path: Path) -> list[str]:
 
 
 def text_places(path: Path) -> list[tuple[float, float, str]]:
-    """Return x and y, in pixels from the upper left, of every piece of text that lies flat."""
+    """Return (x, y, text) of all horizontal texts, in pixels from the upper left."""
     places = []
     for group in ElementTree.parse(path).iter():
         moved = re.fullmatch(r"translate\(([\d.]+),([\d.]+)\)", group.get("transform", ""))
@@ -103,7 +103,7 @@ def png_size(path: Path) -> tuple[int, int]:
 
 
 class Drawn:
-    """A run with known truth, and its charts."""
+    """A run with known results, and its charts."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self.run = folder / "h200"
@@ -111,7 +111,7 @@ class Drawn:
         self.out = draw(folder / "charts", self.run)
 
     def median_us(self, case: str, phase: str) -> float:
-        """NaN for a case that must not be shown."""
+        """Return NaN for a case that must not be shown."""
         medians = self.truth["medians_ns"].get(f"mlp_infer/{case}")
         return medians[phase] / 1000 if medians else math.nan
 

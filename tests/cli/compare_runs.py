@@ -19,7 +19,7 @@ OTHER = "mlp_infer/cuda/01_study/batch=2"
 TORCH = "mlp_infer/pytorch-cuda/eager/batch=2"
 
 
-def twin(base: Run, name: str = "candidate", seed: int = 2) -> Run:
+def rerun(base: Run, name: str = "candidate", seed: int = 2) -> Run:
     """Return another run of the same build: only the noise differs."""
     other = base.copy_to(base.folder.parent / name)
     other.noise(seed)

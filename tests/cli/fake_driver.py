@@ -1,4 +1,4 @@
-"""A CUDA driver that is put in the place of the real one, and runs against it."""
+"""A fake CUDA driver that replaces the real one, and runs with it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def compile_fake(library: Path, sources: list[str], *flags: str) -> None:
 
 
 def build_driver(folder: Path, *flags: str) -> dict[str, str]:
-    """Compile the fake driver; return the environment in which it is found."""
+    """Compile the fake driver; return the environment that selects it."""
     folder.mkdir()
     sources = ["driver", "device_memory", "graph", "kernels", "script"]
     compile_fake(folder / "libcuda.so.1", sources, *flags)
@@ -53,7 +53,7 @@ def build_driver(folder: Path, *flags: str) -> dict[str, str]:
 
 
 def build_gpu(folder: Path, *flags: str) -> dict[str, str]:
-    """Compile a whole fake GPU, which computes; return the environment in which it is found."""
+    """Compile a fake GPU that computes; return the environment that selects it."""
     environment = build_driver(folder, *flags)
     compile_fake(folder / "libnvidia-ml.so.1", ["nvml", "script"])
     compile_fake(folder / "libnvrtc.so", ["nvrtc", "script"])
@@ -67,13 +67,13 @@ def build_gpu(folder: Path, *flags: str) -> dict[str, str]:
 def run_with_driver(
     folder: Path, batches: list[int], environment: dict[str, str], expect: int
 ) -> tuple[dict[str, dict[str, Any]], str]:
-    """Return the sweep's own cases by id, and what the run said."""
+    """Return the sweep's cases by id, and the run's stderr."""
     run = folder / "run"
     done = bench("run", cuda_sweep(folder, batches), "--out", run, expect=expect, **environment)
     cases = read_cases(run)
     assert read_header(run)["finished"]
     for batch in batches:
         assert cases[f"mlp_infer/cpu/omp/batch={batch}"]["status"] == "ok"
-    own = {name: case for name, case in cases.items() if name.startswith("mlp_infer/cuda/")}
-    assert len(own) == len(batches)
-    return own, done.stderr
+    selected = {name: case for name, case in cases.items() if name.startswith("mlp_infer/cuda/")}
+    assert len(selected) == len(batches)
+    return selected, done.stderr

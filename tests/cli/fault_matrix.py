@@ -1,8 +1,8 @@
-"""Every fault at every phase of a CUDA case, on a fake GPU: what is planted, and what must come of it.
+"""Every fault in every phase of a CUDA case on a fake GPU, with the expected outcomes.
 
-A cell is a call of the driver (`cuMemAlloc_v2`) while the worker answers a request (`sample`). Each
-cell gets a case of its own in a sweep; the fault strikes that case once. Another rung runs beside
-each of them, in the same worker, and must not notice.
+A cell is a driver call (`cuMemAlloc_v2`) while the worker answers a request (`sample`). A sweep has
+one case per cell, in which the fault occurs once. Another variant runs in the same worker and must
+not be affected.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from project import bench, read_cases, read_header, write_sweep
 
-STRUCK = "02_thread_per_sample"
-BESIDE = "01_study"
+FAULTY = "02_thread_per_sample"
+HEALTHY = "01_study"
 
 MALLOC, H2D, KERNEL = "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel"
 D2H, FREE = "cuMemcpyDtoHAsync_v2", "cuMemFree_v2"
@@ -31,13 +31,13 @@ class Cell:
     phase: str
     call: str
     nth: int = 1
-    techniques: tuple[str, ...] = ()  # none: the usual ones
+    techniques: tuple[str, ...] = ()  # none: the defaults
 
     def __str__(self) -> str:
         return f"{self.op} {self.phase}"
 
 
-# The tenth and later: in the middle of sampling. The second output is the one behind the samples.
+# The tenth call is in the middle of sampling. The second output is the one after the samples.
 CELLS = [
     Cell("open", "module", "cuModuleLoadData"),
     Cell("open", "malloc", MALLOC, 2),
@@ -46,7 +46,7 @@ CELLS = [
     Cell("open", "d2h", D2H),
     Cell("open", "free", FREE),
     Cell("open", "events", "cuEventElapsedTime"),
-    Cell("open", "capture", KERNEL, 6),  # behind those of a first run and of three to time it
+    Cell("open", "capture", KERNEL, 6),  # after those of the first run and of three timing runs
     Cell("open", "graph", "cuGraphInstantiateWithFlags"),
     Cell("output", "malloc", MALLOC, 3),
     Cell("output", "h2d", H2D, 2),
@@ -76,7 +76,7 @@ CELLS = [
     Cell("output", "graph", "cuGraphLaunch", 1, GRAPH),
 ]
 
-# What the harness calls them in a reason.
+# The harness's names of the calls in reasons.
 NAMES = {
     "cuModuleLoadData": "module_load",
     MALLOC: "alloc",
@@ -102,7 +102,7 @@ class Fault:
     name: str
     effect: str  # as in fakes/script.h
     status: str = "failed"
-    error: str = ""  # CUDA's name and number of it
+    error: str = ""  # CUDA's name and number of the error
     names_call: bool = False  # the reason says which call failed
     reason: str = ""
     phases: tuple[str, ...] = ()  # none: all of them
@@ -111,24 +111,24 @@ class Fault:
         return not self.phases or cell.phase in self.phases
 
     def expected(self, cell: Cell) -> str:
-        """Return the status that the struck case must have."""
+        """Return the expected status of the faulty case."""
         if self.name == "wrong result":
             return "wrong" if cell.op.startswith("output") else "ok"
         if self.name == "slow clock":
             return "throttled" if cell.op == "sample" else "ok"
-        # A driver that only refuses to take something back has cost the case nothing.
+        # If a driver only fails to free something, the case is still ok.
         if self.effect.startswith("error=") and cell.op == "close":
             return "ok"
         return self.status
 
     def reasons(self, cell: Cell) -> list[str]:
-        """Return what the struck case must say, as regular expressions."""
+        """Return the regular expressions that the faulty case's reason must match."""
         if self.expected(cell) == "ok":
             return []
-        # Whoever closes a case looks at no single call: only whether the device is still there.
+        # Closing a case checks only whether the device is still alive, not each call.
         call = NAMES.get(cell.call, "") if cell.op != "close" else "context_sync"
         called = rf"\b{call}\b" if self.names_call else ""
-        # Who cannot answer cannot say where it was: the supervisor does.
+        # If the worker cannot answer, the supervisor reports the request.
         asked = cell.op.removesuffix(" again")
         unanswered = f"^{asked}: worker cuda " if self.effect in {"hang", "dies"} else ""
         return [called, re.escape(self.error), self.reason, unanswered]
@@ -167,15 +167,15 @@ SLOW = Fault(
     reason=r"only 0 samples at full clocks \(hw_thermal_slowdown\)",
     phases=("kernel",),
 )
-# Each of these strikes a case of its own, all of them in one run.
+# Each of these affects only its case, so one run has all of them.
 FAULTS = [OUT_OF_MEMORY, LAUNCH_FAILURE, EVENTS, STICKY, LATE, CRASH, WRONG, SLOW]
-# This one takes the device from all cases that follow: one run a cell.
+# This one removes the device for all later cases: one run per cell.
 GONE = Fault("device disappears", "gone=999", error="CUDA_ERROR_UNKNOWN (999)", names_call=True)
 NO_DEVICE = "the CUDA driver is installed but finds no device"
 
 
-# Cases by id, what the run said, and what the processes shared (see fakes/script.h): the first four,
-# then how often each line of the script struck.
+# Cases by id, the run's stderr, and the shared state of the processes (see fakes/script.h): four
+# words, then how often each line of the script took effect.
 STATE, MOST_FAULTS = 4, 256
 Run = tuple[dict[str, dict[str, Any]], str, tuple[int, ...]]
 
@@ -184,28 +184,28 @@ Run = tuple[dict[str, dict[str, Any]], str, tuple[int, ...]]
 class Outcome:
     cases: dict[str, dict[str, Any]]
     cells: list[Cell]
-    said: str
-    struck: list[int]  # how often, of each cell's fault
+    printed: str
+    hits: list[int]  # how often each cell's fault occurred
     leaked: int
 
     def case(self, index: int) -> dict[str, Any]:
-        """Return the case that was struck."""
-        return self.cases[struck_id(self.cells[index], index)]
+        """Return the faulty case."""
+        return self.cases[faulty_id(self.cells[index], index)]
 
 
-def case_id(index: int, variant: str = STRUCK) -> str:
+def case_id(index: int, variant: str = FAULTY) -> str:
     return f"mlp_infer/cuda/{variant}/batch={index + 1}"
 
 
-def struck_id(cell: Cell, index: int) -> str:
+def faulty_id(cell: Cell, index: int) -> str:
     return "/".join([case_id(index), *cell.techniques])
 
 
-def struck_contender(cell: Cell, index: int) -> dict[str, Any]:
+def faulty_contender(cell: Cell, index: int) -> dict[str, Any]:
     pairs = (technique.split("=") for technique in cell.techniques)
     return {
         "engine": "cuda",
-        "variants": [STRUCK],
+        "variants": [FAULTY],
         "techniques": {name: [choice] for name, choice in pairs},
         "axes": {"batch": [index + 1]},
     }
@@ -213,7 +213,7 @@ def struck_contender(cell: Cell, index: int) -> dict[str, Any]:
 
 def fault_line(fault: Fault, cell: Cell, index: int) -> str:
     op = cell.op.removesuffix(" again")
-    return f"{cell.call} op={op} case={struck_id(cell, index)} nth={cell.nth} {fault.effect}"
+    return f"{cell.call} op={op} case={faulty_id(cell, index)} nth={cell.nth} {fault.effect}"
 
 
 def run_script(
@@ -224,16 +224,16 @@ def run_script(
     *options: str,
     special: dict[int, Cell] | None = None,
 ) -> Run:
-    """Run a sweep of n batches; check all that is right whatever the script does.
+    """Run a sweep of n batches and check what holds for any script.
 
-    A special cell's techniques are those of one more case of its batch.
+    A special cell adds a case with its techniques to its batch.
     """
     special = special or {}
     folder.mkdir()
     batches = list(range(1, n + 1))
     contenders = [
-        {"engine": "cuda", "variants": [BESIDE, STRUCK]},
-        *(struck_contender(cell, i) for i, cell in special.items()),
+        {"engine": "cuda", "variants": [HEALTHY, FAULTY]},
+        *(faulty_contender(cell, i) for i, cell in special.items()),
         {"engine": "cpu", "variants": ["omp"], "axes": {"batch": [1, n] if n > 1 else [1]}},
     ]
     sweep = write_sweep(folder / "s.json", "mlp_infer", contenders, axes={"batch": batches})
@@ -248,8 +248,8 @@ def run_script(
     assert read_header(run)["finished"]
     own = {name for name in cases if name.startswith("mlp_infer/")}
     assert own == {
-        *(case_id(i, variant) for i in range(n) for variant in (BESIDE, STRUCK)),
-        *(struck_id(cell, i) for i, cell in special.items()),
+        *(case_id(i, variant) for i in range(n) for variant in (HEALTHY, FAULTY)),
+        *(faulty_id(cell, i) for i, cell in special.items()),
         *(f"mlp_infer/cpu/omp/batch={batch}" for batch in {1, n}),
     }
     for case in cases.values():
@@ -262,32 +262,32 @@ def run_script(
 def run_fault(
     folder: Path, fault: Fault, cells: list[Cell], gpu: dict[str, str], *options: str
 ) -> Outcome:
-    """Plant the fault once in each cell, all in one run."""
+    """Inject the fault once in each cell, in one run."""
     cells = [cell for cell in cells if fault.applies(cell)]
     script = "\n".join(fault_line(fault, cell, i) for i, cell in enumerate(cells))
     special = {i: cell for i, cell in enumerate(cells) if cell.techniques}
-    cases, said, state = run_script(folder, script, gpu, len(cells), *options, special=special)
-    struck = list(state[STATE : STATE + len(cells)])
-    return Outcome(cases, cells, said, struck, leaked=state[2])
+    cases, printed, state = run_script(folder, script, gpu, len(cells), *options, special=special)
+    hits = list(state[STATE : STATE + len(cells)])
+    return Outcome(cases, cells, printed, hits, leaked=state[2])
 
 
 def check_cell(outcome: Outcome, fault: Fault, index: int) -> None:
-    """Check the struck case, and the one beside it."""
+    """Check the faulty case and the healthy one of its batch."""
     cell, case = outcome.cells[index], outcome.case(index)
-    struck = outcome.struck[index]
-    assert struck >= 1 if fault.effect.startswith("always") else struck == 1, f"{cell}: {struck}"
+    hits = outcome.hits[index]
+    assert hits >= 1 if fault.effect.startswith("always") else hits == 1, f"{cell}: {hits}"
     assert case["status"] == fault.expected(cell), f"{cell}: {case['reason']}"
     for reason in fault.reasons(cell):
         assert re.search(reason, case["reason"]), f"{cell}: {case['reason']}"
-    for variant in (BESIDE, STRUCK):
+    for variant in (HEALTHY, FAULTY):
         beside = outcome.cases[case_id(index, variant)]
         if beside is not case:
             assert beside["status"] == "ok", f"{cell}: {beside['reason']}"
 
 
 def check_outcome(outcome: Outcome, fault: Fault) -> None:
-    """Check what concerns all cells together."""
-    # What a driver refuses to take back stays with it.
+    """Check what concerns all cells."""
+    # What a driver fails to free is leaked.
     refused = [
         cell
         for cell in outcome.cells
@@ -299,27 +299,27 @@ def check_outcome(outcome: Outcome, fault: Fault) -> None:
 
 
 def run_gone(folder: Path, cell: Cell, gpu: dict[str, str]) -> Outcome:
-    """Take the device away while the second of three batches is measured."""
+    """Remove the device while the second of three batches is measured."""
     script = fault_line(GONE, cell, 1)
     special = {1: cell} if cell.techniques else {}
-    cases, said, state = run_script(folder, script, gpu, 3, special=special)
-    return Outcome(cases, [cell] * 3, said, list(state[STATE : STATE + 1]), leaked=state[2])
+    cases, printed, state = run_script(folder, script, gpu, 3, special=special)
+    return Outcome(cases, [cell] * 3, printed, list(state[STATE : STATE + 1]), leaked=state[2])
 
 
 def check_gone(outcome: Outcome) -> None:
     cell = outcome.cells[1]
-    for variant in (BESIDE, STRUCK):
+    for variant in (HEALTHY, FAULTY):
         assert outcome.cases[case_id(0, variant)]["status"] == "ok"
         after = outcome.cases[case_id(2, variant)]
         assert (after["status"], after["reason"]) == ("failed", NO_DEVICE)
-    struck = outcome.case(1)
-    assert struck["status"] == "failed", f"{cell}: {struck['reason']}"
+    case = outcome.case(1)
+    assert case["status"] == "failed", f"{cell}: {case['reason']}"
     for reason in GONE.reasons(cell):
-        assert re.search(reason, struck["reason"]), f"{cell}: {struck['reason']}"
-    assert outcome.struck == [1]
+        assert re.search(reason, case["reason"]), f"{cell}: {case['reason']}"
+    assert outcome.hits == [1]
 
 
-# ---- as the device is opened: no CUDA case runs ------------------------------------------------------
+# ---- device cannot be opened: no CUDA case runs ------------------------------------------------------
 
 CANNOT_BE_OPENED = {
     "cuInit error=100": NO_DEVICE,
@@ -335,16 +335,16 @@ CANNOT_BE_OPENED = {
 }
 
 
-# A worker that does not get as far as its answer does not say that something is missing.
+# A worker that ends before its answer does not report that something is missing.
 BREAKS_AS_IT_OPENS = {"cuInit dies", "cuStreamCreate hang"}
 
 
 def check_not_opened(run: Run, script: str) -> None:
-    cases, said, _ = run
+    cases, printed, _ = run
     reason, breaks = CANNOT_BE_OPENED[script], script in BREAKS_AS_IT_OPENS
     for case in cases.values():
         if case["engine"] == "cuda":
             assert case["status"] == ("failed" if breaks else "skipped")
             assert reason in case["reason"], case["reason"]
-    assert f"CUDA cases {'fail' if breaks else 'are skipped'}: " in said
-    assert reason in said
+    assert f"CUDA cases {'fail' if breaks else 'are skipped'}: " in printed
+    assert reason in printed

@@ -1,4 +1,4 @@
-"""A sweep whose processes are killed at random moments, and what must be left of it each time."""
+"""Kills processes of a sweep at random moments and checks what they leave."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MARKER = "BENCH_TEST_MARKER"
 
 
 def processes_with(marker: str) -> dict[int, str]:
-    """Find processes whose environment holds the marker, and their command lines."""
+    """Return the command lines of the processes whose environment has the marker."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             environment = (folder / "environ").read_bytes()
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:  # it has ended, or is not ours
+        except OSError:  # it has ended or is not ours
             continue
         if marker.encode() in environment and state != "Z":
             found[int(folder.name)] = command
@@ -45,7 +45,7 @@ def wait_until(condition: Callable[[], Any]) -> bool:
 
 
 class Sweep:
-    """A short sweep with every kind of worker, and one run of it in its folder."""
+    """A short sweep with all kinds of workers, and one run of it."""
 
     def __init__(self, folder: Path, gpu: dict[str, str]) -> None:
         folder.mkdir()
@@ -71,7 +71,7 @@ class Sweep:
         )
 
     def ids(self) -> set[str]:
-        """Return the sweeps' own cases."""
+        """Return the ids of the sweep's cases."""
         done = bench("plan", *self.sweeps, **self.environment)
         return {line.split()[1] for line in done.stdout.splitlines()[:-1]}
 
@@ -79,14 +79,14 @@ class Sweep:
         path = self.run / "cases.jsonl"
         return path.read_bytes() if path.exists() else b""
 
-    def whole_lines(self) -> list[bytes]:
+    def complete_lines(self) -> list[bytes]:
         return self.journal().split(b"\n")[:-1]
 
 
 def check_left_over(sweep: Sweep, before: list[bytes]) -> list[bytes]:
-    """Check what a killed run leaves; return the lines of its journal that are whole."""
+    """Check what a killed run leaves; return the complete lines of its journal."""
     assert wait_until(lambda: not processes_with(sweep.marker)), processes_with(sweep.marker)
-    lines = sweep.whole_lines()
+    lines = sweep.complete_lines()
     assert lines[: len(before)] == before, "finished cases were lost or changed"
     ids = [json.loads(line)["id"] for line in lines]
     assert len(ids) == len(set(ids)), "a case was run twice"
@@ -98,17 +98,17 @@ def check_left_over(sweep: Sweep, before: list[bytes]) -> list[bytes]:
 
 
 def check_finished(sweep: Sweep, before: list[bytes], ids: set[str]) -> None:
-    assert sweep.whole_lines()[: len(before)] == before, "finished cases were lost or changed"
+    assert sweep.complete_lines()[: len(before)] == before, "finished cases were lost or changed"
     cases = read_cases(sweep.run)
     assert ids <= set(cases)
     assert read_header(sweep.run)["finished"]
     assert wait_until(lambda: not processes_with(sweep.marker)), processes_with(sweep.marker)
     litter = [path.name for path in sweep.run.iterdir() if path.name.endswith(".tmp")]
-    assert litter == [], "half-written files were left"
+    assert litter == [], "incomplete files were left"
 
 
 def wait_for_a_moment(sweep: Sweep, process: subprocess.Popen[str], chance: random.Random) -> None:
-    """Wait some time, or until the journal has grown by some lines."""
+    """Wait for a random time, or until the journal has some more lines."""
     if chance.random() < 0.5:
         deadline = time.monotonic() + chance.uniform(0, 0.6)
         while time.monotonic() < deadline and process.poll() is None:
@@ -122,7 +122,7 @@ def wait_for_a_moment(sweep: Sweep, process: subprocess.Popen[str], chance: rand
 def wait_for_the_beginning(
     sweep: Sweep, process: subprocess.Popen[str], chance: random.Random
 ) -> None:
-    """Wait until the folder, or the header, is there, and a little longer: no case is, yet."""
+    """Wait until the folder or the header exists, and a little longer: no case has finished."""
     first = chance.choice([sweep.run, sweep.run / "run.json"])
     while not first.exists() and process.poll() is None:
         pass
@@ -130,7 +130,7 @@ def wait_for_the_beginning(
 
 
 def place_of(sweep: Sweep, lines: list[bytes], ids: set[str]) -> str:
-    """Tell how far a killed run had come."""
+    """Return how far a killed run got."""
     if not (sweep.run / "run.json").exists():
         return "before the header"
     if not lines:
@@ -142,7 +142,7 @@ def place_of(sweep: Sweep, lines: list[bytes], ids: set[str]) -> str:
 def kill_supervisor(
     folder: Path, gpu: dict[str, str], kills: int, seed: int
 ) -> tuple[int, Counter[str]]:
-    """Kill bench at that many moments, going on each time; return how many runs, and where."""
+    """Kill bench that many times, resuming each time; return the number of runs and the places."""
     chance = random.Random(seed)
     done = runs = 0
     places: Counter[str] = Counter()
@@ -158,13 +158,13 @@ def kill_supervisor(
                     else:
                         wait_for_the_beginning(sweep, process, chance)
                     process.kill()
-                _, said = process.communicate(timeout=TIMEOUT_S)
+                _, printed = process.communicate(timeout=TIMEOUT_S)
             if process.returncode != -signal.SIGKILL:
                 break
             done += 1
             lines = check_left_over(sweep, lines)
             places[place_of(sweep, lines, ids)] += 1
-        assert process.returncode == 0, said
+        assert process.returncode == 0, printed
         check_finished(sweep, lines, ids)
         assert {case["status"] for case in read_cases(sweep.run).values()} <= {"ok", "skipped"}
     return runs, places
@@ -184,7 +184,7 @@ def kill_a_worker(sweep: Sweep, process: subprocess.Popen[str], chance: random.R
 
 
 def kill_workers(folder: Path, gpu: dict[str, str], kills: int, seed: int) -> tuple[int, int]:
-    """Kill workers at that many moments; return how many runs and failed cases that took."""
+    """Kill that many workers; return the number of runs and of failed cases."""
     chance = random.Random(seed)
     done = runs = failed = 0
     while done < kills:
@@ -195,14 +195,14 @@ def kill_workers(folder: Path, gpu: dict[str, str], kills: int, seed: int) -> tu
                 if done < kills and kill_a_worker(sweep, process, chance):
                     done += 1
                     own += 1
-            _, said = process.communicate(timeout=TIMEOUT_S)
+            _, printed = process.communicate(timeout=TIMEOUT_S)
         check_finished(sweep, [], sweep.ids())
         cases = read_cases(sweep.run)
         bad = [case for case in cases.values() if case["status"] == "failed"]
         assert {case["status"] for case in cases.values()} <= {"ok", "skipped", "failed"}
-        assert process.returncode == (1 if bad else 0), said
+        assert process.returncode == (1 if bad else 0), printed
         assert all("died (signal 9 (Killed))" in case["reason"] for case in bad), bad
-        # A kill costs the case that was asked about; the reference output is retried once.
+        # A kill fails the case of the current request; the reference worker gets one retry.
         for_oracle = [case for case in bad if case["reason"].startswith("reference output: ")]
         assert len(bad) - len(for_oracle) <= own, bad
         assert not for_oracle or own >= 2, bad

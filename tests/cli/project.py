@@ -1,4 +1,4 @@
-"""The program under test as a user meets it: a command line, a project's folder, a run's folder."""
+"""Helpers to run bench: command line, project folder, run folder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench")).resolve()
-# Far beyond what any command here needs: it only keeps a hanging one from hanging the tests.
+# Much longer than any command needs: it only ends tests whose command hangs.
 TIMEOUT_S = 240
-# Enough for made-up times and small batches: rounds of a few samples, no long search for precision.
+# Enough for synthetic times and small batches: rounds of a few samples and a low precision.
 QUICK_MEASURE = {
     "precision": 0.2,
     "time_limit_s": 0.3,
@@ -25,9 +25,9 @@ QUICK_MEASURE = {
     "min_rounds": 2,
     "min_samples": 6,
 }
-# Where a sample is an epoch: the least that there is.
+# The minimum, for cases in which a sample is an epoch.
 EPOCH_MEASURE = {**QUICK_MEASURE, "time_limit_s": 0.01, "min_rounds": 1, "min_samples": 1}
-# Small batches have little for several threads, which spin where they meet on a busy machine.
+# Small batches do not need several threads, which spin at barriers on a busy machine.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
@@ -38,7 +38,7 @@ def bench(
     expect: int | None = 0,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run bench to its end; `expect` is the exit code that it must have (None: any)."""
+    """Run bench; `expect` is the expected exit code (None: any)."""
     done = subprocess.run(
         [str(BENCH), *map(str, arguments)],
         cwd=cwd,
@@ -54,7 +54,7 @@ def bench(
 
 
 def make_root(folder: Path, *, copy: str = "") -> Path:
-    """Make a project's folder of links to the real one; `copy` names a part to be written to."""
+    """Make a project folder of links to the real one; `copy` names a part that must be writable."""
     folder.mkdir()
     for name in ("kernels", "sweeps", "plots", "reference_pytorch", ".venv"):
         if name == copy:
@@ -65,7 +65,7 @@ def make_root(folder: Path, *, copy: str = "") -> Path:
 
 
 def make_root_without_images(factory: pytest.TempPathFactory) -> Path:
-    """Make a project's folder in which only the synthetic set is found."""
+    """Make a project folder without MNIST: only the synthetic set is available."""
     top = factory.mktemp("without") / "inside"
     top.mkdir()
     return make_root(top / "project")
@@ -98,7 +98,7 @@ def read_lines(run: Path) -> list[dict[str, Any]]:
 
 
 def read_cases(run: Path) -> dict[str, dict[str, Any]]:
-    """Return the cases of a run by id; no case may be there twice."""
+    """Return the cases of a run by id; each may occur only once."""
     lines = read_lines(run)
     cases = {line["id"]: line for line in lines}
     assert len(cases) == len(lines), "a case was run twice"
@@ -111,10 +111,10 @@ def read_header(run: Path) -> dict[str, Any]:
 
 @functools.cache
 def compiler_options() -> list[str]:
-    """Return the options that choose a compiler which is here."""
+    """Return the options that select an available compiler."""
     done = bench("doctor", "--json", expect=None, BENCH_PYTHON="none")
     found = {item["what"]: item["found"] for item in json.loads(done.stdout)}
     for what, name in (("NVRTC", "nvrtc"), ("nvcc", "nvcc")):
         if found[what]:
             return ["--compiler", name]
-    pytest.skip("neither NVRTC nor nvcc is here")
+    pytest.skip("neither NVRTC nor nvcc is installed")

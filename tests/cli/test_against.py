@@ -1,4 +1,4 @@
-"""`bench run --against`: two builds in one run, in turns. What comes of it; no time is asserted."""
+"""`bench run --against`: two builds in one run, in turns. Checks results, no times."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from project import (
 PROCESSES = ("--processes", "3")
 AT_ONCE = ("--recheck-limit", "0s")
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
-# Without the ReLU, whatever the variant.
+# Without the ReLU, in all variants.
 WRONG = MINE.replace('self.variant != "wrong"', "False")
-# Times that differ from process to process by a factor of four, the same ones in every test.
+# Times that differ between processes by a factor of four, the same in every test.
 RESTLESS = MINE.replace(
     '        return {"forward": times, "total": times, "host_to_host": times}',
     """        with Path(__file__).with_name("starts").open("r+", encoding="utf-8") as file:
@@ -42,7 +42,7 @@ RESTLESS = MINE.replace(
         times = [1000 * (1 + n * 7 % 4)] * 8
         return {"forward": times, "total": times, "host_to_host": times}""",
 )
-# Leaves a word of which build it is of at every start.
+# Logs its build at every start.
 TALKING = MINE.replace(
     "    for line in sys.stdin:",
     """    here = Path(__file__).parents[1]
@@ -54,12 +54,12 @@ assert MINE not in (WRONG, RESTLESS, TALKING)
 
 
 def last_lines(run: Path) -> dict[str, dict[str, Any]]:
-    """Return the cases of a run by id: a case may be there twice, and the later line counts."""
+    """Return the cases of a run by id; of two lines of a case, the later counts."""
     return {line["id"]: line for line in read_lines(run)}
 
 
 def pair_of(run: Path) -> str:
-    """Return what both headers call the run."""
+    """Return the run's name in both headers."""
     headers = [read_header(run), read_header(run / "against")]
     facts = [header["environment"]["measure"] for header in headers]
     assert [fact["side"] for fact in facts] == ["candidate", "base"]
@@ -68,8 +68,8 @@ def pair_of(run: Path) -> str:
     return facts[0]["pair"]
 
 
-def check_twins(run: Path, n_rounds: int) -> None:
-    """Both sides hold the same cases, each with that many rounds in every phase."""
+def check_both_sides(run: Path, n_rounds: int) -> None:
+    """Check that both sides have the same cases with `n_rounds` rounds in every phase."""
     sides = [last_lines(run), last_lines(run / "against")]
     assert sides[0].keys() == sides[1].keys()
     for case in [*sides[0].values(), *sides[1].values()]:
@@ -90,7 +90,7 @@ def sweep_of(folder: Path) -> Path:
     return null_sweep(folder / "s.json", ["steady", "noisy"], [1000, 2000])
 
 
-# ---- one build, twice ----------------------------------------------------------------------------
+# ---- the same build twice ------------------------------------------------------------------------
 
 
 def test_against_self(tmp_path: Path) -> None:
@@ -101,18 +101,18 @@ def test_against_self(tmp_path: Path) -> None:
     done = bench(
         *("run", sweep, cpu, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE), expect=None
     )
-    assert done.returncode in (0, 1), done.stderr  # 1: the machine itself was restless
+    assert done.returncode in (0, 1), done.stderr  # 1: noise of the machine
     pair_of(run)
-    check_twins(run, 3)
+    check_both_sides(run, 3)
     assert len(last_lines(run)) == 6
     assert "The same build on both sides" in done.stdout
     floors = json.loads((run / "floor.json").read_text(encoding="utf-8"))
     assert floors["runs"] == 2
     assert set(floors["floors"]) <= set(last_lines(run))
     assert not (run / "against" / "floor.json").exists()
-    # The null engine makes its times up.
-    told = verdicts(run, expect=done.returncode)
-    assert {told[case] for case in told if "/steady/" in case} == {"unchanged"}
+    # The null engine's times are synthetic.
+    found = verdicts(run, expect=done.returncode)
+    assert {found[case] for case in found if "/steady/" in case} == {"unchanged"}
     for folder in (run, run / "against"):
         bench("report", folder, "--out", tmp_path / "report.md")
 
@@ -139,7 +139,7 @@ def test_floor_of_one_run_is_the_threshold_of_the_next(tmp_path: Path) -> None:
 
 
 def build_with(folder: Path, worker: str) -> Path:
-    """Make another build: the same program, and a contender of its own."""
+    """Make a build with the same program and another contender."""
     root = make_root(folder)
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(worker, encoding="utf-8")
@@ -171,7 +171,7 @@ def run_builds(
 CASE = "mlp_infer/mine-cpu/plain/batch=4"
 
 
-def test_candidate_that_is_wrong_is_broken(tmp_path: Path) -> None:
+def test_wrong_candidate_is_broken(tmp_path: Path) -> None:
     done = run_builds(tmp_path, MINE, WRONG, expect=1)
     assert "BROKEN (1 case: 1 broken)" in done.stdout
     pair_of(tmp_path / "run")
@@ -179,7 +179,7 @@ def test_candidate_that_is_wrong_is_broken(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "run" / "against")[CASE]["status"] == "ok"
 
 
-def test_base_that_was_wrong_has_nothing_to_compare(tmp_path: Path) -> None:
+def test_wrong_base_is_not_compared(tmp_path: Path) -> None:
     done = run_builds(tmp_path, WRONG, MINE, *AT_ONCE, expect=3)
     assert f"no case has times in both ({CASE}: wrong in BASE: " in done.stderr
     assert last_lines(tmp_path / "run")[CASE]["status"] == "ok"
@@ -202,40 +202,40 @@ def test_contender_that_only_one_build_has(tmp_path: Path) -> None:
         BENCH_PYTHON=sys.executable,
     )
     assert last_lines(tmp_path / "run")[CASE]["status"] == "ok"
-    told = verdicts(tmp_path / "run", "--threshold", "100%")
-    assert told[CASE] == "new"
-    assert told["mlp_infer/cpu/omp/batch=4"] not in ("new", "missing", "broken")
+    found = verdicts(tmp_path / "run", "--threshold", "100%")
+    assert found[CASE] == "new"
+    assert found["mlp_infer/cpu/omp/batch=4"] not in ("new", "missing", "broken")
 
 
-def test_what_is_undecided_gets_more_rounds(tmp_path: Path) -> None:
+def test_undecided_cases_get_more_rounds(tmp_path: Path) -> None:
     done = run_builds(tmp_path, RESTLESS, RESTLESS, "--recheck-limit", "1ms", "--strict", expect=4)
     assert "undecided: measuring 1 cases in 3 more processes" in done.stderr
     first, again = read_lines(tmp_path / "run")
     assert first["rounds"] == 3
-    # Time is up as soon as it has begun: one process, and a last one, whose output is checked.
-    check_twins(tmp_path / "run", 5)
+    # The time limit ends at once: one process, and a last one for the output check.
+    check_both_sides(tmp_path / "run", 5)
     samples = [line["phases"]["total"]["samples"] for line in (first, again)]
     assert samples[1][: len(samples[0])] == samples[0]
     assert again["check"]["after"]["ok"]
 
 
-def test_undecided_is_left_alone_without_time(tmp_path: Path) -> None:
+def test_undecided_cases_without_time_stay_undecided(tmp_path: Path) -> None:
     done = run_builds(tmp_path, RESTLESS, RESTLESS, *AT_ONCE)
     assert "no regression found, some undecided" in done.stdout
-    check_twins(tmp_path / "run", 3)
+    check_both_sides(tmp_path / "run", 3)
     assert len(read_lines(tmp_path / "run")) == 1
 
 
-def test_builds_take_turns_in_starting_first(tmp_path: Path) -> None:
-    """On a GPU one binary has been up to 5 % slower in the process that was there first."""
+def test_builds_alternate_in_starting_first(tmp_path: Path) -> None:
+    """On a GPU, the process that started first was up to 5 % slower with the same binary."""
     run_builds(tmp_path, TALKING, TALKING, *AT_ONCE, "--threshold", "1000%")
     starts = (tmp_path / "starts").read_text(encoding="utf-8").split()
-    # Before these both were asked what they can do.
+    # The earlier starts asked for capabilities.
     assert starts[-6:] == ["own", "other", "other", "own", "own", "other"]
 
 
 def test_path_of_the_program_is_a_build(tmp_path: Path) -> None:
-    """It lies somewhere below its folder."""
+    """The program is below its build's folder."""
     other = make_root(tmp_path / "other")
     (other / "build" / "deep").mkdir(parents=True)
     shutil.copy(BENCH, other / "build" / "deep" / "bench")
@@ -244,7 +244,7 @@ def test_path_of_the_program_is_a_build(tmp_path: Path) -> None:
     done = bench("run", sweep, "--against", program, "--out", run, *PROCESSES, *AT_ONCE)
     assert "The same build on both sides" not in done.stdout
     pair_of(run)
-    check_twins(run, 3)
+    check_both_sides(run, 3)
 
 
 # ---- kernels of both folders ---------------------------------------------------------------------
@@ -252,11 +252,11 @@ def test_path_of_the_program_is_a_build(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the environment in which bench finds the fake GPU."""
+    """Return the environment that selects the fake GPU."""
     return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
 
 
-def test_rungs_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
+def test_kernels_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
     own = make_root(tmp_path / "own", copy="kernels")
     other = make_root(tmp_path / "other", copy="kernels")
     (other / "build").mkdir()
@@ -277,11 +277,11 @@ def test_rungs_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
     command = ("run", sweep, "--against", other, "--out", run, *PROCESSES, *AT_ONCE)
     bench(*command, root=own, expect=None, **gpu)
     pair_of(run)
-    told = verdicts(run, "--threshold", "100%")
-    assert told["mlp_infer/cuda/91_new/batch=64"] == "new"
-    assert told["mlp_infer/cuda/92_gone/batch=64"] == "missing"
-    assert len(told) == 3
-    # A rung by its name, which the other folder does not have.
+    found = verdicts(run, "--threshold", "100%")
+    assert found["mlp_infer/cuda/91_new/batch=64"] == "new"
+    assert found["mlp_infer/cuda/92_gone/batch=64"] == "missing"
+    assert len(found) == 3
+    # A kernel selected by name that the other folder does not have.
     sweep = write_sweep(
         tmp_path / "named.json",
         "mlp_infer",
@@ -290,12 +290,12 @@ def test_rungs_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
     )
     command = ("run", sweep, "--against", other, "--out", tmp_path / "named", *PROCESSES, *AT_ONCE)
     bench(*command, root=own, expect=None, **gpu)
-    told = verdicts(tmp_path / "named", "--threshold", "100%")
-    assert told["mlp_infer/cuda/91_new/batch=64"] == "new"
-    assert len(told) == 2
+    found = verdicts(tmp_path / "named", "--threshold", "100%")
+    assert found["mlp_infer/cuda/91_new/batch=64"] == "new"
+    assert len(found) == 2
 
 
-# ---- interrupted, and gone on with ---------------------------------------------------------------
+# ---- interrupted and resumed ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_lines", [0, 1, 3])
@@ -316,7 +316,7 @@ def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
     before = read_lines(run) if journal.stat().st_size else []
     bench(*command, "--resume")
     assert pair_of(run) == pair
-    check_twins(run, 3)
+    check_both_sides(run, 3)
     assert len(last_lines(run)) == 4
     assert read_lines(run)[: len(before)] == before
 
@@ -325,14 +325,14 @@ def test_case_of_one_side_only_is_measured_on_both(tmp_path: Path) -> None:
     sweep, run = sweep_of(tmp_path), tmp_path / "run"
     command = ["run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE]
     bench(*command)
-    whole = (run / "against" / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (run / "against" / "cases.jsonl").write_text("".join(whole[:-1]), encoding="utf-8")
+    lines = (run / "against" / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "against" / "cases.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
     own = read_lines(run)
     bench(*command, "--resume")
     assert read_lines(run)[:4] == own
-    assert [line["id"] for line in read_lines(run)[4:]] == [json.loads(whole[-1])["id"]]
+    assert [line["id"] for line in read_lines(run)[4:]] == [json.loads(lines[-1])["id"]]
     pair_of(run)
-    check_twins(run, 3)
+    check_both_sides(run, 3)
 
 
 def test_resumed_as_another_kind_of_run(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`bench run --against` what is no build of this project, or with options that do not fit."""
+"""`bench run --against` with a folder that is not a build, or with incompatible options."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_worker_of_another_protocol_is_refused(worker: str, complaint: str, tmp_
     assert not run.exists()
 
 
-def test_what_is_no_build_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_build_is_refused(tmp_path: Path) -> None:
     sweep, empty = sweep_of(tmp_path), tmp_path / "empty"
     empty.mkdir()
     stranger = script_build(tmp_path / "other", "exit", version="gcc 14")
@@ -74,8 +74,6 @@ def test_what_is_no_build_is_refused(tmp_path: Path) -> None:
         (["--against", "self", "--recheck-limit", "long"], "--recheck-limit"),
     ],
 )
-def test_options_that_do_not_go_together(
-    options: list[str], complaint: str, tmp_path: Path
-) -> None:
+def test_incompatible_options(options: list[str], complaint: str, tmp_path: Path) -> None:
     done = bench("run", sweep_of(tmp_path), "--out", tmp_path / "run", *options, expect=2)
     assert complaint in done.stderr

@@ -1,4 +1,4 @@
-"""`bench run --against`: the rounds that a sweep asks for are shared out among the processes."""
+"""`bench run --against`: a sweep's rounds are divided among the processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from project import QUICK_MEASURE, bench, make_root, write_sweep
 
-# Notes its process at every round: times that do not differ ask for no round more than the least.
+# Logs its process at every round; constant times need only the least number of rounds.
 WORKER = """
 import json, os, pathlib, sys
 log = pathlib.Path(__file__).with_name("rounds").open("a", buffering=1)

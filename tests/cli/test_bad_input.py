@@ -1,4 +1,4 @@
-"""Whatever goes in or goes wrong: a message that names file and place, an exit code, nothing lost.
+"""Errors in input: a message with file and place, an exit code, and no lost results.
 
 Which test stands for which bad input:
 
@@ -12,7 +12,7 @@ sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, 
   names: paths, control characters  unit/test_sweep.c: sweeps_invalid/name_*, engine_path,
                                     variant_path, own_engine_variant_path, key_escaped, syntax_*;
                                     test_plot.py: test_*_names_stay_text, test_names_from_results_*
-  each as the program answers it    test_refused_sweep_costs_nothing
+  each as the program answers it    test_refused_sweep_measures_nothing
   made to do harm, results too      test_hostile.py; any bytes at all: tests/fuzz
 batch that does not fit
   host's memory                     test_batch_that_does_not_fit_is_skipped_with_both_numbers
@@ -24,7 +24,7 @@ kernel that does not compile        test_kernels.py: test_kernel_that_does_not_c
   is wrong, faults, never returns   gpu/test_gpu_faults.py;
                                     test_driver.py: test_fault_on_the_device_costs_*;
                                     test_faults.py: every fault in every phase
-worker: dies, rubbish, another id   test_odd_worker_costs_its_own_case_only,
+worker: dies, rubbish, another id   test_odd_worker_fails_only_its_case,
                                     unit/test_worker_client.c: test_fates
   hangs                             test_run.py: test_one_contender_costs_its_own_case_only
 results folder: exists              test_resume.py: test_existing_run_is_left_alone
@@ -57,7 +57,7 @@ from pathlib import Path
 import pytest
 from project import FIXTURES, bench, make_root, read_cases, read_header, write_sweep
 
-# ---- what is refused before anything is measured ------------------------------------------------
+# ---- refused before measuring -------------------------------------------------------------------
 
 INVALID = FIXTURES / "sweeps_invalid"
 
@@ -82,7 +82,7 @@ INVALID = FIXTURES / "sweeps_invalid"
         "name_control_character",
     ],
 )
-def test_refused_sweep_costs_nothing(name: str, tmp_path: Path) -> None:
+def test_refused_sweep_measures_nothing(name: str, tmp_path: Path) -> None:
     sweep = INVALID / f"{name}.json"
     expected = sweep.with_suffix(".expected").read_text(encoding="utf-8").rstrip("\n")
     done = bench("run", sweep, "--out", tmp_path / "run", expect=2)
@@ -107,7 +107,7 @@ def test_refused_csv_is_named_with_its_line(name: str, place: str, tmp_path: Pat
     assert not (tmp_path / "charts").exists()
 
 
-# ---- cases that cannot be measured beside cases that can ----------------------------------------
+# ---- skipped cases next to others ---------------------------------------------------------------
 
 
 def test_batch_that_does_not_fit_is_skipped_with_both_numbers(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ ODD = {
     "dies_at_open": "died (exit code 1); stderr: MemoryError: the model is too large",
     "dies_at_output": "died (signal 11 (Segmentation fault))",
     "dies_at_sample": "died (signal 9 (Killed))",
-    "rubbish": 'printed "Loading model: 100 %" instead of an answer',
+    "rubbish": 'said "Loading model: 100 %" instead of an answer',
     "other_id": 'answered for case "mlp_infer/another/case" when asked for',
     "no_phase": 'the worker\'s answer has no numbers for phase "total"',
     "text_for_times": 'the worker\'s answer has no numbers for phase "total"',
@@ -153,7 +153,7 @@ def make_odd_root(folder: Path) -> Path:
     return root
 
 
-def test_odd_worker_costs_its_own_case_only(tmp_path: Path) -> None:
+def test_odd_worker_fails_only_its_case(tmp_path: Path) -> None:
     root = make_odd_root(tmp_path / "project")
     sweep = write_sweep(
         tmp_path / "s.json",
@@ -182,7 +182,7 @@ def test_odd_worker_costs_its_own_case_only(tmp_path: Path) -> None:
     assert read_header(run)["finished"]
 
 
-def test_what_a_killed_worker_leaves_behind_goes_with_the_run(tmp_path: Path) -> None:
+def test_files_of_a_killed_worker_are_removed_with_the_run(tmp_path: Path) -> None:
     root = make_odd_root(tmp_path / "project")
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -1,4 +1,4 @@
-"""make check-fresh without what it needs, and ended in its middle."""
+"""make check-fresh without its prerequisites, and interrupted."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def program(folder: Path, name: str, script: str) -> None:
 
 
 def test_help_and_unknown_options() -> None:
-    said = check_fresh("--help", expect=0)
-    assert "exit codes: 0 both work; 1 one does not; 2 it cannot be tried here" in said
-    assert "--suite" in said
+    printed = check_fresh("--help", expect=0)
+    assert "exit codes: 0 both work; 1 one does not; 2 it cannot be tried here" in printed
+    assert "--suite" in printed
     assert "unrecognized" in check_fresh("--nonsense", expect=2)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
-    said = check_fresh(expect=2, PATH=str(tmp_path / "bin"))
-    assert said.startswith("check-fresh: not run: ")
+    printed = check_fresh(expect=2, PATH=str(tmp_path / "bin"))
+    assert printed.startswith("check-fresh: not run: ")
     if os.geteuid() == 0:
-        assert "apt-get install -y debootstrap" in said
+        assert "apt-get install -y debootstrap" in printed
     else:
-        assert "sudo make check-fresh" in said
+        assert "sudo make check-fresh" in printed
 
 
-# ---- with a debootstrap that makes nothing -----------------------------------------------------------
+# ---- with a fake debootstrap -------------------------------------------------------------------------
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("git") is None, reason="takes root and git: sudo make check"
@@ -65,7 +65,7 @@ needs_root = pytest.mark.skipif(
 
 @pytest.fixture
 def fakes(tmp_path: Path) -> dict[str, str]:
-    """Make a debootstrap that hangs, and a place for the machine's folder."""
+    """Make a debootstrap that hangs, and a parent for the system's folder."""
     (tmp_path / "temporary").mkdir()
     program(tmp_path / "bin", "debootstrap", f"echo $$ >{tmp_path}/pid; sleep 1000 & wait")
     program(tmp_path / "bin", "unshare", "exit 0")
@@ -75,7 +75,7 @@ def fakes(tmp_path: Path) -> dict[str, str]:
 
 @needs_root
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_stays_when_it_is_ended(
+def test_interruption_leaves_nothing(
     fakes: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
     command = [sys.executable, str(SCRIPT), "--logs", str(tmp_path / "logs")]
@@ -93,17 +93,17 @@ def test_nothing_stays_when_it_is_ended(
 
 
 @needs_root
-def test_a_machine_that_cannot_be_made_is_no_failure_of_the_project(
+def test_failed_debootstrap_is_not_a_failure_of_the_project(
     fakes: dict[str, str], tmp_path: Path
 ) -> None:
     program(tmp_path / "bin", "debootstrap", "echo no such suite; exit 1")
-    said = check_fresh("--suite", "potato", "--logs", str(tmp_path / "logs"), expect=2, **fakes)
-    assert "no such suite" in said
-    assert "check-fresh: not run: debootstrap potato from http" in said
+    printed = check_fresh("--suite", "potato", "--logs", str(tmp_path / "logs"), expect=2, **fakes)
+    assert "no such suite" in printed
+    assert "check-fresh: not run: debootstrap potato from http" in printed
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-# ---- what it reads -----------------------------------------------------------------------------------
+# ---- parsing the output ------------------------------------------------------------------------------
 
 
 def test_skips_are_counted_by_reason() -> None:
@@ -142,7 +142,7 @@ def test_cases_are_counted_and_programs_must_compile(tmp_path: Path) -> None:
     assert not fresh_skips.read_run("", tmp_path)[1]
 
 
-def test_folders_of_settings_go_along(tmp_path: Path) -> None:
+def test_folders_of_settings_are_mounted(tmp_path: Path) -> None:
     for name in ("wheels", "index/simple"):
         (tmp_path / name).mkdir(parents=True)
     values = [f"{tmp_path}/wheels", f"file://{tmp_path}/index/simple https://pypi.org/simple /no"]

@@ -1,4 +1,4 @@
-"""`bench run --cold`: every sample is a process of its own, from its start to its exit."""
+"""`bench run --cold`: every sample is a separate process, from its start to its exit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from test_resume import processes_with
 PHASES = ["cold_start", "cold_open", "cold_first_answer", "cold_total"]
 N_SAMPLES = 5
 FLAG = "cold: every sample is a new process"
-# Of workers of tests/fixtures/workers/logged.py that are slow.
+# The slow workers of tests/fixtures/workers/logged.py.
 START_NS, EXIT_NS = 300e6, 200e6
 
 
 def check_times(case: dict[str, Any]) -> None:
-    """Hold what must be so for every sample of a case that was measured."""
+    """Check every sample of a measured case."""
     assert case["status"] == "ok", case["reason"]
     assert list(case["phases"]) == PHASES
     assert (case["stop"], case["rounds"], case["warmup_ns"]) == ("fixed_count", N_SAMPLES, 0)
@@ -39,7 +39,7 @@ def check_times(case: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return a cold run of contenders that do all that a contender can do, and what it printed."""
+    """Return a cold run of contenders with all outcomes, and its stderr."""
     folder = tmp_path_factory.mktemp("cold")
     sweep = null_sweep(folder / "s.json", ["noop", "steady", "wrong", "crash", "hang"], [0, 2000])
     run = folder / "run"
@@ -50,7 +50,7 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("work_ns", [0, 2000])
-def test_one_contender_costs_its_own_case_only(misbehaving: tuple[Path, str], work_ns: int) -> None:
+def test_a_bad_contender_fails_only_its_case(misbehaving: tuple[Path, str], work_ns: int) -> None:
     cases = read_cases(misbehaving[0])
     for variant in ("noop", "steady"):
         check_times(cases[f"null/null/{variant}/work_ns={work_ns}"])
@@ -65,7 +65,7 @@ def test_one_contender_costs_its_own_case_only(misbehaving: tuple[Path, str], wo
         assert not any(phase["n"] for phase in case["phases"].values())
 
 
-def test_ids_are_those_of_a_steady_run(misbehaving: tuple[Path, str], tmp_path: Path) -> None:
+def test_ids_match_a_steady_run(misbehaving: tuple[Path, str], tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["noop"], [0])
     bench("run", sweep, "--out", tmp_path / "run")
     assert read_header(tmp_path / "run")["environment"]["measure"] == {"mode": "steady"}
@@ -113,7 +113,7 @@ def test_real_work_on_the_cpu(tmp_path: Path) -> None:
 
 
 class Logged:
-    """A run of the workers of logged.py, and what they noted."""
+    """A run of the workers of logged.py, and their log."""
 
     def __init__(self, folder: Path, variants: list[str], expect: int, start_ns: float = 0) -> None:
         root = make_root(folder / "project")
@@ -137,7 +137,7 @@ class Logged:
         self.lines = [line.split() for line in log.read_text("utf-8").splitlines()]
 
     def processes(self) -> list[list[list[str]]]:
-        """Return what each process was asked, in order of their starts: [op, id, others]."""
+        """Return the requests of each process in order of start: [op, id, others]."""
         return [
             [line[1:] for line in lines]
             for _, lines in itertools.groupby(self.lines, key=lambda line: line[0])
@@ -149,19 +149,19 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Logged:
     return Logged(tmp_path_factory.mktemp("logged"), ["plain", "second", "third"], expect=0)
 
 
-def test_every_sample_is_a_process_of_its_own(logged: Logged) -> None:
+def test_every_sample_is_a_separate_process(logged: Logged) -> None:
     first, *cold, last = logged.processes()
     assert len(cold) == 3 * N_SAMPLES
     for process in cold:
         assert [op for op, _, _ in process] == ["hello", "open", "sample", "close", "bye"]
-        assert all(others == "0" for _, _, others in process)  # nobody else keeps the machine busy
+        assert all(others == "0" for _, _, others in process)  # no other worker uses the machine
         assert len({name for op, name, _ in process if op not in {"hello", "bye"}}) == 1
-    for process in (first, last):  # outputs are checked before and after, and not in between
+    for process in (first, last):  # outputs are checked only before and after
         ops = [op for op, _, _ in process]
         assert (ops.count("open"), ops.count("output"), ops.count("sample")) == (3, 3, 0)
 
 
-def test_contenders_take_turns_forth_and_back(logged: Logged) -> None:
+def test_contenders_alternate_direction(logged: Logged) -> None:
     names = [process[1][1] for process in logged.processes()[1:-1]]
     passes = [names[i : i + 3] for i in range(0, len(names), 3)]
     assert all(len(set(turn)) == 3 for turn in passes)
@@ -178,12 +178,12 @@ def test_start_and_end_of_the_process_are_in_the_times(tmp_path: Path) -> None:
         assert total - first_answer > EXIT_NS
 
 
-def test_processes_that_end_badly(tmp_path: Path) -> None:
+def test_processes_that_exit_with_an_error(tmp_path: Path) -> None:
     cases = Logged(tmp_path, ["plain", "bad_exit", "stays", "fails_late", "breaks"], expect=1).cases
     check_times(cases["plain"])
-    quoted = "stderr: RuntimeError: of a library, as it was unloaded"
+    message = "stderr: RuntimeError: of a library, as it was unloaded"
     for variant, reasons in {
-        "bad_exit": ["worker logged-cpu failed after bye (exit code 3)", quoted],
+        "bad_exit": ["worker logged-cpu failed after bye (exit code 3)", message],
         "stays": ["worker logged-cpu did not end after bye"],
         "fails_late": ["the second process has no luck"],
         "breaks": ["ZeroDivisionError: it breaks"],
@@ -198,13 +198,13 @@ def test_processes_that_end_badly(tmp_path: Path) -> None:
 
 
 def cut(run: Path) -> None:
-    """Leave one case of two."""
+    """Keep one of two cases."""
     lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "cases.jsonl").write_text(lines[0], encoding="utf-8")
 
 
 @pytest.mark.parametrize("mode", ["cold", "steady"])
-def test_resume_wants_the_same_mode(tmp_path: Path, mode: str) -> None:
+def test_resume_requires_the_same_mode(tmp_path: Path, mode: str) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["noop", "steady"], [0]), tmp_path / "run"
     own, other = (["--cold"], []) if mode == "cold" else ([], ["--cold"])
     bench("run", sweep, "--out", run, *own)
@@ -217,7 +217,7 @@ def test_resume_wants_the_same_mode(tmp_path: Path, mode: str) -> None:
     assert len(read_cases(run)) == 2
 
 
-def test_a_run_from_before_the_modes_is_steady(tmp_path: Path) -> None:
+def test_a_run_without_a_mode_is_steady(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["noop", "steady"], [0]), tmp_path / "run"
     bench("run", sweep, "--out", run)
     header = (run / "run.json").read_text(encoding="utf-8")
@@ -242,7 +242,7 @@ def test_cold_and_profile_exclude_each_other(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_nothing_here_for_a_contender(tmp_path: Path) -> None:
+def test_no_worker_for_a_contender(tmp_path: Path) -> None:
     sweep = write_sweep(
         tmp_path / "s.json",
         "mlp_infer",

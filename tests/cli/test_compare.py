@@ -1,4 +1,4 @@
-"""`bench compare`: the verdict on pairs of runs whose differences are planted."""
+"""`bench compare`: verdicts on pairs of runs with planted differences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compare_runs import CPU, CUDA, OTHER, TORCH, Run, case_of, compare, refused, twin, verdicts
+from compare_runs import CPU, CUDA, OTHER, TORCH, Run, case_of, compare, refused, rerun, verdicts
 from project import bench
 
 
@@ -21,14 +21,14 @@ def base(tmp_path: Path) -> Run:
 
 
 def test_same_build_is_unchanged(base: Run) -> None:
-    answer = compare(base, twin(base))
+    answer = compare(base, rerun(base))
     assert verdicts(answer).keys() <= {"unchanged", "not comparable"}
     assert answer["n_cells"] > 50
     assert answer["headline"].startswith("no regression (")
 
 
-def test_slower_code_is_told_by_its_registers(base: Run) -> None:
-    candidate = twin(base)
+def test_slower_code_is_explained_by_its_registers(base: Run) -> None:
+    candidate = rerun(base)
     resources = candidate.scale(CUDA, 1.2)["resources"]
     resources.update(code_hash="00ff", registers=72, spill_bytes=16)
     answer = compare(base, candidate, expect=1)
@@ -45,15 +45,15 @@ def test_slower_code_is_told_by_its_registers(base: Run) -> None:
         assert cell["p_slower"] <= 0.01
 
 
-def test_other_code_is_told_by_its_compiler_and_flags(base: Run) -> None:
+def test_other_code_is_explained_by_its_compiler_and_flags(base: Run) -> None:
     for case in (CUDA, OTHER):
         base.cases[case]["resources"]["flags"] = ["-std=c++17", "-DBATCH=4"]
     base.write()
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.environment["versions"]["cuda_compiler"] = "NVRTC 14.0 (libnvrtc.so)"
     resources = candidate.scale(CUDA, 1.2)["resources"]
     resources.update(code_hash="00ff", flags=["-std=c++17", "-use_fast_math", "-DBATCH=8"])
-    # Runs of older versions tell no flags.
+    # Runs of older versions have no flags.
     candidate.scale(OTHER, 1.2)["resources"].update(code_hash="00ff", flags=[])
     answer = compare(base, candidate, expect=1)
     assert case_of(answer, CUDA)["cause"] == (
@@ -64,7 +64,7 @@ def test_other_code_is_told_by_its_compiler_and_flags(base: Run) -> None:
 
 
 def test_same_code_slower_points_at_the_environment(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.scale(CUDA, 1.2)["device"]["sm_mhz"] = [1500, 1510]
     candidate.scale(OTHER, 1.2)
     answer = compare(base, candidate, expect=1)
@@ -72,8 +72,8 @@ def test_same_code_slower_points_at_the_environment(base: Run) -> None:
     assert case_of(answer, OTHER)["cause"].startswith("same machine code; environment: no recorded")
 
 
-def test_code_without_a_hash_is_told_by_its_versions(base: Run) -> None:
-    candidate = twin(base)
+def test_code_without_a_hash_is_explained_by_its_versions(base: Run) -> None:
+    candidate = rerun(base)
     candidate.scale(CPU, 1.2)
     candidate.scale(TORCH, 1.2)
     candidate.environment["git"]["revision"] = "f" * 40
@@ -88,7 +88,7 @@ def test_code_without_a_hash_is_told_by_its_versions(base: Run) -> None:
 
 
 def test_faster_missing_new_and_broken(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.scale(CUDA, 0.8)
     del candidate.cases[OTHER]
     new = dict(candidate.cases[CPU], id=CPU + "/new")
@@ -103,8 +103,8 @@ def test_faster_missing_new_and_broken(base: Run) -> None:
     assert answer["headline"].startswith("BROKEN (")
 
 
-def test_improvement_alone_is_fine(base: Run) -> None:
-    candidate = twin(base)
+def test_only_improvements_exit_with_0(base: Run) -> None:
+    candidate = rerun(base)
     candidate.scale(CUDA, 0.8)
     assert verdicts(compare(base, candidate))["improved"] == 1
 
@@ -114,41 +114,41 @@ def without_throttled(base: Run) -> None:
     base.write()
 
 
-def test_strict_asks_for_a_decision(base: Run) -> None:
+def test_strict_requires_a_decision(base: Run) -> None:
     without_throttled(base)
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.noise(3, noise=0.2)
     assert verdicts(compare(base, candidate))["undecided"] > 0
     compare(base, candidate, "--strict", expect=4)
-    complete = twin(base, "complete")
+    complete = rerun(base, "complete")
     compare(base, complete, "--strict")
     del complete.cases[CUDA]
     assert verdicts(compare(base, complete))["missing"] == 1
     compare(base, complete, "--strict", expect=4)
 
 
-def test_what_cannot_be_compared_is_not_decided(base: Run) -> None:
+def test_incomparable_cases_are_undecided(base: Run) -> None:
     without_throttled(base)
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.cases[CUDA]["status"] = "throttled"
     compare(base, candidate)
     compare(base, candidate, "--strict", expect=4)
-    skipped = twin(base, "skipped")
+    skipped = rerun(base, "skipped")
     for run in (base, skipped):
         run.cases[CUDA].update(status="skipped", reason="no such GPU", phases={})
     base.write()
     compare(base, skipped, "--strict")
 
 
-def test_broken_is_told_whatever_else_differs(base: Run) -> None:
-    candidate = twin(base)
+def test_broken_cases_are_reported_with_any_other_difference(base: Run) -> None:
+    candidate = rerun(base)
     candidate.cases[CUDA].update(status="failed", reason="crashed", dtype="f16", phases={})
     answer = compare(base, candidate, expect=1)
     assert case_of(answer, CUDA)["verdict"] == "broken"
 
 
 def test_one_late_sample_hides_no_slowdown(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     for run, time_ns in ((base, 2048), (candidate, 2048 * 1.1)):
         samples = run.cases[CUDA]["phases"]["kernel_graph"]["samples"]
         samples[:] = [time_ns] * (len(samples) - 1) + [2 * time_ns]
@@ -157,7 +157,7 @@ def test_one_late_sample_hides_no_slowdown(base: Run) -> None:
 
 
 def test_single_rounds_decide_nothing(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.scale(CUDA, 2)
     for case in candidate.cases.values():
         for phase in case["phases"].values():
@@ -168,7 +168,7 @@ def test_single_rounds_decide_nothing(base: Run) -> None:
 
 
 def test_threshold(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.scale(CUDA, 1.04)
     assert "regressed" not in verdicts(compare(base, candidate))
     answer = compare(base, candidate, "--threshold", "2%", expect=1)
@@ -177,7 +177,7 @@ def test_threshold(base: Run) -> None:
 
 
 def test_phases_can_be_chosen(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     cell = candidate.cases[CUDA]["phases"]["h2d"]
     cell["samples"] = [2 * value for value in cell["samples"]]
     assert "regressed" not in verdicts(compare(base, candidate))
@@ -192,14 +192,14 @@ def test_phases_can_be_chosen(base: Run) -> None:
 
 
 def restless(base: Run, name: str, seed: int, factor: float) -> Run:
-    run = twin(base, name, seed)
+    run = rerun(base, name, seed)
     run.scale(CUDA, factor)
     run.write()
     return run
 
 
-def test_floors_of_a_restless_cell(base: Run) -> None:
-    candidate = twin(base)
+def test_floors_of_a_noisy_cell(base: Run) -> None:
+    candidate = rerun(base)
     candidate.scale(CUDA, 1.1)
     candidate.scale(OTHER, 1.1)
     assert verdicts(compare(base, candidate, expect=1))["regressed"] == 2
@@ -225,13 +225,13 @@ def test_floors_of_a_restless_cell(base: Run) -> None:
 
 
 def test_floors_come_from_the_same_build(base: Run) -> None:
-    other = twin(base, "other")
+    other = rerun(base, "other")
     other.environment["git"]["revision"] = "e" * 40
     other.write()
-    message = refused(base, twin(base), "--floor", other.folder)
+    message = refused(base, rerun(base), "--floor", other.folder)
     assert "noise floors need runs of one build" in message
-    assert "--save-floor needs --floor" in refused(base, twin(base, "c"), "--save-floor", expect=2)
-    candidate = twin(base, "d")
+    assert "--save-floor needs --floor" in refused(base, rerun(base, "c"), "--save-floor", expect=2)
+    candidate = rerun(base, "d")
     for folder, name in ((base.folder, "BASE"), (candidate.folder / "." / "", "CANDIDATE")):
         message = refused(base, candidate, "--floor", folder, expect=2)
         assert f"expected a run other than {name}" in message
@@ -249,7 +249,7 @@ def test_floors_come_from_the_same_build(base: Run) -> None:
 )
 def test_broken_floor_files_are_errors(base: Run, text: str, message: str) -> None:
     (base.folder / "floor.json").write_text(text, encoding="utf-8")
-    assert message in refused(base, twin(base), expect=2)
+    assert message in refused(base, rerun(base), expect=2)
 
 
 def test_rounds_taken_in_turns_share_their_drift(base: Run) -> None:
@@ -261,7 +261,7 @@ def test_rounds_taken_in_turns_share_their_drift(base: Run) -> None:
                     value * (1 + 0.04 * (i // a_round)) for i, value in enumerate(phase["samples"])
                 ]
 
-    candidate = twin(base)
+    candidate = rerun(base)
     drift(base)
     drift(candidate)
     base.write()
@@ -275,7 +275,7 @@ def test_rounds_taken_in_turns_share_their_drift(base: Run) -> None:
     assert "undecided" not in verdicts(together)
 
 
-# ---- what cannot be compared ---------------------------------------------------------------------
+# ---- incomparable runs ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_rounds_taken_in_turns_share_their_drift(base: Run) -> None:
     ],
 )
 def test_other_machines_are_refused(base: Run, part: str, key: str, value: Any, name: str) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.environment[part][key] = value
     message = refused(base, candidate)
     assert f"{name}: " in message
@@ -300,13 +300,13 @@ def test_other_machines_are_refused(base: Run, part: str, key: str, value: Any, 
 
 
 def test_other_modes_schemas_and_engines_are_refused(base: Run) -> None:
-    cold = twin(base, "cold")
+    cold = rerun(base, "cold")
     cold.environment["measure"] = {"mode": "cold"}
     assert "mode: steady in BASE, cold in CANDIDATE" in refused(base, cold)
-    later = twin(base, "later")
+    later = rerun(base, "later")
     later.header["schema"] = 2
     assert "schema 2, expected 1" in refused(base, later)
-    engine = twin(base, "engine")
+    engine = rerun(base, "engine")
     engine.cases = {
         name: dict(case, id=name.replace("/cpu/", "/null/"), engine="null")
         for name, case in engine.cases.items()
@@ -315,8 +315,8 @@ def test_other_modes_schemas_and_engines_are_refused(base: Run) -> None:
     assert "no engine is in both (cuda in BASE, null in CANDIDATE)" in refused(base, engine)
 
 
-def test_another_case_by_the_same_id_is_not_compared(base: Run) -> None:
-    candidate = twin(base)
+def test_a_different_case_with_the_same_id_is_not_compared(base: Run) -> None:
+    candidate = rerun(base)
     candidate.scale(CUDA, 2)["dtype"] = "f16"
     candidate.scale(OTHER, 2)["params"]["layers"] = [4, 6, 1]
     answer = compare(base, candidate)
@@ -327,7 +327,7 @@ def test_another_case_by_the_same_id_is_not_compared(base: Run) -> None:
 
 
 def test_throttled_and_twice_broken_cases_are_not_compared(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.cases[CUDA]["status"] = "throttled"
     for run in (base, candidate):
         run.cases[OTHER].update(status="failed", reason="crashed")
@@ -337,8 +337,8 @@ def test_throttled_and_twice_broken_cases_are_not_compared(base: Run) -> None:
     assert case_of(answer, OTHER)["reason"].startswith("failed in CANDIDATE, and broken in BASE")
 
 
-def test_mistakes_are_told(base: Run) -> None:
-    candidate = twin(base)
+def test_mistakes_are_reported(base: Run) -> None:
+    candidate = rerun(base)
     assert 'did you mean "driver"?' in refused(base, candidate, "--allow", "drivr", expect=2)
     assert "--threshold" in refused(base, candidate, "--threshold", "much", expect=2)
     assert "two run folders" in bench("compare", base.folder, expect=2).stderr

@@ -1,4 +1,4 @@
-"""What `bench compare` prints and writes: tables, Markdown and JUnit, whatever the texts."""
+"""What `bench compare` prints and writes: tables, Markdown and JUnit, with any texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compare_runs import CPU, CUDA, OTHER, TORCH, Run, compare, refused, twin
+from compare_runs import CPU, CUDA, OTHER, TORCH, Run, compare, refused, rerun
 from project import bench
 
 GOLDEN = Path(__file__).parent / "golden_compare"
@@ -30,8 +30,8 @@ def slower(phases: dict[str, Any]) -> dict[str, Any]:
 
 
 def hostile(base: Run) -> Run:
-    """Texts from files that XML, markdown and a terminal would take for something else."""
-    candidate = twin(base)
+    """Texts from files that XML, Markdown or a terminal would interpret."""
+    candidate = rerun(base)
     candidate.scale(CUDA, 1.2)
     candidate.cases[CPU].update(
         status="failed", reason='<b>&"x" | `rm -rf` \x1b[31m ]]> \x01\ufffe', phases={}
@@ -41,7 +41,7 @@ def hostile(base: Run) -> Run:
     return candidate
 
 
-def test_junit_is_xml_whatever_the_texts(base: Run, tmp_path: Path) -> None:
+def test_junit_is_valid_xml_with_any_texts(base: Run, tmp_path: Path) -> None:
     answer = compare(base, hostile(base), "--junit", tmp_path / "x.xml", expect=1)
     suite = ElementTree.parse(tmp_path / "x.xml").getroot()
     cases = suite.findall("testcase")
@@ -55,7 +55,7 @@ def test_junit_is_xml_whatever_the_texts(base: Run, tmp_path: Path) -> None:
     assert "kernel_graph: " in (failure.text or "")
 
 
-def test_markdown_keeps_its_table_whatever_the_texts(base: Run, tmp_path: Path) -> None:
+def test_markdown_keeps_its_table_with_any_texts(base: Run, tmp_path: Path) -> None:
     compare(base, hostile(base), "--markdown", tmp_path / "x.md", expect=1)
     text = (tmp_path / "x.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -64,8 +64,8 @@ def test_markdown_keeps_its_table_whatever_the_texts(base: Run, tmp_path: Path) 
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
 
 
-def test_markdown_fits_a_comment_and_says_what_is_left_out(base: Run, tmp_path: Path) -> None:
-    candidate = twin(base)
+def test_markdown_fits_a_comment_and_counts_omitted_cases(base: Run, tmp_path: Path) -> None:
+    candidate = rerun(base)
     case = base.cases[CUDA]
     for i in range(300):
         key = f"{CUDA}/{'techniques=' * 20}{i}"
@@ -76,17 +76,17 @@ def test_markdown_fits_a_comment_and_says_what_is_left_out(base: Run, tmp_path: 
     compare(base, candidate, "--markdown", tmp_path / "x.md", expect=1)
     text = (tmp_path / "x.md").read_text(encoding="utf-8")
     assert len(text) < 65_536
-    told = set(re.findall(rf"`({CUDA}/\S*)`", text))
+    listed = set(re.findall(rf"`({CUDA}/\S*)`", text))
     left_out = re.search(r"(\d+) more cases are not shown\.", text)
     assert left_out
-    assert told
+    assert listed
     shown = [line for line in text.splitlines() if line.startswith("| ") and "`" in line]
     not_unchanged = len(candidate.cases) - compare(base, candidate, expect=1)["counts"]["unchanged"]
     assert len(shown) + int(left_out[1]) == not_unchanged
 
 
 def test_nothing_is_written_when_refused(base: Run, tmp_path: Path) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.environment["gpu"]["driver"] = "1"
     refused(base, candidate, "--junit", tmp_path / "x.xml", "--markdown", tmp_path / "x.md")
     assert not (tmp_path / "x.xml").exists()
@@ -94,7 +94,7 @@ def test_nothing_is_written_when_refused(base: Run, tmp_path: Path) -> None:
 
 
 def test_all_shows_unchanged_cases(base: Run) -> None:
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.write()
     short = bench("compare", base.folder, candidate.folder).stdout
     long = bench("compare", base.folder, candidate.folder, "--all").stdout
@@ -104,10 +104,10 @@ def test_all_shows_unchanged_cases(base: Run) -> None:
 
 @pytest.mark.parametrize("name", ["table.txt", "table.md", "junit.xml"])
 def test_golden(base: Run, tmp_path: Path, name: str) -> None:
-    """UPDATE_GOLDEN=1 writes the files anew: read the difference."""
+    """UPDATE_GOLDEN=1 rewrites the files: read the difference."""
     kept = (CUDA, OTHER, CPU, TORCH, "mlp_infer/cuda/03_vectorized/batch=8")
     base.cases = {key: base.cases[key] for key in kept}
-    candidate = twin(base)
+    candidate = rerun(base)
     candidate.scale(CUDA, 1.2)["resources"].update(code_hash="00ff", registers=72, spill_bytes=16)
     candidate.scale(CPU, 0.7)
     candidate.environment["gpu"]["driver"] = "590.1"

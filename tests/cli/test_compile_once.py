@@ -1,4 +1,4 @@
-"""What compiling took is told by the run that compiled, and by none that took it from the cache."""
+"""A run reports compile times only for programs that it compiled, not for cached ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA's own headers, which NVRTC's wheel lacks: where they are looked for, and what they change."""
+"""CUDA's headers, which NVRTC's wheel lacks: where bench searches, and their effect on the cache."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from fake_driver import compile_fake
 from project import bench, write_sweep
 
-# A workload whose programs include them, and one whose programs do not.
+# A workload whose programs include them, and one without.
 VARIANTS = {"mnist_train": "03_tensor_cores", "mlp_infer": "02_thread_per_sample"}
 
 
 @pytest.fixture(params=["nvidia/cu13", "nvidia/cuda_nvrtc"])
 def wheels(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, str], Path]:
-    """Make a folder of wheels with NVRTC and headers, in each of the layouts that NVIDIA's have."""
+    """Make a folder of wheels with NVRTC and headers, in both layouts of NVIDIA's wheels."""
     library = tmp_path / request.param / "lib" / "libnvrtc.so"
     headers = tmp_path / request.param.replace("nvrtc", "runtime") / "include"
     library.parent.mkdir(parents=True)
@@ -26,7 +26,7 @@ def wheels(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, st
 
 
 def compiled(environment: dict[str, str], folder: Path, workload: str) -> bool:
-    """Tell whether the workload's program was compiled, and did not come from the cache."""
+    """Return whether the workload's program was compiled, not cached."""
     cuda = {"engine": "cuda", "variants": [VARIANTS[workload]]}
     sweep = write_sweep(folder / f"{workload}.json", workload, [cuda])
     done = bench("compile", sweep, "--arch", "sm_90", "--json", **environment)

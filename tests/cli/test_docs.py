@@ -1,4 +1,4 @@
-"""README and docs say what the program does.
+"""README and docs match the program.
 
 Commands and options exist, the results format is that of a real run, links lead somewhere, and the
 kernel and the contender of the guides work as printed.
@@ -22,7 +22,7 @@ from project import BENCH, ROOT, bench
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGE_IDS = [page.name for page in PAGES]
-# These come with the committed GPU run; until it is there, links to them may hang.
+# Files of the committed GPU run; until it exists, links to them may be broken.
 OF_THE_SAVED_RUN = ("plots/h200", "results/h200", "REPORT.md")
 ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch", "`--against`", "`--lock-clocks`"}
 
@@ -42,7 +42,7 @@ def text_of(page: Path) -> str:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, set[str]]:
-    """Return the options of each command, as `bench help` tells them."""
+    """Return the options of each command from `bench help`."""
     overview = ok("help")
     commands = re.findall(r"^  ([a-z]+)  +\S", overview, re.MULTILINE)
     assert "run" in commands and "plot" in commands, overview
@@ -78,7 +78,7 @@ def test_commands_and_options_exist(page: Path, options: dict[str, set[str]]) ->
 
 
 def test_pages_for_users_have_commands_of_every_kind() -> None:
-    """The test above would pass over pages without commands."""
+    """The test above would pass on pages without commands."""
     pages = text_of(ROOT / "README.md") + text_of(ROOT / "docs" / "using.md")
     called = {words[0] for words in command_lines(pages)}
     assert {"run", "plan", "plot", "report", "compile", "list", "doctor", "help"} <= called
@@ -118,7 +118,7 @@ def test_readme_is_short() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
-def test_sweeps_of_examples_are_there(page: Path) -> None:
+def test_sweeps_of_examples_exist(page: Path) -> None:
     for words in command_lines(text_of(page)):
         for word in words:
             if word.startswith(("sweeps/", "tests/")):
@@ -134,7 +134,7 @@ def heading_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
         if re.match(r"[a-z]+:", target):
             continue
@@ -152,7 +152,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 class Table:
-    """The keys in the first column of a table, and a second column where there is one to heed."""
+    """The keys in the first column of a table, and its second column if needed."""
 
     def __init__(self, section: str, heading: str) -> None:
         text = text_of(ROOT / "docs" / "results-format.md")
@@ -167,7 +167,7 @@ class Table:
                 self.note[key] = cells[1]
 
     def match(self, path: str) -> str | None:
-        """Return the key that covers a path; `<…>` stands for any one name."""
+        """Return the key that matches a path; `<…>` matches any name."""
         for key in self.note:
             pattern = re.sub(r"<\w+>", "[^.]+", re.escape(key))
             if re.fullmatch(pattern, path):
@@ -176,7 +176,7 @@ class Table:
 
 
 def paths(value: Any, prefix: str = "") -> Iterator[str]:
-    """Every key of nested objects: `a.b` for scalars, lists and empty objects."""
+    """Return all keys of nested objects: `a.b` for scalars, lists and empty objects."""
     for key, item in value.items():
         path = f"{prefix}{key}"
         if isinstance(item, dict) and item:
@@ -193,7 +193,7 @@ def compare(found: set[str], table: Table, may_be_absent: set[str]) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the null engine: two cases with made-up times."""
+    """Run the null engine: two cases with synthetic times."""
     folder = tmp_path_factory.mktemp("format")
     ok(
         "run",
@@ -251,7 +251,7 @@ def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
 
 
 def test_statuses_and_stops_are_listed(run: Path) -> None:
-    """The vocabulary is the program's own: the messages of a reader that refuses anything else."""
+    """The vocabulary comes from the error messages of a reader."""
     table = Table("cases.jsonl", "key")
     for key, spoilt in (("status", "fine"), ("stop", "bored")):
         broken = run.parent / key
@@ -283,7 +283,7 @@ def first_block(page: str, language: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Copy what a project's folder holds, to add files to."""
+    """Copy the project's folder, to add files."""
     for name in ("kernels", "sweeps", "reference_pytorch"):
         shutil.copytree(ROOT / name, tmp_path / "project" / name)
     if (ROOT / ".venv").exists():

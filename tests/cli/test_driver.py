@@ -1,4 +1,4 @@
-"""Drivers that are not there, cannot serve, or fault: what becomes of the CUDA cases."""
+"""CUDA cases with drivers that are missing, cannot run them, or fault."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "libcuda.so.1").write_text("not a library", encoding="utf-8")
     (folder / "libcuda.so").write_text("not a library", encoding="utf-8")
-    cases, said = run_with_driver(tmp_path, [1, 2], {"LD_LIBRARY_PATH": str(folder)}, 0)
+    cases, printed = run_with_driver(tmp_path, [1, 2], {"LD_LIBRARY_PATH": str(folder)}, 0)
     for case in cases.values():
         assert case["status"] == "skipped"
         assert case["reason"].startswith("no CUDA driver (")
         assert "libcuda.so.1" in case["reason"]
-    assert "CUDA cases are skipped: no CUDA driver (" in said
+    assert "CUDA cases are skipped: no CUDA driver (" in printed
 
 
 @pytest.mark.parametrize(
@@ -37,15 +37,15 @@ def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_driver_that_cannot_serve_skips_cuda_cases(
+def test_unusable_driver_skips_cuda_cases(
     tmp_path: Path, flags: list[str], fault: str, reasons: list[str]
 ) -> None:
     environment = {**build_driver(tmp_path / "lib", *flags), "FAKE_CUDA": fault}
-    cases, said = run_with_driver(tmp_path, [1, 2], environment, 0)
+    cases, printed = run_with_driver(tmp_path, [1, 2], environment, 0)
     for case in cases.values():
         assert case["status"] == "skipped"
         assert all(reason in case["reason"] for reason in reasons)
-    assert "CUDA cases are skipped: " in said
+    assert "CUDA cases are skipped: " in printed
 
 
 def test_program_that_is_too_new_for_the_driver(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_batch_that_does_not_fit_the_device_is_skipped(tmp_path: Path) -> None:
     cases, _ = run_with_driver(tmp_path, [2**22, 64], build_driver(tmp_path / "lib"), 1)
     too_large, small = cases.values()
     assert too_large["status"] == "skipped"
-    # 20 bytes a sample, in the fixed buffers and in those of a sample; 64 MiB are there.
+    # 20 bytes per sample, in fixed buffers and in those of a sample; the device has 64 MiB.
     assert too_large["reason"] == "needs 168 MB of device memory, 67.1 MB of 67.1 MB are free"
     assert small["status"] == "wrong"  # it ran: nothing is computed here
 
@@ -78,35 +78,35 @@ def async_sweep(path: Path, batches: list[int]) -> Path:
 
 
 def test_pool_of_async_keeps_what_is_freed_until_the_case_is_closed(tmp_path: Path) -> None:
-    """The fake driver's pool refuses to serve while it would give memory back at every sync."""
+    """The fake driver's pool fails if it would release memory at every synchronisation."""
     compiler_options()
-    # 20 bytes a sample, twice, are 60 of the 67 MB that are there; 24 of them are the pool's.
+    # 20 bytes per sample, twice, are 60 of the device's 67 MB; 24 of them are in the pool.
     sweep = async_sweep(tmp_path / "s.json", [1_500_000, 1_500_001])
     run = tmp_path / "run"
     bench("run", sweep, "--out", run, expect=1, **build_driver(tmp_path / "lib"))
     for name, case in read_cases(run).items():
         if name.startswith("mlp_infer/"):
-            # It ran; and the second found the room that the first had.
+            # It ran, and the second reused the memory of the first.
             assert case["status"] == "wrong", case["reason"]
 
 
-def test_driver_without_a_pool_skips_async_alone(tmp_path: Path) -> None:
+def test_driver_without_pools_skips_only_async(tmp_path: Path) -> None:
     compiler_options()
     sweep = async_sweep(tmp_path / "s.json", [64])
     run = tmp_path / "run"
     lacking = build_driver(tmp_path / "lib", "-DWITHOUT_POOL")
-    bench("run", sweep, "--out", run, expect=1, **lacking)  # the device itself computes nothing
+    bench("run", sweep, "--out", run, expect=1, **lacking)  # the fake device computes nothing
     (case,) = (c for name, c in read_cases(run).items() if name.startswith("mlp_infer/"))
     assert (case["status"], case["reason"]) == ("skipped", "this driver has no cuMemAllocAsync")
 
 
-def test_fault_on_the_device_costs_its_own_cases_only(tmp_path: Path) -> None:
-    """After a fault the context refuses everything: the next case needs a worker of its own."""
+def test_fault_on_the_device_fails_only_its_cases(tmp_path: Path) -> None:
+    """After a fault the context is unusable: the next case needs a new worker."""
     compiler_options()
     faulty = "mlp_infer/cuda/02_thread_per_sample/batch=1000"
     fault = f"cuLaunchKernel case={faulty} later=700"
     environment = {**build_driver(tmp_path / "lib"), "FAKE_CUDA": fault}
-    # A real compiler's programs are not computed here, so the others are wrong.
+    # The fake device does not run compiled programs, so the others are wrong.
     cases, _ = run_with_driver(tmp_path, [64, 1000, 65], environment, 1)
     for case in cases.values():
         if case["params"]["batch"] == 1000:

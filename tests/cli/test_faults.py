@@ -1,4 +1,4 @@
-"""A fake GPU on which the whole CUDA path runs, and every fault that a script can make of it.
+"""The complete CUDA path on a fake GPU, and every fault that a script can inject.
 
 `make faults` plants every fault in every phase, hangs too, and prints the table; here every phase
 has one of them.
@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from fake_driver import build_gpu
 from fault_matrix import (
-    BESIDE,
     CANNOT_BE_OPENED,
     CELLS,
     CRASH,
     FAULTS,
+    FAULTY,
     HANG,
+    HEALTHY,
     LATE,
     OUT_OF_MEMORY,
     STICKY,
-    STRUCK,
     Fault,
     case_id,
     check_cell,
@@ -33,9 +33,9 @@ from fault_matrix import (
 )
 from project import bench
 
-# Far longer than any answer of this sweep takes, and short enough to wait for a few times.
+# Much longer than any answer of this sweep, and short enough to wait for a few times.
 TIMEOUT = "--timeout=2s"
-# The faults that apply everywhere: every cell is struck by one of them.
+# The faults that apply everywhere: every cell gets one of them.
 SOME_CELLS = {
     fault.name: CELLS[i::4] for i, fault in enumerate((OUT_OF_MEMORY, STICKY, LATE, CRASH))
 }
@@ -45,15 +45,15 @@ GOING = ["open malloc", "sample kernel"]
 
 @pytest.fixture(scope="module")
 def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the environment in which bench finds the fake GPU."""
+    """Return the environment that selects the fake GPU."""
     return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
 
 
-def test_right_results_without_a_fault(gpu: dict[str, str], tmp_path: Path) -> None:
-    cases, said, (gone, clock_mhz, leaked, struck, *_) = run_script(tmp_path / "run", "", gpu, 3)
-    assert (gone, clock_mhz, leaked, struck) == (0, 0, 0, 0)
+def test_correct_results_without_a_fault(gpu: dict[str, str], tmp_path: Path) -> None:
+    cases, printed, (gone, clock_mhz, leaked, hits, *_) = run_script(tmp_path / "run", "", gpu, 3)
+    assert (gone, clock_mhz, leaked, hits) == (0, 0, 0, 0)
     for i in range(3):
-        for variant in (BESIDE, STRUCK):
+        for variant in (HEALTHY, FAULTY):
             case = cases[case_id(i, variant)]
             assert case["status"] == "ok", case["reason"]
             assert case["check"]["after"]["ok"] is True
@@ -62,11 +62,11 @@ def test_right_results_without_a_fault(gpu: dict[str, str], tmp_path: Path) -> N
             assert case["flags"] == []
     assert cases["device/cuda/01_read/bytes=262144"]["status"] == "ok"
     assert cases["null/cuda/01_empty/work_ns=0"]["status"] == "ok"
-    assert "wrong or failed" not in said
+    assert "wrong or failed" not in printed
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_fault_costs_its_own_case_only(fault: Fault, gpu: dict[str, str], tmp_path: Path) -> None:
+def test_fault_fails_only_its_case(fault: Fault, gpu: dict[str, str], tmp_path: Path) -> None:
     cells = SOME_CELLS.get(fault.name, CELLS)
     outcome = run_fault(tmp_path / "run", fault, cells, gpu)
     for i in range(len(outcome.cells)):
@@ -74,7 +74,7 @@ def test_fault_costs_its_own_case_only(fault: Fault, gpu: dict[str, str], tmp_pa
     check_outcome(outcome, fault)
 
 
-def test_hang_costs_its_own_case_only(gpu: dict[str, str], tmp_path: Path) -> None:
+def test_hang_fails_only_its_case(gpu: dict[str, str], tmp_path: Path) -> None:
     cells = [cell for cell in CELLS if str(cell) in HANGING]
     assert len(cells) == len(HANGING)
     outcome = run_fault(tmp_path / "run", HANG, cells, gpu, TIMEOUT)
@@ -102,7 +102,7 @@ def test_failed_cases_are_finished_cases(gpu: dict[str, str], tmp_path: Path) ->
     assert outcome.case(1)["reason"] in report
 
 
-# ---- as the device is opened --------------------------------------------------------------------
+# ---- opening the device -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("script", CANNOT_BE_OPENED)
@@ -117,23 +117,23 @@ def test_device_that_cannot_be_opened(script: str, gpu: dict[str, str], tmp_path
         "nvmlDeviceGetHandleByUUID error=6",
         "nvmlDeviceGetClockInfo always error=15",
         "nvmlDeviceGetCurrentClocksThrottleReasons always error=3",
-        # It goes while the last answer is given already: nobody misses it.
+        # It dies after the last answer, which has no effect.
         "cuDevicePrimaryCtxRelease_v2 lost=719",
         "cuEventDestroy_v2 op=bye dies",
     ],
 )
-def test_faults_that_cost_no_case(script: str, gpu: dict[str, str], tmp_path: Path) -> None:
-    cases, _, (_, _, _, struck, *_) = run_script(tmp_path / "run", script, gpu, 1)
-    assert struck > 0
-    for variant in (BESIDE, STRUCK):
+def test_faults_that_fail_no_case(script: str, gpu: dict[str, str], tmp_path: Path) -> None:
+    cases, _, (_, _, _, hits, *_) = run_script(tmp_path / "run", script, gpu, 1)
+    assert hits > 0
+    for variant in (HEALTHY, FAULTY):
         assert cases[case_id(0, variant)]["status"] == "ok"
 
 
 def test_compiler_out_of_memory(gpu: dict[str, str], tmp_path: Path) -> None:
-    # Nothing may be found in the cache.
+    # The cache must be empty.
     own = {**gpu, "BENCH_CACHE": str(tmp_path / "cache")}
     cases, _, _ = run_script(tmp_path / "run", "nvrtcCompileProgram always error=1", own, 1)
-    for variant in (BESIDE, STRUCK):
+    for variant in (HEALTHY, FAULTY):
         case = cases[case_id(0, variant)]
         assert case["status"] == "failed"
         assert "NVRTC_ERROR_OUT_OF_MEMORY" in case["reason"]

@@ -1,4 +1,4 @@
-"""The slowdowns that gate_real.py plants: each still fits the source that it changes."""
+"""The patches of gate_real.py apply to the sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", ["IN_C", "IN_CUDA"])
-def test_patch_fits(tmp_path: Path, name: str) -> None:
+def test_patch_applies(tmp_path: Path, name: str) -> None:
     plant = getattr(load(), name)
     (source,) = [
         line.removeprefix("--- a/") for line in plant.patch.splitlines() if line.startswith("--- ")

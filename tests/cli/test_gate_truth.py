@@ -1,4 +1,4 @@
-"""The gate's error rates on made-up sweeps whose truth is known; `make gate-truth` runs more."""
+"""The gate's error rates on synthetic sweeps with known differences; `make gate-truth` runs more."""
 
 from __future__ import annotations
 

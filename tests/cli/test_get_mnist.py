@@ -32,7 +32,7 @@ def sha256(data: bytes) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Make a project that has the script alone, told to expect `CONTENTS`."""
+    """Make a project with only the script, which expects `CONTENTS`."""
     text = SCRIPT.read_text()
     for name, content in CONTENTS.items():
         text, n = re.subn(rf"\b[0-9a-f]{{64}}  {name}\b", f"{sha256(content)}  {name}", text)
@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def mirror_at(folder: Path, **instead: bytes) -> str:
-    """Make a mirror; `instead` gives files (with _ for -) other bytes, none of them: no file."""
+    """Make a mirror; `instead` replaces files (with _ for -) by other bytes, b"" removes them."""
     folder.mkdir()
     for name, content in CONTENTS.items():
         data = instead.get(name.replace("-", "_"), gzip.compress(content, mtime=0))
@@ -55,7 +55,7 @@ def mirror_at(folder: Path, **instead: bytes) -> str:
 
 
 def get(project: Path, mirrors: str, expect: int, **environment: str) -> str:
-    """Run the script and return what it says."""
+    """Run the script and return its stderr."""
     named = {"MNIST_MIRRORS": mirrors, "no_proxy": "127.0.0.1", **environment}
     kept = {name: value for name, value in os.environ.items() if name != "MNIST_DIR"}
     done = subprocess.run(
@@ -71,8 +71,8 @@ def get(project: Path, mirrors: str, expect: int, **environment: str) -> str:
     return done.stderr
 
 
-def check_whole(project: Path) -> None:
-    """Expect all files, and nothing beside them."""
+def check_complete(project: Path) -> None:
+    """Expect all files and no others."""
     folder = project / "data" / "mnist"
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{name}.gz" for name in NAMES)
     for name, content in CONTENTS.items():
@@ -85,80 +85,80 @@ def parts_of(project: Path) -> list[str]:
 
 def test_files_are_downloaded_once(project, tmp_path):
     mirror = mirror_at(tmp_path / "mirror")
-    said = get(project, mirror, 0)
+    printed = get(project, mirror, 0)
     for name in NAMES:
-        assert f"get_mnist.py: downloading {mirror}/{name}.gz\n" in said
-    assert said.endswith("MNIST is in data/mnist/: the published files\n")
-    check_whole(project)
+        assert f"get_mnist.py: downloading {mirror}/{name}.gz\n" in printed
+    assert printed.endswith("MNIST is in data/mnist/: the published files\n")
+    check_complete(project)
     assert (
         get(project, "file:///nowhere", 0)
         == "get_mnist.py: MNIST is in data/mnist/: nothing to do\n"
     )
 
 
-def test_another_file_is_removed_and_both_digests_are_named(project, tmp_path):
+def test_a_wrong_file_is_removed_and_both_digests_are_printed(project, tmp_path):
     other = gzip.compress(b"something else")
     mirror = mirror_at(tmp_path / "mirror", train_labels_idx1_ubyte=other)
-    said = get(project, mirror, 3)
+    printed = get(project, mirror, 3)
     name = "train-labels-idx1-ubyte"
     assert (
         f"{mirror}/{name}.gz: found SHA-256 {sha256(b'something else')} of the contents, "
         f"expected {sha256(CONTENTS[name])}; removed\n"
-    ) in said
-    assert said.endswith(f"cannot download {name}.gz from: {mirror}\n")
-    # What was right waits for the next call, under a name that no reader takes for the data set.
+    ) in printed
+    assert printed.endswith(f"cannot download {name}.gz from: {mirror}\n")
+    # Correct files are kept for the next call, under names that readers ignore.
     assert parts_of(project) == ["train-images-idx3-ubyte.gz.part"]
 
 
-def test_what_is_no_gzip_file_is_another_file(project, tmp_path):
+def test_a_file_that_is_not_gzip_is_wrong(project, tmp_path):
     page = b"<html>log in first</html>"
-    said = get(project, mirror_at(tmp_path / "mirror", train_images_idx3_ubyte=page), 3)
-    assert f"found SHA-256 {sha256(page)} of the contents" in said
+    printed = get(project, mirror_at(tmp_path / "mirror", train_images_idx3_ubyte=page), 3)
+    assert f"found SHA-256 {sha256(page)} of the contents" in printed
     assert parts_of(project) == []
 
 
-def test_the_next_mirror_serves_what_the_first_does_not(project, tmp_path):
+def test_files_that_the_first_mirror_lacks_come_from_the_next(project, tmp_path):
     first = mirror_at(
         tmp_path / "first",
         t10k_images_idx3_ubyte=b"",
         t10k_labels_idx1_ubyte=gzip.compress(b"something else"),
     )
     second = mirror_at(tmp_path / "second")
-    said = get(project, f"{first} {second}/", 0)
-    assert f"downloading {second}/t10k-images-idx3-ubyte.gz\n" in said
-    assert f"downloading {second}/t10k-labels-idx1-ubyte.gz\n" in said
-    assert f"downloading {second}/train" not in said
-    check_whole(project)
+    printed = get(project, f"{first} {second}/", 0)
+    assert f"downloading {second}/t10k-images-idx3-ubyte.gz\n" in printed
+    assert f"downloading {second}/t10k-labels-idx1-ubyte.gz\n" in printed
+    assert f"downloading {second}/train" not in printed
+    check_complete(project)
 
 
-def test_without_a_mirror_nothing_is_left_that_a_reader_would_take(project):
-    said = get(project, "file:///nowhere file:///nowhere/else", 1)
-    assert said.endswith(
+def test_without_a_mirror_no_data_set_is_left(project):
+    printed = get(project, "file:///nowhere file:///nowhere/else", 1)
+    assert printed.endswith(
         "cannot download train-images-idx3-ubyte.gz from: file:///nowhere file:///nowhere/else\n"
     )
     assert parts_of(project) == []
 
 
-def test_a_call_goes_on_where_the_last_one_stopped(project, tmp_path):
-    whole = mirror_at(tmp_path / "whole")
+def test_a_call_resumes_the_previous_one(project, tmp_path):
+    mirror = mirror_at(tmp_path / "mirror")
     get(project, mirror_at(tmp_path / "half", t10k_images_idx3_ubyte=b""), 1)
     waiting = [f"{name}.gz.part" for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")]
     assert parts_of(project) == waiting
-    # The third breaks off in its middle.
+    # The third ends in its middle.
     begun = gzip.compress(CONTENTS["t10k-images-idx3-ubyte"])[:20]
     (project / "data/mnist/t10k-images-idx3-ubyte.gz.part").write_bytes(begun)
-    said = get(project, whole, 0)
-    assert "train-images-idx3-ubyte.gz was downloaded by an earlier call\n" in said
-    assert f"downloading {whole}/t10k-images-idx3-ubyte.gz from byte 20\n" in said
-    assert "from the start" not in said
-    check_whole(project)
+    printed = get(project, mirror, 0)
+    assert "train-images-idx3-ubyte.gz was downloaded by an earlier call\n" in printed
+    assert f"downloading {mirror}/t10k-images-idx3-ubyte.gz from byte 20\n" in printed
+    assert "from the start" not in printed
+    check_complete(project)
 
 
 # ---- over HTTP -------------------------------------------------------------------------------------
 
 
 class Plain(SimpleHTTPRequestHandler):
-    """Python's own server; it sends no file from its middle."""
+    """Python's server, which does not support ranges."""
 
     protocol_version = "HTTP/1.1"
 
@@ -166,8 +166,8 @@ class Plain(SimpleHTTPRequestHandler):
         pass
 
 
-class GoesOn(Plain):
-    """One that does, as the real mirrors do, and breaks off in the middle of what it sends."""
+class WithRanges(Plain):
+    """A server with ranges, as the real mirrors, which may close the connection early."""
 
     most_bytes = 1 << 20
 
@@ -187,11 +187,11 @@ class GoesOn(Plain):
         self.close_connection = True
 
 
-class BreaksOff(GoesOn):
+class ClosesEarly(WithRanges):
     most_bytes = 25
 
 
-class Silent(GoesOn):
+class Silent(WithRanges):
     most_bytes = 0
 
 
@@ -218,66 +218,66 @@ def begin_a_part(project: Path) -> None:
     part.write_bytes(gzip.compress(CONTENTS["train-images-idx3-ubyte"], mtime=0)[:20])
 
 
-@pytest.mark.parametrize("handler", [Plain, GoesOn])
+@pytest.mark.parametrize("handler", [Plain, WithRanges])
 def test_mirror_over_http(project, serve, handler):
     get(project, serve(handler), 0)
-    check_whole(project)
+    check_complete(project)
 
 
-@pytest.mark.parametrize("handler", [Plain, GoesOn])
-def test_a_part_is_gone_on_with_where_the_mirror_can(project, serve, handler):
+@pytest.mark.parametrize("handler", [Plain, WithRanges])
+def test_a_part_is_resumed_if_the_mirror_supports_it(project, serve, handler):
     begin_a_part(project)
-    said = get(project, serve(handler), 0)
-    assert "ubyte.gz from byte 20\n" in said
-    assert "from the start" not in said
-    check_whole(project)
+    printed = get(project, serve(handler), 0)
+    assert "ubyte.gz from byte 20\n" in printed
+    assert "from the start" not in printed
+    check_complete(project)
 
 
-def test_a_beginning_of_another_file_does_not_spoil_it(project, serve):
+def test_a_part_of_another_file_is_replaced(project, serve):
     part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * 20)
-    mirror = serve(GoesOn)
+    mirror = serve(WithRanges)
     assert f"downloading {mirror}/train-images-idx3-ubyte.gz from the start\n" in get(
         project, mirror, 0
     )
-    check_whole(project)
+    check_complete(project)
 
 
-def test_what_breaks_off_is_gone_on_with_at_once(project, serve):
-    said = get(project, serve(BreaksOff), 0)
-    assert "connection closed after 25 of " in said
-    check_whole(project)
+def test_a_closed_connection_is_resumed_at_once(project, serve):
+    printed = get(project, serve(ClosesEarly), 0)
+    assert "connection closed after 25 of " in printed
+    check_complete(project)
 
 
 def test_a_complete_but_wrong_part_is_downloaded_again(project, serve):
     part = project / "data/mnist/train-images-idx3-ubyte.gz.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * 1000)
-    assert "416" in get(project, serve(GoesOn), 0)
-    check_whole(project)
+    assert "416" in get(project, serve(WithRanges), 0)
+    check_complete(project)
 
 
-def test_mirror_that_sends_nothing_is_given_up(project, serve):
-    said = get(project, serve(Silent), 1)
-    assert said.count("connection closed after 0 of ") == 1
+def test_mirror_that_sends_nothing_times_out(project, serve):
+    printed = get(project, serve(Silent), 1)
+    assert printed.count("connection closed after 0 of ") == 1
 
 
-def test_what_a_mirror_has_not_is_said(project, serve):
-    said = get(project, serve(Plain, train_images_idx3_ubyte=b""), 1)
-    assert "404" in said
+def test_a_missing_file_is_reported(project, serve):
+    printed = get(project, serve(Plain, train_images_idx3_ubyte=b""), 1)
+    assert "404" in printed
     assert parts_of(project) == []
 
 
-# ---- what is here already --------------------------------------------------------------------------
+# ---- existing files --------------------------------------------------------------------------------
 
 
-def test_a_set_beside_the_project_is_enough(project, tmp_path):
+def test_a_shared_set_is_enough(project, tmp_path):
     folder = tmp_path / "shared/data/mnist"
     folder.mkdir(parents=True)
     (folder / "train-images-idx3-ubyte").write_bytes(b"")
-    said = get(project, "file:///nowhere", 0)
-    assert said == "get_mnist.py: MNIST is in ../shared/data/mnist/: nothing to do\n"
+    printed = get(project, "file:///nowhere", 0)
+    assert printed == "get_mnist.py: MNIST is in ../shared/data/mnist/: nothing to do\n"
     assert not (project / "data").exists()
 
 
@@ -285,29 +285,29 @@ def test_a_named_folder_is_the_only_one_that_counts(project, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     named = {"MNIST_DIR": str(folder)}
-    said = get(project, "file:///nowhere", 2, **named)
+    printed = get(project, "file:///nowhere", 2, **named)
     reason = f"{folder} has no MNIST; unset it to download MNIST into data/mnist/"
-    assert said == f"get_mnist.py: $MNIST_DIR: {reason}\n"
+    assert printed == f"get_mnist.py: $MNIST_DIR: {reason}\n"
     (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(b"")
-    said = get(project, "file:///nowhere", 0, **named)
-    assert said == f"get_mnist.py: MNIST is in {folder}: nothing to do\n"
+    printed = get(project, "file:///nowhere", 0, **named)
+    assert printed == f"get_mnist.py: MNIST is in {folder}: nothing to do\n"
 
 
-def test_only_what_is_missing_is_downloaded(project, tmp_path):
+def test_only_missing_files_are_downloaded(project, tmp_path):
     folder = project / "data/mnist"
     folder.mkdir(parents=True)
     (folder / "t10k-labels-idx1-ubyte").write_bytes(CONTENTS["t10k-labels-idx1-ubyte"])
-    said = get(project, mirror_at(tmp_path / "mirror"), 0)
-    assert said.count("downloading") == 3
-    assert "t10k-labels" not in said
+    printed = get(project, mirror_at(tmp_path / "mirror"), 0)
+    assert printed.count("downloading") == 3
+    assert "t10k-labels" not in printed
 
 
-def test_a_file_that_the_script_did_not_bring_is_named_and_kept(project):
+def test_a_wrong_file_of_the_user_is_reported_and_kept(project):
     path = project / "data/mnist/t10k-labels-idx1-ubyte"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"mine")
-    said = get(project, "file:///nowhere", 3)
-    assert said == (
+    printed = get(project, "file:///nowhere", 3)
+    assert printed == (
         f"get_mnist.py: data/mnist/{path.name}: found SHA-256 {sha256(b'mine')} of the contents, "
         f"expected {sha256(CONTENTS[path.name])}; remove the file\n"
     )
@@ -327,7 +327,7 @@ def test_usage(option, code):
     assert "usage: reference_pytorch/get_mnist.py" in (done.stderr if code else done.stdout)
 
 
-def test_digests_are_those_of_a_copy_that_is_here():
+def test_digests_match_an_existing_copy():
     folders = [ROOT / "data" / "mnist", ROOT.parent / "shared" / "data" / "mnist"]
     script = SCRIPT.read_text()
     copies = [

@@ -1,7 +1,7 @@
-"""What the command line says, word for word.
+"""Exact output of the command line.
 
 A file in golden/ holds a command line, its exit code and all that it prints. After a change that is
-meant, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` writes the files anew: read the difference.
+meant, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` rewrites the files: read the difference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def transcript(command: str, cwd: Path) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with a run and a sweep that the commands may name."""
+    """Return a folder with a run and a sweep for the commands."""
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "run.json").write_text("{}\n", encoding="utf-8")
     (tmp_path / "typo.json").write_text(
@@ -66,7 +66,7 @@ def test_every_command_has_its_golden_help() -> None:
         assert (GOLDEN / f"help_{name}.txt").exists(), f"no golden help for bench {name}"
 
 
-def test_help_is_the_same_however_it_is_asked_for() -> None:
+def test_all_ways_to_print_help_agree() -> None:
     for name in commands():
         wanted = bench("help", name).stdout
         assert bench(name, "--help").stdout == wanted
@@ -87,7 +87,7 @@ def test_help_fits_the_terminal() -> None:
         assert max(map(len, bench("help", name).stdout.splitlines())) <= 100
 
 
-def test_full_disk_is_noticed() -> None:
+def test_full_disk_is_reported() -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no /dev/full here")

@@ -1,4 +1,4 @@
-"""`bench history`: planted steps are found in the run where they were planted."""
+"""`bench history`: planted steps are found in the correct run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP_AT = 10
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Sixteen runs: one case steps by 8 %, one creeps by 1.5 % a run, one is missing at times."""
+    """Sixteen runs: one case steps by 8 %, one drifts by 1.5 % per run, one is sometimes missing."""
     folder = tmp_path_factory.mktemp("history")
     rng = random.Random(5)
     base = Run(folder / "base")
@@ -60,7 +60,7 @@ def test_steps_are_found_where_they_are(runs: list[Path]) -> None:
     assert series_of(answer, QUIET, "host_to_host")["steps"] == []
 
 
-def test_slow_creep_is_seen(runs: list[Path]) -> None:
+def test_slow_drift_is_found(runs: list[Path]) -> None:
     creep = series_of(history(runs), CREEP, "host_to_host")
     assert len(creep["steps"]) >= 2
     assert all(1.015 < step["ratio"] < 1.15 for step in creep["steps"])
@@ -72,12 +72,12 @@ def test_a_run_without_the_case_is_a_gap(runs: list[Path]) -> None:
     assert [i for i, value in enumerate(quiet["median_ns"]) if value is None] == [3, 7]
 
 
-def test_small_steps_are_not_told(runs: list[Path]) -> None:
+def test_small_steps_are_not_reported(runs: list[Path]) -> None:
     answer = history(runs, "--least", "10%", "--case", STEP)
     assert all(one["steps"] == [] for one in answer["series"])
 
 
-def test_table_tells_only_what_stepped(runs: list[Path]) -> None:
+def test_table_lists_only_steps(runs: list[Path]) -> None:
     table = bench("history", *runs).stdout
     assert f"from {runs[STEP_AT].name} on" in table
     assert QUIET not in table
@@ -100,7 +100,7 @@ def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> N
 
 
 @needs_gnuplot
-def test_names_do_not_leave_the_folder(runs: list[Path], tmp_path: Path) -> None:
+def test_names_cannot_escape_the_folder(runs: list[Path], tmp_path: Path) -> None:
     evil = "../../evil/$(touch x)`y`/batch=4"
     folders = []
     for i, run in enumerate(runs):
@@ -119,7 +119,7 @@ def test_names_do_not_leave_the_folder(runs: list[Path], tmp_path: Path) -> None
     assert list((tmp_path / "deep").iterdir()) == [out]
 
 
-def test_mistakes_are_told(runs: list[Path], tmp_path: Path) -> None:
+def test_mistakes_are_reported(runs: list[Path], tmp_path: Path) -> None:
     assert "at least two runs" in bench("history", runs[0], expect=2).stderr
     unknown = bench("history", *runs, "--case", "x", expect=2)
     assert "--case x: no run has that case" in unknown.stderr

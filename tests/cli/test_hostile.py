@@ -1,4 +1,4 @@
-"""Sweeps and results made to do harm: they are refused, or what they say stays text.
+"""Malicious sweeps and results: bench refuses them or treats their contents as text.
 
 Nothing is written outside of the folder that was asked for, no command is run, no terminal is
 steered. Readers on their own: tests/fuzz.
@@ -57,7 +57,7 @@ def contender(**keys: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("bad", [*PATHS, SHELL, ESCAPES, MARKDOWN])
 @pytest.mark.parametrize("place", ["name", "variant", "engine", "chart", "arch", "dtype", "device"])
-def test_a_sweep_with_such_a_name_is_refused(place: str, bad: str, tmp_path: Path) -> None:
+def test_a_sweep_with_a_bad_name_is_refused(place: str, bad: str, tmp_path: Path) -> None:
     keys: dict[str, Any] = {
         "name": {"name": bad},
         "variant": contender(variants=[bad]),
@@ -108,7 +108,7 @@ def test_a_sweep_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     assert "16000000 points" in bench("plan", sweep, expect=2).stderr
 
 
-def test_a_rung_with_a_shell_in_its_name_is_never_run(tmp_path: Path) -> None:
+def test_a_shell_command_in_a_kernel_name_is_never_run(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project", copy="kernels")
     ladder = root / "kernels" / "mlp_infer"
     rung = next(ladder.glob("01_*.cu"))
@@ -141,7 +141,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_worker_does_not_steer_the_terminal(tmp_path: Path) -> None:
+def test_a_worker_cannot_control_the_terminal(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
     (root / "reference_odd").mkdir()
     (root / "reference_odd" / "worker.py").write_text(STEERING, encoding="utf-8")
@@ -166,7 +166,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def odd_run(base: Run, folder: Path, text: str) -> Path:
-    """Write a run in which every text that is free to choose is `text`."""
+    """Write a run in which every free text is `text`."""
     run = base.copy_to(folder)
     run.header["argv"] = ["bench", text]
     run.header["started"] = f"2026-01-01T00:00:00Z{text}"
@@ -185,7 +185,7 @@ def odd_run(base: Run, folder: Path, text: str) -> Path:
     return run.write()
 
 
-# Every text of the machine differs; without these nothing would be compared, or printed.
+# All texts of the machine differ; without these options bench would compare and print nothing.
 ALLOW = [word for name in ("driver", "mig", "ecc", "cpu", "mode") for word in ("--allow", name)]
 READERS = [
     ["compare", "RUN", "RUN"],
@@ -217,9 +217,7 @@ def test_texts_of_a_run_stay_text(
 
 
 @pytest.mark.parametrize("key", ["id", "variant", "engine", "workload"])
-def test_a_case_whose_names_steer_a_terminal_is_refused(
-    base: Run, key: str, tmp_path: Path
-) -> None:
+def test_a_case_with_control_characters_is_refused(base: Run, key: str, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
     run.cases[CASE][key] = f"mlp_infer/{ESCAPES}"
     run.write()
@@ -230,7 +228,7 @@ def test_a_case_whose_names_steer_a_terminal_is_refused(
 
 @pytest.mark.parametrize("name", ["../../escaped", SHELL, "/tmp/escaped"])
 @needs_gnuplot
-def test_names_of_phases_and_runs_do_not_leave_the_folder(
+def test_names_of_phases_and_runs_cannot_escape_the_folder(
     base: Run, name: str, tmp_path: Path
 ) -> None:
     runs = []
@@ -292,7 +290,7 @@ def test_deep_and_huge_results_are_refused(base: Run, file: str, text: str, tmp_
 
 
 @pytest.mark.parametrize("samples", [[1, None, 3], [1, "2", 3], "123", 7, [[1, 2]], [True]])
-def test_samples_that_are_no_numbers_are_refused(base: Run, samples: Any, tmp_path: Path) -> None:
+def test_samples_that_are_not_numbers_are_refused(base: Run, samples: Any, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
     run.cases[CASE]["phases"]["kernel_graph"]["samples"] = samples
     run.write()
@@ -333,7 +331,7 @@ def test_odd_times_do_no_harm(base: Run, number: str, tmp_path: Path) -> None:
     ids=["columns", "batches"],
 )
 @needs_gnuplot
-def test_a_csv_out_of_all_proportion_is_refused(text: str, found: str, tmp_path: Path) -> None:
+def test_a_huge_csv_is_refused(text: str, found: str, tmp_path: Path) -> None:
     csv = tmp_path / "x.csv"
     csv.write_text(text + "\n", encoding="utf-8")
     done = bench("plot", csv, "--out", tmp_path / "charts", expect=2)
@@ -341,10 +339,10 @@ def test_a_csv_out_of_all_proportion_is_refused(text: str, found: str, tmp_path:
     assert not (tmp_path / "charts").exists()
 
 
-# ---- no shell, anywhere --------------------------------------------------------------------------
+# ---- no shell ------------------------------------------------------------------------------------
 
 
-def test_no_shell_is_ever_asked() -> None:
+def test_no_shell_is_used() -> None:
     asks = re.compile(r'\b(system|popen|wordexp|execl|execlp|execvp|execvpe)\s*\(|"/bin/(ba)?sh"')
     for path in [*ROOT.glob("bench/**/*.[ch]"), *ROOT.glob("reference_pytorch/*.py")]:
         found = asks.search(re.sub(r"(?m)^\s*(/?\*|//|#).*$", "", path.read_text(encoding="utf-8")))
@@ -352,9 +350,9 @@ def test_no_shell_is_ever_asked() -> None:
         assert "shell=True" not in path.read_text(encoding="utf-8"), path
 
 
-def test_no_chart_asks_a_shell_or_evaluates_its_data() -> None:
+def test_no_chart_uses_a_shell_or_evaluates_its_data() -> None:
     for path in ROOT.glob("plots/*.gp"):
         text = re.sub(r"(?m)^\s*#.*$", "", path.read_text(encoding="utf-8"))
         assert not re.search(r"`|\bsystem\b|\beval(uate)?\b|\bshell\b|'<|\"<", text), path
-        macros = re.findall(r"@(\w+)", text)  # only those that the script itself sets
+        macros = re.findall(r"@(\w+)", text)  # only those that the script sets
         assert all(re.search(rf"(?m)^{name} = [^$]*'$", text) for name in macros), path

@@ -1,4 +1,4 @@
-"""Compiling without a GPU, and what a new rung costs: one file."""
+"""Compiling without a GPU; a new kernel is one file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BATCHES = [1, 64, 1000]
 
 @pytest.fixture(scope="module")
 def compiler() -> list[str]:
-    """Return the options that choose a compiler which is here."""
+    """Return the options that select an available compiler."""
     return compiler_options()
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return a project's folder whose kernels may be added to."""
+    """Return a project folder with writable kernels."""
     return make_root(tmp_path / "project", copy="kernels")
 
 
@@ -32,7 +32,7 @@ def rungs(root: Path) -> list[str]:
 
 
 def of_other_dtype(rung: str) -> bool:
-    """Tell whether a rung refuses the float32 cases of these tests."""
+    """Return whether a kernel refuses the float32 cases of these tests."""
     return "#define TAKES_F16" in (ROOT / f"kernels/mlp_infer/{rung}.cu").read_text("utf-8")
 
 
@@ -77,11 +77,11 @@ def test_every_program_is_compiled_once(tmp_path: Path, compiler: list[str]) -> 
     assert {(p["variant"], p["arch"]) for p in first["programs"]} == {
         (rung, arch) for rung in rungs(ROOT) for arch in ARCHS
     }
-    # One program a batch where the source mentions BATCH, one for all where it does not.
+    # One program per batch if the source mentions BATCH, else one for all.
     for rung in {p["variant"] for p in programs}:
-        own = [p for p in programs if (p["variant"], p["arch"]) == (rung, ARCHS[0])]
-        by_batch = any(d.startswith("BATCH=") for d in own[0]["defines"])
-        assert len(own) == (len(BATCHES) if by_batch else 1)
+        selected = [p for p in programs if (p["variant"], p["arch"]) == (rung, ARCHS[0])]
+        by_batch = any(d.startswith("BATCH=") for d in selected[0]["defines"])
+        assert len(selected) == (len(BATCHES) if by_batch else 1)
     for program in programs:
         assert program["status"] == "ok"
         assert program["registers"] > 0
@@ -94,7 +94,7 @@ def test_every_program_is_compiled_once(tmp_path: Path, compiler: list[str]) -> 
         assert {**before, "cached": True} == after[before["key"]]
 
 
-def test_table_says_the_same(tmp_path: Path, compiler: list[str]) -> None:
+def test_table_matches_the_json(tmp_path: Path, compiler: list[str]) -> None:
     done = bench(
         "compile", ladder(tmp_path), "--arch", "sm_90", "--cache", tmp_path / "cache", *compiler
     )
@@ -104,7 +104,7 @@ def test_table_says_the_same(tmp_path: Path, compiler: list[str]) -> None:
     assert f"{refused} skipped, 0 failed" in done.stdout
 
 
-def test_new_rung_is_one_file(tmp_path: Path, root: Path, compiler: list[str]) -> None:
+def test_new_kernel_is_one_file(tmp_path: Path, root: Path, compiler: list[str]) -> None:
     folder = root / "kernels" / "mlp_infer"
     shutil.copy(folder / "02_thread_per_sample.cu", folder / "99_mine.cu")
     assert "mlp_infer    cuda     99_mine" in bench("list", "variants", root=root).stdout
@@ -113,12 +113,12 @@ def test_new_rung_is_one_file(tmp_path: Path, root: Path, compiler: list[str]) -
     for batch in BATCHES:
         assert f"mlp_infer/cuda/99_mine/batch={batch}" in planned
     answer = compile_json(sweep, root, *compiler, "--cache", tmp_path / "cache")
-    own = [p for p in answer["programs"] if p["variant"] == "99_mine"]
-    assert [p["status"] for p in own] == ["ok"] * len(ARCHS)
+    mine = [p for p in answer["programs"] if p["variant"] == "99_mine"]
+    assert [p["status"] for p in mine] == ["ok"] * len(ARCHS)
     assert "99_mine" not in bench("list", "variants").stdout
 
 
-def test_rung_that_does_not_compile(tmp_path: Path, root: Path, compiler: list[str]) -> None:
+def test_kernel_that_does_not_compile(tmp_path: Path, root: Path, compiler: list[str]) -> None:
     (root / "kernels" / "mlp_infer" / "98_broken.cu").write_text(
         '#include "mlp_infer.cuh"\nLAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};\n'
         "MLP_INFER { y[0] = no_such_thing; }\n",
@@ -138,7 +138,7 @@ def test_rung_that_does_not_compile(tmp_path: Path, root: Path, compiler: list[s
         assert program["status"] == ("skipped" if of_other_dtype(program["variant"]) else "ok")
 
 
-def test_rung_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[str]) -> None:
+def test_kernel_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[str]) -> None:
     (root / "kernels" / "mlp_infer" / "97_picky.cu").write_text(
         '#include "mlp_infer.cuh"\n#if BATCH < 64\n#error SKIP: needs 64 samples\n#endif\n'
         "LAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};\nMLP_INFER { y[0] = 0; }\n",
@@ -154,7 +154,7 @@ def test_rung_that_refuses_a_case(tmp_path: Path, root: Path, compiler: list[str
             assert "needs 64 samples" in program["reason"]
 
 
-def test_architecture_that_nobody_knows(tmp_path: Path, compiler: list[str]) -> None:
+def test_unknown_architecture(tmp_path: Path, compiler: list[str]) -> None:
     done = bench(
         "compile",
         ladder(tmp_path),
@@ -173,7 +173,7 @@ def test_architecture_that_nobody_knows(tmp_path: Path, compiler: list[str]) -> 
     assert all("sm_399" in p["reason"] for p in unknown)
 
 
-def test_no_compiler_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_no_compiler_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     done = bench(
         "compile",
         ladder(tmp_path),
@@ -186,7 +186,7 @@ def test_no_compiler_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     assert "BENCH_NVRTC" in done.stderr
 
 
-# ---- a rung that does not compile, beside others ------------------------------------------------
+# ---- a kernel that does not compile, next to others ---------------------------------------------
 
 BROKEN = """#include "mlp_infer.cuh"
 LAUNCH = {32, 32, 0, 0, WEIGHTS_IN_BUFFERS};
@@ -198,7 +198,7 @@ MLP_INFER {
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    """Return a project's folder with a kernel that does not compile."""
+    """Return a project folder with a kernel that does not compile."""
     root = make_root(tmp_path / "project", copy="kernels")
     (root / "kernels" / "mlp_infer" / "98_broken.cu").write_text(BROKEN, encoding="utf-8")
     return root
@@ -231,7 +231,7 @@ def test_kernel_that_does_not_compile_is_named_with_file_and_line(
 
 
 @pytest.mark.usefixtures("compiler")
-def test_run_goes_on_past_a_kernel_that_does_not_compile(broken: Path, tmp_path: Path) -> None:
+def test_run_continues_after_a_kernel_that_does_not_compile(broken: Path, tmp_path: Path) -> None:
     sweep = write_sweep(
         tmp_path / "s.json",
         "mlp_infer",

@@ -1,4 +1,4 @@
-"""Killed at random moments, out of disk, or run twice at once: nothing that is finished is lost.
+"""Runs killed at random moments, with a full disk, or twice at once lose no finished case.
 
 `make faults` does the same at 200 moments each.
 """
@@ -24,20 +24,20 @@ SEED = 20260
 
 @pytest.fixture(scope="module")
 def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the environment in which bench finds the fake GPU."""
+    """Return the environment that selects the fake GPU."""
     return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
 
 
 def test_supervisor_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
     _, places = kill_supervisor(tmp_path, gpu, KILLS, SEED)
     assert places.total() == KILLS
-    # Whether a kill comes before the first case too is for the machine to say: a busy one is late.
+    # Whether a kill comes before the first case depends on the machine's load.
     assert places["between cases"] > 0, places
 
 
 def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
     _, failed = kill_workers(tmp_path, gpu, KILLS, SEED)
-    assert failed > 0, "no kill hit a worker that was asked anything"
+    assert failed > 0, "no kill hit a worker with a request"
 
 
 def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
@@ -51,13 +51,13 @@ def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
         try:
             assert wait_until((run / "run.json").exists)
             before = (run / "run.json").read_bytes()
-            said = {
+            printed = {
                 bench("run", sweep, "--out", run, *options, expect=2).stderr
                 for options in ([], ["--resume"])
             }
         finally:
             process.kill()
-    assert said == {f"bench: {run}: another bench run is writing to this folder\n"}
+    assert printed == {f"bench: {run}: another bench run is writing to this folder\n"}
     assert (run / "run.json").read_bytes() == before
 
 
@@ -84,7 +84,7 @@ def small_files(limit_bytes: int) -> None:
 
 @pytest.mark.parametrize("limit_bytes", [0, 4096, 20000])
 def test_files_of_limited_size(limit_bytes: int, gpu: dict[str, str], tmp_path: Path) -> None:
-    """The limit is for workers too: their outputs are files."""
+    """The limit applies to workers, too: their outputs are files."""
     sweep = Sweep(tmp_path / "sweep", gpu)
     command = [BENCH, "run", *sweep.sweeps, "--out", sweep.run, "--quiet"]
     done = subprocess.run(
@@ -99,13 +99,13 @@ def test_files_of_limited_size(limit_bytes: int, gpu: dict[str, str], tmp_path: 
     assert done.returncode in {1, 2}, done.stderr
     assert done.stderr.startswith(f"bench: {sweep.run}/"), done.stderr
     assert "File too large" in done.stderr
-    lines = sweep.whole_lines()
+    lines = sweep.complete_lines()
     for line in lines:
         case = json.loads(line)
         assert case["status"] in {"ok", "skipped"} or "File too large" in case["reason"], case
     with sweep.start() as process:
-        _, said = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode in {0, 1}, said
+        _, printed = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode in {0, 1}, printed
     check_finished(sweep, lines, sweep.ids())
 
 
@@ -114,7 +114,7 @@ set -e
 mount -t tmpfs -o size=$1 tmpfs "$2"
 shift 2
 set +e
-"$@" 2>"$SAID"
+"$@" 2>"$PRINTED"
 code=$?
 cp -r "$DISK/run" "$KEPT" 2>/dev/null
 exit $code
@@ -133,7 +133,7 @@ def can_mount() -> bool:
 @pytest.mark.parametrize("size", ["4k", "12k"])
 def test_small_disk(size: str, tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1000, 2000, 3000])
-    disk, kept, said = tmp_path / "disk", tmp_path / "kept", tmp_path / "said"
+    disk, kept, printed = tmp_path / "disk", tmp_path / "kept", tmp_path / "printed"
     disk.mkdir()
     shell = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, "sh"]
     done = subprocess.run(
@@ -143,19 +143,19 @@ def test_small_disk(size: str, tmp_path: Path) -> None:
             "BENCH_ROOT": str(ROOT),
             "DISK": str(disk),
             "KEPT": str(kept),
-            "SAID": str(said),
+            "PRINTED": str(printed),
         },
         capture_output=True,
         timeout=TIMEOUT_S,
         check=False,
     )
-    text = said.read_text(encoding="utf-8")
+    text = printed.read_text(encoding="utf-8")
     assert done.returncode in {1, 2}, text
     last = text.splitlines()[-1]
     assert last.startswith(f"bench: {disk}/run/"), text
     assert "No space left on device" in last
     journal = kept / "cases.jsonl"
-    whole = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
+    lines = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
     bench("run", sweep, "--out", kept, "--resume")
-    assert journal.read_bytes().split(b"\n")[: len(whole)] == whole
+    assert journal.read_bytes().split(b"\n")[: len(lines)] == lines
     assert len(read_lines(kept)) == len(read_cases(kept)) == 6

@@ -1,4 +1,4 @@
-"""`make layers` on small made-up trees: what it lets pass, and that it sees each thing it is for."""
+"""`make layers` on small synthetic trees: correct ones and all errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def compile_into(objects: Path, bench: Path, names: list[str]) -> None:
 class Tree:
     folder: Path
     objects: Path
-    """Those of GOOD are there already."""
+    """Add files to those of GOOD."""
     files: dict[str, str] = field(default_factory=lambda: dict(GOOD))
     layers: str = LAYERS
 
@@ -128,14 +128,14 @@ def test_include_upward(tree: Tree) -> None:
 
 
 def test_call_upward(tree: Tree) -> None:
-    """Declared by hand: no include shows it."""
+    """Declared by hand, without an include."""
     tree.files["low/ground.c"] += (
         "int part(void);\nint up(void);\nint up(void) { return part(); }\n"
     )
     complaints = tree.complaints()
     expected = "upward, low -> high/parts: low/ground.c calls part() of high/parts/part.c"
     assert complaints[0] == expected
-    # low, high/parts, high and again low; and so do their files.
+    # low, high/parts, high and low again, and the same for their files.
     assert [line.split(":")[0] for line in complaints[1:]] == [
         "cycle of folders",
         "cycle of files",
@@ -172,7 +172,7 @@ def test_sideways(tree: Tree) -> None:
     assert tree.complaints() == ["sideways, work/a -> work/b: work/a/a.c calls b() of work/b/b.c"]
 
 
-def test_circle_of_files(tree: Tree) -> None:
+def test_cycle_of_files(tree: Tree) -> None:
     tree.files["low/ground.c"] += (
         "int other(void);\nint one(void);\nint one(void) { return other(); }\n"
     )
@@ -183,7 +183,7 @@ def test_circle_of_files(tree: Tree) -> None:
     assert complaint.startswith("cycle of files: low/ground.c calls other() of low/other.c; ")
 
 
-def test_circle_of_headers(tree: Tree) -> None:
+def test_cycle_of_headers(tree: Tree) -> None:
     tree.files["low/ground.h"] += '#include "low/more.h"\n'
     tree.files["low/more.h"] = '#ifndef MORE\n#define MORE\n#include "low/ground.h"\n#endif\n'
     (complaint,) = tree.complaints()
@@ -193,7 +193,7 @@ def test_circle_of_headers(tree: Tree) -> None:
 
 
 def test_places(tree: Tree) -> None:
-    """A file beside main.c, a folder without a line, a line without a folder."""
+    """A file next to main.c, a folder without a line, a line without a folder."""
     tree.files["stray.h"] = ""
     tree.files["new/new.c"] = ""
     tree.layers += "old    gone\n"
@@ -205,7 +205,7 @@ def test_places(tree: Tree) -> None:
 
 
 def test_too_many_modules(tree: Tree) -> None:
-    """There is ground already, whose header and .c are one."""
+    """GOOD has one module, ground.c with ground.h."""
     tree.files |= {f"low/m{i}.h": "" for i in range(15)}
     assert tree.check().returncode == 0
     tree.files["low/m15.h"] = ""
@@ -220,7 +220,7 @@ def test_not_built(tree: Tree) -> None:
 
 
 def test_include_by_bare_name(tree: Tree) -> None:
-    """Each path is one from bench/."""
+    """Paths are relative to bench/."""
     tree.files["low/ground.c"] = '#include "ground.h"\nint ground(void) { return 0; }\n'
     tree.files["low/ground.c"] += "const int NUMBERS[] = {1};\n"
     done = tree.check()

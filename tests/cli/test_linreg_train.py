@@ -35,7 +35,7 @@ EAGER = {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}
         ("rate", 0, "a number 1e-09…1"),
     ],
 )
-def test_refused_parameter_costs_nothing(
+def test_refused_parameter_measures_nothing(
     key: str, value: int, expected: str, tmp_path: Path
 ) -> None:
     sweep = write_sweep(tmp_path / "s.json", "linreg_train", [CPU], axes={key: [value]})
@@ -52,7 +52,7 @@ def test_one_point_and_two(tmp_path: Path) -> None:
     assert len(cases) == 12
     for case in cases.values():
         if case["engine"] == "pytorch" and case["status"] == "skipped":
-            continue  # no PyTorch here
+            continue  # PyTorch is not installed
         assert case["status"] == "ok", case["reason"]
         assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
         assert "test_loss" not in case["results"]
@@ -60,8 +60,8 @@ def test_one_point_and_two(tmp_path: Path) -> None:
 
 def test_rate_that_diverges_fails_with_the_epoch(tmp_path: Path) -> None:
     cases = train(tmp_path, [CPU, EAGER], expect=1, points=[5000], rate=[0.05])
-    told = {case["reason"] for case in cases.values() if case["status"] == "failed"}
-    assert told == {"loss is not finite from epoch 50 on"}
+    reasons = {case["reason"] for case in cases.values() if case["status"] == "failed"}
+    assert reasons == {"loss is not finite from epoch 50 on"}
     assert sum(case["status"] == "failed" for case in cases.values()) >= 2
 
 
@@ -70,7 +70,7 @@ def host_available_bytes() -> int:
     return int(found[1]) * 1024 if found else LARGEST * 1024
 
 
-def test_points_that_do_not_fit_the_host_are_skipped(tmp_path: Path) -> None:
+def test_points_that_exceed_host_memory_are_skipped(tmp_path: Path) -> None:
     if host_available_bytes() > 8 * LARGEST * 0.9:
         pytest.skip(
             f"takes a machine with less than {8 * LARGEST * 0.9 / 1e9:.0f} GB of free memory"
@@ -84,14 +84,14 @@ def test_points_that_do_not_fit_the_host_are_skipped(tmp_path: Path) -> None:
             assert case["status"] == "ok"
 
 
-def test_points_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
+def test_points_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
     compiler_options()
     rungs = [{"engine": "cuda", "variants": ["01_not_fused", "04_last_block"]}]
     sweep = write_sweep(tmp_path / "s.json", "linreg_train", rungs, axes={"points": [20_000_000]})
-    # Nothing is computed here, so the run's own measurement of the device is wrong.
+    # The fake device computes nothing, so the run's measurement of the device is wrong.
     bench("run", sweep, "--out", tmp_path / "run", expect=1, **build_driver(tmp_path / "lib"))
     cases = read_cases(tmp_path / "run")
-    # 8 bytes a point, and 4 a training point for each of two buffers of predictions.
+    # 8 bytes per point, and 4 per training point for each of two buffers of predictions.
     for rung, need in (("01_not_fused", "288 MB"), ("04_last_block", "160 MB")):
         case = cases[f"linreg_train/cuda/{rung}/points=20000000"]
         assert case["status"] == "skipped"
@@ -102,11 +102,11 @@ def test_points_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
 # ---- operations ---------------------------------------------------------------------------------
 
 
-def test_operations_come_with_one_epoch_only(tmp_path: Path) -> None:
+def test_operations_only_with_one_epoch(tmp_path: Path) -> None:
     cases = train(tmp_path, [CPU, EAGER], points=[4999], epochs=[1, 2])
     for case in cases.values():
         if case["engine"] == "pytorch" and case["status"] == "skipped":
-            continue  # no PyTorch here
+            continue  # PyTorch is not installed
         own = OPERATIONS if case["engine"] == "pytorch" else ["fused"]
         found = [name for name in case["phases"] if name in [*OPERATIONS, "fused"]]
         assert sorted(found) == (sorted(own) if case["params"]["epochs"] == 1 else [])
@@ -117,8 +117,8 @@ def test_operations_come_with_one_epoch_only(tmp_path: Path) -> None:
             assert phase["median"] > 0
 
 
-def test_every_stage_of_the_rung_that_is_not_fused_names_an_operation() -> None:
-    """What a stage computes is told by its name alone: a new one would turn all into `fused`."""
+def test_every_stage_of_the_unfused_kernel_names_an_operation() -> None:
+    """The name of a stage defines its operation: an unknown name would turn all into `fused`."""
     source = (ROOT / "kernels" / "linreg_train" / "01_not_fused.cu").read_text(encoding="utf-8")
     stages = re.findall(r'{"(\w+)", STAGE_(?:EPOCH|LOSS|TRAINING)', source)
     assert stages == ["forward", "loss", "gradient", "update"]
@@ -129,7 +129,7 @@ def test_every_stage_of_the_rung_that_is_not_fused_names_an_operation() -> None:
     assert [known[stage] for stage in stages] == ["FORWARD", "LOSS", "BACKWARD", "UPDATE"]
 
 
-def test_operations_sweep_is_what_is_planned() -> None:
+def test_operations_sweep_has_the_planned_cases() -> None:
     done = bench("plan", "sweeps/linreg_train_operations.json", cwd=ROOT)
     ids = [line.split()[1] for line in done.stdout.splitlines()[:-1]]
     size = "points=5000000/epochs=1"

@@ -1,4 +1,4 @@
-"""`bench run --lock-clocks`, on a fake driver and a fake NVML that writes down who changes its clock.
+"""`bench run --lock-clocks`, on a fake driver and a fake NVML that logs who changes its clock.
 
 Whatever becomes of the run, the clock is free afterwards and no process is left.
 """
@@ -61,7 +61,7 @@ def build_nvml(folder: Path, *flags: str) -> None:
 
 
 class Fake:
-    """A GPU whose NVML logs into a file of the test's own, which also marks its processes."""
+    """A GPU whose NVML logs to a file of the test; its path also marks the test's processes."""
 
     def __init__(self, libraries: dict[str, str], folder: Path) -> None:
         self.log = folder / "nvml.log"
@@ -72,14 +72,14 @@ class Fake:
         return self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
 
     def processes(self) -> list[str]:
-        """Return the names of the processes of runs on this GPU that are there."""
+        """Return the names of the running processes of this GPU's runs."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 environment = (folder / "environ").read_bytes()
                 state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
                 name = (folder / "comm").read_text().strip()
-            except OSError:  # it has ended, or is not ours
+            except OSError:  # it has ended or is not ours
                 continue
             if str(self.log).encode() in environment and state != "Z":
                 found.append(name)
@@ -132,7 +132,7 @@ def wait_until(condition: Callable[[], Any]) -> bool:
 # ---- locked ------------------------------------------------------------------------------------
 
 
-def test_the_clock_is_locked_and_set_free(fake: Fake, tmp_path: Path) -> None:
+def test_the_clock_is_locked_and_reset(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep_of(tmp_path, EMPTY_KERNEL), "--lock-clocks", "900")
     assert fake.calls() == [LOCKED, RESET]
     assert "the SM clock was locked to 900 MHz\n" in done.stderr.splitlines(keepends=True)
@@ -144,10 +144,10 @@ def test_the_clock_is_locked_and_set_free(fake: Fake, tmp_path: Path) -> None:
     assert "- Clocks: the SM clock was locked to 900 MHz. Times hold for this clock" in report
 
 
-def test_the_nearest_clock_is_taken(fake: Fake, tmp_path: Path) -> None:
+def test_the_nearest_clock_is_used(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep_of(tmp_path, EMPTY_KERNEL), "--lock-clocks", "907", "--quiet")
     assert fake.calls() == [LOCKED, RESET]
-    assert "clocks:" not in done.stderr  # it is as asked, and --quiet
+    assert "clocks:" not in done.stderr  # the clock is as requested, and --quiet
     assert lock_of(tmp_path / "run") == {"asked_mhz": 907, "locked_mhz": 900, "reason": None}
     sentence = "the SM clock was locked to 900 MHz, the nearest available to the 907 asked for"
     assert sentence in report_of(tmp_path / "run")
@@ -162,7 +162,7 @@ def test_two_builds_in_turns_share_one_lock(fake: Fake, tmp_path: Path) -> None:
         assert read_lines(side)[-1]["device"]["sm_mhz"] == [900, 900]
 
 
-def test_only_who_asks_has_it_locked(fake: Fake, tmp_path: Path) -> None:
+def test_the_clock_is_locked_only_on_request(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep_of(tmp_path, EMPTY_KERNEL))
     assert fake.calls() == []
     assert "locked" not in done.stderr
@@ -179,7 +179,7 @@ def test_only_who_asks_has_it_locked(fake: Fake, tmp_path: Path) -> None:
 def test_clocks_are_judged_against_the_lock(
     fake: Fake, tmp_path: Path, fault: str, status: str, reason: str | None
 ) -> None:
-    """900 MHz are under 75 % of the highest clock, and a setting holds the clock there."""
+    """900 MHz are under 75 % of the highest clock, and a setting limits the clock."""
     fake.run(sweep_of(tmp_path, EMPTY_KERNEL), "--lock-clocks", "900", FAKE_NVML=fault)
     case = read_lines(tmp_path / "run")[-1]
     assert case["id"] == "null/cuda/01_empty/work_ns=0"
@@ -190,7 +190,7 @@ def test_clocks_are_judged_against_the_lock(
 
 
 def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
-    """Without a CUDA case the first worker on a GPU says which one it is."""
+    """Without CUDA cases, the first worker on a GPU names the GPU."""
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(A_WORKER, encoding="utf-8")
@@ -209,8 +209,8 @@ def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
 def assert_goes_on(fake: Fake, folder: Path, reason: str, **environment: str) -> None:
     sweep = sweep_of(folder, EMPTY_KERNEL, ON_NO_GPU)
     done = fake.run(sweep, "--lock-clocks", "900", "--quiet", **environment)
-    said = "the SM clock was not locked to the 900 MHz asked for: "
-    assert f"clocks: {said}{reason}" in done.stderr  # even with --quiet
+    printed = "the SM clock was not locked to the 900 MHz asked for: "
+    assert f"clocks: {printed}{reason}" in done.stderr  # even with --quiet
     assert not [call for call in fake.calls() if not call.startswith("refused")]
     run = folder / "run"
     assert read_header(run)["finished"]
@@ -220,7 +220,7 @@ def assert_goes_on(fake: Fake, folder: Path, reason: str, **environment: str) ->
     assert (lock["asked_mhz"], lock["locked_mhz"]) == (900, None)
     assert reason in lock["reason"]
     report = report_of(run).replace("\\", "")
-    assert f"- Clocks: {said}{reason}" in report
+    assert f"- Clocks: {printed}{reason}" in report
     assert f"SM clock not locked: {reason}" in report
     assert "The clock was free" in report
 
@@ -259,7 +259,7 @@ def test_no_gpu(tmp_path: Path) -> None:
     assert_goes_on(fake, tmp_path, "no CUDA driver (")
 
 
-def test_a_run_without_a_gpu_ignores_it(fake: Fake, tmp_path: Path) -> None:
+def test_a_run_without_a_gpu_ignores_the_option(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep_of(tmp_path, ON_NO_GPU), "--lock-clocks", "900", expect=0)
     assert "asked for: no case of this run uses a GPU; continuing" in done.stderr
     assert fake.calls() == []
@@ -269,23 +269,21 @@ def test_a_run_without_a_gpu_ignores_it(fake: Fake, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "says"), [("", "ranges from 300 to 1980"), ("unlisted", "is at most 1980")]
 )
-def test_clock_that_the_gpu_does_not_have(
-    fake: Fake, tmp_path: Path, fault: str, says: str
-) -> None:
+def test_unsupported_clock(fake: Fake, tmp_path: Path, fault: str, says: str) -> None:
     sweep = sweep_of(tmp_path, EMPTY_KERNEL)
     done = fake.run(sweep, "--lock-clocks", "1981", expect=2, FAKE_NVML=fault)
     assert f"bench: --lock-clocks 1981: this GPU's SM clock {says} MHz" in done.stderr
     assert fake.calls() == []
-    # Nothing was measured: the same folder takes another clock.
+    # Nothing was measured, so the folder accepts another clock.
     fake.run(sweep, "--lock-clocks", "1980", "--resume")
     assert lock_of(tmp_path / "run")["locked_mhz"] == 1980
 
 
-# ---- restored ----------------------------------------------------------------------------------
+# ---- reset -------------------------------------------------------------------------------------
 
 
 def start(fake: Fake, sweep: Path) -> subprocess.Popen[str]:
-    """Start a run in a process group of its own, and return when it measures under the lock."""
+    """Start a run in a new process group; return when it measures under the lock."""
     run = sweep.parent / "run"
     process = subprocess.Popen(
         [str(BENCH), "run", str(sweep), "--out", str(run), "--lock-clocks", "900"],
@@ -312,15 +310,15 @@ def assert_free(fake: Fake) -> None:
 def test_interrupted_run(
     fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool
 ) -> None:
-    """Ctrl-C in a terminal goes to every process of the group."""
+    """Ctrl-C in a terminal signals every process of the group."""
     many = sweep_of(tmp_path, EMPTY_KERNEL, ON_NO_GPU, axes={"work_ns": list(range(1000, 1200))})
     with start(fake, many) as process:
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        _, said = process.communicate(timeout=TIMEOUT_S)
+        _, printed = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
-    assert "interrupted" in said
-    assert "clocks: the SM clock was locked to 900 MHz" in said
-    assert fake.calls() == [LOCKED, RESET]  # by the time that the run has ended
+    assert "interrupted" in printed
+    assert "clocks: the SM clock was locked to 900 MHz" in printed
+    assert fake.calls() == [LOCKED, RESET]  # before the run exits
     assert not fake.processes()
 
 
@@ -330,10 +328,10 @@ def test_killed_run(fake: Fake, tmp_path: Path, number: signal.Signals, whole_gr
     hang = {"engine": "null", "variants": ["hang"]}
     with start(fake, sweep_of(tmp_path, EMPTY_KERNEL, hang)) as process:
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        process.communicate(timeout=TIMEOUT_S)  # the watchdog holds no stream of the run
+        process.communicate(timeout=TIMEOUT_S)  # the watchdog keeps no stream of the run open
     assert process.returncode == -number
     assert_free(fake)
-    # What was measured until then was measured under the lock, and is gone on with under it.
+    # The finished cases were measured under the lock; the run resumes under it.
     assert lock_of(tmp_path / "run")["locked_mhz"] == 900
 
 

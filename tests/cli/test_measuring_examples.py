@@ -1,4 +1,4 @@
-"""The table of examples in docs/measuring.md is what its script prints of the published run."""
+"""The table of examples in docs/measuring.md matches the output for the published run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_wrong_arguments_are_a_usage_error() -> None:
 
 
 def test_case_without_its_last_check_has_no_error() -> None:
-    """An interrupted run may hold one."""
+    """An interrupted run may have one."""
     code = (
         "from measuring_examples import largest_error as largest\n"
         "def case(after): return {'dtype': 'f32', 'check': {'after': after}}\n"

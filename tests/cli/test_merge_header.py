@@ -1,4 +1,4 @@
-"""`bench merge`: what the joined run says of itself, and whose shards it takes."""
+"""`bench merge`: the header of the joined run, and refused shards."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def change(run: Path, **keys: Any) -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_times_are_those_of_the_whole(shards: list[Path], tmp_path: Path, turned: bool) -> None:
-    """From the first start to the last end, whichever shard is named first."""
+def test_times_span_all_shards(shards: list[Path], tmp_path: Path, turned: bool) -> None:
+    """From the first start to the last end, in any order of shards."""
     for shard, (started, finished) in zip(shards, (EARLY, LATE), strict=True):
         change(shard, started=started, finished=finished)
     named = shards[::-1] if turned else shards
@@ -39,7 +39,9 @@ def test_times_are_those_of_the_whole(shards: list[Path], tmp_path: Path, turned
 
 
 @pytest.mark.parametrize("unfinished", [0, 1])
-def test_what_is_unfinished_stays_so(shards: list[Path], tmp_path: Path, unfinished: int) -> None:
+def test_unfinished_shards_stay_unfinished(
+    shards: list[Path], tmp_path: Path, unfinished: int
+) -> None:
     change(shards[unfinished], finished=None)
     bench("merge", tmp_path / "merged", *shards)
     assert read_header(tmp_path / "merged")["finished"] is None

@@ -1,4 +1,4 @@
-"""What may be missing: each is named with its remedy, and costs what needs it alone."""
+"""Missing software is reported with its remedy and skips only what needs it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OMP = {"engine": "cpu", "variants": ["omp"]}
 
 
 def check_without_pytorch(folder: Path, reason: str, **environment: str) -> None:
-    """Both of PyTorch's cases are skipped with this reason, in one line; the others run."""
+    """Check that both PyTorch cases are skipped with this reason, in one line; the others run."""
     sweep = write_sweep(folder / "s.json", "mlp_infer", [EAGER, OMP], axes={"batch": [1, 2]})
     bench("run", sweep, "--out", folder / "run", **environment)
     reasons = set()
     for case in read_cases(folder / "run").values():
         assert case["status"] == ("skipped" if case["engine"] == "pytorch" else "ok")
         reasons |= {case["reason"]} - {None}
-    (found,) = reasons  # the same for all of them
+    (found,) = reasons  # the same for all
     assert found.startswith(reason)
     assert "\n" not in found
 
@@ -39,7 +39,7 @@ def ask_doctor(**environment: str) -> dict[str, dict[str, object]]:
     return {item["what"]: item for item in json.loads(done.stdout)}
 
 
-def test_no_gnuplot_says_how_to_get_it(tmp_path: Path) -> None:
+def test_no_gnuplot_prints_how_to_install_it(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
     finished = tmp_path / "run"
     bench("run", sweep, "--out", finished)
@@ -79,9 +79,9 @@ def test_no_python_on_the_path(tmp_path: Path) -> None:
 
 
 def test_a_part_of_the_headers_is_missing(tmp_path: Path) -> None:
-    """As with NVIDIA's wheel of one part and without that of another: skipped, and nothing kept."""
+    """One of NVIDIA's wheels is installed and another is not: skipped, nothing cached."""
     if compiler_options() != ["--compiler", "nvrtc"]:
-        pytest.skip("NVRTC is not here")
+        pytest.skip("NVRTC is not installed")
     library = Path(str(ask_doctor(BENCH_PYTHON="none")["NVRTC"]["detail"]).split("(")[1][:-1])
     (tmp_path / "lib").mkdir()
     for file in library.parent.glob("libnvrtc*"):
@@ -110,7 +110,7 @@ def test_a_part_of_the_headers_is_missing(tmp_path: Path) -> None:
 def test_nvcc_without_a_host_compiler(tmp_path: Path) -> None:
     nvcc = shutil.which("nvcc")
     if nvcc is None:
-        pytest.skip("nvcc is not here")
+        pytest.skip("nvcc is not installed")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "nvcc").symlink_to(nvcc)
     cuda = {"engine": "cuda", "variants": ["01_study"]}
@@ -124,7 +124,7 @@ def test_nvcc_without_a_host_compiler(tmp_path: Path) -> None:
 # ---- the doctor ----------------------------------------------------------------------------------
 
 
-def test_doctor_names_what_is_missing_and_its_cure(tmp_path: Path) -> None:
+def test_doctor_lists_what_is_missing_and_its_remedy(tmp_path: Path) -> None:
     images = tmp_path / "images"
     images.mkdir()
     python = make_python(tmp_path, "-S -E")

@@ -1,4 +1,4 @@
-"""mlp_train on the fake driver: phases, what each allocator asks the driver for, and refusals.
+"""mlp_train on the fake driver: phases, driver calls of each allocator, and refusals.
 
 Where nothing is computed, a case that runs to its end is wrong. In one of the runs the driver runs
 the operators on the host.
@@ -26,17 +26,17 @@ from project import (
 )
 
 Cases = dict[tuple[str, str], dict[str, Any]]
-"""By rung and allocator."""
+"""Cases by variant and allocator."""
 
 PHASES = ["train", "validate", "driver", "total", "residual", "step"]
 PHASES += ["train_device", "validate_device"]
 NOT_FILLED = {"FAKE_CUDA": "cuMemsetD8Async always zeros"}
-"""Or the losses, poisoned, would not be finite."""
+"""Without this, the poisoned losses would not be finite."""
 AXES = {"05_persistent": {"width": [16], "epochs": [1]}}
-"""16 is the least that it is written for."""
+"""16 is the smallest supported."""
 BATCH = 64
 STEPS = 938
-"""Of an epoch of 60000 images; the last has 32 of them."""
+"""Steps of an epoch of 60000 images; the last has 32 of them."""
 MEMORY = "-DMEMORY_MIB=2000"
 WITH_OPERATORS = ["-O3", "-march=native", "-fopenmp-simd", "-DWITH_OPERATORS"]
 WITH_OPERATORS += [f"-I{ROOT}/bench", f"-I{ROOT}/tests", f"{FIXTURES}/fakes/operators.c"]
@@ -53,7 +53,7 @@ def train(
     *flags: str,
     **environment: str,
 ) -> Cases:
-    """Return the cases of the rungs, each with its allocators."""
+    """Return the cases of the variants, each with its allocators."""
     compiler_options()
     driver = build_driver(folder / "lib", *flags)
     sweep = write_sweep(
@@ -79,7 +79,7 @@ def train(
         "BENCH_CUPTI": "none",
         **environment,
     }
-    # The probes of the device itself find that nothing is computed: the run fails for them.
+    # The measurement of the device finds that nothing is computed: the run fails.
     options = ["--no-pytorch", "--out", folder / "run"]
     bench("run", sweep, *options, expect=1, root=root, **keys)
     return {
@@ -96,7 +96,7 @@ def project_without_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def silent(tmp_path_factory: pytest.TempPathFactory, project_without_images: Path) -> Cases:
-    """Return what came of a driver that computes nothing and has no memory pools."""
+    """Return the cases with a driver that computes nothing and has no memory pools."""
     contenders = {
         "01_naive": ["caching", "malloc", "arena", "async"],
         "02_tiles": ["caching"],
@@ -109,7 +109,7 @@ def silent(tmp_path_factory: pytest.TempPathFactory, project_without_images: Pat
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: Path) -> Cases:
-    """Return what came of a driver that runs the operators, under a CUPTI that tells of kernels."""
+    """Return the cases with a driver that runs the operators and a CUPTI that reports kernels."""
     contenders = {
         "01_naive": ["malloc"],
         "03_registers": ["caching"],
@@ -129,7 +129,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: P
 # ---- nothing is computed ---------------------------------------------------------------------------
 
 
-def test_phases_and_what_a_training_leaves(silent: Cases) -> None:
+def test_phases_and_results(silent: Cases) -> None:
     for rung in ("01_naive", "02_tiles", "03_registers", "04_graph"):
         case = silent[rung, "caching"]
         assert case["status"] == "wrong", case["reason"]
@@ -144,10 +144,10 @@ def test_phases_and_what_a_training_leaves(silent: Cases) -> None:
         assert "split" not in results
 
 
-def test_only_the_first_epoch_asks_the_driver(silent: Cases) -> None:
+def test_only_the_first_epoch_calls_the_driver(silent: Cases) -> None:
     kinds = ("caching", "malloc", "arena")
     epochs = {kind: silent["01_naive", kind]["results"]["epochs"] for kind in kinds}
-    # Of a step: images 1, hidden layers 2 * 2, logits and loss 2, backward 2 * 2, gradients 3 * 2;
+    # Allocations of a step: images 1, hidden layers 2 * 2, logits and loss 2, backward 2 * 2, gradients 3 * 2;
     # of the validation: hidden layers 2 * 2, logits 1.
     calls = STEPS * 17 + 5
     for kind in kinds:
@@ -161,11 +161,11 @@ def test_only_the_first_epoch_asks_the_driver(silent: Cases) -> None:
     for epoch in epochs["malloc"]:
         assert epoch["driver_calls"] == 2 * calls
         assert epoch["hits"] == 0
-    # Whatever hands out memory, the network needs the same.
+    # All allocators provide the same memory.
     assert len({epochs[kind][1]["peak_bytes"] for kind in epochs}) == 1
 
 
-def test_graph_asks_while_it_is_captured_only(silent: Cases, computed: Cases) -> None:
+def test_graph_allocates_only_during_capture(silent: Cases, computed: Cases) -> None:
     for kind in ("caching", "arena"):
         case = silent["04_graph", kind]
         assert case["status"] == "wrong", case["reason"]
@@ -184,7 +184,7 @@ def test_driver_without_pools(silent: Cases) -> None:
     assert "older than CUDA 11.2" in silent["01_naive", "async"]["reason"]
 
 
-def test_images_that_do_not_fit_the_device_are_skipped(
+def test_images_that_exceed_device_memory_are_skipped(
     tmp_path: Path, project_without_images: Path
 ) -> None:
     contenders = {"01_naive": ["caching"]}
@@ -193,13 +193,11 @@ def test_images_that_do_not_fit_the_device_are_skipped(
     assert "of device memory, 210 MB of 210 MB are free" in case["reason"]
 
 
-def test_poison_that_nobody_overwrites_is_found(
-    tmp_path: Path, project_without_images: Path
-) -> None:
+def test_remaining_poison_is_detected(tmp_path: Path, project_without_images: Path) -> None:
     keys = {"FAKE_CUDA": ""}
     contenders = {"01_naive": ["caching"]}
     (case,) = train(tmp_path, project_without_images, contenders, MEMORY, **keys).values()
-    # Its losses were never written, and new memory is zero: the check poisons it.
+    # Its losses were never written; new memory is zero, so the check poisons it.
     assert case["status"] == "wrong"
     assert "gradient_0" in case["reason"]
 
@@ -215,15 +213,15 @@ def check_training(results: dict[str, Any], expected: dict[str, Any]) -> None:
     assert second["accuracy"] == pytest.approx(expected["epochs"][1]["accuracy"], abs=2e-3)
 
 
-def test_training_on_the_host_is_right(computed: Cases) -> None:
-    """Every rung's loop, with graphs of many steps and a smaller batch at the end."""
+def test_training_on_the_host_is_correct(computed: Cases) -> None:
+    """The loop of every variant, with graphs of many steps and a smaller last batch."""
     done = {key: case for key, case in computed.items() if case["status"] != "skipped"}
     assert len(done) == 4
     for case in done.values():
         assert case["status"] == "ok", case["reason"]
         assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
         losses = [loss for _, loss in case["results"]["loss"]]
-        # A loss that is copied out of a graph's window is of its own step.
+        # Each loss copied from a graph's window belongs to its step.
         assert len(set(losses)) > 90
         if case["variant"] not in AXES:
             check_training(case["results"], computed["01_naive", "malloc"]["results"])
@@ -234,9 +232,9 @@ def test_an_epoch_in_one_launch_allocates_once(computed: Cases) -> None:
         assert epoch["calls"] == 1 + 3  # and of the validation
 
 
-def test_cupti_tells_where_the_time_went(computed: Cases) -> None:
-    """The fake CUPTI has a kernel of 1 µs every 20 µs."""
+def test_cupti_splits_the_time(computed: Cases) -> None:
+    """The fake CUPTI reports a kernel of 1 µs every 20 µs."""
     for key in (("01_naive", "malloc"), ("04_graph", "arena")):
         split = computed[key]["results"]["split"]
         assert 0 < split["kernels_ns"] <= split["epoch_ns"] / 20 + 1000
-        assert split["driver_ns"] == 0  # it tells of no calls
+        assert split["driver_ns"] == 0  # it reports no calls

@@ -22,12 +22,12 @@ ORACLE = {"engine": "cpu", "variants": ["ref"]}
 EAGER = {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}
 BATCH = 113
 STEPS = 531
-"""Of an epoch of 60000 images; the last has 110 of them."""
+"""Steps of an epoch of 60000 images; the last has 110 of them."""
 
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Return the cases of one run: three that are right, and what is not done or comes apart."""
+    """Return the cases of one run: three correct ones, skipped ones and diverging ones."""
     usual = {"width": [4], "depth": [3], "batch": [BATCH], "rate": [0.1], "dtype": ["f32"]}
     apart = {**usual, "width": [64], "depth": [4], "batch": [600], "rate": [1000]}
     narrow = {"width": [4, 513], "depth": [3], "batch": [BATCH], "rate": [0.1]}
@@ -70,7 +70,7 @@ def case_of(
         and (case["params"]["width"], case["params"]["rate"]) == (width, rate)
     )
     if case["engine"] == "pytorch" and case["status"] == "skipped":
-        pytest.skip(case["reason"])  # no PyTorch here
+        pytest.skip(case["reason"])  # PyTorch is not installed
     return case
 
 
@@ -88,7 +88,7 @@ def case_of(
         ("seed", 0, "an integer 1…2147483647"),
     ],
 )
-def test_refused_parameter_costs_nothing(
+def test_refused_parameter_measures_nothing(
     key: str, value: int, expected: str, tmp_path: Path
 ) -> None:
     sweep = write_sweep(tmp_path / "s.json", "mlp_train", [OMP], axes={key: [value]})
@@ -108,7 +108,7 @@ def test_unknown_allocator_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", ["omp", "ref", "eager"])
-def test_contenders_are_right(cases: dict[str, dict[str, Any]], variant: str) -> None:
+def test_contenders_are_correct(cases: dict[str, dict[str, Any]], variant: str) -> None:
     case = case_of(cases, variant)
     assert case["status"] == "ok", case["reason"]
     assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
@@ -118,7 +118,7 @@ def test_contenders_are_right(cases: dict[str, dict[str, Any]], variant: str) ->
     assert {"train", "validate", "total", "residual", "step"} <= set(phases)
 
 
-def test_contenders_agree_where_the_batch_does_not_divide_the_images(
+def test_contenders_agree_if_the_batch_does_not_divide_the_images(
     cases: dict[str, dict[str, Any]],
 ) -> None:
     omp, eager = (case_of(cases, variant)["results"] for variant in ("omp", "eager"))
@@ -134,7 +134,7 @@ def test_contenders_agree_where_the_batch_does_not_divide_the_images(
         assert own["accuracy"] == pytest.approx(other["accuracy"], abs=2e-3)
 
 
-def test_what_omp_is_not_written_for_is_skipped(cases: dict[str, dict[str, Any]]) -> None:
+def test_cases_unsupported_by_omp_are_skipped(cases: dict[str, dict[str, Any]]) -> None:
     reasons = {
         (513, "f32"): "width 513: omp supports at most 512",
         (4, "tf32"): "dtype tf32: only f32 is written for omp",
@@ -154,7 +154,7 @@ def test_rate_that_diverges_fails_with_the_step(
     assert re.fullmatch(r"loss is not finite from step [1-9]\d* on", case["reason"])
 
 
-def test_sweep_is_what_is_planned() -> None:
+def test_sweep_has_the_planned_cases() -> None:
     done = bench("plan", "sweeps/mlp_train.json", cwd=ROOT)
     ids = {line.split()[1] for line in done.stdout.splitlines()[:-1]}
     for width in (256, 784):

@@ -1,4 +1,4 @@
-"""mnist_train on the fake driver: which stages and phases a rung has, and why one is skipped.
+"""mnist_train on the fake driver: the stages and phases of a variant, and reasons for skips.
 
 Nothing is computed there, so a case that runs to its end is wrong.
 """
@@ -18,7 +18,7 @@ LIBRARY_STAGES = ["gather", "forward", "loss", "backward_data", "backward_weight
 PHASES = ["h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"]
 NOT_FILLED = {
     "FAKE_CUDA": "cuMemsetD8Async always zeros"
-}  # or the losses, poisoned, would not be finite
+}  # without this, the poisoned losses would not be finite
 
 
 def build_library(folder: Path) -> dict[str, str]:
@@ -29,7 +29,7 @@ def build_library(folder: Path) -> dict[str, str]:
 
 
 def train(folder: Path, rungs: list[str], steps: int, **environment: str) -> list[dict[str, Any]]:
-    """Return each rung's case."""
+    """Return the case of each variant."""
     compiler_options()
     driver = build_driver(folder / "lib", "-DMEMORY_MIB=1024")
     sweep = write_sweep(
@@ -53,12 +53,12 @@ def test_phases(tmp_path: Path) -> None:
     for case in (streams, graph):
         assert case["status"] == "wrong", case["reason"]
         assert "gradient_0 differs from the reference output" in case["reason"]
-    # What a graph's kernels use is allocated once.
+    # Memory of a graph's kernels is allocated once.
     assert set(streams["phases"]) == {*PHASES, "malloc", "free"}
     assert set(graph["phases"]) == set(PHASES)
 
 
-def test_stages_come_with_one_step_only(tmp_path: Path) -> None:
+def test_stages_only_with_one_step(tmp_path: Path) -> None:
     library = build_library(tmp_path)
     rungs = ["01_library", "02_library_graph"]
     streams, graph = train(tmp_path, rungs, 1, **library, **NOT_FILLED)
@@ -67,13 +67,13 @@ def test_stages_come_with_one_step_only(tmp_path: Path) -> None:
     assert set(graph["phases"]) == {*PHASES, *LIBRARY_STAGES}
 
 
-def test_poison_that_nobody_overwrites_is_found(tmp_path: Path) -> None:
+def test_remaining_poison_is_detected(tmp_path: Path) -> None:
     (case,) = train(tmp_path, ["01_library"], 3, **build_library(tmp_path))
     assert case["status"] == "failed"
     assert "loss is not finite from step 0 on" in case["reason"]
 
 
-def test_without_cublaslt_its_rungs_are_skipped(tmp_path: Path) -> None:
+def test_without_cublaslt_its_variants_are_skipped(tmp_path: Path) -> None:
     nothing = {"BENCH_CUBLASLT": "/no/such/libcublasLt.so"}
     for case in train(tmp_path, ["01_library", "02_library_graph"], 3, **nothing):
         assert case["status"] == "skipped"
@@ -88,14 +88,14 @@ def test_without_cublaslt_its_rungs_are_skipped(tmp_path: Path) -> None:
         ("refuses", "CUBLAS_STATUS_EXECUTION_FAILED (13)"),
     ],
 )
-def test_cublaslt_that_cannot(tmp_path: Path, fault: str, reason: str) -> None:
+def test_unusable_cublaslt(tmp_path: Path, fault: str, reason: str) -> None:
     library = {**build_library(tmp_path), "FAKE_CUBLASLT": fault}
     (case,) = train(tmp_path, ["01_library"], 3, **library)
     assert case["status"] == "failed"
     assert reason in case["reason"]
 
 
-def test_images_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
+def test_images_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
     compiler_options()
     rung = [{"engine": "cuda", "variants": ["01_library"]}]
     sweep = write_sweep(tmp_path / "s.json", "mnist_train", rung, axes={"hidden": [16]})
@@ -106,7 +106,7 @@ def test_images_that_do_not_fit_the_device_are_skipped(tmp_path: Path) -> None:
     assert "of device memory, 67.1 MB of 67.1 MB are free" in case["reason"]
 
 
-def test_doctor_tells_of_cublaslt(tmp_path: Path) -> None:
+def test_doctor_reports_cublaslt(tmp_path: Path) -> None:
     found = bench("doctor", **build_library(tmp_path)).stdout
     assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
     missing = bench("doctor", BENCH_CUBLASLT="/no/such/library").stdout

@@ -36,7 +36,7 @@ def train(
 
 @pytest.fixture(scope="session")
 def project_without_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project's folder in which only the synthetic set is found."""
+    """Return a project folder without MNIST."""
     top = tmp_path_factory.mktemp("without") / "inside"
     top.mkdir()
     return make_root(top / "project")
@@ -44,7 +44,7 @@ def project_without_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def good_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a set of the right shape: plain images of one grey, labels 0 … 9."""
+    """Return a folder with a set of the correct shape: uniform grey images, labels 0 … 9."""
     folder = tmp_path_factory.mktemp("mnist")
     for images, labels, n in (
         (TRAIN_IMAGES, TRAIN_LABELS, 60_000),
@@ -60,7 +60,7 @@ def good_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def files(good_files: Path, tmp_path: Path) -> Path:
-    """Return the set's files as links, one of which a test may replace."""
+    """Return the set's files as links, which a test may replace."""
     folder = tmp_path / "mnist"
     folder.mkdir()
     for path in good_files.iterdir():
@@ -85,7 +85,7 @@ def files(good_files: Path, tmp_path: Path) -> Path:
         ("seed", 2**31, "an integer 1…2147483647"),
     ],
 )
-def test_refused_parameter_costs_nothing(
+def test_refused_parameter_measures_nothing(
     key: str, value: int, expected: str, tmp_path: Path
 ) -> None:
     sweep = write_sweep(tmp_path / "s.json", "mnist_train", [CPU], axes={key: [value]})
@@ -117,7 +117,7 @@ def test_smallest_of_everything(project_without_images: Path, tmp_path: Path) ->
     assert len(cases) == 3
     for case in cases.values():
         if case["engine"] == "pytorch" and case["status"] == "skipped":
-            continue  # no PyTorch here
+            continue  # PyTorch is not installed
         assert case["status"] == "ok", case["reason"]
         assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
         assert case["results"]["dataset"] == "synthetic"
@@ -125,9 +125,7 @@ def test_smallest_of_everything(project_without_images: Path, tmp_path: Path) ->
         assert case["phases"]["step"]["median"] > 0
 
 
-def test_what_omp_is_not_written_for_is_skipped(
-    project_without_images: Path, tmp_path: Path
-) -> None:
+def test_cases_unsupported_by_omp_are_skipped(project_without_images: Path, tmp_path: Path) -> None:
     cases = train(
         tmp_path,
         [CPU],
@@ -135,13 +133,13 @@ def test_what_omp_is_not_written_for_is_skipped(
         root=project_without_images,
         MNIST_DIR="",
     )
-    told = {
+    reasons = {
         (case["params"]["hidden"], case["dtype"]): (case["status"], case["reason"])
         for case in cases.values()
     }
     wide = ("skipped", "hidden 513: omp supports at most 512")
     half = ("skipped", "dtype f16: only f32 is written for omp")
-    assert told == {
+    assert reasons == {
         (8, "f32"): ("ok", None),
         (513, "f32"): wide,
         (8, "f16"): half,
@@ -162,12 +160,12 @@ def test_rate_that_diverges_fails_with_the_step(
     )
     for case in cases.values():
         if case["engine"] == "pytorch" and case["status"] == "skipped":
-            continue  # no PyTorch here
+            continue  # PyTorch is not installed
         assert case["status"] == "failed"
         assert re.fullmatch(r"loss is not finite from step [1-9]\d* on", case["reason"])
 
 
-# ---- what the check finds -----------------------------------------------------------------------
+# ---- the check ----------------------------------------------------------------------------------
 
 STEP, LOWER = "self._optimizer.step()", "lr=self._start_rate(), **"
 FAULTS = {
@@ -179,21 +177,21 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_trainings_that_do_not_learn_are_wrong(fault: str, tmp_path: Path) -> None:
     project = make_root(tmp_path / "project", copy="reference_pytorch")
-    right, planted, told = FAULTS[fault]
+    right, planted, reason = FAULTS[fault]
     trainers = project / "reference_pytorch" / "mlp_trainers.py"
     text = trainers.read_text()
     assert text.count(right) == 1
     trainers.write_text(text.replace(right, planted))
-    # At such a rate nobody's losses move.
+    # At such a rate no losses change.
     axes = {"hidden": [24], "batch": [60], "steps": [4], "rate": [1e-7], "dtype": ["f32"]}
     cases = train(tmp_path, [CPU, EAGER], None, axes, root=project, MNIST_DIR="")
     for case in cases.values():
         if case["engine"] == "cpu":
             assert case["status"] == "ok", case["reason"]
-        elif case["status"] != "skipped":  # no PyTorch here
+        elif case["status"] != "skipped":  # PyTorch is not installed
             assert case["status"] == "wrong"
             assert case["reason"].startswith("descent differs from the reference output: ")
-            assert told in case["reason"]
+            assert reason in case["reason"]
 
 
 # ---- files of the data set ----------------------------------------------------------------------
@@ -221,7 +219,7 @@ def rewrite(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], Non
 
 
 def damage(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Return what replaces the bytes of one file as they lie on the disk."""
+    """Return what replaces the bytes of one file on disk."""
 
     def act(folder: Path) -> None:
         content = (folder / name).read_bytes()
@@ -232,7 +230,7 @@ def damage(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None
 
 
 def exchange(folder: Path) -> None:
-    """Put labels where images are said to be."""
+    """Put labels in the file of the images."""
     (folder / TEST_IMAGES).unlink()
     shutil.copy(folder / f"{TEST_LABELS}.gz", folder / f"{TEST_IMAGES}.gz")
 
@@ -295,7 +293,7 @@ def test_bad_files_fail_with_their_name(kind: str, files: Path, tmp_path: Path) 
     assert re.search(pattern, case["reason"]), case["reason"]
 
 
-def test_named_folder_without_files_is_no_wish_for_synthetic_ones(tmp_path: Path) -> None:
+def test_named_folder_without_files_is_an_error(tmp_path: Path) -> None:
     (case,) = train(tmp_path, [CPU], expect=1, MNIST_DIR=str(tmp_path)).values()
     assert case["status"] == "failed"
     assert case["reason"].startswith(f"$MNIST_DIR: {tmp_path} has no {TRAIN_IMAGES}")
@@ -304,7 +302,7 @@ def test_named_folder_without_files_is_no_wish_for_synthetic_ones(tmp_path: Path
 # ---- sweeps -------------------------------------------------------------------------------------
 
 
-def test_sweep_is_what_is_planned() -> None:
+def test_sweep_has_the_planned_cases() -> None:
     done = bench("plan", "sweeps/mnist_train.json", cwd=ROOT)
     ids = {line.split()[1] for line in done.stdout.splitlines()[:-1]}
     for hidden in (128, 256, 512, 1024, 2048, 4096, 8192):

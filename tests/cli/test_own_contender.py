@@ -1,4 +1,4 @@
-"""A contender of one's own beside the project's; and what needs nothing but a finished run's files."""
+"""A user's contender next to the project's; commands that need only the files of a finished run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OMP = {"engine": "cpu", "variants": ["omp"]}
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run in which one script more takes part."""
+    """Return a run with a user's contender."""
     folder = tmp_path_factory.mktemp("own")
     root = make_root(folder / "project")
     (root / "reference_mine").mkdir()
@@ -51,7 +51,7 @@ def test_own_contender_is_measured_and_checked(own: Path) -> None:
     assert read_header(own)["environment"]["workers"]["mine-cpu"]["python"]
 
 
-def test_own_contender_that_is_wrong_or_breaks(own: Path) -> None:
+def test_own_contender_that_is_wrong_or_fails(own: Path) -> None:
     cases = read_cases(own)
     for batch in (4, 7):
         wrong = cases[f"mlp_infer/mine-cpu/wrong/batch={batch}"]
@@ -68,7 +68,7 @@ def test_own_contender_that_is_wrong_or_breaks(own: Path) -> None:
         )
 
 
-# ---- one that does not get as far as hello -----------------------------------------------------
+# ---- one that ends before hello ----------------------------------------------------------------
 
 DECLINES = 'import sys; input(); print(\'{"status":"skipped","reason":"needs a licence"}\')'
 STARTS = {
@@ -81,7 +81,7 @@ STARTS = {
 
 @pytest.mark.parametrize("how", STARTS)
 def test_own_contender_that_does_not_start(how: str, tmp_path: Path) -> None:
-    """Who says that something is missing is skipped; who just breaks is not."""
+    """A worker that reports what is missing is skipped; one that crashes has failed."""
     script, status, reason = STARTS[how]
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
@@ -99,7 +99,7 @@ def test_own_contender_that_does_not_start(how: str, tmp_path: Path) -> None:
 
 
 def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
-    """From the files of a finished run alone: no compiler, no Python, no kernels, no sweeps."""
+    """Only with the files of a finished run: no compiler, Python, kernels or sweeps."""
     root = tmp_path / "elsewhere"
     for name in ("kernels", "sweeps", "bin"):
         (root / name).mkdir(parents=True)
@@ -124,7 +124,7 @@ def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
 
 
 def test_derived_files_are_functions_of_the_journal(own: Path, tmp_path: Path) -> None:
-    """Merging one run is reading and writing it: nothing may change."""
+    """Merging a single run must not change it."""
     bench("merge", tmp_path / "again", own)
     assert read_cases(tmp_path / "again") == read_cases(own)
     assert (tmp_path / "again" / "timings.csv").read_bytes() == (own / "timings.csv").read_bytes()

@@ -1,4 +1,4 @@
-"""The script of `make perf-check` in small repositories: which revision, what it leaves behind."""
+"""The script of `make perf-check` in small repositories: the base revision, and the files that it leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kill_anywhere import wait_until
 from project import BENCH, ROOT, TIMEOUT_S, make_root, null_sweep, read_header
 
 SCRIPT = ROOT / "tests" / "tools" / "perf_check.sh"
-# Stands for the project's: the program is there already.
+# Replaces the project's Makefile: the program exists already.
 MAKEFILE = f"build/bench:\n\tmkdir -p build\n\tcp {BENCH} build/bench\n"
 
 
@@ -38,7 +38,7 @@ def commit(repository: Path, makefile: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Return a work tree that is built, and has no revision yet."""
+    """Return a built work tree without commits."""
     root = make_root(tmp_path / "tree", copy="sweeps")
     (root / "tests" / "tools").mkdir(parents=True)
     shutil.copy(SCRIPT, root / "tests" / "tools")
@@ -120,7 +120,7 @@ def test_verdict_and_its_files(repository: Path) -> None:
     assert read_header(out / "run")["environment"]["measure"]["side"] == "candidate"
     assert (out / "floor" / "floor.json").exists()
 
-    # What is uncommitted is the candidate, and HEAD what it changes.
+    # Uncommitted changes are the candidate, HEAD is the base.
     (repository / "Makefile").write_text(MAKEFILE + "# not committed\n", encoding="utf-8")
     done = perf_check(repository, 0, OUT="build/other", FLOOR="build/perf-check/floor")
     assert second.startswith(base_of(done))

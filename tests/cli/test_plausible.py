@@ -1,4 +1,4 @@
-"""Numbers that cannot be true are flagged where a user looks: in the journal and on the screen."""
+"""Implausible numbers are flagged in the journal and on the screen."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FLAG = "implausible: the total is less than the sum of its phases"
 
 
 def with_residual(residual_ns: int) -> str:
-    """Return a worker that tells what its total leaves between its phases."""
-    told = MINE.replace('("forward", "total",', '("forward", "residual", "total",').replace(
+    """Return a worker with the phase `residual`."""
+    worker = MINE.replace('("forward", "total",', '("forward", "residual", "total",').replace(
         '{"forward": times,', f'{{"forward": times, "residual": [{residual_ns}] * len(times),'
     )
-    assert told.count("residual") == 2
-    return told
+    assert worker.count("residual") == 2
+    return worker
 
 
 @pytest.mark.parametrize(("residual_ns", "flags"), [(50, []), (-50, [FLAG])])

@@ -1,4 +1,4 @@
-"""`bench plot` for real: what is drawn are the run's medians, with the labels that a reader needs."""
+"""`bench plot` with gnuplot: charts show the run's medians and have the required labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     return Drawn(tmp_path_factory.mktemp("plot"))
 
 
-# ---- what is drawn ------------------------------------------------------------------------------
+# ---- data ---------------------------------------------------------------------------------------
 
 CONTENDERS = {
     "CUDA 01_study": "cuda/01_study",
@@ -41,14 +41,14 @@ CONTENDERS = {
     "C on the CPU, omp": "cpu/omp",
     "PyTorch on the CPU, eager": "pytorch-cpu/eager",
 }
-# No contender is the fastest everywhere: PyTorch's graph does not fit at the last batch.
+# The fastest contender changes: PyTorch's graph does not fit at the last batch.
 FASTEST = {
     "CUDA, the fastest at each batch": "cuda",
     "PyTorch, the fastest at each batch": "pytorch-cuda",
 }
 
 
-def test_every_chart_has_its_data_beside_it(drawn: Drawn) -> None:
+def test_every_chart_has_a_data_file(drawn: Drawn) -> None:
     files = {path.name for path in drawn.out.iterdir()}
     assert files == {f"{name}.{end}" for name in RUN_CHARTS for end in ("dat", "svg")}
 
@@ -67,7 +67,7 @@ def test_lines_are_the_medians_and_intervals_of_the_run(
         name = title.split(" (")[0]
         seen.add(name)
         if name in FASTEST:
-            # A technique that was tried at few batches has no say in `total`.
+            # `total` ignores techniques measured at few batches.
             case = drawn.fastest(FASTEST[name], row[0], phase, techniques=chart == "host_to_host")
         else:
             case = f"mlp_infer/{CONTENDERS[name]}/batch={row[0]}"
@@ -97,7 +97,7 @@ def test_shares_add_up(drawn: Drawn) -> None:
     for bar in range(23):
         shares = [float(row[3].lstrip("<")) for row in rows if row[0] == str(bar)]
         assert len(shares) == 6
-        assert sum(shares) == pytest.approx(100, abs=2)  # six numbers of two digits
+        assert sum(shares) == pytest.approx(100, abs=2)  # six rounded numbers
 
 
 def test_cases_without_times_are_in_no_chart(drawn: Drawn) -> None:
@@ -106,7 +106,7 @@ def test_cases_without_times_are_in_no_chart(drawn: Drawn) -> None:
     assert rows["CUDA 03_vectorized", "8"][4:] == ["1", "throttled"]
 
 
-def test_limit_is_the_runs(drawn: Drawn) -> None:
+def test_limit_matches_the_run(drawn: Drawn) -> None:
     limits = {
         row[0]: float(row[1])
         for title, row in line_series(drawn.out / "ladder.dat")
@@ -116,7 +116,7 @@ def test_limit_is_the_runs(drawn: Drawn) -> None:
     assert limits["4194304"] == pytest.approx((20 * (1 << 22) + 124) / 4.3e12 * 1e6)
 
 
-def test_difference_has_the_sign_and_the_crossover_of_the_truth(drawn: Drawn) -> None:
+def test_difference_has_the_known_sign_and_crossover(drawn: Drawn) -> None:
     bars, crossovers = blocks(drawn.out / "difference.dat")
     for exponent, row in enumerate(bars[1:]):
         cuda = drawn.median_us(f"cuda/01_study/batch={1 << exponent}", "total")
@@ -208,19 +208,19 @@ FOOTER = "NVIDIA H200, driver 580.159 · AMD EPYC 9654 96-Core Processor · 2026
         ("once", ["CUDA 01_study", "PyTorch compile", "module_load", "8.90 s"]),
     ],
 )
-def test_picture_carries_the_labels(drawn: Drawn, chart: str, labels: list[str]) -> None:
+def test_picture_has_the_labels(drawn: Drawn, chart: str, labels: list[str]) -> None:
     found = [" ".join(text.split()) for text in texts(drawn.out / f"{chart}.svg")]
     assert [label for label in labels if label not in found] == []
     assert FOOTER in found
 
 
-def test_every_bar_says_who_is_faster(drawn: Drawn) -> None:
+def test_every_bar_names_the_faster_side(drawn: Drawn) -> None:
     found = texts(drawn.out / "difference.svg")
     assert sum(text.startswith("CUDA  ") for text in found) == 19
     assert sum(text.startswith("PyTorch  ") for text in found) == 4
 
 
-def test_png_is_as_large_as_said(tmp_path: Path) -> None:
+def test_png_has_the_requested_size(tmp_path: Path) -> None:
     make_run(tmp_path / "run", last_exponent=28)
     out = draw(tmp_path / "charts", tmp_path / "run", formats="svg,png")
     assert {path.stem for path in out.glob("*.png")} == RUN_CHARTS

@@ -1,4 +1,4 @@
-"""The charts of mlp_train and allocate, drawn for real from the run of make_mlp_train_run.py.
+"""The charts of mlp_train and allocate, drawn with gnuplot from the run of make_mlp_train_run.py.
 
 What that plants is worked out here once more.
 """
@@ -54,13 +54,13 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_chart_is_there_and_no_text_leaves_it(drawn: Drawn, chart: str) -> None:
+def test_chart_exists_and_contains_its_texts(drawn: Drawn, chart: str) -> None:
     for end in ("svg", "png", "dat"):
         assert (drawn.out / f"{chart}.{end}").stat().st_size > 0
     svg = drawn.out / f"{chart}.svg"
     width = float(svg.read_text(encoding="utf-8").split('width="')[1].split('"')[0])
     for x, _, text in text_places(svg):
-        # Six pixels a letter in the notes; titles are short.
+        # Six pixels per letter in the notes; titles are short.
         assert 0 <= x <= width and (x > 20 or len(text) * 6 < width), text
 
 
@@ -96,7 +96,7 @@ def test_accuracies_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
     panels, *curves = drawn.blocks("mlp_train_accuracy")
     assert [row[1] for row in panels[1:]] == [f"width {width}" for width in WIDTHS]
     graphs = [block for block in curves if block[0][1] == "CUDA 04_graph"]
-    # One seed at the first width, three and their mean at the other, and the legend's.
+    # One seed at the first width, three and their mean at the other, and the legend.
     assert len(graphs) == 1 + 3 + 1 + 1
     seeds = ["", "/seed=2", "/seed=3"]
     found = [drawn.training("cuda/04_graph", SEEDS_WIDTH, seed)["results"] for seed in seeds]
@@ -107,7 +107,7 @@ def test_accuracies_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
         assert float(graphs[4][1 + epoch][1]) == pytest.approx(sum(own) / 3, rel=1e-5)
 
 
-def test_losses_are_held_against_the_mode_with_most_seeds(drawn: Drawn) -> None:
+def test_losses_are_compared_with_the_mode_with_most_seeds(drawn: Drawn) -> None:
     found = texts(drawn.out / "mlp_train_loss.svg")
     assert any("difference from PyTorch graph" in text for text in found)
     assert any("f32" in text for text in found)
@@ -144,7 +144,7 @@ def test_an_epoch_is_split_by_allocator(drawn: Drawn) -> None:
             assert percent == pytest.approx(100 * model.busy, abs=0.6)
 
 
-def test_no_driver_call_is_a_zero_and_not_a_gap(drawn: Drawn) -> None:
+def test_zero_driver_calls_are_drawn_as_zero(drawn: Drawn) -> None:
     labels, _, *drawn_panels = drawn.blocks("mlp_train_driver_calls")
     starts = {row[2]: int(row[0]) for row in labels[1:] if row[1] == "210" and row[2]}
     assert set(starts) == set(ALLOCATORS)
@@ -161,7 +161,7 @@ def test_no_driver_call_is_a_zero_and_not_a_gap(drawn: Drawn) -> None:
     assert texts(drawn.out / "mlp_train_driver_calls.svg").count("0") >= 2 * 2 * (EPOCHS - 1)
 
 
-def test_blocks_tell_both_parts(drawn: Drawn) -> None:
+def test_blocks_show_both_parts(drawn: Drawn) -> None:
     labels, panels, *drawn_panels = drawn.blocks("allocate_blocks")
     assert len(labels) == 1 + len(ALLOCATE)
     titles = [row[1] for row in panels[1:]]
@@ -176,7 +176,7 @@ def test_blocks_tell_both_parts(drawn: Drawn) -> None:
             assert float(own[1][2]) == pytest.approx(allocate + release)
 
 
-def test_made_up_images_are_named_in_every_chart(tmp_path: Path) -> None:
+def test_synthetic_images_are_noted_in_every_chart(tmp_path: Path) -> None:
     make_mlp_train_run(tmp_path / "run", dataset="synthetic")
     out = draw(tmp_path / "charts", tmp_path / "run")
     charts = list(out.glob("mlp_train_*.svg"))

@@ -37,7 +37,7 @@ def cpu_only(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 # ---- other inputs -------------------------------------------------------------------------------
 
 
-def test_without_a_gpu_nothing_passes_for_cuda(cpu_only: Drawn) -> None:
+def test_without_a_gpu_nothing_is_labelled_cuda(cpu_only: Drawn) -> None:
     names = {path.stem for path in cpu_only.out.glob("*.svg")}
     assert names == RUN_CHARTS - CUDA_CHARTS | {"phases_cpu"}
     for name in names:
@@ -87,7 +87,7 @@ def test_one_study_csv_draws_its_side(tmp_path: Path) -> None:
     assert {path.stem for path in out.glob("*.svg")} == {"phases_pytorch", "total"}
 
 
-def test_several_inputs_get_folders_of_their_own(cpu_only: Drawn, tmp_path: Path) -> None:
+def test_several_inputs_get_separate_folders(cpu_only: Drawn, tmp_path: Path) -> None:
     out = draw(tmp_path, cpu_only.run, FIXTURES / "plot/study_cuda.csv")
     assert (out / "h200" / "total.svg").exists()
     assert (out / "study" / "total.svg").exists()
@@ -103,7 +103,7 @@ def test_invalid_csv_is_refused(path: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "charts").exists()
 
 
-def test_absent_input_is_named(tmp_path: Path) -> None:
+def test_missing_input_is_reported(tmp_path: Path) -> None:
     done = plot(tmp_path / "nothing", "--out", tmp_path / "charts")
     assert done.returncode == 2
     assert str(tmp_path / "nothing") in done.stderr
@@ -113,7 +113,7 @@ def test_absent_input_is_named(tmp_path: Path) -> None:
 
 
 def ask_for(run: Path, *charts: list[str]) -> None:
-    """Let the run have a sweep for each list, which asks for these charts."""
+    """Give the run a sweep for each list that requests these charts."""
     header = json.loads((run / "run.json").read_text(encoding="utf-8"))
     header["sweeps"] = [
         {"path": f"sweeps/{i}.json", "text": json.dumps({"name": "t", "charts": names})}
@@ -122,7 +122,7 @@ def ask_for(run: Path, *charts: list[str]) -> None:
     (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
 
 
-def test_sweeps_choose_the_families_of_charts(tmp_path: Path) -> None:
+def test_sweeps_choose_the_chart_kinds(tmp_path: Path) -> None:
     make_run(tmp_path / "run", last_exponent=3)
     ask_for(tmp_path / "run", ["total"], ["once", "difference"])
     out = draw(tmp_path / "charts", tmp_path / "run")
@@ -133,12 +133,12 @@ def test_sweeps_choose_the_families_of_charts(tmp_path: Path) -> None:
         "difference_best",
         "once",
     }
-    ask_for(tmp_path / "run", ["total"], [])  # a sweep that leaves the choice open
+    ask_for(tmp_path / "run", ["total"], [])  # a sweep without a list
     out = draw(tmp_path / "charts", tmp_path / "run")
     assert {path.stem for path in out.glob("*.svg")} == RUN_CHARTS
 
 
-def test_charts_of_another_time_do_not_stay(tmp_path: Path) -> None:
+def test_charts_of_an_earlier_call_are_removed(tmp_path: Path) -> None:
     make_run(tmp_path / "gpu", last_exponent=3)
     make_run(tmp_path / "cpu", last_exponent=3, without="cuda")
     out = draw(tmp_path / "charts", tmp_path / "gpu", formats="svg,png")
@@ -175,7 +175,7 @@ def test_names_from_results_stay_text(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert not [path for path in tmp_path.rglob("PWNED") if path.is_file()]
     found = " ".join(" ".join(texts(tmp_path / "|touch PWNED" / "total.svg")).split())
-    assert HOSTILE in found  # in the footer, to the letter
+    assert HOSTILE in found  # in the footer, unchanged
     assert f"CUDA 01_{HOSTILE}".replace('"', "'") in found  # in the legend, from the table
 
 

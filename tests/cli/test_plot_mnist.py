@@ -1,4 +1,4 @@
-"""The charts of mnist_train, drawn for real from the run of make_mnist_run.py.
+"""The charts of mnist_train, drawn with gnuplot from the run of make_mnist_run.py.
 
 What that plants is worked out here once more.
 """
@@ -50,21 +50,21 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_chart_is_there_in_both_formats(drawn: Drawn, chart: str) -> None:
+def test_chart_exists_in_both_formats(drawn: Drawn, chart: str) -> None:
     for end in ("svg", "png", "dat"):
         assert drawn.path(chart, end).stat().st_size > 0
 
 
 @pytest.mark.parametrize("chart", CHARTS)
-def test_no_text_leaves_the_picture(drawn: Drawn, chart: str) -> None:
+def test_all_texts_fit_the_picture(drawn: Drawn, chart: str) -> None:
     size = drawn.path(chart, "svg").read_text(encoding="utf-8").split('width="')[1]
     width = float(size.split('"')[0])
     for x, _, text in text_places(drawn.path(chart, "svg")):
-        # Six pixels a letter in the notes; titles are short.
+        # Six pixels per letter in the notes; titles are short.
         assert 0 <= x <= width and (x > 20 or len(text) * 6 < width), text
 
 
-def test_steps_are_the_runs_and_the_limits_three_passes(drawn: Drawn) -> None:
+def test_steps_match_the_run_and_limits_are_three_passes(drawn: Drawn) -> None:
     rows = {(title, int(row[0])): row for title, row in line_series(drawn.path("size", "dat"))}
     for hidden in SIZES:
         graph = float(rows["PyTorch graph (fastest mode)", hidden][1])
@@ -92,7 +92,7 @@ def test_speed_is_a_ratio_of_steps(drawn: Drawn) -> None:
         assert float(row[1]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_panels_say_what_of_the_floor_is_reached(drawn: Drawn) -> None:
+def test_panels_show_the_fraction_of_the_floor(drawn: Drawn) -> None:
     _, panels, *bars = blocks(drawn.path("ladder_batch", "dat"))
     titles = [row[1] for row in panels[1:] if row[1]]
     assert titles == [f"hidden {hidden}" for hidden in SIZES]
@@ -103,7 +103,7 @@ def test_panels_say_what_of_the_floor_is_reached(drawn: Drawn) -> None:
         assert float(share.removesuffix(" %")) == pytest.approx(
             100 * case["limit"]["frac"], rel=0.1, abs=0.06
         )
-    # A text on white is there twice, at one place.
+    # A text on a white background occurs twice at the same position.
     places = set(text_places(drawn.path("ladder_batch", "svg")))
     assert sum(text == "skipped" for _, _, text in places) == len(SIZES) - 1
 
@@ -111,24 +111,24 @@ def test_panels_say_what_of_the_floor_is_reached(drawn: Drawn) -> None:
 def test_losses_of_all_seeds_and_their_mean(drawn: Drawn) -> None:
     panels, *curves = blocks(drawn.path("loss", "dat"))
     assert [row[1] for row in panels[1:]] == [f"hidden {hidden}" for hidden in SIZES_OF_SEEDS]
-    # Of each panel: graph and the best rung with 3 seeds and a mean, eager and compile with one.
+    # Per panel: graph and the best variant with 3 seeds and a mean, eager and compile with one.
     titles = [block[0][1] for block in curves]
     assert titles.count("PyTorch graph") == 2 * 4
     assert titles.count("CUDA 05_persistent") == titles.count("CUDA 04_weight_streaming") == 4
     assert titles.count("PyTorch eager") == titles.count("PyTorch compile") == 2
-    # Autocast keeps other weights, so its distance is no matter of rounding; that of ours is.
+    # Autocast stores other weights, so only our distance comes from rounding.
     eager = next(block for block in curves if block[0][1] == "PyTorch eager")
     assert {row[2] for row in eager[1:]} == {"NaN"}
     ours = next(block for block in curves if block[0][1] == "CUDA 05_persistent")
     differences = [abs(float(row[2])) for row in ours[1:]]
     assert 0 < max(differences) < 0.001
-    assert {row[2] for row in curves[0][1:]} == {"NaN"}  # of the reference from itself
+    assert {row[2] for row in curves[0][1:]} == {"NaN"}  # the reference's distance from itself
     found = texts(drawn.path("loss", "svg"))
     assert any("running mean over 11 points, one batch every 10 steps" in text for text in found)
     assert "PyTorch graph (3 seeds)" in found
 
 
-def test_a_legend_lies_below_its_axes(drawn: Drawn) -> None:
+def test_a_legend_is_below_its_axes(drawn: Drawn) -> None:
     places = text_places(drawn.path("loss", "svg"))
     axis = max(y for _, y, text in places if text == "step")
     legend = [y for _, y, text in places if text.endswith(("seeds)", "seed)"))]
@@ -158,7 +158,7 @@ def test_stages_stack_up_to_their_sum(drawn: Drawn) -> None:
             assert float(sums[1 + number][1]) == pytest.approx(at)
 
 
-def test_made_up_images_are_named_in_every_chart(tmp_path: Path) -> None:
+def test_synthetic_images_are_noted_in_every_chart(tmp_path: Path) -> None:
     make_mnist_run(tmp_path / "run", dataset="synthetic")
     out = draw(tmp_path / "charts", tmp_path / "run")
     charts = list(out.glob("*.svg"))
@@ -167,7 +167,7 @@ def test_made_up_images_are_named_in_every_chart(tmp_path: Path) -> None:
         assert any("dataset=synthetic" in text for text in texts(chart)), chart.name
 
 
-def test_samples_are_those_of_the_step(tmp_path: Path) -> None:
+def test_samples_are_per_step(tmp_path: Path) -> None:
     make_mnist_run(tmp_path / "run")
     case = "mnist_train/cuda/05_persistent/hidden=128/steps=1000"
     done = plot(tmp_path / "run", "--case", case, "--out", tmp_path / "charts")

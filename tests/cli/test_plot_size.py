@@ -1,4 +1,4 @@
-"""Charts of a workload whose size is no batch, and the lists that name all charts."""
+"""Charts of a workload whose size is not a batch, and the lists of all charts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Training:
         self.out = draw(folder / "charts", self.run)
 
     def median_ms(self, contender: str, points: int) -> float:
-        """Of host_to_host; NaN where it failed."""
+        """Return the median of host_to_host; NaN if the case failed."""
         for line in (self.run / "cases.jsonl").read_text(encoding="utf-8").splitlines():
             case = json.loads(line)
             if case["id"] == f"linreg_train/{contender}/points={points}":
@@ -91,11 +91,11 @@ def test_every_contender_has_its_medians_against_size(training: Training) -> Non
     assert "linreg_train, epochs 200, rate 0.01, f32" in " ".join(found)
 
 
-# 7 pixels a letter: 57 letters are the most of which two columns fit 920 pixels.
+# At 7 pixels per letter, two columns of at most 57 letters fit into 920 pixels.
 @needs_gnuplot
 @pytest.mark.parametrize(("letters", "columns"), [(46, 2), (47, 2), (57, 2), (58, 1), (90, 1)])
 @pytest.mark.parametrize("what", ["contender", "limit"])
-def test_the_legend_lies_below_the_axis(
+def test_the_legend_is_below_the_axis(
     tmp_path: Path, what: str, letters: int, columns: int
 ) -> None:
     make_training_run(tmp_path / "run")
@@ -139,14 +139,14 @@ def test_speed_is_a_ratio_to_the_best_of_pytorch(training: Training) -> None:
 
 
 @needs_gnuplot
-def test_the_fastest_is_never_another_algorithm(training: Training) -> None:
+def test_the_fastest_never_has_a_different_algorithm(training: Training) -> None:
     for chart in ("host_to_host", "difference_best"):
         path = training.out / f"linreg_train_{chart}.svg"
         assert not any(ALGORITHMIC in text for text in texts(path)), chart
 
 
 @needs_gnuplot
-def test_two_workloads_of_a_run_have_charts_each(training: Training, tmp_path: Path) -> None:
+def test_two_workloads_of_a_run_have_separate_charts(training: Training, tmp_path: Path) -> None:
     run = tmp_path / "both"
     make_run(run, last_exponent=3)
     with (run / "cases.jsonl").open("a", encoding="utf-8") as journal:
@@ -160,7 +160,7 @@ def test_two_workloads_of_a_run_have_charts_each(training: Training, tmp_path: P
 
 
 @needs_gnuplot
-def test_a_sweep_chooses_for_its_own_workload(training: Training, tmp_path: Path) -> None:
+def test_a_sweep_chooses_charts_of_its_workload(training: Training, tmp_path: Path) -> None:
     run = tmp_path / "both"
     make_run(run, last_exponent=3)
     with (run / "cases.jsonl").open("a", encoding="utf-8") as journal:
@@ -181,9 +181,7 @@ def test_a_sweep_chooses_for_its_own_workload(training: Training, tmp_path: Path
 
 
 @needs_gnuplot
-def test_charts_of_a_workload_that_is_not_there_do_not_stay(
-    training: Training, tmp_path: Path
-) -> None:
+def test_charts_of_a_missing_workload_are_removed(training: Training, tmp_path: Path) -> None:
     make_run(tmp_path / "run", last_exponent=3)
     out = draw(tmp_path / "charts", training.run)
     assert (out / "linreg_train_size.svg").exists()
@@ -200,8 +198,8 @@ ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | EPOCH_CHARTS | ALLOCATOR_CHARTS | OT
 
 
 def names_in_help() -> set[str]:
-    told = plot("--help").stdout.partition("NAME.dat):\n")[2].partition("\nSize is")[0]
-    lines = [re.split(r" {2,}", line.strip())[0] for line in told.splitlines()]
+    listed = plot("--help").stdout.partition("NAME.dat):\n")[2].partition("\nSize is")[0]
+    lines = [re.split(r" {2,}", line.strip())[0] for line in listed.splitlines()]
     return {name for line in lines for name in line.split(", ")}
 
 
@@ -221,7 +219,7 @@ def test_lists_name_every_chart(names: Callable[[], set[str]]) -> None:
     assert names() == ALL_CHARTS
 
 
-def test_docs_name_what_a_sweep_may_ask_for() -> None:
+def test_docs_list_the_charts_for_sweeps() -> None:
     schema = json.loads((ROOT / "sweeps" / "schema.json").read_text(encoding="utf-8"))
     known = set(schema["properties"]["charts"]["items"]["enum"])
     assert {row[1] for row in chart_table()} - {""} == known

@@ -1,4 +1,4 @@
-"""The charts of trainings, drawn for real: losses, operations, and the ladder with its limits.
+"""The charts of trainings with gnuplot: losses, operations, and the ladder with its limits.
 
 The run is that of make_training_run.py; what it plants is worked out here once more.
 """
@@ -53,7 +53,7 @@ def plot(run: Path, out: Path, formats: str = "svg") -> subprocess.CompletedProc
 
 
 def losses(case: str) -> list[list[float]]:
-    """Return a curve that falls at once and then slowly; one contender's is off by a planted share."""
+    """Return a curve that falls fast, then slowly; one contender's deviates by a known fraction."""
     steps = [*range(0, EPOCHS, 10), EPOCHS]
     off = 1 + (FELL_BEHIND if case == FAR else 0)
     return [[step, (48.5 if step == 0 else 0.0833 + 0.0006 / (1 + step)) * off] for step in steps]
@@ -77,7 +77,7 @@ class Drawn:
         assert done.returncode == 0, done.stderr
 
     def blocks(self, chart: str) -> list[list[Row]]:
-        """Return the data blocks of a chart as gnuplot splits them, without comments and quotes."""
+        """Return the data blocks of a chart, split as by gnuplot, without comments and quotes."""
         text = (self.out / f"linreg_train_{chart}.dat").read_text(encoding="utf-8")
         blocks = [
             [shlex.split(line) for line in part.splitlines() if line and line[0] != "#"]
@@ -102,7 +102,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 
 @pytest.mark.parametrize("chart", ["loss", "operations", "ladder", "ladder_batch"])
-def test_chart_is_there_in_both_formats(drawn: Drawn, chart: str) -> None:
+def test_chart_exists_in_both_formats(drawn: Drawn, chart: str) -> None:
     for end in ("svg", "png", "dat"):
         assert (drawn.out / f"linreg_train_{chart}.{end}").stat().st_size > 0
 
@@ -110,7 +110,7 @@ def test_chart_is_there_in_both_formats(drawn: Drawn, chart: str) -> None:
 # ---- loss ---------------------------------------------------------------------------------------
 
 
-def test_losses_are_the_runs(drawn: Drawn) -> None:
+def test_losses_match_the_run(drawn: Drawn) -> None:
     curves = {block[0][1].split(" (")[0]: block[1:] for block in drawn.blocks("loss")}
     planted = losses(ALIKE)
     rows = curves["CUDA 05_graph"]
@@ -123,13 +123,13 @@ def test_losses_are_the_runs(drawn: Drawn) -> None:
     assert {row[2] for row in oracle} == {"NaN"}
 
 
-def test_every_curve_of_losses_is_marked_somewhere(drawn: Drawn) -> None:
+def test_every_loss_curve_has_markers(drawn: Drawn) -> None:
     marks = [{row[0] for row in block[1:] if row[3] == "1"} for block in drawn.blocks("loss")]
     assert len(marks) == 12 and all(marks)
     assert sum(len(places) for places in marks) == len(set.union(*marks))
 
 
-def test_the_legend_says_how_far_a_loss_is_from_the_oracles(drawn: Drawn) -> None:
+def test_the_legend_shows_the_distance_from_the_reference(drawn: Drawn) -> None:
     found = drawn.texts("loss")
     assert "PyTorch eager (1.0e-3)" in found
     assert "CUDA 05_graph (equal)" in found
@@ -141,7 +141,7 @@ def test_the_legend_says_how_far_a_loss_is_from_the_oracles(drawn: Drawn) -> Non
 # ---- operations ---------------------------------------------------------------------------------
 
 
-def test_operations_are_the_runs_and_a_fused_epoch_is_one_bar(drawn: Drawn) -> None:
+def test_operations_match_the_run_and_a_fused_epoch_is_one_bar(drawn: Drawn) -> None:
     bars, groups = drawn.blocks("operations")
     names = ["forward", "loss", "backward", "update", "fused"]
     expected = []
@@ -159,7 +159,7 @@ def test_operations_are_the_runs_and_a_fused_epoch_is_one_bar(drawn: Drawn) -> N
     assert groups[3][5:7] == ["NaN", ""]
 
 
-def test_values_stand_at_the_bars(drawn: Drawn) -> None:
+def test_bars_have_values(drawn: Drawn) -> None:
     bars, groups = drawn.blocks("operations")
     found = drawn.texts("operations")
     for text in [*(row[4] for row in bars[1:]), *(row[6] for row in groups[1:3])]:
@@ -205,7 +205,7 @@ def test_the_caption_has_the_arithmetic(drawn: Drawn) -> None:
         assert arithmetic in found
 
 
-def test_panels_of_the_ladder_have_the_limits_below_the_rungs(drawn: Drawn) -> None:
+def test_panels_of_the_ladder_have_the_limits_below_the_variants(drawn: Drawn) -> None:
     labels, panels, *bars = drawn.blocks("ladder_batch")
     rows = {row[2]: row[0] for row in labels[1:]}
     assert list(rows)[-4:] == [
@@ -225,7 +225,7 @@ def test_panels_of_the_ladder_have_the_limits_below_the_rungs(drawn: Drawn) -> N
         assert float(own[1]) == pytest.approx(drawn.median_us(case, "train_device"))
 
 
-def test_charts_of_trainings_are_no_charts_of_an_inference(tmp_path: Path) -> None:
+def test_an_inference_has_no_charts_of_trainings(tmp_path: Path) -> None:
     study = FIXTURES / "plot" / "study_cuda.csv"
     done = plot(study, tmp_path / "charts")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`--quick` shortens, and lengthens nothing; `--time-limit` is taken at its word."""
+"""`--quick` only shortens a run; `--time-limit` takes precedence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from project import QUICK_MEASURE, bench, make_root, read_lines, write_sweep
 
-# Whatever it is asked for, an answer takes ROUND_S: so many rounds fit into a limit, and no more.
+# Every answer takes ROUND_S, which determines how many rounds fit into a limit.
 ROUND_S = 0.05
 WORKER = f"""
 import json, sys, time
@@ -44,7 +44,7 @@ def test_limit_of_a_case(
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
     mine = {"engine": "mine", "variants": ["slow"], "device": ["cpu"]}
-    # More samples than there is time for: nothing but the limit ends it.
+    # More samples than the limit allows, so that the limit ends the case.
     measure = {**QUICK_MEASURE, "time_limit_s": sweep_s, "min_samples": 5000}
     sweep, run = write_sweep(tmp_path / "s.json", "null", [mine], measure=measure), tmp_path / "run"
     bench("run", sweep, "--out", run, *options, root=root, BENCH_PYTHON=sys.executable)

@@ -1,4 +1,4 @@
-"""tests/tools/repeatability.py on runs whose differences are known."""
+"""tests/tools/repeatability.py on runs with known differences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compare(*runs: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """Return the cells of each row of the tables, by the first of them."""
+    """Return the cells of each row of the tables, by the first cell."""
     cells = [
         [cell.strip() for cell in line.split("|")[1:-1]]
         for line in text.splitlines()
@@ -62,7 +62,7 @@ def test_shares_quantiles_and_the_worst(tmp_path: Path, packed: bool) -> None:
 
     one = [case(f"c{i}", kernel=1e6, host_to_host=1e6) for i in range(N_CASES)]
     two = [
-        # Slower and faster by turns: the sign must not matter.
+        # Alternately slower and faster: the sign must not matter.
         case(
             f"c{i}",
             kernel=1e6 * apart(i) if i % 2 else 1e6 / apart(i),
@@ -71,9 +71,9 @@ def test_shares_quantiles_and_the_worst(tmp_path: Path, packed: bool) -> None:
         for i in range(N_CASES)
     ]
     runs = write(tmp_path / "1", one), write(tmp_path / "2", two, packed=packed)
-    said = compare(*runs).stdout
-    assert said.startswith(f"{N_CASES} cases are ok in both runs\n")
-    table = rows(said)
+    printed = compare(*runs).stdout
+    assert printed.startswith(f"{N_CASES} cases are ok in both runs\n")
+    table = rows(printed)
     heading = table["medians of"]
     device = dict(zip(heading, table["device clock, above the floor"], strict=True))
     assert device["n"] == str(N_CASES)
@@ -89,19 +89,19 @@ def test_shares_quantiles_and_the_worst(tmp_path: Path, packed: bool) -> None:
     assert table["`c39`"] == ["`kernel`", "3.95%"]
     assert table["`c30`"] == ["`kernel`", "3.05%"]
     assert "`c29`" not in table  # the eleventh
-    assert sum(name.startswith("`c") for name in table) == 11  # a difference of 0 is no worst one
+    assert sum(name.startswith("`c") for name in table) == 11  # differences of 0 are not listed
     assert table["`c7`"] == ["`host_to_host`", "50.00%"]
 
 
-def test_kernels_near_their_floor_are_left_out(tmp_path: Path) -> None:
-    """Each way to time has its own floor."""
+def test_kernels_near_their_floor_are_excluded(tmp_path: Path) -> None:
+    """Each way to time kernels has a separate floor."""
     floor = case("null/cuda/01_empty", kernel=4300.0, kernel_graph=500.0)
     one = [floor, case("near", kernel=8500.0), case("far", kernel=8700.0, kernel_graph=1010.0)]
     two = [floor, case("near", kernel=9900.0), case("far", kernel=8700.0, kernel_graph=1010.0)]
-    said = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
-    assert rows(said)["device clock, above the floor"][:2] == ["2", "100.0%"]
-    assert rows(said)["`kernel_graph` alone"][:2] == ["1", "100.0%"]
-    assert "`near`" not in said
+    printed = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
+    assert rows(printed)["device clock, above the floor"][:2] == ["2", "100.0%"]
+    assert rows(printed)["`kernel_graph` alone"][:2] == ["1", "100.0%"]
+    assert "`near`" not in printed
 
 
 def test_cases_by_their_worst_phase(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_cases_by_their_worst_phase(tmp_path: Path) -> None:
     assert table["cases by their worst phase on the host"][within] == "50.0%"
 
 
-def test_what_one_run_lacks_is_not_compared(tmp_path: Path) -> None:
+def test_cases_missing_in_one_run_are_not_compared(tmp_path: Path) -> None:
     one = [
         case("both", total=100.0, h2d=5.0, d2h=None, free=0.0),
         case("wrong", total=1.0),
@@ -126,14 +126,14 @@ def test_what_one_run_lacks_is_not_compared(tmp_path: Path) -> None:
         case("measured again", total=2.0),
         case("measured again", "failed"),
     ]
-    said = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
-    assert said.startswith("1 cases are ok in both runs\n")
-    assert rows(said)["host clock"][0] == "1"
-    assert "device clock" not in said
+    printed = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
+    assert printed.startswith("1 cases are ok in both runs\n")
+    assert rows(printed)["host clock"][0] == "1"
+    assert "device clock" not in printed
 
 
 def test_real_runs(tmp_path: Path) -> None:
-    """Two runs of one seed, whose times are made up, differ in how many samples they took alone."""
+    """Two synthetic runs with the same seed differ only in their numbers of samples."""
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000])
     for name in ("1", "2"):
         bench("run", sweep, "--out", tmp_path / name, "--quiet")
@@ -142,7 +142,7 @@ def test_real_runs(tmp_path: Path) -> None:
     assert table["host clock"][table["medians of"].index("within 5.0%")] == "100.0%"
 
 
-def test_what_is_no_run(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run(tmp_path: Path) -> None:
     run = write(tmp_path / "1", [])
     assert "holds neither cases.jsonl nor cases.jsonl.gz" in compare(run, tmp_path, expect=1).stderr
     assert "usage: repeatability.py RUN1 RUN2" in compare(run, expect=2).stderr

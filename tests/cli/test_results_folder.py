@@ -1,4 +1,4 @@
-"""Results folders that cannot be written, or not to the end: nothing that is finished is lost."""
+"""Results folders that cannot be written, or only in part: no finished case is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from project import BENCH, TIMEOUT_S, bench, null_sweep, read_cases, read_header
 
 
 @pytest.mark.parametrize("below", ["", "run"])
-def test_folder_that_cannot_be_made(tmp_path: Path, below: str) -> None:
+def test_folder_that_cannot_be_created(tmp_path: Path, below: str) -> None:
     file = tmp_path / "file"
     file.write_text("someone's notes", encoding="utf-8")
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
@@ -33,7 +33,7 @@ def test_folder_on_a_read_only_system(tmp_path: Path) -> None:
 
 
 def bench_on_a_small_disk(limit_bytes: int, *arguments: str | Path) -> Any:
-    """Run bench with no room for files larger than that; it gets an error, not a signal."""
+    """Run bench with a limit on file size that gives an error, not a signal."""
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -50,7 +50,7 @@ def bench_on_a_small_disk(limit_bytes: int, *arguments: str | Path) -> Any:
 
 
 @pytest.mark.parametrize(("limit_bytes", "file"), [(100, "run.json"), (5000, "cases.jsonl")])
-def test_full_disk_keeps_what_is_finished(tmp_path: Path, limit_bytes: int, file: str) -> None:
+def test_full_disk_keeps_finished_cases(tmp_path: Path, limit_bytes: int, file: str) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady", "noisy"], [1000, 2000, 3000])
     run = tmp_path / "run"
     done = bench_on_a_small_disk(limit_bytes, "run", sweep, "--out", run, "--quiet")

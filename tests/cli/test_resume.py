@@ -1,4 +1,4 @@
-"""Runs that end early, go on later, or are shared out: no case twice, none lost."""
+"""Runs that are interrupted, resumed or sharded: no case occurs twice, none is lost."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def sweep_of(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the same sweep, run in one go."""
+    """Return a complete run of the same sweep."""
     folder = tmp_path_factory.mktemp("whole")
     bench("run", sweep_of(folder), "--out", folder / "run")
     return folder / "run"
 
 
 def cut(run: Path, n_lines: int, half_line: str = "") -> list[dict[str, Any]]:
-    """Leave what an interrupted run would have left; return the lines that stay."""
+    """Truncate a run as if interrupted; return the remaining lines."""
     lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "cases.jsonl").write_text("".join(lines[:n_lines]) + half_line, encoding="utf-8")
     header = read_header(run)
@@ -52,7 +52,7 @@ def cut(run: Path, n_lines: int, half_line: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("n_lines", [0, 1, 3, N_CASES])
 @pytest.mark.parametrize("half_line", ["", '{"schema": 1, "id": "null/null/ste'])
-def test_resume_runs_what_is_missing(
+def test_resume_runs_missing_cases(
     whole: Path, tmp_path: Path, n_lines: int, half_line: str
 ) -> None:
     sweep, run = sweep_of(tmp_path), tmp_path / "run"
@@ -68,7 +68,7 @@ def test_resume_runs_what_is_missing(
     assert (run / "timings.csv").exists()
 
 
-def test_line_that_lacks_its_end_only_is_kept(whole: Path, tmp_path: Path) -> None:
+def test_line_without_a_newline_is_kept(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     for name in ("run.json", "cases.jsonl", "timings.csv"):
@@ -86,7 +86,7 @@ def test_resume_of_a_finished_run_measures_nothing(whole: Path, tmp_path: Path) 
     assert (whole / "cases.jsonl").read_bytes() == before
 
 
-def test_resume_wants_the_same_seed(whole: Path, tmp_path: Path) -> None:
+def test_resume_requires_the_same_seed(whole: Path, tmp_path: Path) -> None:
     done = bench("run", sweep_of(tmp_path), "--out", whole, "--resume", "--seed", "7", expect=2)
     assert "was made with --seed 42" in done.stderr
 
@@ -103,7 +103,7 @@ def test_damaged_line_is_an_error_with_its_number(whole: Path, tmp_path: Path) -
     assert (run / "cases.jsonl").read_bytes() == damaged
 
 
-def test_existing_run_is_left_alone(whole: Path, tmp_path: Path) -> None:
+def test_existing_run_is_not_changed(whole: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in whole.iterdir()}
     done = bench("run", sweep_of(tmp_path), "--out", whole, expect=2)
     assert f"{whole} already holds a run" in done.stderr
@@ -114,7 +114,7 @@ def test_existing_run_is_left_alone(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_keeps_what_is_finished(
+def test_interrupted_run_keeps_finished_cases(
     tmp_path: Path, signal_number: signal.Signals
 ) -> None:
     run = tmp_path / "run"
@@ -133,23 +133,23 @@ def test_interrupted_run_keeps_what_is_finished(
         assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
         assert len(processes_with(marker)) >= 2  # itself and a worker
         process.send_signal(signal_number)
-        _, said = process.communicate(timeout=TIMEOUT_S)
+        _, printed = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
-    assert "interrupted" in said
-    assert f"--resume --out {run}" in said
+    assert "interrupted" in printed
+    assert f"--resume --out {run}" in printed
     assert wait_until(lambda: not processes_with(marker))
     kept = read_lines(run)
     assert 2 <= len(kept) < len(many)
     assert all(case["status"] == "ok" for case in kept)
     assert read_header(run)["finished"] is None
-    # Now a smaller sweep with the same cases in front: it goes on after them.
+    # A smaller sweep that starts with the same cases: it continues after them.
     shorter = null_sweep(tmp_path / "shorter.json", ["steady"], many[: len(kept) + 2])
     bench("run", shorter, "--resume", "--out", run)
     assert read_lines(run)[: len(kept)] == kept
     assert len(read_cases(run)) == len(kept) + 2
 
 
-def test_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
+def test_killed_supervisor_ends_its_workers(tmp_path: Path) -> None:
     run = tmp_path / "run"
     sweep = null_sweep(tmp_path / "hang.json", ["hang"], [1000])
     marker = f"BENCH_TEST_MARKER={run}"
@@ -168,14 +168,14 @@ def test_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
 # ---- shards -----------------------------------------------------------------------------------
 
 
-def test_shards_make_the_whole(whole: Path, tmp_path: Path) -> None:
+def test_shards_make_the_complete_run(whole: Path, tmp_path: Path) -> None:
     sweep = sweep_of(tmp_path)
     shards = [tmp_path / str(i) for i in (1, 2)]
     for i, shard in enumerate(shards, start=1):
         bench("run", sweep, "--out", shard, "--shard", f"{i}/2")
     parts = [set(read_cases(shard)) for shard in shards]
     assert parts[0].isdisjoint(parts[1])
-    # Contenders of one group are compared with each other: they stay together.
+    # Contenders of a group are compared with each other, so a shard has all of them.
     for part in parts:
         assert part
         groups = {name.rpartition("/")[2] for name in part}

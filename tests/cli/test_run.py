@@ -1,4 +1,4 @@
-"""A whole run, from a sweep to results, charts and a report, on engines that need no GPU."""
+"""A complete run, from a sweep to results, charts and a report, on engines without a GPU."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ HEADER_KEYS = {"schema", "started", "finished", "argv", "seed", "environment", "
 
 @pytest.fixture(scope="module")
 def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return a run of contenders that do all that a contender can do, and what it said."""
+    """Return a run of contenders with all outcomes, and its stderr."""
     folder = tmp_path_factory.mktemp("run")
     variants = ["steady", "noisy", "wrong", "crash", "hang", "bimodal"]
     sweep = null_sweep(folder / "all.json", variants, [1000, 2000])
@@ -81,11 +81,11 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         ("hang", "failed", "worker null did not answer in time"),
     ],
 )
-def test_one_contender_costs_its_own_case_only(
+def test_a_bad_contender_fails_only_its_case(
     misbehaving: tuple[Path, str], variant: str, status: str, reason: str | None
 ) -> None:
     cases = read_cases(misbehaving[0])
-    for work_ns in (1000, 2000):  # after a crash and a hang the sweep goes on
+    for work_ns in (1000, 2000):  # the sweep continues after a crash and a hang
         case = cases[f"null/null/{variant}/work_ns={work_ns}"]
         assert case["status"] == status
         if reason is None:
@@ -96,14 +96,14 @@ def test_one_contender_costs_its_own_case_only(
 
 
 def test_every_case_has_its_line(misbehaving: tuple[Path, str]) -> None:
-    run, said = misbehaving
+    run, printed = misbehaving
     assert len(read_cases(run)) == 12
     assert read_header(run)["finished"]
-    assert f"bench: 6 of 12 cases were wrong or failed (in {run})" in said
-    assert f"results: {run}" in said
+    assert f"bench: 6 of 12 cases were wrong or failed (in {run})" in printed
+    assert f"results: {run}" in printed
 
 
-def test_what_is_wrong_has_no_time_in_any_table(misbehaving: tuple[Path, str]) -> None:
+def test_wrong_cases_have_no_time_in_any_table(misbehaving: tuple[Path, str]) -> None:
     rows = list(csv.DictReader((misbehaving[0] / "timings.csv").open(encoding="utf-8")))
     wrong = [row for row in rows if row["status"] not in {"ok", "throttled"}]
     assert len(wrong) == 6
@@ -129,14 +129,14 @@ def test_keys_of_the_header(misbehaving: tuple[Path, str]) -> None:
     assert set(header) >= HEADER_KEYS
     assert header["schema"] == 1
     assert header["argv"][1] == "run"
-    assert header["argv"][2].endswith("all.json")  # in the order in which it was given
+    assert header["argv"][2].endswith("all.json")  # in the given order
     assert header["seed"] == 42
     assert json.loads(header["sweeps"][0]["text"])["name"] == "all"
     assert header["sweeps"][0]["path"].endswith("all.json")
     assert {"versions", "git", "host"} <= set(header["environment"])
 
 
-def test_summaries_are_those_of_the_samples(misbehaving: tuple[Path, str]) -> None:
+def test_summaries_match_the_samples(misbehaving: tuple[Path, str]) -> None:
     case = read_cases(misbehaving[0])["null/null/noisy/work_ns=1000"]
     for phase in case["phases"].values():
         samples = phase["samples"]
@@ -149,7 +149,7 @@ def test_summaries_are_those_of_the_samples(misbehaving: tuple[Path, str]) -> No
         assert len(phase["round_starts"]) == case["rounds"] + 1
 
 
-def test_made_up_times_are_measured_as_they_are(misbehaving: tuple[Path, str]) -> None:
+def test_synthetic_times_are_reported_unchanged(misbehaving: tuple[Path, str]) -> None:
     cases = read_cases(misbehaving[0])
     for work_ns in (1000, 2000):
         steady = cases[f"null/null/steady/work_ns={work_ns}"]["phases"]["kernel"]
@@ -157,7 +157,7 @@ def test_made_up_times_are_measured_as_they_are(misbehaving: tuple[Path, str]) -
         assert steady["max"] < 1.05 * work_ns
 
 
-def test_timings_csv_is_the_journal(misbehaving: tuple[Path, str]) -> None:
+def test_timings_csv_matches_the_journal(misbehaving: tuple[Path, str]) -> None:
     cases = read_cases(misbehaving[0])
     rows = list(csv.DictReader((misbehaving[0] / "timings.csv").open(encoding="utf-8")))
     timed = [row for row in rows if row["median"]]
@@ -169,7 +169,7 @@ def test_timings_csv_is_the_journal(misbehaving: tuple[Path, str]) -> None:
         assert int(row["n"]) == phase["n"]
 
 
-# ---- what is printed --------------------------------------------------------------------------
+# ---- output -----------------------------------------------------------------------------------
 
 
 def test_few_cases_are_shown_one_by_one(tmp_path: Path) -> None:
@@ -182,14 +182,14 @@ def test_few_cases_are_shown_one_by_one(tmp_path: Path) -> None:
     assert "[1/2] ok" in done.stderr
 
 
-def test_json_is_the_lines_of_the_journal(tmp_path: Path) -> None:
+def test_json_matches_the_journal(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000])
     done = bench("run", sweep, "--out", tmp_path / "run", "--json", "--quiet")
     assert json.loads(done.stdout) == list(read_cases(tmp_path / "run").values())
     assert done.stderr == ""
 
 
-def test_seed_makes_the_data(tmp_path: Path) -> None:
+def test_seed_determines_the_data(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["noisy"], [1000])
     samples = {}
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
@@ -241,7 +241,7 @@ def test_mlp_infer_on_the_cpu(tmp_path: Path) -> None:
         assert case["on"] == "cpu"
 
 
-def test_other_dtypes_are_not_measured_under_a_false_name(tmp_path: Path) -> None:
+def test_unsupported_dtypes_are_not_measured(tmp_path: Path) -> None:
     bench(
         "run",
         "--workload",
@@ -262,13 +262,13 @@ def test_other_dtypes_are_not_measured_under_a_false_name(tmp_path: Path) -> Non
 
 
 def pytorch_python() -> str | None:
-    """Return a Python with PyTorch: the one that is named for bench, or the one of these tests."""
+    """Return a Python with PyTorch: $BENCH_PYTHON or that of these tests."""
     python = os.environ.get("BENCH_PYTHON") or sys.executable
     found = subprocess.run([python, "-c", "import torch"], capture_output=True, check=False)
     return python if found.returncode == 0 else None
 
 
-def test_pytorch_beside_c(tmp_path: Path) -> None:
+def test_pytorch_next_to_c(tmp_path: Path) -> None:
     python = pytorch_python()
     if python is None:
         pytest.skip("PyTorch is not installed")
@@ -292,7 +292,7 @@ def test_pytorch_beside_c(tmp_path: Path) -> None:
     assert set(read_cases(tmp_path / "without")) == {"mlp_infer/cpu/omp/batch=8"}
 
 
-def test_no_python_skips_pytorch_and_nothing_else(tmp_path: Path) -> None:
+def test_no_python_skips_pytorch_only(tmp_path: Path) -> None:
     sweep = write_sweep(
         tmp_path / "s.json",
         "mlp_infer",
@@ -316,11 +316,11 @@ def test_skips_are_folded_and_tables_follow_their_workload(tmp_path: Path) -> No
         [{"engine": "null", "variants": ["steady"]}, {"engine": "cuda", "variants": ["*"]}],
         axes={"work_ns": [1, 2, 3, 4, 5]},
     )
-    said = bench("run", sweep, "--out", tmp_path / "run", CUDA_VISIBLE_DEVICES="")
-    lines = said.stderr.splitlines()
+    printed = bench("run", sweep, "--out", tmp_path / "run", CUDA_VISIBLE_DEVICES="")
+    lines = printed.stderr.splitlines()
     folded = [line for line in lines if line.startswith("skipped ")]
-    assert len(folded) == 1, said.stderr
+    assert len(folded) == 1, printed.stderr
     assert re.match(r"skipped 5 of 10 cases: no CUDA d", folded[0]), folded
-    assert sum(" ok " in line and "ns total" in line for line in lines) == 5, said.stderr
+    assert sum(" ok " in line and "ns total" in line for line in lines) == 5, printed.stderr
     assert not [line for line in lines if "] skipped" in line]
-    assert said.stdout == "null: nothing to compare (5 ok, 5 skipped)\n\n"
+    assert printed.stdout == "null: nothing to compare (5 ok, 5 skipped)\n\n"

@@ -1,4 +1,4 @@
-"""`bench run --sanitize`: a compute-sanitizer that is none, in front of workers with a fake GPU."""
+"""`bench run --sanitize`: a fake compute-sanitizer that starts workers with a fake GPU."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from project import bench, read_cases, write_sweep
 TOOLS = ("memcheck", "racecheck", "synccheck")
 CLEAN = dict.fromkeys(TOOLS, "clean")
 VARIANT = "02_thread_per_sample"
-# A program each.
+# One program each.
 SIZES = ([4, 5, 1], [4, 8, 1])
 
-# Says its version, notes how it was called, and does with the worker what follows.
+# Prints its version, logs its call, and runs the worker as appended.
 SANITIZER = """#!/bin/sh
 [ "$1" != --version ] || {
     echo "NVIDIA (R) Compute Sanitizer"
@@ -65,7 +65,7 @@ class Sanitizer:
     def run(
         self, *options: str, n_programs: int = 1, expect: int = 0, **environment: str
     ) -> tuple[dict[str, dict[str, Any]], subprocess.CompletedProcess[str]]:
-        """Return the cases of a sweep of these programs at two batches, and what was said.
+        """Return the cases of a sweep of these programs at two batches, and its stderr.
 
         With --profile each case is run once: enough where only the sanitizer matters.
         """
@@ -199,7 +199,7 @@ def test_one_case_shows_its_verdicts(sanitizer: Sanitizer, tmp_path: Path) -> No
     assert "  sanitizer    memcheck clean, racecheck clean, synccheck clean\n" in done.stdout
 
 
-def test_no_sanitizer_is_said_once(sanitizer: Sanitizer) -> None:
+def test_missing_sanitizer_is_reported_once(sanitizer: Sanitizer) -> None:
     (sanitizer.folder / "bin" / "compute-sanitizer").unlink()
     if shutil.which("compute-sanitizer") or Path("/usr/local/cuda/bin/compute-sanitizer").exists():
         pytest.skip("a real one is here")
@@ -225,7 +225,9 @@ def test_no_sanitizer_is_said_once(sanitizer: Sanitizer) -> None:
     ],
     ids=["hangs", "crashes", "no summary", "no answers", "refused"],
 )
-def test_what_was_not_run_says_why(sanitizer: Sanitizer, does: str, verdict: str) -> None:
+def test_checks_that_did_not_run_have_a_reason(
+    sanitizer: Sanitizer, does: str, verdict: str
+) -> None:
     sanitizer.does(does)
     cases, done = sanitizer.run("--profile", "--timeout=1s")
     tools = cases[case_id(3)]["sanitize"]["tools"]
@@ -234,7 +236,7 @@ def test_what_was_not_run_says_why(sanitizer: Sanitizer, does: str, verdict: str
     assert f"{case_id(3)} under compute-sanitizer: not run: {verdict}" in done.stderr
 
 
-def test_what_was_not_run_is_tried_again(sanitizer: Sanitizer) -> None:
+def test_checks_that_did_not_run_are_repeated(sanitizer: Sanitizer) -> None:
     sanitizer.does(CRASHES)
     sanitizer.run("--profile")
     sanitizer.does(RUNS + SUMMARY)

@@ -1,4 +1,4 @@
-"""The set-up on machines that lack things: the command that it names, and what it leaves alone."""
+"""The set-up on machines that lack software: the command that it prints, and what it installs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from project import ROOT, TIMEOUT_S
 
 FILES = ["tests/tools/setup.sh", "tests/tools/python.sh"]
-# What the script itself runs: every system has these.
+# Programs that the script runs and every system has.
 TOOLS = [
     "bash",
     "sh",
@@ -41,7 +41,7 @@ TEST_PACKAGES = {
 
 
 class Bare:
-    """A project on a machine that has nothing but what is put on its $PATH."""
+    """A project on a machine whose $PATH has only what tests add."""
 
     def __init__(self, folder: Path) -> None:
         self.project, self.bin, self.log = folder / "project", folder / "bin", folder / "log"
@@ -89,7 +89,7 @@ def bare(tmp_path: Path) -> Bare:
 
 
 def words_after(text: str, begin: str) -> set[str]:
-    """Return the packages of a command; certificates are there or not, by the machine."""
+    """Return the packages of a command, without certificates, which depend on the machine."""
     assert text.startswith(begin), text
     return set(text[len(begin) :].rstrip('"\n').split()) - {"ca-certificates"}
 
@@ -103,7 +103,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("level", ["run", "check"])
 @pytest.mark.parametrize("manager", PACKAGES)
-def test_without_root_one_command_is_named_and_nothing_is_done(
+def test_without_root_one_command_is_printed_and_nothing_is_done(
     bare: Bare, manager: str, level: str
 ) -> None:
     bare.manager(manager)
@@ -132,21 +132,21 @@ def test_root_and_free_sudo_install(bare: Bare, root: bool) -> None:
         bare.program("id", "echo 0")
     else:
         bare.program("sudo", '[ "$1" = -n ] && shift; exec "$@"')
-    said = bare.setup("build", expect=0)
+    printed = bare.setup("build", expect=0)
     update, install = bare.called()
     assert update == "apt-get update"
     assert words_after(install, "apt-get install -y ") == words_after(
-        said, "set-up: apt-get install -y "
+        printed, "set-up: apt-get install -y "
     )
 
 
-def test_what_cannot_be_installed_is_named(bare: Bare) -> None:
+def test_packages_that_cannot_be_installed_are_listed(bare: Bare) -> None:
     bare.manager("dnf", code=1)
     bare.program("id", "echo 0")
     assert "set-up: could not install: gcc make jansson-devel " in bare.setup("build")
 
 
-def test_lists_that_cannot_be_renewed_do_not_matter(bare: Bare) -> None:
+def test_a_failed_update_of_package_lists_is_ignored(bare: Bare) -> None:
     bare.program("id", "echo 0")
     bare.program("apt-get", f'echo "$*" >>"{bare.log}"; [ "$1" = install ]')
     assert "apt-get update failed; continuing with the existing package lists" in bare.setup(
@@ -155,26 +155,26 @@ def test_lists_that_cannot_be_renewed_do_not_matter(bare: Bare) -> None:
     assert len(bare.called()) == 2
 
 
-def test_without_a_package_manager_everything_is_named_in_words(bare: Bare) -> None:
-    said = bare.setup("check")
-    assert said.startswith("set-up: install ")
+def test_without_a_package_manager_everything_is_described(bare: Bare) -> None:
+    printed = bare.setup("check")
+    assert printed.startswith("set-up: install ")
     for thing in ("gcc with OpenMP, make", "jansson with headers", "Python's headers", "cmocka"):
-        assert thing in said
+        assert thing in printed
     assert bare.files() == set(FILES)
 
 
-def test_without_pytorch_its_headers_are_not_missed(bare: Bare) -> None:
+def test_without_pytorch_its_headers_are_not_required(bare: Bare) -> None:
     bare.manager("apt-get")
-    said = bare.setup("run", "--no-pytorch")
-    assert "python3-venv" in said
-    assert "python3-dev" not in said
+    printed = bare.setup("run", "--no-pytorch")
+    assert "python3-venv" in printed
+    assert "python3-dev" not in printed
 
 
 # ---- Python ----------------------------------------------------------------------------------------
 
 
 def fake_python(bare: Bare, prefix: str, headers: Path) -> None:
-    """Make a Python that has all but PyTorch, and answers what the set-up asks."""
+    """Make a Python without PyTorch that answers the set-up's checks."""
     bare.program(
         "python3",
         f"""case "$2" in
@@ -185,7 +185,7 @@ def fake_python(bare: Bare, prefix: str, headers: Path) -> None:
     )
 
 
-def test_headers_are_those_of_the_python_in_use(bare: Bare, tmp_path: Path) -> None:
+def test_headers_match_the_python_in_use(bare: Bare, tmp_path: Path) -> None:
     bare.manager("apt-get")
     fake_python(bare, "/usr", tmp_path)
     assert " python3.12-dev " in bare.setup("run")
@@ -193,9 +193,7 @@ def test_headers_are_those_of_the_python_in_use(bare: Bare, tmp_path: Path) -> N
     assert "python3" not in bare.setup("run")
 
 
-def test_no_package_is_named_for_a_python_that_came_from_elsewhere(
-    bare: Bare, tmp_path: Path
-) -> None:
+def test_no_package_is_named_for_a_python_from_another_source(bare: Bare, tmp_path: Path) -> None:
     bare.manager("apt-get")
     fake_python(bare, "/opt/python", tmp_path)
     assert "python3" not in bare.setup("run")

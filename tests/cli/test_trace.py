@@ -32,7 +32,7 @@ def read_trace(run: Path) -> dict[str, Any]:
 
 
 def slices_of(trace: dict[str, Any], case: str) -> list[Event]:
-    """Return the slices of the process that has the case's name."""
+    """Return the slices of the process named after the case."""
     names = {
         event["args"]["name"]: event["pid"]
         for event in trace["traceEvents"]
@@ -54,8 +54,8 @@ def end_of(event: Event) -> float:
 
 
 def overlaps(slices: list[Event]) -> Iterator[tuple[Event, Event]]:
-    """Yield slices of one row that overlap without one holding the other."""
-    # Times are printed to a nanosecond, so two that touch may seem to overlap by one.
+    """Yield slices of one row that overlap but are not nested."""
+    # Times are rounded to a nanosecond, so adjacent slices may overlap by one.
     slack_us = 0.002
     open_slices: dict[tuple[int, int], list[Event]] = {}
     for event in sorted(slices, key=lambda event: (event["ts"], -event["dur"])):
@@ -108,7 +108,7 @@ def test_phases_and_ranges_of_each_contender(tmp_path: Path) -> None:
     assert kernel["dur"] >= 50
     assert sample["ts"] <= kernel["ts"]
     assert end_of(kernel) <= end_of(sample)
-    # Times that are made up have no place on a clock.
+    # Synthetic times are not on a clock.
     assert named(slices_of(trace, NOOP.replace("noop", "steady")), "phase") == []
 
     omp = slices_of(trace, OMP)
@@ -154,7 +154,7 @@ def test_a_run_folder_keeps_its_results(tmp_path: Path) -> None:
     assert after == before
 
 
-def test_a_contender_that_fails_costs_its_own_trace(tmp_path: Path) -> None:
+def test_a_failed_contender_loses_only_its_trace(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "null.json", ["crash", "noop"], [50000])
     run = tmp_path / "run"
     done = bench("run", "--trace", sweep, "--out", run, expect=1)
@@ -166,8 +166,8 @@ def test_a_contender_that_fails_costs_its_own_trace(tmp_path: Path) -> None:
     assert trace["otherData"]["sources"][NOOP.replace("noop", "crash")].startswith("no trace: ")
 
 
-def test_a_worker_that_cannot_trace_is_no_failure(tmp_path: Path) -> None:
-    """One that somebody wrote before there were traces, or without any."""
+def test_a_worker_that_cannot_trace_is_not_a_failure(tmp_path: Path) -> None:
+    """A worker without support for traces."""
     root = make_root(tmp_path / "root")
     folder = root / "reference_plain"
     folder.mkdir()
@@ -206,7 +206,7 @@ def build_cupti(folder: Path) -> str:
 
 
 def cuda_trace(folder: Path, **environment: str) -> tuple[list[Event], str]:
-    """Return a CUDA contender's slices, and where its device work is known from."""
+    """Return a CUDA contender's slices and the source of its device events."""
     sweep = mlp_sweep(folder / "s.json", {"engine": "cuda", "variants": ["02_thread_per_sample"]})
     run = folder / "run"
     bench("run", "--trace", sweep, "--out", run, **environment)
@@ -216,7 +216,7 @@ def cuda_trace(folder: Path, **environment: str) -> tuple[list[Event], str]:
     return slices_of(trace, case), source
 
 
-def test_cupti_tells_of_the_device(tmp_path: Path) -> None:
+def test_cupti_reports_device_work(tmp_path: Path) -> None:
     driver = build_driver(tmp_path / "driver")
     library = build_cupti(tmp_path)
     slices, source = cuda_trace(tmp_path, **driver, BENCH_CUPTI=library)
@@ -224,7 +224,7 @@ def test_cupti_tells_of_the_device(tmp_path: Path) -> None:
     assert set(named(slices, "kernel")) == {"told_by_cupti"}
     assert named(slices, "device") == []
     assert {"h2d", "d2h", "total", "host_to_host"} <= set(named(slices, "phase"))
-    # The kernel that runs every 20 µs is there within ranges alone: between them is the warm-up.
+    # The kernel every 20 µs appears only within ranges: between them is the warm-up.
     outermost = [
         event
         for event in slices
@@ -243,9 +243,7 @@ def test_cupti_tells_of_the_device(tmp_path: Path) -> None:
         ("refuses", "cuptiActivityEnable: CUPTI_ERROR_NOT_COMPATIBLE (36)"),
     ],
 )
-def test_without_cupti_times_between_events_stand_in(
-    tmp_path: Path, fault: str, reason: str
-) -> None:
+def test_without_cupti_times_come_from_events(tmp_path: Path, fault: str, reason: str) -> None:
     driver = build_driver(tmp_path / "driver")
     library = str(tmp_path / "nowhere.so") if fault == "none" else build_cupti(tmp_path)
     slices, source = cuda_trace(tmp_path, **driver, BENCH_CUPTI=library, FAKE_CUPTI=fault)
@@ -260,7 +258,7 @@ def test_without_cupti_times_between_events_stand_in(
 
 
 @pytest.mark.parametrize("option", ["--cold", "--profile", "--resume", "--json"])
-def test_what_only_a_measurement_has_is_refused(tmp_path: Path, option: str) -> None:
+def test_options_of_measurements_are_refused(tmp_path: Path, option: str) -> None:
     sweep = null_sweep(tmp_path / "null.json", ["noop"], [50000])
     refused = bench("run", sweep, "--trace", option, "--out", tmp_path / "run", expect=2)
     assert f"--trace measures nothing: leave {option} out" in refused.stderr

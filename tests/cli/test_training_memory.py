@@ -1,4 +1,4 @@
-"""Device memory of a training, on the fake driver: it runs out halfway; a graph is captured."""
+"""Device memory of a training on the fake driver: out of memory, and graph capture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from project import bench, compiler_options, make_root, read_cases, write_sweep
 
 @pytest.fixture(scope="session")
 def project_without_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project's folder in which only the synthetic set is found."""
+    """Return a project folder without MNIST."""
     top = tmp_path_factory.mktemp("without") / "inside"
     top.mkdir()
     return make_root(top / "project")
@@ -22,11 +22,11 @@ def project_without_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def train(
     folder: Path, root: Path, contender: dict[str, Any], axes: dict[str, list[Any]], *flags: str
 ) -> list[dict[str, Any]]:
-    """Return the cases; nothing is computed, so what runs to its end is wrong."""
+    """Return the cases; nothing is computed, so finished cases are wrong."""
     compiler_options()
     driver = build_driver(folder / "lib", "-DMEMORY_MIB=1024", *flags)
     sweep = write_sweep(folder / "s.json", "mlp_train", [contender], axes=axes)
-    # Poison would make the losses no finite numbers.
+    # Poison would make the losses non-finite.
     keys = {
         **driver,
         "FAKE_CUDA": "cuMemsetD8Async always zeros",
@@ -41,7 +41,7 @@ def train(
 def test_last_batch_of_another_size_class_can_be_captured(
     tmp_path: Path, project_without_images: Path
 ) -> None:
-    """The driver gives no memory while a graph is captured.
+    """The driver cannot allocate while a graph is captured.
 
     Activations of 17000 images are blocks of large segments, those of the last 9000 of small ones,
     which whole batches leave nearly unused.
@@ -54,7 +54,7 @@ def test_last_batch_of_another_size_class_can_be_captured(
 
 
 def test_memory_that_runs_out_halfway(tmp_path: Path, project_without_images: Path) -> None:
-    """Beside data and gathered images there is room for a small segment of the cache, no other."""
+    """After data and gathered images, only a small segment of the cache fits."""
     axes = {"width": [64, 4], "depth": [2], "batch": [6000], "epochs": [1]}
     contender = {"engine": "cuda", "variants": ["01_naive"]}
     wide, narrow = sorted(

@@ -1,4 +1,4 @@
-"""The worker protocol as it is spoken: tests/fixtures/transcript.jsonl, said to real workers.
+"""The worker protocol: tests/fixtures/transcript.jsonl replayed with real workers.
 
 "<text>" and "<number>" in an answer stand for what depends on the machine, "<folder>" in a request
 for a folder that is there. docs/worker-protocol.md ends with the same transcript.
@@ -21,7 +21,7 @@ Exchange = dict[str, Any]
 
 
 def read_transcript() -> list[list[Exchange]]:
-    """One list of lines for each worker: its start, what is said, its end."""
+    """Return one list of lines for each worker: its start, its exchanges, its end."""
     text = (FIXTURES / "transcript.jsonl").read_text(encoding="utf-8")
     sessions: list[list[Exchange]] = []
     for line in map(json.loads, text.splitlines()):
@@ -35,7 +35,7 @@ SESSIONS = read_transcript()
 
 
 def as_line(request: Any) -> str:
-    """Give the request as it is sent: an object, or a text that is none."""
+    """Return the request as sent: an object, or text that is not JSON."""
     if isinstance(request, str):
         return request
     return json.dumps(request, ensure_ascii=False, separators=(",", ":"))
@@ -68,7 +68,7 @@ def test_replay(session: list[Exchange], tmp_path: Path) -> None:
     lines = [
         as_line(exchange["request"]).replace("<folder>", str(tmp_path)) for exchange in exchanges
     ]
-    # Where nobody says bye, the end of its stdin ends the worker.
+    # Without bye, the end of stdin ends the worker.
     done = subprocess.run(
         [BENCH, *arguments],
         input="".join(f"{line}\n" for line in lines),
@@ -117,7 +117,7 @@ def test_document_shows_the_transcript() -> None:
     assert shown == list(as_shown(SESSIONS))
 
 
-def test_what_does_not_fit() -> None:
+def test_mismatches_are_found() -> None:
     for found, expected in [
         ("", "<text>"),
         (5, "<text>"),

@@ -1,4 +1,4 @@
-"""What a worker is asked for before and between the samples that count."""
+"""Requests to a worker before and between timed samples."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from project import bench, make_root, read_lines, write_sweep
 
-# Notes each request for samples. A sample of variant `long` takes longer than 100 ms; `short` says
-# that it ran many in that time, so that no pause of the machine makes long ones of them.
+# Logs each request for samples. A sample of variant `long` takes over 100 ms; `short` reports many in
+# that time, so that a pause of the machine does not make them long.
 WORKER = """
 import json, pathlib, sys, time
 log = pathlib.Path(__file__).with_name("asked").open("w", buffering=1)
@@ -34,8 +34,8 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(("variant", "warmup_samples"), [("long", 1), ("short", 3)])
-def test_long_samples_are_warm_after_one(variant: str, warmup_samples: int, tmp_path: Path) -> None:
-    """Three of them before each round would take longer than the round."""
+def test_long_samples_need_one_warm_up(variant: str, warmup_samples: int, tmp_path: Path) -> None:
+    """Three before each round would take longer than the round."""
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
@@ -49,7 +49,7 @@ def test_long_samples_are_warm_after_one(variant: str, warmup_samples: int, tmp_
     rounds = asked[-case["rounds"] :]
     before = asked[: -case["rounds"]]
     assert {request["warmup_samples"] for request in rounds} == {warmup_samples}
-    # Not timed: at least three samples and 50 ms, an answer of one sample each.
+    # Warm-up: at least three samples and 50 ms, one sample per answer.
     assert variant == "short" or len(before) >= 3
     assert case["warmup_ns"] >= 50e6
     assert {(request["max_samples"], request["warmup_samples"]) for request in before} == {(1, 0)}

@@ -1,4 +1,4 @@
-"""The version of the protocol that a worker says it speaks."""
+"""The protocol version that a worker reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPOKEN = '"protocol": 1,'
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_only_this_version_is_spoken(version: int, tmp_path: Path) -> None:
+def test_other_protocol_versions_are_refused(version: int, tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
     assert SPOKEN in MINE

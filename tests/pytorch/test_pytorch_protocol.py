@@ -1,4 +1,4 @@
-"""Requests: what is accepted, and what is said about the rest."""
+"""Requests: valid ones, and reasons for invalid ones."""
 
 from __future__ import annotations
 
