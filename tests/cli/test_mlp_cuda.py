@@ -147,8 +147,8 @@ def test_phases_and_results(silent: Cases) -> None:
 def test_only_the_first_epoch_calls_the_driver(silent: Cases) -> None:
     kinds = ("caching", "malloc", "arena")
     epochs = {kind: silent["01_naive", kind]["results"]["epochs"] for kind in kinds}
-    # Allocations of a step: images 1, hidden layers 2 * 2, logits and loss 2, backward 2 * 2, gradients 3 * 2;
-    # of the validation: hidden layers 2 * 2, logits 1.
+    # Allocations of a step: images 1, hidden layers 2 * 2, logits and loss 2, backward 2 * 2,
+    # gradients 3 * 2; of the validation: hidden layers 2 * 2, logits 1.
     calls = STEPS * 17 + 5
     for kind in kinds:
         assert [epoch["calls"] for epoch in epochs[kind]] == [calls, calls]

@@ -1,4 +1,4 @@
-"""The script of `make perf-check` in small repositories: the base revision, and the files that it leaves."""
+"""The script of `make perf-check` in small repositories: base revision and files left behind."""
 
 from __future__ import annotations
 
