@@ -30,7 +30,7 @@ def compiled(sources: tuple[str, ...], flags: tuple[str, ...]) -> bytes:
     """Return a shared library, compiled once for all tests of a session."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        pytest.skip("no C compiler is here")
+        pytest.skip("no C compiler is installed")
     paths = [str(FIXTURES / "fakes" / f"{source}.c") for source in sources]
     language = ["-std=gnu11", "-D_GNU_SOURCE"]
     with tempfile.TemporaryDirectory() as folder:

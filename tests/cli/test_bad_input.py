@@ -1,6 +1,6 @@
 """Errors in input: a message with file and place, an exit code, and no lost results.
 
-Which test stands for which bad input:
+Tests by kind of bad input:
 
 sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, empty
   unknown key                       unit/test_sweep.c: sweeps_invalid/key_*, *_typo, param_of_*
@@ -11,40 +11,39 @@ sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, 
   batch 0, -1, 1.5, 10^20, "64"     unit/test_sweep.c: sweeps_invalid/batch_*, syntax_huge_integer
   names: paths, control characters  unit/test_sweep.c: sweeps_invalid/name_*, engine_path,
                                     variant_path, own_engine_variant_path, key_escaped, syntax_*;
-                                    test_plot.py: test_*_names_stay_text, test_names_from_results_*
-  each as the program answers it    test_refused_sweep_measures_nothing
-  made to do harm, results too      test_hostile.py; any bytes at all: tests/fuzz
+                                    test_plot_inputs.py: test_csv_names_stay_text, test_names_from_*
+  each on the command line          test_refused_sweep_measures_nothing
+  malicious, results too            test_hostile.py; any bytes at all: tests/fuzz
 batch that does not fit
   host's memory                     test_batch_that_does_not_fit_is_skipped_with_both_numbers
   device's memory                   test_driver.py: test_batch_that_does_not_fit_the_device_*,
                                     gpu/test_gpu_faults.py
-kernel that does not compile        test_kernels.py: test_kernel_that_does_not_compile_is_*,
-                                    test_run_goes_on_past_a_kernel_that_does_not_compile,
-                                    test_rung_that_does_not_compile
+kernel that does not compile        test_kernels.py: test_kernel_that_does_not_compile*,
+                                    test_run_continues_after_a_kernel_that_does_not_*
   is wrong, faults, never returns   gpu/test_gpu_faults.py;
-                                    test_driver.py: test_fault_on_the_device_costs_*;
+                                    test_driver.py: test_fault_on_the_device_fails_*;
                                     test_faults.py: every fault in every phase
 worker: dies, rubbish, another id   test_odd_worker_fails_only_its_case,
                                     unit/test_worker_client.c: test_fates
-  hangs                             test_run.py: test_one_contender_costs_its_own_case_only
-results folder: exists              test_resume.py: test_existing_run_is_left_alone
-  not writable                      test_results_folder.py: test_folder_that_cannot_be_made,
+  hangs                             test_run.py: test_a_bad_contender_fails_only_its_case
+results folder: exists              test_resume.py: test_existing_run_is_not_changed
+  not writable                      test_results_folder.py: test_folder_that_cannot_be_created,
                                     test_folder_on_a_read_only_system
   full disk                         test_results_folder.py: test_full_disk_*,
                                     test_kill.py: test_files_of_limited_size, test_small_disk;
-                                    test_golden.py: test_full_disk_is_noticed
+                                    test_golden.py: test_full_disk_is_reported
 killed: supervisor, worker          test_kill.py
 results folder: two runs at once    test_kill.py: test_second_run_in_the_same_folder_*
-truncated journal line              test_resume.py: test_resume_runs_what_is_missing,
-                                    test_line_that_lacks_its_end_only_is_kept,
+truncated journal line              test_resume.py: test_resume_runs_missing_cases,
+                                    test_line_without_a_newline_is_kept,
                                     test_damaged_line_*;
                                     test_results_folder.py: test_truncated_journal_can_be_read
 CSV: columns, text, NaN             test_refused_csv_is_named_with_its_line;
-                                    test_plot.py: test_invalid_csv_is_refused, unit/test_csv.c
+                                    test_plot_inputs.py: test_invalid_csv_is_refused, unit/test_csv.c
 no gnuplot, no PyTorch              test_missing_software.py; unit/test_plot.c,
-                                    test_run.py: test_no_python_skips_pytorch_and_nothing_else
+                                    test_run.py: test_no_python_skips_pytorch_only
 no GPU                              test_driver.py: test_no_gpu_skips_cuda_cases
-driver older than the toolkit       test_driver.py: test_driver_that_cannot_serve_*,
+driver older than the toolkit       test_driver.py: test_unusable_driver_skips_cuda_cases,
                                     test_program_that_is_too_new_for_the_driver
 """
 

@@ -1,7 +1,7 @@
 """README and docs match the program.
 
-Commands and options exist, the results format is that of a real run, links lead somewhere, and the
-kernel and the contender of the guides work as printed.
+Commands and options exist, the results format matches a real run, links are valid, and the kernel
+and the contender of the guides work as printed.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def paths(value: Any, prefix: str = "") -> Iterator[str]:
 def compare(found: set[str], table: Table, may_be_absent: set[str]) -> None:
     covered = {path: table.match(path) for path in found}
     assert not [path for path, key in covered.items() if key is None], "not in the table"
-    assert set(table.note) - set(covered.values()) - may_be_absent == set(), "in the table alone"
+    assert set(table.note) - set(covered.values()) - may_be_absent == set(), "only in the table"
 
 
 @pytest.fixture(scope="module")
@@ -302,7 +302,7 @@ def test_the_kernel_of_the_guide(project: Path) -> None:
     )
     found = {item["what"]: item["found"] for item in json.loads(ok("doctor", "--json"))}
     if not found["NVRTC"] and not found["nvcc"]:
-        pytest.skip("neither NVRTC nor nvcc is here")
+        pytest.skip("neither NVRTC nor nvcc is installed")
     compiler = "nvrtc" if found["NVRTC"] else "nvcc"
     done = json.loads(
         ok(

@@ -1,7 +1,7 @@
 """The complete CUDA path on a fake GPU, and every fault that a script can inject.
 
-`make faults` plants every fault in every phase, hangs too, and prints the table; here every phase
-has one of them.
+`make faults` injects every fault in every phase, hangs included, and prints the table; here every
+phase has one fault.
 """
 
 from __future__ import annotations

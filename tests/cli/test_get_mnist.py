@@ -338,7 +338,7 @@ def test_digests_match_an_existing_copy():
         if path.exists()
     ]
     if not copies:
-        pytest.skip("no MNIST here: reference_pytorch/get_mnist.py brings it")
+        pytest.skip("no MNIST: reference_pytorch/get_mnist.py downloads it")
     for name, path in copies:
         data = path.read_bytes()
         content = gzip.decompress(data) if path.suffix == ".gz" else data

@@ -1,7 +1,7 @@
 """Exact output of the command line.
 
-A file in golden/ holds a command line, its exit code and all that it prints. After a change that is
-meant, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` rewrites the files: read the difference.
+A file in golden/ has a command line, its exit code and its complete output. After an intended
+change, `UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py` rewrites the files: read the difference.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_golden(path: Path, folder: Path) -> None:
         pytest.skip("gnuplot is not installed")
     before = sorted(folder.rglob("*"))
     found = transcript(command, folder)
-    assert sorted(folder.rglob("*")) == before, "a refused command left something behind"
+    assert sorted(folder.rglob("*")) == before, "a refused command left files"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(found, encoding="utf-8")
     assert found == expected

@@ -1,7 +1,7 @@
 """Malicious sweeps and results: bench refuses them or treats their contents as text.
 
-Nothing is written outside of the folder that was asked for, no command is run, no terminal is
-steered. Readers on their own: tests/fuzz.
+Nothing is written outside the requested folder, no command runs, and no control characters reach
+the terminal. Tests of single readers: tests/fuzz.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`bench run --lock-clocks`, on a fake driver and a fake NVML that logs who changes its clock.
 
-Whatever becomes of the run, the clock is free afterwards and no process is left.
+However the run ends, the clock is reset and no process is left.
 """
 
 from __future__ import annotations

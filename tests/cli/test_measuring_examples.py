@@ -28,7 +28,7 @@ def test_page_has_the_numbers_of_the_published_run() -> None:
     table = rest.partition("<!-- examples: end -->\n")[0]
     printed = run(str(ROOT / "results" / "h200"))
     assert printed.count("\n") > 10
-    assert table == printed, "renew it: tests/tools/measuring_examples.py results/h200 --write"
+    assert table == printed, "update it: tests/tools/measuring_examples.py results/h200 --write"
 
 
 def test_wrong_arguments_are_a_usage_error() -> None:

@@ -1,7 +1,7 @@
 """mlp_train on the fake driver: phases, driver calls of each allocator, and refusals.
 
-Where nothing is computed, a case that runs to its end is wrong. In one of the runs the driver runs
-the operators on the host.
+A driver that computes nothing makes all finished cases wrong. In one run the driver runs the
+operators on the host.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: P
     folder = tmp_path_factory.mktemp("computed")
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        pytest.skip("no C compiler is here")
+        pytest.skip("no C compiler is installed")
     source, library = FIXTURES / "fakes" / "cupti.c", folder / "libcupti.so.13"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     keys = {"BENCH_CUPTI": str(library)}

@@ -123,7 +123,7 @@ def test_contenders_agree_if_the_batch_does_not_divide_the_images(
 ) -> None:
     omp, eager = (case_of(cases, variant)["results"] for variant in ("omp", "eager"))
     for results in (omp, eager):
-        # The last step of an epoch has a loss of its own at the end only.
+        # In addition to every tenth step, only the last of the training is recorded.
         assert [step for step, _ in results["loss"]] == [*range(0, 2 * STEPS, 10), 2 * STEPS - 1]
         assert [epoch["epoch"] for epoch in results["epochs"]] == [1, 2]
         assert results["epochs"][1]["accuracy"] == results["accuracy"]

@@ -1,6 +1,6 @@
 """mnist_train on the fake driver: the stages and phases of a variant, and reasons for skips.
 
-Nothing is computed there, so a case that runs to its end is wrong.
+It computes nothing, so all finished cases are wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The charts of mlp_train and allocate, drawn with gnuplot from the run of make_mlp_train_run.py.
 
-What that plants is worked out here once more.
+The expected values are computed here independently.
 """
 
 from __future__ import annotations

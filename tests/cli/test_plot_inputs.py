@@ -1,6 +1,6 @@
 """`bench plot` and its inputs: runs without a GPU, the study's CSVs, bad files and hostile names.
 
-Nothing in a results file can make gnuplot run a command.
+No results file can make gnuplot run a command.
 """
 
 from __future__ import annotations

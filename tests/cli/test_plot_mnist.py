@@ -1,6 +1,6 @@
 """The charts of mnist_train, drawn with gnuplot from the run of make_mnist_run.py.
 
-What that plants is worked out here once more.
+The expected values are computed here independently.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The charts of trainings with gnuplot: losses, operations, and the ladder with its limits.
 
-The run is that of make_training_run.py; what it plants is worked out here once more.
+The run is that of make_training_run.py; the expected values are computed here
+independently.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Sanitizer:
     ) -> tuple[dict[str, dict[str, Any]], subprocess.CompletedProcess[str]]:
         """Return the cases of a sweep of these programs at two batches, and its stderr.
 
-        With --profile each case is run once: enough where only the sanitizer matters.
+        --profile runs each case once, which is enough to test the sanitizer.
         """
         sweep = write_sweep(
             self.folder / "s.json",
@@ -202,7 +202,7 @@ def test_one_case_shows_its_verdicts(sanitizer: Sanitizer, tmp_path: Path) -> No
 def test_missing_sanitizer_is_reported_once(sanitizer: Sanitizer) -> None:
     (sanitizer.folder / "bin" / "compute-sanitizer").unlink()
     if shutil.which("compute-sanitizer") or Path("/usr/local/cuda/bin/compute-sanitizer").exists():
-        pytest.skip("a real one is here")
+        pytest.skip("compute-sanitizer is installed")
     cases, done = sanitizer.run("--profile")
     assert (
         done.stderr.count("programs are not sanitized: compute-sanitizer is neither on $PATH nor")

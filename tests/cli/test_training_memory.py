@@ -44,7 +44,7 @@ def test_last_batch_of_another_size_class_can_be_captured(
     """The driver cannot allocate while a graph is captured.
 
     Activations of 17000 images are blocks of large segments, those of the last 9000 of small ones,
-    which whole batches leave nearly unused.
+    which full batches hardly use.
     """
     axes = {"width": [16], "depth": [3], "batch": [17_000], "epochs": [1]}
     contender = {"engine": "cuda", "variants": ["04_graph"]}

@@ -1,7 +1,7 @@
 """The worker protocol: tests/fixtures/transcript.jsonl replayed with real workers.
 
-"<text>" and "<number>" in an answer stand for what depends on the machine, "<folder>" in a request
-for a folder that is there. docs/worker-protocol.md ends with the same transcript.
+"<text>" and "<number>" in an answer stand for values that depend on the machine, "<folder>" in a
+request for an existing folder. docs/worker-protocol.md ends with the same transcript.
 """
 
 from __future__ import annotations
