@@ -41,7 +41,7 @@ def program(folder: Path, name: str, script: str) -> None:
 
 def test_help_and_unknown_options() -> None:
     printed = check_fresh("--help", expect=0)
-    assert "exit codes: 0 both work; 1 one does not; 2 it cannot be tried here" in printed
+    assert "exit codes: 0 both work; 1 one does not; 2 the check cannot run here" in printed
     assert "--suite" in printed
     assert "unrecognized" in check_fresh("--nonsense", expect=2)
 
