@@ -136,7 +136,7 @@ ODD = {
     "dies_at_open": "died (exit code 1); stderr: MemoryError: the model is too large",
     "dies_at_output": "died (signal 11 (Segmentation fault))",
     "dies_at_sample": "died (signal 9 (Killed))",
-    "rubbish": 'said "Loading model: 100 %" instead of an answer',
+    "rubbish": 'printed "Loading model: 100 %" instead of an answer',
     "other_id": 'answered for case "mlp_infer/another/case" when asked for',
     "no_phase": 'the worker\'s answer has no numbers for phase "total"',
     "text_for_times": 'the worker\'s answer has no numbers for phase "total"',
