@@ -162,7 +162,7 @@ def test_two_builds_in_turns_share_one_lock(fake: Fake, tmp_path: Path) -> None:
         assert read_lines(side)[-1]["device"]["sm_mhz"] == [900, 900]
 
 
-def test_the_clock_is_locked_only_on_request(fake: Fake, tmp_path: Path) -> None:
+def test_clock_changes_need_the_option(fake: Fake, tmp_path: Path) -> None:
     done = fake.run(sweep_of(tmp_path, EMPTY_KERNEL))
     assert fake.calls() == []
     assert "locked" not in done.stderr
