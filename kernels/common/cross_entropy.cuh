@@ -1,7 +1,6 @@
-// The loss of one row of logits.
+// The loss of one row of logits; `delta` becomes softmax - one-hot.
 #pragma once
 
-// `delta` becomes softmax - one-hot.
 template <unsigned CLASSES>
 __device__ __forceinline__ float cross_entropy(const float (&logit)[CLASSES], unsigned label,
                                                float (&delta)[CLASSES]) {

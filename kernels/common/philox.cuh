@@ -1,5 +1,5 @@
-// Philox4x32-10 (Salmon et al., SC'11) with the counter and key of bench/base/rng.h: the same bits as there, which a
-// test checks by compiling this file for the host. So it keeps to what C and CUDA C++ have in common.
+// Philox4x32-10 (Salmon et al., SC'11) with the counter and key of bench/base/rng.h, bit for bit. A test compiles this
+// file for the host, so it uses only what C and CUDA C++ share.
 #pragma once
 
 // Words 4 * block … 4 * block + 3 of a stream.
@@ -22,7 +22,7 @@ __device__ __forceinline__ void philox_block(unsigned long long seed, unsigned s
     word[3] = c3;
 }
 
-// Uniform in [low, high), each operation rounded on its own: contracted to a fused one it would give other bits.
+// Uniform in [low, high). Each operation is rounded: a fused one would change the bits.
 __device__ __forceinline__ float philox_uniform(unsigned word, float low, float high) {
     const float unit = __fmul_rn((float)(word >> 8), 1.0f / 16777216.0f);
     return __fadd_rn(__fmul_rn(unit, __fsub_rn(high, low)), low);

@@ -1,9 +1,9 @@
-// What CUDA C++ has no words for: copies past the registers (sm_80), kernels that overlap, clusters of blocks and
-// barriers that count bytes (sm_90). Addresses of shared memory are 32 bits wide, as these instructions take them.
+// PTX instructions without a CUDA C++ equivalent: asynchronous copies (sm_80), overlapping kernels, clusters and
+// barriers that count bytes (sm_90). Shared-memory addresses are 32 bits wide.
 #pragma once
 
-__device__ __forceinline__ unsigned shared_address(const void *of_this_block) {
-    return (unsigned)__cvta_generic_to_shared(of_this_block);
+__device__ __forceinline__ unsigned shared_address(const void *pointer) {
+    return (unsigned)__cvta_generic_to_shared(pointer);
 }
 
 #if __CUDA_ARCH__ >= 800
@@ -11,7 +11,7 @@ __device__ __forceinline__ void end_copy_group() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// All groups of this thread but the last LEFT are there.
+// Waits for all copy groups of this thread except the last LEFT.
 template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
@@ -20,8 +20,8 @@ __device__ __forceinline__ void end_copy_group() {}
 template <unsigned LEFT> __device__ __forceinline__ void wait_for_copies() {}
 #endif
 
-// All that earlier kernels wrote is there from here on. The next kernel may start now, so that of those in front of it
-// only this one can still run: before its own wait it may read what this one does not write, and write nothing.
+// Makes all writes of earlier kernels visible, then lets the next kernel start. So only the previous kernel can still
+// be running: before this call a kernel may read what that one does not write, and must write nothing.
 __device__ __forceinline__ void wait_for_earlier_kernels() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
@@ -29,19 +29,19 @@ __device__ __forceinline__ void wait_for_earlier_kernels() {
 }
 
 #if __CUDA_ARCH__ >= 900
-// The same place in the shared memory of another block of the cluster.
+// The same address in the shared memory of another block of the cluster.
 __device__ __forceinline__ unsigned address_in(unsigned block, unsigned address) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
-    return there;
+    unsigned remote;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(block));
+    return remote;
 }
 
-// What one block wrote to its shared memory before, the others may read behind it.
+// Makes earlier shared-memory writes of all blocks of the cluster visible.
 __device__ __forceinline__ void cluster_barrier() {
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// One thread's arrival ends a phase, when all bytes that it announced are there. To be shown to the other blocks.
+// A phase ends with one thread's arrival and the bytes that it announced. Visible to the cluster.
 __device__ __forceinline__ void barrier_init(unsigned barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(barrier)
                  : "memory");
@@ -51,7 +51,7 @@ __device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Until the phase of this parity is over.
+// Waits for the end of the phase with this parity.
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
     asm volatile("{\n\t.reg .pred done;\n"
                  "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
@@ -59,7 +59,7 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
                  : "memory");
 }
 
-// A multiple of 16 bytes from device memory into this block's shared memory, where `barrier` counts them.
+// Copies a multiple of 16 bytes from device to shared memory; `barrier` counts them.
 __device__ __forceinline__ void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                  "l"(from), "r"(bytes), "r"(barrier)

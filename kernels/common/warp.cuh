@@ -1,9 +1,9 @@
-// Over the lanes of a warp.
+// Reductions over the lanes of a warp.
 #pragma once
 
 constexpr unsigned EVERY_LANE = 0xFFFFFFFF;
 
-// operation(value, value) over groups of LANES neighbouring lanes, in each of them.
+// Reduces groups of LANES neighbouring lanes; each lane gets the result.
 template <unsigned LANES, class Number, class Operation>
 __device__ __forceinline__ Number over_lanes(Number value, Operation operation) {
 #pragma unroll

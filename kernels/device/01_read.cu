@@ -1,20 +1,20 @@
-// Idea    Read a buffer that fits into the L2 again and again: how fast can this device's L2 feed its multiprocessors?
-//         Cases whose data stay in the L2 are held against this, not against DRAM.
+// Idea    Read a buffer that fits into the L2 repeatedly: the rate at which the L2 feeds the multiprocessors. Cases
+//         whose data stay in the L2 are compared with this rate, not with DRAM's.
 // Change  -
-// Buys    The L2's roof: on an H200 between 10 and 12 TB/s were read, where a device-to-device copy of the same bytes,
-//         which also writes and starts anew each time, shows half of it.
-// Limits  The L2 itself: 16-byte loads past the L1 (ld.global.cg), eight in flight a thread, PASSES times over the buffer
-//         so that the launch does not count.
+// Buys    The L2's roof: 10 to 12 TB/s on an H200, where a device-to-device copy of the same bytes, which also writes
+//         and starts anew each time, reaches half of it.
+// Limits  The L2: 16-byte loads past the L1 (ld.global.cg), eight in flight per thread, PASSES passes over the buffer
+//         to hide the launch.
 #include "../common/launch.cuh"
 
 constexpr unsigned THREADS = 512, IN_FLIGHT = 8, WORDS_PER_BLOCK = THREADS * IN_FLIGHT;
-// Items are 16-byte words of the buffer. The grid is bounded so that all blocks are resident at once.
+// Items are 16-byte words. The bound keeps all blocks resident.
 LAUNCH = {THREADS, WORDS_PER_BLOCK, 2, 0, WEIGHTS_IN_BUFFERS};
 
 extern "C" __global__ void device(const uint4 *__restrict__ words, unsigned *__restrict__ sums, unsigned n) {
     unsigned sum = 0;
     for (unsigned pass = 0; pass < PASSES; pass++) {
-        // Other words in each pass: nothing for the compiler to take out of the loop.
+        // Different words in each pass, so that the compiler cannot hoist the loads.
         const unsigned turn = (blockIdx.x + pass) % gridDim.x;
         for (unsigned first = turn * WORDS_PER_BLOCK; first < n; first += gridDim.x * WORDS_PER_BLOCK) {
             uint4 word[IN_FLIGHT];

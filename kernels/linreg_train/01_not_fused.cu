@@ -1,12 +1,12 @@
-// Idea    Not fused, as the study's first version: forward, loss, gradient and update are kernels of their own, and
-//         each thread adds its sums to the epoch's with global atomics.
-// Change  Nothing yet: this is where the ladder starts. (The loss runs only where it is kept.)
-// Buys    Nothing. 4 M points, one epoch: forward reads x and writes predictions, 32 MB; the gradient reads those, x
-//         and y, 48 MB: 80 MB instead of 32, 19 us at 4.3 TB/s, three launches, about 10 us more; and two atomics a
-//         thread of 32 points, 250,000 on two addresses, which the L2 takes one after the other, about 1 ns each: 250
-//         us.
-// Limits  Atomics on one address. Why |w - w64| < 1e-5: a thread adds 32 errors in float32, everything beyond in
-//         double; the order of atomics changes only double's last bits.
+// Idea    Unfused, as the study's first version: forward, loss, gradient and update are separate kernels, and each
+//         thread adds its sums with global atomics.
+// Change  None: the start of the ladder. (The loss runs only in epochs that record it.)
+// Buys    Nothing. 4 M points, one epoch: forward reads x and writes predictions, 32 MB; the gradient reads
+//         predictions, x and y, 48 MB: 80 MB instead of 32, 19 us at 4.3 TB/s, three launches, about 10 us more; and
+//         two atomics per thread of 32 points, 250,000 on two addresses, which the L2 serialises at about 1 ns each:
+//         250 us.
+// Limits  Atomics on one address. Why |w - w64| < 1e-5: a thread adds 32 errors in float32, everything else is double;
+//         the order of atomics changes only the last bits of the doubles.
 #include "linreg_train.cuh"
 
 constexpr unsigned THREADS = 256, POINTS_PER_BLOCK = THREADS * 32;

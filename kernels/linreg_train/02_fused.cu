@@ -1,15 +1,15 @@
-// Idea    One pass over the points an epoch: forward, loss and both gradients while a point is in registers; a block
-//         adds up in shared memory before it touches a global address.
-// Change  Three kernels fused to one; a tree of double sums in shared memory; three atomics a block instead of two a
-//         thread. The update stays a kernel of its own.
-// Buys    32 MB an epoch, 7 us from DRAM, 3 us from the L2; 489 blocks with three atomics each, about 1.5 us instead
+// Idea    One pass over the points per epoch: forward, loss and both gradients while a point is in registers; a block
+//         reduces in shared memory before it touches a global address.
+// Change  Three kernels fused into one; a tree of double sums in shared memory; three atomics per block instead of two
+//         per thread. The update stays a separate kernel.
+// Buys    32 MB per epoch, 7 us from DRAM, 3 us from the L2; 489 blocks with three atomics each, about 1.5 us instead
 //         of 250; two launches, about 7 us back to back.
-// Limits  Launches; 4-byte loads, one chain of them a thread; eight barriers for the tree. Why |w - w64| < 1e-5: a
-//         thread adds 32 errors in float32, everything beyond in double.
+// Limits  Launches; 4-byte loads, one chain per thread; eight barriers for the tree. Why |w - w64| < 1e-5: a thread
+//         adds 32 errors in float32, everything else is double.
 #include "linreg_train.cuh"
 
 #ifndef PARTS
-#define PARTS 1  // rung 03 has more
+#define PARTS 1  // rung 03: 4
 #endif
 
 constexpr unsigned THREADS = 256, POINTS_PER_BLOCK = THREADS * 32;

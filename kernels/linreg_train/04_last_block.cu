@@ -1,20 +1,19 @@
-// Idea    One kernel an epoch that streams at the rate of the memory: 16-byte loads, several in flight; sums pass
-//         through registers; and the block that ends last finishes the epoch.
-// Change  float4 loads, four of x and four of y before their first use; a grid that stays on the device and strides
-//         over the points; warp shuffles instead of a tree of barriers; each block leaves its sums in a slot, takes a
-//         ticket, and the last one adds up the slots in their order and updates w and b: no atomics on sums, no
-//         second kernel.
-// Buys    32 MB an epoch: 6.9 us at the 4.65 TB/s of DRAM, about 3 us at the 10-12 TB/s of an L2 that holds them. The
-//         tail is short: barrier and slot about 0.5 us, the ticket 0.5 us, the last block's 264 slots 0.7 us.
-// Limits  3.5 us from launch to launch in a stream, more than the work itself. Why |w - w64| < 1e-5: a warp adds some
-//         1000 errors in float32 (10,000 with 50 M points) in chains of 35 (300), whose roundings to nearest are 6e-8
-//         of a partial sum and of either sign; everything beyond is in double and in a fixed order.
+// Idea    One kernel per epoch that streams at memory speed: 16-byte loads, several in flight; sums in registers; the
+//         last block to finish completes the epoch.
+// Change  float4 loads, four of x and four of y before their first use; a resident grid that strides over the points;
+//         warp shuffles instead of a tree of barriers; each block writes its sums to a slot and takes a ticket, and the
+//         last one adds the slots in order and updates w and b: no atomics on sums, no second kernel.
+// Buys    32 MB per epoch: 6.9 us at DRAM's 4.65 TB/s, about 3 us at the 10-12 TB/s of an L2 that holds them. The tail
+//         is short: barrier and slot about 0.5 us, the ticket 0.5 us, the last block's 264 slots 0.7 us.
+// Limits  3.5 us from launch to launch in a stream, more than the work. Why |w - w64| < 1e-5: a warp adds some 1000
+//         errors in float32 (10,000 with 50 M points) in chains of 35 (300), whose roundings are 6e-8 of a partial sum,
+//         of either sign; everything else is double, in a fixed order.
 #include "linreg_train.cuh"
 
-#ifndef IN_GRAPH  // rung 05 has it
+#ifndef IN_GRAPH  // rung 05: 1
 #define IN_GRAPH 0
 #endif
-// Start early, next to the previous epoch's kernel (see rung 05).
+// Start during the previous epoch's kernel (rung 05).
 #define OVERLAPPED (IN_GRAPH && __CUDA_ARCH__ >= 900)
 
 constexpr unsigned THREADS = 512, IN_FLIGHT = 4;
@@ -29,7 +28,7 @@ struct quads {
     float4 x[IN_FLIGHT], y[IN_FLIGHT];
 };
 
-// Four points each at first, first + step, … of n quads.
+// Loads quads first, first + step, … of n.
 __device__ __forceinline__ void load(quads &q, const linreg_t &p, unsigned first, unsigned step, unsigned n) {
     const float4 *x = reinterpret_cast<const float4 *>(p.x), *y = reinterpret_cast<const float4 *>(p.y);
 #pragma unroll
@@ -45,7 +44,7 @@ __device__ __forceinline__ error_sums<float> my_sums(const linreg_t &p) {
     quads q;
     load(q, p, self, step, n);
 #if OVERLAPPED
-    // Nothing above depends on w and b; from here on the previous epoch has ended.
+    // Nothing above depends on w and b; the previous epoch has ended after this.
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
     const float w = (float)__ldcg(&p.state->w), b = (float)__ldcg(&p.state->b);
@@ -68,7 +67,7 @@ LINREG_KERNEL(epoch, THREADS) {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
     const error_sums<float> sums = my_sums(p);
-    // A graph may hold more launches than there are epochs left.
+    // A graph may hold more launches than epochs are left.
     if (__ldcg(&p.state->epoch) >= p.epochs)
         return;
     const float own[3] = {sums.e, sums.ex, sums.ee};

@@ -1,26 +1,24 @@
-// Idea    The points never leave the chip: one launch for all epochs, in which every thread keeps its own points in
-//         registers and shared memory, and the blocks meet once an epoch.
-// Change  As many blocks as pay for their meeting (grid_reduce.cuh). Up to 8,192 training points one block does it all.
-//         What fits the registers of eight multiprocessors is trained by a cluster of eight (sm_90), which sends its
-//         sums through distributed shared memory. Beyond that a cooperative launch of a block a multiprocessor
-//         meets by way of the L2. Every block adds up all blocks' sums in the same order and makes the same step
-//         from them, so nothing is sent back.
-// Buys    4 M points on 132 multiprocessors: 30,304 each, 242 KB. At 4 instructions a point and 128 lanes 950 clocks,
-//         0.48 us; the third of the points that lies in shared memory takes 600 clocks at 128 bytes each, at the same
-//         time. Shuffles, two barriers and the step 0.2 us, a word to all blocks through the L2 and back about 0.7:
-//         1.4 us an epoch, 0.28 ms for 200. One block: 376 clocks of dependent steps, 0.19 us, and 0.07 for 4,000
-//         points.
-// Limits  Measured 2.1 us at 4 M: registers are read at two thirds of the issue rate, and 132 blocks asking the L2
-//         for the same words wait for each other. Beyond 6.6 M points (132 multiprocessors) a block keeps what shared
-//         memory holds and streams the rest in each epoch, at the rate of DRAM: 40 M points, less 3.8 M, are 290 MB,
-//         62 us.
-//         Why |w - w64| < 1e-5: sums are float32 in chains of 60 at 4 M points (99 where the chip is full, 300 when
-//         40 M are streamed), then pairwise; each rounding is 6e-8 of a partial sum, of either sign, and makes the
-//         mean gradient wrong by 1e-8 at most, which the next steps correct; w and b are pairs of float32, 48 bits, so
-//         small steps are not lost. What remains is the rounding of w to float32 where errors are computed, 1e-7.
+// Idea    The points stay on chip: one launch for all epochs, in which every thread keeps its points in registers and
+//         shared memory, with one grid barrier per epoch.
+// Change  The number of blocks balances work against the barrier (grid_reduce.cuh). Up to 8,192 training points: one
+//         block. What fits the registers of eight multiprocessors: a cluster of eight (sm_90), which exchanges sums
+//         through distributed shared memory. Beyond that: a cooperative launch of one block per multiprocessor, which
+//         exchanges them through the L2. Every block adds all sums in the same order and makes the same step, so
+//         nothing is sent back.
+// Buys    4 M points on 132 multiprocessors: 30,304 each, 242 KB. At 4 instructions per point and 128 lanes 950 clocks,
+//         0.48 us; the third of the points in shared memory takes 600 clocks at 128 bytes each, concurrently. Shuffles,
+//         two barriers and the step 0.2 us, a word to all blocks through the L2 about 0.7: 1.4 us per epoch, 0.28 ms
+//         for 200. One block: 376 clocks of dependent steps, 0.19 us, and 0.07 for 4,000 points.
+// Limits  Measured 2.1 us at 4 M: registers are read at two thirds of the issue rate, and 132 blocks contend for the
+//         same words of the L2. Beyond 6.6 M points (132 multiprocessors) a block streams what its shared memory cannot
+//         hold in each epoch, at the DRAM rate: 40 M points, less 3.8 M, are 290 MB, 62 us.
+//         Why |w - w64| < 1e-5: sums are float32 in chains of 60 at 4 M points (99 where the chip is full, 300 when 40
+//         M are streamed), then pairwise; each rounding is 6e-8 of a partial sum, of either sign, an error of the mean
+//         gradient of at most 1e-8, which the next steps correct; w and b are pairs of float32, 48 bits, so small steps
+//         are not lost. What remains is rounding w to float32 where errors are computed, 1e-7.
 #include "linreg_train.cuh"
 
-#define CLUSTER_BLOCKS 8  // the most that every GPU with clusters takes
+#define CLUSTER_BLOCKS 8  // the largest portable cluster size
 #if N_TRAIN <= 8192
 #define ALONE 1
 #elif __CUDA_ARCH__ >= 900 && N_TRAIN <= CLUSTER_BLOCKS * 256 * 44 * 2
@@ -39,19 +37,19 @@
 #endif
 
 constexpr unsigned MAX_BLOCKS = 192;
-// BLOCKS 0: as many as the device has multiprocessors. REGISTER_PAIRS: pairs of points that a thread keeps in
-// registers, up to 176 of its 255. Few warps are soon summed up; more of them stream better.
+// BLOCKS 0: one per multiprocessor. REGISTER_PAIRS: pairs of points that a thread keeps in registers, up to 176 of its
+// 255. Few warps reduce faster; more of them stream better.
 #if ALONE
 constexpr unsigned THREADS = 128, BLOCKS = 1;
 #elif CLUSTER
 constexpr unsigned THREADS = 256, BLOCKS = CLUSTER_BLOCKS;
 #else
-constexpr bool STREAMS = N_TRAIN > 7000000;  // more than 132 multiprocessors hold
+constexpr bool STREAMS = N_TRAIN > 7000000;  // too many for 132 multiprocessors
 constexpr unsigned THREADS = STREAMS ? 512 : 256, BLOCKS = 0, REGISTER_PAIRS = STREAMS ? 18 : 42;
 #endif
 constexpr unsigned WARPS = THREADS / 32;
 
-// Points of one block: a multiple of four, so that 16-byte loads are aligned.
+// Points per block: a multiple of four, to align 16-byte loads.
 __device__ __forceinline__ constexpr unsigned share_of(unsigned n, unsigned blocks) {
     return (n + blocks - 1) / blocks / 4 * 4 + 4;
 }
@@ -86,13 +84,13 @@ template <bool LOSS> __device__ __forceinline__ void add(sums_t &sums, float w, 
         sums.ee = fmaf(e, e, sums.ee);
 }
 
-// A pair is x, x', y, y'; each of the two has sums of its own: shorter chains.
+// A pair is x, x', y, y'. Two independent sums shorten the chains.
 template <bool LOSS> __device__ __forceinline__ void add(sums_t (&sums)[2], float w, float b, float4 pair) {
     add<LOSS>(sums[0], w, b, pair.x, pair.z);
     add<LOSS>(sums[1], w, b, pair.y, pair.w);
 }
 
-// The points of one block that it keeps on chip: pairs of points a thread apart, THREADS pairs at a time.
+// The points of one block. A round is a pair per thread.
 struct points_t {
     const float *x, *y;
     unsigned n;
@@ -105,7 +103,7 @@ __device__ __forceinline__ float4 load_pair(const points_t &points, unsigned rou
     return make_float4(x.x, x.y, y.x, y.y);
 }
 
-// Everything on chip: in registers first, then in shared memory, and up to two points a thread that make no full round.
+// Points on chip: in registers first, then in shared memory, and up to two per thread that fill no round.
 struct kept_t {
     float4 in_registers[REGISTER_PAIRS], *in_shared, rest;
     unsigned rounds, n_rest;
@@ -127,7 +125,7 @@ struct kept_t {
             rest.y = points.x[i + THREADS], rest.w = points.y[i + THREADS];
     }
 
-    // A pair from shared memory is on its way while pairs in registers are added.
+    // Loads a pair from shared memory while pairs in registers are added.
     template <bool LOSS>
     __device__ __forceinline__ void add_all(sums_t (&sums)[2], float w, float b, unsigned shared_rounds) const {
 #pragma unroll
@@ -169,7 +167,7 @@ struct kept_t {
 };
 
 #if !ALONE && !CLUSTER
-// More than fits: shared memory full, the rest comes from memory in every epoch, 16 bytes at a time.
+// Too many points for the chip: shared memory is full, and the rest is loaded in every epoch, 16 bytes at a time.
 struct streamed_t {
     float4 *in_shared;
     const float *x, *y;
@@ -243,7 +241,7 @@ __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points
     pair_t w(p.state->w), b(p.state->b);
     const float gain = (float)p.gain;
     const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
-    const unsigned first_tag = grid_reduce_begins();
+    const unsigned first_tag = first_reduce_tag();
     for (unsigned epoch = 0; epoch < p.epochs; epoch++) {
         sums_t sums;
         if (epoch % LOSS_EVERY == 0) {
@@ -259,7 +257,7 @@ __device__ __forceinline__ void train_on(const linreg_t &p, const Points &points
     if (writes) {
         p.results[RESULT_W] = (double)w.high + w.low;
         p.results[RESULT_B] = (double)b.high + b.low;
-        grid_reduce_ends(first_tag + p.epochs);
+        save_reduce_tag(first_tag + p.epochs);
     }
 }
 
@@ -283,6 +281,6 @@ extern "C" __global__ void
 #endif
     train_on(p, kept_t(points, shared), blocks, partial);
 #if CLUSTER
-    cluster_barrier();  // no block's shared memory goes while another one writes to it
+    cluster_barrier();  // a block must not exit while another writes to its shared memory
 #endif
 }

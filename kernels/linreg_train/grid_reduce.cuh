@@ -1,12 +1,12 @@
-// How the threads of rung 06 share their sums at the end of an epoch: within one block, within a cluster, or over the
-// grid. In all three, every thread gets the sums over all of them, the same to the bit, and sets of places take turns:
-// a place is written again only when the epoch in between is over, which nobody ends who has not read it.
+// How rung 06 reduces its sums at the end of an epoch: within a block, a cluster or the grid. Every thread gets
+// identical totals. Buffers alternate between epochs: one is reused only after the epoch in between, which no block
+// finishes before reading it.
 #pragma once
 #include "../common/ptx.cuh"
 
 typedef error_sums<float> sums_t;
 
-// What a block's threads tell each other, and what the blocks of a cluster do.
+// Sums of warps and groups of a block, and of the blocks of a cluster.
 struct partial_sums_t {
     float4 of_warp[2][WARPS], of_group[MAX_BLOCKS / 32], of_block[2][CLUSTER_BLOCKS];
     unsigned long long arrived[2];
@@ -24,7 +24,7 @@ __device__ __forceinline__ sums_t unpack(float4 packed) {
     return {packed.x, packed.y, packed.z};
 }
 
-// Sums over groups of LANES lanes, in each of them.
+// Sums over groups of LANES lanes, in each lane.
 template <bool LOSS, unsigned LANES> __device__ __forceinline__ sums_t lane_sums(sums_t sums) {
 #pragma unroll
     for (unsigned lanes = LANES / 2; lanes > 0; lanes /= 2) {
@@ -45,7 +45,7 @@ template <unsigned N> __device__ __forceinline__ sums_t add_partial_sums(const f
     return sums;
 }
 
-// Sums over a block's warps: each one's by its first lane, for the others to read behind a barrier.
+// The sums of each warp, visible to the block.
 template <bool LOSS> __device__ __forceinline__ void sum_warps(sums_t sums, float4 (&of_warp)[WARPS]) {
     sums = lane_sums<LOSS, 32>(sums);
     if (threadIdx.x % 32 == 0)
@@ -54,10 +54,10 @@ template <bool LOSS> __device__ __forceinline__ void sum_warps(sums_t sums, floa
 }
 
 #if ALONE || CLUSTER
-__device__ __forceinline__ unsigned grid_reduce_begins() {
+__device__ __forceinline__ unsigned first_reduce_tag() {
     return 0;
 }
-__device__ __forceinline__ void grid_reduce_ends(unsigned) {}
+__device__ __forceinline__ void save_reduce_tag(unsigned) {}
 #endif
 
 #if ALONE
@@ -74,8 +74,8 @@ __device__ __forceinline__ void prepare_grid_reduce(partial_sums_t &partial) {
     cluster_barrier();
 }
 
-// The first warp sends the block's sums to every block's shared memory, where a barrier counts the bytes that have
-// come (st.async): one way through the cluster's network, and no word back.
+// The first warp sends the block's sums to the shared memory of every block, where a barrier counts the bytes
+// (st.async): one way through the cluster network, no acknowledgement.
 template <bool LOSS>
 __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, partial_sums_t &partial) {
     const unsigned lane = threadIdx.x % 32;
@@ -97,9 +97,9 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned, unsigned tag, 
 }
 
 #else
-// Words of 8 bytes are written and read whole: a sum, and a tag that counts the epochs of all trainings so far. Whoever
-// reads a word knows whether it is this epoch's, so it is data and barrier in one, without flag, fence, atomic or
-// clearing. Many blocks get the words in several copies, so that not all of them ask one place of the L2.
+// An 8-byte word, read and written atomically, holds a sum and a tag: the number of the epoch since the module was
+// loaded. The tag shows whether the word is current, so it is data and barrier in one: no flag, fence, atomic or
+// clearing. With many blocks there are several copies, to spread the load over the L2.
 typedef unsigned long long word_t;
 struct words_t {
     word_t e, ex;
@@ -107,22 +107,22 @@ struct words_t {
 constexpr unsigned COPIES = 8, FEW_BLOCKS = 32;
 __device__ words_t words[2][COPIES][MAX_BLOCKS];
 __device__ word_t loss_words[2][COPIES][MAX_BLOCKS];
-__device__ unsigned epochs_before;  // since the module was loaded
+__device__ unsigned previous_epochs;  // since the module was loaded
 
-__device__ __forceinline__ unsigned grid_reduce_begins() {
-    return __ldcg(&epochs_before) + 1;
+__device__ __forceinline__ unsigned first_reduce_tag() {
+    return __ldcg(&previous_epochs) + 1;
 }
 
-// By one thread, behind the last epoch: all blocks have begun by then.
-__device__ __forceinline__ void grid_reduce_ends(unsigned tag) {
-    epochs_before = tag - 1;
+// By one thread, after the last epoch: by then all blocks have read it.
+__device__ __forceinline__ void save_reduce_tag(unsigned tag) {
+    previous_epochs = tag - 1;
 }
 
 __device__ __forceinline__ word_t word_of(float value, unsigned epoch) {
     return (word_t)epoch << 32 | __float_as_uint(value);
 }
 
-__device__ __forceinline__ bool taken(word_t word, float &value, unsigned epoch) {
+__device__ __forceinline__ bool has_tag(word_t word, float &value, unsigned epoch) {
     value = __uint_as_float((unsigned)word);
     return (unsigned)(word >> 32) == epoch;
 }
@@ -131,27 +131,27 @@ __device__ __forceinline__ unsigned copies_for(unsigned blocks) {
     return blocks > FEW_BLOCKS ? COPIES : 1;
 }
 
-// Relaxed accesses at the device's scope go to the L2.
-__device__ __forceinline__ void put(words_t *place, word_t e, word_t ex) {
+// Relaxed accesses at device scope go to the L2.
+__device__ __forceinline__ void store_relaxed(words_t *place, word_t e, word_t ex) {
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(place), "l"(e), "l"(ex) : "memory");
 }
 
-__device__ __forceinline__ void put(word_t *place, word_t word) {
+__device__ __forceinline__ void store_relaxed(word_t *place, word_t word) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
 }
 
-template <bool LOSS> __device__ __forceinline__ sums_t wait_for(unsigned block, unsigned tag) {
+template <bool LOSS> __device__ __forceinline__ sums_t load_block_sums(unsigned block, unsigned tag) {
     const words_t *place = &words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
     const word_t *loss_place = &loss_words[tag % 2][blockIdx.x % copies_for(gridDim.x)][block];
     sums_t sums = {0, 0, 0};
     word_t e, ex, ee;
     do
         asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e), "=l"(ex) : "l"(place) : "memory");
-    while (!taken(e, sums.e, tag) || !taken(ex, sums.ex, tag));
+    while (!has_tag(e, sums.e, tag) || !has_tag(ex, sums.ex, tag));
     if (LOSS)
         do
             asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(ee) : "l"(loss_place) : "memory");
-        while (!taken(ee, sums.ee, tag));
+        while (!has_tag(ee, sums.ee, tag));
     return sums;
 }
 
@@ -163,15 +163,15 @@ __device__ __forceinline__ sums_t all_sums(sums_t sums, unsigned blocks, unsigne
     if (warp == 0) {
         sums = lane_sums<LOSS, WARPS>(unpack(of_warp[lane % WARPS]));
         if (lane < copies_for(blocks)) {
-            put(&words[tag % 2][lane][blockIdx.x], word_of(sums.e, tag), word_of(sums.ex, tag));
+            store_relaxed(&words[tag % 2][lane][blockIdx.x], word_of(sums.e, tag), word_of(sums.ex, tag));
             if (LOSS)
-                put(&loss_words[tag % 2][lane][blockIdx.x], word_of(sums.ee, tag));
+                store_relaxed(&loss_words[tag % 2][lane][blockIdx.x], word_of(sums.ee, tag));
         }
     }
     if (warp < groups) {
         sums = {0, 0, 0};
         if (threadIdx.x < blocks)
-            sums = wait_for<LOSS>(threadIdx.x, tag);
+            sums = load_block_sums<LOSS>(threadIdx.x, tag);
         __syncwarp();
         sums = lane_sums<LOSS, 32>(sums);
         if (lane == 0)

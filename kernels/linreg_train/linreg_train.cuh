@@ -1,19 +1,19 @@
-// What every rung of linreg_train shares: one signature, the data, sums over points, the evaluation.
+// What the rungs of linreg_train share: one signature, the data, sums over points, the evaluation.
 //   e = w·x + b − y;  w −= rate · 2 Σe·x / n;  b −= rate · 2 Σe / n;  loss = Σe² / n
-// over all n training points in each epoch. The host uploads `state` before each training: start values, and zeros in
-// everything else. LOSS_EVERY (10) comes from the workload's descriptor.
+// over all n training points in each epoch. The host uploads `state` before each training: start values, and zeros
+// elsewhere. LOSS_EVERY (10) comes from the workload's descriptor.
 #pragma once
 #include "../common/launch.cuh"
 #include "../common/warp.cuh"
 #include "points.cuh"
 
-#define STATE_SLOTS 1536  // 8-byte words for what blocks tell each other
+#define STATE_SLOTS 1536  // 8-byte words for the blocks' sums
 
 struct linreg_state {
     double w, b;
-    double e, ex, ee;        // sums of the running epoch, where blocks add to them
+    double e, ex, ee;        // sums of the current epoch, in rungs with atomics
     unsigned epoch, ticket;  // epochs done; blocks done
-    double reserved[2];      // slots start at a multiple of 32 bytes
+    double reserved[2];      // aligns the slots to 32 bytes
     double slot[STATE_SLOTS];
 };
 
@@ -22,9 +22,9 @@ enum linreg_result { RESULT_W, RESULT_B, RESULT_LAST_LOSS, RESULT_TEST_LOSS, RES
 struct linreg_t {
     float *x, *y;            // training points
     float *x_test, *y_test;  // test points
-    float *prediction;       // one a training point, in rungs whose plan asks for 4 bytes a point
+    float *prediction;       // one per training point, if the plan has 4 bytes of scratch per item
     linreg_state *state;
-    double *results;  // by linreg_result; behind it the losses before epochs 0, LOSS_EVERY, …
+    double *results;  // by linreg_result, then the losses before epochs 0, LOSS_EVERY, …
     unsigned long long seed;
     double gain;       // 2 · rate / n
     double inverse_n;  // 1 / n
@@ -32,7 +32,7 @@ struct linreg_t {
     unsigned points, n, n_test, epochs;
 };
 
-// bench/workloads/linreg_train/cuda.h mirrors both, and asserts the same.
+// bench/workloads/linreg_train/cuda.h mirrors both, with the same assertions.
 static_assert(sizeof(linreg_state) == 64 + 8 * STATE_SLOTS, "the host's layout");
 static_assert(sizeof(linreg_t) == 104, "the host's layout");
 
@@ -48,8 +48,8 @@ template <class Number> struct error_sums {
     Number e, ex, ee;
 };
 
-// In float32: e is rounded at half a unit in the last place of w·x + b, 1e-6 at most (it is below 32), to the
-// nearest, so that the errors of many points cancel; what is left of them moves w and b by less than 1e-6.
+// In float32: e is rounded by at most half a unit in the last place of w·x + b (below 32), 1e-6, to nearest, so that
+// the errors of many points cancel; the rest moves w and b by less than 1e-6.
 __device__ __forceinline__ void add_point(error_sums<float> &sums, float w, float b, float x, float y) {
     const float e = fmaf(w, x, b) - y;
     sums.e += e;
@@ -73,8 +73,8 @@ __device__ __forceinline__ void add_range(error_sums<float> &sums, float w, floa
         add_point(sums, w, b, x[i], y[i]);
 }
 
-// Sums over the block, in every thread of the first warp: within warps as `Number`, across them in double. `of_warp`
-// may be used again behind a barrier of the caller.
+// Sums over the block, in every thread of the first warp: `Number` within warps, double across them. The caller
+// synchronises before it reuses `of_warp`.
 template <unsigned THREADS, unsigned N, class Number>
 __device__ __forceinline__ void block_sums(const Number (&own)[N], double (&total)[N],
                                            double (&of_warp)[N][THREADS / 32]) {
@@ -92,8 +92,8 @@ __device__ __forceinline__ void block_sums(const Number (&own)[N], double (&tota
             total[k] = warp_sum(lane < THREADS / 32 ? of_warp[k][lane] : 0.0);
 }
 
-// Is this block the last of the grid to come here? What the others wrote before is then visible to it. The counter
-// wraps to 0 by itself.
+// True in the last block of the grid to arrive, which then sees the earlier writes of the others. The counter wraps to
+// 0.
 __device__ __forceinline__ bool last_block(unsigned *ticket) {
     __shared__ bool last;
     if (threadIdx.x == 0) {
@@ -105,8 +105,8 @@ __device__ __forceinline__ bool last_block(unsigned *ticket) {
     return last;
 }
 
-// Sums over the grid by way of one slot a block. True in the last block alone, whose first warp then holds the sums;
-// slots are added in their order, so the sums do not depend on which block that is.
+// Sums over the grid through one slot per block. True in the last block, whose first warp then holds the sums; slots
+// are added in order, whichever block is last.
 template <unsigned THREADS, unsigned N, class Number>
 __device__ __forceinline__ bool grid_sums(linreg_state *state, const Number (&own)[N], double (&total)[N]) {
     __shared__ double of_warp[2][N][THREADS / 32];
@@ -124,8 +124,8 @@ __device__ __forceinline__ bool grid_sums(linreg_state *state, const Number (&ow
     return true;
 }
 
-// The end of an epoch, by one thread: keep the loss that the epoch began with, and make one step down the gradient.
-// Past the L1: where kernels overlap, another multiprocessor may have written last.
+// Ends an epoch, by one thread: records the loss at its start and makes one gradient step. Loads bypass the L1: with
+// overlapping kernels another multiprocessor may have written last.
 __device__ __forceinline__ void end_epoch(const linreg_t &p, double e, double ex, double ee) {
     linreg_state &s = *p.state;
     const unsigned epoch = __ldcg(&s.epoch);
@@ -141,7 +141,7 @@ __device__ __forceinline__ void end_epoch(const linreg_t &p, double e, double ex
     }
 }
 
-// Over all points, four a thread: one block of Philox.
+// Four points per thread: one block of Philox.
 LINREG_KERNEL(make_data, DATA_THREADS) {
     const unsigned block = blockIdx.x * DATA_THREADS + threadIdx.x;
     unsigned word[4];
@@ -166,7 +166,7 @@ __device__ __forceinline__ double squares(const float *x, const float *y, unsign
     return sum;
 }
 
-// Loss on the training and on the test set after the last epoch, in double throughout.
+// Loss on the training and test sets after the last epoch, in double.
 LINREG_KERNEL(evaluate, EVALUATE_THREADS) {
     const double w = p.results[RESULT_W], b = p.results[RESULT_B];
     const double own[2] = {squares(p.x, p.y, p.n, w, b), squares(p.x_test, p.y_test, p.n_test, w, b)};

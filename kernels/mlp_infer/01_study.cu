@@ -1,11 +1,11 @@
-// Idea    The study's own kernel: one block per sample, one thread per hidden unit, the hidden layer in shared
-//         memory; thread 0 sums the output. (The study also put a ReLU on the output, which its PyTorch model
-//         does not have; ours agrees with PyTorch.)
-// Change  Nothing yet: this is where the ladder starts. BATCH is a compile-time constant, as in the study.
+// Idea    The study's kernel: one block per sample, one thread per hidden unit, the hidden layer in shared memory;
+//         thread 0 sums the output. (The study also applies a ReLU to the output, unlike its PyTorch model; this kernel
+//         agrees with PyTorch.)
+// Change  None: the start of the ladder. BATCH is a compile-time constant, as in the study.
 // Buys    Nothing: 5 threads of a 32-lane warp work, then 1.
-// Limits  Latency: a block lives for one chain of dependent loads, a barrier and a store, about 2 us, and a
-//         multiprocessor holds at most 32 of them: 132 * 32 / 2 us = 2 samples/ns at best, 2^22 samples in 2 ms,
-//         a hundred times the 19.5 us that DRAM would allow.
+// Limits  Latency: a block takes about 2 us (a chain of dependent loads, a barrier, a store), and a multiprocessor
+//         holds at most 32: 132 * 32 / 2 us = 2 samples/ns at best, 2^22 samples in 2 ms, a hundred times the 19.5 us
+//         of DRAM.
 #include "mlp_infer.cuh"
 #if N_LAYERS != 2
 #error SKIP: needs exactly one hidden layer

@@ -1,9 +1,9 @@
-// Idea    One thread computes one whole sample; the hidden layer lives in registers.
-// Change  From a block of 5 threads to 256 samples a block: no shared memory, no barrier, all 32 lanes busy.
-// Buys    The block rate stops being the limit. Lane i reads x[4i … 4i+3] in four 4-byte loads, 16 bytes apart:
-//         every 32-byte sector is fetched once and hit again in the L1, so DRAM sees 20 bytes a sample:
-//         2^22 samples = 84 MB, 19.5 us at 4.3 TB/s. Expect 60-80 % of that: four load instructions where one
-//         would do, and 31 weights re-read from the L1 by every thread.
+// Idea    One thread per sample; the hidden layer stays in registers.
+// Change  256 samples per block instead of one: no shared memory, no barrier, all 32 lanes busy.
+// Buys    The block rate is no longer the limit. Lane i reads x[4i … 4i+3] in four 4-byte loads, 16 bytes apart: each
+//         32-byte sector is fetched once, then hit in the L1, so DRAM moves 20 bytes per sample: 2^22 samples = 84 MB,
+//         19.5 us at 4.3 TB/s. Expect 60-80 % of that: four load instructions instead of one, and 31 weights re-read
+//         from the L1 by every thread.
 // Limits  Load instructions and L1 traffic. Works for any number and size of layers.
 #include "mlp_infer.cuh"
 

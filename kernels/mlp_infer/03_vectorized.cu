@@ -1,11 +1,10 @@
-// Idea    Read a sample's four inputs with one 16-byte load, and keep the weights where all lanes read the same
-//         word for free: in the kernel's parameters, which are constant memory.
+// Idea    Read a sample's four inputs with one 16-byte load, and keep the weights in kernel parameters: constant
+//         memory, where a word that all lanes read is free.
 // Change  float4 loads; weights as a __grid_constant__ argument instead of four device buffers.
-// Buys    One load instruction a sample instead of 4 + 31: a fused multiply-add takes its weight straight from the
-//         constant bank. 20 bytes a sample from DRAM: 2^22 samples in 19.5 us at 4.3 TB/s; expect 85-90 %.
-//         On the host side four cudaMallocs, four copies in and four frees a call disappear: at batch 1 that is most
-//         of the time.
-// Limits  DRAM, but one 16-byte load in flight a thread: not enough to hide its latency all the time.
+// Buys    One load instruction per sample instead of 4 + 31: a fused multiply-add reads its weight from the constant
+//         bank. 20 bytes per sample from DRAM: 2^22 samples in 19.5 us at 4.3 TB/s; expect 85-90 %. The host saves four
+//         cudaMallocs, four copies and four frees per call: at batch 1 most of the time.
+// Limits  DRAM, with one 16-byte load in flight per thread: not always enough to hide its latency.
 #include "mlp_infer.cuh"
 #if N_LAYERS != 2
 #error SKIP: needs exactly one hidden layer

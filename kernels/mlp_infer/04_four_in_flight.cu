@@ -1,13 +1,12 @@
-// Idea    Hide DRAM's latency with more independent loads: each thread computes four samples, and its four 16-byte
-//         loads are in flight together. Outputs are stored past the caches: nobody reads them again here.
-// Change  Four samples a thread, one block width apart, so that every load of a warp is still 512 consecutive bytes;
+// Idea    Hide DRAM latency with more independent loads: each thread computes four samples, with four 16-byte loads in
+//         flight. Outputs bypass the caches: the kernel does not read them again.
+// Change  Four samples per thread, one block width apart, so every load of a warp still covers 512 consecutive bytes;
 //         streaming stores (st.global.cs).
-// Buys    By Little's law 4.3 TB/s at about 800 ns want 3.4 MB in flight, 26 KB a multiprocessor; one load a thread
-//         gives 2048 * 16 B = 32 KB only while all warps wait, four give room to compute. Expect the copy's own rate:
-//         2^22 samples = 84 MB in 19.5 us. Streaming the loads too (ld.global.cs) was measured slower from 2^23 on:
-//         an H200 then reached 92 % of its copy rate instead of 98-101 %; a grid of 6 or 8 blocks a multiprocessor
-//         that loops over the batch was slower than one block per 1024 samples (85-90 %), so there is no loop here.
-// Limits  DRAM. What is left to gain is on the host's side of the case: allocation, copies, launch.
+// Buys    By Little's law 4.3 TB/s at about 800 ns need 3.4 MB in flight, 26 KB per multiprocessor; one load per thread
+//         gives 2048 * 16 B = 32 KB only while all warps wait, four leave room to compute. Expect the copy rate: 2^22
+//         samples = 84 MB in 19.5 us. Measured slower: streaming loads (ld.global.cs) from 2^23 on, 92 % of an H200's
+//         copy rate instead of 98-101 %; a grid of 6 or 8 blocks per multiprocessor that loops over the batch, 85-90 %.
+// Limits  DRAM. Remaining gains are on the host: allocation, copies, launch.
 #include "mlp_infer.cuh"
 #if N_LAYERS != 2
 #error SKIP: needs exactly one hidden layer
@@ -18,7 +17,7 @@
 #endif
 
 #ifndef COUNT
-#define COUNT batch  // rung 06 has a constant here
+#define COUNT batch  // rung 06: a constant
 #endif
 
 constexpr unsigned THREADS = 256, SAMPLES = 4;

@@ -1,10 +1,9 @@
-// Idea    Half the bytes: inputs and outputs in f16, arithmetic in float32. A dtype of its own, compared with f16 only.
-// Change  8 bytes in and 2 out a sample instead of 16 and 4. Eight samples a thread keep as many bytes in flight as rung
-//         04's four: two neighbouring samples are one 16-byte load, four such loads a thread; two outputs are one
-//         4-byte store.
-// Buys    10 bytes a sample: 2^22 samples are 42 MB, which the L2 of an H200 (63 MB) holds; 2^24 are 168 MB, 39 us at
-//         4.3 TB/s: half of rung 04's time.
-// Limits  DRAM, and conversions: 10 a sample beside 61 flops.
+// Idea    Half the bytes: f16 inputs and outputs, float32 arithmetic. A separate dtype, compared with f16 only.
+// Change  8 bytes in and 2 out per sample instead of 16 and 4. Eight samples per thread keep as many bytes in flight as
+//         rung 04's four: four 16-byte loads of two neighbouring samples each; two outputs per 4-byte store.
+// Buys    10 bytes per sample: 2^22 samples are 42 MB, which fits an H200's L2 (63 MB); 2^24 are 168 MB, 39 us at 4.3
+//         TB/s: half of rung 04's time.
+// Limits  DRAM, and conversions: 10 per sample beside 61 flops.
 #define TAKES_F16
 #include "mlp_infer.cuh"
 #if N_LAYERS != 2
@@ -18,7 +17,7 @@
 constexpr unsigned THREADS = 256, PAIRS = 4;
 LAUNCH = {THREADS, THREADS * PAIRS * 2, 0, 0, WEIGHTS_AS_ARGUMENT};
 
-// As PTX, so that no header of the toolkit is needed (cvt: PTX ISA, data movement and conversion).
+// PTX, to need no header of the toolkit (cvt: PTX ISA, data movement and conversion).
 __device__ __forceinline__ float to_float(unsigned bits) {
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((unsigned short)bits));

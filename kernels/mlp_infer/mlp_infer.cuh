@@ -1,8 +1,8 @@
-// What every rung of mlp_infer shares: the shape as compile-time constants and one signature.
+// What the rungs of mlp_infer share: the shape as compile-time constants, and one signature.
 //   y[i] = W_L · relu(… relu(W_1 · x[i] + b_1) …) + b_L   for i < batch, no activation on the output
-// x is (batch, N_IN), y is (batch, N_OUT), both row-major. Weights come both ways, and a rung's launch.weights
-// says which of them it reads: `p` points at one device buffer per array, `weights` holds all of them by value,
-// packed W_1, b_1, W_2, b_2, … with W_l row-major (outputs, inputs), as in torch.nn.Linear.
+// x is (batch, N_IN), y is (batch, N_OUT), both row-major. Weights come in two forms, of which a rung reads the one in
+// its launch.weights: `p` has one device buffer per array, `weights` all of them by value, packed W_1, b_1, W_2, b_2, …
+// with W_l row-major (outputs, inputs), as in torch.nn.Linear.
 #pragma once
 #include "../common/launch.cuh"
 
@@ -25,8 +25,8 @@
 #error SKIP: at most 7 layers of weights
 #endif
 
-// A rung for f16 says `#define TAKES_F16` before it includes this: x and y are then f16 bits, the weights were rounded
-// to f16 and come as float32.
+// A rung for f16 defines TAKES_F16 before it includes this: x and y are then f16 bits, and the weights are float32
+// values rounded to f16.
 #ifdef TAKES_F16
 #if !DTYPE_F16
 #error SKIP: for dtype f16 only
@@ -39,7 +39,7 @@ typedef unsigned short element;
 typedef float element;
 #endif
 
-#define MAX_ARGUMENT_WEIGHTS 960  // floats: kernel parameters may take 4 KiB on every architecture
+#define MAX_ARGUMENT_WEIGHTS 960  // floats: kernel parameters are limited to 4 KiB
 
 struct mlp_pointers {
     const float *w[N_LAYERS], *b[N_LAYERS];

@@ -1,22 +1,22 @@
-// Idea    Many multiply-adds for each number that is loaded: a thread keeps 56 or 64 sums in registers. And few kernels:
-//         what follows a product is done where its result is.
-// Change  Forward and input gradients: tiles of 64 x 56 (of 32, 64 columns where the width asks for it), each made by a
-//         cluster of up to 8 blocks that share its sum, so that 112 of 132 multiprocessors work (wide_product.cuh).
-//         Images are read where they lie, through their numbers. One kernel for the last layer, the loss and the
-//         gradient by the layer in front of it (last_layer.cuh). One for the gradients of all layers and the update
-//         (train_layers.cuh); before that launch no weights change, so the input gradients need not wait for updates.
-//         From sm_90 on kernels overlap: each copies what the one in front does not change, then waits for it.
-// Buys    DEPTH + 3 launches a step in place of 7 DEPTH - 1: 7 for 27. Width 784: a forward or input gradient is 39 M
-//         multiply-adds, at 112 * 128 a cycle 2750 cycles; with the wait for the kernel in front (1000), copies (800),
-//         two steps of partial sums (1200) and nine tenths of that rate 6000 cycles or 3.1 us; five of them 16 us. The
-//         last layer 1.5 us. All gradients: 507 tiles in one wave, 3.84 a multiprocessor, 8200 cycles, about 5.5 us.
-//         Together 23 us a step. Measured: 44.6 (H200). A forward or input gradient takes about 5.3 us: 9000 cycles from
-//         the end of the one in front, half of them for the product (two thirds of the rate), the rest for copies, sums
-//         of groups and of the cluster, and starts. All gradients take 15 us: blocks of two warps, four at a time on a
-//         multiprocessor, all of them copy, then add, then store.
-// Limits  Without clusters (before sm_90) a tile is one block's, which leaves most multiprocessors idle. Two blocks a
-//         multiprocessor would hide what comes before the wait, but blocks of one kernel then meet on some
-//         multiprocessors while others have none: 57 us a step. The host's launches, 7 of 2.5 us: 18 us.
+// Idea    Many multiply-adds per load: a thread keeps 56 or 64 sums in registers. Few kernels: each product is followed
+//         by its elementwise operators in the same kernel.
+// Change  Forward and input gradients: tiles of 64 x 56 (32 rows or 64 columns if the width requires it), each computed
+//         by a cluster of up to 8 blocks that split its sum, so that 112 of 132 multiprocessors work
+//         (wide_product.cuh). Images are read in place, by index. One kernel for the last layer, the loss and the
+//         gradient of the previous layer (last_layer.cuh). One for the gradients of all layers and the update
+//         (train_layers.cuh): no weights change before it, so input gradients need not wait. From sm_90 on kernels
+//         overlap: each copies what the previous one does not change, then waits for it.
+// Buys    DEPTH + 3 launches per step instead of 7 DEPTH - 1: 7 instead of 27. Width 784: a forward or input gradient
+//         is 39 M multiply-adds, 2750 cycles at 112 * 128 per cycle; with the wait for the previous kernel (1000),
+//         copies (800), two steps of partial sums (1200) and nine tenths of that rate 6000 cycles or 3.1 us; five of
+//         them 16 us. The last layer 1.5 us. All gradients: 507 tiles in one wave, 3.84 per multiprocessor, 8200
+//         cycles, about 5.5 us. Together 23 us per step. Measured: 44.6 (H200). A forward or input gradient takes about
+//         5.3 us: 9000 cycles from the end of the previous one, half of them for the product (two thirds of the rate),
+//         the rest for copies, sums of groups and of the cluster, and starts. All gradients take 15 us: blocks of two
+//         warps, four per multiprocessor, all of which copy, then add, then store.
+// Limits  Without clusters (before sm_90) a tile is one block's, and most multiprocessors idle. Two blocks per
+//         multiprocessor would hide what precedes the wait, but the blocks of a kernel then share some multiprocessors
+//         and leave others idle: 57 us per step. The host's launches, 7 of 2.5 us: 18 us.
 #include "last_layer.cuh"
 #include "train_layers.cuh"
 #include "wide_forward.cuh"

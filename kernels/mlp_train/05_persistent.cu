@@ -1,21 +1,21 @@
-// Idea    An epoch is one launch. Blocks stay where they are, each with its part of every layer, and meet only where
-//         one needs what all others made. And products of float32 by tensor cores, three of tf32 for one.
+// Idea    One launch per epoch. Each block keeps its part of every layer, with a grid barrier only where it needs
+//         results of all blocks. Tensor cores compute float32 products, as three tf32 products each.
 // Change  A cluster of four blocks (sm_90) owns up to 28 neurons of each hidden layer, a block a quarter of their
-//         weights: it multiplies by them, makes their gradients and updates them (persistent_product.cuh, _copies.cuh,
-//         _layers.cuh). So a step's first product needs no meeting, nor does the first layer's gradient: 2 DEPTH - 3
-//         meetings a step, 5 where rung 04 has 7 kernels. Weights of the next product are on their way while one runs;
-//         gradients and updates that nobody waits for are made while others are waited for. A factor is the sum of two
-//         that tensor cores take; a gradient is 1e-6 off float64's, where 32-bit lanes are 1e-7 off.
-// Buys    Predicted for 32-bit lanes: 23 us a step of width 784; measured 64 (H200). Their products ask shared memory
-//         for 15 words for 56 multiply-adds where 14 would be balance. And it was 10,600 instructions, 166 KB, most of
-//         them run once a step: as one loop over the stages, with 4,000, and the same products it took 56 us.
-//         With tensor cores, and sums that blocks send each other (no barrier of the cluster, which waits for all
-//         stores) and that are added up in a block first: 45.4 us. Width 256: 31.5, then 28.2 us. (Earlier forms
-//         by a driver that is not in the project, the last by this one.)
+//         weights: it multiplies by them, computes their gradients and updates them (persistent_product.cuh,
+//         _copies.cuh, _layers.cuh). So neither a step's first product nor the first layer's gradient needs a barrier:
+//         2 DEPTH - 3 grid barriers per step, 5 where rung 04 has 7 kernels. The next product's weights are copied
+//         during the current one; gradients and updates off the critical path run during waits. Each factor is split
+//         into two tf32 numbers; a gradient is 1e-6 off float64's, with 32-bit lanes 1e-7.
+// Buys    Predicted for 32-bit lanes: 23 us per step of width 784; measured 64 (H200). Their products read 15 words of
+//         shared memory per 56 multiply-adds; 14 would be balanced. And it was 10,600 instructions, 166 KB, most of
+//         them executed once per step: as one loop over the stages, with 4,000, the same products took 56 us. With
+//         tensor cores, and sums that are reduced in a block and then sent to other blocks (no cluster barrier, which
+//         waits for all stores): 45.4 us. Width 256: 31.5, then 28.2 us. (Earlier versions by a driver that is not in
+//         the project, the last by this one.)
 // Limits  Latency: with a third of the products (rung 07) a step takes 37 us, and at width 256, where products are
-//         next to nothing, 24: a stage is 2 to 3.5 us of copies, barriers and meetings (0.9 us at least). At most 64
-//         images a batch (fewer are padded), widths of whole eights up to 784, 180 KB of shared memory. At width 784 20 of
-//         132 multiprocessors idle, so that 28 clusters fit whatever the GPU's groups are.
+//         negligible, 24: a stage is 2 to 3.5 us of copies and barriers (a grid barrier at least 0.9 us). At most 64
+//         images per batch (fewer are padded), widths that are multiples of 8 up to 784, 180 KB of shared memory. At
+//         width 784 20 of 132 multiprocessors idle, so that 28 clusters fit any GPU's multiprocessor groups.
 #include "mlp_train.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -46,7 +46,7 @@ struct trainer_t : layers_of_block_t {
     __device__ __forceinline__ trainer_t(const steps_t &problem, block_t &memory)
         : layers_of_block_t(problem, memory) {}
 
-    // x of layer l + 1. What the next product needs of weights is on its way meanwhile.
+    // Computes the activations of layer l + 1 while it copies the next product's weights.
     __device__ __forceinline__ void forward(unsigned l) {
         sums_of_thread_t sums = {};
         fetch_next_weights(l);
@@ -61,7 +61,7 @@ struct trainer_t : layers_of_block_t {
             });
     }
 
-    // dy of layer l - 1.
+    // Computes the deltas of layer l - 1.
     __device__ __forceinline__ void backward(unsigned l) {
         sums_of_thread_t sums = {};
         const unsigned stage = 2 * DEPTH - 3 - l;
@@ -77,8 +77,8 @@ struct trainer_t : layers_of_block_t {
             });
     }
 
-    // The stages of a step, in one loop, so that the code of each is there once: all of it has to stay in the
-    // multiprocessor's instruction cache. Forward through layers 0 … DEPTH - 2, then back to 0, which has no product.
+    // The stages of a step are one loop, so that the code of each exists once and all of it fits the instruction cache.
+    // Forward through layers 0 … DEPTH - 2, then back to 0, which has no product.
     __device__ __forceinline__ void step(unsigned s) {
         begin_step(s);
 #pragma unroll 1
@@ -89,17 +89,17 @@ struct trainer_t : layers_of_block_t {
                 forward(l);
             else if (l > 0)
                 backward(l);
-            const bool meets = !back || l > 1, last_descends = stage == 0 && s > 0;
-            if (last_descends && !LAST_IS_FAR)
-                descend_last(parity ^ 1, loss - 1, BATCH);
-            if (meets)
+            const bool syncs_grid = !back || l > 1, updates_last = stage == 0 && s > 0;
+            if (updates_last && !LAST_IS_FAR)
+                update_last_layer(parity ^ 1, loss - 1, BATCH);
+            if (syncs_grid)
                 arrive();
             else if (l == 1)
-                cluster_barrier(); // it made the deltas of its own neurons
-            if (last_descends && LAST_IS_FAR)
-                descend_last(parity ^ 1, loss - 1, BATCH);
+                cluster_barrier(); // the cluster computed the deltas of its neurons
+            if (updates_last && LAST_IS_FAR)
+                update_last_layer(parity ^ 1, loss - 1, BATCH);
             if (back) {
-                descend(l, l == 0 ? block.w[turn] : nullptr);
+                update_layer(l, l == 0 ? block.w[turn] : nullptr);
                 __syncthreads();
             }
             if (back ? l > 0 : l == DEPTH - 2)
@@ -108,7 +108,7 @@ struct trainer_t : layers_of_block_t {
                 last_layer();
                 arrive();
             }
-            if (meets)
+            if (syncs_grid)
                 wait();
             if (back ? l > 0 : l == DEPTH - 2)
                 fetch_deltas(back ? l - 1 : l);
@@ -124,6 +124,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     trainer.begin();
     for (unsigned s = 0; s < p.steps; s++)
         trainer.step(s);
-    trainer.descend_last(trainer.parity, trainer.loss, trainer.rows);
+    trainer.update_last_layer(trainer.parity, trainer.loss, trainer.rows);
     trainer.end();
 }

@@ -1,7 +1,6 @@
-// The last layer with all that hangs on it, a block for each row of the batch: its ten logits, the
-// row's loss, dy, and with it dx, masked, which is the hidden layer's dy. W is read once where a
-// thread's part of it fits its registers, and before the kernel waits for x: nobody changes it
-// before the step's end.
+// The last layer, one block per row of the batch: logits, loss, dy, and dx masked by the ReLU, which is the hidden
+// layer's dy. W does not change before the step's end: it is read before the kernel waits for x, and only once if a
+// thread's part fits its registers.
 #pragma once
 #include "tiles.cuh"
 
@@ -32,10 +31,9 @@ __device__ __forceinline__ void load_classes(const op_t &p, unsigned i, words_t 
         w[k] = load_words(p.w + (size_t)k * WIDTH + i * WORDS);
 }
 
-// Of COUNT sums over a warp's lanes each step leaves half of them to half of the lanes: 12
-// exchanges for ten sums, where each sum by itself takes five. Behind it sum[0] is the sum number
-// class_of_lane().
-template <unsigned COUNT, unsigned LANES> __device__ __forceinline__ void share_sums(float *sum) {
+// Reduces COUNT sums over a warp; each step halves the sums per lane: 12 exchanges for ten sums instead of 50. Leaves
+// sum number class_of_lane() in sum[0].
+template <unsigned COUNT, unsigned LANES> __device__ __forceinline__ void reduce_classes(float *sum) {
     constexpr unsigned HALF = (COUNT + 1) / 2;
     const bool upper = threadIdx.x & LANES;
 #pragma unroll
@@ -44,24 +42,24 @@ template <unsigned COUNT, unsigned LANES> __device__ __forceinline__ void share_
         sum[k] = (upper ? high : low) + __shfl_xor_sync(EVERY_LANE, upper ? low : high, LANES);
     }
     if constexpr (LANES > 2)
-        share_sums<HALF, LANES / 2>(sum);
+        reduce_classes<HALF, LANES / 2>(sum);
     else
         sum[0] += __shfl_xor_sync(EVERY_LANE, sum[0], 1);
 }
 
-// The class whose sum share_sums() leaves in this lane; CLASSES: none.
+// The class whose sum reduce_classes() leaves in this lane; CLASSES: none.
 __device__ __forceinline__ unsigned class_of_lane() {
     const unsigned lane = threadIdx.x % 32, of_three = lane / 4 % 2 * 2 + lane / 2 % 2,
                    of_five = lane / 8 % 2 * 3 + of_three;
     return lane % 2 == 0 && of_three < 3 && of_five < 5 ? lane / 16 * 5 + of_five : CLASSES;
 }
 
-// Each logit in all threads.
+// All logits, in every thread.
 __device__ __forceinline__ void sum_logits(float bias, float (&own)[CLASSES],
                                            float (&logit)[CLASSES]) {
     constexpr unsigned WARPS = LAST_THREADS / 32;
     __shared__ float4 of_warp[CLASSES][WARPS / 4];
-    share_sums<CLASSES, 16>(own);
+    reduce_classes<CLASSES, 16>(own);
     const unsigned of_lane = class_of_lane(), lane = threadIdx.x % 32;
     if (of_lane < CLASSES)
         ((float *)of_warp[of_lane])[threadIdx.x / 32] = own[0];

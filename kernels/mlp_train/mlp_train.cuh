@@ -1,17 +1,16 @@
-// What every rung of mlp_train shares: the argument of its operators, and the small ones that no rung changes.
-//   784 - WIDTH - … - WIDTH - 10, DEPTH matrices, y = W x + b, ReLU behind all but the last, cross-entropy over the
+// What the rungs of mlp_train share: the operators' argument, and the small operators.
+//   784 - WIDTH - … - WIDTH - 10, DEPTH matrices, y = W x + b, ReLU after all but the last, cross-entropy over the
 //   softmax, mean over the rows of the batch; w -= rate * dw. All of it float32.
-// A rung defines STAGES: kernels with the names of operators (bench/workloads/mlp_train/operators.h says which there
-// are and what may be left out), each with its tile: grid = tiles of the result x split. The host calls them in
-// PyTorch's order and gives each the memory of its results from an allocator.
-// WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's descriptor. The last batch of an epoch may be smaller,
-// and the validation's is larger: kernels take any number of rows.
+// A rung defines STAGES: kernels named like operators (listed, with the optional ones, in
+// bench/workloads/mlp_train/operators.h), each with its tile: grid = tiles of the result x split. The host calls them
+// in PyTorch's order and allocates their results. WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's
+// descriptor. The last batch of an epoch may be smaller, the validation's is larger: kernels accept any number of rows.
 #pragma once
 #include "../common/cross_entropy.cuh"
 #include "../common/launch.cuh"
 #include "../common/warp.cuh"
 
-// A rung that multiplies matrices with tf32 tensor cores defines TAKES_TF32 before it includes this file.
+// A rung with tf32 tensor cores defines TAKES_TF32 before it includes this file.
 #if defined(TAKES_TF32) && !DTYPE_TF32
 #error SKIP: for dtype tf32 only
 #elif !defined(TAKES_TF32) && DTYPE_TF32
@@ -21,56 +20,54 @@
 constexpr unsigned PIXELS = 784, CLASSES = 10;
 
 enum op_flag {
-    OP_FIRST_LAYER = 1,  // x are the images, which nobody changes, but the kernel in front may still be changing w
+    OP_FIRST_LAYER = 1,  // x are the images, which never change; the previous kernel may still be changing w
 };
 
 struct op_t {
-    const float *x;               // (rows, n_in), what goes into the layer
-    const unsigned *order;        // numbers of the rows' images: for labels, and for x where that is the images; null:
-                                  // row r is image r
+    const float *x;               // (rows, n_in), the layer's input
+    const unsigned *order;        // image of each row, for labels and for x if it is the images; null: row r is image r
     float *w, *b;                 // (n_out, n_in) row-major, (n_out)
-    float *y;                     // (rows, n_out), what comes out of it
-    float *dy;                    // (rows, n_out), gradient of the loss by W x + b
+    float *y;                     // (rows, n_out), its output
+    float *dy;                    // (rows, n_out), gradient by W x + b
     float *dx;                    // (rows, n_in), gradient by x
-    float *dw, *db;               // gradients by w and b; where w is changed at once: null but for the check
-    const unsigned char *labels;  // one an image
+    float *dw, *db;               // gradients by w and b; in rungs that update at once, null except in the check
+    const unsigned char *labels;  // one per image
     float *loss;
     unsigned rows, n_in, n_out, flags;
-    unsigned first_block;  // of this layer, in a launch for several
+    unsigned first_block;  // of this layer, in a launch of several layers
     float rate;
 };
 
-// Of a launch for all layers.
+// For a launch of all layers.
 struct layers_t {
-    const float *row_losses;  // null: nothing to do, else …
-    float *loss;              // … the mean of them goes here
-    unsigned rows, blocks;    // of all layers; one more block makes the mean
+    const float *row_losses;  // or null
+    float *loss;              // their mean
+    unsigned rows, blocks;    // of all layers; one more block computes the mean
     op_t layer[DEPTH];
 };
 
-// Of a launch for several steps. Of a layer's operator w, b, dw, db and rate count.
+// For a launch of several steps. Of a layer's operator only w, b, dw, db and rate are used.
 struct steps_t {
-    float *losses;         // one a step
-    float *memory;         // for this launch alone: what blocks tell each other
-    unsigned rows, steps;  // images of all steps together; the last step has what is left of them
-    op_t layer[DEPTH];     // the first one has also the images and, for all steps, their order; the last one the labels
+    float *losses;         // one per step
+    float *memory;         // for exchange between the blocks of this launch
+    unsigned rows, steps;  // images of all steps; the last step has the remainder
+    op_t layer[DEPTH];     // the first also has the images and their order for all steps; the last the labels
 };
 
-// bench/workloads/mlp_train/operators.h mirrors them, and asserts the same.
+// bench/workloads/mlp_train/operators.h mirrors them, with the same assertions.
 static_assert(sizeof(op_t) == 112 && sizeof(layers_t) == 24 + DEPTH * sizeof(op_t), "the host's layout");
 static_assert(sizeof(steps_t) == sizeof(layers_t), "the host's layout");
 
 #define OPERATOR(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ op_t p)
 
-// For STAGES: a block makes `rows` x `columns` of the result; 0: all of them.
+// For STAGES: a block computes `rows` x `columns` of the result; 0: all of them.
 #define OPERATOR_STAGE(name, threads, rows, columns) {name, STAGE_EPOCH, 0, threads, 1, 0, 0, 0, rows, columns, 1}
 
-// The image of a row.
 __device__ __forceinline__ size_t source_row(const op_t &p, unsigned row) {
     return p.order != nullptr ? p.order[row] : row;
 }
 
-// Of the tiles of a result with `columns` columns in all, columns first: this block's.
+// The block's tile of a result with `all_columns` columns; tiles are numbered along rows.
 struct tile_t {
     unsigned row, column;
 };
@@ -79,23 +76,22 @@ __device__ __forceinline__ tile_t tile_of(unsigned block, unsigned rows, unsigne
     return {block / across * rows, block % across * columns};
 }
 
-// Rows of a batch that are added to each other before they are added to the rest: in float32, one sum over 60000 loses
-// four of its seven digits.
+// Rows that are summed separately: one float32 sum over 60000 loses four of its seven digits.
 constexpr unsigned ROWS_OF_SUM = 256;
 
-// The sum over all rows, where term(row, sum) adds a row's term.
+// Sums over all rows; term(row, sum) adds a row's term.
 template <class Term> __device__ __forceinline__ float sum_over_rows(unsigned rows, Term term) {
     float sum = 0;
     for (unsigned first = 0; first < rows; first += ROWS_OF_SUM) {
-        float some = 0;
+        float partial = 0;
         for (unsigned row = first; row < min(first + ROWS_OF_SUM, rows); row++)
-            some = term(row, some);
-        sum += some;
+            partial = term(row, partial);
+        sum += partial;
     }
     return sum;
 }
 
-// The sum of one value a thread, in thread 0; in the same order each time. All threads come.
+// Sums one value per thread, in a fixed order; the result is in thread 0.
 template <unsigned THREADS> __device__ __forceinline__ float block_sum(float value) {
     __shared__ float of_warp[THREADS / 32];
     value = warp_sum(value);

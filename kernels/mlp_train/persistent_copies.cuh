@@ -1,33 +1,31 @@
-// Rung 05: what a block knows, the meeting of the grid, and what it copies to its shared memory.
-//
-// What is read is never what somebody still writes, and the other way round:
-//   activations  lie in two places, by turns of steps: a slow block may still read the last step's.
-//   deltas       are written behind a meeting that a block comes to when it is done with those of the step before.
-//   weights      of layer l that other blocks have are copied before the meeting in front of the product with them, and
-//                changed behind that meeting. All others are read by the block that changes them.
-// Copies and loads of all this pass by the L1 cache.
+// Rung 05: a block's state, the grid barrier, and copies to shared memory. No block reads what another still writes:
+//   activations  alternate between two buffers: a slow block may still read the last step's.
+//   deltas       are written after a barrier at which all blocks are done with those of the previous step.
+//   weights      of other blocks are copied before the barrier in front of their product, and updated after it. All
+//                others are read only by the block that updates them.
+// All these copies and loads bypass the L1 cache.
 #pragma once
 
-// Of `memory`: activations of hidden layers 1 … DEPTH - 1, twice; deltas of layers 0 … DEPTH - 2; then, of the last
-// one, CLASSES a row in a row of 12, and each row's loss.
+// Layout of `memory`: activations of hidden layers 1 … DEPTH - 1, twice; deltas of layers 0 … DEPTH - 2, then of the
+// last one, CLASSES in a row of 12; each row's loss.
 constexpr unsigned HIDDEN_LAYERS = DEPTH - 1, MATRIX = ROWS * WIDTH, LAST_DELTA_ROW = 12;
-constexpr unsigned MEMORY_ROW = 3 * HIDDEN_LAYERS * WIDTH + 16; // the host allocates as much
+constexpr unsigned MEMORY_ROW = 3 * HIDDEN_LAYERS * WIDTH + 16; // the host allocates this
 
-__device__ unsigned arrivals; // of all launches; only grows, and begins again at 0 behind 2^32 - 1
-__device__ unsigned meetings; // before this launch
+__device__ unsigned arrivals; // of all launches; only grows, wraps at 2^32
+__device__ unsigned earlier_barriers; // before this launch
 
 struct copies_of_block_t {
     const steps_t &p;
     block_t &block;
     const unsigned rank, first_column, warp, lane;
-    unsigned rows, parity, turn, met; // of this step; place of the product's weights; meetings that are behind us
-    unsigned phases;                  // of the sums of either turn: a bit for each
+    unsigned rows, parity, turn, barriers; // of this step; the product's weights; grid barriers so far
+    unsigned phases;                       // a bit for the sums of either turn
     const unsigned *order;
     float *loss;
 
     __device__ __forceinline__ copies_of_block_t(const steps_t &problem, block_t &memory)
         : p(problem), block(memory), rank(block_of_cluster()), first_column(blockIdx.x / CLUSTER * COLUMNS),
-          warp(threadIdx.x / 32), lane(threadIdx.x % 32), rows(0), parity(0), turn(0), met(__ldcg(&meetings)),
+          warp(threadIdx.x / 32), lane(threadIdx.x % 32), rows(0), parity(0), turn(0), barriers(__ldcg(&earlier_barriers)),
           phases(0), order(problem.layer[0].order), loss(problem.losses) {}
 
     __device__ __forceinline__ unsigned rows_of(unsigned s) const {
@@ -57,11 +55,11 @@ struct copies_of_block_t {
         return last_deltas() + ROWS * LAST_DELTA_ROW;
     }
 
-    // ---- meetings: what any block wrote before it arrives, all may read behind their wait ----------------------
+    // ---- grid barrier: after wait() a block sees all writes before any block's arrive() ------------------------
 
     __device__ __forceinline__ void arrive() {
         __syncthreads();
-        met++;
+        barriers++;
         if (threadIdx.x == 0)
             asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&arrivals) : "memory");
     }
@@ -71,7 +69,7 @@ struct copies_of_block_t {
             unsigned seen;
             do
                 asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&arrivals) : "memory");
-            while ((int)(seen - met * BLOCKS) < 0);
+            while ((int)(seen - barriers * BLOCKS) < 0);
         }
         __syncthreads();
     }
@@ -80,7 +78,7 @@ struct copies_of_block_t {
         arrive();
         wait();
         if (blockIdx.x == 0 && threadIdx.x == 0)
-            meetings = met;
+            earlier_barriers = barriers;
         cluster_barrier();
     }
 
@@ -93,7 +91,7 @@ struct copies_of_block_t {
         return l == 0 ? PIXEL_PART : HIDDEN_PART;
     }
 
-    // Of a sum over n, the length of this block's part, and of the first of its halves.
+    // The length of this block's part of a sum over n, and of the first of its halves.
     __device__ __forceinline__ unsigned own_part(unsigned n, unsigned part) const {
         return min(part, n - min(n, rank * part));
     }
@@ -101,16 +99,16 @@ struct copies_of_block_t {
         return part / 16 * 8;
     }
 
-    // This block's part of ROWS rows of what goes into a product with layer l, in two groups, one for each half.
-    // With numbers: rows numbers[0] …. What a batch lacks of ROWS are copies of its first row: their deltas are 0.
+    // Copies this block's part of ROWS input rows of layer l, in two groups, one per half. With numbers: rows
+    // numbers[0] …. A short batch is filled with copies of its first row, whose deltas are 0.
     __device__ __forceinline__ void fetch_rows(float *to, unsigned pitch, unsigned l, const float *matrix,
                                                const unsigned *numbers, unsigned n_rows) {
         const unsigned part = own_part(inputs_of(l), part_of_layer(l)), half = first_half(part);
         const float *source[ROWS / WARPS];
 #pragma unroll
         for (unsigned i = 0; i < ROWS / WARPS; i++) {
-            const unsigned row = warp + WARPS * i, known = row < n_rows ? row : 0;
-            const unsigned number = numbers != nullptr ? __ldg(numbers + known) : known;
+            const unsigned row = warp + WARPS * i, valid_row = row < n_rows ? row : 0;
+            const unsigned number = numbers != nullptr ? __ldg(numbers + valid_row) : valid_row;
             source[i] = matrix + (size_t)number * inputs_of(l) + rank * part_of_layer(l);
         }
 #pragma unroll 1
@@ -127,7 +125,7 @@ struct copies_of_block_t {
         }
     }
 
-    // The factor of the product in `stage` of step s; behind the last one, of the next step's first.
+    // Copies the factor of the product in `stage` of step s; after the last stage, of the next step's first.
     __device__ __forceinline__ void fetch_factor(unsigned s, unsigned stage) {
         const bool images = stage == 0 || stage >= 2 * DEPTH - 3;
         s = min(s + (stage != 0 && images), p.steps - 1);
@@ -138,7 +136,7 @@ struct copies_of_block_t {
                    images ? rows_of(s) : ROWS);
     }
 
-    // The block's part of what goes into layer l, for its gradient.
+    // The block's part of the inputs of layer l, for its gradient.
     __device__ __forceinline__ void fetch_inputs(unsigned l) {
         fetch_rows(block.inputs, INPUT_PITCH, l, l == 0 ? p.layer[0].x : activations(l), l == 0 ? order : nullptr,
                    l == 0 ? rows : ROWS);
@@ -156,7 +154,7 @@ struct copies_of_block_t {
         end_copy_group();
     }
 
-    // Rows of W: the cluster's neurons, of each the block's part.
+    // Rows of W: the block's part of each of the cluster's neurons.
     __device__ __forceinline__ void fetch_weights_along(unsigned l, float *to) {
         const unsigned n = inputs_of(l), at = threadIdx.x % 64 * 4;
         const float *w = p.layer[l].w + (size_t)first_column * n + rank * part_of_layer(l) + at;
@@ -167,7 +165,7 @@ struct copies_of_block_t {
                     copy_async<16>(to + column * ALONG_PITCH + at, w + (size_t)column * n, true);
     }
 
-    // Columns of W: inputs whose deltas the cluster makes; of them the block's terms, which are rows.
+    // Columns of W: the inputs whose deltas the cluster computes; the block's terms are rows.
     __device__ __forceinline__ void fetch_weights_across(unsigned l, float *to) {
         const unsigned all = own_part(WIDTH, HIDDEN_PART) * EACH;
         const float *w = p.layer[l].w + (size_t)rank * HIDDEN_PART * WIDTH + first_column;
@@ -179,7 +177,7 @@ struct copies_of_block_t {
         }
     }
 
-    // Of the product behind the one in `stage`. Those of the next step's first one its update leaves there.
+    // Weights of the product after `stage`. Those of the next step's first product come from its update.
     __device__ __forceinline__ void fetch_next_weights(unsigned stage) {
         if (stage + 2 < DEPTH)
             fetch_weights_along(stage + 1, block.w[turn ^ 1]);
@@ -188,7 +186,6 @@ struct copies_of_block_t {
         end_copy_group();
     }
 
-    // For the first step.
     __device__ __forceinline__ void begin() {
         if (threadIdx.x < 2)
             mbarrier_init(&block.arrived[threadIdx.x]);

@@ -1,9 +1,9 @@
-// Rung 05's step in pieces: products, the last layer, gradients with the update.
+// The parts of rung 05's step: products, the last layer, gradients with the update.
 #pragma once
 #include "persistent_copies.cuh"
 
-// The last layer's weights change while the next step's first meeting takes place: one more meeting must come before
-// anybody reads them. With fewer layers they change in front of the first one.
+// The last layer's weights are updated around the next step's first grid barrier. If another barrier follows before
+// they are read, the update comes after the arrival, else before it.
 constexpr bool LAST_IS_FAR = DEPTH > 3;
 
 struct layers_of_block_t : copies_of_block_t {
@@ -12,7 +12,7 @@ struct layers_of_block_t : copies_of_block_t {
 
     // ---- products ----------------------------------------------------------------------------------------------
 
-    // Of the factor, whose groups of copies are the last but one, and of weights from before.
+    // Multiplies the factor, whose copy groups are the last but one, by weights copied earlier.
     template <bool ALONG> __device__ __forceinline__ void multiply(unsigned part, sums_of_thread_t &sums) {
         const unsigned half = first_half(part);
         const float *w = block.w[turn];
@@ -31,7 +31,7 @@ struct layers_of_block_t : copies_of_block_t {
         }
     }
 
-    // Adds all sums up; the block stores its quarter of the rows: store(row, column, four of the result, load(…)).
+    // Reduces the sums; the block stores its quarter of the rows: store(row, column, four results, load(…)).
     template <class Load, class Store>
     __device__ __forceinline__ void finish(const sums_of_thread_t &sums, Load load, Store store) {
         static_assert(SHARE <= THREADS, "a thread has one four at most");
@@ -47,21 +47,21 @@ struct layers_of_block_t : copies_of_block_t {
         phases ^= 1 << turn;
         if (stores)
             store(row, column, add_blocks(block, turn, threadIdx.x), other);
-        wait_for_copies<0>(); // the next weights: others may change theirs behind the meeting
+        wait_for_copies<0>(); // the next weights: other blocks may update them after the barrier
         turn ^= 1;
     }
 
     // ---- the last layer ----------------------------------------------------------------------------------------
 
-    // Rows are dealt out to the blocks: logits, loss, deltas of the last layer and of the one in front.
-    // Its weights and the label of the first of them come before the meeting that the activations need.
+    // Rows are distributed over the blocks: logits, loss, deltas of the last layer and of the previous one. Weights and
+    // the first label are loaded before the barrier that the activations need.
     __device__ __forceinline__ void last_layer() {
         const op_t &layer = p.layer[DEPTH - 1];
-        const bool has = threadIdx.x < WIDTH / 4;
+        const bool active = threadIdx.x < WIDTH / 4;
         float4 of_class[CLASSES] = {};
         if (!LAST_IS_FAR)
             wait();
-        if (has)
+        if (active)
 #pragma unroll
             for (unsigned k = 0; k < CLASSES; k++)
                 of_class[k] = load_four(layer.w + k * WIDTH + 4 * threadIdx.x);
@@ -79,9 +79,9 @@ struct layers_of_block_t : copies_of_block_t {
 
     __device__ __forceinline__ void last_layer(unsigned row, const float4 (&of_class)[CLASSES], unsigned label,
                                                float bias) {
-        const bool has = threadIdx.x < WIDTH / 4, real = row < rows;
+        const bool active = threadIdx.x < WIDTH / 4, real = row < rows;
         float4 x = make_float4(0, 0, 0, 0);
-        if (has)
+        if (active)
             x = load_four(activations(DEPTH - 1) + row * WIDTH + 4 * threadIdx.x);
 #pragma unroll
         for (unsigned k = 0; k < CLASSES; k++) {
@@ -103,13 +103,13 @@ struct layers_of_block_t : copies_of_block_t {
             for (unsigned c = 0; c < 4; c++)
                 dx[c] = fmaf(d, component(of_class[k], c), dx[c]);
         }
-        if (has)
+        if (active)
             *(float4 *)(deltas(DEPTH - 2) + row * WIDTH + 4 * threadIdx.x) =
                 make_float4(x.x > 0 ? dx[0] : 0, x.y > 0 ? dx[1] : 0, x.z > 0 ? dx[2] : 0, x.w > 0 ? dx[3] : 0);
         __syncthreads();
     }
 
-    // Each warp for itself, a lane for each class: its delta.
+    // Each warp computes the loss; a lane per class returns its delta.
     __device__ __forceinline__ float loss_of_row(unsigned row, bool real, unsigned label, float bias) {
         float logit = bias;
 #pragma unroll
@@ -129,28 +129,28 @@ struct layers_of_block_t : copies_of_block_t {
         return delta;
     }
 
-    // The last layer's weights, columns dealt out to the blocks: two lanes for each, half of the rows each.
-    __device__ __forceinline__ void descend_last(unsigned of_parity, float *of_step, unsigned of_rows) {
+    // Updates the last layer; columns are distributed over the blocks, two lanes per weight, half of the rows each.
+    __device__ __forceinline__ void update_last_layer(unsigned of_parity, float *of_step, unsigned of_rows) {
         constexpr unsigned OWN = (WIDTH + BLOCKS - 1) / BLOCKS;
         static_assert(2 * CLASSES * OWN <= THREADS, "two lanes a weight");
         const op_t &layer = p.layer[DEPTH - 1];
         const unsigned k = threadIdx.x / 2 / OWN, column = blockIdx.x * OWN + threadIdx.x / 2 % OWN;
         const bool weight = k < CLASSES && column < WIDTH;
         const float *dy = last_deltas() + k, *x = activations(DEPTH - 1, of_parity) + column;
-        float sum = 0, alone = 0;
+        float sum = 0, bias = 0;
 #pragma unroll 32
         for (unsigned i = 0; i < ROWS / 2 && weight; i++) {
             const unsigned row = threadIdx.x % 2 * (ROWS / 2) + i;
             const float d = __ldcg(dy + row * LAST_DELTA_ROW);
             sum = fmaf(d, __ldcg(x + row * WIDTH), sum);
-            alone += d;
+            bias += d;
         }
         sum += __shfl_xor_sync(EVERY_LANE, sum, 1);
-        alone += __shfl_xor_sync(EVERY_LANE, alone, 1);
+        bias += __shfl_xor_sync(EVERY_LANE, bias, 1);
         if (weight && threadIdx.x % 2 == 0)
             update(layer.w, layer.dw, k * WIDTH + column, sum);
         if (weight && threadIdx.x % 2 == 0 && column == 0)
-            update(layer.b, layer.db, k, alone);
+            update(layer.b, layer.db, k, bias);
         if (blockIdx.x == BLOCKS - 1 && warp == WARPS - 1)
             mean_of_losses(of_step, of_rows);
     }
@@ -170,9 +170,9 @@ struct layers_of_block_t : copies_of_block_t {
 
     // ---- hidden layers' gradients ------------------------------------------------------------------------------
 
-    // The block's weights of layer l: each warp has those of all the neurons to each eighth eight of the inputs. A
-    // place in shared memory gets the new ones too. The inputs' copies come before the last two groups.
-    __device__ __forceinline__ void descend(unsigned l, float *place) {
+    // Updates the block's weights of layer l: a warp has every eighth group of eight inputs of all neurons. `copy` in
+    // shared memory gets them too. The inputs' copies precede the last two groups.
+    __device__ __forceinline__ void update_layer(unsigned l, float *copy) {
         constexpr unsigned TILES = (LONGEST_PART / 8 + WARPS - 1) / WARPS, NEXT_TILE = 8 * WARPS;
         const unsigned n = inputs_of(l), own = own_part(n, part_of_layer(l)),
                        neurons = min(COLUMNS, WIDTH - first_column);
@@ -202,16 +202,16 @@ struct layers_of_block_t : copies_of_block_t {
                     const float2 updated = make_float2(fmaf(-p.layer[0].rate, d[0], old[i][j].x),
                                                        fmaf(-p.layer[0].rate, d[1], old[i][j].y));
                     *(float2 *)(w + 8 * i * n + j * NEXT_TILE) = updated;
-                    if (place != nullptr)
-                        *(float2 *)(place + (g + 8 * i) * ALONG_PITCH + in + j * NEXT_TILE) = updated;
+                    if (copy != nullptr)
+                        *(float2 *)(copy + (g + 8 * i) * ALONG_PITCH + in + j * NEXT_TILE) = updated;
                     if (keeps)
                         *(float2 *)(dw + 8 * i * n + j * NEXT_TILE) = make_float2(d[0], d[1]);
                 }
             }
-        descend_biases(l);
+        update_biases(l);
     }
 
-    // Of eight rows of the batch.
+    // Adds eight rows of the batch.
     template <unsigned TILES>
     __device__ __forceinline__ void add_gradients(unsigned row, unsigned own, float (&gradient)[SIXTEENS][TILES][4]) {
         factors_t<4> a[SIXTEENS];
@@ -227,8 +227,8 @@ struct layers_of_block_t : copies_of_block_t {
         add_products(gradient, a, b);
     }
 
-    // Every block of the cluster has them, and one tells.
-    __device__ __forceinline__ void descend_biases(unsigned l) {
+    // Every block of the cluster updates its copy; one writes it to memory.
+    __device__ __forceinline__ void update_biases(unsigned l) {
         const unsigned i = THREADS - 1 - threadIdx.x, out = first_column + i;
         if (i >= COLUMNS || out >= WIDTH)
             return;

@@ -1,9 +1,9 @@
-// Rung 05's products, by tensor cores: ROWS rows times the weights of a cluster's COLUMNS neurons, or, on the way back,
-// inputs. Each of the cluster's blocks has a quarter of the sum. Of its warps two have 32 rows each, for a quarter
-// of that, by turns of eight terms. The block adds up theirs and sends each of the cluster's blocks 16 rows, which adds
-// up the blocks': all of it in a fixed order.
-// A float32 is the sum of two numbers that tensor cores take, but for a part in 2^21; of the four products of two such
-// sums three count. So are float32's products made here. For dtype tf32 the first number alone is the factor.
+// Rung 05's products by tensor cores: ROWS rows times the weights of a cluster's COLUMNS neurons or, backward, inputs.
+// Each block of the cluster has a quarter of the sum, each pair of its warps, with 32 rows each, a quarter of that, in
+// turns of eight terms. The block reduces its warps' sums and sends each block of the cluster 16 rows, which that block
+// reduces; the order is fixed.
+// A float32 is the sum of two tf32 numbers up to a part in 2^21. Of the four products of two such sums three are
+// computed, which makes a float32 product. For dtype tf32 the first number is the factor.
 #pragma once
 #include "tf32.cuh"
 #include "tiles.cuh"
@@ -11,13 +11,13 @@
 constexpr unsigned ROWS = 64, WARPS = 8, THREADS = WARPS * 32, CLUSTER = 4, GROUPS_OF_TERMS = 4, DOWN = 2;
 constexpr unsigned WARPS_OF_GROUP = WARPS / GROUPS_OF_TERMS;
 static_assert(ROWS == 16 * CLUSTER && ROWS == 16 * DOWN * WARPS_OF_GROUP, "sixteen rows are one block's");
-// 28 clusters of four fit any GPU of a hundred and some multiprocessors, whichever of them it lacks.
+// 28 clusters of four fit every GPU of some hundred multiprocessors, whichever are disabled.
 constexpr unsigned MOST_CLUSTERS = 28;
 constexpr unsigned EACH = (WIDTH + 4 * MOST_CLUSTERS - 1) / (4 * MOST_CLUSTERS), COLUMNS = 4 * EACH;
 constexpr unsigned CLUSTERS = (WIDTH + COLUMNS - 1) / COLUMNS, BLOCKS = CLUSTERS * CLUSTER;
 constexpr unsigned COLUMN_EIGHTS = (COLUMNS + 7) / 8, SIXTEENS = (COLUMNS + 15) / 16; // tiles of products
 
-// A block's part of a sum over n, in whole eights.
+// A block's part of a sum over n, a multiple of 8.
 __host__ __device__ constexpr unsigned part_of(unsigned n) {
     return (n / 8 + CLUSTER - 1) / CLUSTER * 8;
 }
@@ -25,8 +25,8 @@ constexpr unsigned PIXEL_PART = part_of(PIXELS), HIDDEN_PART = part_of(WIDTH);
 constexpr unsigned LONGEST_PART = PIXEL_PART > HIDDEN_PART ? PIXEL_PART : HIDDEN_PART;
 static_assert(LONGEST_PART <= 256, "a warp copies a row in two halves of up to 32 fours");
 
-// How far apart rows lie: neighbouring lanes have neighbouring columns of eight rows, or eight columns of four rows,
-// and all in different banks.
+// Row pitches that avoid bank conflicts: neighbouring lanes read neighbouring columns of eight rows, or eight columns
+// of four rows.
 constexpr unsigned ALONG_PITCH = LONGEST_PART + 4;
 __host__ __device__ constexpr unsigned across_pitch(unsigned columns) {
     return columns % 32 == 8 || columns % 32 == 24 ? columns : across_pitch(columns + 1);
@@ -65,7 +65,7 @@ template <unsigned N> __device__ __forceinline__ void set_factor(factors_t<N> &f
         factors.second[i] = __float_as_uint(value - __uint_as_float(rounded & TF32_BITS)) + HALF_TF32;
 }
 
-// (16, 8) of a matrix, or (8, 8): see tf32.cuh.
+// Fragments (16, 8) and (8, 8) of a matrix: see tf32.cuh.
 __device__ __forceinline__ void load_left(factors_t<4> &a, const float *matrix, unsigned down, unsigned across) {
     each_of_a(matrix, down, across, [&](unsigned k, float value) { set_factor(a, k, value); });
 }
@@ -96,7 +96,7 @@ __device__ __forceinline__ void add_products(float (&sums)[LEFT][RIGHT][4], cons
 
 typedef float sums_of_thread_t[DOWN][COLUMN_EIGHTS][4];
 
-// The next eight terms. ALONG: W has its rows along the result's columns; else it has a row for each term.
+// The next eight terms. ALONG: rows of W are the result's columns; else its rows are terms.
 template <bool ALONG>
 __device__ __forceinline__ void add_terms(const float *factor, const float *w, unsigned term, sums_of_thread_t &sums) {
     const unsigned first_row = threadIdx.x / 32 % WARPS_OF_GROUP * DOWN * 16;
@@ -114,8 +114,7 @@ __device__ __forceinline__ void add_terms(const float *factor, const float *w, u
     add_products(sums, a, b);
 }
 
-// Adds the sums of all groups, in the place of the factor, and sends each block of the cluster its rows'. All threads
-// come.
+// Reduces the groups' sums in the factor's buffer, and sends each block of the cluster its rows.
 __device__ __forceinline__ void send_sums(block_t &block, unsigned rank, unsigned turn, const sums_of_thread_t &sums) {
     static_assert(GROUPS_OF_TERMS * ROWS * COLUMNS <= ROWS * ALONG_PITCH, "sums in the place of the factor");
     const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, warp = threadIdx.x / 32;
@@ -141,7 +140,7 @@ __device__ __forceinline__ void send_sums(block_t &block, unsigned rank, unsigne
     }
 }
 
-// A four of this block's share.
+// Four neighbours of this block's share.
 __device__ __forceinline__ float4 add_blocks(const block_t &block, unsigned turn, unsigned four) {
     float4 sum = block.sums[turn][0][four];
 #pragma unroll

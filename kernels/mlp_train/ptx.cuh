@@ -1,10 +1,10 @@
-// The instructions of common/ptx.cuh as mlp_train's rungs take them, and more of them.
+// The instructions of common/ptx.cuh in the form that mlp_train needs, and more.
 #pragma once
 #include "../common/ptx.cuh"
 
 constexpr bool HAS_ASYNC_COPIES = __CUDA_ARCH__ >= 800, HAS_CLUSTERS = __CUDA_ARCH__ >= 900;
 
-// 4 or 16 bytes from device memory, past the L1 cache, into shared memory; zeros where not `valid`.
+// Copies 4 or 16 bytes from device to shared memory; zeros where not `valid`.
 template <unsigned BYTES> __device__ __forceinline__ void copy_async(float *to_shared, const float *from, bool valid) {
 #if __CUDA_ARCH__ >= 800
     const unsigned to = shared_address(to_shared), bytes = valid ? BYTES : 0;
@@ -28,7 +28,7 @@ __device__ __forceinline__ unsigned block_of_cluster() {
     return rank;
 }
 
-// Half of a barrier each, for blocks that have written nothing yet: behind the second all have come to the first.
+// A barrier in two halves, without a release: for blocks that have written nothing yet.
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -40,13 +40,13 @@ __device__ __forceinline__ void cluster_wait() {
 
 typedef unsigned long long mbarrier_t;
 
-// One thread's arrival ends a phase, when all bytes that it announced are there.
+// A phase ends with one thread's arrival and the bytes that it announced.
 __device__ __forceinline__ void mbarrier_init(mbarrier_t *barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// To the other blocks of the cluster.
-__device__ __forceinline__ void show_barriers() {
+// Makes initialised barriers visible to the cluster.
+__device__ __forceinline__ void publish_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
@@ -66,12 +66,12 @@ __device__ __forceinline__ void mbarrier_wait(mbarrier_t *barrier, unsigned pari
     while (!done);
 }
 
-// From device memory, a multiple of 16 bytes.
+// Copies a multiple of 16 bytes from device memory.
 __device__ __forceinline__ void copy_bulk(float *to, const float *from, unsigned bytes, mbarrier_t *barrier) {
     copy_bulk(shared_address(to), from, bytes, shared_address(barrier));
 }
 
-// To another block of the cluster, whose barrier counts the 16 bytes.
+// Stores to another block of the cluster, whose barrier counts the 16 bytes.
 __device__ __forceinline__ void store_to_block(const float4 *own, mbarrier_t *barrier, unsigned block, float4 v) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
                      address_in(block, shared_address(own))),

@@ -1,5 +1,5 @@
-// Tensor cores on tf32: D (16, 8) += A (16, 8) B (8, 8). With g = lane / 4 and t = lane % 4 a lane holds (PTX ISA, "Matrix
-// Fragments for mma.m16n8k8")
+// Tensor cores on tf32: D (16, 8) += A (16, 8) B (8, 8). With g = lane / 4 and t = lane % 4 a lane holds (PTX ISA,
+// "Matrix Fragments for mma.m16n8k8")
 //   A  rows g, g + 8 of column t, then of column t + 4
 //   B  rows t, t + 4 of column g
 //   D  row g, columns 2t, 2t + 1; row g + 8
@@ -9,7 +9,7 @@
 #error SKIP: needs tensor cores that take tf32 (sm_80)
 #endif
 
-// To the nearest of 10 bits: the tensor cores would cut off what they do not take.
+// Rounds to the nearest tf32; tensor cores would truncate.
 __device__ __forceinline__ unsigned to_tf32(float value) {
     unsigned rounded;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
@@ -23,8 +23,8 @@ __device__ __forceinline__ void multiply_add(float *d, const unsigned (&a)[4], c
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Matrices in shared memory: neighbouring rows are `down` floats apart, neighbouring columns `across`. take(k, value) for
-// each of the numbers that this lane holds.
+// Matrices in shared memory, with row stride `down` and column stride `across` in floats. Calls take(k, value) for each
+// number of this lane's fragment.
 template <class Take>
 __device__ __forceinline__ void each_of_a(const float *matrix, unsigned down, unsigned across, Take take) {
     const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

@@ -1,14 +1,14 @@
-// For train_layers.cuh: a block's gradients by tensor cores. Each of its two warps has 32 x 64 of them, as accumulators of
-// products of 16 x 8 x 8, until they are shared out as the update wants them.
+// For train_layers.cuh: a block's gradients by tensor cores. Each of its two warps has 32 x 64 of them as accumulators
+// of 16 x 8 x 8 products, until they are redistributed for the update.
 #pragma once
 #include "tf32.cuh"
 
-// BIAS: also the sums of dy alone, in float32.
+// BIAS: also sums dy, in float32.
 template <bool BIAS>
 __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradient_t &gradient, float (&bias)[8]) {
     const unsigned first_out = threadIdx.x / 32 * 32;
 #pragma unroll 1
-    for (unsigned r = 0; r < rows; r += 8) {  // rows behind the last one are zero
+    for (unsigned r = 0; r < rows; r += 8) {  // rows after the last one are zero
         unsigned a[2][4];
 #pragma unroll
         for (unsigned i = 0; i < 2; i++)
@@ -31,8 +31,8 @@ __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradi
     }
 }
 
-// To each thread the gradients that are its own, through the place of the chunks.
-__device__ __forceinline__ void share_out(float *memory, gradient_t &gradient) {
+// Moves each thread's gradients to it, through the chunks' buffer.
+__device__ __forceinline__ void redistribute(float *memory, gradient_t &gradient) {
     constexpr unsigned ROW = LAYER_TILE + 8;
     static_assert(LAYER_TILE * ROW <= LAYER_STAGES * 2 * CHUNK_FLOATS, "the tile in the place of the chunks");
     __syncthreads();

@@ -1,5 +1,5 @@
 // For wide_product.cuh: a group's sums by tensor cores. A warp has WIDE_WARP_ROWS x WIDE_WARP_COLUMNS of the tile, as
-// accumulators of products of 16 x 8 x 8 (tf32.cuh): sums_t, row by row of them.
+// accumulators of 16 x 8 x 8 products (tf32.cuh), which are its sums_t, row by row.
 #pragma once
 #include "tf32.cuh"
 
@@ -20,7 +20,7 @@ __device__ __forceinline__ float *product_of(sums_t &sums, unsigned i, unsigned 
     return &sums[0][0] + 4 * (i * WIDE_ACROSS + j);
 }
 
-// The sums' next eight terms. ALONG: rows of B are the result's columns.
+// Adds the next eight terms. ALONG: rows of B are the result's columns.
 template <bool ALONG> __device__ __forceinline__ void add_eight(const float *slot, unsigned eight, sums_t &sums) {
     const unsigned k = 8 * eight;
     const float *a_tile = slot + first_row() * A_ROW + k, *b_tile = slot + A_FLOATS;
@@ -49,7 +49,7 @@ __device__ __forceinline__ void add_units(const float *slot, unsigned from, unsi
         add_eight<ALONG>(slot, eight, sums);
 }
 
-// This warp's sums, to where they belong in the tile.
+// Stores this warp's sums to their places in the tile.
 template <bool> __device__ __forceinline__ void put_sums(float *tile, sums_t &sums) {
 #pragma unroll
     for (unsigned i = 0; i < WIDE_DOWN; i++)

@@ -1,21 +1,20 @@
-// Tiles of matrices on their way into shared memory, for rung 03 and those behind it.
+// Copies of matrix tiles into shared memory, from rung 03 on.
 #pragma once
 #include "mlp_train.cuh"
 #include "ptx.cuh"
 
-// Layers' rows are whole vectors of four: only the last one's logits are not.
 constexpr unsigned WORDS = WIDTH % 4 == 0 ? 4 : 1;
 
-// Part of a row-major matrix: rows `row` … and columns `column` … of it; beyond `rows` and `columns` it is zero.
+// A tile of a row-major matrix, from `row` and `column`; beyond `rows` and `columns` it is zero.
 struct part_t {
     const float *matrix;
-    const unsigned *order;  // not null: row r is its row order[r]
-    size_t stride;          // of its rows
+    const unsigned *order;  // or null: row r is the matrix row order[r]
+    size_t stride;
     unsigned row, rows, column, columns;
 };
 
-// Tile (ROWS, COLUMNS) with rows PITCH apart, by vectors of WORDS: 4 where rows and columns begin at multiples of four.
-// Numbers of rows are looked up together, before the copies: those cannot be moved past each other.
+// Copies a tile (ROWS, COLUMNS) with row pitch PITCH by vectors of WORDS: 4 where rows and columns begin at multiples
+// of four. Indices are loaded before all copies, because loads cannot move past them.
 template <unsigned ROWS, unsigned COLUMNS, unsigned PITCH, unsigned THREADS, unsigned WORDS>
 __device__ __forceinline__ void copy_tile(float *tile, const part_t &part) {
     static_assert(COLUMNS % WORDS == 0 && PITCH % WORDS == 0, "whole vectors");
@@ -37,7 +36,6 @@ __device__ __forceinline__ void copy_tile(float *tile, const part_t &part) {
     }
 }
 
-// A block's tiles: as much as its STAGE asks for.
 extern __shared__ float4 shared_memory[];
 
 __device__ __forceinline__ float4 as_float4(const float *from) {
@@ -52,7 +50,7 @@ __device__ __forceinline__ float component(const float4 &v, unsigned k) {
     return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
 }
 
-// Four neighbours of a row, as far as they lie in it, else zeros. `columns` are all of its row.
+// Four neighbours of a row of `columns`; zeros beyond it.
 __device__ __forceinline__ float4 load_four(const float *row, unsigned column, unsigned columns) {
     if (columns % 4 == 0 && column < columns)
         return __ldcg((const float4 *)(row + column));
@@ -64,7 +62,7 @@ __device__ __forceinline__ float4 load_four(const float *row, unsigned column, u
     return make_float4(values[0], values[1], values[2], values[3]);
 }
 
-// A result's four neighbours, as far as they lie in it. `columns` are all of its row.
+// Stores four neighbours of a row of `columns`, except those beyond it.
 __device__ __forceinline__ void store_four(float *row, unsigned column, unsigned columns, float4 v) {
     if (columns % 4 == 0 && column < columns)
         *(float4 *)(row + column) = v;

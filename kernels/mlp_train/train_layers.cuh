@@ -1,18 +1,18 @@
-// Gradients of all weights and biases in one launch, and the update at once: a gradient never goes to memory. A block
-// has 64 x 64 of one layer's weights, a thread 8 x 8. Sums over the batch are formed by one thread, row by row.
+// Gradients of all weights and biases and the update in one launch: no gradient goes to memory. A block has 64 x 64 of
+// one layer's weights, a thread 8 x 8. A thread sums over the batch row by row.
 #pragma once
 #include "tiles.cuh"
 
 constexpr unsigned LAYER_TILE = 64, LAYER_THREADS = 64, BATCH_CHUNK = 32, LAYER_STAGES = 2;
-constexpr unsigned CHUNK_ROW = LAYER_TILE + (DTYPE_TF32 ? 8 : 0);  // tensor cores: four rows begin in other banks
-constexpr unsigned CHUNK_FLOATS = BATCH_CHUNK * CHUNK_ROW;         // of dy or of x
+constexpr unsigned CHUNK_ROW = LAYER_TILE + (DTYPE_TF32 ? 8 : 0);  // tensor cores: four rows start in different banks
+constexpr unsigned CHUNK_FLOATS = BATCH_CHUNK * CHUNK_ROW;         // of dy or x
 constexpr unsigned LAYER_SHARED = sizeof(float) * (LAYER_STAGES * 2 * CHUNK_FLOATS + LAYER_TILE * LAYER_TILE);
 #define TRAIN_LAYERS_STAGE(flags) \
     {"train_layers", STAGE_EPOCH, flags, LAYER_THREADS, 1, 0, 0, LAYER_SHARED, LAYER_TILE, LAYER_TILE, 1}
 
 typedef float gradient_t[8][8];
 
-// A thread's eight rows or columns: four, and the four that are half a tile further.
+// A thread's eight rows or columns: four, and four half a tile further.
 __device__ __forceinline__ unsigned own(unsigned thread, unsigned k) {
     return 4 * thread + k % 4 + k / 4 * (LAYER_TILE / 2);
 }
@@ -39,7 +39,7 @@ __device__ __forceinline__ void copy_x(float *slot, const op_t &p, const tile_t 
 #if DTYPE_TF32
 #include "tf32_layers.cuh"
 #else
-// BIAS: also the sums of dy alone.
+// BIAS: also sums dy.
 template <bool BIAS>
 __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradient_t &gradient, float (&bias)[8]) {
     const unsigned y = threadIdx.x / 8, x = threadIdx.x % 8;
@@ -59,13 +59,13 @@ __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradi
     }
 }
 
-__device__ __forceinline__ void share_out(float *, gradient_t &) {}
+__device__ __forceinline__ void redistribute(float *, gradient_t &) {}
 #endif
 
-// In two steps where the batch is long (ROWS_OF_SUM), which takes twice the registers.
+// Two levels of sums for long batches (ROWS_OF_SUM), with twice the registers.
 constexpr bool LONG_SUMS = BATCH > 8 * ROWS_OF_SUM;
 
-// `to` += `from`, which becomes zero.
+// `to` += `from`; clears `from`.
 __device__ __forceinline__ void add_sums(gradient_t &from, float (&from_bias)[8], gradient_t &to,
                                          float (&to_bias)[8]) {
 #pragma unroll
@@ -77,7 +77,7 @@ __device__ __forceinline__ void add_sums(gradient_t &from, float (&from_bias)[8]
     }
 }
 
-// Only dy of the kernel in front is new: inputs and weights come before the wait for it.
+// The previous kernel writes only dy: inputs and weights are copied before the wait for it.
 __device__ __forceinline__ void add_batch(float *memory, const op_t &p, const tile_t &tile, unsigned rows,
                                           gradient_t &gradient, float (&bias)[8]) {
     constexpr unsigned SLOT = 2 * CHUNK_FLOATS;
@@ -115,7 +115,7 @@ __device__ __forceinline__ void add_batch(float *memory, const op_t &p, const ti
     }
     if (LONG_SUMS)
         add_sums(all_rows, all_biases, gradient, bias);
-    share_out(memory, gradient);
+    redistribute(memory, gradient);
 }
 
 __device__ __forceinline__ void update_weights(const float *weights, const op_t &p, const tile_t &tile,

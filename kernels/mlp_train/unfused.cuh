@@ -1,10 +1,10 @@
-// One kernel an operator, as PyTorch's eager mode has it: all but the three products of matrices (linear,
-// input_gradient, weight_gradient), which a rung brings.
+// One kernel per operator, as in PyTorch's eager mode: all but the matrix products (linear, input_gradient,
+// weight_gradient), which the rung defines.
 #pragma once
 #include "mlp_train.cuh"
 
 constexpr unsigned THREADS = 256, TILE = 16;
-static_assert(THREADS == TILE * TILE, "a thread an element of a product's tile");
+static_assert(THREADS == TILE * TILE, "one thread per element of a tile");
 
 #define UNFUSED_STAGES                                          \
     OPERATOR_STAGE("linear", THREADS, TILE, TILE),              \
@@ -17,7 +17,7 @@ static_assert(THREADS == TILE * TILE, "a thread an element of a product's tile")
         OPERATOR_STAGE("bias_gradient", THREADS, 1, THREADS),   \
         OPERATOR_STAGE("update", THREADS, 1, THREADS), VALIDATE_STAGE
 
-// y = the images of the batch, a block each.
+// y = the images of the batch, one per block.
 OPERATOR(gather, THREADS) {
     const float *from = p.x + source_row(p, blockIdx.x) * PIXELS;
     float *to = p.y + (size_t)blockIdx.x * PIXELS;
@@ -33,7 +33,7 @@ OPERATOR(relu, THREADS) {
         p.y[i] = fmaxf(p.x[i], 0.0f);
 }
 
-// One block: the mean of the batch, and its gradient by the logits, divided by the rows.
+// One block: the mean loss of the batch, and its gradient by the logits.
 OPERATOR(softmax_loss, THREADS) {
     float sum = 0;
     for (unsigned row = threadIdx.x; row < p.rows; row += THREADS) {

@@ -1,4 +1,4 @@
-// Forward operators of rung 03 and those behind it, for the steps and for the validation.
+// Forward operators from rung 03 on, for steps and validation.
 #pragma once
 #include "wide_product.cuh"
 

@@ -1,8 +1,7 @@
-// Forward and input gradient: few rows (the batch) times a matrix of weights. A tile of TILE_ROWS x
-// TILE_COLUMNS is made by SPLIT blocks, a cluster, each for its part of the sum; in a block by
-// GROUPS groups of threads, each for its part of that. A thread has ROWS_EACH x COLUMNS_EACH sums
-// in registers. Partial sums are added in a fixed order: the block's first, then the cluster's, of
-// which each block adds up its part of the tile.
+// Forward and input gradient: few rows (the batch) times a matrix of weights. A cluster of SPLIT blocks computes a tile
+// of TILE_ROWS x TILE_COLUMNS, each block a part of the sum, each of its GROUPS groups of threads a part of that. A
+// thread keeps ROWS_EACH x COLUMNS_EACH sums in registers. Partial sums are added in a fixed order: the block's, then
+// the cluster's, of which each block reduces its part of the tile.
 #pragma once
 #include "tiles.cuh"
 
@@ -11,18 +10,16 @@ constexpr unsigned FEWEST_ROWS = TENSOR_CORES ? 2 : 1;
 constexpr unsigned ROW_THREADS = 8, ROWS_EACH = BATCH > 32 ? 8 : BATCH > 16 ? 4 : BATCH > 8 ? 2 : FEWEST_ROWS;
 constexpr unsigned TILE_ROWS = ROW_THREADS * ROWS_EACH;
 constexpr bool LARGE_SHARED = __CUDA_ARCH__ == 800 || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200);
-// A larger tile reads less of what the kernel in front has just written: with a cluster of 8 to
-// share its sum.
+// A larger tile re-reads less of the previous kernel's output, if a cluster of 8 shares its sum.
 constexpr unsigned COLUMN_THREADS = WIDTH >= (HAS_CLUSTERS ? 512 : 1024) && HAS_ASYNC_COPIES ? 8 : 4;
-// Tensor cores: two warps of a group have half of the rows each, or of the columns.
+// Tensor cores: the two warps of a group split the rows, or the columns.
 constexpr bool HALF_ROWS = COLUMN_THREADS == 8 && TILE_ROWS >= 32;
 // 784 = 28 * 28.
 constexpr unsigned COLUMNS_EACH = WIDTH % 28 == 0 && WIDTH < 1024 && (!TENSOR_CORES || HALF_ROWS) ? 7 : 8;
 constexpr unsigned TILE_COLUMNS = COLUMN_THREADS * COLUMNS_EACH;
 constexpr unsigned GROUP = ROW_THREADS * COLUMN_THREADS, GROUPS = 4, WIDE_THREADS = GROUPS * GROUP;
 
-// As many blocks as an H200 has multiprocessors, or fewer. 8 is the largest cluster that every GPU
-// with them takes.
+// At most as many blocks as an H200 has multiprocessors. 8 is the largest portable cluster size.
 constexpr unsigned MULTIPROCESSORS = 132, MOST_SPLIT = 8;
 constexpr unsigned TILES_OF_BATCH = ((WIDTH + TILE_COLUMNS - 1) / TILE_COLUMNS) * ((BATCH + TILE_ROWS - 1) / TILE_ROWS);
 __host__ __device__ constexpr unsigned split_of(unsigned split) {
@@ -30,14 +27,13 @@ __host__ __device__ constexpr unsigned split_of(unsigned split) {
 }
 constexpr unsigned SPLIT = HAS_CLUSTERS ? split_of(MOST_SPLIT) : 1;
 
-// UNIT: as much of the sum as a thread or a tensor core takes at once.
+// UNIT: the terms that a thread or a tensor core adds at once.
 constexpr unsigned UNIT = TENSOR_CORES ? 8 : 4, CHUNK = LARGE_SHARED ? 104 : 40, UNITS = CHUNK / UNIT;
 constexpr unsigned LONGEST = WIDTH > PIXELS ? WIDTH : PIXELS;
-// Width 784: all that a block multiplies is on its way at once, and its sums have a place of their
-// own.
+// Width 784: all inputs of a block fit one chunk, and its sums have a separate buffer.
 constexpr bool ONE_CHUNK = (LONGEST + UNIT * SPLIT - 1) / (UNIT * SPLIT) <= UNITS;
 constexpr unsigned STAGES_OF_RING = ONE_CHUNK ? 1 : 2;
-constexpr unsigned A_ROW = CHUNK + 4;  // rows begin in other banks
+constexpr unsigned A_ROW = CHUNK + 4;  // rows start in different banks
 constexpr unsigned ACROSS_ROW = TILE_COLUMNS + (TENSOR_CORES && TILE_COLUMNS % 16 == 0 ? 8 : 0);
 constexpr unsigned A_FLOATS = TILE_ROWS * A_ROW, B_FLOATS_ALONG = TILE_COLUMNS * A_ROW;
 constexpr unsigned B_FLOATS_ACROSS = CHUNK * ACROSS_ROW;
@@ -50,7 +46,7 @@ constexpr unsigned SUMS_ROW = TENSOR_CORES ? ACROSS_ROW : TILE_COLUMNS + (TILE_C
 constexpr unsigned SUMS_FLOATS = TILE_ROWS * SUMS_ROW, ALL_SUMS = GROUPS * SUMS_FLOATS;
 constexpr unsigned SUMS_AT = ONE_CHUNK ? RING_FLOATS : 0;
 constexpr unsigned RECEIVED_AT = SUMS_AT + ALL_SUMS > RING_FLOATS ? SUMS_AT + ALL_SUMS : RING_FLOATS;
-constexpr unsigned RECEIVED_FLOATS = SPLIT > 1 ? TILE_FLOATS : 0;  // the cluster's, for this block's part of the tile
+constexpr unsigned RECEIVED_FLOATS = SPLIT > 1 ? TILE_FLOATS : 0;  // for this block's part of the tile
 constexpr unsigned WIDE_SHARED = sizeof(float) * (RECEIVED_AT + RECEIVED_FLOATS);
 static_assert(TILE_FLOATS % (4 * SPLIT) == 0, "blocks of a cluster share the tile's fours");
 
@@ -66,7 +62,7 @@ static_assert(TILE_FLOATS % (4 * SPLIT) == 0, "blocks of a cluster share the til
 
 typedef float sums_t[ROWS_EACH][COLUMNS_EACH];
 
-// What a block multiplies: A (rows, n) and B, whose sum goes over begin … end - 1 of n.
+// A block's factors A (rows, n) and B; it sums over begin … end - 1 of n.
 struct wide_t {
     part_t a, b;
     unsigned n, begin, end;
@@ -79,9 +75,9 @@ struct wide_t {
     }
 };
 
-// From sm_90 on a thread copies a row of a chunk, where rows are whole vectors and the sum is whole
-// units: a barrier counts the bytes. What is not there is not copied, and nobody takes its results.
-// Else all threads copy it by vectors, with zeros around it.
+// From sm_90 on, if rows are whole vectors and sums whole units, a thread copies a row of a chunk, and a barrier counts
+// the bytes. Missing rows are not copied; their results are not used. Otherwise all threads copy the chunk by vectors,
+// padded with zeros.
 constexpr bool BULK = HAS_CLUSTERS && WIDTH % 8 == 0;
 struct ring_t {
     float *floats;
@@ -95,8 +91,8 @@ __device__ __forceinline__ void copy_rows(const ring_t &ring, unsigned chunk, un
     float *tile = ring.floats + chunk % STAGES_OF_RING * SLOT + at;
 #if __CUDA_ARCH__ >= 900
     if constexpr (BULK) {
-        static_assert(ROWS <= WIDE_THREADS, "a thread each");
-        // Neighbouring rows by different warps: a warp's copies are issued one after the other.
+        static_assert(ROWS <= WIDE_THREADS, "one row per thread");
+        // Neighbouring rows by different warps: a warp issues its copies one after the other.
         const unsigned r = threadIdx.x % 32 * (WIDE_THREADS / 32) + threadIdx.x / 32, row = part.row + r;
         if (r < ROWS && row < part.rows)
             copy_bulk(tile + r * PITCH,
@@ -114,8 +110,7 @@ __device__ __forceinline__ void copy_a(const ring_t &ring, const wide_t &wide, u
     copy_rows<TILE_ROWS, CHUNK, A_ROW>(ring, chunk, 0, part);
 }
 
-// ALONG: rows of B are the result's columns, the sum goes along them (forward); else B's rows are
-// what is summed over.
+// ALONG: rows of B are the result's columns (forward); else the sum runs over rows of B.
 template <bool ALONG> __device__ __forceinline__ void copy_b(const ring_t &ring, const wide_t &wide, unsigned chunk) {
     part_t part = wide.b;
     if constexpr (ALONG) {
@@ -127,7 +122,7 @@ template <bool ALONG> __device__ __forceinline__ void copy_b(const ring_t &ring,
     }
 }
 
-// The barrier's next phase is that of the chunk.
+// Announces the bytes of a chunk to its barrier.
 template <bool ALONG> __device__ __forceinline__ void expect(const ring_t &ring, const wide_t &wide, unsigned chunk) {
 #if __CUDA_ARCH__ >= 900
     const unsigned length = wide.past(chunk) - wide.first(chunk), rows = min(TILE_ROWS, wide.a.rows - wide.a.row);
@@ -151,9 +146,8 @@ __device__ __forceinline__ void wait_for_chunk(const ring_t &ring, unsigned chun
 #if DTYPE_TF32
 #include "tf32_sums.cuh"
 #else
-// A warp has TILE_ROWS x 4 COLUMNS_EACH of the tile, 8 x 4 threads. Pairs of lanes ask for the same
-// rows, other pairs for the same columns, and any eight lanes have two rows that begin in different
-// halves of the banks.
+// A warp has TILE_ROWS x 4 COLUMNS_EACH of the tile, 8 x 4 threads. Pairs of lanes read the same rows, other pairs the
+// same columns, and any eight lanes two rows that start in different halves of the banks.
 __device__ __forceinline__ unsigned row_of_lane() {
     return threadIdx.x % 32 / 8 + threadIdx.x / 2 % 2 * 4;
 }
@@ -161,8 +155,7 @@ __device__ __forceinline__ unsigned column_of_lane() {
     return threadIdx.x % 2 + threadIdx.x / 4 % 2 * 2;
 }
 
-// Along B its columns' words are far from each other: any order will do, neighbours for neighbours
-// here. Across they are vectors of four, two and one.
+// Along B any order of columns is conflict-free. Across, columns are vectors of four, two and one.
 template <bool ALONG> __device__ __forceinline__ unsigned column_of(unsigned j) {
     const unsigned first = threadIdx.x % GROUP / 32 * 4 * COLUMNS_EACH, lane = column_of_lane();
     if (ALONG)
@@ -174,7 +167,6 @@ template <bool ALONG> __device__ __forceinline__ unsigned column_of(unsigned j) 
                              : first + 24 + lane;
 }
 
-// Of a row of B across.
 __device__ __forceinline__ void load_columns(const float *row, float (&b)[COLUMNS_EACH]) {
     const float4 v = as_float4(row + column_of<false>(0));
     b[0] = v.x, b[1] = v.y, b[2] = v.z, b[3] = v.w;
@@ -187,7 +179,7 @@ __device__ __forceinline__ void load_columns(const float *row, float (&b)[COLUMN
     }
 }
 
-// The sums' next four terms.
+// Adds the next four terms.
 template <bool ALONG> __device__ __forceinline__ void add_four(const float *slot, unsigned four, sums_t &sums) {
     const float *b_tile = slot + A_FLOATS;
     float4 a[ROWS_EACH];
@@ -225,7 +217,7 @@ __device__ __forceinline__ void add_units(const float *slot, unsigned from, unsi
         add_four<ALONG>(slot, four, sums);
 }
 
-// This thread's sums, to where they belong in the tile.
+// Stores this thread's sums to their places in the tile.
 template <bool ALONG> __device__ __forceinline__ void put_sums(float *tile, const sums_t &sums) {
 #pragma unroll
     for (unsigned i = 0; i < ROWS_EACH; i++) {
@@ -243,8 +235,8 @@ template <bool ALONG> __device__ __forceinline__ void put_sums(float *tile, cons
 }
 #endif
 
-// This thread's sums over its group's part. In the first layer A are the images, which nobody
-// changes, but the weights may still be changing; in the others nobody changes weights.
+// Sums over this group's part. In the first layer A are the images, which never change, but the weights may still be
+// changing; in the others the weights do not change.
 template <bool ALONG>
 __device__ __forceinline__ void add_up(const ring_t &ring, const wide_t &wide, bool first_layer, sums_t &sums) {
     const unsigned chunks = (wide.end - wide.begin + CHUNK - 1) / CHUNK, group = threadIdx.x / GROUP;
@@ -285,16 +277,16 @@ __device__ __forceinline__ unsigned column_of_four(unsigned four) {
     return four % (TILE_COLUMNS / 4) * 4;
 }
 
-// N vectors `apart` from each other.
-template <unsigned N> __device__ __forceinline__ float4 add_vectors(const float *first, unsigned apart) {
+// Adds N vectors, `stride` floats apart.
+template <unsigned N> __device__ __forceinline__ float4 add_vectors(const float *first, unsigned stride) {
     float4 sum = as_float4(first);
 #pragma unroll
     for (unsigned i = 1; i < N; i++)
-        sum = add(sum, as_float4(first + i * apart));
+        sum = add(sum, as_float4(first + i * stride));
     return sum;
 }
 
-// The block's sums, one after the other: take(four of the tile, four sums).
+// Reduces the groups' sums: take(index of four neighbours, their sums).
 template <class Take> __device__ __forceinline__ void add_groups(const float *memory, Take take) {
 #pragma unroll
     for (unsigned first = 0; first < TILE_FOURS; first += WIDE_THREADS) {
@@ -304,9 +296,8 @@ template <class Take> __device__ __forceinline__ void add_groups(const float *me
     }
 }
 
-// The product of A and B. store(row, column, four results, extra) for this block's part of the
-// tile: `extra` is what load(row, column) returned before the product, so that nobody waits for it
-// behind it.
+// The product of A and B. Calls store(row, column, four results, extra) for this block's part of the tile; `extra` is
+// load(row, column), loaded early.
 template <bool ALONG, class Load, class Store>
 __device__ __forceinline__ void multiply(wide_t &wide, bool first_layer, Load load, Store store) {
     constexpr unsigned EACH = (PART_FOURS + WIDE_THREADS - 1) / WIDE_THREADS;
@@ -322,7 +313,7 @@ __device__ __forceinline__ void multiply(wide_t &wide, bool first_layer, Load lo
         for (unsigned stage = 0; stage < STAGES_OF_RING; stage++)
             mbarrier_init(full + stage);
         mbarrier_init(&all_received);
-        show_barriers();
+        publish_barriers();
         mbarrier_expect(&all_received, RECEIVED_FLOATS * sizeof(float));
     }
     __syncthreads();
@@ -361,7 +352,7 @@ __device__ __forceinline__ void multiply(wide_t &wide, bool first_layer, Load lo
     });
 }
 
-// The result's tile that is this block's.
+// Returns this block's tile.
 __device__ __forceinline__ tile_t begin_wide(wide_t &wide, unsigned n, unsigned columns) {
     wide.n = n;
     return tile_of(blockIdx.x / SPLIT, TILE_ROWS, TILE_COLUMNS, columns);

@@ -1,12 +1,12 @@
-// Idea    Library baseline, as the study has it: cuBLASLt multiplies the matrices, with bias and ReLU, its derivative
-//         and the biases' gradients in its epilogues where it has them; gather, loss and SGD are kernels of their own.
-// Change  Nothing yet: this is where the ladder starts. Gradients are fp16 in device memory, as in PyTorch's fp16; sums
-//         are float32 inside cuBLASLt (ACCUMULATE_F16: fp16, but not of the logits).
-// Buys    Nothing. 14 launches a step (gather, 4 + 3 + 4 products, loss, sgd), about 3 us each in a stream: 40 us, what
-//         a step takes while H is small. H = 8192, 281 MB of weights: read forward, read backward, gradients written,
-//         read, weights read and written: 1.7 GB, 390 us at 4.3 TB/s; the least is 843 MB, 196 us.
-// Limits  Launches for small H; for large H the gradient's way through memory, half of all bytes. Rounding it to fp16
-//         costs 5e-4 of each of its elements. H a multiple of 8, for 16-byte vectors.
+// Idea    Library baseline, as in the study: cuBLASLt multiplies the matrices, with bias and ReLU, its derivative and
+//         the bias gradients in its epilogues where it supports them; gather, loss and SGD are separate kernels.
+// Change  None: the start of the ladder. Gradients are fp16 in device memory, as in PyTorch's fp16; sums are float32
+//         inside cuBLASLt (ACCUMULATE_F16: fp16, except for the logits).
+// Buys    Nothing. 14 launches per step (gather, 4 + 3 + 4 products, loss, sgd), about 3 us each in a stream: 40 us, a
+//         step's time at small H. H = 8192, 281 MB of weights: read forward, read backward, gradients written, read,
+//         weights read and written: 1.7 GB, 390 us at 4.3 TB/s; the minimum is 843 MB, 196 us.
+// Limits  Launches at small H; at large H the gradient's way through memory, half of all bytes. Rounding it to fp16
+//         costs 5e-4 of each element. H a multiple of 8, for 16-byte vectors.
 #define LOSS_ADDS_BIAS 1
 #include "mnist_train.cuh"
 
@@ -16,7 +16,7 @@
 
 constexpr unsigned THREADS = 256, VECTOR = sizeof(uint4) / sizeof(half), FEW_BLOCKS = 8;
 PLAN = {1, IN_GRAPH, 0, 1, 1};
-// The host multiplies before `loss` (forward) and behind it (backward).
+// The host multiplies before `loss` (forward) and after it (backward).
 STAGES = {
     GATHER_STAGE,
     LOSS_STAGE,
@@ -29,7 +29,7 @@ STAGES = {
 #define LAYER_KERNEL(name) \
     extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ mnist_t p, unsigned layer)
 
-// Gradients times BATCH, laid out as the parameters are.
+// Gradients times BATCH, in the layout of the parameters.
 __device__ __forceinline__ half *gradients_of(const mnist_t &p) {
     return (half *)p.scratch;
 }
@@ -73,7 +73,7 @@ MNIST_KERNEL(sgd, THREADS) {
         p.counters[COUNTER_STEP]++;
 }
 
-// What the ReLU in front of `layer` let through: delta[layer - 1] where a[layer] is positive, else 0.
+// Masks delta[layer - 1]: 0 unless a[layer] is positive.
 LAYER_KERNEL(relu_gradient) {
     for (unsigned long long i = first_element(); i < (unsigned long long)BATCH * HIDDEN; i += gridDim.x * THREADS)
         if (!(__half2float(p.a[layer][i]) > 0))

@@ -1,17 +1,17 @@
-// Idea    Own kernels for tensor cores, in which whatever follows a product is done before its result leaves registers:
-//         bias and ReLU, the ReLU's mask, and above all the update, so that no weight's gradient goes to memory.
-// Change  One kernel a layer and direction, 7 or 8 in a graph instead of some 20 launches. mma.sync on fragments that
-//         come straight from memory, 16 bytes a lane (mma.cuh); a block's sums are complete, so there is no second pass
-//         (layers.cuh). Order within a step: backward_3 (loss, delta 3 and 2), backward_2, _1, _0. A tile of W_l gives
-//         delta l - 1 as long as it is old, and goes back updated; W_3, which every block of backward_3 reads, is
+// Idea    Tensor core kernels that complete each result in registers: bias and ReLU, the ReLU's mask, and above all the
+//         update, so that no weight gradient goes to memory.
+// Change  One kernel per layer and direction, 7 or 8 in a graph instead of some 20 launches. mma.sync on fragments
+//         loaded straight from memory, 16 bytes per lane (mma.cuh); a block's sums are complete, so there is no second
+//         pass (layers.cuh). Order within a step: backward_3 (loss, delta 3 and 2), backward_2, _1, _0. A tile of W_l
+//         gives delta l - 1 before it is updated and written back; W_3, which every block of backward_3 reads, is
 //         updated one stage later, beside W_2. The next step's images are gathered beside forward_1.
-// Buys    3 * W bytes a step instead of 5 (the gradient was written, then read). Small layers are a chain: 7 launches
-//         of 1 us, each with a latency of the L2 (0.7 us) and a sum over 8 warps (0.3 us): 14 us at H = 128 … 512.
-//         H = 4096: 74 MB of weights, 51 us at 4.3 TB/s, less what the L2 keeps; 8192: 281 MB, 196 us.
-// Limits  Stages begin and end: launch, first tiles and last sums are never hidden. Two tiles a warp in flight, and
-//         every block reads all inputs, at H = 8192 as many bytes as it reads weights. Sums within a tensor core are
-//         float32 (ACCUMULATE_F16: fp16, but across warps float32); a gradient's sum over the batch is always float32.
-#ifndef STREAMED  // rung 04 has it
+// Buys    3 * W bytes per step instead of 5 (the gradient was written, then read). Small layers are a chain: 7 launches
+//         of 1 us, each with an L2 latency (0.7 us) and a sum over 8 warps (0.3 us): 14 us at H = 128 … 512. H = 4096:
+//         74 MB of weights, 51 us at 4.3 TB/s, less what the L2 keeps; 8192: 281 MB, 196 us.
+// Limits  Stage boundaries: launch, first tiles and last sums are never hidden. Two tiles per warp in flight, and every
+//         block reads all inputs, at H = 8192 as many bytes as it reads weights. Sums within a tensor core are float32
+//         (ACCUMULATE_F16: fp16, but float32 across warps); a gradient's sum over the batch is always float32.
+#ifndef STREAMED  // rung 04: 1
 #define STREAMED 0
 #endif
 #define OVERLAPPED (STREAMED && __CUDA_ARCH__ >= 900)
@@ -19,8 +19,8 @@
 
 constexpr unsigned FORWARD_BLOCKS = HIDDEN / (8 * WIDTH), GATHER_BLOCKS = BATCH / WARPS;
 constexpr unsigned STRIPS_0 = (PIXELS + 8 * V - 1) / (8 * V);
-// Layer 0 has no sums over rows, so its strips are cut into parts: down to one tile a warp, or for wide strips until
-// all multiprocessors have a block.
+// Layer 0 has no sums over rows, so its strips are split: down to one tile per warp or, if strips are wide, until all
+// multiprocessors have a block.
 constexpr unsigned MOST_PARTS = (HIDDEN / 32 + WARPS - 1) / WARPS, WANTED_PARTS = (V == 8 ? 132 : 400) / STRIPS_0;
 constexpr unsigned PARTS_0 = MOST_PARTS < WANTED_PARTS ? MOST_PARTS : WANTED_PARTS;
 
@@ -49,10 +49,10 @@ STAGES = {
 
 // ---- images -------------------------------------------------------------------------------------------------------
 
-// The images of the step to come, copied while this one runs: order, images and device memory are three latencies.
+// The next step's images, copied during this step: order, images and device memory are three latencies.
 __device__ uint4 next_images[BATCH * IMAGE_VECTORS];
 
-// One image a warp.
+// One image per warp.
 __device__ __forceinline__ void gather_next(const mnist_t &p, unsigned part) {
     wait_for_earlier_stages();
     const unsigned step = step_now(p) + 1, row = part * WARPS + warp();
@@ -65,7 +65,7 @@ __device__ __forceinline__ const half *image_of_row(const mnist_t &p, unsigned s
     return step == 0 ? image_of_step(p, 0, row) : reinterpret_cast<const half *>(next_images) + row * PIXELS;
 }
 
-// For backward_0: by then `next_images` are those of the next step.
+// For backward_0: `next_images` are the next step's by then.
 __device__ __forceinline__ void keep_images(const mnist_t &p, unsigned step) {
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < BATCH * IMAGE_VECTORS; i += FORWARD_BLOCKS * THREADS) {
         const half *from = image_of_row(p, step, i / IMAGE_VECTORS);
@@ -91,7 +91,7 @@ __device__ __forceinline__ void forward(const mnist_t &p, forward_source<LAYER, 
                 bias[i] = load<1>(p.b[LAYER] + row_of((i * THREADS + threadIdx.x) / 64));
         },
         [&](unsigned, const tile_t<forward_source<LAYER, WIDTH>> &tile) { add_forward(sums, tile); });
-    leave_sums(sums);
+    store_sums(sums);
 #pragma unroll
     for (unsigned i = 0; i < results::OF_THREAD; i++) {
         const unsigned tile = (i * THREADS + threadIdx.x) / 64, image = tile / WIDTH * 16 + row_of_pair(pair);
@@ -129,7 +129,7 @@ STEP_KERNEL(forward_2, FORWARD_AT_ONCE) {
 // ---- backward -----------------------------------------------------------------------------------------------------
 
 template <unsigned LAYER> __device__ __forceinline__ void backward(const mnist_t &p) {
-    typedef results_t<V / 2> results;  // pairs of columns that are neighbours in two tiles
+    typedef results_t<V / 2> results;  // pairs of neighbouring columns in two tiles
     const unsigned pair = threadIdx.x % 64;
     const auto first_of = [&](unsigned tile) {
         const unsigned image = tile / (V / 2) * 16 + row_of_pair(pair);
@@ -155,7 +155,7 @@ template <unsigned LAYER> __device__ __forceinline__ void backward(const mnist_t
             if (n % STRIPS == blockIdx.x)
                 update_bias<LAYER>(p, n, tile.inputs);
         });
-    leave_sums(sums);
+    store_sums(sums);
 #pragma unroll
     for (unsigned i = 0; i < results::OF_THREAD; i++) {
         const unsigned tile = (i * THREADS + threadIdx.x) / 64;

@@ -1,18 +1,17 @@
-// Idea    With 32 images a step is bound by its weights: 192 operations for 3 accesses of 2 bytes, 32 a byte, where an
-//         H200 has 200 a byte. So stream them: read once forward, once backward, written back in the same pass.
-// Change  On GPUs with clusters, from H = 768 on: two warps of a block do nothing but copy (cp.async, mbarriers) into a
-//         ring of up to 180 KB; 16 others multiply, step and write what lies there (stream_ring.cuh: ldmatrix,
-//         mma.sync, stmatrix). A cluster splits the sum. Stages overlap (programmatic dependent launch): a stage asks
-//         for its weights, and waits for what the stage in front of it writes only then. backward_0 goes on with the
-//         next step's forward_0, so W_0 is read once a step. Elsewhere rung 03, its tiles through private rings
-//         (tiles.cuh).
-// Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; measured 232 (rung 03: 427). H = 4096: 74 MB, 51 us, and 70
-//         measured (115); there 16 MB of weights stay in the L2. 2048: 36.5 us (52), 1024: 23.6 (28).
-//         Lines of 128 bytes in one store: 5 us a stage less at H = 2048. One block a multiprocessor: 70 us less at
-//         8192, as a stage's blocks take the first free places, and two on one multiprocessor are slow.
-// Limits  A large stage moves 3.6 TB/s, as a plain copy with the same pattern does. The chain of 6 or 7 stages costs
-//         some 3 us each, which rung 05 shortens. Two warps that write a line meet at an mbarrier; bar.sync takes up to
-//         1 us a step less, but racecheck then no longer sees the block's own barriers.
+// Idea    With 32 images a step is bound by its weights: 192 operations per 3 accesses of 2 bytes, 32 per byte, where
+//         an H200 can do 200. So stream them: read once forward, once backward, written back in the same pass.
+// Change  On GPUs with clusters, from H = 768 on: two warps of a block only copy (cp.async, mbarriers) into a ring of
+//         up to 180 KB; 16 others multiply, update and write back (stream_ring.cuh: ldmatrix, mma.sync, stmatrix). A
+//         cluster splits the sum. Stages overlap (programmatic dependent launch): a stage requests its weights before
+//         it waits for the previous stage. backward_0 includes the next step's forward_0, so W_0 is read once per step.
+//         Elsewhere rung 03, its tiles in per-thread rings (tiles.cuh).
+// Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; measured 232 (rung 03: 427). H = 4096: 74 MB, 51 us, measured
+//         70 (115), with 16 MB of weights kept in the L2. 2048: 36.5 us (52), 1024: 23.6 (28). 128-byte lines in one
+//         store: 5 us per stage less at H = 2048. One block per multiprocessor: 70 us less at 8192, because a stage's
+//         blocks take the first free places, and two on one multiprocessor are slow.
+// Limits  A large stage moves 3.6 TB/s, as does a plain copy with the same pattern. The chain of 6 or 7 stages costs
+//         some 3 us each, which rung 05 shortens. Two warps that write a line synchronise on an mbarrier; bar.sync
+//         takes up to 1 us per step less, but hides the block's own barriers from racecheck.
 #define STREAMED 1
 #if (__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030) && HIDDEN >= 768
 #define OVERLAPPED 1
@@ -45,7 +44,7 @@ STAGES = {
     extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(STREAM_THREADS, ONE_BLOCK ? 1 : 2)    \
         name(const __grid_constant__ mnist_t p)
 
-// Of the first step alone: that of all others comes with backward_0 of the step in front.
+// For the first step only: backward_0 of the previous step computes the others.
 STREAM_KERNEL(forward_0) {
     if (blockIdx.x == 0)
         for (unsigned row = warp(); row < BATCH; row += STREAM_THREADS / 32)
@@ -71,7 +70,7 @@ STREAM_KERNEL(forward_2) {
     stream_forward<2>(p);
 }
 
-// backward_3 has done with the step's number, and backward_0 already needs the next one's.
+// backward_3 no longer needs the step's number, and backward_0 already needs the next one.
 STREAM_KERNEL(backward_2) {
     if (blockIdx.x < STREAM_BLOCKS)
         return stream_backward<2>(p);

@@ -1,24 +1,23 @@
-// Idea    The network never leaves the chip: one launch for the whole training, in which every block owns 16 neurons of
-//         each layer and keeps their weights in registers, as the operands that the tensor cores take.
-// Change  Up to 256 neurons a layer, 8 or 16 blocks of a cluster (sm_90), which send their columns of activations and
-//         deltas into each other's shared memory. Beyond that a cooperative launch, whose blocks meet by way of the L2.
-//         A block has the rows of W for its neurons, and for the way back the columns, too: each is updated where it
-//         lies, and only activations 1, 2, 3 and deltas 2, 1 are exchanged (32 x H halves). The last layer, 10 neurons,
-//         every block does for itself. What nobody waits for (updates, the next images) is done while words are on
-//         their way.
-// Buys    An H200 takes 4.5 us a step at H = 128, 6.5 at 256, 13.2 at 512. Of the 8,500 clocks at H = 128, the first
-//         layer and its update are 1,900; four products with sums over warps and the way to all blocks 1,100 each; the
-//         way of the first activations, in which layer 1 is updated, 700; the last layer with its softmax 800; the
-//         last product 500. At 256, where a block sends and gets twice as much, an exchange takes 500 more.
-//         A warp sends pieces of 128 bytes, and an image is one copy into all blocks: pieces of 16 bytes and a copy a
-//         block took 2.0 us more at H = 128, and 3.1 at 256.
-// Limits  At most 32 images a batch (smaller ones are padded), and 512 neurons a layer: a block's shared memory holds
-//         four whole matrices of 32 x H, and its registers the weights. Layers are padded to a multiple of 128 neurons.
-//         116 of 132 multiprocessors idle at H <= 256, where a step is a chain of waits. By way of the L2 an exchange
-//         takes 1.1 us, and the images of the next step have no second place: 0.5 us more, and 0.3 for a fence.
+// Idea    The network stays on chip: one launch for the whole training; every block owns 16 neurons of each layer and
+//         keeps their weights in registers, as tensor core operands.
+// Change  Up to 256 neurons per layer: a cluster of 8 or 16 blocks (sm_90), which send their columns of activations and
+//         deltas to each other's shared memory. Beyond that a cooperative launch, which exchanges them through the L2.
+//         A block has the rows of W for its neurons and, for the backward pass, the columns: each is updated in place,
+//         and only activations 1, 2, 3 and deltas 2, 1 are exchanged (32 x H halves). Every block computes the whole
+//         last layer, 10 neurons. Work off the critical path (updates, the next images) overlaps the exchanges.
+// Buys    An H200 takes 4.5 us per step at H = 128, 6.5 at 256, 13.2 at 512. Of the 8,500 clocks at H = 128, the first
+//         layer and its update are 1,900; four products with sums over warps and the exchange 1,100 each; the exchange
+//         of the first activations, which hides the update of layer 1, 700; the last layer with its softmax 800; the
+//         last product 500. At 256, where a block sends and receives twice as much, an exchange takes 500 more. A warp
+//         sends pieces of 128 bytes, and an image is one copy into all blocks: pieces of 16 bytes and a copy per block
+//         took 2.0 us more at H = 128, and 3.1 at 256.
+// Limits  At most 32 images per batch (smaller batches are padded) and 512 neurons per layer: a block's shared memory
+//         holds four whole matrices of 32 x H, and its registers the weights. Layers are padded to a multiple of 128
+//         neurons. 116 of 132 multiprocessors idle at H <= 256, where a step is a chain of waits. Through the L2 an
+//         exchange takes 1.1 us, and the next step's images have no second buffer: 0.5 us more, and 0.3 for a fence.
 #include "mnist_train.cuh"
 
-// Neurons of a layer and those that fill it up, which stay 0: each of eight warps gets as many columns.
+// Neurons per layer, padded with zeros so that each of eight warps gets as many columns.
 #define WIDTH ((HIDDEN + 127) / 128 * 128)
 #if __CUDA_ARCH__ >= 900 && WIDTH <= 256
 #define CLUSTER 1
@@ -36,8 +35,8 @@
 #define SHARED_LIMIT (64 * 1024)
 #endif
 
-#define ROWS 32  // images, and those that fill the batch up, whose deltas are 0
-// Images, exchanged matrices, sums of warps, and what is small: no less than shared_t is.
+#define ROWS 32  // images, padded; the deltas of the padding are 0
+// Images, exchanged matrices, sums of warps, small arrays: at least sizeof(shared_t).
 #define PIXEL_SETS (CLUSTER ? 2 : 1)
 #define HIDDEN_SETS (CLUSTER ? 5 : 4)
 #define SHARED_NEEDED (ROWS * (PIXEL_SETS * 792 + HIDDEN_SETS * WIDTH) * 2 + 2 * ROWS * 8 * 16 * 4 + 4 * 1024)
@@ -49,11 +48,11 @@
 #error SKIP: the activations of layers this wide do not fit in shared memory
 #endif
 
-constexpr unsigned OWN = 16, BLOCKS = WIDTH / OWN;  // neurons of a block
+constexpr unsigned OWN = 16, BLOCKS = WIDTH / OWN;  // neurons per block
 constexpr unsigned WARPS = 8, THREADS = WARPS * 32;
-constexpr unsigned PIXEL_TILES = (PIXELS / 16 + WARPS - 1) / WARPS;  // of 16 x 16 weights, a warp
+constexpr unsigned PIXEL_TILES = (PIXELS / 16 + WARPS - 1) / WARPS;  // of 16 x 16 weights, per warp
 constexpr unsigned TILES = WIDTH / 16 / WARPS;
-// In halves: an odd number of 16 bytes, so that eight rows lie in different banks.
+// In halves: an odd multiple of 16 bytes, so that eight rows lie in different banks.
 constexpr unsigned PIXEL_ROW = PIXELS + 8;
 static_assert(ROWS * OWN == THREADS * 2, "a thread finishes the sums of two neighbouring neurons of an image");
 static_assert(OWN == PADDED_CLASSES && WARPS * 4 == ROWS, "in the last layer, of two classes of an image");
@@ -65,7 +64,7 @@ static_assert(OWN == PADDED_CLASSES && WARPS * 4 == ROWS, "in the last layer, of
 struct shared_t {
     half pixels[PIXEL_SETS][ROWS][PIXEL_ROW];
     tile_rows_t hidden[HIDDEN_SETS][BLOCKS], delta_0, delta_3;
-    partial_t partial[2];  // which products use in turn: others may still read the one before
+    partial_t partial[2];  // alternates: other warps may still read the previous one
     float bias[3][OWN], last_bias[PADDED_CLASSES], losses[WARPS];
     unsigned long long arrived[5], fetched[PIXEL_SETS];
 };
@@ -112,12 +111,11 @@ struct trainer_t {
     __device__ __forceinline__ pixels_t pixels(unsigned step) const {
         return {shared_address(shared.pixels[step % PIXEL_SETS])};
     }
-    // Of the block's own neurons.
     __device__ __forceinline__ half2 own_pair(exchange matrix, unsigned step, unsigned row, unsigned column) const {
         return *pair_at(shared.hidden[place_of(matrix, step)][blockIdx.x], row, column);
     }
 
-    // The block's columns of activations · Wᵀ. Each thread gets a pair of neurons, for use(sums, row, column).
+    // The block's columns of activations · Wᵀ: use(sums, row, column) for a thread's pair of neurons.
     template <unsigned TURN, unsigned N, class Matrix, class Use>
     __device__ __forceinline__ void product(const Matrix &activations, const fragment_t (&w)[N], Use use) {
         tile_t tiles[2][2];
@@ -137,14 +135,13 @@ struct trainer_t {
         });
     }
 
-    // Where the activation is 0, the ReLU lets nothing back.
     __device__ __forceinline__ static half2 masked(float2 sum, half2 activation) {
         const float2 a = __half22float2(activation);
         return __floats2half2_rn(a.x > 0 ? sum.x : 0, a.y > 0 ? sum.y : 0);
     }
 
-    // The last layer, in every block: eight lanes an image and two classes a lane, for delta_3. The result is the loss
-    // of the image in the lane of its label, else 0.
+    // The last layer, in every block: eight lanes per image, two classes per lane, for delta_3. Returns the loss of an
+    // image in the lane of its label, else 0.
     __device__ __forceinline__ float finish_forward(unsigned step) {
         float loss = 0;
         product<1>(hidden(ACTIVATION_3, step), net.w3, [&](float2 logit, unsigned row, unsigned k) {
@@ -165,8 +162,8 @@ struct trainer_t {
         return loss;
     }
 
-    // delta_2 = (delta_3 · W3) masked: 16 columns are one product. Of its 16 rows a warp fills eight with its four
-    // images twice, one for the first eight neurons and one for the others, so that its lanes have what `send` wants.
+    // delta_2 = (delta_3 · W3) masked: 16 columns are one product. A warp fills eight of its 16 rows with its four
+    // images twice, once for the first eight neurons and once for the others, so that its lanes have what `send` needs.
     __device__ __forceinline__ void begin_backward(unsigned step) {
         fragment_t of_images;
         load_matrices<false>(of_images, last_delta().piece(0, warp_of() * 4 + lane_of() % 8 / 2, lane_of() / 16));
@@ -195,7 +192,7 @@ struct trainer_t {
         descend_biases<REPORTS>(shared.last_bias, CLASSES, rows, rate, to);
     }
 
-    // Layers 1 and 2: a is what goes in, delta what comes back.
+    // Layers 1 and 2.
     template <bool REPORTS>
     __device__ __forceinline__ void descend_layer(fragment_t (&rows)[TILES], fragment_t (&columns)[TILES],
                                                   unsigned layer, exchange a, exchange delta, unsigned step) {
@@ -219,7 +216,7 @@ struct trainer_t {
         descend<REPORTS>(net.w0, rows, pixels(step), warp_of(), rate, report(0, first_own()));
     }
 
-    // The sum of a warp's losses, and behind a barrier that of all.
+    // The sum of each warp's losses, for write_loss() after a barrier.
     __device__ __forceinline__ void sum_losses(float loss) {
         if (blockIdx.x != 0)
             return;
@@ -238,7 +235,7 @@ struct trainer_t {
         p.losses[step] = sum / BATCH;
     }
 
-    // A step leaves the update of layer 1 to the next one. But the first does it by itself if gradients are asked for.
+    // The update of layer 1 is deferred to the next step, except in the first step if gradients are reported.
     __device__ __forceinline__ unsigned first_deferred() const { return p.gradients[0] != nullptr ? 1 : 0; }
 
     template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {

@@ -1,34 +1,34 @@
-// The last layer of rungs 03 and 04: logits, loss, the deltas behind it, and its update.
+// The last layer of rungs 03 and 04: logits, loss, deltas, update.
 #pragma once
 #include "layers.cuh"
 
-// Logits by blocks of their own where one block would read for long, or else by each block that needs them.
+// Separate blocks compute the logits if one block would read for long, else each block that needs them.
 constexpr unsigned LOGITS_OF_BLOCK = 1024;  // inputs of the last layer
 constexpr bool SPLIT = HIDDEN > LOGITS_OF_BLOCK;
 constexpr unsigned SPLITS = SPLIT ? (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_BLOCK : 1;
 
-constexpr unsigned STRIPS = HIDDEN / (8 * V), LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip a warp
+constexpr unsigned STRIPS = HIDDEN / (8 * V), LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip per warp
 constexpr unsigned CLASS_TILES = PADDED_CLASSES / 8, CLASS_SHARED = sums_bytes<CLASS_TILES>();
 
 __device__ __forceinline__ unsigned step_now(const mnist_t &p) {
     return __ldcg(p.counters + COUNTER_STEP);
 }
 
-// An image of the training. The last step has none behind it, and a graph does not know which is the last: what follows
-// the order in memory (the counters) is then taken for numbers of images, and what is copied is not used.
+// An image of the training. A graph does not know the last step and prefetches one more: it then takes the words after
+// the order (the counters) for image numbers, and the copy is not used.
 __device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
     const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
     return p.images + (size_t)image * PIXELS;
 }
 
-// Pairs of results of a block with TILES tiles of sums, spread over its threads.
+// Pairs of results of a block with TILES tiles of sums, distributed over its threads.
 template <unsigned TILES> struct results_t {
     static constexpr unsigned PAIRS = BATCH_TILES * TILES * 64, OF_THREAD = (PAIRS + THREADS - 1) / THREADS;
 };
 
-// ---- logits, loss, and the deltas behind the last layer -----------------------------------------------------------
+// ---- logits, loss and deltas --------------------------------------------------------------------------------------
 
-// Sums of part `part` of the last layer's inputs, pair by pair of (image, class), without the bias.
+// Sums of part `part` of the last layer's inputs, per pair of (image, class), without the bias.
 template <class Take> __device__ __forceinline__ void class_sums(const mnist_t &p, unsigned part, Take take) {
     typedef forward_source<LAYERS - 1, CLASS_TILES> source_t;
     const source_t source(p, 0);
@@ -37,7 +37,7 @@ template <class Take> __device__ __forceinline__ void class_sums(const mnist_t &
     for_tiles_in_registers<MOST, (MOST < 4 ? MOST : 4), true>(
         source, part * WARPS + warp(), SPLITS * WARPS, source_t::TILES, [] {},
         [&](unsigned, const tile_t<source_t> &tile) { add_forward(sums, tile); });
-    leave_sums(sums);
+    store_sums(sums);
     for (unsigned i = threadIdx.x; i < results_t<CLASS_TILES>::PAIRS; i += THREADS) {
         const unsigned image = i / 64 / CLASS_TILES * 16 + row_of_pair(i % 64);
         take(image, i / 64 % CLASS_TILES * 8 + column_of_pair(i % 64), block_sums<CLASS_TILES>(i / 64, i % 64));
@@ -80,7 +80,7 @@ __device__ __forceinline__ void gather_logits(const mnist_t &p, last_layer_t &la
     __syncthreads();
 }
 
-// What a row needs beside its logits; all of it is older than the stage in front.
+// A row's inputs besides its logits; all are older than the previous stage.
 struct row_t {
     unsigned label;
     vector_t<1> biases[CLASSES / 2];
@@ -93,7 +93,7 @@ struct row_t {
     }
 };
 
-// In each block that needs them, so that nobody waits for another; block 0 writes what others read later.
+// Every block that needs it computes it, without waiting; block 0 writes what later stages read.
 __device__ __forceinline__ void softmax_of_row(const mnist_t &p, last_layer_t &last, const row_t &of_row,
                                                unsigned row) {
     float logit[CLASSES], delta[CLASSES];
@@ -115,17 +115,17 @@ __device__ __forceinline__ void softmax_of_row(const mnist_t &p, last_layer_t &l
             store(p.delta[LAYERS - 1] + row * PADDED_CLASSES + k * 8, last.deltas[row][k]);
 }
 
-// 0 where the activation is.
+// 0 where the activation is 0.
 __device__ __forceinline__ unsigned masked(float value, float next_value, unsigned activations) {
     const float2 a = to_floats(activations);
     return to_halves(a.x > 0 ? value : 0, a.y > 0 ? next_value : 0);
 }
 
-// One strip a warp, and one tile a strip: the sums are complete in registers. W is updated in the next stage, when all
-// blocks have read it.
+// One strip per warp and one tile per strip: the sums are complete in registers. W is updated in the next stage, when
+// all blocks have read it.
 struct last_strip_t {
     typedef backward_source<LAYERS - 1> source_t;
-    static constexpr unsigned WORDS = BATCH_TILES * 4;  // of the fragments of an eighth of the strip
+    static constexpr unsigned WORDS = BATCH_TILES * 4;  // fragments of an eighth of the strip
     unsigned strip;
     source_t source;
     tile_t<source_t> tile;
@@ -144,11 +144,11 @@ struct last_strip_t {
         for (unsigned i = 0; i < WORDS; i++)
             activations[i] = load<V / 2>(p.a[LAYERS - 1] + first(i));
     }
-    __device__ __forceinline__ void leave_deltas(const mnist_t &p, const last_layer_t &last) {
+    __device__ __forceinline__ void store_deltas(const mnist_t &p, const last_layer_t &last) {
 #pragma unroll
         for (unsigned i = 0; i < BATCH_ROWS; i++) {
-            const bool there = source.row < PADDED_CLASSES;
-            tile.inputs[i] = there ? last.deltas[i * 8 + lane() / 4][source.row / 8] : vector_t<4>{};
+            const bool inside = source.row < PADDED_CLASSES;
+            tile.inputs[i] = inside ? last.deltas[i * 8 + lane() / 4][source.row / 8] : vector_t<4>{};
         }
         sums_t sums[BATCH_TILES][V] = {};
         add_backward(sums, tile);
@@ -166,7 +166,7 @@ struct last_strip_t {
     }
 };
 
-// Its weights and whatever else is older than the stage in front come first, while that still runs.
+// Loads weights and other old data while the previous stage still runs.
 STEP_KERNEL(backward_3, 1) {
     __shared__ last_layer_t last;
     const unsigned step = step_now(p), number = blockIdx.x * WARPS + warp();
@@ -178,7 +178,7 @@ STEP_KERNEL(backward_3, 1) {
         softmax_of_row(p, last, of_row, threadIdx.x);
     __syncthreads();
     if (number < STRIPS)
-        strip.leave_deltas(p, last);
+        strip.store_deltas(p, last);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         float sum = 0;
         for (unsigned row = 0; row < BATCH; row++)

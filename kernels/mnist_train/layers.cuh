@@ -1,12 +1,11 @@
-// A layer forward and a layer backward on tensor cores, for rungs 03 and 04. The rung defines STREAMED (tiles come
-// through a ring in shared memory) and OVERLAPPED (stages start early) before it includes this.
+// Layers forward and backward on tensor cores, for rungs 03 and 04. The rung defines STREAMED (tiles pass through a
+// ring in shared memory) and OVERLAPPED (stages start early) before it includes this.
 //
-// Forward   sums (BATCH, rows of W) = inputs · W^T. A block owns 8 * WIDTH rows; its warps share the inputs' columns.
-// Backward  sums (BATCH, columns of W) = delta · W, and W -= rate · delta^T · inputs. A block owns 8 * V columns; its
-//           warps share the rows. A tile of W is read once: it is multiplied while it is old, and its gradient, a sum
-//           over the batch alone, is complete in registers at once, so the tile goes back updated.
-// Either way a block's sums are complete when its warps have added theirs up, in their order: no partial sums in
-// memory, no atomics, and two runs are equal bit for bit.
+//   Forward   sums (BATCH, rows of W) = inputs · W^T. A block owns 8 * WIDTH rows; its warps split the inputs' columns.
+//   Backward  sums (BATCH, columns of W) = delta · W, and W -= rate · delta^T · inputs. A block owns 8 * V columns; its
+//             warps split the rows. A tile of W is read once: multiplied, then updated and written back, because its
+//             gradient, a sum over the batch alone, is complete in registers.
+// A block adds its warps' sums in order: no partial sums in memory, no atomics, and two runs are equal bit for bit.
 #pragma once
 
 #if BATCH != 16 && BATCH != 32
@@ -18,8 +17,8 @@
 #include "mnist_train.cuh"
 #include "tiles.cuh"
 
-// Rows of W that a block takes forward, in eights, and columns backward: as many as leave 96 blocks, because each block
-// reads all inputs and all deltas.
+// Rows of W per block forward, in eights, and columns backward: as many as leave 96 blocks, because each block reads
+// all inputs and deltas.
 __host__ __device__ constexpr unsigned width() {
     unsigned width = 1;
     while (width < (STREAMED ? 8 : 4) && HIDDEN % (16 * width) == 0 && HIDDEN / (16 * width) >= 96)
@@ -50,8 +49,8 @@ __device__ __forceinline__ unsigned warp() {
 
 // ---- where tiles lie ----------------------------------------------------------------------------------------------
 
-// Tile n of a layer forward: inputs 32n … 32n + 31. Lane (g, t) takes eight of them from rows g, g + 8, … of W and of
-// the activations.
+// Tile n forward: inputs 32n … 32n + 31. Lane (g, t) takes eight of them from rows g, g + 8, … of W and of the
+// activations.
 template <unsigned LAYER, unsigned ROW_TILES> struct forward_source {
     static constexpr unsigned WEIGHTS = ROW_TILES, WEIGHT_WORDS = 4, INPUTS = BATCH_ROWS;
     static constexpr unsigned N_IN = fan_in(LAYER), N_OUT = fan_out(LAYER), TILES = (N_IN + 31) / 32;
@@ -83,12 +82,12 @@ template <unsigned LAYER, unsigned ROW_TILES> struct forward_source {
     }
 };
 
-// Tile n of a layer backward: rows 32n … 32n + 31 of W. Lane (g, t) takes V columns of rows 8t … 8t + 7, and the deltas
-// of these rows for images g, g + 8, ….
+// Tile n backward: rows 32n … 32n + 31 of W. Lane (g, t) takes V columns of rows 8t … 8t + 7, and the deltas of these
+// rows for images g, g + 8, ….
 template <unsigned LAYER> struct backward_source {
     static constexpr unsigned WEIGHTS = 8, WEIGHT_WORDS = V / 2, INPUTS = BATCH_ROWS;
     static constexpr unsigned N_IN = fan_in(LAYER), N_OUT = fan_out(LAYER), TILES = (N_OUT + 31) / 32;
-    static constexpr unsigned DELTAS = LAYER == LAYERS - 1 ? PADDED_CLASSES : N_OUT;  // in a row of them
+    static constexpr unsigned DELTAS = LAYER == LAYERS - 1 ? PADDED_CLASSES : N_OUT;  // per row
     half *weights;
     const half *deltas;
     unsigned row, column;  // of this lane
@@ -113,10 +112,10 @@ template <unsigned LAYER> struct backward_source {
     }
 };
 
-// ---- what is done with a tile -------------------------------------------------------------------------------------
+// ---- operations on a tile -----------------------------------------------------------------------------------------
 
-// Column j of a warp's 8 in row tile i is row 8i + j of W. Sixteen inputs at a time: of each lane's eight, the first
-// four, then the rest.
+// Column j of a warp's 8 in row tile i is row 8i + j of W. Sixteen inputs at a time: the first four of each lane's
+// eight, then the rest.
 template <unsigned LAYER, unsigned ROW_TILES>
 __device__ __forceinline__ void add_forward(sums_t (&sums)[BATCH_TILES][ROW_TILES],
                                             const tile_t<forward_source<LAYER, ROW_TILES>> &tile) {
@@ -155,8 +154,8 @@ __device__ __forceinline__ void add_backward(sums_t (&sums)[BATCH_TILES][V],
         }
 }
 
-// Layer inputs of a warp's 8 * V columns, transposed: the left factor of all their weight gradients. Rows g and g + 8
-// of matrix i are columns 2i and 2i + 1 of lane (g, t).
+// Layer inputs of a warp's 8 * V columns, transposed: the left factor of their weight gradients. Rows g and g + 8 of
+// matrix i are columns 2i and 2i + 1 of lane (g, t).
 struct strip_t {
     unsigned inputs[V / 2][BATCH_TILES][4];
 
@@ -178,13 +177,13 @@ struct strip_t {
     }
 };
 
-// Two weights of a row, from the sums of their gradients over the batch.
+// Updates two weights of a row by the sums of their gradients over the batch.
 __device__ __forceinline__ unsigned stepped(unsigned weights, float sum, float next_sum, float rate) {
     const float2 w = to_floats(weights);
     return to_halves(fmaf(-rate, sum, w.x), fmaf(-rate, next_sum, w.y));
 }
 
-// The tile of W goes back to memory one step further. Always summed in float32: the sums are BATCH long, and end in w.
+// Updates a tile of W in memory. Always float32: the sums are BATCH long, and end in w.
 template <unsigned LAYER>
 __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_source<LAYER> &source, unsigned n,
                                                const tile_t<backward_source<LAYER>> &tile, const strip_t &strip) {
@@ -222,7 +221,7 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
     }
 }
 
-// Biases of a tile's 32 rows, one a lane, from the deltas that its warp has anyway.
+// Biases of a tile's 32 rows, one per lane, from the deltas that its warp already has.
 template <unsigned LAYER>
 __device__ __forceinline__ void update_bias(const mnist_t &p, unsigned n, const vector_t<4> (&deltas)[BATCH_ROWS]) {
     const unsigned row = n * 32 + lane() % 4 * 8 + lane() / 4;
@@ -255,11 +254,11 @@ template <unsigned COLUMN_TILES> __host__ __device__ constexpr unsigned sums_byt
     return WARPS * BATCH_TILES * COLUMN_TILES * 32 * sizeof(float4);
 }
 
-// Every warp's sums; read them with block_sums() behind the barrier.
+// Stores every warp's sums, for block_sums().
 template <unsigned COLUMN_TILES>
-__device__ __forceinline__ void leave_sums(const sums_t (&sums)[BATCH_TILES][COLUMN_TILES]) {
+__device__ __forceinline__ void store_sums(const sums_t (&sums)[BATCH_TILES][COLUMN_TILES]) {
     float4 *own = reinterpret_cast<float4 *>(shared) + warp() * BATCH_TILES * COLUMN_TILES * 32 + lane();
-    __syncthreads();  // the ring lies in the same place
+    __syncthreads();  // the ring uses the same memory
 #pragma unroll
     for (unsigned m = 0; m < BATCH_TILES; m++)
 #pragma unroll
@@ -268,7 +267,7 @@ __device__ __forceinline__ void leave_sums(const sums_t (&sums)[BATCH_TILES][COL
     __syncthreads();
 }
 
-// Pair `pair` (0 … 63) of neighbouring columns of D fragment `tile`: its row, its first column, its sums over warps.
+// Pair `pair` (0 … 63) of neighbouring columns of D fragment `tile`: its row, first column, sums over warps.
 __device__ __forceinline__ unsigned row_of_pair(unsigned pair) {
     return pair / 8 + pair % 2 * 8;
 }
@@ -289,7 +288,7 @@ template <unsigned COLUMN_TILES> __device__ __forceinline__ float2 block_sums(un
 
 // ---- tiles in registers, or in the ring ---------------------------------------------------------------------------
 
-// A warp of a smaller layer has few tiles, and the way over shared memory would only make it longer.
+// In smaller layers a warp has few tiles, and shared memory only adds latency.
 #if STREAMED && __CUDA_ARCH__ >= 800 && HIDDEN >= 2048
 #define RING 1
 #if __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030
@@ -300,8 +299,8 @@ constexpr unsigned RING_LIMIT = 160 * 1024;
 constexpr unsigned RING_LIMIT = 96 * 1024;
 #endif
 
-// Three slots where two blocks fit on a multiprocessor: the next stage's first tiles are then on their way before this
-// stage has ended.
+// Three slots if two blocks then fit on a multiprocessor: the next stage's first tiles are loaded before this stage
+// ends.
 template <class Source> __host__ __device__ constexpr unsigned ring_slots() {
     constexpr unsigned BYTES = sizeof(ring_slot_t<Source>), MOST = RING_LIMIT / BYTES;
     return MOST >= 6 ? 3 : MOST < 4 ? MOST : 4;
@@ -317,13 +316,13 @@ template <class Source> __host__ __device__ constexpr unsigned ring_bytes() {
 }
 #endif
 
-// Blocks that a multiprocessor's registers shall hold: the next stage's beside this one's, where that costs no spills.
+// Blocks per multiprocessor that registers allow without spills: the next stage's beside this one's.
 constexpr unsigned FORWARD_AT_ONCE = WIDTH == 1 || (RING && WIDTH < 8) ? 2 : 1;
 constexpr unsigned BACKWARD_AT_ONCE = RING && V < 8 ? 2 : 1;
 #define STEP_KERNEL(name, at_once)                                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS, at_once) name(const __grid_constant__ mnist_t p)
 
-// As many as 96 registers hold.
+// As many as fit 96 registers.
 template <class Source> __host__ __device__ constexpr unsigned tiles_ahead() {
     constexpr unsigned REGISTERS = Source::WEIGHTS * Source::WEIGHT_WORDS + Source::INPUTS * 4;
     return REGISTERS <= 24 ? 4 : REGISTERS <= 32 ? 2 : 1;

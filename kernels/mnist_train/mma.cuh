@@ -1,11 +1,10 @@
-// Instructions of rungs 03 and 04: tensor cores, and asynchronous copies where there are some. Matrices come as the
-// registers of a warp (PTX ISA, "Matrix Fragments for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, each word two
-// halves, a lane holds
+// Instructions of rungs 03 and 04: tensor cores and asynchronous copies. Matrices are warp fragments (PTX ISA, "Matrix
+// Fragments for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, two halves per word, a lane holds
 //   A (16, 16)  words 0 … 3: row g, columns 2t, 2t + 1; row g + 8; then the same two with columns 2t + 8, 2t + 9
 //   B (16, 8)   words 0, 1: rows 2t, 2t + 1 of column g; rows 2t + 8, 2t + 9
 //   D (16, 8)   row g, columns 2t, 2t + 1; row g + 8
-// Which row of a matrix in memory is which row here is free, as long as both factors agree along the sum. So every lane
-// takes whole vectors of 16 bytes of memory and uses them as several fragments, without a detour over shared memory.
+// The order of rows along the sum is free if both factors agree. So each lane loads whole 16-byte vectors and uses them
+// as several fragments, without shared memory.
 #pragma once
 #include "../common/ptx.cuh"
 
@@ -45,7 +44,7 @@ __device__ __forceinline__ void multiply_add(unsigned (&d)[2], const unsigned (&
 #endif
 }
 
-// An 8 x 8 matrix, lane (g, t) holding row g, columns 2t and 2t + 1, and its transpose held alike.
+// Transposes an 8 x 8 matrix; lane (g, t) holds row g, columns 2t and 2t + 1.
 __device__ __forceinline__ unsigned transposed(unsigned matrix) {
     unsigned result;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(matrix));
@@ -66,12 +65,11 @@ __device__ __forceinline__ unsigned to_halves(float low, float high) {
     return *reinterpret_cast<const unsigned *>(&pair);
 }
 
-// A vector of a lane: 4, 8 or 16 bytes.
 template <unsigned WORDS> struct __align__(4 * WORDS) vector_t {
     unsigned word[WORDS];
 };
 
-// Past the L1: other multiprocessors wrote it, and it is read once.
+// Bypasses the L1: other multiprocessors wrote it, and it is read once.
 template <unsigned WORDS> __device__ __forceinline__ vector_t<WORDS> load(const void *from) {
     vector_t<WORDS> v;
     if constexpr (WORDS == 4) {
@@ -86,7 +84,7 @@ template <unsigned WORDS> __device__ __forceinline__ vector_t<WORDS> load(const 
     return v;
 }
 
-// In one go too, where the compiler would write word by word.
+// One vector store, where the compiler would store word by word.
 template <unsigned WORDS> __device__ __forceinline__ void store(void *to, const vector_t<WORDS> &v) {
     if constexpr (WORDS == 4)
         asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]),
@@ -112,7 +110,6 @@ __device__ __forceinline__ void copy_async(vector_t<WORDS> *to_shared, const voi
 }
 #endif
 
-// Where stages overlap.
 __device__ __forceinline__ void wait_for_earlier_stages() {
 #if OVERLAPPED
     wait_for_earlier_kernels();

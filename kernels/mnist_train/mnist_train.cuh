@@ -1,7 +1,7 @@
-// What every rung of mnist_train shares: one signature, the problem, the small kernels, the evaluation.
-//   784 - H - H - H - 10, y = W a + b, ReLU behind all but the last, cross-entropy over the softmax, mean over the
-//   batch; w -= rate * dw. Weights and activations are fp16, sums float32 (ACCUMULATE_F16: products of matrices in
-//   fp16), the loss and the update float32.
+// What the rungs of mnist_train share: one signature, the problem, the small kernels, the evaluation.
+//   784 - H - H - H - 10, y = W a + b, ReLU after all but the last, cross-entropy over the softmax, mean over the
+//   batch; w -= rate * dw. Weights and activations are fp16, sums float32 (ACCUMULATE_F16: fp16 in matrix products),
+//   the loss and the update float32.
 // HIDDEN, BATCH, DTYPE_F16 and ACCUMULATE_F16 come from the workload's descriptor.
 #pragma once
 #include <cuda_fp16.h>
@@ -17,34 +17,34 @@
 #endif
 
 constexpr unsigned LAYERS = 4, PIXELS = 784, CLASSES = 10;
-constexpr unsigned PADDED_CLASSES = 16;  // columns of logits and of delta[3]; those from 10 on are 0 in delta
+constexpr unsigned PADDED_CLASSES = 16;  // columns of logits and delta[3]; in delta those from 10 on are 0
 
 struct mnist_t {
-    const half *images;           // (images_n, 784); in `evaluate` the test images, with their labels
-    const unsigned char *labels;  // one an image
+    const half *images;           // (images_n, 784); in `evaluate` the test images and labels
+    const unsigned char *labels;  // one per image
     const unsigned *order;        // images of step s: order[s * BATCH … s * BATCH + BATCH - 1]
     half *w[LAYERS], *b[LAYERS];  // (n_out, n_in) row-major, (n_out): one block of memory, see parameter_offset()
-    half *a[LAYERS];              // a[0] (BATCH, 784) for rungs that gather; a[1 … 3] (BATCH, HIDDEN), behind the ReLU
+    half *a[LAYERS];              // a[0] (BATCH, 784) for rungs that gather; a[1 … 3] (BATCH, HIDDEN), after the ReLU
     half *delta[LAYERS];          // (BATCH, n_out): BATCH times the gradient of W a + b; delta[3] (BATCH, 16)
     float *logits;                // (BATCH, 16)
-    float *losses;                // of the batch before the update, one a step
-    float *gradients[LAYERS];     // null, or, in a training of one step, where to leave its gradient (n_out, n_in + 1),
-                                  // the last column the bias's, divided by BATCH
+    float *losses;                // of the batch before the update, one per step
+    float *gradients[LAYERS];     // null, or, in a training of one step, its gradient divided by BATCH (n_out, n_in + 1),
+                                  // the last column the bias's
     float *scratch;               // PARAMETERS floats if plan.scratch_per_item is 1, else null
     unsigned *counters;           // 64 words, 0 before each training; see enum counter
     unsigned long long seed;
     float rate;
-    unsigned steps;  // of this training: for STAGE_TRAINING kernels, which go through all of them
+    unsigned steps;  // of this training, for STAGE_TRAINING kernels
     unsigned images_n;
 };
 
-// bench/workloads/mnist_train/kernel_args.h mirrors it, and asserts the same.
+// bench/workloads/mnist_train/kernel_args.h mirrors it, with the same assertion.
 static_assert(sizeof(mnist_t) == 240, "the host's layout");
 
-// Words from 16 on, but for COUNTER_CORRECT, are free for barriers and tickets of a rung.
+// Words from 16 on, except COUNTER_CORRECT, are free for a rung's barriers and tickets.
 enum counter {
-    COUNTER_STEP = 0,      // the step that runs, in rungs launched step by step: the step's last kernel adds 1
-    COUNTER_CORRECT = 32,  // test images that `evaluate` found right
+    COUNTER_STEP = 0,      // the current step, in rungs launched step by step: its last kernel adds 1
+    COUNTER_CORRECT = 32,  // test images classified correctly by `evaluate`
 };
 
 __host__ __device__ constexpr unsigned fan_in(unsigned layer) {
@@ -56,7 +56,7 @@ __host__ __device__ constexpr unsigned fan_out(unsigned layer) {
 __host__ __device__ constexpr unsigned long long padded(unsigned long long elements) {
     return (elements + 127) / 128 * 128;  // 256 bytes of halves
 }
-// Element of w[0] at which w[layer] begins (b[layer] with `bias`); each begins at a multiple of 128 elements.
+// Offset from w[0] of w[layer] (b[layer] with `bias`), a multiple of 128 elements.
 __host__ __device__ constexpr unsigned long long parameter_offset(unsigned layer, bool bias) {
     unsigned long long offset = 0;
     for (unsigned l = 0; l < layer; l++)
@@ -72,7 +72,7 @@ constexpr unsigned long long PARAMETERS = parameter_offset(LAYERS - 1, true) + p
 #define BLOCKS_STAGE(name, when, flags, threads, blocks, shared) \
     {name, when, flags, threads, 1, 0, blocks, shared}
 
-// w = half(float(w) - rate * g); `g` is already divided by BATCH.
+// `g` is already divided by BATCH.
 __device__ __forceinline__ half updated(half w, float rate, float g) {
     return __float2half_rn(fmaf(-rate, g, __half2float(w)));
 }
@@ -133,16 +133,16 @@ MNIST_KERNEL(loss, LOSS_THREADS) {
     p.losses[step] = total / BATCH;
 }
 
-// ---- evaluate: how many test images are right, after the training and outside of its time ----------------------
+// ---- evaluate: counts correctly classified test images after the training, not timed ---------------------------
 
-// A block takes a few images through all layers; its warps share the rows of W. Activations are fp16, as in training.
+// A block runs a few images through all layers; its warps share the rows of W. Activations are fp16, as in training.
 constexpr unsigned EVALUATE_THREADS = 256, EVALUATE_WIDTH = HIDDEN > PIXELS ? HIDDEN : PIXELS;
-constexpr unsigned EVALUATE_FIT = 16384 / EVALUATE_WIDTH;  // 64 KiB, which sm_75 has: two activations an image
+constexpr unsigned EVALUATE_FIT = 16384 / EVALUATE_WIDTH;  // 64 KiB, sm_75's limit: two activations per image
 constexpr unsigned EVALUATE_IMAGES = EVALUATE_FIT > 4 ? 4 : EVALUATE_FIT;
 constexpr unsigned EVALUATE_SHARED = 2 * EVALUATE_IMAGES * EVALUATE_WIDTH * sizeof(half);
 #define EVALUATE_STAGE BLOCKS_STAGE("evaluate", STAGE_AFTER, 0, EVALUATE_THREADS, 2048, EVALUATE_SHARED)
 
-// sums[image] = row · activation, in all lanes.
+// sums[image] = row · activation, in every lane.
 __device__ __forceinline__ void evaluate_row(const half *row, const half *from, unsigned n_in,
                                              float (&sums)[EVALUATE_IMAGES]) {
 #pragma unroll 1

@@ -1,17 +1,17 @@
-// How the blocks of rung 05 give each other their columns of a matrix of 32 x WIDTH halves: through distributed shared
-// memory within a cluster, or through the L2 over the grid. Five matrices a step: activations 1, 2, 3, then deltas 2, 1.
+// How the blocks of rung 05 exchange their columns of a matrix of 32 x WIDTH halves: through distributed shared memory
+// within a cluster, or through the L2. Five matrices per step: activations 1, 2, 3, then deltas 2, 1.
 //
-// Nobody says "I have read it". A cluster's block sends a matrix of the next step only when it got a later matrix of
-// this step from every block, which sent it after its last look at the place that is written now; the first activation,
-// for which that does not hold, and the third take turns with two places. In the grid, places in the L2 are twofold, and
-// emptied by their writer one step later.
+// Reads are not acknowledged. A cluster's block sends a matrix of the next step only after it received a later matrix
+// of this step from every block, which each sent after its last read of the destination. This does not hold for the
+// first activation, which therefore alternates between two buffers with the third. In the grid, every matrix has two
+// buffers in the L2, cleared by their writer one step later.
 #pragma once
 
 enum exchange { ACTIVATION_1, ACTIVATION_2, ACTIVATION_3, DELTA_2, DELTA_1, EXCHANGES };
 
 constexpr unsigned EXCHANGE_BYTES = ROWS * WIDTH * sizeof(half);
 
-// Which of shared.hidden a matrix of a step is in.
+// The index in shared.hidden of a step's matrix.
 __device__ __forceinline__ constexpr unsigned place_of(exchange matrix, unsigned step) {
     if (CLUSTER)
         return matrix == ACTIVATION_1   ? step % 2
@@ -29,13 +29,13 @@ __device__ __forceinline__ void exchanges_begin(const mnist_t &, shared_t &share
     cluster_barrier();
 }
 
-// At the beginning of a step, whose first words may already have come: counts go below zero.
+// At the start of a step, whose first words may already have arrived: counts may be negative.
 __device__ __forceinline__ void exchanges_expect(shared_t &shared) {
     if (threadIdx.x < EXCHANGES)
         barrier_expect(shared_address(shared.arrived + threadIdx.x), EXCHANGE_BYTES);
 }
 
-// By all lanes of a warp: each two halves, of the block's own columns `column` and the next; four lanes make 16 bytes.
+// By all lanes of a warp: each sends two halves, columns `column` and the next of the block; four lanes make 16 bytes.
 __device__ __forceinline__ void send(shared_t &shared, exchange matrix, unsigned step, unsigned row, unsigned column,
                                      half2 value) {
     const unsigned lane = threadIdx.x % 32, word = *(const unsigned *)&value;
@@ -49,36 +49,36 @@ __device__ __forceinline__ void send(shared_t &shared, exchange matrix, unsigned
     const unsigned barrier = shared_address(shared.arrived + matrix) - base;
 #pragma unroll
     for (unsigned k = 0; k < BLOCKS / 4; k++) {
-        // Each block begins with another one, so that they do not all send to the same. The eight lanes that send to
-        // one block have 128 bytes in a row, and those go as one.
-        const unsigned there = address_in((blockIdx.x + lane % 4 * (BLOCKS / 4) + k) % BLOCKS, base);
-        store_async(there + to, words, there + barrier);
+        // Each block starts with a different receiver. The eight lanes that send to one block write 128 consecutive
+        // bytes, as one transfer.
+        const unsigned remote = address_in((blockIdx.x + lane % 4 * (BLOCKS / 4) + k) % BLOCKS, base);
+        store_async(remote + to, words, remote + barrier);
     }
 }
 
-// Every thread of this block has sent its words before the matrix is complete: a barrier of the block, too.
+// All threads of this block have sent before the matrix is complete, so this is also a barrier of the block.
 __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsigned step) {
     barrier_wait(shared_address(shared.arrived + matrix), step % 2);
-    __syncwarp();  // lanes may leave the loop one by one, and products are for whole warps
+    __syncwarp();  // lanes may leave the loop separately; products need whole warps
 }
 
 __device__ __forceinline__ void exchanges_clear(unsigned) {}
 __device__ __forceinline__ void exchanges_cleared() {}
 
-// No block's shared memory goes while another one writes to it.
+// A block must not exit while another writes to its shared memory.
 __device__ __forceinline__ void exchanges_end() {
     cluster_barrier();
 }
 
 #else
-// Words are sent inverted, and 0 is "not yet here": it stands for two halves 0xFFFF, a NaN that no conversion makes. So
-// every word says by itself whether it has come, without tag, flag or fence.
-__device__ uint4 board[2][EXCHANGES][BLOCKS][sizeof(tile_rows_t) / sizeof(uint4)];
+// Words are sent inverted, and 0 means empty: it stands for two halves 0xFFFF, a NaN that no conversion produces. So
+// each word shows whether it has arrived, without tag, flag or fence.
+__device__ uint4 buffers[2][EXCHANGES][BLOCKS][sizeof(tile_rows_t) / sizeof(uint4)];
 
 __device__ __forceinline__ void clear_columns(unsigned set) {
     constexpr unsigned WORDS = sizeof(tile_rows_t) / 4;
     for (unsigned i = threadIdx.x; i < EXCHANGES * WORDS; i += THREADS)
-        store_relaxed((unsigned *)board[set][i / WORDS][blockIdx.x] + i % WORDS, 0);
+        store_relaxed((unsigned *)buffers[set][i / WORDS][blockIdx.x] + i % WORDS, 0);
 }
 
 __device__ __forceinline__ void exchanges_begin(const mnist_t &p, shared_t &) {
@@ -87,9 +87,9 @@ __device__ __forceinline__ void exchanges_begin(const mnist_t &p, shared_t &) {
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-        unsigned *here = p.counters + 48;  // 0 before each training
-        atomicAdd(here, 1);
-        while (*(volatile unsigned *)here < BLOCKS)
+        unsigned *arrivals = p.counters + 48;  // 0 before each training
+        atomicAdd(arrivals, 1);
+        while (*(volatile unsigned *)arrivals < BLOCKS)
             ;
         __threadfence();
     }
@@ -100,19 +100,19 @@ __device__ __forceinline__ void exchanges_expect(shared_t &) {}
 
 __device__ __forceinline__ void send(shared_t &, exchange matrix, unsigned step, unsigned row, unsigned column,
                                      half2 value) {
-    store_relaxed((unsigned *)pair_at(*(tile_rows_t *)board[step % 2][matrix][blockIdx.x], row, column),
+    store_relaxed((unsigned *)pair_at(*(tile_rows_t *)buffers[step % 2][matrix][blockIdx.x], row, column),
                   ~*(const unsigned *)&value);
 }
 
-__device__ __forceinline__ bool has_come(uint4 words) {
+__device__ __forceinline__ bool has_arrived(uint4 words) {
     return words.x != 0 && words.y != 0 && words.z != 0 && words.w != 0;
 }
 
-// The whole matrix into shared memory, over what was in its place.
+// Copies the whole matrix into shared memory.
 __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsigned step) {
     constexpr unsigned ROUNDS = ROWS * WIDTH / 8 / THREADS, IN_FLIGHT = ROUNDS;
-    const uint4 *from = board[step % 2][matrix][0];
-    // The update that is put off reads what was in this place last, all others lie behind a barrier.
+    const uint4 *from = buffers[step % 2][matrix][0];
+    // The deferred update read this buffer last; all others are separated by a barrier.
     if (matrix == ACTIVATION_1)
         __syncthreads();
 #pragma unroll
@@ -126,11 +126,11 @@ __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsig
             complete = true;
 #pragma unroll
             for (unsigned k = 0; k < IN_FLIGHT; k++)
-                if (!has_come(words[k]))
+                if (!has_arrived(words[k]))
                     words[k] = load_relaxed(from + (first + k) * THREADS + threadIdx.x);
 #pragma unroll
             for (unsigned k = 0; k < IN_FLIGHT; k++)
-                complete &= has_come(words[k]);
+                complete &= has_arrived(words[k]);
         } while (!complete);
 #pragma unroll
         for (unsigned k = 0; k < IN_FLIGHT; k++) {
@@ -142,13 +142,13 @@ __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsig
     __syncthreads();
 }
 
-// Behind the first matrix of a step: all blocks have read those of the step before.
+// After the first matrix of a step all blocks have read those of the previous step.
 __device__ __forceinline__ void exchanges_clear(unsigned step) {
     if (step > 0)
         clear_columns((step - 1) % 2);
 }
 
-// In front of the last matrix of a step: who gets it, and asks for the next step's, finds those places empty.
+// Before the last matrix of a step: a block that receives it and polls for the next step finds empty buffers.
 __device__ __forceinline__ void exchanges_cleared() {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }

@@ -1,10 +1,10 @@
-// How the images of a step come into shared memory while the step before runs: which ones a warp knows a step ahead,
-// in registers. From sm_90 on a row is one copy that runs by itself, before that it is 16 bytes a lane.
+// Copies the images of the next step to shared memory during a step; each warp keeps their numbers in registers. From
+// sm_90 on a row is one bulk copy, before that 16 bytes per lane.
 #pragma once
 
 struct images_t {
-    unsigned image;              // of this lane, in the step that is fetched next
-    unsigned label, next_label;  // of image threadIdx.x / 8: in the step that runs, and in the one that was fetched
+    unsigned image;              // of this lane, in the step to fetch next
+    unsigned label, next_label;  // of image threadIdx.x / 8: in this step and in the fetched one
 
     __device__ __forceinline__ static unsigned in_order(const mnist_t &p, unsigned step) {
         return p.order[(size_t)min(step, p.steps - 1) * BATCH + min(lane_of(), BATCH - 1)];
@@ -20,7 +20,7 @@ struct images_t {
 #endif
     }
 
-    // By all warps, behind a barrier that all have passed who read what was in this place.
+    // By all warps, after a barrier that follows the last read of this buffer.
     __device__ __forceinline__ void fetch(const mnist_t &p, shared_t &shared, unsigned step) {
         half(&to)[ROWS][PIXEL_ROW] = shared.pixels[step % PIXEL_SETS];
 #if __CUDA_ARCH__ >= 900
@@ -62,7 +62,7 @@ struct images_t {
 #endif
     }
 
-    // Blocks share the images, so that they have come from memory when all blocks ask for them.
+    // Blocks share the prefetch of the images that all of them will read.
     __device__ __forceinline__ void prefetch(const mnist_t &p) const {
         const unsigned row = blockIdx.x + warp_of() * BLOCKS, byte = lane_of() * 128;
         const unsigned which = __shfl_sync(EVERY_LANE, image, row % 32);

@@ -1,16 +1,16 @@
-// What a block of rung 05 does with its share of the network, whose weights its warps hold in registers. Of the
-// weights of the block's 16 neurons, a warp has the 16-column tiles warp, warp + WARPS, …: it multiplies all images by
-// those, and the block adds up its warps' sums in shared memory, in one order.
+// A block's share of the network in rung 05, with weights in registers. Of its 16 neurons' weights a warp has the
+// 16-column tiles warp, warp + WARPS, …: it multiplies all images by those, and the block reduces its warps' sums in
+// shared memory, in a fixed order.
 #pragma once
 
 struct network_t {
     fragment_t w0[PIXEL_TILES], w1[TILES], w2[TILES], w3[TILES];
-    // Columns of W instead of rows, for what goes backward. They see the same gradients in the same order as the rows
-    // do elsewhere, so that both stay equal; that is cheaper than to send sums.
+    // Columns of W, for the backward pass. They are updated by the same gradients in the same order as the rows in
+    // other blocks, so both stay equal; that is cheaper than sending sums.
     fragment_t back1[TILES], back2[TILES], back3[1];
 };
 
-// Where the gradient of a step's weights goes in a check: of the rows from `row` and the columns of the tile.
+// Where a check's gradient goes: rows from `row`.
 struct report_t {
     float *gradient;
     unsigned row, n_out, n_in;
@@ -33,7 +33,7 @@ template <class Use> __device__ __forceinline__ void each_word(unsigned row, uns
         use(k, row + lane_of() / 4 + k % 2 * 8, column + lane_of() % 4 * 2 + k / 2 * 8);
 }
 
-// Elements (row, column) at w[row * row_step + column * column_step], and 0 beyond them.
+// Elements (row, column) of w with the given steps, 0 outside.
 __device__ __forceinline__ void load_weights(fragment_t &to, const half *w, unsigned row_step, unsigned column_step,
                                              unsigned rows, unsigned columns, unsigned row, unsigned column) {
     each_word(row, column, [&](unsigned word, unsigned r, unsigned c) {
@@ -89,9 +89,9 @@ __device__ __forceinline__ void store_network(const network_t &net, const mnist_
             store_weights(net.w3[j], p.w[3], CLASSES, HIDDEN, 0, (warp_of() + j * WARPS) * 16);
 }
 
-// Where the 16-byte pieces of a matrix lie in shared memory. Images are rows. All else are tiles of 16 columns, one a
-// block, whose rows of 32 bytes follow each other, so that a warp sends 128 bytes at once. Every other four rows have
-// their two pieces the other way round, so that eight rows lie in different banks.
+// Layout of 16-byte pieces in shared memory. Images are rows. All else are tiles of 16 columns, one per block, with
+// consecutive rows of 32 bytes, so that a warp sends 128 bytes at once. Every other four rows swap their two pieces, so
+// that eight rows lie in different banks.
 struct pixels_t {
     static constexpr unsigned COLUMNS = PIXELS, TILE_BYTES = 32, ROW_BYTES = PIXEL_ROW * sizeof(half);
     unsigned address;
@@ -115,7 +115,7 @@ __device__ __forceinline__ half2 *pair_at(tile_rows_t &tile, unsigned row, unsig
     return (half2 *)&tile[row][column ^ row / 4 % 2 * 8];
 }
 
-// Whether a warp really has its tile j: the last ones of the pixels may be beyond them.
+// The pixels' last tiles may not exist.
 template <class Matrix> __device__ __forceinline__ bool has_tile(unsigned j) {
     return (j + 1) * WARPS * 16 <= Matrix::COLUMNS || (warp_of() + j * WARPS) * 16 < Matrix::COLUMNS;
 }
@@ -138,8 +138,8 @@ __device__ __forceinline__ void multiply(tile_t (&sums)[2][2], const Matrix &act
     }
 }
 
-// Sums of each warp for 16 neurons (or classes) of all images. Two rows lie in all banks, and the next two the other
-// way round, so that four rows of 8 neurons are in different ones.
+// Sums of each warp for 16 neurons (or classes) of all images. Two rows cover all banks; the next two are swapped, so
+// that four rows of 8 neurons lie in different ones.
 typedef float partial_t[WARPS][ROWS][OWN];
 
 __device__ __forceinline__ unsigned place_in_row(unsigned row, unsigned column) {
@@ -157,7 +157,7 @@ __device__ __forceinline__ void put_sums(partial_t &partial, const tile_t (&sums
         }
 }
 
-// Over all warps, for neurons `column` and the next.
+// Sums over all warps for neurons `column` and the next.
 __device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, unsigned column) {
     float2 sums[WARPS];
 #pragma unroll
@@ -186,14 +186,14 @@ __device__ __forceinline__ void report_tile(const report_t &to, const tile_t (&g
     });
 }
 
-// Tile `left`, transposed, over all images: the gradient's rows.
+// Tile `left`, transposed, over all images: the rows of the gradient.
 __device__ __forceinline__ void load_rows(fragment_t (&rows)[2], const tiled_t &left, unsigned tile) {
     const unsigned lane = lane_of(), from = left.piece(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
     load_matrices<true>(rows[0], from);
     load_matrices<true>(rows[1], from + 16 * tiled_t::ROW_BYTES);
 }
 
-// W -= rate · leftᵀ · right; of `right`, the tiles first, first + WARPS, … are the fragments' columns.
+// W -= rate · leftᵀ · right; the fragments' columns are tiles first, first + WARPS, … of `right`.
 template <bool REPORTS, unsigned N, class Matrix>
 __device__ __forceinline__ void descend(fragment_t (&w)[N], const fragment_t (&rows)[2], const Matrix &right,
                                         unsigned first, float rate, report_t report) {
@@ -219,7 +219,7 @@ __device__ __forceinline__ void descend(fragment_t (&w)[N], const fragment_t (&r
     }
 }
 
-// Biases of n neurons, by the last warp: gradients are sums of rows, which is a product by ones.
+// Biases of n neurons, by the last warp: gradients are sums of rows, computed as a product by ones.
 template <bool REPORTS>
 __device__ __forceinline__ void descend_biases(float *bias, unsigned n, const fragment_t (&rows)[2], float rate,
                                                report_t report) {

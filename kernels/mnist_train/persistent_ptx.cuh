@@ -1,11 +1,10 @@
-// What rung 05 needs of a GPU that CUDA C++ has no short words for: matrix fragments, copies and stores that run by
-// themselves, barriers that count bytes. Addresses of shared memory are 32 bits wide, as these instructions take them.
+// PTX instructions of rung 05: matrix fragments, asynchronous copies and stores.
 #pragma once
 #include "shared.cuh"
 
 // 16 x 16 halves over a warp: row lane / 4 (+ 8 in words 1 and 3), columns lane % 4 * 2 and the next (+ 8 in words 2
-// and 3). It is operand A of a product; words 0 and 2, or 1 and 3, are operand B of the transposed matrix; and two tiles
-// of 16 x 8 sums lie the same way. So a weight stays in one register of one lane in all products and in its update.
+// and 3). This is operand A of a product; words 0 and 2, or 1 and 3, are operand B of the transposed matrix; two tiles
+// of 16 x 8 sums have the same layout. So a weight stays in one register of one lane in all products and its update.
 typedef unsigned fragment_t[4];
 
 // A tile of 16 x 8 sums, and += A (16 x 16) · B (16 x 8).
@@ -38,7 +37,7 @@ __device__ __forceinline__ void multiply_add(tile_t &sums, const fragment_t &a, 
 }
 #endif
 
-// 16 bytes from global to shared memory, without waiting; copies_wait() waits for all of this thread's.
+// Copies 16 bytes from global to shared memory; copies_wait() waits for all of this thread's.
 __device__ __forceinline__ void copy_async(unsigned to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -51,7 +50,7 @@ __device__ __forceinline__ void prefetch_l2(const void *from) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
 
-// Relaxed accesses at the device's scope go to the L2.
+// Relaxed accesses at device scope go to the L2.
 __device__ __forceinline__ void store_relaxed(unsigned *to, unsigned word) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
 }
@@ -67,7 +66,7 @@ __device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
 
 #if __CUDA_ARCH__ >= 900
 #if CLUSTER
-// The same into the same place of each block of the cluster, whose own barrier counts them.
+// copy_bulk to the same address in each block of the cluster; each block's barrier counts the bytes.
 __device__ __forceinline__ void copy_bulk_to_all(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, "
                  "[%3], %4;" ::"r"(to),
@@ -76,12 +75,12 @@ __device__ __forceinline__ void copy_bulk_to_all(unsigned to, const void *from, 
 }
 #endif
 
-// Between this thread's plain accesses to shared memory and copies that run by themselves.
+// Orders this thread's plain accesses to shared memory and bulk copies.
 __device__ __forceinline__ void copies_fence() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// 16 bytes into some block's shared memory, where `barrier` counts them.
+// Stores 16 bytes to a block's shared memory, where `barrier` counts them.
 __device__ __forceinline__ void store_async(unsigned to, const unsigned (&words)[4], unsigned barrier) {
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
                      to),

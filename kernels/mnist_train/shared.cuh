@@ -1,8 +1,8 @@
-// Matrices in shared memory as tensor cores take them, for rungs 04 and 05.
+// Loads of tensor core operands from shared memory, for rungs 04 and 05.
 #pragma once
 #include "../common/ptx.cuh"
 
-// Four 8 x 8 matrices, whose rows lie where lanes 0-7, 8-15, 16-23 and 24-31 say.
+// Four 8 x 8 matrices; lanes 0-7, 8-15, 16-23 and 24-31 give the addresses of their rows.
 template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned address) {
     if (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

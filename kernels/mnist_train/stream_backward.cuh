@@ -1,10 +1,10 @@
-// Layers backward through the ring: hidden layers, and layer 0 together with the next step's forward.
+// Backward through the ring: hidden layers, and layer 0 together with the next step's forward.
 #pragma once
 #include "stream_layers.cuh"
 
 // ---- a hidden layer -------------------------------------------------------------------------------------------------
 
-// Biases of a chunk's rows, from its deltas, by the group of warps that has them.
+// Biases of a chunk's rows, from its deltas, by the group of warps that uses it.
 template <unsigned LAYER>
 __device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row, unsigned slab) {
     const unsigned place = threadIdx.x % (GROUP * 32), row = first_row + place;
@@ -21,8 +21,8 @@ __device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row
         p.gradients[LAYER][(size_t)row * (HIDDEN + 1) + HIDDEN] = sum / BATCH;
 }
 
-// Multiplied while it is old, then stepped, then written in whole lines of 128 bytes: two warps side by side have them,
-// and each writes those of eight rows.
+// Multiplies a tile, updates it, and writes it in whole lines of 128 bytes: two neighbouring warps share them, and each
+// writes those of eight rows.
 template <unsigned LAYER>
 __device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<1> &ring, const share_t<HIDDEN> &share,
                                              warp_sums_t &sums) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<1> &
 #pragma unroll
         for (unsigned m = 0; m < 2; m++)
             store_matrices<true>(rows + (tile ^ m * 32), w[m]);
-        meet(ring, warp() / 2, n);
+        set_barrier(ring, warp() / 2, n);
 #pragma unroll
         for (unsigned i = 0; i < 2; i++)
             store_16<true>(of_lane + (size_t)(share.first(n) + i * 4) * HIDDEN,
@@ -92,7 +92,7 @@ template <unsigned LAYER> __device__ __forceinline__ void stream_backward(const 
 
 // ---- layer 0: backward, then forward with the next images -----------------------------------------------------------
 
-// Images of even steps and of odd ones.
+// Images of even and odd steps.
 __device__ uint4 step_images[2][BATCH * IMAGE_VECTORS];
 
 __device__ __forceinline__ const half *images_of(unsigned step) {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void gather_image(const mnist_t &p, unsigned step, un
         step_images[step % 2][row * IMAGE_VECTORS + i] = __ldg(from + i);
 }
 
-// Biases of this block's part of the panel; `bias` gets them too. By one warp.
+// Biases of this block's part of the panel, also to `bias`. By one warp.
 __device__ __forceinline__ void step_first_biases(const mnist_t &p, const share_t<PIXELS> &share, half *bias) {
     for (unsigned i = share.rank * PART + lane(); i < (share.rank + 1) * PART; i += 32) {
         const unsigned row = share.panel * PANEL + i;
@@ -122,7 +122,8 @@ __device__ __forceinline__ void step_first_biases(const mnist_t &p, const share_
     }
 }
 
-// Stepped, then multiplied, now new. Four warps along the chunk have lines of 128 bytes, and each writes eight of them.
+// Updates a tile, then multiplies it. Four warps along the chunk share lines of 128 bytes, and each writes eight of
+// them.
 __device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<2> &ring, const share_t<PIXELS> &share,
                                                 warp_sums_t &sums) {
     wait_for_earlier_stages();
@@ -146,7 +147,7 @@ __device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<2
 #pragma unroll
         for (unsigned m = 0; m < 2; m++)
             store_matrices<false>(ring.tile(slot) + tile + m * 16 * CHUNK * sizeof(half), w[m]);
-        meet(ring, warp() / GROUP * ACROSS + across(), n);
+        set_barrier(ring, warp() / GROUP * ACROSS + across(), n);
 #pragma unroll
         for (unsigned i = 0; i < 2; i++)
             if (lane() % 8 * 8 < share.left(n))
@@ -168,7 +169,7 @@ __device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
         });
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
-        const unsigned next = step_now(p);  // backward_2 has counted
+        const unsigned next = step_now(p);  // incremented by backward_2
         fill(ring, share, [&](unsigned n, unsigned slot) {
             for (unsigned i = 0; i < 2; i++)
                 copy_tile<BATCH, CHUNK, PIXELS>(ring.slab(slot, i), images_of(next + 1 - i) + share.first(n),
@@ -181,6 +182,6 @@ __device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
         use_first_layer(p, ring, share, sums);
     }
     add_up(ring, share, sums, [&](unsigned image, unsigned place, float4 sum) {
-        leave_activations<0>(p, share.panel, image, place, sum, bias);
+        store_activations<0>(p, share.panel, image, place, sum, bias);
     });
 }

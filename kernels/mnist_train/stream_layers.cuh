@@ -1,12 +1,12 @@
-// A layer forward and a layer backward through the ring of stream_ring.cuh. In all of them a panel's side of W is the
-// first factor's side, so a warp's fragments of W (mma.cuh), 32 of the panel by 16 of the chunk, are those of their
-// gradients too: a weight stays in one register of one lane from the ring through product and update back to the ring.
+// Layers forward and backward through the ring of stream_ring.cuh. A panel's side of W is always the first factor's
+// side, so a warp's fragments of W (mma.cuh), 32 of the panel by 16 of the chunk, match those of the gradient: a weight
+// stays in one register of one lane from the ring through product and update back to the ring.
 #pragma once
 #include "stream_ring.cuh"
 
-// ---- the ring at work ---------------------------------------------------------------------------------------------
+// ---- producers and consumers of the ring --------------------------------------------------------------------------
 
-// Chunks of this block: rank, rank + CLUSTER, … of the layer's LENGTH.
+// The chunks of this block: rank, rank + CLUSTER, … of the layer's LENGTH.
 template <unsigned LENGTH> struct share_t {
     unsigned panel, rank, chunks;
 
@@ -32,7 +32,7 @@ template <unsigned SLABS, unsigned SET> __device__ __forceinline__ ring_t<SLABS>
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     __syncthreads();
-    cluster_arrive();  // the others wait for it before they write here
+    cluster_arrive();  // other blocks wait for it before they write here
     return ring;
 }
 
@@ -43,7 +43,7 @@ __device__ __forceinline__ bool copies_slabs() {
     return warp() > USERS;
 }
 
-// copy(n, slot) for each of the block's chunks, by one of the two warps.
+// Calls copy(n, slot) for each of the block's chunks, in one of the two copying warps.
 template <class Ring, class Share, class Copy>
 __device__ __forceinline__ void fill(const Ring &ring, const Share &share, Copy copy) {
 #pragma unroll 1
@@ -56,7 +56,7 @@ __device__ __forceinline__ void fill(const Ring &ring, const Share &share, Copy 
     }
 }
 
-// use(n, slot) for each of the chunks of this warp's group.
+// Calls use(n, slot) for each chunk of this warp's group.
 template <class Ring, class Share, class Use>
 __device__ __forceinline__ void empty(const Ring &ring, const Share &share, Use use) {
 #pragma unroll 1
@@ -82,8 +82,8 @@ __device__ __forceinline__ unsigned across() {
 __device__ __forceinline__ unsigned step_of_warp() {
     return warp() / ACROSS % STEPS;
 }
-// Vector `vector` of row `row` as load_matrices() wants it of a lane: matrices 1 and 3 are the eight rows below those
-// of 0 and 2, which are side by side; or, the other way round, beside them.
+// Addresses for load_matrices() from vector `vector` of row `row`: matrices 1 and 3 are the eight rows below 0 and 2,
+// which are neighbours; or the other way round.
 template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned rows_first(unsigned row, unsigned vector) {
     return swizzled<ROW_HALVES>(row + lane() / 8 % 2 * 8 + lane() % 8, vector + lane() / 16);
 }
@@ -91,7 +91,7 @@ template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned vectors_first
     return swizzled<ROW_HALVES>(row + lane() / 16 * 8 + lane() % 8, vector + lane() / 8 % 2);
 }
 
-// sums += W · slab, over the 16 of the chunk that are this warp's.
+// sums += W · slab, over this warp's 16 of the chunk.
 __device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t &w, unsigned slab) {
     unsigned right[BATCH / 16][4];
 #pragma unroll
@@ -106,7 +106,7 @@ __device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t 
         }
 }
 
-// W -= rate · left · slab, over all images. report(across, along, gradient), places within the warp's 32 by 16.
+// W -= rate · left · slab, over all images. report(across, along, gradient): positions within the warp's 32 by 16.
 template <class Report>
 __device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, unsigned slab, float rate, bool reports,
                                              Report report) {
@@ -135,7 +135,7 @@ __device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, 
         }
 }
 
-// A panel (BATCH, PANEL) of `matrix`, by the warp that copies slabs, and its fragments.
+// A panel (BATCH, PANEL) of `matrix`: its copy, by the warp that copies slabs, and its fragments.
 template <class Ring> __device__ __forceinline__ void copy_panel(const Ring &ring, const half *matrix) {
     copy_tile<BATCH, PANEL, HIDDEN>(ring.panel(), matrix);
     barrier_arrive_copied(ring.panel_full());
@@ -149,8 +149,8 @@ template <class Ring> __device__ __forceinline__ void load_panel(const Ring &rin
             load_matrices<true>(to[m][k], ring.panel() + vectors_first<PANEL>(k * 16, across() * 4 + m * 2));
 }
 
-// The warps of a set have stored their parts of a tile, the `n`-th of the block's.
-template <class Ring> __device__ __forceinline__ void meet(const Ring &ring, unsigned set, unsigned n) {
+// Barrier of the warps of a set, after they stored their parts of the block's n-th tile.
+template <class Ring> __device__ __forceinline__ void set_barrier(const Ring &ring, unsigned set, unsigned n) {
     __syncwarp();
     if (lane() == 0)
         barrier_arrive(ring.set(set));
@@ -159,8 +159,8 @@ template <class Ring> __device__ __forceinline__ void meet(const Ring &ring, uns
 
 // ---- sums ---------------------------------------------------------------------------------------------------------
 
-// take(image, place, sum) for four neighbours from `place` of the panel on. The ring is empty by now. Each block adds
-// up its part of the panel, of all blocks' sums, in their order.
+// Reduces the sums in the ring's memory: take(image, place, sum) for four neighbours from `place` of the panel. Each
+// block reduces its part of the panel over all blocks, in order.
 template <class Ring, class Share, class Take>
 __device__ __forceinline__ void add_up(const Ring &ring, const Share &share, const warp_sums_t &sums, Take take) {
     cluster_wait();
@@ -183,10 +183,10 @@ __device__ __forceinline__ void add_up(const Ring &ring, const Share &share, con
             }
     }
     __syncthreads();
-    const auto add = [](unsigned at, unsigned n, unsigned apart) {
+    const auto add = [](unsigned at, unsigned n, unsigned stride) {
         float4 sum = load_sums(at);
         for (unsigned i = 1; i < n; i++) {
-            const float4 more = load_sums(at + i * apart);
+            const float4 more = load_sums(at + i * stride);
             sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
         }
         return sum;
@@ -208,9 +208,9 @@ __device__ __forceinline__ void add_up(const Ring &ring, const Share &share, con
 
 // ---- forward ------------------------------------------------------------------------------------------------------
 
-// What the last step of add_up() makes of four sums forward. `bias`: the panel's.
+// Stores four activations. `bias`: the panel's.
 template <unsigned LAYER>
-__device__ __forceinline__ void leave_activations(const mnist_t &p, unsigned panel, unsigned image, unsigned place,
+__device__ __forceinline__ void store_activations(const mnist_t &p, unsigned panel, unsigned image, unsigned place,
                                                   float4 sum, const half *bias) {
     const unsigned *pairs = reinterpret_cast<const unsigned *>(bias + place);
     const float2 low = to_floats(pairs[0]), high = to_floats(pairs[1]);
@@ -219,7 +219,7 @@ __device__ __forceinline__ void leave_activations(const mnist_t &p, unsigned pan
     store(p.a[LAYER + 1] + (size_t)image * HIDDEN + panel * PANEL + place, y);
 }
 
-// copy_slab(n, to): inputs of chunk n.
+// copy_slab(share, n, to) copies the inputs of chunk n.
 template <unsigned LAYER, class CopySlab>
 __device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_slab) {
     constexpr unsigned N_IN = fan_in(LAYER);
@@ -251,7 +251,7 @@ __device__ __forceinline__ void stream_forward(const mnist_t &p, CopySlab copy_s
         });
     }
     add_up(ring, share, sums, [&](unsigned image, unsigned place, float4 sum) {
-        leave_activations<LAYER>(p, share.panel, image, place, sum, bias);
+        store_activations<LAYER>(p, share.panel, image, place, sum, bias);
     });
 }
 

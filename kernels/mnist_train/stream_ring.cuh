@@ -1,19 +1,19 @@
-// How rung 04 gets weights on GPUs with clusters: two warps copy tiles into a ring in shared memory, the others use
+// How rung 04 loads weights on GPUs with clusters: two warps copy tiles into a ring in shared memory, the others use
 // them.
 //
-// A cluster of CLUSTER blocks owns a panel of W: PANEL rows forward, PANEL columns backward. It deals the panel's
-// chunks, each CHUNK long along the sum, out to its blocks. A slot of the ring holds a chunk of W, which one warp
-// copies, and SLABS chunks (BATCH, CHUNK) of activations or deltas, which the other warp copies: W is there before its
-// partner is. Each thread's copies say by themselves to the slot's barrier that they have arrived.
+// A cluster of CLUSTER blocks owns a panel of W: PANEL rows forward, PANEL columns backward. It distributes the panel's
+// chunks, each CHUNK long along the sum, over its blocks. A slot of the ring holds a chunk of W, copied by one warp,
+// and SLABS chunks (BATCH, CHUNK) of activations or deltas, copied by the other: W is requested first. The copies
+// themselves signal the slot's barrier.
 #pragma once
 #include "shared.cuh"
 
 constexpr unsigned CHUNK = 64, PANEL = HIDDEN % 128 == 0 && HIDDEN >= 8192 ? 128 : 64, PANELS = HIDDEN / PANEL;
 
-// Large layers: one block a multiprocessor, so that all get the same share of the memory's speed; clusters of two,
-// which fit everywhere. Small ones: two blocks, so that the next stage's weights come while this one runs.
+// Large layers: one block per multiprocessor, for an equal share of the memory bandwidth; clusters of two, which fit
+// everywhere. Small ones: two blocks, so that the next stage's weights are loaded while this one runs.
 constexpr bool ONE_BLOCK = HIDDEN >= 2048;
-constexpr unsigned USERS = ONE_BLOCK ? 16 : 8, STREAM_THREADS = (USERS + 2) * 32;  // warps, and those that copy
+constexpr unsigned USERS = ONE_BLOCK ? 16 : 8, STREAM_THREADS = (USERS + 2) * 32;  // warps; two more copy
 constexpr unsigned MOST_BLOCKS = 128, MOST_CLUSTER = ONE_BLOCK ? 2 : 4;
 
 __host__ __device__ constexpr unsigned cluster_blocks() {
@@ -24,19 +24,19 @@ __host__ __device__ constexpr unsigned cluster_blocks() {
 }
 constexpr unsigned CLUSTER = cluster_blocks(), STREAM_BLOCKS = PANELS * CLUSTER;
 
-// Warps: ACROSS of them side by side, 32 of the panel each, by STEPS along a chunk, 16 each; GROUPS such sets take the
-// chunks in turns. SHARES sums of a panel are left in the end: (BATCH, PANEL), rows four floats apart in their banks.
+// Warps: ACROSS of them side by side, 32 of the panel each, by STEPS along a chunk, 16 each; GROUPS such sets take
+// turns with the chunks. SHARES sums of a panel remain: (BATCH, PANEL), rows four banks apart.
 constexpr unsigned ACROSS = PANEL / 32, STEPS = CHUNK / 16, GROUP = ACROSS * STEPS, GROUPS = USERS / GROUP;
 constexpr unsigned SHARES = USERS / ACROSS, SUMS_ROW = PANEL + 4, SUMS_SHARE = BATCH * SUMS_ROW * sizeof(float);
-constexpr unsigned PART = PANEL / CLUSTER;  // of a panel, whose sums one block adds up
+constexpr unsigned PART = PANEL / CLUSTER;  // of a panel, reduced by one block
 
 constexpr unsigned TILE_BYTES = PANEL * CHUNK * sizeof(half), SLAB_BYTES = BATCH * CHUNK * sizeof(half);
 constexpr unsigned RING_BYTES = (ONE_BLOCK ? 180 : 98) * 1024, MOST_SLOTS = RING_BYTES / (TILE_BYTES + SLAB_BYTES);
 constexpr unsigned PANEL_BYTES = BATCH * PANEL * sizeof(half), EXCHANGE_BYTES = BATCH * PANEL * sizeof(float);
 constexpr unsigned STREAM_SHARED = 128 + RING_BYTES + PANEL_BYTES + EXCHANGE_BYTES;
-static_assert(SHARES * SUMS_SHARE <= RING_BYTES, "sums take the ring's place");
+static_assert(SHARES * SUMS_SHARE <= RING_BYTES, "sums use the ring's memory");
 
-// Two a slot, the panel's, and those of sets of warps that write lines together.
+// Two per slot, the panel's, and those of sets of warps that write lines together.
 constexpr unsigned PANEL_BARRIER = 2 * MOST_SLOTS, FIRST_SET = PANEL_BARRIER + 1, SETS = USERS / 2;
 typedef unsigned long long barriers_t[FIRST_SET + SETS];
 
@@ -65,7 +65,7 @@ __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// As soon as all of this thread's copies are there.
+// Arrives when all copies of this thread are complete.
 __device__ __forceinline__ void barrier_arrive_copied(unsigned barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
@@ -80,8 +80,7 @@ __device__ __forceinline__ void cluster_wait() {
         __syncthreads();
 }
 
-// Layers that the L2 cannot hold: a third of it for lines that stay from step to step, always the same ones; the others
-// leave first.
+// For layers larger than the L2: the same third of it stays from step to step; other lines are evicted first.
 constexpr double KEPT_BYTES = 16e6, MATRICES_BYTES = 2.0 * HIDDEN * HIDDEN * sizeof(half);
 constexpr bool KEEPS = MATRICES_BYTES > 2 * KEPT_BYTES;
 __device__ __forceinline__ unsigned long long keep_policy() {
@@ -148,13 +147,13 @@ __device__ __forceinline__ void store_sums(unsigned address, unsigned block, flo
 
 // ---- copies -------------------------------------------------------------------------------------------------------
 
-// Vector `vector` of row `row`: rows of 128 bytes or multiples of them, shifted so that neither eight rows of a column
-// nor a row's eight vectors share banks.
+// Vector `vector` of row `row`, in rows of a multiple of 128 bytes, swizzled so that neither eight rows of a column nor
+// a row's eight vectors share banks.
 template <unsigned ROW_HALVES> __device__ __forceinline__ unsigned swizzled(unsigned row, unsigned vector) {
     return row * ROW_HALVES * sizeof(half) + (vector ^ row % 8) * 16;
 }
 
-// By one warp: ROWS rows of ROW_HALVES halves, of which `columns` are there, STRIDE halves apart in memory.
+// By one warp: ROWS rows of ROW_HALVES halves, `columns` of them valid, STRIDE halves apart in memory.
 template <unsigned ROWS, unsigned ROW_HALVES, unsigned STRIDE, bool KEPT = false>
 __device__ __forceinline__ void copy_tile(unsigned to, const half *from, unsigned columns = ROW_HALVES) {
     constexpr unsigned VECTORS = ROW_HALVES / 8, AT_ONCE = 32 / VECTORS;

@@ -1,14 +1,13 @@
-// How the warps of rungs 03 and 04 get the tiles of a weight matrix, each with the tile of activations or deltas that
-// it is multiplied with. A tile is 32 long along the sum. A lane asks only for vectors that it uses itself, so nobody
-// waits for anybody: no barrier in the loop, neither of the block nor of the warp.
+// How the warps of rungs 03 and 04 load tiles of a weight matrix, each with its tile of activations or deltas. A tile
+// is 32 long along the sum. A lane loads only the vectors that it uses, so the loop needs no barrier.
 //
-// A source says where a lane's vectors of tile n are: WEIGHTS of them of WEIGHT_WORDS words (`weight`, zeros where not
-// `weight_valid`), and INPUTS of 4 words (`input`, `input_valid`).
+// A source gives the addresses of a lane's vectors of tile n: WEIGHTS of them of WEIGHT_WORDS words (`weight`, zeros
+// where not `weight_valid`), and INPUTS of 4 words (`input`, `input_valid`).
 #pragma once
 #include "mma.cuh"
 
 constexpr unsigned WARPS = 8, THREADS = WARPS * 32;
-constexpr unsigned BATCH_TILES = BATCH / 16, BATCH_ROWS = BATCH / 8;  // rows: of a lane, in a matrix of BATCH rows
+constexpr unsigned BATCH_TILES = BATCH / 16, BATCH_ROWS = BATCH / 8;  // rows: per lane
 
 template <class Source> struct tile_t {
     vector_t<Source::WEIGHT_WORDS> weights[Source::WEIGHTS];
@@ -36,9 +35,9 @@ __device__ __forceinline__ void load_inputs(const Source &s, unsigned n, tile_t<
         tile.inputs[i] = load_or_zero<4>(s.input(n, i), s.input_valid(n));
 }
 
-// use(n, tile) for n = first, first + step, … below `end`, MOST tiles at most, AHEAD of them on their way in registers.
-// `ready` comes behind the wait for earlier stages; the first weights are asked for before it if EARLY: the stage in
-// front does not write them.
+// Calls use(n, tile) for n = first, first + step, … below `end`, at most MOST tiles, with AHEAD of them in flight in
+// registers. Calls ready() after the wait for earlier stages; with EARLY the first weights, which the previous stage
+// does not write, are loaded before the wait.
 template <unsigned MOST, unsigned AHEAD, bool EARLY, class Source, class Ready, class Use>
 __device__ __forceinline__ void for_tiles_in_registers(const Source &source, unsigned first, unsigned step,
                                                        unsigned end, Ready ready, Use use) {
@@ -73,7 +72,7 @@ __device__ __forceinline__ void for_tiles_in_registers(const Source &source, uns
 }
 
 #if STREAMED && __CUDA_ARCH__ >= 800
-// A slot of a block's ring. A thread's vectors lie 16 bytes (or 8, 4) from its neighbours': no bank conflicts.
+// A slot of a block's ring. A thread's vectors lie 16 (8, 4) bytes from its neighbours': no bank conflicts.
 template <class Source> struct ring_slot_t {
     vector_t<4> inputs[Source::INPUTS][THREADS];
     vector_t<Source::WEIGHT_WORDS> weights[Source::WEIGHTS][THREADS];
@@ -93,8 +92,8 @@ __device__ __forceinline__ void copy_inputs(const Source &s, unsigned n, ring_sl
         copy_async(&slot.inputs[i][threadIdx.x], s.input(n, i), s.input_valid(n));
 }
 
-// The same with DEPTH - 1 tiles on their way to shared memory. Each thread reads back what it copied itself, so waiting
-// for its own copies is enough.
+// The same with DEPTH - 1 tiles in flight to shared memory. Each thread reads only what it copied, so it waits only for
+// its own copies.
 template <unsigned DEPTH, bool EARLY, class Source, class Ready, class Use>
 __device__ __forceinline__ void for_tiles_in_ring(ring_slot_t<Source> *ring, const Source &source, unsigned first,
                                                   unsigned step, unsigned end, Ready ready, Use use) {
@@ -111,7 +110,7 @@ __device__ __forceinline__ void for_tiles_in_ring(ring_slot_t<Source> *ring, con
     for (unsigned i = 0; i < DEPTH - 1; i++) {
         if (first + i * step < end)
             copy_inputs(source, first + i * step, ring[i]);
-        end_copy_group();  // of nothing where no tile is left, so that they can be counted
+        end_copy_group();  // may be empty, to keep the count
     }
     unsigned slot = 0;
 #pragma unroll 1
@@ -124,7 +123,7 @@ __device__ __forceinline__ void for_tiles_in_ring(ring_slot_t<Source> *ring, con
 #pragma unroll
         for (unsigned i = 0; i < Source::INPUTS; i++)
             tile.inputs[i] = ring[slot].inputs[i][threadIdx.x];
-        // Into the slot that was used up in the round before this one.
+        // Into the slot that the previous iteration released.
         const unsigned next = n + (DEPTH - 1) * step, free_slot = slot == 0 ? DEPTH - 1 : slot - 1;
         if (next < end) {
             copy_weights(source, next, ring[free_slot]);

@@ -1,7 +1,7 @@
-// Idea    Nothing: what a launch costs when there is nothing to do. Every kernel's time contains this floor.
+// Idea    Nothing: the cost of a launch alone. Every kernel's time contains this floor.
 // Change  -
-// Buys    The floor itself: two events with nothing between them, one empty launch between two events, an empty node
-//         in a graph, a launch with a synchronise.
+// Buys    The floor: two events in a row, an empty launch between two events, an empty node in a graph, a launch with a
+//         synchronise.
 // Limits  -
 #include "../common/launch.cuh"
 
