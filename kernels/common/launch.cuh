@@ -16,6 +16,17 @@ struct launch_t {
     unsigned weights;         // weights_as
 };
 
+// The largest shared memory of a block, in bytes.
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+#define SHARED_LIMIT (227 * 1024)
+#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
+#define SHARED_LIMIT (163 * 1024)
+#elif __CUDA_ARCH__ >= 860
+#define SHARED_LIMIT (99 * 1024)
+#else
+#define SHARED_LIMIT (64 * 1024)
+#endif
+
 #define LAUNCH extern "C" __device__ const launch_t launch
 
 // A rung with several kernels, or with one that is not launched once per sample, defines a table `stages` in execution

@@ -21,13 +21,20 @@ STAGES = {
     EVALUATE_STAGE,
 };
 
+// Points first, first + THREADS, … below n.
+__device__ __forceinline__ void add_range(error_sums<float> &sums, const linreg_t &p, unsigned first, unsigned n) {
+    const float w = (float)p.state->w, b = (float)p.state->b, *x = p.x, *y = p.y;
+#pragma unroll 4
+    for (unsigned i = first; i < n; i += THREADS)
+        add_point(sums, w, b, x[i], y[i]);
+}
+
 LINREG_KERNEL(fused, THREADS) {
     __shared__ double e[THREADS], ex[THREADS], ee[THREADS];
     const unsigned t = threadIdx.x, share = (p.n + PARTS - 1) / PARTS;
     const unsigned end = min(p.n, (part + 1) * share), base = part * share + blockIdx.x * POINTS_PER_BLOCK;
     error_sums<float> sums = {0, 0, 0};
-    add_range<4>(sums, (float)p.state->w, (float)p.state->b, p.x, p.y, base + t, THREADS,
-                 min(end, base + POINTS_PER_BLOCK));
+    add_range(sums, p, base + t, min(end, base + POINTS_PER_BLOCK));
     e[t] = sums.e;
     ex[t] = sums.ex;
     ee[t] = sums.ee;

@@ -25,17 +25,6 @@
 #define CLUSTER 1
 #endif
 
-// Shared memory for points: as much as a block gets, less 3 KB.
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-#define SHARED_BYTES (224 * 1024)
-#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
-#define SHARED_BYTES (160 * 1024)
-#elif __CUDA_ARCH__ >= 860
-#define SHARED_BYTES (96 * 1024)
-#else
-#define SHARED_BYTES (60 * 1024)
-#endif
-
 constexpr unsigned MAX_BLOCKS = 192;
 // BLOCKS 0: one per multiprocessor. REGISTER_PAIRS: pairs of points that a thread keeps in registers, up to 176 of its
 // 255. Few warps reduce faster; more of them stream better.
@@ -58,7 +47,7 @@ __device__ __forceinline__ constexpr unsigned share_of(unsigned n, unsigned bloc
 constexpr unsigned ROUNDS = share_of(N_TRAIN, BLOCKS) / (2 * THREADS), REGISTER_PAIRS = ROUNDS > 0 ? ROUNDS : 1;
 constexpr unsigned SHARED_PAIRS = 0;
 #else
-constexpr unsigned SHARED_PAIRS = SHARED_BYTES / (THREADS * sizeof(float4));
+constexpr unsigned SHARED_PAIRS = (SHARED_LIMIT - 3 * 1024) / (THREADS * sizeof(float4));
 #endif
 
 PLAN = {1, 0, 0, 0};
@@ -76,18 +65,10 @@ STAGES = {
 
 #include "grid_reduce.cuh"
 
-template <bool LOSS> __device__ __forceinline__ void add(sums_t &sums, float w, float b, float x, float y) {
-    const float e = fmaf(w, x, b) - y;
-    sums.e += e;
-    sums.ex = fmaf(e, x, sums.ex);
-    if (LOSS)
-        sums.ee = fmaf(e, e, sums.ee);
-}
-
 // A pair is x, x', y, y'. Two independent sums shorten the chains.
 template <bool LOSS> __device__ __forceinline__ void add(sums_t (&sums)[2], float w, float b, float4 pair) {
-    add<LOSS>(sums[0], w, b, pair.x, pair.z);
-    add<LOSS>(sums[1], w, b, pair.y, pair.w);
+    add_point<LOSS>(sums[0], w, b, pair.x, pair.z);
+    add_point<LOSS>(sums[1], w, b, pair.y, pair.w);
 }
 
 // The points of one block. A round is a pair per thread.
@@ -159,9 +140,9 @@ struct kept_t {
             }
         }
         if (n_rest > 0)
-            add<LOSS>(sums[0], w, b, rest.x, rest.z);
+            add_point<LOSS>(sums[0], w, b, rest.x, rest.z);
         if (n_rest > 1)
-            add<LOSS>(sums[1], w, b, rest.y, rest.w);
+            add_point<LOSS>(sums[1], w, b, rest.y, rest.w);
         return sums[0] + sums[1];
     }
 };
@@ -184,10 +165,10 @@ struct streamed_t {
 
     template <bool LOSS> __device__ __forceinline__ static void add_four(sums_t (&sums)[2], float w, float b, float4 x,
                                                                          float4 y) {
-        add<LOSS>(sums[0], w, b, x.x, y.x);
-        add<LOSS>(sums[1], w, b, x.y, y.y);
-        add<LOSS>(sums[0], w, b, x.z, y.z);
-        add<LOSS>(sums[1], w, b, x.w, y.w);
+        add_point<LOSS>(sums[0], w, b, x.x, y.x);
+        add_point<LOSS>(sums[1], w, b, x.y, y.y);
+        add_point<LOSS>(sums[0], w, b, x.z, y.z);
+        add_point<LOSS>(sums[1], w, b, x.w, y.w);
     }
 
     template <bool LOSS> __device__ __forceinline__ sums_t sums(float w, float b) const {
@@ -210,7 +191,7 @@ struct streamed_t {
         for (; i < n4; i += THREADS)
             add_four<LOSS>(sums, w, b, __ldcg(x4 + i), __ldcg(y4 + i));
         if (threadIdx.x < n % 4)
-            add<LOSS>(sums[0], w, b, x[n4 * 4 + threadIdx.x], y[n4 * 4 + threadIdx.x]);
+            add_point<LOSS>(sums[0], w, b, x[n4 * 4 + threadIdx.x], y[n4 * 4 + threadIdx.x]);
 #pragma unroll 4
         for (unsigned k = 0; k < SHARED_PAIRS; k++)
             add<LOSS>(sums, w, b, in_shared[k * THREADS]);

@@ -50,11 +50,13 @@ template <class Number> struct error_sums {
 
 // In float32: e is rounded by at most half a unit in the last place of w·x + b (below 32), 1e-6, to nearest, so that
 // the errors of many points cancel; the rest moves w and b by less than 1e-6.
+template <bool LOSS = true>
 __device__ __forceinline__ void add_point(error_sums<float> &sums, float w, float b, float x, float y) {
     const float e = fmaf(w, x, b) - y;
     sums.e += e;
     sums.ex = fmaf(e, x, sums.ex);
-    sums.ee = fmaf(e, e, sums.ee);
+    if (LOSS)
+        sums.ee = fmaf(e, e, sums.ee);
 }
 
 __device__ __forceinline__ void add_points(error_sums<float> &sums, float w, float b, float4 x, float4 y) {
@@ -62,15 +64,6 @@ __device__ __forceinline__ void add_points(error_sums<float> &sums, float w, flo
     add_point(sums, w, b, x.y, y.y);
     add_point(sums, w, b, x.z, y.z);
     add_point(sums, w, b, x.w, y.w);
-}
-
-// Points first, first + step, … below n.
-template <unsigned IN_FLIGHT>
-__device__ __forceinline__ void add_range(error_sums<float> &sums, float w, float b, const float *x, const float *y,
-                                          unsigned first, unsigned step, unsigned n) {
-#pragma unroll IN_FLIGHT
-    for (unsigned i = first; i < n; i += step)
-        add_point(sums, w, b, x[i], y[i]);
 }
 
 // Sums over the block, in every thread of the first warp: `Number` within warps, double across them. The caller

@@ -43,8 +43,7 @@ STAGES = {
 #include "persistent_layers.cuh"
 
 struct trainer_t : layers_of_block_t {
-    __device__ __forceinline__ trainer_t(const steps_t &problem, block_t &memory)
-        : layers_of_block_t(problem, memory) {}
+    using layers_of_block_t::layers_of_block_t;
 
     // Computes the activations of layer l + 1 while it copies the next product's weights.
     __device__ __forceinline__ void forward(unsigned l) {

@@ -105,8 +105,6 @@ template <unsigned THREADS> __device__ __forceinline__ float block_sum(float val
     return sum;
 }
 
-// ---- the loss: rows of logits, one thread each -----------------------------------------------------------------
-
 __device__ __forceinline__ void load_logits(const op_t &p, unsigned row, float (&logit)[CLASSES]) {
 #pragma unroll
     for (unsigned k = 0; k < CLASSES; k++)

@@ -42,18 +42,10 @@ struct copies_of_block_t {
     __device__ __forceinline__ float *activations(unsigned l, unsigned of_parity) const {
         return p.memory + (of_parity * HIDDEN_LAYERS + l - 1) * MATRIX;
     }
-    __device__ __forceinline__ float *activations(unsigned l) const {
-        return activations(l, parity);
-    }
-    __device__ __forceinline__ float *deltas(unsigned l) const {
-        return p.memory + (2 * HIDDEN_LAYERS + l) * MATRIX;
-    }
-    __device__ __forceinline__ float *last_deltas() const {
-        return p.memory + 3 * HIDDEN_LAYERS * MATRIX;
-    }
-    __device__ __forceinline__ float *row_losses() const {
-        return last_deltas() + ROWS * LAST_DELTA_ROW;
-    }
+    __device__ __forceinline__ float *activations(unsigned l) const { return activations(l, parity); }
+    __device__ __forceinline__ float *deltas(unsigned l) const { return p.memory + (2 * HIDDEN_LAYERS + l) * MATRIX; }
+    __device__ __forceinline__ float *last_deltas() const { return p.memory + 3 * HIDDEN_LAYERS * MATRIX; }
+    __device__ __forceinline__ float *row_losses() const { return last_deltas() + ROWS * LAST_DELTA_ROW; }
 
     // ---- grid barrier: after wait() a block sees all writes before any block's arrive() ------------------------
 
@@ -84,20 +76,14 @@ struct copies_of_block_t {
 
     // ---- copies ------------------------------------------------------------------------------------------------
 
-    __device__ __forceinline__ static unsigned inputs_of(unsigned l) {
-        return l == 0 ? PIXELS : WIDTH;
-    }
-    __device__ __forceinline__ static unsigned part_of_layer(unsigned l) {
-        return l == 0 ? PIXEL_PART : HIDDEN_PART;
-    }
+    __device__ __forceinline__ static unsigned inputs_of(unsigned l) { return l == 0 ? PIXELS : WIDTH; }
+    __device__ __forceinline__ static unsigned part_of_layer(unsigned l) { return l == 0 ? PIXEL_PART : HIDDEN_PART; }
 
     // The length of this block's part of a sum over n, and of the first of its halves.
     __device__ __forceinline__ unsigned own_part(unsigned n, unsigned part) const {
         return min(part, n - min(n, rank * part));
     }
-    __device__ __forceinline__ static unsigned first_half(unsigned part) {
-        return part / 16 * 8;
-    }
+    __device__ __forceinline__ static unsigned first_half(unsigned part) { return part / 16 * 8; }
 
     // Copies this block's part of ROWS input rows of layer l, in two groups, one per half. With numbers: rows
     // numbers[0] …. A short batch is filled with copies of its first row, whose deltas are 0.

@@ -7,10 +7,7 @@
 constexpr bool LAST_IS_FAR = DEPTH > 3;
 
 struct layers_of_block_t : copies_of_block_t {
-    __device__ __forceinline__ layers_of_block_t(const steps_t &problem, block_t &memory)
-        : copies_of_block_t(problem, memory) {}
-
-    // ---- products ----------------------------------------------------------------------------------------------
+    using copies_of_block_t::copies_of_block_t;
 
     // Multiplies the factor, whose copy groups are the last but one, by weights copied earlier.
     template <bool ALONG> __device__ __forceinline__ void multiply(unsigned part, sums_of_thread_t &sums) {
@@ -51,8 +48,6 @@ struct layers_of_block_t : copies_of_block_t {
         turn ^= 1;
     }
 
-    // ---- the last layer ----------------------------------------------------------------------------------------
-
     // Rows are distributed over the blocks: logits, loss, deltas of the last layer and of the previous one. Weights and
     // the first label are loaded before the barrier that the activations need.
     __device__ __forceinline__ void last_layer() {
@@ -86,10 +81,7 @@ struct layers_of_block_t : copies_of_block_t {
 #pragma unroll
         for (unsigned k = 0; k < CLASSES; k++) {
             const float4 v = of_class[k];
-            float sum = fmaf(x.x, v.x, fmaf(x.y, v.y, fmaf(x.z, v.z, x.w * v.w)));
-#pragma unroll
-            for (unsigned lanes = 16; lanes > 0; lanes /= 2)
-                sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
+            const float sum = warp_sum(fmaf(x.x, v.x, fmaf(x.y, v.y, fmaf(x.z, v.z, x.w * v.w))));
             if (lane == 0)
                 block.logits[k][warp] = sum;
         }
@@ -156,8 +148,7 @@ struct layers_of_block_t : copies_of_block_t {
     }
 
     __device__ __forceinline__ void mean_of_losses(float *of_step, unsigned of_rows) const {
-        float sum = __ldcg(row_losses() + lane) + __ldcg(row_losses() + 32 + lane);
-        sum = warp_sum(sum);
+        const float sum = warp_sum(__ldcg(row_losses() + lane) + __ldcg(row_losses() + 32 + lane));
         if (lane == 0)
             *of_step = sum / of_rows;
     }
@@ -167,8 +158,6 @@ struct layers_of_block_t : copies_of_block_t {
         if (gradients != nullptr)
             gradients[i] = gradient;
     }
-
-    // ---- hidden layers' gradients ------------------------------------------------------------------------------
 
     // Updates the block's weights of layer l: a warp has every eighth group of eight inputs of all neurons. `copy` in
     // shared memory gets them too. The inputs' copies precede the last two groups.

@@ -36,7 +36,6 @@ constexpr unsigned INPUT_PITCH = across_pitch(LONGEST_PART), COLUMN_PITCH = acro
 constexpr unsigned SHARE = ROWS * COLUMNS / 4 / CLUSTER; // of a block, in fours
 constexpr unsigned ALONG_FLOATS = 8 * COLUMN_EIGHTS * ALONG_PITCH, ACROSS_FLOATS = HIDDEN_PART * COLUMNS + 8;
 
-// A block's shared memory.
 struct block_t {
     float factor[ROWS * ALONG_PITCH];                                        // of a product
     float inputs[ROWS * INPUT_PITCH];                                        // of a layer, for its gradients
@@ -91,8 +90,6 @@ __device__ __forceinline__ void add_products(float (&sums)[LEFT][RIGHT][4], cons
                                  term == 1 ? b[j].second : b[j].first);
             }
 }
-
-// ---- a product -----------------------------------------------------------------------------------------------------
 
 typedef float sums_of_thread_t[DOWN][COLUMN_EIGHTS][4];
 

@@ -36,8 +36,6 @@ __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// ---- stores to other blocks of the cluster, and barriers that count the bytes ------------------------------------
-
 typedef unsigned long long mbarrier_t;
 
 // A phase ends with one thread's arrival and the bytes that it announced.

@@ -67,12 +67,8 @@ struct wide_t {
     part_t a, b;
     unsigned n, begin, end;
 
-    __device__ __forceinline__ unsigned first(unsigned chunk) const {
-        return begin + chunk * CHUNK;
-    }
-    __device__ __forceinline__ unsigned past(unsigned chunk) const {
-        return min(end, first(chunk) + CHUNK);
-    }
+    __device__ __forceinline__ unsigned first(unsigned chunk) const { return begin + chunk * CHUNK; }
+    __device__ __forceinline__ unsigned past(unsigned chunk) const { return min(end, first(chunk) + CHUNK); }
 };
 
 // From sm_90 on, if rows are whole vectors and sums whole units, a thread copies a row of a chunk, and a barrier counts
@@ -179,7 +175,6 @@ __device__ __forceinline__ void load_columns(const float *row, float (&b)[COLUMN
     }
 }
 
-// Adds the next four terms.
 template <bool ALONG> __device__ __forceinline__ void add_four(const float *slot, unsigned four, sums_t &sums) {
     const float *b_tile = slot + A_FLOATS;
     float4 a[ROWS_EACH];
@@ -352,7 +347,6 @@ __device__ __forceinline__ void multiply(wide_t &wide, bool first_layer, Load lo
     });
 }
 
-// Returns this block's tile.
 __device__ __forceinline__ tile_t begin_wide(wide_t &wide, unsigned n, unsigned columns) {
     wide.n = n;
     return tile_of(blockIdx.x / SPLIT, TILE_ROWS, TILE_COLUMNS, columns);

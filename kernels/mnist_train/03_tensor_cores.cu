@@ -47,12 +47,9 @@ STAGES = {
     EVALUATE_STAGE,
 };
 
-// ---- images -------------------------------------------------------------------------------------------------------
-
 // The next step's images, copied during this step: order, images and device memory are three latencies.
 __device__ uint4 next_images[BATCH * IMAGE_VECTORS];
 
-// One image per warp.
 __device__ __forceinline__ void gather_next(const mnist_t &p, unsigned part) {
     wait_for_earlier_stages();
     const unsigned step = step_now(p) + 1, row = part * WARPS + warp();
@@ -72,8 +69,6 @@ __device__ __forceinline__ void keep_images(const mnist_t &p, unsigned step) {
         reinterpret_cast<uint4 *>(p.a[0])[i] = __ldcg(reinterpret_cast<const uint4 *>(from) + i % IMAGE_VECTORS);
     }
 }
-
-// ---- forward ------------------------------------------------------------------------------------------------------
 
 template <unsigned LAYER, class Ready>
 __device__ __forceinline__ void forward(const mnist_t &p, forward_source<LAYER, WIDTH> &source, Ready ready) {
@@ -125,8 +120,6 @@ STEP_KERNEL(forward_2, FORWARD_AT_ONCE) {
     forward_source<2, WIDTH> source(p, blockIdx.x * 8 * WIDTH);
     forward<2>(p, source, [] {});
 }
-
-// ---- backward -----------------------------------------------------------------------------------------------------
 
 template <unsigned LAYER> __device__ __forceinline__ void backward(const mnist_t &p) {
     typedef results_t<V / 2> results;  // pairs of neighbouring columns in two tiles

@@ -25,16 +25,6 @@
 #define CLUSTER 0
 #endif
 
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-#define SHARED_LIMIT (227 * 1024)
-#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
-#define SHARED_LIMIT (163 * 1024)
-#elif __CUDA_ARCH__ >= 860
-#define SHARED_LIMIT (99 * 1024)
-#else
-#define SHARED_LIMIT (64 * 1024)
-#endif
-
 #define ROWS 32  // images, padded; the deltas of the padding are 0
 // Images, exchanged matrices, sums of warps, small arrays: at least sizeof(shared_t).
 #define PIXEL_SETS (CLUSTER ? 2 : 1)

@@ -4,8 +4,7 @@
 
 // Separate blocks compute the logits if one block would read for long, else each block that needs them.
 constexpr unsigned LOGITS_OF_BLOCK = 1024;  // inputs of the last layer
-constexpr bool SPLIT = HIDDEN > LOGITS_OF_BLOCK;
-constexpr unsigned SPLITS = SPLIT ? (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_BLOCK : 1;
+constexpr unsigned SPLITS = (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_BLOCK;
 
 constexpr unsigned STRIPS = HIDDEN / (8 * V), LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip per warp
 constexpr unsigned CLASS_TILES = PADDED_CLASSES / 8, CLASS_SHARED = sums_bytes<CLASS_TILES>();
@@ -25,8 +24,6 @@ __device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned 
 template <unsigned TILES> struct results_t {
     static constexpr unsigned PAIRS = BATCH_TILES * TILES * 64, OF_THREAD = (PAIRS + THREADS - 1) / THREADS;
 };
-
-// ---- logits, loss and deltas --------------------------------------------------------------------------------------
 
 // Sums of part `part` of the last layer's inputs, per pair of (image, class), without the bias.
 template <class Take> __device__ __forceinline__ void class_sums(const mnist_t &p, unsigned part, Take take) {
@@ -186,8 +183,6 @@ STEP_KERNEL(backward_3, 1) {
         p.losses[step] = sum / BATCH;
     }
 }
-
-// ---- update --------------------------------------------------------------------------------------------------------
 
 __device__ __forceinline__ void update_last_layer(const mnist_t &p, unsigned part) {
     const unsigned number = part * WARPS + warp();

@@ -71,12 +71,8 @@ template <unsigned LAYER, unsigned ROW_TILES> struct forward_source {
     __device__ __forceinline__ const half *weight(unsigned n, unsigned i) const {
         return weights + (size_t)i * 8 * N_IN + n * 32;
     }
-    __device__ __forceinline__ const half *input(unsigned n, unsigned i) const {
-        return inputs[i] + n * 32;
-    }
-    __device__ __forceinline__ bool input_valid(unsigned n) const {
-        return N_IN % 32 == 0 || n * 32 + column < N_IN;
-    }
+    __device__ __forceinline__ const half *input(unsigned n, unsigned i) const { return inputs[i] + n * 32; }
+    __device__ __forceinline__ bool input_valid(unsigned n) const { return N_IN % 32 == 0 || n * 32 + column < N_IN; }
     __device__ __forceinline__ bool weight_valid(unsigned n, unsigned i) const {
         return input_valid(n) && (N_OUT % 8 == 0 || row + 8 * i < N_OUT);
     }
@@ -104,9 +100,7 @@ template <unsigned LAYER> struct backward_source {
     __device__ __forceinline__ const half *input(unsigned n, unsigned i) const {
         return deltas + i * 8 * DELTAS + n * 32;
     }
-    __device__ __forceinline__ bool input_valid(unsigned n) const {
-        return DELTAS % 32 == 0 || n * 32 + row < DELTAS;
-    }
+    __device__ __forceinline__ bool input_valid(unsigned n) const { return DELTAS % 32 == 0 || n * 32 + row < DELTAS; }
     __device__ __forceinline__ bool weight_valid(unsigned n, unsigned i) const {
         return (N_IN % (8 * V) == 0 || column < N_IN) && (N_OUT % 32 == 0 || n * 32 + row + i < N_OUT);
     }
@@ -177,12 +171,6 @@ struct strip_t {
     }
 };
 
-// Updates two weights of a row by the sums of their gradients over the batch.
-__device__ __forceinline__ unsigned stepped(unsigned weights, float sum, float next_sum, float rate) {
-    const float2 w = to_floats(weights);
-    return to_halves(fmaf(-rate, sum, w.x), fmaf(-rate, next_sum, w.y));
-}
-
 // Updates a tile of W in memory. Always float32: the sums are BATCH long, and end in w.
 template <unsigned LAYER>
 __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_source<LAYER> &source, unsigned n,
@@ -204,7 +192,7 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
                 multiply_add(sums, strip.inputs[i][k], b[k]);
 #pragma unroll
             for (unsigned upper = 0; upper < 2; upper++) {
-                rows[upper].word[i] = stepped(rows[upper].word[i], sums[upper], sums[2 + upper], rate);
+                rows[upper].word[i] = updated_pair(rows[upper].word[i], make_float2(sums[upper], sums[2 + upper]), rate);
                 if (p.gradients[LAYER] != nullptr && source.weight_valid(n, 2 * r + upper)) {
                     float *gradient = p.gradients[LAYER] +
                                       (size_t)(n * 32 + source.row + 2 * r + upper) * (fan_in(LAYER) + 1) +
@@ -332,7 +320,7 @@ template <bool EARLY, class Source, class Ready, class Use>
 __device__ __forceinline__ void for_tiles(const Source &source, Ready ready, Use use) {
 #if RING
     ring_slot_t<Source> *ring = reinterpret_cast<ring_slot_t<Source> *>(shared);
-    for_tiles_in_ring<ring_slots<Source>(), EARLY>(ring, source, warp(), WARPS, Source::TILES, ready, use);
+    for_tiles_in_ring<ring_slots<Source>(), EARLY>(ring, source, ready, use);
 #else
     constexpr unsigned MOST = (Source::TILES + WARPS - 1) / WARPS, FIT = tiles_ahead<Source>();
     for_tiles_in_registers<MOST, (MOST < FIT ? MOST : FIT), EARLY>(source, warp(), WARPS, Source::TILES, ready, use);

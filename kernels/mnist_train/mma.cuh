@@ -56,15 +56,6 @@ __device__ __forceinline__ unsigned join(unsigned x, unsigned y, bool high) {
     return __byte_perm(x, y, high ? 0x7632 : 0x5410);
 }
 
-__device__ __forceinline__ float2 to_floats(unsigned pair) {
-    return __half22float2(*reinterpret_cast<const half2 *>(&pair));
-}
-
-__device__ __forceinline__ unsigned to_halves(float low, float high) {
-    const half2 pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const unsigned *>(&pair);
-}
-
 template <unsigned WORDS> struct __align__(4 * WORDS) vector_t {
     unsigned word[WORDS];
 };

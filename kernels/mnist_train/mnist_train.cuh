@@ -77,6 +77,21 @@ __device__ __forceinline__ half updated(half w, float rate, float g) {
     return __float2half_rn(fmaf(-rate, g, __half2float(w)));
 }
 
+__device__ __forceinline__ float2 to_floats(unsigned pair) {
+    return __half22float2(*reinterpret_cast<const half2 *>(&pair));
+}
+
+__device__ __forceinline__ unsigned to_halves(float low, float high) {
+    const half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const unsigned *>(&pair);
+}
+
+// Updates two weights of a row by the sums of their gradients over the batch.
+__device__ __forceinline__ unsigned updated_pair(unsigned weights, float2 sums, float rate) {
+    const float2 w = to_floats(weights);
+    return to_halves(fmaf(-rate, sums.x, w.x), fmaf(-rate, sums.y, w.y));
+}
+
 // ---- gather: a[0] = the step's images, one block each -----------------------------------------------------------
 
 constexpr unsigned IMAGE_VECTORS = PIXELS * sizeof(half) / sizeof(uint4), GATHER_THREADS = 128;

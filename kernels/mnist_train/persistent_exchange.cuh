@@ -108,36 +108,32 @@ __device__ __forceinline__ bool has_arrived(uint4 words) {
     return words.x != 0 && words.y != 0 && words.z != 0 && words.w != 0;
 }
 
-// Copies the whole matrix into shared memory.
 __device__ __forceinline__ void receive(shared_t &shared, exchange matrix, unsigned step) {
-    constexpr unsigned ROUNDS = ROWS * WIDTH / 8 / THREADS, IN_FLIGHT = ROUNDS;
+    constexpr unsigned IN_FLIGHT = ROWS * WIDTH / 8 / THREADS;
     const uint4 *from = buffers[step % 2][matrix][0];
     // The deferred update read this buffer last; all others are separated by a barrier.
     if (matrix == ACTIVATION_1)
         __syncthreads();
+    uint4 words[IN_FLIGHT];
 #pragma unroll
-    for (unsigned first = 0; first < ROUNDS; first += IN_FLIGHT) {
-        uint4 words[IN_FLIGHT];
+    for (unsigned k = 0; k < IN_FLIGHT; k++)
+        words[k] = make_uint4(0, 0, 0, 0);
+    bool complete;
+    do {
+        complete = true;
 #pragma unroll
         for (unsigned k = 0; k < IN_FLIGHT; k++)
-            words[k] = make_uint4(0, 0, 0, 0);
-        bool complete;
-        do {
-            complete = true;
+            if (!has_arrived(words[k]))
+                words[k] = load_relaxed(from + k * THREADS + threadIdx.x);
 #pragma unroll
-            for (unsigned k = 0; k < IN_FLIGHT; k++)
-                if (!has_arrived(words[k]))
-                    words[k] = load_relaxed(from + (first + k) * THREADS + threadIdx.x);
+        for (unsigned k = 0; k < IN_FLIGHT; k++)
+            complete &= has_arrived(words[k]);
+    } while (!complete);
 #pragma unroll
-            for (unsigned k = 0; k < IN_FLIGHT; k++)
-                complete &= has_arrived(words[k]);
-        } while (!complete);
-#pragma unroll
-        for (unsigned k = 0; k < IN_FLIGHT; k++) {
-            const unsigned i = (first + k) * THREADS + threadIdx.x;
-            const uint4 w = make_uint4(~words[k].x, ~words[k].y, ~words[k].z, ~words[k].w);
-            ((uint4 *)shared.hidden[place_of(matrix, step)])[i] = w;
-        }
+    for (unsigned k = 0; k < IN_FLIGHT; k++) {
+        const unsigned i = k * THREADS + threadIdx.x;
+        const uint4 w = make_uint4(~words[k].x, ~words[k].y, ~words[k].z, ~words[k].w);
+        ((uint4 *)shared.hidden[place_of(matrix, step)])[i] = w;
     }
     __syncthreads();
 }

@@ -33,15 +33,20 @@ template <class Use> __device__ __forceinline__ void each_word(unsigned row, uns
         use(k, row + lane_of() / 4 + k % 2 * 8, column + lane_of() % 4 * 2 + k / 2 * 8);
 }
 
-// Elements (row, column) of w with the given steps, 0 outside.
-__device__ __forceinline__ void load_weights(fragment_t &to, const half *w, unsigned row_step, unsigned column_step,
-                                             unsigned rows, unsigned columns, unsigned row, unsigned column) {
+// A matrix, or the transpose of one, in device memory.
+struct view_t {
+    const half *w;
+    unsigned row_step, column_step, rows, columns;
+};
+
+// The fragment at (row, column); 0 outside the matrix.
+__device__ __forceinline__ void load_weights(fragment_t &to, const view_t &m, unsigned row, unsigned column) {
     each_word(row, column, [&](unsigned word, unsigned r, unsigned c) {
         half2 pair = __float2half2_rn(0);
-        if (r < rows && c < columns)
-            pair.x = w[(size_t)r * row_step + (size_t)c * column_step];
-        if (r < rows && c + 1 < columns)
-            pair.y = w[(size_t)r * row_step + (size_t)(c + 1) * column_step];
+        if (r < m.rows && c < m.columns)
+            pair.x = m.w[(size_t)r * m.row_step + (size_t)c * m.column_step];
+        if (r < m.rows && c + 1 < m.columns)
+            pair.y = m.w[(size_t)r * m.row_step + (size_t)(c + 1) * m.column_step];
         to[word] = *(const unsigned *)&pair;
     });
 }
@@ -58,19 +63,19 @@ __device__ __forceinline__ void load_network(network_t &net, const mnist_t &p) {
     const unsigned own = first_own();
 #pragma unroll
     for (unsigned j = 0; j < PIXEL_TILES; j++)
-        load_weights(net.w0[j], p.w[0], PIXELS, 1, HIDDEN, PIXELS, own, (warp_of() + j * WARPS) * 16);
+        load_weights(net.w0[j], {p.w[0], PIXELS, 1, HIDDEN, PIXELS}, own, (warp_of() + j * WARPS) * 16);
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++) {
         const unsigned column = (warp_of() + j * WARPS) * 16;
-        load_weights(net.w1[j], p.w[1], HIDDEN, 1, HIDDEN, HIDDEN, own, column);
-        load_weights(net.w2[j], p.w[2], HIDDEN, 1, HIDDEN, HIDDEN, own, column);
-        load_weights(net.back1[j], p.w[1], 1, HIDDEN, HIDDEN, HIDDEN, own, column);
-        load_weights(net.back2[j], p.w[2], 1, HIDDEN, HIDDEN, HIDDEN, own, column);
+        load_weights(net.w1[j], {p.w[1], HIDDEN, 1, HIDDEN, HIDDEN}, own, column);
+        load_weights(net.w2[j], {p.w[2], HIDDEN, 1, HIDDEN, HIDDEN}, own, column);
+        load_weights(net.back1[j], {p.w[1], 1, HIDDEN, HIDDEN, HIDDEN}, own, column);
+        load_weights(net.back2[j], {p.w[2], 1, HIDDEN, HIDDEN, HIDDEN}, own, column);
     }
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++)
-        load_weights(net.w3[j], p.w[3], HIDDEN, 1, CLASSES, HIDDEN, 0, (warp_of() + j * WARPS) * 16);
-    load_weights(net.back3[0], p.w[3], 1, HIDDEN, HIDDEN, CLASSES, own, 0);
+        load_weights(net.w3[j], {p.w[3], HIDDEN, 1, CLASSES, HIDDEN}, 0, (warp_of() + j * WARPS) * 16);
+    load_weights(net.back3[0], {p.w[3], 1, HIDDEN, HIDDEN, CLASSES}, own, 0);
 }
 
 __device__ __forceinline__ void store_network(const network_t &net, const mnist_t &p) {
@@ -80,8 +85,9 @@ __device__ __forceinline__ void store_network(const network_t &net, const mnist_
         store_weights(net.w0[j], p.w[0], HIDDEN, PIXELS, own, (warp_of() + j * WARPS) * 16);
 #pragma unroll
     for (unsigned j = 0; j < TILES; j++) {
-        store_weights(net.w1[j], p.w[1], HIDDEN, HIDDEN, own, (warp_of() + j * WARPS) * 16);
-        store_weights(net.w2[j], p.w[2], HIDDEN, HIDDEN, own, (warp_of() + j * WARPS) * 16);
+        const unsigned column = (warp_of() + j * WARPS) * 16;
+        store_weights(net.w1[j], p.w[1], HIDDEN, HIDDEN, own, column);
+        store_weights(net.w2[j], p.w[2], HIDDEN, HIDDEN, own, column);
     }
     if (blockIdx.x == 0)
 #pragma unroll
@@ -171,12 +177,6 @@ __device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, 
     return sums[0];
 }
 
-__device__ __forceinline__ unsigned descended(unsigned packed, float rate, float2 g) {
-    const float2 w = __half22float2(*(const half2 *)&packed);
-    const half2 next = __floats2half2_rn(fmaf(-rate, g.x, w.x), fmaf(-rate, g.y, w.y));
-    return *(const unsigned *)&next;
-}
-
 __device__ __forceinline__ void report_tile(const report_t &to, const tile_t (&g)[2], unsigned tile) {
     each_word(to.row, tile * 16, [&](unsigned word, unsigned r, unsigned c) {
         const float2 value = word % 2 == 0 ? g[word / 2].upper() : g[word / 2].lower();
@@ -210,10 +210,10 @@ __device__ __forceinline__ void descend(fragment_t (&w)[N], const fragment_t (&r
             multiply_add(g[0], rows[k], columns[0], columns[1]);
             multiply_add(g[1], rows[k], columns[2], columns[3]);
         }
-        w[j][0] = descended(w[j][0], rate, g[0].upper());
-        w[j][1] = descended(w[j][1], rate, g[0].lower());
-        w[j][2] = descended(w[j][2], rate, g[1].upper());
-        w[j][3] = descended(w[j][3], rate, g[1].lower());
+        w[j][0] = updated_pair(w[j][0], g[0].upper(), rate);
+        w[j][1] = updated_pair(w[j][1], g[0].lower(), rate);
+        w[j][2] = updated_pair(w[j][2], g[1].upper(), rate);
+        w[j][3] = updated_pair(w[j][3], g[1].lower(), rate);
         if (REPORTS && report.gradient != nullptr)
             report_tile(report, g, first + j * WARPS);
     }

@@ -2,8 +2,6 @@
 #pragma once
 #include "stream_layers.cuh"
 
-// ---- a hidden layer -------------------------------------------------------------------------------------------------
-
 // Biases of a chunk's rows, from its deltas, by the group of warps that uses it.
 template <unsigned LAYER>
 __device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row, unsigned slab) {
@@ -90,9 +88,6 @@ template <unsigned LAYER> __device__ __forceinline__ void stream_backward(const 
     });
 }
 
-// ---- layer 0: backward, then forward with the next images -----------------------------------------------------------
-
-// Images of even and odd steps.
 __device__ uint4 step_images[2][BATCH * IMAGE_VECTORS];
 
 __device__ __forceinline__ const half *images_of(unsigned step) {

@@ -70,8 +70,6 @@ __device__ __forceinline__ void empty(const Ring &ring, const Share &share, Use 
     }
 }
 
-// ---- products -----------------------------------------------------------------------------------------------------
-
 typedef unsigned weights_t[2][4];
 typedef sums_t warp_sums_t[2][BATCH / 8];    // 32 of the panel, by images
 typedef unsigned panel_t[2][BATCH / 16][4];  // 32 of the panel, by images: left factor of gradients
@@ -127,7 +125,7 @@ __device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, 
             }
 #pragma unroll
             for (unsigned i = 0; i < 2; i++)
-                w[m][2 * n + i] = stepped(w[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
+                w[m][2 * n + i] = updated_pair(w[m][2 * n + i], make_float2(g[2 * i], g[2 * i + 1]), rate * SHARE);
             if (reports)
 #pragma unroll
                 for (unsigned i = 0; i < 4; i++)
@@ -156,8 +154,6 @@ template <class Ring> __device__ __forceinline__ void set_barrier(const Ring &ri
         barrier_arrive(ring.set(set));
     barrier_wait(ring.set(set), n / GROUPS % 2);
 }
-
-// ---- sums ---------------------------------------------------------------------------------------------------------
 
 // Reduces the sums in the ring's memory: take(image, place, sum) for four neighbours from `place` of the panel. Each
 // block reduces its part of the panel over all blocks, in order.
@@ -205,8 +201,6 @@ __device__ __forceinline__ void add_up(const Ring &ring, const Share &share, con
         take(i / (PART / 4), share.rank * PART + i % (PART / 4) * 4,
              add(ring.exchange() + i * sizeof(float4), CLUSTER, BATCH * PART * sizeof(float)));
 }
-
-// ---- forward ------------------------------------------------------------------------------------------------------
 
 // Stores four activations. `bias`: the panel's.
 template <unsigned LAYER>

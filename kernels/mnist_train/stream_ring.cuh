@@ -57,8 +57,6 @@ template <unsigned SLABS> struct ring_t {
     __device__ __forceinline__ unsigned exchange() const { return panel() + PANEL_BYTES; }
 };
 
-// ---- instructions -------------------------------------------------------------------------------------------------
-
 __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -137,15 +135,11 @@ __device__ __forceinline__ float4 load_sums(unsigned address) {
     return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w));
 }
 __device__ __forceinline__ void store_sums(unsigned address, unsigned block, float4 v) {
-    unsigned there = address;
-    if (CLUSTER > 1)
-        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(v.x), "f"(v.y), "f"(v.z),
+    const unsigned remote = CLUSTER > 1 ? address_in(block, address) : address;
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(v.x), "f"(v.y), "f"(v.z),
                  "f"(v.w)
                  : "memory");
 }
-
-// ---- copies -------------------------------------------------------------------------------------------------------
 
 // Vector `vector` of row `row`, in rows of a multiple of 128 bytes, swizzled so that neither eight rows of a column nor
 // a row's eight vectors share banks.

@@ -95,8 +95,10 @@ __device__ __forceinline__ void copy_inputs(const Source &s, unsigned n, ring_sl
 // The same with DEPTH - 1 tiles in flight to shared memory. Each thread reads only what it copied, so it waits only for
 // its own copies.
 template <unsigned DEPTH, bool EARLY, class Source, class Ready, class Use>
-__device__ __forceinline__ void for_tiles_in_ring(ring_slot_t<Source> *ring, const Source &source, unsigned first,
-                                                  unsigned step, unsigned end, Ready ready, Use use) {
+__device__ __forceinline__ void for_tiles_in_ring(ring_slot_t<Source> *ring, const Source &source, Ready ready,
+                                                  Use use) {
+    constexpr unsigned step = WARPS, end = Source::TILES;
+    const unsigned first = threadIdx.x / 32;
     if (!EARLY)
         wait_for_earlier_stages();
 #pragma unroll
