@@ -74,8 +74,6 @@ struct copies_of_block_t {
         cluster_barrier();
     }
 
-    // ---- copies ------------------------------------------------------------------------------------------------
-
     __device__ __forceinline__ static unsigned inputs_of(unsigned l) { return l == 0 ? PIXELS : WIDTH; }
     __device__ __forceinline__ static unsigned part_of_layer(unsigned l) { return l == 0 ? PIXEL_PART : HIDDEN_PART; }
 

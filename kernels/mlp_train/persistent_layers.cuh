@@ -200,7 +200,6 @@ struct layers_of_block_t : copies_of_block_t {
         update_biases(l);
     }
 
-    // Adds eight rows of the batch.
     template <unsigned TILES>
     __device__ __forceinline__ void add_gradients(unsigned row, unsigned own, float (&gradient)[SIXTEENS][TILES][4]) {
         factors_t<4> a[SIXTEENS];

@@ -182,7 +182,6 @@ struct trainer_t {
         descend_biases<REPORTS>(shared.last_bias, CLASSES, rows, rate, to);
     }
 
-    // Layers 1 and 2.
     template <bool REPORTS>
     __device__ __forceinline__ void descend_layer(fragment_t (&rows)[TILES], fragment_t (&columns)[TILES],
                                                   unsigned layer, exchange a, exchange delta, unsigned step) {

@@ -47,8 +47,6 @@ __device__ __forceinline__ unsigned warp() {
     return threadIdx.x / 32;
 }
 
-// ---- where tiles lie ----------------------------------------------------------------------------------------------
-
 // Tile n forward: inputs 32n … 32n + 31. Lane (g, t) takes eight of them from rows g, g + 8, … of W and of the
 // activations.
 template <unsigned LAYER, unsigned ROW_TILES> struct forward_source {
@@ -105,8 +103,6 @@ template <unsigned LAYER> struct backward_source {
         return (N_IN % (8 * V) == 0 || column < N_IN) && (N_OUT % 32 == 0 || n * 32 + row + i < N_OUT);
     }
 };
-
-// ---- operations on a tile -----------------------------------------------------------------------------------------
 
 // Column j of a warp's 8 in row tile i is row 8i + j of W. Sixteen inputs at a time: the first four of each lane's
 // eight, then the rest.
@@ -233,8 +229,6 @@ __device__ __forceinline__ void update_bias(const mnist_t &p, unsigned n, const 
     if (p.gradients[LAYER] != nullptr)
         p.gradients[LAYER][(size_t)row * (fan_in(LAYER) + 1) + fan_in(LAYER)] = gradient;
 }
-
-// ---- sums over a block --------------------------------------------------------------------------------------------
 
 extern __shared__ uint4 shared[];
 

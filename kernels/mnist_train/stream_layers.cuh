@@ -4,8 +4,6 @@
 #pragma once
 #include "stream_ring.cuh"
 
-// ---- producers and consumers of the ring --------------------------------------------------------------------------
-
 // The chunks of this block: rank, rank + CLUSTER, … of the layer's LENGTH.
 template <unsigned LENGTH> struct share_t {
     unsigned panel, rank, chunks;
