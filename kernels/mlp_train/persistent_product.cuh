@@ -51,9 +51,7 @@ __device__ __forceinline__ float4 load_four(const float *from) {
     return __ldcg((const float4 *)from);
 }
 
-// ---- numbers for tensor cores, which do not look at the last 13 bits -----------------------------------------------
-
-constexpr unsigned HALF_TF32 = 0x1000, TF32_BITS = 0xFFFFE000;
+constexpr unsigned HALF_TF32 = 0x1000, TF32_BITS = 0xFFFFE000;  // tensor cores ignore the last 13 bits
 
 template <unsigned N> struct factors_t { unsigned first[N], second[DTYPE_TF32 ? 1 : N]; };
 

@@ -188,7 +188,7 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
                 multiply_add(sums, strip.inputs[i][k], b[k]);
 #pragma unroll
             for (unsigned upper = 0; upper < 2; upper++) {
-                rows[upper].word[i] = updated_pair(rows[upper].word[i], make_float2(sums[upper], sums[2 + upper]), rate);
+                rows[upper].word[i] = updated_pair(rows[upper].word[i], sums[upper], sums[2 + upper], rate);
                 if (p.gradients[LAYER] != nullptr && source.weight_valid(n, 2 * r + upper)) {
                     float *gradient = p.gradients[LAYER] +
                                       (size_t)(n * 32 + source.row + 2 * r + upper) * (fan_in(LAYER) + 1) +
@@ -267,8 +267,6 @@ template <unsigned COLUMN_TILES> __device__ __forceinline__ float2 block_sums(un
     }
     return sums;
 }
-
-// ---- tiles in registers, or in the ring ---------------------------------------------------------------------------
 
 // In smaller layers a warp has few tiles, and shared memory only adds latency.
 #if STREAMED && __CUDA_ARCH__ >= 800 && HIDDEN >= 2048

@@ -87,9 +87,9 @@ __device__ __forceinline__ unsigned to_halves(float low, float high) {
 }
 
 // Updates two weights of a row by the sums of their gradients over the batch.
-__device__ __forceinline__ unsigned updated_pair(unsigned weights, float2 sums, float rate) {
+__device__ __forceinline__ unsigned updated_pair(unsigned weights, float sum, float next_sum, float rate) {
     const float2 w = to_floats(weights);
-    return to_halves(fmaf(-rate, sums.x, w.x), fmaf(-rate, sums.y, w.y));
+    return to_halves(fmaf(-rate, sum, w.x), fmaf(-rate, next_sum, w.y));
 }
 
 // ---- gather: a[0] = the step's images, one block each -----------------------------------------------------------

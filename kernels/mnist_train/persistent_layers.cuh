@@ -177,6 +177,10 @@ __device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, 
     return sums[0];
 }
 
+__device__ __forceinline__ unsigned updated_pair(unsigned weights, float2 sums, float rate) {
+    return updated_pair(weights, sums.x, sums.y, rate);
+}
+
 __device__ __forceinline__ void report_tile(const report_t &to, const tile_t (&g)[2], unsigned tile) {
     each_word(to.row, tile * 16, [&](unsigned word, unsigned r, unsigned c) {
         const float2 value = word % 2 == 0 ? g[word / 2].upper() : g[word / 2].lower();

@@ -123,7 +123,7 @@ __device__ __forceinline__ void step_weights(weights_t &w, const panel_t &left, 
             }
 #pragma unroll
             for (unsigned i = 0; i < 2; i++)
-                w[m][2 * n + i] = updated_pair(w[m][2 * n + i], make_float2(g[2 * i], g[2 * i + 1]), rate * SHARE);
+                w[m][2 * n + i] = updated_pair(w[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
             if (reports)
 #pragma unroll
                 for (unsigned i = 0; i < 4; i++)
