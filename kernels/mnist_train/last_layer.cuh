@@ -4,7 +4,8 @@
 
 // Separate blocks compute the logits if one block would read for long, else each block that needs them.
 constexpr unsigned LOGITS_OF_BLOCK = 1024;  // inputs of the last layer
-constexpr unsigned SPLITS = (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_BLOCK;
+constexpr bool SPLIT = HIDDEN > LOGITS_OF_BLOCK;
+constexpr unsigned SPLITS = SPLIT ? (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_BLOCK : 1;
 
 constexpr unsigned STRIPS = HIDDEN / (8 * V), LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip per warp
 constexpr unsigned CLASS_TILES = PADDED_CLASSES / 8, CLASS_SHARED = sums_bytes<CLASS_TILES>();
