@@ -90,8 +90,10 @@ static status_t compare_loaded(const compare_options_t *options, const record_t 
     if (status == STATUS_OK && options->save_floor)
         status = floors_save(floors, options->base, err);
     if (status == STATUS_OK)
-        status = comparison_make(&runs[0], &runs[1], floors, &options->phases, &options->allow,
-                                 options->threshold_frac, &comparison, err);
+        status = comparison_make(&runs[0], &runs[1],
+                                 &(comparison_options_t){floors, &options->phases, &options->allow,
+                                                         options->threshold_frac},
+                                 &comparison, err);
     if (status == STATUS_OK)
         status = report(options, &comparison, err);
     comparison_free(&comparison);

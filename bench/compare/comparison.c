@@ -284,19 +284,22 @@ static status_t check_phases(const comparison_t *comparison, const text_list_t *
     return status;
 }
 
-status_t comparison_make(const record_t *base, const record_t *candidate, const floors_t *floors,
-                         const text_list_t *phases, const text_list_t *allow, double threshold_frac,
-                         comparison_t *comparison, error_t *err) {
+status_t comparison_make(const record_t *base, const record_t *candidate,
+                         const comparison_options_t *options, comparison_t *comparison,
+                         error_t *err) {
+    static const text_list_t NONE;
+    const text_list_t *phases = options->phases != NULL ? options->phases : &NONE;
+    const text_list_t *allow = options->allow != NULL ? options->allow : &NONE;
     *comparison = (comparison_t){.base = base,
                                  .candidate = candidate,
-                                 .threshold_frac = threshold_frac,
+                                 .threshold_frac = options->threshold_frac,
                                  .paired = is_interleaved(base, candidate),
-                                 .n_floor_runs = floors_runs(floors)};
+                                 .n_floor_runs = floors_runs(options->floors)};
     TRY(guard_check_allow(allow, err));
     TRY(guard_runs(base, candidate, allow, &comparison->allowed, err));
     cause_of_runs(base, candidate, &comparison->changes);
     make_pairs(comparison, phases, allow);
-    decide_cells(comparison, floors);
+    decide_cells(comparison, options->floors);
     finish_pairs(comparison);
     return check_phases(comparison, phases, err);
 }

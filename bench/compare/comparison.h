@@ -101,10 +101,16 @@ text_list_t comparison_common_phases(const case_result_t *result, const case_res
 stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
                               stats_pairing_t *pairing);
 
-/* `phases`: those to compare (empty: the default ones). */
-status_t comparison_make(const record_t *base, const record_t *candidate, const floors_t *floors,
-                         const text_list_t *phases, const text_list_t *allow, double threshold_frac,
-                         comparison_t *comparison, error_t *err);
+typedef struct comparison_options {
+    const floors_t *floors;    /* NULL: none are known */
+    const text_list_t *phases; /* to compare; NULL or empty: the default ones */
+    const text_list_t *allow;  /* facts that may differ; NULL or empty: none */
+    double threshold_frac;
+} comparison_options_t;
+
+status_t comparison_make(const record_t *base, const record_t *candidate,
+                         const comparison_options_t *options, comparison_t *comparison,
+                         error_t *err);
 void comparison_free(comparison_t *comparison);
 
 /* "REGRESSED (50 cases: 1 regressed, 49 unchanged)"; the caller frees it. */

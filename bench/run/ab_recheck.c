@@ -43,14 +43,15 @@ static status_t load_both(const ab_t *ab, record_t records[2], error_t *err) {
 /* Choose cases by the current verdict. For incomparable runs choose none: the verdict reports it.
  */
 static unsigned choose(const run_t *run, const record_t records[2], text_list_t *ids) {
-    static const text_list_t DEFAULTS;
     error_t ignored = ERROR_INIT;
     comparison_t comparison = {0};
     floors_t *floors = NULL;
     unsigned more_rounds = 0;
     if (floors_load(records[0].folder, &floors, &ignored) == STATUS_OK &&
-        comparison_make(&records[0], &records[1], floors, &DEFAULTS, &DEFAULTS,
-                        run->options->threshold_frac, &comparison, &ignored) == STATUS_OK)
+        comparison_make(&records[0], &records[1],
+                        &(comparison_options_t){.floors = floors,
+                                                .threshold_frac = run->options->threshold_frac},
+                        &comparison, &ignored) == STATUS_OK)
         more_rounds = recheck_choose(&comparison, ids);
     comparison_free(&comparison);
     floors_free(floors);
