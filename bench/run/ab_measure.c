@@ -73,7 +73,7 @@ static bool is_finished(const ab_t *ab, const case_t *ours, const case_t *theirs
 static status_t add_pair(ab_t *ab, const ab_group_t *group, const case_t *ours,
                          const case_t *theirs, entrants_t *entrants, error_t *err) {
     const case_t *either = ours != NULL ? ours : theirs;
-    if (group->recheck_ids != NULL ? !text_list_has(group->recheck_ids, id)
+    if (group->recheck_ids != NULL ? !text_list_has(group->recheck_ids, either->id)
                                    : is_finished(ab, ours, theirs))
         return STATUS_OK;
     if (ours != NULL)

@@ -24,6 +24,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 PAGE_IDS = [page.name for page in PAGES]
 # Files of the committed GPU run; until it exists, links to them may be broken.
 OF_THE_SAVED_RUN = ("plots/h200", "results/h200", "REPORT.md")
+# Examples that a guide has its reader create, and a folder that stands for any.
+MADE_BY_THE_READER = {"kernels/mlp_infer/90_grid_stride.cu", "tests/fuzz/corpus/TARGET"}
 ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch", "`--against`", "`--lock-clocks`"}
 
 
@@ -131,6 +133,13 @@ def test_sweeps_of_examples_exist(page: Path) -> None:
 def heading_anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
+def test_paths_exist(page: Path) -> None:
+    folders = "bench|kernels|tests|reference_pytorch|sweeps|docs"
+    paths = set(re.findall(rf"`((?:{folders})/[\w./+-]+)[:`]", text_of(page)))
+    assert sorted(path for path in paths - MADE_BY_THE_READER if not (ROOT / path).exists()) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
