@@ -42,7 +42,7 @@ typedef enum owner { OWNER_OURS, OWNER_PYTORCH, OWNER_OTHERS, OWNER_ANY } owner_
 
 /* The contenders at one size. `best`, `fastest`, `other`, `host` and `host_pytorch` are chosen by
  * comparison_set_fastest() with the set's phase; `study` and `eager` may have any status. */
-typedef struct batch_row {
+typedef struct size_row {
     int64_t size;
     const case_result_t *best;    /* our fastest */
     const case_result_t *study;   /* rung 01 in the study's set-up; of mlp_infer */

@@ -128,7 +128,7 @@ static const cli_command_t COMMANDS[] = {
      "  bench run --workload mlp_infer --variant 03_vectorized --set batch=64\n"
      "  bench run sweeps/mlp_infer.json --out results/mine --resume",
      RUN_OPTIONS, run_command, NULL},
-    {"plan", "SWEEP.json…", "list the cases of a run, and why any would be skipped", NULL,
+    {"plan", "SWEEP.json…", "list the cases of a run, and which lack a GPU here", NULL,
      PLAN_OPTIONS, plan_command, NULL},
     {"compile", "SWEEP.json…", "compile every CUDA program of sweeps; needs no GPU", NULL,
      COMPILE_OPTIONS, compile_command, NULL},

@@ -22,14 +22,14 @@ double stopping_half_width_frac(const phase_t *phase) {
     return (summary.ci95[1] - summary.ci95[0]) / 2 / summary.median;
 }
 
-static const phase_t *headline_phase(const case_result_t *result) {
+static const phase_t *whole_phase(const case_result_t *result) {
     const phase_t *phase = result_phase(result, "host_to_host");
     return phase != NULL ? phase : result_phase(result, "total");
 }
 
 /* The larger half width of the two headline phases; `*fewest` is the smaller sample count. */
 static double widest(const case_result_t *result, size_t *fewest) {
-    const phase_t *phases[2] = {headline_phase(result), result_phase(result, "kernel_graph")};
+    const phase_t *phases[2] = {whole_phase(result), result_phase(result, "kernel_graph")};
     if (phases[1] == NULL)
         phases[1] = result_compute_phase(result);
     double worst = 0;

@@ -17,8 +17,8 @@ typedef struct stopping {
 
 void stopping_init(stopping_t *stopping, const measure_options_t *measure);
 
-/* After a round that took `round_s`: STOP_NONE to continue, or why to stop. Looks at the headline
- * phases: host_to_host (or total) and the compute phase.
+/* After a round that took `round_s`: STOP_NONE to continue, or why to stop. Looks at two
+ * phases: host_to_host (or total), and kernel_graph (or the compute phase).
  *
  *   precise      the 95 % interval of each median is within ± precision_frac of it
  *   noise_floor  the interval no longer shrinks as rounds double

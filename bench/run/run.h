@@ -38,7 +38,7 @@ typedef struct run_options {
  * folder then holds all finished cases. With `against`, the status of compare_runs(). */
 status_t run(const run_options_t *options, error_t *err);
 
-/* `bench plan`: print what run() would do and why it would skip cases. Needs no GPU. */
+/* `bench plan`: print the cases, and which of CUDA would be skipped for lack of a GPU. */
 status_t plan(const run_options_t *options, error_t *err);
 
 #endif
