@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from project import ROOT
 
 TOOL = ROOT / "tests" / "tools" / "layers.py"
-COMPILER = os.environ.get("CC", "cc")
+COMPILER = shlex.split(os.environ.get("CC", "cc"))
 LAYERS = """\
 # A comment.
 main          the program
@@ -47,7 +48,7 @@ def compile_into(objects: Path, bench: Path, names: list[str]) -> None:
         built = (objects / name).with_suffix(".o")
         built.parent.mkdir(parents=True, exist_ok=True)
         paths = ["-I", bench, "-I", bench.parent, "-c", bench / name, "-o", built]
-        subprocess.run([COMPILER, *paths], check=True, timeout=60)
+        subprocess.run([*COMPILER, *paths], check=True, timeout=60)
 
 
 @dataclass

@@ -198,7 +198,7 @@ ALL_CHARTS = RUN_CHARTS | TRAINING_CHARTS | EPOCH_CHARTS | ALLOCATOR_CHARTS | OT
 
 
 def names_in_help() -> set[str]:
-    listed = plot("--help").stdout.partition("NAME.dat):\n")[2].partition("\nSize is")[0]
+    listed = plot("--help").stdout.partition("its data in NAME.dat:\n")[2].partition("\nSize is")[0]
     lines = [re.split(r" {2,}", line.strip())[0] for line in listed.splitlines()]
     return {name for line in lines for name in line.split(", ")}
 

@@ -49,7 +49,7 @@ IN_C = Plant(
 --- a/bench/workloads/mlp_infer/cpu.c
 +++ b/bench/workloads/mlp_infer/cpu.c
 @@ -93,5 +93,6 @@
-     /* Under a few tiles the threads' start costs more than the work. */
+     /* For fewer tiles, starting threads costs more than the work. */
  #pragma omp parallel for schedule(static) if (batch > 16 * TILE)
 -    for (size_t first = 0; first < batch; first += TILE)
 -        forward_tile(s, first, s->scratch32 + (size_t)omp_get_thread_num() * each);
