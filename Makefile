@@ -128,13 +128,17 @@ check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float6
 harness-cost: $(BUILD)/bench ## cost of the harness itself: a sample, an answer, a round, a case
 	$(Q)"$$(tests/tools/python.sh)" tests/tools/harness_cost.py $(BUILD)/bench
 
-$(BUILD)/gate_truth: tests/tools/gate_truth.c $(LIBRARY)
+$(BUILD)/gate_truth $(BUILD)/interval_truth: $(BUILD)/%: tests/tools/%.c $(LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LIBRARY) $(LIBS)
 
 .PHONY: gate-truth
 gate-truth: $(BUILD)/gate_truth ## the gate's false alarms and detections, on generated sweeps whose truth is known
 	$(Q)$(BUILD)/gate_truth
+
+.PHONY: interval-truth
+interval-truth: $(BUILD)/interval_truth ## how often the interval over passes holds the truth, on made-up runs
+	$(Q)$(BUILD)/interval_truth
 
 .PHONY: perf-check
 perf-check: $(BUILD)/bench ## is this tree slower than the previous revision? BASE=REV selects another (docs/ci.md)

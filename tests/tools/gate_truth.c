@@ -12,6 +12,7 @@
  * it is made up is said beside each kind below. */
 #include "base/memory.h"
 #include "compare/decision.h"
+#include "noise.h"
 
 #include <math.h>
 #include <omp.h>
@@ -26,48 +27,6 @@ enum {
     SWEEPS_A_MACHINE = 10,
     MOST_ROUNDS = 64
 };
-
-static const double PI = 3.14159265358979323846;
-
-/* ---- random numbers: xoshiro256+ (Blackman & Vigna 2021), seeded by splitmix64 --------------- */
-
-typedef struct source {
-    uint64_t state[4];
-    double spare; /* Box-Muller makes two */
-    bool has_spare;
-} source_t;
-
-static source_t source_of(uint64_t seed) {
-    source_t source = {.has_spare = false};
-    for (int i = 0; i < 4; i++) {
-        uint64_t z = (seed += 0x9E3779B97F4A7C15u);
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-        source.state[i] = z ^ (z >> 31);
-    }
-    return source;
-}
-
-/* In (0, 1). */
-static double uniform(source_t *source) {
-    uint64_t *s = source->state, word = s[0] + s[3], t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = (s[3] << 45) | (s[3] >> 19);
-    return ((double)(word >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(source_t *source) {
-    source->has_spare = !source->has_spare;
-    if (!source->has_spare)
-        return source->spare;
-    double radius = sqrt(-2 * log(uniform(source))), angle = 2 * PI * uniform(source);
-    source->spare = radius * sin(angle);
-    return radius * cos(angle);
-}
 
 /* ---- kinds of noise: each fills a run's rounds with relative deviations of about `noise` ----- */
 

@@ -1,0 +1,112 @@
+#include "stats/passes.h"
+
+#include "base/memory.h"
+#include "stats/two_sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double PI = 3.14159265358979323846;
+
+/* ---- one pass ---- */
+
+static double variance_of(const double *values, size_t n) {
+    double mean = 0, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += values[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        sum += (values[i] - mean) * (values[i] - mean);
+    return n > 1 ? sum / (double)(n - 1) : 0;
+}
+
+static double median_of(const double *values, size_t n) {
+    double *sorted = mem_alloc(n * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = values[i];
+    stats_sort(sorted, n);
+    double median = stats_quantile(sorted, n, 0.5);
+    free(sorted);
+    return median;
+}
+
+stats_pass_t stats_pass_of(const stats_rounds_t *rounds, double tick_ns) {
+    const size_t first = rounds->n_rounds > 0 ? rounds->starts[0] : 0;
+    const size_t n = rounds->n_rounds > 0 ? rounds->starts[rounds->n_rounds] - first : 0;
+    stats_pass_t pass = {.log_value = NAN};
+    const double median = n > 0 ? median_of(rounds->values + first, n) : NAN;
+    if (!(median > 0))
+        return pass;
+    double *logs = mem_alloc(rounds->n_rounds * sizeof *logs);
+    size_t n_logs = 0;
+    for (size_t r = 0; r < rounds->n_rounds; r++) {
+        const size_t start = rounds->starts[r], end = rounds->starts[r + 1];
+        const double of_round = end > start ? median_of(rounds->values + start, end - start) : NAN;
+        if (of_round > 0)
+            logs[n_logs++] = log(of_round);
+    }
+    const double tick = tick_ns / median;
+    pass.log_value = log(median);
+    pass.variance_log = PI / 2 * variance_of(logs, n_logs) / (double)n_logs + tick * tick / 12;
+    free(logs);
+    return pass;
+}
+
+stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t *denominator) {
+    return (stats_pass_t){.log_value = numerator->log_value - denominator->log_value,
+                          .variance_log = numerator->variance_log + denominator->variance_log};
+}
+
+/* ---- all passes ---- */
+
+/* The largest c with P(T+ <= c) <= 2.5 % for Wilcoxon's signed-rank statistic of n values; 0 where
+ * even T+ = 0 is more probable than that. Counts the subsets of 1 … n by their sum. */
+static size_t signed_rank_cut(size_t n) {
+    enum { MOST_SUM = STATS_MOST_PASSES * (STATS_MOST_PASSES + 1) / 2 };
+    double probability[MOST_SUM + 1] = {1};
+    for (size_t rank = 1; rank <= n; rank++)
+        for (size_t sum = rank * (rank + 1) / 2 + 1; sum-- > 0;)
+            probability[sum] = (probability[sum] + (sum >= rank ? probability[sum - rank] : 0)) / 2;
+    size_t cut = 0;
+    double below = probability[0];
+    while (cut < n * (n + 1) / 2 && below + probability[cut + 1] <= 0.025)
+        below += probability[++cut];
+    return cut;
+}
+
+/* Averages of all pairs, each value with itself too, ascending: n (n + 1) / 2 of them. */
+static size_t walsh_averages(const double *values, size_t n, double *averages) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i; k < n; k++)
+            averages[count++] = (values[i] + values[k]) / 2;
+    stats_sort(averages, count);
+    return count;
+}
+
+stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
+    double values[STATS_MOST_PASSES], averages[STATS_MOST_PASSES * (STATS_MOST_PASSES + 1) / 2];
+    double own_variance = 0, mean = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < n && kept < STATS_MOST_PASSES; i++)
+        if (isfinite(passes[i].log_value)) {
+            own_variance += passes[i].variance_log;
+            mean += passes[i].log_value;
+            values[kept++] = passes[i].log_value;
+        }
+    stats_interval_t interval = {.centre = NAN, .low = NAN, .high = NAN, .n_passes = kept};
+    if (kept == 0)
+        return interval;
+    own_variance /= (double)kept;
+    mean /= (double)kept;
+    const size_t n_averages = walsh_averages(values, kept, averages);
+    interval.centre = exp(stats_quantile(averages, n_averages, 0.5));
+    if (kept < STATS_FEWEST_PASSES)
+        return interval;
+    const double variance = fmax(variance_of(values, kept), own_variance);
+    const double half =
+        stats_student_quantile(0.025, (double)(kept - 1)) * sqrt(variance / (double)kept);
+    const size_t cut = signed_rank_cut(kept);
+    interval.low = exp(fmin(mean - half, averages[cut]));
+    interval.high = exp(fmax(mean + half, averages[n_averages - 1 - cut]));
+    return interval;
+}

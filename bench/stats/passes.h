@@ -1,0 +1,37 @@
+/* The interval that holds for the next run. What differs from run to run is fixed when a process
+ * starts, so the unit of evidence is the pass: one walk over the sweep with fresh processes. Of
+ * each pass one number is taken, the logarithm of its median or of its ratio of two medians. */
+#ifndef BENCH_STATS_PASSES_H
+#define BENCH_STATS_PASSES_H
+
+#include "stats/summary.h"
+
+/* With fewer passes the spread between processes is unknown: three of them are in one of two equal
+ * states in a quarter of all runs. */
+enum { STATS_FEWEST_PASSES = 5, STATS_MOST_PASSES = 32 };
+
+/* What one pass says. */
+typedef struct stats_pass {
+    double log_value;    /* ln of its median, or of its ratio; NaN: it has none */
+    double variance_log; /* of log_value, from the pass's own rounds; 0 with one round */
+} stats_pass_t;
+
+/* Of the samples that one pass took, in rounds. The variance is that of a median of normal round
+ * medians, π/2 · s² / R, plus that of a clock which ticks: (tick / median)² / 12. */
+stats_pass_t stats_pass_of(const stats_rounds_t *rounds, double tick_ns);
+/* The numerator over the denominator, both of the same pass. */
+stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t *denominator);
+
+typedef struct stats_interval {
+    double centre, low, high; /* low and high are NaN with fewer than STATS_FEWEST_PASSES */
+    size_t n_passes;          /* that have a value */
+} stats_interval_t;
+
+/* Centre: exp of the Hodges-Lehmann estimator, the median of the averages of all pairs of passes
+ * (each with itself too). Interval, 95 %: exp of the hull of Student's t around the mean, whose
+ * variance is at least that of the passes' own errors, and the signed-rank interval of Wilcoxon
+ * and Tukey (Hollander & Wolfe, Nonparametric Statistical Methods, 3.3 and 3.4). Either alone
+ * covers too rarely with so few passes (docs/measuring.md has the simulated coverage). */
+stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n);
+
+#endif

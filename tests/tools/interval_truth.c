@@ -1,0 +1,254 @@
+/* How often does a run's interval hold what a run of very many passes would give? Makes up runs
+ * whose truth is known and prints, for each kind of noise and number of passes: the coverage of the
+ * interval, its half width, how often the intervals of two runs overlap, and how often one run's
+ * centre lies in the other's interval. Beside it the coverage of the interval over all samples of
+ * the same run (order statistics), which takes no note of rounds and processes.
+ *
+ *     interval_truth [--runs N] [--rounds N] [--precision PART] [--seed N]
+ *
+ * A pass takes 4 to 16 rounds, as many as its own error needs to come under the precision (0.02);
+ * with --rounds always that many. */
+#include "base/memory.h"
+#include "noise.h"
+#include "stats/passes.h"
+
+#include <getopt.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SAMPLES_A_ROUND = 16, MOST_ROUNDS = 64, TRUE_PASSES = 4000 };
+
+/* When a pass stops. */
+typedef struct rule {
+    size_t fewest, most; /* rounds */
+    double precision;    /* of its own error, as a part of its median */
+} rule_t;
+
+/* Standard deviations as parts of the time; states are a step from fast to slow. */
+typedef struct kind {
+    const char *name;
+    double sample, round, process;      /* normal noise of each */
+    double process_step, process_share; /* a process is slower by the step, with this probability */
+    double round_step, round_share;     /* … a round is */
+    double wave; /* amplitude of a slow wave over one to four run lengths: drift */
+    double tick; /* of the clock */
+    bool ratio;  /* of two sides that share the wave, paired by pass */
+} kind_t;
+
+static const kind_t KINDS[] = {
+    {.name = "samples and rounds only", .sample = 0.02, .round = 0.01},
+    {.name = "processes, normal", .sample = 0.02, .round = 0.01, .process = 0.03},
+    {.name = "processes in two states, 3/7 slow",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.01,
+     .process_step = 0.126,
+     .process_share = 3 / 7.0},
+    {.name = "processes in two states, 20 % slow",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.01,
+     .process_step = 0.126,
+     .process_share = 0.2},
+    {.name = "processes in two states, 50 % slow",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.01,
+     .process_step = 0.126,
+     .process_share = 0.5},
+    {.name = "rounds in two states, 40 % apart",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.01,
+     .round_step = 0.4,
+     .round_share = 0.3},
+    {.name = "kernel in a graph", .sample = 0.004, .round = 0.001, .process = 0.004, .tick = 0.002},
+    {.name = "ratio, two states on each side",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.01,
+     .process_step = 0.126,
+     .process_share = 3 / 7.0,
+     .ratio = true},
+    {.name = "drift of 3 %", .sample = 0.02, .round = 0.01, .process = 0.01, .wave = 0.03},
+    {.name = "ratio under drift of 3 %",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.01,
+     .wave = 0.03,
+     .ratio = true},
+};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+typedef struct samples {
+    double values[MOST_ROUNDS * SAMPLES_A_ROUND];
+    size_t starts[MOST_ROUNDS + 1], n_rounds;
+} samples_t;
+
+static void add_round(source_t *source, const kind_t *kind, double level, double *values) {
+    level +=
+        kind->round * normal(source) + (uniform(source) < kind->round_share ? kind->round_step : 0);
+    for (size_t i = 0; i < SAMPLES_A_ROUND; i++) {
+        const double value = level + kind->sample * normal(source);
+        values[i] = kind->tick > 0 ? kind->tick * floor(value / kind->tick + 0.5) : value;
+    }
+}
+
+static stats_pass_t make_pass(source_t *source, const kind_t *kind, double level,
+                              const rule_t *rule, samples_t *samples) {
+    stats_pass_t pass = {0};
+    level += kind->process * normal(source);
+    if (uniform(source) < kind->process_share)
+        level += kind->process_step;
+    *samples = (samples_t){.n_rounds = 0};
+    while (samples->n_rounds < rule->fewest ||
+           (samples->n_rounds < rule->most && sqrt(pass.variance_log) > rule->precision)) {
+        add_round(source, kind, level, &samples->values[samples->starts[samples->n_rounds]]);
+        samples->n_rounds++;
+        samples->starts[samples->n_rounds] = samples->n_rounds * SAMPLES_A_ROUND;
+        const stats_rounds_t rounds = {samples->values, samples->starts, samples->n_rounds};
+        pass = stats_pass_of(&rounds, kind->tick);
+    }
+    return pass;
+}
+
+/* Fills `all` with the samples of one side, pass after pass. */
+static stats_interval_t make_run(source_t *source, const kind_t *kind, size_t n_passes,
+                                 const rule_t *rule, double *all, size_t *n) {
+    stats_pass_t passes[STATS_MOST_PASSES];
+    samples_t samples;
+    const double period = (double)n_passes * (1 + 3 * uniform(source)), phase = uniform(source);
+    for (size_t p = 0; p < n_passes; p++) {
+        const double level = 1 + kind->wave * sin(2 * PI * ((double)p / period + phase));
+        passes[p] = make_pass(source, kind, level, rule, &samples);
+        for (size_t i = 0; i < samples.starts[samples.n_rounds]; i++)
+            all[(*n)++] = samples.values[i];
+        if (kind->ratio) {
+            const stats_pass_t other = make_pass(source, kind, level, rule, &samples);
+            passes[p] = stats_pass_ratio(&passes[p], &other);
+        }
+    }
+    return stats_interval_of(passes, n_passes);
+}
+
+/* What a run of very many passes would give: the estimator of many, in parts that it has room for.
+ */
+static double truth_of(source_t *source, const kind_t *kind, const rule_t *rule) {
+    double *logs = mem_alloc(TRUE_PASSES * sizeof *logs);
+    samples_t samples;
+    for (size_t p = 0; p < TRUE_PASSES; p++) {
+        const double level = 1 + kind->wave * sin(2 * PI * uniform(source));
+        stats_pass_t pass = make_pass(source, kind, level, rule, &samples);
+        if (kind->ratio) {
+            const stats_pass_t other = make_pass(source, kind, level, rule, &samples);
+            pass = stats_pass_ratio(&pass, &other);
+        }
+        logs[p] = pass.log_value;
+    }
+    /* The median of averages of pairs, from pairs drawn at random. */
+    enum { PAIRS = 400000 };
+    double *averages = mem_alloc(PAIRS * sizeof *averages);
+    for (size_t i = 0; i < PAIRS; i++)
+        averages[i] = (logs[(size_t)(uniform(source) * TRUE_PASSES)] +
+                       logs[(size_t)(uniform(source) * TRUE_PASSES)]) /
+                      2;
+    stats_sort(averages, PAIRS);
+    const double truth = exp(stats_quantile(averages, PAIRS, 0.5));
+    free(averages);
+    free(logs);
+    return truth;
+}
+
+typedef struct counts {
+    size_t covered, overlapping, centred, covered_by_samples;
+    double half_width, rounds;
+} counts_t;
+
+static bool holds(const stats_interval_t *interval, double value) {
+    return interval->low <= value && value <= interval->high;
+}
+
+static void count_run(source_t *source, const kind_t *kind, size_t n_passes, const rule_t *rule,
+                      double truth, counts_t *counts) {
+    double *all = mem_alloc(2 * n_passes * rule->most * SAMPLES_A_ROUND * sizeof *all);
+    size_t n = 0, n_both = 0;
+    const stats_interval_t a = make_run(source, kind, n_passes, rule, all, &n);
+    n_both = n;
+    const stats_interval_t b = make_run(source, kind, n_passes, rule, all, &n_both);
+    stats_interval_t by_samples = {.low = NAN};
+    stats_sort(all, n);
+    stats_median_ci95(all, n, &by_samples.low, &by_samples.high);
+    counts->covered += holds(&a, truth);
+    counts->overlapping += a.low <= b.high && b.low <= a.high;
+    counts->centred += holds(&b, a.centre);
+    counts->covered_by_samples += holds(&by_samples, truth);
+    counts->half_width += (a.high - a.low) / 2 / a.centre;
+    counts->rounds += (double)n / SAMPLES_A_ROUND / (double)n_passes;
+    free(all);
+}
+
+static void print_kind(const kind_t *kind, size_t n_runs, const rule_t *rule, uint64_t seed) {
+    static const size_t PASSES[] = {5, 6, 7, 8};
+    source_t source = source_of(seed);
+    const double truth = truth_of(&source, kind, rule);
+    for (size_t k = 0; k < sizeof PASSES / sizeof *PASSES; k++) {
+        counts_t sum = {0};
+#pragma omp parallel for schedule(dynamic, 16)
+        for (size_t run = 0; run < n_runs; run++) {
+            counts_t counts = {0};
+            source_t own = source_of(seed * 1000003 + run * 16 + k);
+            count_run(&own, kind, PASSES[k], rule, truth, &counts);
+#pragma omp critical
+            {
+                sum.covered += counts.covered;
+                sum.overlapping += counts.overlapping;
+                sum.centred += counts.centred;
+                sum.covered_by_samples += counts.covered_by_samples;
+                sum.half_width += counts.half_width;
+                sum.rounds += counts.rounds;
+            }
+        }
+        const double percent = 100.0 / (double)n_runs;
+        printf("%-36s %zu x %-4.1f %7.1f %% %8.2f %% %8.1f %% %8.1f %%", k == 0 ? kind->name : "",
+               PASSES[k], sum.rounds / (double)n_runs, percent * (double)sum.covered,
+               percent * sum.half_width, percent * (double)sum.overlapping,
+               percent * (double)sum.centred);
+        if (kind->ratio)
+            printf("          –\n");
+        else
+            printf(" %9.1f %%\n", percent * (double)sum.covered_by_samples);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct option OPTIONS[] = {{"runs", required_argument, NULL, 'n'},
+                                            {"rounds", required_argument, NULL, 'r'},
+                                            {"precision", required_argument, NULL, 'p'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {0}};
+    size_t n_runs = 4000;
+    rule_t rule = {.fewest = 4, .most = 16, .precision = 0.02};
+    uint64_t seed = 1;
+    for (int c; (c = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
+        if (c == 'n')
+            n_runs = strtoull(optarg, NULL, 10);
+        else if (c == 'r')
+            rule.fewest = rule.most = strtoull(optarg, NULL, 10);
+        else if (c == 'p')
+            rule.precision = strtod(optarg, NULL);
+        else if (c == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else
+            return 2;
+    }
+    if (n_runs == 0 || rule.most == 0 || rule.most > MOST_ROUNDS) {
+        fprintf(stderr, "interval_truth: --runs at least 1, --rounds 1 to %d\n", MOST_ROUNDS);
+        return 2;
+    }
+    printf("%-36s %-8s %9s %10s %10s %10s %11s\n", "noise", "passes", "coverage", "± width",
+           "overlap", "centre in", "by samples");
+    for (size_t k = 0; k < N_KINDS; k++)
+        print_kind(&KINDS[k], n_runs, &rule, seed + k);
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* stats/passes: one number a pass, and the interval over passes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stats/passes.h"
+
+#include <math.h>
+
+static void assert_near(double value, double expected) {
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("found %.12g, expected %.12g", value, expected);
+}
+
+static stats_interval_t interval(const double *medians, size_t n, double variance_log) {
+    stats_pass_t passes[STATS_MOST_PASSES];
+    for (size_t i = 0; i < n; i++)
+        passes[i] = (stats_pass_t){log(medians[i]), variance_log};
+    return stats_interval_of(passes, n);
+}
+
+static void pass_of_rounds(void **state) {
+    (void)state;
+    const double values[] = {10, 12, 11, 21, 20, 22};
+    const size_t starts[] = {0, 3, 6};
+    stats_pass_t pass = stats_pass_of(&(stats_rounds_t){values, starts, 2}, 0);
+    assert_near(exp(pass.log_value), 16); /* of all samples: between 12 and 20 */
+    const double half = log(21.0 / 11) / 2;
+    assert_near(pass.variance_log, acos(-1) / 2 * (2 * half * half) / 2);
+    pass = stats_pass_of(&(stats_rounds_t){values, starts, 1}, 22);
+    assert_near(exp(pass.log_value), 11);
+    assert_near(pass.variance_log, 4.0 / 12); /* one round: the clock's tick alone */
+    pass = stats_pass_of(&(stats_rounds_t){values, starts, 0}, 1);
+    assert_true(isnan(pass.log_value));
+}
+
+static void ratio_of_passes(void **state) {
+    (void)state;
+    const stats_pass_t a = {log(30), 0.01}, b = {log(10), 0.02}, none = {NAN, 0};
+    stats_pass_t ratio = stats_pass_ratio(&a, &b);
+    assert_near(exp(ratio.log_value), 3);
+    assert_near(ratio.variance_log, 0.03);
+    ratio = stats_pass_ratio(&a, &none);
+    assert_true(isnan(ratio.log_value));
+}
+
+static void few_passes_have_no_interval(void **state) {
+    (void)state;
+    const double medians[] = {10, 10, 10, 10};
+    for (size_t n = 1; n < STATS_FEWEST_PASSES; n++) {
+        stats_interval_t found = interval(medians, n, 0);
+        assert_near(found.centre, 10);
+        assert_true(isnan(found.low) && isnan(found.high));
+        assert_int_equal(found.n_passes, n);
+    }
+    assert_true(isnan(interval(medians, 0, 0).centre));
+}
+
+/* Six of seven processes that were measured on an H200. */
+static void six_passes(void **state) {
+    (void)state;
+    const double medians[] = {44.7, 43.3, 51.0, 43.9, 49.6, 49.7};
+    stats_interval_t found = interval(medians, 6, 0);
+    assert_near(found.centre, sqrt(43.3 * 51.0)); /* the 11th of 21 averages */
+    double mean = 0, sum = 0;
+    for (int i = 0; i < 6; i++)
+        mean += log(medians[i]) / 6;
+    for (int i = 0; i < 6; i++)
+        sum += pow(log(medians[i]) - mean, 2);
+    const double half = 2.570581836 * sqrt(sum / 5 / 6);
+    assert_true(fabs(found.low - fmin(exp(mean - half), 43.3)) < 1e-6);
+    assert_true(fabs(found.high - fmax(exp(mean + half), 51.0)) < 1e-6);
+}
+
+/* Ranks that are cut off: 0 with 5 and 6 passes, 2 with 7, 3 with 8 (Hollander & Wolfe, A.4). */
+static void ranks_that_are_cut_off(void **state) {
+    (void)state;
+    static const struct {
+        size_t n;
+        double high; /* of ln: the (M - cut)th of the averages of 0 … n-1, one far out */
+    } ROWS[] = {{5, 100}, {6, 100}, {7, (100 + 4) / 2.0}, {8, (100 + 4) / 2.0}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        stats_pass_t passes[8];
+        for (size_t p = 0; p < ROWS[i].n; p++)
+            passes[p] = (stats_pass_t){p + 1 == ROWS[i].n ? 100 : (double)p, 0};
+        stats_interval_t found = stats_interval_of(passes, ROWS[i].n);
+        assert_true(log(found.high) >= ROWS[i].high - 1e-9); /* the hull is at least that wide */
+    }
+}
+
+/* Passes that agree by luck are not surer than their own rounds make them. */
+static void own_error_of_passes_counts(void **state) {
+    (void)state;
+    const double medians[] = {10, 10, 10, 10, 10, 10};
+    stats_interval_t found = interval(medians, 6, 0);
+    assert_near(found.low, 10);
+    assert_near(found.high, 10);
+    found = interval(medians, 6, 0.0006);
+    assert_true(fabs(log(found.high / 10) - 2.570581836 * 0.01) < 1e-6);
+}
+
+static void passes_without_value_do_not_count(void **state) {
+    (void)state;
+    stats_pass_t passes[8];
+    for (int i = 0; i < 8; i++)
+        passes[i] = (stats_pass_t){i < 4 ? log(10 + i) : NAN, 0};
+    stats_interval_t found = stats_interval_of(passes, 8);
+    assert_int_equal(found.n_passes, 4);
+    assert_true(isnan(found.low));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pass_of_rounds),
+        cmocka_unit_test(ratio_of_passes),
+        cmocka_unit_test(few_passes_have_no_interval),
+        cmocka_unit_test(six_passes),
+        cmocka_unit_test(ranks_that_are_cut_off),
+        cmocka_unit_test(own_error_of_passes_counts),
+        cmocka_unit_test(passes_without_value_do_not_count),
+    };
+    return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
+}
