@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Show whether this machine's cores have two speeds, and which core slows which.
+"""Show whether this machine's cores have two speeds.
 
 A core of a virtual machine is often one hyperthread of a physical core, and the other hyperthread
 belongs to somebody else: while that is busy, every program on this core takes up to twice as long.
-A short loop is timed on each core for some seconds; then again while another core is kept busy.
-Needs no GPU.
+A short loop is timed on each core for some seconds. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import time
 
@@ -61,35 +59,8 @@ def print_states(cores: list[int], seconds: float) -> None:
         )
 
 
-def speeds(cores: list[int]) -> dict[int, float]:
-    """Return the best but one of eight readings on each core."""
-    readings: dict[int, list[float]] = {core: [] for core in cores}
-    for _ in range(8):
-        for core in cores:
-            os.sched_setaffinity(0, {core})
-            readings[core].append(loop_us(150))
-    return {core: sorted(values)[1] for core, values in readings.items()}
-
-
-def print_neighbours(cores: list[int]) -> None:
-    idle = speeds(cores)
-    print("\n| busy core | cores that it slows |\n|---|---|")
-    for busy in cores:
-        command = ["taskset", "-c", str(busy), sys.executable, "-c", "while True: pass"]
-        with subprocess.Popen(command) as process:
-            time.sleep(0.2)
-            now = speeds([core for core in cores if core != busy])
-            process.kill()
-        slowed = [
-            f"{core} ({now[core] / idle[core]:.1f}×)"
-            for core in now
-            if now[core] > SLOW * idle[core]
-        ]
-        print(f"| {busy} | {', '.join(slowed) or '–'} |", flush=True)
-
-
 def main() -> int:
-    """Print both tables."""
+    """Print a line for each core."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -97,7 +68,6 @@ def main() -> int:
     args = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     print_states(cores, args.seconds)
-    print_neighbours(cores)
     return 0
 
 
