@@ -151,6 +151,12 @@ static const cli_command_t COMMANDS[] = {
      "Levels are fitted to the medians of each case, with a penalty for each step (optimal\n"
      "partitioning; docs/compare.md): gradual slowdowns are found as well as jumps.",
      HISTORY_OPTIONS, history_command, NULL},
+    {"repeat", "RUN RUN…", "do runs of one sweep agree as well as their intervals say?",
+     "By engine and phase: in how many cases the two intervals overlap, how often a median lies "
+     "in\n"
+     "the other run's interval, half the width of an interval, and how far medians move; then the\n"
+     "ten medians that moved most.",
+     REPEAT_OPTIONS, repeat_command, NULL},
     {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command, NULL},
     {"list", "[workloads|variants|sweeps|devices]", "list what can be measured", NULL, NO_OPTIONS,
      list_command, NULL},

@@ -1,9 +1,10 @@
-/* Command lines of compare and history. */
+/* Command lines of compare, history and repeat. */
 #include "cli/commands.h"
 
 #include "compare/compare.h"
 #include "compare/decision.h"
 #include "compare/history.h"
+#include "compare/repeat.h"
 
 #define SET(read, member) CLI_FIELD(read, compare_options_t, member)
 const cli_option_t COMPARE_OPTIONS[] = {
@@ -64,4 +65,15 @@ status_t history_command(const cli_args_t *args, error_t *err) {
                          "bench history: expected at least two runs, oldest first");
     TRY(cli_read(args, &options, err));
     return history_runs(&options, err);
+}
+
+const cli_option_t REPEAT_OPTIONS[] = {
+    {"json", NULL, "print JSON", CLI_FIELD(cli_flag, repeat_options_t, json)},
+    {0},
+};
+
+status_t repeat_command(const cli_args_t *args, error_t *err) {
+    repeat_options_t options = {.runs = &args->operands, .print = stdout};
+    TRY(cli_read(args, &options, err));
+    return repeat_runs(&options, err);
 }
