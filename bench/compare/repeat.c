@@ -23,7 +23,7 @@ typedef struct repeat_pair {
     double moved_frac; /* |b - a| / min(a, b) of the medians */
 } repeat_pair_t;
 
-/* What all pairs of an engine and phase say. */
+/* Statistics of all pairs of an engine and phase. */
 typedef struct repeat_row {
     char engine[32];
     const phase_t *phase; /* any of them */

@@ -1,5 +1,5 @@
 /* Two values instead of one: round medians that lie in two groups with nothing between. A median of
- * such rounds is one group's or the other's by chance, and no interval around it tells that. */
+ * such rounds is one group's or the other's by chance, and no interval around it shows that. */
 #ifndef BENCH_STATS_BIMODAL_H
 #define BENCH_STATS_BIMODAL_H
 

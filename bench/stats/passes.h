@@ -10,7 +10,7 @@
  * states in a quarter of all runs. */
 enum { STATS_FEWEST_PASSES = 5, STATS_MOST_PASSES = 32 };
 
-/* What one pass says. */
+/* The evidence of one pass. */
 typedef struct stats_pass {
     double log_value;    /* ln of its median, or of its ratio; NaN: it has none */
     double variance_log; /* of log_value, from the pass's own rounds; 0 with one round */

@@ -2,7 +2,7 @@
 """Show whether this machine's cores have two speeds.
 
 A core of a virtual machine is often one hyperthread of a physical core, and the other hyperthread
-belongs to somebody else: while that is busy, every program on this core takes up to twice as long.
+may belong to another guest: while that is busy, every program on this core is slower.
 A short loop is timed on each core for some seconds. Needs no GPU.
 """
 

@@ -75,19 +75,25 @@ static void six_passes(void **state) {
     assert_true(fabs(found.high - fmax(exp(mean + half), 51.0)) < 1e-6);
 }
 
-/* Ranks that are cut off: 0 with 5 and 6 passes, 2 with 7, 3 with 8 (Hollander & Wolfe, A.4). */
-static void ranks_that_are_cut_off(void **state) {
+/* Averages that the signed-rank interval leaves out at each end: 0 with 5 and 6 passes, 2 with 7,
+ * 3 with 8 (Hollander & Wolfe, A.4). In each row its end lies beyond that of Student's t. */
+static void averages_that_are_left_out(void **state) {
     (void)state;
     static const struct {
         size_t n;
-        double high; /* of ln: the (M - cut)th of the averages of 0 … n-1, one far out */
-    } ROWS[] = {{5, 100}, {6, 100}, {7, (100 + 4) / 2.0}, {8, (100 + 4) / 2.0}};
+        double logs[8], low, high; /* NaN: the end of Student's t */
+    } ROWS[] = {{5, {0, 1, 1, 1, 1}, 0, NAN},
+                {6, {0, 1, 1, 1, 1, 1}, 0, NAN},
+                {7, {-1.25, -1.1, -1, 0, 1, 1.1, 1.25}, -1.125, 1.125},
+                {8, {-1.25, -1.1, -1, -0.9, 0.9, 1, 1.1, 1.25}, -1.1, 1.1}};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         stats_pass_t passes[8];
         for (size_t p = 0; p < ROWS[i].n; p++)
-            passes[p] = (stats_pass_t){p + 1 == ROWS[i].n ? 100 : (double)p, 0};
+            passes[p] = (stats_pass_t){ROWS[i].logs[p], 0};
         stats_interval_t found = stats_interval_of(passes, ROWS[i].n);
-        assert_true(log(found.high) >= ROWS[i].high - 1e-9); /* the hull is at least that wide */
+        assert_true(fabs(log(found.low) - ROWS[i].low) < 1e-9);
+        if (!isnan(ROWS[i].high))
+            assert_true(fabs(log(found.high) - ROWS[i].high) < 1e-9);
     }
 }
 
@@ -118,7 +124,7 @@ int main(void) {
         cmocka_unit_test(ratio_of_passes),
         cmocka_unit_test(few_passes_have_no_interval),
         cmocka_unit_test(six_passes),
-        cmocka_unit_test(ranks_that_are_cut_off),
+        cmocka_unit_test(averages_that_are_left_out),
         cmocka_unit_test(own_error_of_passes_counts),
         cmocka_unit_test(passes_without_value_do_not_count),
     };
