@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1000 resamples give the ends of a 95 % interval to a few percent of its width. The seed is fixed
- * so that reports are reproducible. */
-enum { RESAMPLES = 1000, RESAMPLING_SEED = 1 };
-
 enum { SIDE_GPU, SIDE_CPU };
 static const platform_t PLATFORMS[] = {
     [SIDE_GPU] = {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
@@ -26,8 +22,8 @@ static const phase_t *timed_phase(const case_result_t *result, const char *name)
     return phase != NULL && isfinite(phase->summary.median) ? phase : NULL;
 }
 
-static verdict_t judge(const stats_ratio_t *ratio) {
-    if (!isfinite(ratio->ratio))
+static verdict_t judge(const stats_interval_t *ratio) {
+    if (!isfinite(ratio->centre))
         return VERDICT_NONE;
     if (!isfinite(ratio->low) || !isfinite(ratio->high))
         return VERDICT_UNDECIDED;
@@ -36,22 +32,43 @@ static verdict_t judge(const stats_ratio_t *ratio) {
     return ratio->high < 1 ? VERDICT_THEIRS : VERDICT_NO_DIFFERENCE;
 }
 
+/* Both sides of a pass were measured within minutes, in processes started together. */
+static stats_interval_t ratio_of(const phase_t *theirs, const phase_t *ours) {
+    stats_pass_t ratios[STATS_MOST_PASSES];
+    size_t n = 0;
+    for (; n < theirs->n_passes && n < ours->n_passes && n < STATS_MOST_PASSES; n++) {
+        const stats_pass_t above = phase_pass(theirs, n), below = phase_pass(ours, n);
+        ratios[n] = stats_pass_ratio(&above, &below);
+    }
+    return stats_interval_of(ratios, n);
+}
+
+/* The least and the most that the phase is, if it has two values. */
+static void ends_of(const phase_t *phase, double ends[2]) {
+    const bimodal_t *two = &phase->bimodal;
+    ends[0] = two->found ? two->low : phase->summary.median;
+    ends[1] = two->found ? two->high : phase->summary.median;
+}
+
 speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                        const case_result_t *theirs, const char *their_phase) {
     speedup_t speedup = {.ours = timed_phase(ours, our_phase),
                          .theirs = timed_phase(theirs, their_phase),
-                         .ratio = {NAN, NAN, NAN}};
+                         .ratio = {NAN, NAN, NAN, 0}};
     if (speedup.ours == NULL || speedup.theirs == NULL)
         return speedup;
-    stats_rounds_t a = {speedup.ours->samples, speedup.ours->round_starts, speedup.ours->n_rounds};
-    stats_rounds_t b = {speedup.theirs->samples, speedup.theirs->round_starts,
-                        speedup.theirs->n_rounds};
-    if (a.n_rounds > 0 && b.n_rounds > 0)
-        speedup.ratio =
-            stats_ratio_of_medians(&b, &a, a.n_rounds == b.n_rounds, RESAMPLES, RESAMPLING_SEED);
-    else
-        speedup.ratio.ratio = speedup.theirs->summary.median / speedup.ours->summary.median;
-    speedup.verdict = judge(&speedup.ratio);
+    double above[2], below[2];
+    stats_interval_t *ratio = &speedup.ratio;
+    *ratio = ratio_of(speedup.theirs, speedup.ours);
+    ends_of(speedup.theirs, above);
+    ends_of(speedup.ours, below);
+    if (!isfinite(ratio->centre)) /* no rounds, as in a CSV of the study */
+        ratio->centre = speedup.theirs->summary.median / speedup.ours->summary.median;
+    if (isfinite(ratio->low) && (speedup.ours->bimodal.found || speedup.theirs->bimodal.found)) {
+        ratio->low = fmin(ratio->low, above[0] / below[1]);
+        ratio->high = fmax(ratio->high, above[1] / below[0]);
+    }
+    speedup.verdict = judge(ratio);
     return speedup;
 }
 
@@ -59,7 +76,7 @@ void tally_add(tally_t *tally, const speedup_t *speedup) {
     tally->of[speedup->verdict]++;
     if (speedup->verdict == VERDICT_NONE)
         return;
-    const double ratio = speedup->ratio.ratio;
+    const double ratio = speedup->ratio.centre;
     tally->least = tally->n == 0 ? ratio : fmin(tally->least, ratio);
     tally->most = fmax(tally->most, ratio);
     tally->last = *speedup;

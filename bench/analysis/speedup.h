@@ -5,19 +5,21 @@
 
 #include "analysis/labels.h"
 #include "results/record.h"
-#include "stats/summary.h"
+#include "stats/passes.h"
 
 typedef enum verdict {
     VERDICT_NONE,          /* one side has no time */
     VERDICT_OURS,          /* the interval of the ratio lies above 1 */
     VERDICT_THEIRS,        /* … below 1 */
     VERDICT_NO_DIFFERENCE, /* … includes 1 */
-    VERDICT_UNDECIDED,     /* too few rounds for an interval */
+    VERDICT_UNDECIDED,     /* too few passes for an interval */
 } verdict_t;
 
 typedef struct speedup {
     const phase_t *ours, *theirs; /* NULL: no time */
-    stats_ratio_t ratio;          /* theirs / ours: above 1, ours is faster */
+    /* theirs / ours: above 1, ours is faster. If a side has two values (phase_t.bimodal), the
+     * interval covers the ratio of either. */
+    stats_interval_t ratio;
     verdict_t verdict;
 } speedup_t;
 

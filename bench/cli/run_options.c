@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { TIMEOUT_S = 300, SEED = 42, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, PROCESSES = 8 };
+enum { TIMEOUT_S = 300, SEED = 42, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
 
 const char *const COMPILER_CHOICES[] = {"nvrtc", "nvcc", NULL}; /* of compiler_t */
 
@@ -53,8 +53,6 @@ const cli_option_t RUN_OPTIONS[] = {
     {"out", "DIR", "folder of the run (results/NAME-TIME)", SET(cli_text, out)},
     {"against", "BUILD", "compare with another build, interleaved: its folder, its bench, or self",
      SET(cli_text, against)},
-    {"processes", "N", "with --against: processes of each build for each case (8)",
-     RANGE(cli_number, n_processes, 2, RECHECK_MOST_ROUNDS)},
     {"recheck-limit", "TIME", "with --against: time limit for undecided cases (5min; 0s: off)",
      SET(cli_duration, recheck_limit_s)},
     {"threshold", "PERCENT", "with --against: slowdowns up to this are not regressions (5%)",
@@ -63,11 +61,13 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_text, floor)},
     {"strict", NULL, "with --against: exit with 4 if a case is undecided or missing",
      SET(cli_flag, strict)},
-    {"resume", NULL, "continue the run in --out; finished cases are kept", SET(cli_flag, resume)},
+    {"passes", "N", "passes over the cases, each with new processes (6; --against 8; --quick 1)",
+     RANGE(cli_number, passes, 1, RECHECK_MOST_PASSES)},
+    {"resume", NULL, "continue the run in --out; finished passes of cases are kept", SET(cli_flag, resume)},
     {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
-    {"quick", NULL, "at most 2 s per contender, medians to 1 %", SET(cli_flag, quick)},
+    {"quick", NULL, "one pass, at most 2 s per contender: times without intervals", SET(cli_flag, quick)},
     {"time-limit", "TIME", "time limit per contender, e.g. 15s (as in the sweep)",
      SET(cli_time, time_limit_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
@@ -82,7 +82,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, trace)},
     {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer",
      SET(cli_flag, sanitize)},
-    {"cold", NULL, "time complete processes: a new worker for every sample", SET(cli_flag, cold)},
+    {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them", SET(cli_flag, cold)},
     {"json", NULL, "print results as JSON", SET(cli_flag, json)},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
     {0},
@@ -93,8 +93,7 @@ const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
 /* Refuse combinations of options that contradict each other. */
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
     static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
-    static const char *const OF_AGAINST[] = {"processes", "recheck-limit", "threshold",
-                                             "floor",     "strict",        NULL};
+    static const char *const OF_AGAINST[] = {"recheck-limit", "threshold", "floor", "strict", NULL};
     static const char *const NOT_WITH_AGAINST[] = {"cold", "profile", "trace", NULL};
     static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
                                                  "json", "lock-clocks", NULL};
@@ -109,6 +108,8 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
         return error_set(err, STATUS_USAGE, "--%s needs --against", name);
     if (options->against != NULL && (name = cli_first(args, NOT_WITH_AGAINST)) != NULL)
         return error_set(err, STATUS_USAGE, "--against and --%s exclude each other", name);
+    if (options->against != NULL && options->passes == 1)
+        return error_set(err, STATUS_USAGE, "--against needs --passes of at least 2");
     if (options->resume && options->out == NULL)
         return error_set(err, STATUS_USAGE, "--resume needs --out: the run to continue");
     return STATUS_OK;
@@ -124,7 +125,6 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         .single = {.sets = (const char *const *)sets->items, .n_sets = sets->n},
         .seed = SEED,
         .timeout_s = TIMEOUT_S,
-        .n_processes = PROCESSES,
         .threshold_frac = GATE_THRESHOLD,
         .recheck_limit_s = RECHECK_LIMIT_S,
         .argv = args->argv,
@@ -134,6 +134,8 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
     status_t status = cli_read(args, &options, err);
     if (status == STATUS_OK)
         status = check(args, &options, err);
+    if (options.against != NULL && options.passes == 0)
+        options.passes = AGAINST_PASSES;
     if (status == STATUS_OK)
         status = go(&options, err);
     text_list_free(&options.arch);

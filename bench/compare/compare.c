@@ -11,10 +11,11 @@
 static status_t load(const char *folder, const text_list_t *phases, record_t *run, error_t *err) {
     long long schema;
     TRY(record_read_schema(folder, &schema, err));
-    if (schema != RESULT_SCHEMA)
+    if (schema < RESULT_OLDEST_SCHEMA || schema > RESULT_SCHEMA)
         return error_set(err, STATUS_INCOMPARABLE,
-                         "%s/run.json: found schema %lld, expected %d: made by a different version",
-                         folder, schema, RESULT_SCHEMA);
+                         "%s/run.json: found schema %lld, expected %d to %d: made by a different "
+                         "version",
+                         folder, schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
     return record_load_phases(folder, phases, run, err);
 }
 

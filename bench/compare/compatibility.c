@@ -71,6 +71,11 @@ static bool share_engine(const record_t *base, const record_t *candidate) {
 status_t guard_runs(const record_t *base, const record_t *candidate, const text_list_t *allow,
                     text_list_t *allowed, error_t *err) {
     text_list_t refused = {0}, names = {0};
+    if (base->schema != candidate->schema)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s and %s cannot be compared: schema %d (one pass) in one, %d in the "
+                         "other: measure both with the same version",
+                         base->folder, candidate->folder, base->schema, candidate->schema);
     for (size_t i = 0; i < N_RUN_GUARDS; i++) {
         const char *a = fact_of(base, GUARDS[i].key);
         const char *b = fact_of(candidate, GUARDS[i].key);

@@ -74,8 +74,14 @@ typedef struct learning {
 
 stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
                               stats_pairing_t *pairing) {
-    return stats_locate(&(stats_rounds_t){phase->samples, phase->round_starts, phase->n_rounds},
-                        draws, pairing);
+    size_t starts[STATS_MOST_PASSES + 1];
+    stats_rounds_t blocks = {phase->samples, phase->round_starts, phase->n_rounds};
+    if (phase->n_passes > 1 && phase->n_passes <= STATS_MOST_PASSES) {
+        for (size_t p = 0; p <= phase->n_passes; p++)
+            starts[p] = phase->round_starts[phase->pass_starts[p]];
+        blocks = (stats_rounds_t){phase->samples, starts, phase->n_passes};
+    }
+    return stats_locate(&blocks, draws, pairing);
 }
 
 static double learn_cell(const learning_t *learning, const case_result_t *base,

@@ -42,9 +42,11 @@ static void cold_round(contender_t *c) {
         worker_link_stop(c->worker); /* it may still run after a "failed" answer */
         return;
     }
-    for (size_t i = 0; i < N_PHASES; i++)
+    for (size_t i = 0; i < N_PHASES; i++) {
+        phase_start_pass(&c->result.phases[i]);
         phase_add_round(&c->result.phases[i], &ns[i], 1);
-    if (++c->result.rounds == COLD_SAMPLES)
+    }
+    if (++c->result.rounds == c->settings->measure.passes)
         c->result.stop = STOP_FIXED_COUNT;
 }
 

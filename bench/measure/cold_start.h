@@ -16,12 +16,9 @@
 
 #include <signal.h>
 
-/* Samples per case, which then stops with STOP_FIXED_COUNT. A few show the spread, and one may take
- * minutes (torch.compile), so neither a precision nor a time limit is suitable. */
-enum { COLD_SAMPLES = 5 };
-
-/* Sample every active contender COLD_SAMPLES times, in the order of schedule_turns(). They must
- * have been opened with settings->cold and verified. All `workers` are stopped first, so that no
+/* Sample every active contender settings->measure.passes times, in the order of schedule_turns(): a
+ * process is a pass. Then it stops with STOP_FIXED_COUNT; as one sample may take minutes
+ * (torch.compile), neither a precision nor a time limit is suitable. They must have been opened with settings->cold and verified. All `workers` are stopped first, so that no
  * other process keeps a device, a cache or a core warm. */
 void cold_rounds(contender_t *contenders, size_t n, workers_t *workers, uint64_t seed,
                  uint32_t stream, const volatile sig_atomic_t *interrupted);

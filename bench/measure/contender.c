@@ -26,6 +26,8 @@ void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
                     const program_t *program, const contender_settings_t *settings) {
     *c = (contender_t){.worker = worker, .program = program, .settings = settings, .active = true};
     result_init(&c->result, spec);
+    c->result.pass = settings->pass;
+    c->result.seed = settings->seed;
     result_init(&c->throttled_rounds, spec);
     stopping_init(&c->stopping, &settings->measure);
 }

@@ -11,6 +11,7 @@
 
 typedef struct contender_settings {
     measure_options_t measure;
+    unsigned pass; /* the current one, counted from 1 */
     uint64_t seed;
     double timeout_s;  /* for one answer */
     nvml_t *nvml;      /* NULL: do not read clocks */

@@ -145,16 +145,21 @@ void flag_list_add_text(flag_list_t *list, const char *text) {
     }
 }
 
+static bool same_kind(const flag_t *a, const flag_t *b) {
+    return a->kind == b->kind && (a->word == NULL) == (b->word == NULL) &&
+           (a->word == NULL || strcmp(a->word, b->word) == 0);
+}
+
 void flag_list_merge(flag_list_t *list, const flag_list_t *more) {
     for (size_t i = 0; i < more->n; i++) {
         const flag_t *flag = &more->items[i];
-        char *text = flag_text(flag);
         size_t k = 0;
-        while (k < list->n && !has_text(&list->items[k], text))
+        while (k < list->n && !same_kind(&list->items[k], flag))
             k++;
         if (k == list->n)
             flag_list_add(list, flag->kind, flag->word, flag->values[0], flag->values[1]);
-        free(text);
+        else if (flag_severity(flag) > flag_severity(&list->items[k]))
+            memcpy(list->items[k].values, flag->values, sizeof flag->values);
     }
 }
 

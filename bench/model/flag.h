@@ -36,7 +36,7 @@ void flag_list_add(flag_list_t *list, flag_kind_t kind, const char *word, double
                    double second);
 /* The inverse of flag_text(); FLAG_OTHER for any other text. */
 void flag_list_add_text(flag_list_t *list, const char *text);
-/* Add those of `more` whose text is new. */
+/* Add those of `more`; of two with the same kind and word, the numbers of the more severe stay. */
 void flag_list_merge(flag_list_t *list, const flag_list_t *more);
 void flag_list_remove(flag_list_t *list, flag_kind_t kind);
 void flag_list_free(flag_list_t *list);

@@ -1,7 +1,6 @@
 #include "model/result.h"
 
 #include "base/memory.h"
-#include "stats/summary.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -9,8 +8,9 @@
 #include <string.h>
 
 /* Indexed by the enums. */
-static const char *const STATUS_NAMES[] = {"ok", "skipped", "wrong", "failed", "throttled"};
-static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor",
+static const char *const STATUS_NAMES[] = {"ok",     "skipped",   "wrong",
+                                           "failed", "throttled", "implausible"};
+static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor", "most_rounds",
                                          "time_limit", "fixed_count", "single"};
 static const char *const CLOCK_NAMES[] = {"host", "device"};
 
@@ -71,7 +71,8 @@ bool result_has_times(const case_result_t *result) {
 }
 
 bool result_is_broken(const case_result_t *result) {
-    return result->status == CASE_WRONG || result->status == CASE_FAILED;
+    return result->status == CASE_WRONG || result->status == CASE_FAILED ||
+           result->status == CASE_IMPLAUSIBLE;
 }
 
 const phase_t *result_phase(const case_result_t *result, const char *name) {
@@ -126,7 +127,7 @@ bool result_is_algorithmic(const case_result_t *result) {
 }
 
 void result_init(case_result_t *result, const case_t *spec) {
-    *result = (case_result_t){.spec = case_copy(spec)};
+    *result = (case_result_t){.spec = case_copy(spec), .pass = 1};
     result->resources.occupancy_frac = NAN;
     result->limit.limit_ns = NAN;
     result->limit.frac = NAN;
@@ -152,6 +153,7 @@ void result_free(case_result_t *result) {
         free(result->phases[i].name);
         free(result->phases[i].samples);
         free(result->phases[i].round_starts);
+        free(result->phases[i].pass_starts);
     }
     free(result->phases);
     free(result->results_json);
@@ -160,54 +162,6 @@ void result_free(case_result_t *result) {
     free(result->device.name);
     text_list_free(&result->device.throttle);
     *result = (case_result_t){0};
-}
-
-phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
-    result->phases = mem_resize(result->phases, result->n_phases + 1, sizeof *result->phases);
-    phase_t *phase = &result->phases[result->n_phases++];
-    *phase = (phase_t){.name = mem_text(name), .clock = clock};
-    phase->round_starts = mem_zeroed(1, sizeof *phase->round_starts);
-    phase->summary = summary_of(NULL, 0);
-    return phase;
-}
-
-void phase_add_round(phase_t *phase, const double *samples, size_t n) {
-    if (n == 0)
-        return;
-    phase->samples = mem_resize(phase->samples, phase->n_samples + n, sizeof *phase->samples);
-    memcpy(phase->samples + phase->n_samples, samples, n * sizeof *samples);
-    phase->n_samples += n;
-    phase->n_rounds++;
-    phase->round_starts =
-        mem_resize(phase->round_starts, phase->n_rounds + 1, sizeof *phase->round_starts);
-    phase->round_starts[phase->n_rounds] = phase->n_samples;
-}
-
-summary_t summary_of(const double *samples, size_t n) {
-    if (n == 0)
-        return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double *sorted = mem_zeroed(n, sizeof *sorted);
-    memcpy(sorted, samples, n * sizeof *sorted);
-    stats_sort(sorted, n);
-    summary_t summary = {
-        .n = n,
-        .median = stats_quantile(sorted, n, 0.5),
-        .q25 = stats_quantile(sorted, n, 0.25),
-        .q75 = stats_quantile(sorted, n, 0.75),
-        .p5 = stats_quantile(sorted, n, 0.05),
-        .p95 = stats_quantile(sorted, n, 0.95),
-        .p99 = stats_quantile(sorted, n, 0.99),
-        .min = sorted[0],
-        .max = sorted[n - 1],
-        .mad = stats_mad(sorted, n),
-    };
-    stats_median_ci95(sorted, n, &summary.ci95[0], &summary.ci95[1]);
-    free(sorted);
-    return summary;
-}
-
-void phase_summarise(phase_t *phase) {
-    phase->summary = summary_of(phase->samples, phase->n_samples);
 }
 
 void result_add_once(case_result_t *result, const char *name, double ns) {

@@ -1,32 +1,37 @@
-/* The result of a case: one line of cases.jsonl as plain data, the only input of report, plot,
- * compare and merge. */
+/* The result of a case as plain data: a line of cases.jsonl is one pass over it, and the passes joined
+ * are the input of report, plot and compare. */
 #ifndef BENCH_MODEL_RESULT_H
 #define BENCH_MODEL_RESULT_H
 
 #include "base/text.h"
 #include "model/case.h"
 #include "model/flag.h"
+#include "stats/bimodal.h"
+#include "stats/passes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RESULT_SCHEMA = 1 };
+/* Results of RESULT_OLDEST_SCHEMA and later can be read; those of schema 1 have one pass. */
+enum { RESULT_SCHEMA = 2, RESULT_OLDEST_SCHEMA = 1 };
 
 typedef enum case_status {
     CASE_OK,
-    CASE_SKIPPED,   /* not possible here (needs sm_90, no GPU, does not fit) */
-    CASE_WRONG,     /* its output differs from the reference output */
-    CASE_FAILED,    /* crashed, hung, did not compile, … */
-    CASE_THROTTLED, /* too few samples at full clocks */
+    CASE_SKIPPED,     /* not possible here (needs sm_90, no GPU, does not fit) */
+    CASE_WRONG,       /* its output differs from the reference output */
+    CASE_FAILED,      /* crashed, hung, did not compile, … */
+    CASE_THROTTLED,   /* too few samples at full clocks */
+    CASE_IMPLAUSIBLE, /* reserved: times that cannot be */
 } case_status_t;
 
 typedef enum stop_reason {
     STOP_NONE,
     STOP_PRECISE,
-    STOP_NOISE_FLOOR,
+    STOP_NOISE_FLOOR, /* schema 1 only */
+    STOP_MOST_ROUNDS,
     STOP_TIME_LIMIT,
-    STOP_FIXED_COUNT, /* --cold, --against: a planned number of samples */
+    STOP_FIXED_COUNT, /* --cold: a planned number of samples */
     STOP_SINGLE,      /* --profile */
 } stop_reason_t;
 
@@ -35,7 +40,8 @@ typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;
 /* Times in ns; NaN without samples. */
 typedef struct summary {
     size_t n;
-    double median, ci95[2]; /* 95 % interval of the median */
+    double median;  /* of several passes: the centre of their medians (stats_interval_of()) */
+    double ci95[2]; /* its 95 % interval; NaN with fewer than STATS_FEWEST_PASSES passes */
     double q25, q75, p5, p95, p99, min, max, mad;
 } summary_t;
 
@@ -47,6 +53,9 @@ typedef struct phase {
     size_t n_samples;
     size_t *round_starts; /* n_rounds + 1 offsets into samples */
     size_t n_rounds;
+    size_t *pass_starts; /* n_passes + 1 offsets into the rounds */
+    size_t n_passes;
+    bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */
 } phase_t;
 
@@ -96,6 +105,8 @@ typedef struct sanitize {
 
 typedef struct case_result {
     case_t spec;
+    unsigned pass; /* counted from 1; 0: several passes, joined */
+    uint64_t seed; /* of the data */
     case_status_t status;
     char *reason; /* why not ok; NULL if ok */
     flag_list_t flags;
@@ -149,16 +160,25 @@ bool result_is_algorithmic(const case_result_t *result);
 void result_init(case_result_t *result, const case_t *spec);
 void result_free(case_result_t *result);
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock);
-/* Append one round of samples to a phase. */
+/* Append one round of samples to the last pass of a phase. */
 void phase_add_round(phase_t *phase, const double *samples, size_t n);
-/* Recompute phase->summary from its samples. */
+/* Append the passes of `more`. */
+void phase_add_passes(phase_t *phase, const phase_t *more);
+/* Begin another pass. */
+void phase_start_pass(phase_t *phase);
+/* The rounds of one pass, counted from 0; offsets are those of the phase. */
+stats_rounds_t phase_rounds(const phase_t *phase, size_t pass);
+/* What a pass says about the phase: its median and the error of that. */
+stats_pass_t phase_pass(const phase_t *phase, size_t pass);
+/* Recompute phase->summary and phase->bimodal from its samples. */
 void phase_summarise(phase_t *phase);
+/* Without an interval. */
 summary_t summary_of(const double *samples, size_t n);
-/* Merge all rounds of each phase into one. */
-void result_join_rounds(case_result_t *result);
-/* Append the rounds of `more`, a repeated measurement of the case; if that is not ok, neither is
- * the result. One-time costs, limits and results_json stay. */
-void result_extend(case_result_t *result, const case_result_t *more);
+/* Append the passes of `more`, the same case in other passes. The status is the worse of the two;
+ * one-time costs, results_json and resources stay. Call result_summarise() after the last. */
+void result_add_passes(case_result_t *result, const case_result_t *more);
+/* phase_summarise() of all phases, and the fraction of the limit. */
+void result_summarise(case_result_t *result);
 void result_add_once(case_result_t *result, const char *name, double ns);
 
 #endif

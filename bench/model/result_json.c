@@ -30,21 +30,42 @@ static json_t *check_to_json(const check_t *check) {
                      check->ok);
 }
 
+static json_t *integers(const size_t *values, size_t n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_integer((json_int_t)values[i]));
+    return list;
+}
+
+static void add_passes(const phase_t *phase, json_t *json) {
+    const bimodal_t *two = &phase->bimodal;
+    const double error_frac =
+        phase->n_passes == 1 ? sqrt(phase_pass(phase, 0).variance_log) : (double)NAN;
+    json_object_set_new(json, "error_frac", number(error_frac));
+    json_object_set_new(json, "ci95", pair(phase->summary.ci95));
+    json_object_set_new(json, "bimodal",
+                        two->found ? json_pack("{s:o, s:o, s:o}", "low", number(two->low), "high",
+                                               number(two->high), "share_high",
+                                               number(two->share_high))
+                                   : json_null());
+    json_object_set_new(json, "pass_starts", integers(phase->pass_starts, phase->n_passes + 1));
+}
+
 static json_t *phase_to_json(const phase_t *phase) {
     const summary_t *s = &phase->summary;
     json_t *json =
-        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "clock",
+        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "clock",
                   clock_domain_name(phase->clock), "unit", "ns", "n", (json_int_t)s->n, "median",
-                  number(s->median), "ci95", pair(s->ci95), "q25", number(s->q25), "q75",
+                  number(s->median), "q25", number(s->q25), "q75",
                   number(s->q75), "p5", number(s->p5), "p95", number(s->p95), "p99", number(s->p99),
                   "min", number(s->min), "max", number(s->max), "mad", number(s->mad),
                   "n_throttled", (json_int_t)phase->n_throttled);
-    json_t *starts = json_array(), *samples = json_array();
-    for (size_t i = 0; i <= phase->n_rounds; i++)
-        json_array_append_new(starts, json_integer((json_int_t)phase->round_starts[i]));
+    add_passes(phase, json);
+    json_t *samples = json_array();
     for (size_t i = 0; i < phase->n_samples; i++)
         json_array_append_new(samples, number(phase->samples[i]));
-    json_object_set_new(json, "round_starts", starts);
+    json_object_set_new(json, "round_starts",
+                        integers(phase->round_starts, phase->n_rounds + 1));
     json_object_set_new(json, "samples", samples);
     return json;
 }
@@ -93,7 +114,9 @@ static json_t *device_to_json(const device_state_t *device) {
 }
 
 json_t *result_to_json(const case_result_t *result) {
-    json_t *json = json_pack("{s:i}", "schema", RESULT_SCHEMA);
+    json_t *json = json_pack("{s:i, s:o, s:I}", "schema", RESULT_SCHEMA, "pass",
+                             result->pass > 0 ? json_integer(result->pass) : json_null(), "seed",
+                             (json_int_t)result->seed);
     json_t *spec = case_to_json(&result->spec);
     json_object_update(json, spec);
     json_decref(spec);
@@ -222,9 +245,33 @@ static bool take_rounds(const numbers_t *starts, const numbers_t *samples, phase
     for (size_t r = 0; r < starts->n; r++)
         phase->round_starts[r] = (size_t)starts->values[r];
     phase->n_rounds = starts->n - 1;
+    phase->pass_starts = mem_resize(phase->pass_starts, 2, sizeof *phase->pass_starts);
+    phase->pass_starts[1] = phase->n_rounds;
+    phase->n_passes = 1;
     phase->samples = samples->values;
     phase->n_samples = samples->n;
     return true;
+}
+
+/* Without pass_starts (schema 1) all rounds are one pass. */
+static status_t get_passes(const json_t *json, phase_t *phase, error_t *err) {
+    const json_t *starts = json_object_get(json, "pass_starts");
+    const size_t n = json_array_size(starts);
+    if (n < 3)
+        return STATUS_OK;
+    phase->pass_starts = mem_resize(phase->pass_starts, n, sizeof *phase->pass_starts);
+    json_int_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_int_t start = json_integer_value(json_array_get(starts, i));
+        if (start < before || (i == 0 && start != 0) ||
+            (i == n - 1 && (size_t)start != phase->n_rounds))
+            return error_set(err, STATUS_USAGE, "pass_starts[%zu]: %lld of %zu rounds", i,
+                             (long long)start, phase->n_rounds);
+        before = start;
+        phase->pass_starts[i] = (size_t)start;
+    }
+    phase->n_passes = n - 1;
+    return STATUS_OK;
 }
 
 static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, phase_t *phase,
@@ -242,7 +289,7 @@ static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, p
         status = add_rounds(&starts, &samples, phase, err);
     free(starts.values);
     free(samples.values);
-    return status;
+    return status == STATUS_OK ? get_passes(json, phase, err) : status;
 }
 
 static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
@@ -276,7 +323,10 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
             .max = get_number(item, "max"),
             .mad = get_number(item, "mad"),
         };
-        get_pair(item, "ci95", s->ci95);
+        if (phase->n_passes > 1)
+            phase_summarise(phase);
+        else /* in schema 1 an interval over samples, which does not hold for the next run */
+            s->ci95[0] = s->ci95[1] = NAN;
     }
     return STATUS_OK;
 }
@@ -346,13 +396,14 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
     const char *status = json_string_value(json_object_get(json, "status"));
     if (status == NULL || !case_status_parse(status, &result->status))
         return error_set(err, STATUS_USAGE,
-                         "\"status\" is \"%s\", expected ok, skipped, wrong, failed or throttled",
+                         "\"status\" is \"%s\", expected ok, skipped, wrong, failed, "
+                         "throttled or implausible",
                          status != NULL ? status : "missing");
     const char *stop = json_string_value(json_object_get(json, "stop"));
     if (stop != NULL && !stop_reason_parse(stop, &result->stop))
         return error_set(err, STATUS_USAGE,
-                         "\"stop\" is \"%s\", expected precise, noise_floor, time_limit, "
-                         "fixed_count, single or none",
+                         "\"stop\" is \"%s\", expected precise, noise_floor, most_rounds, "
+                         "time_limit, fixed_count, single or none",
                          stop);
     result->reason = get_text(json, "reason");
     get_details(json, result);
@@ -364,13 +415,20 @@ status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays
     if (!json_is_object(json))
         return error_set(err, STATUS_USAGE, "not a JSON object");
     json_int_t schema = json_integer_value(json_object_get(json, "schema"));
-    if (schema != RESULT_SCHEMA)
-        return error_set(err, STATUS_USAGE, "\"schema\" is %lld, this program reads schema %d",
-                         (long long)schema, RESULT_SCHEMA);
+    if (schema < RESULT_OLDEST_SCHEMA || schema > RESULT_SCHEMA)
+        return error_set(err, STATUS_USAGE,
+                         "\"schema\" is %lld, this program reads schemas %d to %d",
+                         (long long)schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
+    const json_int_t pass = schema == 1 ? 1 : json_integer_value(json_object_get(json, "pass"));
+    if (pass < 1 || pass > STATS_MOST_PASSES)
+        return error_set(err, STATUS_USAGE, "\"pass\" is %lld, expected a number from 1 to %d",
+                         (long long)pass, STATS_MOST_PASSES);
     case_t spec;
     TRY(case_from_json(json, &spec, err));
     result_init(result, &spec);
     case_free(&spec);
+    result->pass = (unsigned)pass;
+    result->seed = (uint64_t)json_integer_value(json_object_get(json, "seed"));
     status_t status = read_result(json, raw_arrays, result, err);
     if (status != STATUS_OK)
         result_free(result);

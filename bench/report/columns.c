@@ -60,9 +60,9 @@ const char *time_cell(const report_t *report, const case_result_t *result, const
 }
 
 const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
-    const stats_ratio_t *ratio = &speedup->ratio;
+    const stats_interval_t *ratio = &speedup->ratio;
     return report_text(report, "%s%s",
-                       units_ratio(report_buffer(report), ratio->ratio, ratio->low, ratio->high),
+                       units_ratio(report_buffer(report), ratio->centre, ratio->low, ratio->high),
                        speedup->verdict == VERDICT_UNDECIDED ? " (no interval)" : "");
 }
 

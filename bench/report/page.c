@@ -121,12 +121,12 @@ const char *percent_text(const report_t *report, double frac) {
 }
 
 const char *lead_text(const report_t *report, const speedup_t *speedup) {
-    stats_ratio_t r = speedup->ratio;
+    stats_interval_t r = speedup->ratio;
     if (speedup->verdict == VERDICT_THEIRS)
-        r = (stats_ratio_t){.ratio = 1 / r.ratio, .low = 1 / r.high, .high = 1 / r.low};
+        r = (stats_interval_t){.centre = 1 / r.centre, .low = 1 / r.high, .high = 1 / r.low};
     else if (speedup->verdict == VERDICT_UNDECIDED)
         r.low = r.high = NAN;
-    return units_ratio(report_buffer(report), r.ratio, r.low, r.high);
+    return units_ratio(report_buffer(report), r.centre, r.low, r.high);
 }
 
 const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,

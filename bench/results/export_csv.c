@@ -80,7 +80,7 @@ static void csv_identity(FILE *out, const case_result_t *result) {
 static void csv_case(FILE *out, const case_result_t *result) {
     if (!result_has_times(result)) {
         csv_identity(out, result);
-        fputs(",,,,,,,\n", out);
+        fputs(",,,,,,,,,,,\n", out);
         return;
     }
     for (size_t i = 0; i < result->n_phases; i++) {
@@ -92,6 +92,11 @@ static void csv_case(FILE *out, const case_result_t *result) {
         csv_number(out, phase->summary.median);
         csv_number(out, phase->summary.ci95[0]);
         csv_number(out, phase->summary.ci95[1]);
+        fprintf(out, ",%zu", phase->n_passes);
+        const bimodal_t *two = &phase->bimodal;
+        csv_number(out, two->found ? two->low : NAN);
+        csv_number(out, two->found ? two->high : NAN);
+        csv_number(out, two->found ? two->share_high : NAN);
         fputc('\n', out);
     }
 }
@@ -101,7 +106,7 @@ status_t results_write_timings_csv(const record_t *run, const char *path, error_
     size_t size;
     FILE *out = open_memstream(&text, &size);
     fputs("id,workload,engine,device,variant,dtype,params,techniques,status,phase,clock,unit,n,"
-          "median,ci95_low,ci95_high\n",
+          "median,ci95_low,ci95_high,passes,bimodal_low,bimodal_high,bimodal_share_high\n",
           out);
     for (size_t i = 0; i < run->n_cases; i++)
         csv_case(out, &run->cases[i]);

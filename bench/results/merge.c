@@ -78,10 +78,11 @@ static char *result_text(const case_result_t *result) {
     return text;
 }
 
-/* Move the shard's cases. A case in two shards must have the same result, samples included. */
+/* Move the shard's cases. A pass of a case that is in two shards must be the same, samples included.
+ */
 static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
     for (size_t i = 0; i < shard->n_cases; i++) {
-        const case_result_t *known = record_find(merged, shard->cases[i].spec.id);
+        const case_result_t *known = record_find_pass(merged, shard->cases[i].spec.id, shard->cases[i].pass);
         if (known != NULL) {
             char *a = result_text(known), *b = result_text(&shard->cases[i]);
             bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
@@ -97,6 +98,14 @@ static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
         result_init(&shard->cases[i], &(case_t){0});
     }
     return STATUS_OK;
+}
+
+static void take_passes(record_t *merged, record_t *shard) {
+    merged->passes = mem_resize(merged->passes, merged->n_passes + shard->n_passes + 1,
+                                sizeof *merged->passes);
+    for (size_t i = 0; i < shard->n_passes; i++)
+        merged->passes[merged->n_passes++] = shard->passes[i];
+    shard->n_passes = 0;
 }
 
 /* ISO 8601 times of one time zone sort as text. */
@@ -116,21 +125,23 @@ static void widen_times(record_t *merged, record_t *shard) {
 
 static status_t take_shard(record_t *merged, const char *folder, error_t *err) {
     record_t shard;
-    TRY(record_load(folder, &shard, err));
+    TRY(record_load_passes(folder, &shard, err));
     status_t status = check_machine(merged, &shard, err);
     if (status == STATUS_OK)
         status = check_sweeps(merged, &shard, err);
     if (status == STATUS_OK)
         status = take_cases(merged, &shard, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        take_passes(merged, &shard);
         widen_times(merged, &shard);
+    }
     record_free(&shard);
     return status;
 }
 
 /* run.json comes last: without it a folder is not a run, so an interrupted merge is not taken for a
  * complete one. */
-static status_t write_run(const record_t *run, error_t *err) {
+static status_t write_run(record_t *run, error_t *err) {
     TRY(fs_make_folders(run->folder, err));
     journal_t journal;
     TRY(journal_open(run->folder, &journal, err));
@@ -140,6 +151,7 @@ static status_t write_run(const record_t *run, error_t *err) {
     journal_close(&journal);
     TRY(status);
     TRY(record_write_header(run, err));
+    record_join_passes(run);
     return results_write_derived(run, err);
 }
 
@@ -154,7 +166,7 @@ status_t results_merge(const char *folder, const char *const *runs, size_t n_run
     if (!empty)
         return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
     record_t merged;
-    TRY(record_load(runs[0], &merged, err));
+    TRY(record_load_passes(runs[0], &merged, err));
     free(merged.folder);
     merged.folder = mem_text(folder);
     status_t status = STATUS_OK;

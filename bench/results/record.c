@@ -17,9 +17,9 @@
 #define JOURNAL "cases.jsonl"
 #define JOURNAL_GZIP "cases.jsonl.gz"
 
-static size_t find_index(const record_t *run, const char *id) {
+static size_t find_index(const record_t *run, const char *id, unsigned pass) {
     for (size_t i = 0; i < run->n_cases; i++)
-        if (strcmp(run->cases[i].spec.id, id) == 0)
+        if ((pass == 0 || run->cases[i].pass == pass) && strcmp(run->cases[i].spec.id, id) == 0)
             return i;
     return run->n_cases;
 }
@@ -30,12 +30,16 @@ const case_result_t *record_next(const record_t *run, const case_result_t *after
 }
 
 case_result_t *record_find(const record_t *run, const char *id) {
-    size_t i = find_index(run, id);
+    return record_find_pass(run, id, 0);
+}
+
+case_result_t *record_find_pass(const record_t *run, const char *id, unsigned pass) {
+    size_t i = find_index(run, id, pass);
     return i < run->n_cases ? &run->cases[i] : NULL;
 }
 
 void record_add(record_t *run, case_result_t *result) {
-    size_t i = find_index(run, result->spec.id);
+    size_t i = find_index(run, result->spec.id, result->pass);
     if (i < run->n_cases) {
         result_free(&run->cases[i]);
     } else {
@@ -57,6 +61,9 @@ void record_free(record_t *run) {
     }
     free(run->sweeps);
     environment_free(&run->environment);
+    for (size_t i = 0; i < run->n_passes; i++)
+        environment_free(&run->passes[i]);
+    free(run->passes);
     for (size_t i = 0; i < run->n_cases; i++)
         result_free(&run->cases[i]);
     free(run->cases);
@@ -97,23 +104,29 @@ static line_list_t split_lines(const char *data, size_t size) {
     return lines;
 }
 
-static int by_id(const void *a, const void *b) {
+/* By id and pass. */
+static int compare_keys(const case_result_t *a, const case_result_t *b) {
+    int order = strcmp(a->spec.id, b->spec.id);
+    return order != 0 ? order : (a->pass > b->pass) - (a->pass < b->pass);
+}
+
+static int by_key(const void *a, const void *b) {
     const line_t *const *x = a, *const *y = b;
-    int order = strcmp((*x)->result.spec.id, (*y)->result.spec.id);
+    int order = compare_keys(&(*x)->result, &(*y)->result);
     return order != 0 ? order : ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
 }
 
-/* A later line replaces an earlier one with the same id, at the place of the earlier one. */
+/* A later line replaces an earlier one with the same id and pass, at the place of the earlier one. */
 static void drop_repeated(const line_list_t *lines) {
     line_t **order = mem_alloc((lines->n + 1) * sizeof *order);
     size_t n = 0;
     for (size_t i = 0; i < lines->n; i++)
         if (lines->items[i].status == STATUS_OK)
             order[n++] = &lines->items[i];
-    qsort(order, n, sizeof *order, by_id);
+    qsort(order, n, sizeof *order, by_key);
     for (size_t first = 0, next; first < n; first = next) {
         for (next = first + 1; next < n; next++) {
-            if (strcmp(order[next]->result.spec.id, order[first]->result.spec.id) != 0)
+            if (compare_keys(&order[next]->result, &order[first]->result) != 0)
                 break;
             result_free(&order[first]->result);
             order[first]->result = order[next]->result;
@@ -206,19 +219,30 @@ static status_t load_journals(record_t *run, const text_list_t *phases, error_t 
     return status;
 }
 
-status_t record_load_phases(const char *folder, const text_list_t *phases, record_t *run,
-                            error_t *err) {
+static status_t load(const char *folder, const text_list_t *phases, bool join, record_t *run,
+                     error_t *err) {
     *run = (record_t){0};
     status_t status = record_read_header(folder, run, err);
     if (status == STATUS_OK)
         status = load_journals(run, phases, err);
     if (status != STATUS_OK)
         record_free(run);
+    else if (join)
+        record_join_passes(run);
     return status;
 }
 
+status_t record_load_phases(const char *folder, const text_list_t *phases, record_t *run,
+                            error_t *err) {
+    return load(folder, phases, true, run, err);
+}
+
 status_t record_load(const char *folder, record_t *run, error_t *err) {
-    return record_load_phases(folder, NULL, run, err);
+    return load(folder, NULL, true, run, err);
+}
+
+status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
+    return load(folder, NULL, false, run, err);
 }
 
 /* Would record_load() keep this last line? */

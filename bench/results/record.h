@@ -1,5 +1,5 @@
 /* A run's folder, results/<run>/: run.json (sweeps and environment), cases.jsonl (a line per
- * finished case) and files derived from them. Format: docs/results-format.md. */
+ * finished pass of a case) and files derived from them. Format: docs/results-format.md. */
 #ifndef BENCH_RESULTS_RECORD_H
 #define BENCH_RESULTS_RECORD_H
 
@@ -15,6 +15,7 @@ typedef struct sweep_text {
 } sweep_text_t;
 
 typedef struct record {
+    int schema;               /* as read */
     char *folder;             /* "results/h200" */
     char *name;               /* last part of the folder */
     char *started, *finished; /* ISO 8601; finished is NULL for an interrupted run */
@@ -23,15 +24,19 @@ typedef struct record {
     size_t n_sweeps;
     uint64_t seed;
     environment_t environment;
+    environment_t *passes; /* facts of each pass: "pass", "started", "cores.cuda", … */
+    size_t n_passes;
     case_result_t *cases;
     size_t n_cases, cases_capacity;
     size_t n_dropped_lines; /* incomplete last line of cases.jsonl: 0 or 1 */
 } record_t;
 
-/* Load run.json, then cases.jsonl.gz and cases.jsonl. Later lines replace earlier ones with the
- * same id. An incomplete last line is dropped and counted; any other bad line is an error with its
- * number. */
+/* Load run.json, then cases.jsonl.gz and cases.jsonl, and join the passes of each case. Later lines
+ * replace earlier ones with the same id and pass. An incomplete last line is dropped and counted; any
+ * other bad line is an error with its number. */
 status_t record_load(const char *folder, record_t *run, error_t *err);
+/* The same, with a result per pass of a case. */
+status_t record_load_passes(const char *folder, record_t *run, error_t *err);
 /* The same for a reader that needs only these phases (NULL: all), in a fraction of the time and
  * memory: others may be left out. */
 status_t record_load_phases(const char *folder, const text_list_t *phases, record_t *run,
@@ -43,6 +48,10 @@ void record_free(record_t *run);
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */
 case_result_t *record_find(const record_t *run, const char *id);
+/* The same in a run whose passes are not joined. */
+case_result_t *record_find_pass(const record_t *run, const char *id, unsigned pass);
+/* The facts of a pass, which are added if there are none. */
+environment_t *record_pass(record_t *run, unsigned pass);
 
 /* Cases by id, for runs with thousands. Borrows the cases: none may be added while it exists. */
 typedef struct record_index {

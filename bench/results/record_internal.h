@@ -1,4 +1,4 @@
-/* Shared by record.c, run_json.c and merge.c. */
+/* Shared by record.c, join.c, run_json.c and merge.c. */
 #ifndef BENCH_RESULTS_RECORD_INTERNAL_H
 #define BENCH_RESULTS_RECORD_INTERNAL_H
 
@@ -6,7 +6,9 @@
 
 /* Read <folder>/run.json into an empty record. */
 status_t record_read_header(const char *folder, record_t *run, error_t *err);
-/* Append `result`, or replace the one with its id; the record takes it over. */
+/* Append `result`, or replace the one with its id and pass; the record takes it over. */
 void record_add(record_t *run, case_result_t *result);
+/* Join the passes of each case, at the place of its first. */
+void record_join_passes(record_t *run);
 
 #endif

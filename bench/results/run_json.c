@@ -83,11 +83,18 @@ static json_t *sweeps_to_json(const record_t *run) {
     return list;
 }
 
+static json_t *passes_to_json(const record_t *run) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->n_passes; i++)
+        json_array_append_new(list, environment_to_json(&run->passes[i]));
+    return list;
+}
+
 status_t record_write_header(const record_t *run, error_t *err) {
-    json_t *json = json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o}", "schema", RESULT_SCHEMA,
+    json_t *json = json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o, s:o}", "schema", RESULT_SCHEMA,
                              "started", run->started, "finished", run->finished, "argv",
                              json_texts(&run->argv), "seed", (json_int_t)run->seed, "environment",
-                             environment_to_json(&run->environment), "sweeps", sweeps_to_json(run));
+                             environment_to_json(&run->environment), "passes", passes_to_json(run), "sweeps", sweeps_to_json(run));
     char *path = fs_join(run->folder, HEADER);
     status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
     free(path);
@@ -147,21 +154,49 @@ static status_t read_sweeps(const json_t *list, record_t *run, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t read_passes(const json_t *list, record_t *run, error_t *err) {
+    const size_t n = json_array_size(list);
+    run->passes = mem_zeroed(n + 1, sizeof *run->passes);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_integer(json_object_get(item, "pass")))
+            return error_set(err, STATUS_USAGE,
+                             "passes[%zu]: expected an object with the number 'pass'", i);
+        run->n_passes++;
+        TRY(flatten(item, "", &run->passes[i], err));
+    }
+    return STATUS_OK;
+}
+
+environment_t *record_pass(record_t *run, unsigned pass) {
+    for (size_t i = 0; i < run->n_passes; i++)
+        if (strtoul(environment_get(&run->passes[i], "pass"), NULL, 10) == pass)
+            return &run->passes[i];
+    run->passes = mem_resize(run->passes, run->n_passes + 1, sizeof *run->passes);
+    environment_t *added = &run->passes[run->n_passes++];
+    *added = (environment_t){0};
+    environment_set_number(added, "pass", pass);
+    return added;
+}
+
 static status_t read_fields(const json_t *json, void *into, error_t *err) {
     record_t *run = into;
-    enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, ENVIRONMENT, N_KEYS };
+    enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, PASSES, ENVIRONMENT, N_KEYS };
     static const json_key_t KEYS[N_KEYS] = {{"started", JSON_STRING, "text", false},
                                             {"finished", JSON_STRING, "text", false},
                                             {"seed", JSON_INTEGER, "a whole number", true},
                                             {"argv", JSON_ARRAY, "a list", false},
                                             {"sweeps", JSON_ARRAY, "a list", false},
+                                            {"passes", JSON_ARRAY, "a list", false},
                                             {"environment", JSON_OBJECT, "an object", true}};
     const json_t *schema, *values[N_KEYS];
     TRY(expect(json, &SCHEMA, &schema, err));
-    if (json_integer_value(schema) != RESULT_SCHEMA)
+    const json_int_t number = json_integer_value(schema);
+    if (number < RESULT_OLDEST_SCHEMA || number > RESULT_SCHEMA)
         return error_set(err, STATUS_USAGE,
-                         "found schema %lld, expected %d: made by a different version",
-                         (long long)json_integer_value(schema), RESULT_SCHEMA);
+                         "found schema %lld, expected %d to %d: made by a different version",
+                         (long long)number, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
+    run->schema = (int)number;
     for (size_t i = 0; i < N_KEYS; i++)
         TRY(expect(json, &KEYS[i], &values[i], err));
     run->started = shown_text(values[STARTED]);
@@ -169,6 +204,7 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
     run->seed = (uint64_t)json_integer_value(values[SEED]);
     TRY(read_argv(values[ARGV], run, err));
     TRY(read_sweeps(values[SWEEPS], run, err));
+    TRY(read_passes(values[PASSES], run, err));
     return flatten(values[ENVIRONMENT], "", &run->environment, err);
 }
 

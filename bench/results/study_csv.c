@@ -76,14 +76,6 @@ static double *batches_of(const csv_table_t *table, size_t *n) {
     return batches;
 }
 
-/* Below six samples no pair of ranks covers 95 % (stats_median_ci95): no interval. */
-static void summarise(phase_t *phase) {
-    enum { FEWEST_FOR_INTERVAL = 6 };
-    phase_summarise(phase);
-    if (phase->n_samples < FEWEST_FOR_INTERVAL)
-        phase->summary.ci95[0] = phase->summary.ci95[1] = NAN;
-}
-
 static double residual_ns(const csv_table_t *table, size_t row) {
     size_t last = table->columns.n - 1;
     double sum = 0;
@@ -105,7 +97,7 @@ static void add_phases(const csv_table_t *table, const study_layout_t *layout, d
         phase_t *phase =
             result_add_phase(result, residual ? "residual" : layout->phases[column], CLOCK_HOST);
         phase_add_round(phase, samples, n);
-        summarise(phase);
+        phase_summarise(phase);
     }
     free(samples);
 }

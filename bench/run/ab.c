@@ -84,13 +84,9 @@ static status_t prepare(ab_t *ab, error_t *err) {
 }
 
 static status_t measure_all(ab_t *ab, error_t *err) {
-    TRY(run_calibrate(ab->ours, err));
-    for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
-        ab_group_t group;
-        size_t at = 0, at_theirs = 0;
-        while (!*ab->ours->interrupted && ab_next_group(ab, s, &at, &at_theirs, &group))
-            TRY(ab_measure(ab, &group, err));
-    }
+    const unsigned n_passes = run_passes(ab->ours);
+    for (unsigned pass = 1; pass <= n_passes && !*ab->ours->interrupted; pass++)
+        TRY(ab_measure_pass(ab, pass, NULL, 0, err));
     return ab_recheck(ab, err);
 }
 

@@ -1,6 +1,6 @@
 /* `bench run --against OTHER_BUILD`: the other build's side is a second run_t with its own sweeps
- * (its kernels may differ), workers and folder (OUT/against). Both sides take rounds in turns, in
- * several replicates; each replicate starts new processes of both builds. */
+ * (its kernels may differ), workers and folder (OUT/against). In each pass both sides take rounds in
+ * turns. */
 #ifndef BENCH_RUN_AB_H
 #define BENCH_RUN_AB_H
 
@@ -12,25 +12,22 @@ typedef struct ab {
     run_options_t options;  /* theirs: a modified copy of ours */
     build_t build;          /* theirs */
     char *pair, *out;       /* run_t.pair of both sides; their folder */
-    record_t *rechecked[2]; /* during a recheck: the earlier results of ours, theirs */
 } ab_t;
 
 /* The same group in both builds; either may be empty. */
 typedef struct ab_group {
     group_t ours, theirs;
-    const text_list_t *recheck_ids; /* extend only these cases; NULL: all unfinished ones */
-    unsigned n_replicates;          /* each counts as one round of the results */
-    int64_t deadline_ns;            /* after this, one last replicate; 0: none */
+    const text_list_t *recheck_ids; /* measure only these cases; NULL: all */
 } ab_group_t;
 
 /* ab.c: all steps of such a run. */
 status_t run_against(run_t *run, error_t *err);
 
 /* ab_measure.c */
-/* The next group of a sweep: our groups first, each with its counterpart, then the groups that only
- * the other build has. `*at` and `*at_theirs` start at 0. False when there are no more. */
-bool ab_next_group(const ab_t *ab, size_t sweep, size_t *at, size_t *at_theirs, ab_group_t *group);
-status_t ab_measure(ab_t *ab, const ab_group_t *group, error_t *err);
+/* Measure all groups in pass `number`, of `recheck_ids` unless NULL. Ends after the group during which
+ * `deadline_ns` (0: none) passes. */
+status_t ab_measure_pass(ab_t *ab, unsigned number, const text_list_t *recheck_ids,
+                         int64_t deadline_ns, error_t *err);
 
 /* ab_recheck.c */
 /* Re-measure undecided cases, for up to options->recheck_limit_s. */

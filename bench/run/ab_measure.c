@@ -1,4 +1,4 @@
-/* One group of an --against run: paired cases of both builds, in several replicates. */
+/* One pass of an --against run: groups of paired cases of both builds. */
 #include "run/ab.h"
 
 #include "base/clock.h"
@@ -21,13 +21,15 @@ static bool is_same_group(const group_t *a, const group_t *b) {
 
 /* The group of `sweep` with the same name; empty if it has none. The search starts at `*at` and
  * wraps around: both builds expand a sweep in the same order. */
-static group_t counterpart(const sweep_t *sweep, const group_t *group, size_t *at) {
-    size_t start = *at = *at < sweep->n_cases ? *at : 0;
-    while (sweep->n_cases > 0) {
-        group_t found = run_next_group(sweep, at);
+/* The group of sweep `s` with the same name; empty if it has none. The search starts at `*at` and
+ * wraps around: both builds expand a sweep in the same order. */
+static group_t counterpart(const run_t *run, size_t s, const group_t *group, size_t *at) {
+    const size_t n = run->sweeps[s].n_cases, start = *at = *at < n ? *at : 0;
+    while (n > 0) {
+        group_t found = run_next_group(run, s, at);
         if (is_same_group(&found, group))
             return found;
-        if (*at == sweep->n_cases)
+        if (*at == n)
             *at = 0;
         if (*at == start)
             break;
@@ -35,19 +37,21 @@ static group_t counterpart(const sweep_t *sweep, const group_t *group, size_t *a
     return (group_t){.workload = group->workload, .measure = group->measure};
 }
 
-bool ab_next_group(const ab_t *ab, size_t sweep, size_t *at, size_t *at_theirs, ab_group_t *group) {
-    const sweep_t *ours = &ab->ours->sweeps[sweep], *theirs = &ab->theirs.sweeps[sweep];
-    *group = (ab_group_t){.n_replicates = ab->ours->options->n_processes};
-    if (*at < ours->n_cases) {
-        group->ours = run_next_group(ours, at);
-        group->theirs = counterpart(theirs, &group->ours, at_theirs);
-        if (*at == ours->n_cases)
+/* The next group of a sweep: our groups first, each with its counterpart, then the groups that only
+ * the other build has. `*at` and `*at_theirs` start at 0. False when there are no more. */
+static bool next_group(const ab_t *ab, size_t s, size_t *at, size_t *at_theirs,
+                       ab_group_t *group) {
+    const size_t n = ab->ours->sweeps[s].n_cases;
+    if (*at < n) {
+        group->ours = run_next_group(ab->ours, s, at);
+        group->theirs = counterpart(&ab->theirs, s, &group->ours, at_theirs);
+        if (*at == n)
             *at_theirs = 0;
         return true;
     }
-    for (size_t at_ours = 0; *at_theirs < theirs->n_cases;) {
-        group->theirs = run_next_group(theirs, at_theirs);
-        group->ours = counterpart(ours, &group->theirs, &at_ours);
+    for (size_t at_ours = 0; *at_theirs < ab->theirs.sweeps[s].n_cases;) {
+        group->theirs = run_next_group(&ab->theirs, s, at_theirs);
+        group->ours = counterpart(ab->ours, s, &group->theirs, &at_ours);
         if (group->ours.n == 0)
             return true;
     }
@@ -56,31 +60,42 @@ bool ab_next_group(const ab_t *ab, size_t sweep, size_t *at, size_t *at_theirs, 
 
 /* ---- contenders ------------------------------------------------------------------------------ */
 
-static const case_t *find_case(const group_t *group, const char *id) {
-    for (size_t i = 0; i < group->n; i++)
-        if (strcmp(group->cases[i].id, id) == 0)
-            return &group->cases[i];
-    return NULL;
+/* Index of the case; group->n if the group lacks it. */
+static size_t find_case(const group_t *group, const char *id) {
+    size_t i = 0;
+    while (i < group->n && strcmp(group->cases[i].id, id) != 0)
+        i++;
+    return i;
 }
 
-/* With --resume. A pair is measured together or not at all. */
-static bool is_finished(const ab_t *ab, const case_t *ours, const case_t *theirs) {
-    return (ours == NULL || record_find(&ab->ours->record, ours->id) != NULL) &&
-           (theirs == NULL || record_find(&ab->theirs.record, theirs->id) != NULL);
+/* A pair is measured together or not at all: with --resume one side may be finished. */
+static bool is_done(const run_t *side, const group_t *group, size_t i) {
+    return i == group->n || entrant_is_done(side, &group->states[i]);
 }
 
-/* The same case in both builds; either may be NULL. */
-static status_t add_pair(ab_t *ab, const ab_group_t *group, const case_t *ours,
-                         const case_t *theirs, entrants_t *entrants, error_t *err) {
-    const case_t *either = ours != NULL ? ours : theirs;
-    if (group->recheck_ids != NULL ? !text_list_has(group->recheck_ids, either->id)
-                                   : is_finished(ab, ours, theirs))
+static status_t add_side(run_t *side, const group_t *group, size_t i, entrants_t *entrants,
+                         error_t *err) {
+    return i == group->n
+               ? STATUS_OK
+               : entrants_add(entrants, side, &group->cases[i], &group->states[i], err);
+}
+
+/* The same case in both builds, by its index; either may lack it. */
+static status_t add_pair(ab_t *ab, const ab_group_t *group, size_t ours, size_t theirs,
+                         entrants_t *entrants, error_t *err) {
+    const bool in_both = ours < group->ours.n && theirs < group->theirs.n;
+    const case_t *either =
+        ours < group->ours.n ? &group->ours.cases[ours] : &group->theirs.cases[theirs];
+    if (group->recheck_ids != NULL && !text_list_has(group->recheck_ids, either->id))
         return STATUS_OK;
-    if (ours != NULL)
-        TRY(entrants_add(entrants, ab->ours, ours, err));
-    if (theirs != NULL)
-        TRY(entrants_add(entrants, &ab->theirs, theirs, err));
-    if (ours != NULL && theirs != NULL) {
+    if (is_done(ab->ours, &group->ours, ours) && is_done(&ab->theirs, &group->theirs, theirs)) {
+        ab->ours->progress.done += ours < group->ours.n;
+        ab->theirs.progress.done += theirs < group->theirs.n;
+        return STATUS_OK;
+    }
+    TRY(add_side(ab->ours, &group->ours, ours, entrants, err));
+    TRY(add_side(&ab->theirs, &group->theirs, theirs, entrants, err));
+    if (in_both) {
         contender_t *last = &entrants->contenders[entrants->n - 1];
         last->paired = last - 1;
         last[-1].paired = last;
@@ -92,120 +107,53 @@ static status_t add_all(ab_t *ab, const ab_group_t *group, entrants_t *entrants,
     const group_t *ours = &group->ours, *theirs = &group->theirs;
     *entrants = entrants_make(ab->ours, ours->n > 0 ? ours : theirs, ours->n + theirs->n);
     for (size_t i = 0; i < ours->n; i++)
-        TRY(add_pair(ab, group, &ours->cases[i], find_case(theirs, ours->cases[i].id), entrants,
-                     err));
+        TRY(add_pair(ab, group, i, find_case(theirs, ours->cases[i].id), entrants, err));
     for (size_t i = 0; i < theirs->n; i++)
-        if (find_case(ours, theirs->cases[i].id) == NULL)
-            TRY(add_pair(ab, group, NULL, &theirs->cases[i], entrants, err));
+        if (find_case(ours, theirs->cases[i].id) == ours->n)
+            TRY(add_pair(ab, group, ours->n, i, entrants, err));
     return STATUS_OK;
 }
 
-/* ---- replicates ------------------------------------------------------------------------------ */
+/* ---- a pass ---------------------------------------------------------------------------------- */
 
-/* A new process gets a new memory layout, which biases all times measured in it (Mytkowicz et al.
- * 2009, Producing wrong data without doing anything obviously wrong!). */
-static void end_processes(const ab_t *ab) {
-    const workers_t *const sides[] = {&ab->ours->workers, &ab->theirs.workers};
-    for (size_t s = 0; s < 2; s++)
-        for (size_t i = 0; i < sides[s]->n; i++)
-            if (!text_ends(sides[s]->items[i]->label, "-oracle"))
-                worker_link_stop(sides[s]->items[i]);
-}
-
-/* Measure both builds in new processes and add the rounds to `entrants`. On a GPU the process that
- * starts first can be a few percent slower than the second (docs/compare.md), so the start order
- * alternates between replicates. */
-static status_t replicate(ab_t *ab, const ab_group_t *group, entrants_t *entrants, unsigned number,
-                          bool last, error_t *err) {
-    entrants_t more;
-    end_processes(ab);
-    status_t status = add_all(ab, group, &more, err);
-    if (status == STATUS_OK) {
-        for (size_t i = 0; i < more.n; i++)
-            more.contenders[i].active = more.contenders[i].active && entrants->contenders[i].active;
-        more.reference = entrants->reference;
-        entrants_open(&more, number % 2 == 1);
-        entrants_measure(&more, false, last);
-        entrants_finish(&more);
-    }
-    for (size_t i = 0; i < more.n && status == STATUS_OK && !*ab->ours->interrupted; i++) {
-        contender_t *c = &entrants->contenders[i];
-        if (!c->active)
-            continue;
-        c->active = more.contenders[i].active;
-        result_join_rounds(&more.contenders[i].result);
-        result_extend(&c->result, &more.contenders[i].result);
-    }
-    entrants_free(&more);
-    return status;
-}
-
-/* Journal the earlier rounds of a rechecked case together with the new ones. */
-static status_t extend(const ab_t *ab, entrants_t *entrants, size_t i, error_t *err) {
-    run_t *side = entrants->sides[i];
-    const case_result_t *more = &entrants->contenders[i].result;
-    case_result_t *all = record_find(ab->rechecked[side == &ab->theirs], more->spec.id);
-    side->n_bad += result_is_broken(more);
-    result_extend(all, more);
-    limit_set_again(all, entrants->group->workload, &entrants->run->rates);
-    return journal_append(&side->journal, all, err);
-}
-
-static status_t measure_replicates(ab_t *ab, const ab_group_t *group, entrants_t *entrants,
-                                   error_t *err) {
-    reference_t reference;
-    const volatile sig_atomic_t *interrupted = ab->ours->interrupted;
-    status_t status = STATUS_OK;
-    end_processes(ab);
-    entrants_open(entrants, false);
-    const bool any = entrants_compute_reference(entrants, &reference);
-    bool last = group->n_replicates <= 1;
-    if (any)
-        entrants_measure(entrants, true, last);
-    entrants_finish(entrants);
-    for (size_t i = 0; i < entrants->n; i++)
-        result_join_rounds(&entrants->contenders[i].result);
-    for (unsigned i = 1; any && !last && !*interrupted && status == STATUS_OK; i++) {
-        last = i + 1 == group->n_replicates ||
-               (group->deadline_ns > 0 && clock_ns() > group->deadline_ns);
-        status = replicate(ab, group, entrants, i, last, err);
-    }
-    reference_free(&reference);
-    run_note_workers(ab->ours);
-    run_note_workers(&ab->theirs);
-    for (size_t i = 0; i < entrants->n && status == STATUS_OK && !*interrupted; i++)
-        status = group->recheck_ids != NULL ? extend(ab, entrants, i, err)
-                                            : entrants_write(entrants, i, err);
-    return status;
-}
-
-/* The limits of one of `n` replicates. */
-static measure_options_t share_of(const measure_options_t *measure, unsigned n) {
-    measure_options_t share = *measure;
-    share.time_limit_s /= n;
-    share.min_rounds = (measure->min_rounds + n - 1) / n;
-    share.min_samples = 1;
-    return share;
-}
-
-status_t ab_measure(ab_t *ab, const ab_group_t *group, error_t *err) {
+/* On a GPU the process that starts first can be a few percent slower than the second
+ * (docs/compare.md), so every second pass starts them in reverse. */
+static status_t measure(ab_t *ab, const ab_group_t *group, error_t *err) {
     run_t *ours = ab->ours;
     const group_t *any = group->ours.n > 0 ? &group->ours : &group->theirs;
     char *name = workload_group(any->workload, &any->cases[0]);
     progress_now(&ours->progress, name);
     nvtx_push(name);
-    ours->settings.measure = share_of(any->measure, ours->options->n_processes);
-    ab->theirs.settings.measure = ours->settings.measure;
+    ours->settings.measure = ab->theirs.settings.measure = stopping_share(any->measure);
     entrants_t entrants;
     status_t status = add_all(ab, group, &entrants, err);
-    if (status == STATUS_OK && group->recheck_ids == NULL) {
-        entrants_count_finished(&entrants, ours, &group->ours);
-        entrants_count_finished(&entrants, &ab->theirs, &group->theirs);
-    }
+    if (group->recheck_ids != NULL)
+        for (size_t i = 0; i < entrants.n; i++)
+            entrants.sides[i]->progress.total++;
     if (status == STATUS_OK && entrants.n > 0)
-        status = measure_replicates(ab, group, &entrants, err);
+        status = entrants_measure(&entrants, ours->settings.pass % 2 == 0, err);
     nvtx_pop();
     free(name);
     entrants_free(&entrants);
     return status;
+}
+
+static bool goes_on(const ab_t *ab, int64_t deadline_ns) {
+    return !*ab->ours->interrupted && (deadline_ns == 0 || clock_ns() < deadline_ns);
+}
+
+status_t ab_measure_pass(ab_t *ab, unsigned number, const text_list_t *recheck_ids,
+                         int64_t deadline_ns, error_t *err) {
+    run_start_pass(ab->ours, number);
+    run_start_pass(&ab->theirs, number);
+    if (recheck_ids == NULL)
+        TRY(run_calibrate(ab->ours, err));
+    for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
+        ab_group_t group = {.recheck_ids = recheck_ids};
+        size_t at = 0, at_theirs = 0;
+        while (goes_on(ab, deadline_ns) && next_group(ab, s, &at, &at_theirs, &group))
+            TRY(measure(ab, &group, err));
+    }
+    TRY(run_end_pass(ab->ours, err));
+    return run_end_pass(&ab->theirs, err);
 }

@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 
-static size_t rounds_of(const pair_t *pair) {
+static size_t passes_of(const pair_t *pair) {
     size_t most = 0;
     for (size_t i = 0; i < pair->n_cells; i++) {
         const phase_t *const sides[] = {pair->cells[i].base, pair->cells[i].candidate};
         for (size_t k = 0; k < 2; k++)
-            if (sides[k]->n_rounds > most)
-                most = sides[k]->n_rounds;
+            if (sides[k]->n_passes > most)
+                most = sides[k]->n_passes;
     }
     return most;
 }
@@ -22,14 +22,14 @@ unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     size_t most = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];
-        size_t rounds = rounds_of(pair);
-        if (pair->verdict != PAIR_UNDECIDED || rounds >= RECHECK_MOST_ROUNDS)
+        size_t passes = passes_of(pair);
+        if (pair->verdict != PAIR_UNDECIDED || passes >= RECHECK_MOST_PASSES)
             continue;
         text_list_add(ids, pair->id);
-        if (rounds > most)
-            most = rounds;
+        if (passes > most)
+            most = passes;
     }
-    return (unsigned)(2 * most <= RECHECK_MOST_ROUNDS ? most : RECHECK_MOST_ROUNDS - most);
+    return (unsigned)(2 * most <= RECHECK_MOST_PASSES ? most : RECHECK_MOST_PASSES - most);
 }
 
 static status_t load_both(const ab_t *ab, record_t records[2], error_t *err) {
@@ -46,38 +46,46 @@ static unsigned choose(const run_t *run, const record_t records[2], text_list_t 
     error_t ignored = ERROR_INIT;
     comparison_t comparison = {0};
     floors_t *floors = NULL;
-    unsigned more_rounds = 0;
+    unsigned more_passes = 0;
     if (floors_load(records[0].folder, &floors, &ignored) == STATUS_OK &&
         comparison_make(&records[0], &records[1],
                         &(comparison_options_t){.floors = floors,
                                                 .threshold_frac = run->options->threshold_frac},
                         &comparison, &ignored) == STATUS_OK)
-        more_rounds = recheck_choose(&comparison, ids);
+        more_passes = recheck_choose(&comparison, ids);
     comparison_free(&comparison);
     floors_free(floors);
-    return more_rounds;
+    return more_passes;
+}
+
+/* The number of the last pass of both runs. */
+static unsigned last_pass(const record_t records[2]) {
+    unsigned last = 0;
+    for (size_t r = 0; r < 2; r++)
+        for (size_t i = 0; i < records[r].n_passes; i++) {
+            const char *number = environment_get(&records[r].passes[i], "pass");
+            const unsigned pass = (unsigned)strtoul(number, NULL, 10);
+            last = pass > last ? pass : last;
+        }
+    return last;
 }
 
 /* Clears `*more` when nothing is undecided any more or time is up. */
 static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadline_ns, bool *more,
                              error_t *err) {
     text_list_t ids = {0};
-    unsigned more_rounds = choose(ab->ours, records, &ids);
-    *more = more_rounds > 0;
+    const unsigned last = last_pass(records);
+    unsigned more_passes = choose(ab->ours, records, &ids);
+    if (more_passes > STATS_MOST_PASSES - last)
+        more_passes = STATS_MOST_PASSES - last;
+    *more = more_passes > 0;
     if (*more)
-        progress_note(&ab->ours->progress, "undecided: measuring %zu cases in %u more processes",
-                      ids.n, more_rounds);
+        progress_note(&ab->ours->progress, "undecided: measuring %zu cases in %u more passes",
+                      ids.n, more_passes);
     status_t status = STATUS_OK;
-    for (size_t s = 0; s < ab->ours->n_sweeps; s++) {
-        ab_group_t group;
-        size_t at = 0, at_theirs = 0;
-        while (*more && status == STATUS_OK && ab_next_group(ab, s, &at, &at_theirs, &group)) {
-            group.recheck_ids = &ids;
-            group.n_replicates = more_rounds;
-            group.deadline_ns = deadline_ns;
-            status = ab_measure(ab, &group, err);
-            *more = clock_ns() < deadline_ns && !*ab->ours->interrupted;
-        }
+    for (unsigned i = 1; i <= more_passes && *more && status == STATUS_OK; i++) {
+        status = ab_measure_pass(ab, last + i, &ids, deadline_ns, err);
+        *more = clock_ns() < deadline_ns && !*ab->ours->interrupted;
     }
     text_list_free(&ids);
     return status;
@@ -90,8 +98,6 @@ status_t ab_recheck(ab_t *ab, error_t *err) {
     while (more && !*ab->ours->interrupted) {
         record_t records[2];
         TRY(load_both(ab, records, err));
-        ab->rechecked[0] = &records[1];
-        ab->rechecked[1] = &records[0];
         status_t status = recheck_once(ab, records, deadline_ns, &more, err);
         record_free(&records[0]);
         record_free(&records[1]);

@@ -4,13 +4,13 @@
 
 #include "compare/comparison.h"
 
-/* Per case and build, one process each. A case that is undecided after so many stays undecided. */
-enum { RECHECK_MOST_ROUNDS = STATS_MOST_BLOCKS };
+/* Per case. One that is undecided after so many stays undecided. */
+enum { RECHECK_MOST_PASSES = STATS_MOST_PASSES };
 
-/* Add to `ids` the cases that need more rounds: undecided as a whole (a regressed case is decided,
- * whatever its other phases show) and with fewer than RECHECK_MOST_ROUNDS. Returns how many rounds
- * to add per side: the number of the case with most rounds, so that each interim look sees twice
- * the data and there are few looks, capped at RECHECK_MOST_ROUNDS in total. 0: nothing to do. */
+/* Add to `ids` the cases that need more passes: undecided as a whole (a regressed case is decided,
+ * whatever its other phases show) and with fewer than RECHECK_MOST_PASSES. Returns how many passes
+ * to add: the number of the case with most, so that each interim look sees twice
+ * the data and there are few looks, capped at RECHECK_MOST_PASSES in total. 0: nothing to do. */
 unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids);
 
 #endif

@@ -3,21 +3,36 @@
 
 #include "base/memory.h"
 
+#include <string.h>
+
 enum { IN_DRAM_BYTES = 1 << 30 }; /* far larger than any L2 */
 
-static status_t calibrate_with(run_t *run, const char *workload_name, const char *variant,
-                               const char *param, int64_t value, error_t *err) {
+typedef struct calibration {
+    const char *workload, *variant, *param;
+    int64_t value;
+    bool compiled;
+} calibration_t;
+
+static status_t calibrate_with(run_t *run, size_t index, const calibration_t *what, error_t *err) {
+    const unsigned pass = run->settings.pass;
     measure_options_t measure = MEASURE_DEFAULTS;
+    measure.passes = run_passes(run);
     measure.time_limit_s = 2;
-    const workload_t *workload = workload_find(workload_name);
-    case_t spec = run_calibration_case(workload_name, variant);
-    case_add_param(&spec, param, &(value_t){.kind = VALUE_INT, .integer = value});
+    const workload_t *workload = workload_find(what->workload);
+    case_t spec = run_calibration_case(what->workload, what->variant);
+    case_add_param(&spec, what->param, &(value_t){.kind = VALUE_INT, .integer = what->value});
     workload_complete(workload, &spec);
-    const group_t group = {.workload = workload, .cases = &spec, .n = 1, .measure = &measure};
+    const group_t group = {.workload = workload,
+                           .cases = &spec,
+                           .states = &run->calibrations[index],
+                           .n = 1,
+                           .measure = &measure};
     run->progress.total++;
-    const case_result_t *before = record_find(&run->record, spec.id);
-    if (before != NULL)
+    const case_result_t *before = record_find_pass(&run->record, spec.id, pass);
+    if (before != NULL) {
         device_rates_calibrate(before, &run->rates);
+        run->calibrations[index].finished |= 1ULL << (pass - 1);
+    }
     status_t status = run_measure(run, &group, err);
     case_free(&spec);
     return status;
@@ -26,12 +41,16 @@ static status_t calibrate_with(run_t *run, const char *workload_name, const char
 status_t run_calibrate(run_t *run, error_t *err) {
     if (run->arch == NULL || run->options->profile || run->options->cold)
         return STATUS_OK; /* nothing uses the rates */
-    int64_t in_l2 = (int64_t)(run->rates.l2_bytes / 4);
-    TRY(calibrate_with(run, "device", "copy", "bytes", IN_DRAM_BYTES, err));
-    if (run->no_compiler != NULL)
-        return STATUS_OK;
-    if (in_l2 > 0)
-        TRY(calibrate_with(run, "device", "01_read", "bytes", in_l2, err));
-    TRY(calibrate_with(run, "device", "02_barrier", "bytes", 1, err));
-    return calibrate_with(run, "null", "01_empty", "work_ns", 0, err);
+    const calibration_t ALL[N_CALIBRATIONS] = {
+        {"device", "copy", "bytes", IN_DRAM_BYTES, false},
+        {"device", "01_read", "bytes", (int64_t)(run->rates.l2_bytes / 4), true},
+        {"device", "02_barrier", "bytes", 1, true},
+        {"null", "01_empty", "work_ns", 0, true}};
+    for (size_t i = 0; i < N_CALIBRATIONS; i++) {
+        const bool possible = !ALL[i].compiled || run->no_compiler == NULL;
+        const bool has_size = ALL[i].value > 0 || strcmp(ALL[i].param, "bytes") != 0;
+        if (possible && has_size)
+            TRY(calibrate_with(run, i, &ALL[i], err));
+    }
+    return STATUS_OK;
 }

@@ -61,6 +61,31 @@ static status_t compute_reference(run_t *run, const group_t *group, reference_t 
     return status == STATUS_OK ? status : error_within(err, "reference output");
 }
 
+/* The group's reference output, computed in the first pass. Without it nothing can be verified, so
+ * nothing is timed: then all contenders are dropped, and it is NULL. */
+static const reference_t *find_reference(entrants_t *entrants) {
+    run_t *run = entrants->run;
+    error_t why = ERROR_INIT;
+    reference_t reference = {0};
+    char *name = workload_group(entrants->group->workload, &entrants->group->cases[0]);
+    size_t at = 0;
+    while (at < run->n_references && strcmp(run->references[at].group, name) != 0)
+        at++;
+    if (at == run->n_references &&
+        compute_reference(run, entrants->group, &reference, &why) == STATUS_OK) {
+        run->references =
+            mem_resize(run->references, run->n_references + 1, sizeof *run->references);
+        run->references[run->n_references++] = (kept_reference_t){mem_text(name), reference};
+    }
+    free(name);
+    if (at < run->n_references)
+        return &run->references[at].reference;
+    for (size_t i = 0; i < entrants->n; i++)
+        if (entrants->contenders[i].active)
+            contender_drop(&entrants->contenders[i], CASE_FAILED, why.text);
+    return NULL;
+}
+
 /* ---- contenders ------------------------------------------------------------------------------ */
 
 status_t entrant_make(run_t *run, const case_t *spec, contender_t *contender, error_t *err) {
@@ -84,30 +109,20 @@ entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
     return (entrants_t){.run = run,
                         .group = group,
                         .contenders = mem_zeroed(most, sizeof(contender_t)),
-                        .sides = mem_zeroed(most, sizeof(run_t *))};
+                        .sides = mem_zeroed(most, sizeof(run_t *)),
+                        .states = mem_zeroed(most, sizeof(case_state_t *))};
 }
 
-status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, error_t *err) {
+status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, case_state_t *state,
+                      error_t *err) {
     TRY(entrant_make(side, spec, &entrants->contenders[entrants->n], err));
-    entrants->sides[entrants->n++] = side;
+    entrants->sides[entrants->n] = side;
+    entrants->states[entrants->n++] = state;
     return STATUS_OK;
 }
 
-static bool has_entrant(const entrants_t *entrants, const run_t *side, const char *id) {
-    for (size_t i = 0; i < entrants->n; i++)
-        if (entrants->sides[i] == side && strcmp(entrants->contenders[i].result.spec.id, id) == 0)
-            return true;
-    return false;
-}
-
-void entrants_count_finished(const entrants_t *entrants, run_t *side, const group_t *group) {
-    for (size_t i = 0; i < group->n; i++) {
-        if (has_entrant(entrants, side, group->cases[i].id))
-            continue;
-        const case_result_t *before = record_find(&side->record, group->cases[i].id);
-        side->n_bad += before != NULL && result_is_broken(before);
-        side->progress.done++;
-    }
+bool entrant_is_done(const run_t *side, const case_state_t *state) {
+    return state->dropped || (state->finished >> (side->settings.pass - 1) & 1) != 0;
 }
 
 void entrants_free(entrants_t *entrants) {
@@ -115,74 +130,76 @@ void entrants_free(entrants_t *entrants) {
         contender_free(&entrants->contenders[i]);
     free(entrants->contenders);
     free(entrants->sides);
+    free(entrants->states);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-void entrants_open(entrants_t *entrants, bool backward) {
+static bool open_all(entrants_t *entrants, bool backward) {
+    bool any = false;
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[backward ? entrants->n - 1 - i : i];
         if (contender->active)
             contender_open(contender);
+        any |= contender->active;
     }
+    return any;
 }
 
-bool entrants_compute_reference(entrants_t *entrants, reference_t *reference) {
-    bool any = false;
-    for (size_t i = 0; i < entrants->n; i++)
-        any = any || entrants->contenders[i].active;
-    *reference = (reference_t){0};
-    entrants->reference = reference;
-    error_t why = ERROR_INIT;
-    if (!any || compute_reference(entrants->run, entrants->group, reference, &why) == STATUS_OK)
-        return any;
-    for (size_t i = 0; i < entrants->n; i++)
-        if (entrants->contenders[i].active)
-            contender_drop(&entrants->contenders[i], CASE_FAILED, why.text);
-    return false;
-}
-
-static void check_all(entrants_t *entrants, bool after) {
+static void check_all(entrants_t *entrants, const reference_t *reference, bool after) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[i];
         case_result_t *result = &contender->result;
-        contender_check(contender, entrants->reference,
-                        entrants->group->workload->tolerance(&result->spec),
+        contender_check(contender, reference, entrants->group->workload->tolerance(&result->spec),
                         after ? &result->after : &result->before);
     }
 }
 
-void entrants_measure(entrants_t *entrants, bool check_before, bool check_after) {
+static void take_rounds(entrants_t *entrants, const reference_t *reference) {
     run_t *run = entrants->run;
     const run_options_t *options = run->options;
-    if (check_before && !options->profile)
-        check_all(entrants, false);
+    if (!options->profile)
+        check_all(entrants, reference, false);
     if (options->cold)
         cold_rounds(entrants->contenders, entrants->n, &run->workers, options->seed,
                     run->n_groups++, run->interrupted);
     else
         schedule_rounds(entrants->contenders, entrants->n, options->seed, run->n_groups++,
                         run->interrupted);
-    if (check_after && !options->profile)
-        check_all(entrants, true);
+    if (!options->profile)
+        check_all(entrants, reference, true);
 }
 
-void entrants_finish(entrants_t *entrants) {
-    for (size_t i = 0; i < entrants->n; i++)
-        if (entrants->contenders[i].worker != NULL)
-            contender_finish(&entrants->contenders[i]);
-}
-
-status_t entrants_write(entrants_t *entrants, size_t i, error_t *err) {
+/* Compare the result with the hardware limits and journal it. */
+static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     run_t *side = entrants->sides[i];
+    case_state_t *state = entrants->states[i];
     device_rates_t *rates = &entrants->run->rates;
     case_result_t *result = &entrants->contenders[i].result;
-    side->n_bad += result_is_broken(result);
     limit_set(result, entrants->group->workload, rates);
     plausibility_check(result, rates);
     device_rates_calibrate(result, rates);
-    run_note_sanitized(side, &entrants->contenders[i]);
+    state->unsound |= run_note_sanitized(side, &entrants->contenders[i]);
+    state->broken |= result_is_broken(result);
+    state->dropped |= !result_has_times(result);
     TRY(journal_append(&side->journal, result, err));
+    state->finished |= 1ULL << (result->pass - 1);
     progress_case(&side->progress, result);
+    return STATUS_OK;
+}
+
+status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
+    const bool any = open_all(entrants, backward);
+    const reference_t *reference = any ? find_reference(entrants) : NULL;
+    if (reference != NULL)
+        take_rounds(entrants, reference);
+    for (size_t i = 0; i < entrants->n; i++) {
+        if (entrants->contenders[i].worker != NULL)
+            contender_finish(&entrants->contenders[i]);
+        run_note_workers(entrants->sides[i]);
+    }
+    for (size_t i = 0; i < entrants->n; i++)
+        if (!*entrants->run->interrupted || contender_is_finished(&entrants->contenders[i]))
+            TRY(write_result(entrants, i, err));
     return STATUS_OK;
 }

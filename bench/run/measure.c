@@ -1,47 +1,57 @@
-/* Measure one group after another: open its contenders together, verify, sample in turns, verify
- * again, write the results. */
+/* Pass after pass over the sweeps, one group after another. */
 #include "run/entrants.h"
 
+#include "base/clock.h"
+#include "base/memory.h"
 #include "cuda/nvtx.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
-static status_t write_all(entrants_t *entrants, error_t *err) {
-    for (size_t i = 0; i < entrants->n; i++)
-        if (!*entrants->run->interrupted || contender_is_finished(&entrants->contenders[i]))
-            TRY(entrants_write(entrants, i, err));
+static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err) {
+    run_t *run = entrants->run;
+    for (size_t i = 0; i < group->n; i++)
+        if (entrant_is_done(run, &group->states[i]))
+            run->progress.done++;
+        else
+            TRY(entrants_add(entrants, run, &group->cases[i], &group->states[i], err));
     return STATUS_OK;
-}
-
-static status_t measure_entrants(entrants_t *entrants, error_t *err) {
-    reference_t reference;
-    entrants_open(entrants, false);
-    if (entrants_compute_reference(entrants, &reference))
-        entrants_measure(entrants, true, true);
-    entrants_finish(entrants);
-    reference_free(&reference);
-    run_note_workers(entrants->run);
-    return write_all(entrants, err);
 }
 
 status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     entrants_t entrants = entrants_make(run, group, group->n);
-    status_t status = STATUS_OK;
     char *name = workload_group(group->workload, &group->cases[0]);
     progress_now(&run->progress, name);
     nvtx_push(name);
-    run->settings.measure = *group->measure;
-    for (size_t i = 0; i < group->n && status == STATUS_OK; i++)
-        if (record_find(&run->record, group->cases[i].id) ==
-            NULL) /* else finished before --resume */
-            status = entrants_add(&entrants, run, &group->cases[i], err);
-    entrants_count_finished(&entrants, run, group);
+    run->settings.measure = stopping_share(group->measure);
+    status_t status = add_all(&entrants, group, err);
     if (status == STATUS_OK && entrants.n > 0)
-        status = measure_entrants(&entrants, err);
+        status = entrants_measure(&entrants, false, err);
     nvtx_pop();
     free(name);
     entrants_free(&entrants);
     return status;
+}
+
+void run_start_pass(run_t *run, unsigned pass) {
+    char now[32];
+    environment_t *facts = record_pass(&run->record, pass);
+    for (size_t i = 0; i < run->workers.n; i++)
+        if (!text_ends(run->workers.items[i]->label, "-oracle"))
+            worker_link_stop(run->workers.items[i]);
+    run->settings.pass = pass;
+    if (environment_get(facts, "started") == NULL) /* else it was started before --resume */
+        environment_set(facts, "started", clock_timestamp(now));
+    environment_set(facts, "host", environment_get(&run->record.environment, "host.name"));
+}
+
+status_t run_end_pass(run_t *run, error_t *err) {
+    char now[32];
+    environment_t *facts = record_pass(&run->record, run->settings.pass);
+    if (*run->interrupted)
+        return STATUS_OK;
+    environment_set(facts, "finished", clock_timestamp(now));
+    return record_write_header(&run->record, err);
 }
 
 static bool is_last_of_workload(const run_t *run, size_t sweep) {
@@ -51,14 +61,26 @@ static bool is_last_of_workload(const run_t *run, size_t sweep) {
     return true;
 }
 
+static status_t measure_sweep(run_t *run, size_t s, error_t *err) {
+    for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
+        const group_t group = run_next_group(run, s, &at);
+        TRY(run_measure(run, &group, err));
+    }
+    return STATUS_OK;
+}
+
 status_t run_measure_all(run_t *run, error_t *err) {
-    for (size_t s = 0; s < run->n_sweeps; s++) {
-        for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
-            const group_t group = run_next_group(&run->sweeps[s], &at);
-            TRY(run_measure(run, &group, err));
+    const unsigned n_passes = run_passes(run);
+    for (unsigned pass = 1; pass <= n_passes && !*run->interrupted; pass++) {
+        run_start_pass(run, pass);
+        TRY(run_calibrate(run, err));
+        for (size_t s = 0; s < run->n_sweeps; s++) {
+            if (pass == 1 || pass <= run->sweeps[s].measure.passes)
+                TRY(measure_sweep(run, s, err));
+            if (pass == n_passes && is_last_of_workload(run, s))
+                TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
         }
-        if (is_last_of_workload(run, s))
-            TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
+        TRY(run_end_pass(run, err));
     }
     return STATUS_OK;
 }

@@ -98,7 +98,12 @@ static void describe_run(run_t *run) {
 }
 
 static status_t resume(run_t *run, error_t *err) {
-    TRY(record_load(run->folder, &run->record, err));
+    TRY(record_load_passes(run->folder, &run->record, err));
+    if (run->record.schema != RESULT_SCHEMA)
+        return error_set(err, STATUS_USAGE,
+                         "%s has schema %d, from an older version: results of schema %d cannot be "
+                         "added to it; choose another --out",
+                         run->folder, run->record.schema, RESULT_SCHEMA);
     free(run->record.finished);
     run->record.finished = NULL;
     if (run->record.seed != run->options->seed)
@@ -115,10 +120,14 @@ static status_t resume(run_t *run, error_t *err) {
     return STATUS_OK;
 }
 
+static bool one_walk(const run_t *run) {
+    return run->options->cold || run->options->profile || run->options->trace;
+}
+
 void run_choose_folder(run_t *run) {
     size_t total = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
-        total += run->sweeps[s].n_cases;
+        total += run->sweeps[s].n_cases * (one_walk(run) ? 1 : run->sweeps[s].measure.passes);
     progress_start(&run->progress, run->options->quiet, total);
     run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
 }
@@ -141,6 +150,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
         TRY(resume(run, err));
     else
         describe_run(run);
+    run_make_states(run);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
 }
@@ -245,28 +255,38 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-status_t run_close(run_t *run, error_t *err) {
-    char now[32];
+/* Of all passes together, for the record. */
+static void note_rates(run_t *run, const record_t *finished) {
+    device_rates_t *rates = &run->rates;
+    for (const case_result_t *result = record_next(finished, NULL); result != NULL;
+         result = record_next(finished, result))
+        device_rates_calibrate(result, rates);
     const struct {
         const char *key;
         double value;
-    } measured[] = {{"measured.copy_bytes_per_s", run->rates.dram_bytes_per_s},
-                    {"measured.l2_read_bytes_per_s", run->rates.l2_bytes_per_s},
-                    {"measured.empty_graph_node_ns", run->rates.launch_ns},
-                    {"measured.event_pair_ns", run->rates.event_ns},
-                    {"measured.grid_barrier_ns", run->rates.barrier_ns}};
-    progress_end(&run->progress);
-    journal_close(&run->journal);
-    run_note_workers(run);
-    if (run->progress.done == run->progress.total)
-        run->record.finished = mem_text(clock_timestamp(now));
+    } measured[] = {{"measured.copy_bytes_per_s", rates->dram_bytes_per_s},
+                    {"measured.l2_read_bytes_per_s", rates->l2_bytes_per_s},
+                    {"measured.empty_graph_node_ns", rates->launch_ns},
+                    {"measured.event_pair_ns", rates->event_ns},
+                    {"measured.grid_barrier_ns", rates->barrier_ns}};
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         if (isfinite(measured[i].value))
             environment_set_number(&run->record.environment, measured[i].key, measured[i].value);
-    TRY(record_write_header(&run->record, err));
+}
+
+status_t run_close(run_t *run, error_t *err) {
+    char now[32];
     record_t finished;
+    progress_end(&run->progress);
+    journal_close(&run->journal);
+    run_note_workers(run);
     TRY(record_load(run->folder, &finished, err));
-    status_t status = results_write_derived(&finished, err);
+    note_rates(run, &finished);
+    if (run->progress.done == run->progress.total)
+        run->record.finished = mem_text(clock_timestamp(now));
+    status_t status = record_write_header(&run->record, err);
+    if (status == STATUS_OK)
+        status = results_write_derived(&finished, err);
     record_free(&finished);
     return status;
 }

@@ -22,7 +22,6 @@ static void catch_interrupts(void) {
 }
 
 static status_t measure(run_t *run, error_t *err) {
-    TRY(run_calibrate(run, err));
     TRY(run_measure_all(run, err));
     return run_close(run, err);
 }
@@ -36,6 +35,33 @@ static status_t steps(run_t *run, error_t *err) {
     TRY(record_write_header(&run->record, err));
     TRY(run_sanitize(run, err));
     return measure(run, err) == STATUS_OK ? run_print(run, err) : run_add_resume_hint(run, err);
+}
+
+static bool is_broken(const case_state_t *state) {
+    return state->broken;
+}
+
+static bool is_unsound(const case_state_t *state) {
+    return state->unsound;
+}
+
+static bool is_known(const case_state_t *state) {
+    return state->finished != 0;
+}
+
+/* Broken or unsound cases fail the run. */
+static status_t judge(const run_t *run, error_t *err) {
+    const size_t n = run_count(run, is_known), n_broken = run_count(run, is_broken),
+                 n_unsound = run_count(run, is_unsound);
+    if (n_broken > 0)
+        return error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
+                         n_broken, n, run->folder);
+    if (n_unsound > 0)
+        return error_set(err, STATUS_FAILED,
+                         "compute-sanitizer found errors in the programs of %zu of %zu cases (in "
+                         "%s/logs)",
+                         n_unsound, n, run->folder);
+    return STATUS_OK;
 }
 
 status_t run(const run_options_t *options, error_t *err) {
@@ -54,14 +80,8 @@ status_t run(const run_options_t *options, error_t *err) {
                       "interrupted; finished cases are in %s: resume with the same command and "
                       "--resume --out %s",
                       state.folder, state.folder);
-    else if (status == STATUS_OK && state.n_bad > 0)
-        status = error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
-                           state.n_bad, state.progress.done, state.folder);
-    else if (status == STATUS_OK && state.n_unsound > 0)
-        status = error_set(err, STATUS_FAILED,
-                           "compute-sanitizer found errors in the programs of %zu of %zu cases (in "
-                           "%s/logs)",
-                           state.n_unsound, state.progress.done, state.folder);
+    else if (status == STATUS_OK)
+        status = judge(&state, err);
     run_free(&state);
     return status;
 }
@@ -81,7 +101,8 @@ static void print_plan(run_t *state) {
             free(reason);
         }
     }
-    fprintf(out, "%zu cases: %zu to run, %zu to skip\n", n, n - skipped, skipped);
+    fprintf(out, "%zu cases in %u passes: %zu to run, %zu to skip\n", n, run_passes(state),
+            n - skipped, skipped);
 }
 
 status_t plan(const run_options_t *options, error_t *err) {

@@ -21,10 +21,10 @@ typedef struct run_options {
     uint64_t seed;
     double timeout_s;    /* for one answer of a worker */
     double time_limit_s; /* per contender; 0: as in the sweep */
+    unsigned passes;     /* over the sweeps; 0: as in the sweep */
     unsigned lock_mhz;   /* SM clock to lock; 0: do not lock */
     const char *against; /* another build to measure in turns with this one (other_build.h); NULL */
     const char *floor;   /* a run whose floor.json has noise floors for --against; NULL: none */
-    unsigned n_processes;   /* per build of --against: its rounds are spread over them */
     double threshold_frac;  /* of the --against comparison */
     double recheck_limit_s; /* time limit for re-measuring undecided cases; 0: off */
     bool strict;            /* STATUS_NOISY if cases stay undecided */

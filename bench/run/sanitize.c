@@ -26,7 +26,7 @@ static const case_t **choose_cases(run_t *run, error_t *err) {
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
             const program_t *program;
-            if (record_find(&run->record, spec->id) != NULL)
+            if (case_is_complete(&run->states[s][i], run->sweeps[s].measure.passes))
                 continue;
             if (run_find_program(run, spec, &program, err) != STATUS_OK) {
                 free(chosen);
@@ -125,9 +125,9 @@ status_t run_sanitize(run_t *run, error_t *err) {
     return status;
 }
 
-void run_note_sanitized(run_t *run, contender_t *contender) {
+bool run_note_sanitized(const run_t *run, contender_t *contender) {
     if (run->sanitized == NULL || contender->program == NULL)
-        return;
+        return false;
     size_t at = (size_t)(contender->program - run->programs.items);
     const sanitize_t *found = &run->sanitized[at];
     case_result_t *result = &contender->result;
@@ -144,5 +144,5 @@ void run_note_sanitized(run_t *run, contender_t *contender) {
         flag_list_add(&result->flags, FLAG_SANITIZER, tool, strtod(verdict, NULL), NAN);
         unsound = true;
     }
-    run->n_unsound += unsound;
+    return unsound;
 }

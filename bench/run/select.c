@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUICK_TIME_LIMIT_S = 2 };
-static const double QUICK_PRECISION_FRAC = 0.01;
+enum { QUICK_TIME_LIMIT_S = 2, QUICK_PASSES = 1 };
 
 void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context) {
     size_t kept = 0;
@@ -27,7 +26,7 @@ static bool is_not_pytorch(const sweep_t *sweep, const case_t *spec, const void 
     return strcmp(spec->engine, "pytorch") != 0;
 }
 
-group_t run_next_group(const sweep_t *sweep, size_t *at) {
+static group_t next_group(const sweep_t *sweep, size_t *at) {
     group_t group = {
         .workload = sweep->workload, .cases = &sweep->cases[*at], .measure = &sweep->measure};
     char *first = workload_group(sweep->workload, &sweep->cases[*at]);
@@ -44,11 +43,18 @@ group_t run_next_group(const sweep_t *sweep, size_t *at) {
     return group;
 }
 
+group_t run_next_group(const run_t *run, size_t s, size_t *at) {
+    const size_t first = *at;
+    group_t group = next_group(&run->sweeps[s], at);
+    group.states = &run->states[s][first];
+    return group;
+}
+
 /* Every n-th group: contenders that are compared with each other stay in one shard. */
 static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     size_t kept = 0, number = 0;
     for (size_t first = 0, end = 0; end < sweep->n_cases; first = end, number++) {
-        run_next_group(sweep, &end);
+        next_group(sweep, &end);
         bool selected = number % options->n_shards == options->shard - 1;
         for (size_t i = first; i < end; i++) {
             if (selected)
@@ -63,8 +69,13 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
 static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
-        sweep->measure.precision_frac = fmax(sweep->measure.precision_frac, QUICK_PRECISION_FRAC);
+        if (!options->cold)
+            sweep->measure.passes = QUICK_PASSES;
     }
+    if (options->passes > 0)
+        sweep->measure.passes = options->passes;
+    if (options->profile)
+        sweep->measure.passes = 1;
     if (options->time_limit_s > 0)
         sweep->measure.time_limit_s = options->time_limit_s;
     if (options->no_pytorch)
@@ -90,4 +101,65 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
         apply_options(options, &run->sweeps[i]);
     }
     return STATUS_OK;
+}
+
+/* ---- the state of each case ------------------------------------------------------------------ */
+
+typedef struct named_state {
+    const char *id;
+    case_state_t *state;
+} named_state_t;
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const named_state_t *)a)->id, ((const named_state_t *)b)->id);
+}
+
+static void note_finished(case_state_t *state, const case_result_t *before) {
+    state->finished |= 1ULL << (before->pass - 1);
+    state->broken |= result_is_broken(before);
+    state->dropped |= !result_has_times(before);
+}
+
+void run_make_states(run_t *run) {
+    size_t n = 0, most = 0;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        most += run->sweeps[s].n_cases;
+    named_state_t *all = mem_alloc((most + 1) * sizeof *all);
+    run->states = mem_zeroed(run->n_sweeps, sizeof *run->states);
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        const sweep_t *sweep = &run->sweeps[s];
+        run->states[s] = mem_zeroed(sweep->n_cases + 1, sizeof *run->states[s]);
+        for (size_t i = 0; i < sweep->n_cases; i++)
+            all[n++] = (named_state_t){sweep->cases[i].id, &run->states[s][i]};
+    }
+    if (n > 0)
+        qsort(all, n, sizeof *all, by_id);
+    for (size_t i = 0; i < run->record.n_cases; i++) {
+        const case_result_t *before = &run->record.cases[i];
+        const named_state_t key = {before->spec.id, NULL};
+        named_state_t *found = n > 0 ? bsearch(&key, all, n, sizeof *all, by_id) : NULL;
+        while (found != NULL && found > all && by_id(found - 1, &key) == 0)
+            found--; /* two sweeps may have the case */
+        for (; found != NULL && found < all + n && by_id(found, &key) == 0; found++)
+            note_finished(found->state, before);
+    }
+    free(all);
+}
+
+size_t run_count(const run_t *run, bool (*is)(const case_state_t *state)) {
+    size_t n = 0;
+    for (size_t s = 0; run->states != NULL && s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
+            n += is(&run->states[s][i]);
+    for (size_t i = 0; i < N_CALIBRATIONS; i++)
+        n += is(&run->calibrations[i]);
+    return n;
+}
+
+unsigned run_passes(const run_t *run) {
+    unsigned most = 1;
+    for (size_t s = 0; s < run->n_sweeps && !run->options->cold; s++)
+        if (run->sweeps[s].measure.passes > most)
+            most = run->sweeps[s].measure.passes;
+    return most;
 }

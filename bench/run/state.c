@@ -14,6 +14,10 @@ void run_free_sweeps(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         sweep_free(&run->sweeps[i]);
     free(run->sweeps);
+    for (size_t i = 0; run->states != NULL && i < run->n_sweeps; i++)
+        free(run->states[i]);
+    free(run->states);
+    run->states = NULL;
     run->sweeps = NULL;
     run->n_sweeps = 0;
 }
@@ -28,6 +32,11 @@ void run_free(run_t *run) {
     for (size_t i = 0; i < run->n_sanitized; i++)
         sanitize_free(&run->sanitized[i]);
     free(run->sanitized);
+    for (size_t i = 0; i < run->n_references; i++) {
+        reference_free(&run->references[i].reference);
+        free(run->references[i].group);
+    }
+    free(run->references);
     program_list_free(&run->programs);
     nvml_close(run->nvml);
     free(run->arch);

@@ -14,12 +14,37 @@
 
 #include <signal.h>
 
+/* What is known of a case while it is measured, pass after pass. */
+typedef struct case_state {
+    uint64_t finished; /* bit p - 1: pass p is in the journal */
+    bool dropped;      /* skipped or broken in a pass: not measured again */
+    bool broken, unsound;
+} case_state_t;
+
+/* Does nothing remain to be measured in `n_passes` passes? */
+static inline bool case_is_complete(const case_state_t *state, unsigned n_passes) {
+    const uint64_t all = ~0ULL >> (64 - n_passes);
+    return state->dropped || (state->finished & all) == all;
+}
+
+/* A reference output, kept for the passes that follow. */
+typedef struct kept_reference {
+    char *group;
+    reference_t reference;
+} kept_reference_t;
+
+enum { N_CALIBRATIONS = 4 };
+
 typedef struct run {
     const run_options_t *options;
     const volatile sig_atomic_t *interrupted; /* set by Ctrl-C */
     sweep_t *sweeps;
+    case_state_t **states; /* of each sweep's cases */
     size_t n_sweeps;
-    record_t record; /* of run.json; with --resume it holds the cases finished earlier */
+    case_state_t calibrations[N_CALIBRATIONS];
+    kept_reference_t *references;
+    size_t n_references;
+    record_t record; /* of run.json; with --resume it holds the passes finished earlier */
     int folder_lock; /* -1: not held */
     journal_t journal;
     workers_t workers;
@@ -33,10 +58,8 @@ typedef struct run {
     contender_settings_t settings;
     device_rates_t rates;
     progress_t progress;
-    size_t n_bad;          /* wrong or failed */
     sanitize_t *sanitized; /* per program; NULL without --sanitize */
     size_t n_sanitized;
-    size_t n_unsound;  /* cases whose program has a compute-sanitizer finding */
     uint32_t n_groups; /* so far; seeds the order of rounds */
     char *folder;
     const build_t *build; /* the other build's side of an --against run; NULL: this program */
@@ -47,6 +70,7 @@ typedef struct run {
 typedef struct group {
     const workload_t *workload;
     const case_t *cases;
+    case_state_t *states; /* of the cases */
     size_t n;
     const measure_options_t *measure;
 } group_t;
@@ -60,8 +84,14 @@ status_t run_add_resume_hint(const run_t *run, error_t *err);
 
 /* select.c */
 status_t run_load_sweeps(run_t *run, error_t *err);
-/* The group of `sweep` that starts at case `*at`; moves `*at` past it. */
-group_t run_next_group(const sweep_t *sweep, size_t *at);
+/* The group of sweep `s` that starts at case `*at`; moves `*at` past it. */
+group_t run_next_group(const run_t *run, size_t s, size_t *at);
+/* Allocate the states, with what run->record has as finished. */
+void run_make_states(run_t *run);
+/* The number of cases that `is` holds for, those of the calibration too. */
+size_t run_count(const run_t *run, bool (*is)(const case_state_t *state));
+/* The most passes of any sweep. */
+unsigned run_passes(const run_t *run);
 typedef bool case_filter_t(const sweep_t *sweep, const case_t *spec, const void *context);
 /* Remove the cases for which `keep` is false. */
 void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context);
@@ -87,16 +117,23 @@ status_t run_find_program(run_t *run, const case_t *spec, const program_t **prog
 
 /* sanitize.c */
 status_t run_sanitize(run_t *run, error_t *err);
-/* Copy the verdicts on its program into the result. */
-void run_note_sanitized(run_t *run, contender_t *contender);
+/* Copy the verdicts on its program into the result. True if one is a finding. */
+bool run_note_sanitized(const run_t *run, contender_t *contender);
 
 /* measure.c */
-/* Measure all groups of all sweeps; print the table of a workload after its last group. */
+/* Pass after pass, measure all groups of all sweeps; print the table of a workload after its last
+ * group. */
 status_t run_measure_all(run_t *run, error_t *err);
 status_t run_measure(run_t *run, const group_t *group, error_t *err);
+/* Begin a pass: end all workers but the oracle's, and record the start. A process keeps what chance
+ * gave it, such as where its memory lies, which no number of rounds in it shows (Mytkowicz et al.
+ * 2009, Producing wrong data without doing anything obviously wrong!). */
+void run_start_pass(run_t *run, unsigned pass);
+/* Record the end of the current pass. */
+status_t run_end_pass(run_t *run, error_t *err);
 
 /* calibrate.c */
-/* Measure the device itself: copy and L2 bandwidth, barrier, launch and event times. */
+/* Measure the device itself, in every pass: copy and L2 bandwidth, barrier, launch and event times. */
 status_t run_calibrate(run_t *run, error_t *err);
 
 /* clocks.c */

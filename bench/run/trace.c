@@ -8,12 +8,14 @@
 
 #include <stdlib.h>
 
-static status_t trace_case(run_t *run, const case_t *spec, trace_file_t *file, error_t *err) {
+static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, trace_file_t *file,
+                           error_t *err) {
     contender_t contender;
     progress_now(&run->progress, spec->id);
     TRY(entrant_make(run, spec, &contender, err));
     trace_file_add(file, &contender);
-    run->n_bad += contender.result.status == CASE_FAILED;
+    state->finished = 1;
+    state->broken = contender.result.status == CASE_FAILED;
     run->progress.done++;
     contender_free(&contender);
     return STATUS_OK;
@@ -23,7 +25,7 @@ static status_t trace_all(run_t *run, trace_file_t *file, error_t *err) {
     for (size_t s = 0; s < run->n_sweeps; s++) {
         run->settings.measure = run->sweeps[s].measure;
         for (size_t i = 0; i < run->sweeps[s].n_cases && !*run->interrupted; i++)
-            TRY(trace_case(run, &run->sweeps[s].cases[i], file, err));
+            TRY(trace_case(run, &run->sweeps[s].cases[i], &run->states[s][i], file, err));
     }
     return STATUS_OK;
 }
@@ -47,6 +49,7 @@ status_t run_trace(run_t *run, error_t *err) {
     trace_file_t file;
     TRY(run_load_sweeps(run, err));
     run_choose_folder(run);
+    run_make_states(run);
     trace_file_init(&file, clock_ns());
     status_t status = run_survey(run, err);
     if (status == STATUS_OK)

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const double LEAST_SHARE = 0.2, LEAST_STEP_LOG = 0.0487902 /* ln 1.05 */,
-                    LEAST_STEP_MADS = 4 * 1.4826, MOST_BETWEEN = 0.05;
+                    LEAST_STEP_MADS = 4 * 1.4826, LEAST_TICKS = 3,
+                    MOST_BETWEEN = 0.05;
 
 /* How many of the ascending values are in the lower of two groups with the least sum of squares. */
 static size_t split(const double *sorted, size_t n) {
@@ -47,7 +48,7 @@ static size_t passes_with_both(const double *values, const size_t *starts, size_
     return count;
 }
 
-bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passes) {
+bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passes, double tick) {
     const size_t n = n_passes > 0 ? starts[n_passes] : 0;
     bimodal_t none = {.found = false, .low = NAN, .high = NAN, .share_high = NAN};
     if (n < BIMODAL_FEWEST_ROUNDS)
@@ -63,7 +64,8 @@ bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passe
     const double spread = fmax(stats_mad(sorted, k), stats_mad(sorted + k, n - k));
     const double share = (double)(n - k) / (double)n;
     const bool found = isfinite(step) && share >= LEAST_SHARE && share <= 1 - LEAST_SHARE &&
-                       step >= LEAST_STEP_LOG && step >= LEAST_STEP_MADS * spread &&
+                       step >= LEAST_STEP_LOG && exp(high) - exp(low) >= LEAST_TICKS * tick &&
+                       step >= LEAST_STEP_MADS * spread &&
                        (double)count_between(logs, n, low + step / 3, high - step / 3) <=
                            MOST_BETWEEN * (double)n &&
                        passes_with_both(logs, starts, n_passes, sorted[k]) >= 2;

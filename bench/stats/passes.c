@@ -19,34 +19,31 @@ static double variance_of(const double *values, size_t n) {
     return n > 1 ? sum / (double)(n - 1) : 0;
 }
 
-static double median_of(const double *values, size_t n) {
-    double *sorted = mem_alloc(n * sizeof *sorted);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = values[i];
-    stats_sort(sorted, n);
-    double median = stats_quantile(sorted, n, 0.5);
-    free(sorted);
-    return median;
-}
-
-stats_pass_t stats_pass_of(const stats_rounds_t *rounds, double tick_ns) {
+stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     const size_t first = rounds->n_rounds > 0 ? rounds->starts[0] : 0;
     const size_t n = rounds->n_rounds > 0 ? rounds->starts[rounds->n_rounds] - first : 0;
+    double *sorted = mem_alloc((n + 1) * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = rounds->values[first + i];
+    stats_sort(sorted, n);
+    const double median = stats_quantile(sorted, n, 0.5), tick = stats_tick(sorted, n) / median;
+    free(sorted);
     stats_pass_t pass = {.log_value = NAN};
-    const double median = n > 0 ? median_of(rounds->values + first, n) : NAN;
     if (!(median > 0))
         return pass;
     double *logs = mem_alloc(rounds->n_rounds * sizeof *logs);
     size_t n_logs = 0;
     for (size_t r = 0; r < rounds->n_rounds; r++) {
-        const size_t start = rounds->starts[r], end = rounds->starts[r + 1];
-        const double of_round = end > start ? median_of(rounds->values + start, end - start) : NAN;
+        const size_t start = rounds->starts[r];
+        const double of_round =
+            stats_median(rounds->values + start, rounds->starts[r + 1] - start);
         if (of_round > 0)
             logs[n_logs++] = log(of_round);
     }
-    const double tick = tick_ns / median;
     pass.log_value = log(median);
-    pass.variance_log = PI / 2 * variance_of(logs, n_logs) / (double)n_logs + tick * tick / 12;
+    pass.variance_log = tick * tick / 12;
+    if (n_logs > 0)
+        pass.variance_log += PI / 2 * variance_of(logs, n_logs) / (double)n_logs;
     free(logs);
     return pass;
 }

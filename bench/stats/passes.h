@@ -8,7 +8,7 @@
 
 /* With fewer passes the spread between processes is unknown: three of them are in one of two equal
  * states in a quarter of all runs. */
-enum { STATS_FEWEST_PASSES = 5, STATS_MOST_PASSES = 32 };
+enum { STATS_FEWEST_PASSES = 5, STATS_MOST_PASSES = 64 };
 
 /* The evidence of one pass. */
 typedef struct stats_pass {
@@ -18,7 +18,7 @@ typedef struct stats_pass {
 
 /* Of the samples that one pass took, in rounds. The variance is that of a median of normal round
  * medians, π/2 · s² / R, plus that of a clock which ticks: (tick / median)² / 12. */
-stats_pass_t stats_pass_of(const stats_rounds_t *rounds, double tick_ns);
+stats_pass_t stats_pass_of(const stats_rounds_t *rounds);
 /* The numerator over the denominator, both of the same pass. */
 stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t *denominator);
 

@@ -30,32 +30,29 @@ double stats_quantile(const double *sorted, size_t n, double q) {
     return sorted[below] + share * (sorted[below + 1] - sorted[below]);
 }
 
-bool stats_median_ci95(const double *sorted, size_t n, double *low, double *high) {
-    if (n < 6) { /* min … max misses the median with probability 2 · 2^-n > 5 % */
-        *low = n == 0 ? NAN : sorted[0];
-        *high = n == 0 ? NAN : sorted[n - 1];
-        return false;
+double stats_median(const double *values, size_t n) {
+    double *sorted = mem_alloc((n + 1) * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = values[i];
+    stats_sort(sorted, n);
+    const double median = stats_quantile(sorted, n, 0.5);
+    free(sorted);
+    return median;
+}
+
+double stats_tick(const double *sorted, size_t n) {
+    const size_t often = n / 10 > 2 ? n / 10 : 2;
+    size_t n_ticks = 0, first = 0;
+    double step = INFINITY;
+    for (size_t i = 1; i <= n; i++) {
+        const double gap = i < n ? sorted[i] - sorted[first] : INFINITY;
+        if (!(gap > 0))
+            continue;
+        n_ticks += i - first >= often;
+        first = i;
+        step = fmin(step, gap);
     }
-    /* Of n samples, B ~ Binomial(n, 1/2) lie below the median; the 0-based ranks j and n-1-j
-     * enclose it unless B <= j or B >= n - j. Find the largest j with P(B <= j) <= 2.5 %, walking
-     * down from the centre, where nothing underflows: about sqrt(n) steps. */
-    size_t j = (n - 1) / 2;
-    int sign;
-    double log_choose = lgamma_r((double)n + 1, &sign) - lgamma_r((double)j + 1, &sign) -
-                        lgamma_r((double)(n - j) + 1, &sign);
-    double probability = exp(log_choose - (double)n * log(2)); /* P(B = j) */
-    /* By symmetry: for odd n half of all outcomes are at j or below; for even n the two sides share
-     * what the central outcome j + 1 leaves. */
-    double central = probability * (double)(n - j) / (double)(j + 1);
-    double tail = n % 2 == 1 ? 0.5 : (1 - central) / 2; /* P(B <= j) */
-    while (tail > 0.025 && j > 0) {
-        tail -= probability;
-        probability *= (double)j / (double)(n - j + 1);
-        j--;
-    }
-    *low = sorted[j];
-    *high = sorted[n - 1 - j];
-    return true;
+    return n_ticks >= 2 ? step : 0;
 }
 
 double stats_mad(const double *sorted, size_t n) {

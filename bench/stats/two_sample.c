@@ -209,21 +209,14 @@ static double redundancy(const double *medians, size_t n) {
     return (1 + rho) / (1 - rho);
 }
 
-/* The clock's tick is the smallest step between samples; a rounding error is uniform over it, with
- * a deviation of 1 / sqrt(12). Only samples that repeatedly fall on the same ticks show it: the
- * distance between equal samples and one late sample is no tick. */
+/* A rounding error is uniform over the clock's tick, with a deviation of 1 / sqrt(12). */
 static double resolution_error(const pool_t *pool) {
-    double step = INFINITY;
-    size_t often = pool->n / 10 > 2 ? pool->n / 10 : 2, n_ticks = 0, first = 0;
-    for (size_t i = 1; i <= pool->n; i++) {
-        double gap = i < pool->n ? pool->samples[i].value - pool->samples[first].value : INFINITY;
-        if (!(gap > 0))
-            continue;
-        n_ticks += i - first >= often;
-        first = i;
-        step = fmin(step, gap);
-    }
-    return n_ticks >= 2 ? step / sqrt(12) : 0;
+    double *sorted = mem_alloc((pool->n + 1) * sizeof *sorted);
+    for (size_t i = 0; i < pool->n; i++)
+        sorted[i] = pool->samples[i].value;
+    const double tick = stats_tick(sorted, pool->n);
+    free(sorted);
+    return tick / sqrt(12);
 }
 
 stats_location_t stats_locate(const stats_rounds_t *rounds, const stats_draws_t *draws,

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
+#include "stats/passes.h"
 #include "sweep/plan.h"
 
 #include <stddef.h>
@@ -14,7 +15,9 @@ enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 /* The ranges are wide, but catch wrong units (a precision in percent, a time limit in ms). */
 #define FIELD(member) offsetof(measure_options_t, member)
 static const measure_key_t MEASURE_KEYS[] = {
+    {"passes", VALUE_INT, 1, STATS_MOST_PASSES, FIELD(passes)},
     {"precision", VALUE_REAL, 1e-6, 0.5, FIELD(precision_frac)},
+    {"device_precision", VALUE_REAL, 1e-6, 0.5, FIELD(device_precision_frac)},
     {"time_limit_s", VALUE_REAL, 0.01, 86400, FIELD(time_limit_s)},
     {"round_s", VALUE_REAL, 0.0001, 60, FIELD(round_s)},
     {"min_rounds", VALUE_INT, 1, 10000, FIELD(min_rounds)},

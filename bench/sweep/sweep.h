@@ -8,17 +8,19 @@
 #include "workloads/common/workload.h"
 
 typedef struct measure_options {
-    double precision_frac; /* half width of the median's 95 % interval; 0.005 */
-    double time_limit_s;   /* per contender; 15 */
-    double round_s;        /* 0.03 */
-    unsigned min_rounds;   /* 5 */
-    unsigned min_samples;  /* 30 */
+    unsigned passes;              /* over the sweep, each with new processes; 6 */
+    double precision_frac;        /* of a pass: the error of its median by the host's clock; 0.02 */
+    double device_precision_frac; /* the same by the device's clock; 0.005 */
+    double time_limit_s;          /* of a case, shared by its passes; 15 */
+    double round_s;               /* 0.03 */
+    unsigned min_rounds;          /* of a pass; 4 */
+    unsigned min_samples;         /* of a case, shared by its passes; 30 */
 } measure_options_t;
 
 #define MEASURE_DEFAULTS                                                                           \
     {                                                                                              \
-        .precision_frac = 0.005, .time_limit_s = 15, .round_s = 0.03, .min_rounds = 5,             \
-        .min_samples = 30                                                                          \
+        .passes = 6, .precision_frac = 0.02, .device_precision_frac = 0.005, .time_limit_s = 15,   \
+        .round_s = 0.03, .min_rounds = 4, .min_samples = 30                                        \
     }
 
 typedef struct sweep {

@@ -108,7 +108,7 @@ static stats_pass_t make_pass(source_t *source, const kind_t *kind, double level
         samples->n_rounds++;
         samples->starts[samples->n_rounds] = samples->n_rounds * SAMPLES_A_ROUND;
         const stats_rounds_t rounds = {samples->values, samples->starts, samples->n_rounds};
-        pass = stats_pass_of(&rounds, kind->tick);
+        pass = stats_pass_of(&rounds);
     }
     return pass;
 }

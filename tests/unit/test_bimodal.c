@@ -23,7 +23,7 @@ static bimodal_t of_groups(const size_t n_high[PASSES], double low, double high)
         for (size_t r = 0; r < ROUNDS; r++)
             medians[p * ROUNDS + r] =
                 (r < n_high[p] ? high : low) * (1 + 0.001 * (double)((p + 3 * r) % 7));
-    return bimodal_of(medians, STARTS, PASSES);
+    return bimodal_of(medians, STARTS, PASSES, 0);
 }
 
 static void two_groups(void **state) {
@@ -51,9 +51,9 @@ static void conditions(void **state) {
     for (size_t i = 0; i < BIMODAL_FEWEST_ROUNDS; i++)
         few[i] = i % 2 == 0 ? 9 : 17;
     const size_t starts[] = {0, 20, 39}, all[] = {0, 20, 40};
-    assert_false(bimodal_of(few, starts, 2).found);
-    assert_true(bimodal_of(few, all, 2).found);
-    assert_false(bimodal_of(few, all, 0).found);
+    assert_false(bimodal_of(few, starts, 2, 0).found);
+    assert_true(bimodal_of(few, all, 2, 0).found);
+    assert_false(bimodal_of(few, all, 0, 0).found);
 }
 
 static void something_between(void **state) {
@@ -61,10 +61,10 @@ static void something_between(void **state) {
     double medians[N];
     for (size_t i = 0; i < N; i++)
         medians[i] = i % 2 == 0 ? 9 : 17;
-    assert_true(bimodal_of(medians, STARTS, PASSES).found);
+    assert_true(bimodal_of(medians, STARTS, PASSES, 0).found);
     for (size_t i = 0; i < 3; i++)
         medians[i * 11] = 12.4; /* 3 of 48 are over 5 % */
-    assert_false(bimodal_of(medians, STARTS, PASSES).found);
+    assert_false(bimodal_of(medians, STARTS, PASSES, 0).found);
 }
 
 typedef double draw_t(source_t *source);
@@ -106,7 +106,7 @@ static void false_alarms(void **state) {
                 for (size_t r = 0; r < ROUNDS; r++)
                     medians[p * ROUNDS + r] = exp(process + 0.05 * KINDS[k].draw(&source));
             }
-            alarms += bimodal_of(medians, STARTS, PASSES).found;
+            alarms += bimodal_of(medians, STARTS, PASSES, 0).found;
         }
         printf("%s: %.2f %% called bimodal\n", KINDS[k].name, 100.0 * (double)alarms / RUNS);
         assert_true(alarms <= RUNS / 100);

@@ -26,15 +26,25 @@ static void pass_of_rounds(void **state) {
     (void)state;
     const double values[] = {10, 12, 11, 21, 20, 22};
     const size_t starts[] = {0, 3, 6};
-    stats_pass_t pass = stats_pass_of(&(stats_rounds_t){values, starts, 2}, 0);
+    stats_pass_t pass = stats_pass_of(&(stats_rounds_t){values, starts, 2});
     assert_near(exp(pass.log_value), 16); /* of all samples: between 12 and 20 */
     const double half = log(21.0 / 11) / 2;
     assert_near(pass.variance_log, acos(-1) / 2 * (2 * half * half) / 2);
-    pass = stats_pass_of(&(stats_rounds_t){values, starts, 1}, 22);
+    pass = stats_pass_of(&(stats_rounds_t){values, starts, 1});
     assert_near(exp(pass.log_value), 11);
-    assert_near(pass.variance_log, 4.0 / 12); /* one round: the clock's tick alone */
-    pass = stats_pass_of(&(stats_rounds_t){values, starts, 0}, 1);
+    assert_near(pass.variance_log, 0);
+    pass = stats_pass_of(&(stats_rounds_t){values, starts, 0});
     assert_true(isnan(pass.log_value));
+}
+
+/* One round on a clock with steps of 2: their error alone. */
+static void pass_of_coarse_clock(void **state) {
+    (void)state;
+    const double values[] = {10, 12, 10, 10, 12, 12, 10};
+    const size_t starts[] = {0, 7};
+    const stats_pass_t pass = stats_pass_of(&(stats_rounds_t){values, starts, 1});
+    assert_near(exp(pass.log_value), 10);
+    assert_near(pass.variance_log, 0.2 * 0.2 / 12);
 }
 
 static void ratio_of_passes(void **state) {
@@ -121,6 +131,7 @@ static void passes_without_value_do_not_count(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pass_of_rounds),
+        cmocka_unit_test(pass_of_coarse_clock),
         cmocka_unit_test(ratio_of_passes),
         cmocka_unit_test(few_passes_have_no_interval),
         cmocka_unit_test(six_passes),

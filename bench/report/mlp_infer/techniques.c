@@ -59,11 +59,11 @@ static tally_t step_of(const selection_t *selection, size_t b, size_t t, size_t 
 
 /* "at batch 64 1.1–1.4× (of 6 pairs 5 faster, 1 slower)" */
 static const char *step_text(const report_t *report, const tally_t *step, const char *batch) {
-    const stats_ratio_t *r = &step->last.ratio;
+    const stats_interval_t *r = &step->last.ratio;
     const size_t faster = step->of[VERDICT_OURS], slower = step->of[VERDICT_THEIRS];
     if (step->n == 1)
         return report_text(report, "at %s **%s**%s", batch,
-                           units_ratio(report_buffer(report), r->ratio, r->low, r->high),
+                           units_ratio(report_buffer(report), r->centre, r->low, r->high),
                            faster + slower == 0 ? ", no difference found" : "");
     return report_text(report, "at %s **%.2f–%.2f×** (of %zu pairs %zu faster, %zu slower)", batch,
                        step->least, step->most, step->n, faster, slower);

@@ -77,8 +77,8 @@ static void print_driver_calls(const report_t *report, const comparison_set_t *s
 static const double CLOSE = 0.02;
 
 /* "**+1.17 %** (+0.70 to +1.61)" */
-static const char *change_text(const report_t *report, const stats_ratio_t *ratio) {
-    return report_text(report, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (ratio->ratio - 1),
+static const char *change_text(const report_t *report, const stats_interval_t *ratio) {
+    return report_text(report, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (ratio->centre - 1),
                        100 * (ratio->low - 1), 100 * (ratio->high - 1));
 }
 
@@ -87,7 +87,7 @@ static void add_arena(const report_t *report, text_list_t *costs, const comparis
                       const case_result_t *caching) {
     const case_result_t *arena = sibling(set, caching, "arena");
     const speedup_t speedup = speedup_make(arena, set->phase, caching, set->phase);
-    const stats_ratio_t *ratio = &speedup.ratio;
+    const stats_interval_t *ratio = &speedup.ratio;
     if (speedup.verdict == VERDICT_NONE)
         return;
     const char *how_close = ratio->high <= 1 + CLOSE ? "within"
@@ -96,7 +96,7 @@ static void add_arena(const report_t *report, text_list_t *costs, const comparis
     text_list_add_format(costs, " arena %s, caching relative to it %s",
                          time_cell(report, arena, set->phase),
                          speedup.verdict == VERDICT_UNDECIDED
-                             ? report_text(report, "**%+.2f %%**", 100 * (ratio->ratio - 1))
+                             ? report_text(report, "**%+.2f %%**", 100 * (ratio->centre - 1))
                              : report_text(report, "%s: %s %g %%", change_text(report, ratio),
                                            how_close, 100 * CLOSE));
 }
@@ -106,11 +106,11 @@ static void add_cost(const report_t *report, text_list_t *costs, const compariso
                      const case_result_t *caching, const char *allocator) {
     const case_result_t *other = sibling(set, caching, allocator);
     const speedup_t speedup = speedup_make(caching, set->phase, other, set->phase);
-    const stats_ratio_t *ratio = &speedup.ratio;
+    const stats_interval_t *ratio = &speedup.ratio;
     if (speedup.verdict == VERDICT_NONE)
         return;
-    const bool near = fabs(ratio->ratio - 1) < 0.1; /* a percentage is easier to read */
-    const char *factor = units_ratio(report_buffer(report), ratio->ratio, ratio->low, ratio->high);
+    const bool near = fabs(ratio->centre - 1) < 0.1; /* a percentage is easier to read */
+    const char *factor = units_ratio(report_buffer(report), ratio->centre, ratio->low, ratio->high);
     const char *cost =
         near ? change_text(report, ratio) : report_text(report, "**%s** the time", factor);
     epoch_list_t epochs = epochs_of(other);
