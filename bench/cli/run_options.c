@@ -63,6 +63,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, strict)},
     {"passes", "N", "passes over the cases, each with new processes (6; --against 8; --quick 1)",
      RANGE(cli_number, passes, 1, RECHECK_MOST_PASSES)},
+    {"cpus", "LIST", "cores to use, e.g. 0-7,12 (all; of them those near the GPU)",
+     SET(cli_text, cpus)},
     {"resume", NULL, "continue the run in --out; finished passes of cases are kept", SET(cli_flag, resume)},
     {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",

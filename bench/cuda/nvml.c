@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct nvmlDevice_st *nvml_device_t;
 
@@ -29,6 +30,7 @@ typedef struct nvml_api {
     int (*sm_clocks)(nvml_device_t, unsigned memory_mhz, unsigned *n, unsigned *mhz);
     int (*lock_clocks)(nvml_device_t, unsigned min_mhz, unsigned max_mhz);
     int (*reset_clocks)(nvml_device_t);
+    int (*cpu_affinity)(nvml_device_t, unsigned n_words, unsigned long *cores);
     const char *(*error_text)(int result);
 } nvml_api_t;
 
@@ -55,6 +57,7 @@ static const library_symbol_t SYMBOLS[] = {
     {"nvmlDeviceGetSupportedGraphicsClocks", offsetof(nvml_api_t, sm_clocks), true},
     {"nvmlDeviceSetGpuLockedClocks", offsetof(nvml_api_t, lock_clocks), true},
     {"nvmlDeviceResetGpuLockedClocks", offsetof(nvml_api_t, reset_clocks), true},
+    {"nvmlDeviceGetCpuAffinity", offsetof(nvml_api_t, cpu_affinity), true},
     {"nvmlErrorString", offsetof(nvml_api_t, error_text), true},
 };
 
@@ -121,6 +124,12 @@ nvml_reading_t nvml_read(nvml_t *nvml) {
     if (nvml->api.throttle(nvml->device, &mask) == 0)
         reading.throttle = mask & ~(unsigned long long)BIT_IDLE;
     return reading;
+}
+
+bool nvml_cpu_affinity(nvml_t *nvml, unsigned long *cores, size_t n_words) {
+    memset(cores, 0, n_words * sizeof *cores);
+    return nvml->api.cpu_affinity != NULL &&
+           nvml->api.cpu_affinity(nvml->device, (unsigned)n_words, cores) == 0;
 }
 
 double nvml_max_sm_mhz(nvml_t *nvml) {

@@ -33,6 +33,9 @@ void nvml_throttle_names(unsigned long long throttle, text_list_t *reasons);
 /* gpu.driver, gpu.ecc, gpu.mig, gpu.power_limit_w, gpu.clock_max_mhz, gpu.persistence. */
 void nvml_describe(nvml_t *nvml, environment_t *env);
 
+/* The cores near the device, 64 a word. False if unknown. */
+bool nvml_cpu_affinity(nvml_t *nvml, unsigned long *cores, size_t n_words);
+
 /* ---- locking the SM clock; a lock outlives the process that sets it -------------------------- */
 
 /* The SM clocks available at the highest memory clock, in no order; the caller frees `*mhz`. NULL

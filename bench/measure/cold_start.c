@@ -61,6 +61,7 @@ void cold_rounds(contender_t *contenders, size_t n, workers_t *workers, uint64_t
         for (size_t k = 0; k < N_PHASES; k++) {
             result_add_phase(result, PHASES[k], CLOCK_HOST);
             result_add_phase(&contenders[i].throttled_rounds, PHASES[k], CLOCK_HOST);
+            result_add_phase(&contenders[i].slow_rounds, PHASES[k], CLOCK_HOST);
         }
         flag_list_add(&result->flags, FLAG_COLD_START, NULL, NAN, NAN);
     }

@@ -19,6 +19,7 @@ enum {
     WARMUP_NS = 50000000,
     WARMUP_STEP_NS = 25000000,
     WARMUP_MOST_S = 3,
+    LONG_ROUND_NS = 100000000,
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
 };
 
@@ -29,12 +30,14 @@ void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
     c->result.pass = settings->pass;
     c->result.seed = settings->seed;
     result_init(&c->throttled_rounds, spec);
+    result_init(&c->slow_rounds, spec);
     stopping_init(&c->stopping, &settings->measure);
 }
 
 void contender_free(contender_t *c) {
     result_free(&c->result);
     result_free(&c->throttled_rounds);
+    result_free(&c->slow_rounds);
 }
 
 bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
@@ -96,6 +99,7 @@ static void read_phases(contender_t *c, const json_t *phases) {
             clock_domain_parse(json_string_value(value), &clock);
         result_add_phase(&c->result, name, clock);
         result_add_phase(&c->throttled_rounds, name, clock);
+        result_add_phase(&c->slow_rounds, name, clock);
     }
 }
 
@@ -309,22 +313,39 @@ static bool add_samples(contender_t *c, case_result_t *into, const json_t *answe
     return true;
 }
 
+/* `*slow` if the core became slow during the round. In a long round it would not matter: it sees both
+ * speeds. */
+static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool *slow) {
+    cores_t *cores = strcmp(c->result.spec.device, "cpu") != 0 ? c->settings->cores : NULL;
+    *slow = false;
+    if (cores == NULL || !ensure_open(c, false))
+        return cores == NULL ? ask_sample(c, limits) : NULL;
+    const int64_t start_ns = clock_ns();
+    cores_enter(cores, c->worker->child.pid);
+    json_t *answer = ask_sample(c, limits);
+    const bool is_short = clock_ns() - start_ns < LONG_ROUND_NS;
+    *slow = !cores_leave(cores, c->worker->child.pid) && is_short;
+    return answer;
+}
+
 void contender_round(contender_t *c) {
     const measure_options_t *measure = &c->settings->measure;
-    int64_t start_ns = clock_ns();
-    json_t *answer =
+    const int64_t start_ns = clock_ns();
+    const sample_limits_t limits =
         c->settings->profile
-            ? ask_sample(c, (sample_limits_t){.max_samples = 1})
-            : ask_sample(c,
-                         (sample_limits_t){.budget_s = measure->round_s,
-                                           .max_samples = ROUND_MOST_SAMPLES,
-                                           .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
-                                           .warmup_s = ROUND_WARMUP_NS / 1e9});
+            ? (sample_limits_t){.max_samples = 1}
+            : (sample_limits_t){.budget_s = measure->round_s,
+                                .max_samples = ROUND_MOST_SAMPLES,
+                                .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
+                                .warmup_s = ROUND_WARMUP_NS / 1e9};
+    bool slow;
+    json_t *answer = sample_on_fast_core(c, limits, &slow);
     if (answer == NULL)
         return;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
-    bool good = add_samples(c, low ? &c->throttled_rounds : &c->result, answer);
+    bool good = add_samples(
+        c, low ? &c->throttled_rounds : slow ? &c->slow_rounds : &c->result, answer);
     json_decref(answer);
     if (!good)
         return;
@@ -351,6 +372,17 @@ bool contender_run_once(contender_t *c, double *run_ns) {
     return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
 }
 
+/* Leave the rounds on slow cores out, unless too few others remain. */
+static void settle_slow_rounds(contender_t *c) {
+    for (size_t i = 0; i < c->result.n_phases; i++) {
+        phase_t *phase = &c->result.phases[i], *slow = &c->slow_rounds.phases[i];
+        if (phase->n_rounds < c->settings->measure.min_rounds)
+            phase_add_rounds(phase, slow);
+        else
+            phase->n_slow_core = slow->n_samples;
+    }
+}
+
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
@@ -369,6 +401,7 @@ void contender_finish(contender_t *c) {
         }
         json_decref(answer);
     }
+    settle_slow_rounds(c);
     if (c->active)
         clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
     for (size_t i = 0; i < c->result.n_phases; i++)

@@ -5,6 +5,7 @@
 
 #include "compile/compile.h"
 #include "cuda/nvml.h"
+#include "measure/cores.h"
 #include "measure/stopping.h"
 #include "measure/verify.h"
 #include "worker/client.h"
@@ -17,6 +18,7 @@ typedef struct contender_settings {
     nvml_t *nvml;      /* NULL: do not read clocks */
     double max_sm_mhz; /* highest or locked clock; NaN: unknown */
     bool clock_is_locked;
+    cores_t *cores; /* NULL: workers run on any core */
     bool profile; /* one run only */
     bool cold;    /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
@@ -31,6 +33,7 @@ typedef struct contender {
     unsigned generation; /* of the worker in which it is open */
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
+    case_result_t slow_rounds;      /* … on a core that became slow */
     struct contender *paired; /* the same case in another build, or NULL; both take adjacent rounds
                                until both have enough */
 } contender_t;

@@ -27,7 +27,7 @@ static const phase_t *compute_phase(const case_result_t *result) {
 static bool is_precise(const phase_t *phase, const measure_options_t *measure) {
     if (phase == NULL)
         return true;
-    if (phase->n_passes == 0 || phase->n_samples < measure->min_samples)
+    if (phase->n_rounds < measure->min_rounds || phase->n_samples < measure->min_samples)
         return false;
     const double most = phase->clock == CLOCK_DEVICE ? measure->device_precision_frac
                                                      : measure->precision_frac;
@@ -42,10 +42,10 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     const measure_options_t *measure = stopping->measure;
     stopping->spent_s += round_s;
     stopping->rounds++;
-    const bool enough = stopping->rounds >= measure->min_rounds;
-    if (enough && is_precise(whole_phase(result), measure) &&
+    if (is_precise(whole_phase(result), measure) &&
         is_precise(compute_phase(result), measure))
         return STOP_PRECISE;
+    const bool enough = stopping->rounds >= measure->min_rounds;
     /* A slow case may exceed the limit to reach min_rounds. */
     if (stopping->spent_s >= measure->time_limit_s * (enough ? 1 : STOPPING_PATIENCE))
         return STOP_TIME_LIMIT;

@@ -47,12 +47,6 @@ bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool lock
            reading->sm_mhz < FULL_CLOCK_FRAC * full_sm_mhz; /* false for NaN */
 }
 
-static void join_rounds(phase_t *phase, const phase_t *throttled_rounds) {
-    for (size_t r = 0; r < throttled_rounds->n_rounds; r++)
-        phase_add_round(phase, throttled_rounds->samples + throttled_rounds->round_starts[r],
-                        throttled_rounds->round_starts[r + 1] - throttled_rounds->round_starts[r]);
-}
-
 void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
                    size_t min_samples) {
     size_t kept = SIZE_MAX, excluded = 0;
@@ -69,7 +63,7 @@ void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
     if (excluded == 0 || kept >= min_samples)
         return;
     for (size_t i = 0; i < result->n_phases; i++)
-        join_rounds(&result->phases[i], &throttled_rounds->phases[i]);
+        phase_add_rounds(&result->phases[i], &throttled_rounds->phases[i]);
     char *reasons = text_list_join(&result->device.throttle, ", ");
     char *reason =
         mem_format("only %zu samples at full clocks (%s)", kept,

@@ -57,6 +57,7 @@ typedef struct phase {
     size_t n_passes;
     bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */
+    size_t n_slow_core; /* … because the worker's core became slow (cores.h) */
 } phase_t;
 
 typedef struct check {
@@ -162,6 +163,8 @@ void result_free(case_result_t *result);
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock);
 /* Append one round of samples to the last pass of a phase. */
 void phase_add_round(phase_t *phase, const double *samples, size_t n);
+/* Append the rounds of `more` to the last pass. */
+void phase_add_rounds(phase_t *phase, const phase_t *more);
 /* Append the passes of `more`. */
 void phase_add_passes(phase_t *phase, const phase_t *more);
 /* Begin another pass. */

@@ -54,12 +54,13 @@ static void add_passes(const phase_t *phase, json_t *json) {
 static json_t *phase_to_json(const phase_t *phase) {
     const summary_t *s = &phase->summary;
     json_t *json =
-        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "clock",
+        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "clock",
                   clock_domain_name(phase->clock), "unit", "ns", "n", (json_int_t)s->n, "median",
                   number(s->median), "q25", number(s->q25), "q75",
                   number(s->q75), "p5", number(s->p5), "p95", number(s->p95), "p99", number(s->p99),
                   "min", number(s->min), "max", number(s->max), "mad", number(s->mad),
-                  "n_throttled", (json_int_t)phase->n_throttled);
+                  "n_throttled", (json_int_t)phase->n_throttled, "n_slow_core",
+                  (json_int_t)phase->n_slow_core);
     add_passes(phase, json);
     json_t *samples = json_array();
     for (size_t i = 0; i < phase->n_samples; i++)
@@ -310,6 +311,7 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
         if (get_rounds(item, raw_arrays, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
         phase->n_throttled = (size_t)get_integer(item, "n_throttled");
+        phase->n_slow_core = (size_t)get_integer(item, "n_slow_core");
         summary_t *s = &phase->summary;
         *s = (summary_t){
             .n = (size_t)get_integer(item, "n"),

@@ -41,6 +41,12 @@ void phase_add_round(phase_t *phase, const double *samples, size_t n) {
     phase->pass_starts[phase->n_passes] = phase->n_rounds;
 }
 
+void phase_add_rounds(phase_t *phase, const phase_t *more) {
+    for (size_t r = 0; r < more->n_rounds; r++)
+        phase_add_round(phase, more->samples + more->round_starts[r],
+                        more->round_starts[r + 1] - more->round_starts[r]);
+}
+
 void phase_add_passes(phase_t *phase, const phase_t *more) {
     for (size_t p = 0; p < more->n_passes; p++) {
         const stats_rounds_t rounds = phase_rounds(more, p);
@@ -50,6 +56,7 @@ void phase_add_passes(phase_t *phase, const phase_t *more) {
                             rounds.starts[r + 1] - rounds.starts[r]);
     }
     phase->n_throttled += more->n_throttled;
+    phase->n_slow_core += more->n_slow_core;
 }
 
 stats_rounds_t phase_rounds(const phase_t *phase, size_t pass) {

@@ -79,6 +79,7 @@ static status_t prepare(ab_t *ab, error_t *err) {
     TRY(copy_floors(ab, err));
     TRY(run_share_clocks(ours, theirs, err));
     TRY(run_survey(theirs, err));
+    theirs->settings.cores = ours->settings.cores;
     theirs->workers.own_root = ours->options->root;
     return run_compile(theirs, err);
 }
@@ -115,6 +116,7 @@ static status_t steps(ab_t *ab, error_t *err) {
     run_t *ours = ab->ours;
     TRY(run_load_sweeps(ours, err));
     TRY(load(ab, err));
+    TRY(cores_init(&ours->cores, ours->options->cpus, err));
     TRY(run_prepare_folder(ours, err));
     TRY(run_survey(ours, err));
     TRY(run_compile(ours, err));

@@ -50,6 +50,10 @@ status_t run_end_pass(run_t *run, error_t *err) {
     environment_t *facts = record_pass(&run->record, run->settings.pass);
     if (*run->interrupted)
         return STATUS_OK;
+    char *used = cores_take_used(&run->cores);
+    if (used[0] != '\0') /* else no worker was placed */
+        environment_set(facts, "cores", used);
+    free(used);
     environment_set(facts, "finished", clock_timestamp(now));
     return record_write_header(&run->record, err);
 }

@@ -191,6 +191,12 @@ void run_note_workers(run_t *run) {
     }
 }
 
+static void keep_cores_near(run_t *run) {
+    unsigned long near[MOST_CORES / (8 * sizeof(unsigned long))];
+    if (nvml_cpu_affinity(run->nvml, near, sizeof near / sizeof *near))
+        cores_keep_near(&run->cores, near, sizeof near / sizeof *near);
+}
+
 static void note_gpu(run_t *run, const worker_link_t *link) {
     environment_t *env = &run->record.environment;
     const json_t *device = json_object_get(link->hello, "device");
@@ -201,6 +207,7 @@ static void note_gpu(run_t *run, const worker_link_t *link) {
     error_t why = ERROR_INIT;
     if (nvml_open(uuid != NULL ? uuid : "", &run->nvml, &why) == STATUS_OK) {
         nvml_describe(run->nvml, env);
+        keep_cores_near(run);
         run->settings.nvml = run->nvml;
         run->settings.max_sm_mhz =
             run->clock_lock.mhz > 0 ? run->clock_lock.mhz : nvml_max_sm_mhz(run->nvml);
@@ -223,6 +230,7 @@ status_t run_survey(run_t *run, error_t *err) {
                                            .max_sm_mhz = NAN,
                                            .profile = options->profile || options->trace,
                                            .cold = options->cold};
+    run->settings.cores = &run->cores;
     const case_t *spec = run_find_gpu_case(run);
     worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
@@ -239,6 +247,9 @@ status_t run_survey(run_t *run, error_t *err) {
         TRY(run_lock_clocks(run, err));
     if (link != NULL)
         note_gpu(run, link);
+    char *cpus = cores_text(run->cores.allowed, run->cores.n);
+    environment_set(&run->record.environment, "measure.cpus", cpus);
+    free(cpus);
     return STATUS_OK;
 }
 

@@ -28,6 +28,7 @@ static status_t measure(run_t *run, error_t *err) {
 
 static status_t steps(run_t *run, error_t *err) {
     TRY(run_load_sweeps(run, err));
+    TRY(cores_init(&run->cores, run->options->cpus, err));
     TRY(run_prepare_folder(run, err));
     TRY(run_survey(run, err));
     TRY(run_compile(run, err));

@@ -17,6 +17,7 @@ typedef struct run_options {
     text_list_t arch;       /* overrides that of the sweeps; empty: no override */
     compiler_t compiler;
     int device;
+    const char *cpus; /* cores for workers and supervisor, "0-7,12"; NULL: all */
     unsigned shard, n_shards; /* shard i of n, counted from 1; n_shards 0: all */
     uint64_t seed;
     double timeout_s;    /* for one answer of a worker */

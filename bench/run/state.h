@@ -56,6 +56,7 @@ typedef struct run {
     clock_lock_t clock_lock;
     nvml_t *nvml;
     contender_settings_t settings;
+    cores_t cores;
     device_rates_t rates;
     progress_t progress;
     sanitize_t *sanitized; /* per program; NULL without --sanitize */
