@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -28,6 +29,15 @@ def compiled(function: Function, mode: str) -> Function:
         function.__closure__,
     )
     return torch.compile(copy, mode=mode, fullgraph=True, dynamic=False)
+
+
+def use_compile_cache(folder: str) -> None:
+    """Have the compiler read and keep generated code and tuning results in this folder."""
+    from torch._inductor.utils import clear_caches  # takes seconds to import
+
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
+    clear_caches()  # those in memory
 
 
 def run_on_side_stream(work: Callable[[], Any]) -> None:

@@ -59,6 +59,8 @@ class OpenRequest:
     seed: int
     program: Mapping[str, Any] | None = None
     profile: bool = False
+    # The folder of what a tuning compiler chose; empty for a new choice.
+    compile_cache: str | None = None
 
     @property
     def id(self) -> str:
@@ -236,7 +238,7 @@ _REQUESTS: Mapping[str, _Shape] = {
     "open": _Shape(
         OpenRequest,
         {"case": _CASE, "seed": _SEED},
-        {"program": _object, "profile": _boolean},
+        {"program": _object, "profile": _boolean, "compile_cache": _text},
     ),
     "output": _Shape(OutputRequest, {"id": _text, "path": _text}),
     "sample": _Shape(

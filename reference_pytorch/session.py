@@ -17,6 +17,7 @@ import needs
 import protocol
 import tracing
 from allocate import Allocate
+from capturing import use_compile_cache
 from device import DEVICES, out_of_memory_reason
 from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
@@ -63,6 +64,10 @@ class Session:
                 **self._device.versions(),
             },
             "capabilities": {name: list(workload.modes) for name, workload in WORKLOADS.items()},
+            "compiles": {
+                name: [mode for mode in workload.modes if mode in COMPILING[self._device.kind]]
+                for name, workload in WORKLOADS.items()
+            },
             "once_ns": dict(self._device.once_ns),
         }
 
@@ -143,6 +148,8 @@ class Session:
             inputs = self._inputs_for(workload, request)
             if self._compiles(request):
                 self._expect_compiler()
+                if request.compile_cache:
+                    use_compile_cache(request.compile_cache)
             if spec.variant in CAPTURING and self._device.kind != "cuda":
                 raise Skip("CUDA graphs need a GPU")
             case = workload.open(spec, inputs, self._device, mark)

@@ -150,11 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the worker and return its exit code."""
     options = parse_options(arguments)
     requests, answers = claim_stdio()
-    if "BENCH_SCRATCH" in os.environ:
-        # The compiler's cache lasts one run, so that `once_ns.compile` does not depend on earlier
-        # runs. A folder that the user names takes precedence.
-        cache = os.path.join(os.environ["BENCH_SCRATCH"], "inductor")
-        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", cache)
+    if "BENCH_SCRATCH" in os.environ: # for cases that are opened without `compile_cache`
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["BENCH_SCRATCH"], "inductor")
     try:
         serve(Worker(options.device), requests, answers)
     except DeviceLost as lost:

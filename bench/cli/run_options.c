@@ -63,6 +63,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, strict)},
     {"passes", "N", "passes over the cases, each with new processes (6; --against 8; --quick 1)",
      RANGE(cli_number, passes, 1, RECHECK_MOST_PASSES)},
+    {"draws", "N", "cold compilations by torch.compile; passes run the fastest (3; --against, --quick 1)",
+     RANGE(cli_number, draws, 1, MOST_DRAWS)},
     {"cpus", "LIST", "cores to use, e.g. 0-7,12 (all; of them those near the GPU)",
      SET(cli_text, cpus)},
     {"resume", NULL, "continue the run in --out; finished passes of cases are kept", SET(cli_flag, resume)},
@@ -138,6 +140,8 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         status = check(args, &options, err);
     if (options.against != NULL && options.passes == 0)
         options.passes = AGAINST_PASSES;
+    if (options.against != NULL) /* both sides run the same compiled code */
+        options.draws = 1;
     if (status == STATUS_OK)
         status = go(&options, err);
     text_list_free(&options.arch);

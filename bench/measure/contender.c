@@ -132,6 +132,17 @@ json_t *contender_open_request(const case_t *spec, const program_t *program, uin
                      (json_int_t)seed, "program", built, "profile", profile);
 }
 
+bool contender_is_tuned(const worker_link_t *worker, const case_t *spec) {
+    size_t i;
+    json_t *variant;
+    json_array_foreach(
+        json_object_get(json_object_get(worker->hello, "compiles"), spec->workload), i, variant) {
+        if (json_is_string(variant) && strcmp(json_string_value(variant), spec->variant) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Another contender's failure may have ended the worker: then open the case again. */
 static bool ensure_open(contender_t *c, bool first) {
     error_t err = ERROR_INIT;
@@ -139,8 +150,15 @@ static bool ensure_open(contender_t *c, bool first) {
         return true;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
         return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
-    json_t *answer = ask(c, contender_open_request(&c->result.spec, c->program, c->settings->seed,
-                                                   c->settings->profile));
+    json_t *request = contender_open_request(&c->result.spec, c->program, c->settings->seed,
+                                             c->settings->profile);
+    if (c->settings->compiled != NULL && contender_is_tuned(c->worker, &c->result.spec)) {
+        char *folder = mem_format("%s/%u", c->settings->compiled, c->draw > 0 ? c->draw : 1);
+        json_object_set_new(request, "compile_cache", json_string(folder));
+        c->result.draw = c->draw > 0 ? c->draw : 1;
+        free(folder);
+    }
+    json_t *answer = ask(c, request);
     if (answer == NULL)
         return false;
     c->generation = c->worker->generation;

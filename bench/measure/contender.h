@@ -12,7 +12,9 @@
 
 typedef struct contender_settings {
     measure_options_t measure;
-    unsigned pass; /* the current one, counted from 1 */
+    unsigned pass; /* the current one, counted from 1; 0: a draw */
+    unsigned draw;
+    const char *compiled; /* folder for what tuning compilers choose */
     uint64_t seed;
     double timeout_s;  /* for one answer */
     nvml_t *nvml;      /* NULL: do not read clocks */
@@ -30,6 +32,7 @@ typedef struct contender {
     const contender_settings_t *settings;
     bool active;         /* may still be measured */
     bool is_long;        /* samples are long enough that one warms up */
+    unsigned draw;       /* which of the tuning compiler's choices to run; 0: the first */
     unsigned generation; /* of the worker in which it is open */
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
@@ -50,6 +53,8 @@ void contender_open(contender_t *contender);
 /* The request that opens a case; the caller owns it. */
 json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
                                bool profile);
+/* Does the case run code that a tuning compiler makes in this worker, which is running? */
+bool contender_is_tuned(const worker_link_t *worker, const case_t *spec);
 /* Open the case of an oracle and load its output into `reference`. */
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
 /* Run once on poisoned buffers and compare the output with the reference. */

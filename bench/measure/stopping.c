@@ -14,11 +14,6 @@ measure_options_t stopping_share(const measure_options_t *measure) {
     return share;
 }
 
-static const phase_t *whole_phase(const case_result_t *result) {
-    const phase_t *phase = result_phase(result, "host_to_host");
-    return phase != NULL ? phase : result_phase(result, "total");
-}
-
 static const phase_t *compute_phase(const case_result_t *result) {
     const phase_t *phase = result_phase(result, "kernel_graph");
     return phase != NULL ? phase : result_compute_phase(result);
@@ -42,7 +37,7 @@ stop_reason_t stopping_after_round(stopping_t *stopping, const case_result_t *re
     const measure_options_t *measure = stopping->measure;
     stopping->spent_s += round_s;
     stopping->rounds++;
-    if (is_precise(whole_phase(result), measure) &&
+    if (is_precise(result_whole_phase(result), measure) &&
         is_precise(compute_phase(result), measure))
         return STOP_PRECISE;
     const bool enough = stopping->rounds >= measure->min_rounds;

@@ -95,6 +95,11 @@ const phase_t *result_compute_phase(const case_result_t *result) {
     return phase;
 }
 
+const phase_t *result_whole_phase(const case_result_t *result) {
+    const phase_t *phase = result_phase(result, "host_to_host");
+    return phase != NULL ? phase : result_phase(result, "total");
+}
+
 /* Most cases lack the key: a search of the text is faster than parsing it. */
 static json_t *own_value(const case_result_t *result, const char *key) {
     if (result->results_json == NULL || strstr(result->results_json, key) == NULL)
@@ -145,6 +150,7 @@ void result_free(case_result_t *result) {
     for (size_t i = 0; i < result->n_once; i++)
         free(result->once[i].name);
     free(result->once);
+    free(result->draws);
     free(result->resources.arch);
     free(result->resources.code_hash);
     text_list_free(&result->resources.flags);
@@ -167,4 +173,25 @@ void result_free(case_result_t *result) {
 void result_add_once(case_result_t *result, const char *name, double ns) {
     result->once = mem_resize(result->once, result->n_once + 1, sizeof *result->once);
     result->once[result->n_once++] = (named_ns_t){mem_text(name), ns};
+}
+
+double result_once(const case_result_t *result, const char *name) {
+    for (size_t i = 0; i < result->n_once; i++)
+        if (strcmp(result->once[i].name, name) == 0)
+            return result->once[i].ns;
+    return NAN;
+}
+
+bool result_is_draw(const case_result_t *result) {
+    return result->pass == 0 && result->draw > 0 && result->n_draws == 0;
+}
+
+void result_add_draw(case_result_t *result, unsigned number, draw_t draw) {
+    if (number > result->n_draws) {
+        result->draws = mem_resize(result->draws, number, sizeof *result->draws);
+        for (size_t i = result->n_draws; i < number; i++)
+            result->draws[i] = (draw_t){NAN, NAN};
+        result->n_draws = number;
+    }
+    result->draws[number - 1] = draw;
 }

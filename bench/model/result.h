@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Results of RESULT_OLDEST_SCHEMA and later can be read; those of schema 1 have one pass. */
-enum { RESULT_SCHEMA = 2, RESULT_OLDEST_SCHEMA = 1 };
+enum { RESULT_SCHEMA = 2, RESULT_OLDEST_SCHEMA = 1, MOST_DRAWS = 16 };
 
 typedef enum case_status {
     CASE_OK,
@@ -104,14 +104,22 @@ typedef struct sanitize {
     text_list_t tools, verdicts; /* "memcheck"; "clean", "3 errors", "not run: why" */
 } sanitize_t;
 
+/* One cold compilation by a compiler that tunes, and how fast its code was. */
+typedef struct draw {
+    double median_ns, compile_ns; /* from host to host; NaN if unknown */
+} draw_t;
+
 typedef struct case_result {
     case_t spec;
-    unsigned pass; /* counted from 1; 0: several passes, joined */
+    unsigned pass; /* counted from 1; 0: several passes, joined, or a draw without a pass */
+    unsigned draw; /* of the compiler's cold compilations, counted from 1: which one ran; 0: none */
     uint64_t seed; /* of the data */
     case_status_t status;
     char *reason; /* why not ok; NULL if ok */
     flag_list_t flags;
     check_t before, after;
+    draw_t *draws; /* of joined passes: draw k + 1 */
+    size_t n_draws;
     named_ns_t *once; /* one-time costs */
     size_t n_once;
     resources_t resources;
@@ -149,6 +157,9 @@ double result_median(const case_result_t *result, const char *phase);
  * or NULL. */
 const phase_t *result_compute_phase(const case_result_t *result);
 
+/* The phase that covers all of a sample: "host_to_host", else "total"; or NULL. */
+const phase_t *result_whole_phase(const case_result_t *result);
+
 /* A number of results_json, such as "w"; NaN if absent. */
 double result_number(const case_result_t *result, const char *key);
 /* A text of results_json, such as "dataset"; NULL if absent. The caller frees it. */
@@ -183,5 +194,10 @@ void result_add_passes(case_result_t *result, const case_result_t *more);
 /* phase_summarise() of all phases, and the fraction of the limit. */
 void result_summarise(case_result_t *result);
 void result_add_once(case_result_t *result, const char *name, double ns);
+double result_once(const case_result_t *result, const char *name); /* NaN if absent */
+/* Is it a cold compilation that was only timed to choose one? */
+bool result_is_draw(const case_result_t *result);
+/* Note draw `number`, counted from 1. */
+void result_add_draw(case_result_t *result, unsigned number, draw_t draw);
 
 #endif

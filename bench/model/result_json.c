@@ -114,10 +114,22 @@ static json_t *device_to_json(const device_state_t *device) {
                      pair(device->temperature_c), "throttle", json_texts(&device->throttle));
 }
 
+static json_t *draws_to_json(const case_result_t *result) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < result->n_draws; i++)
+        json_array_append_new(list, json_pack("{s:o, s:o}", "median_ns",
+                                              number(result->draws[i].median_ns), "compile_ns",
+                                              number(result->draws[i].compile_ns)));
+    return list;
+}
+
 json_t *result_to_json(const case_result_t *result) {
-    json_t *json = json_pack("{s:i, s:o, s:I}", "schema", RESULT_SCHEMA, "pass",
-                             result->pass > 0 ? json_integer(result->pass) : json_null(), "seed",
+    json_t *json = json_pack("{s:i, s:o, s:o, s:I}", "schema", RESULT_SCHEMA, "pass",
+                             result->pass > 0 ? json_integer(result->pass) : json_null(), "draw",
+                             result->draw > 0 ? json_integer(result->draw) : json_null(), "seed",
                              (json_int_t)result->seed);
+    if (result->n_draws > 0)
+        json_object_set_new(json, "draws", draws_to_json(result));
     json_t *spec = case_to_json(&result->spec);
     json_object_update(json, spec);
     json_decref(spec);
@@ -422,7 +434,11 @@ status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays
                          "\"schema\" is %lld, this program reads schemas %d to %d",
                          (long long)schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
     const json_int_t pass = schema == 1 ? 1 : json_integer_value(json_object_get(json, "pass"));
-    if (pass < 1 || pass > STATS_MOST_PASSES)
+    const json_int_t draw = json_integer_value(json_object_get(json, "draw"));
+    if (draw < 0 || draw > MOST_DRAWS)
+        return error_set(err, STATUS_USAGE, "\"draw\" is %lld, expected a number from 1 to %d",
+                         (long long)draw, MOST_DRAWS);
+    if (pass < (draw > 0 ? 0 : 1) || pass > STATS_MOST_PASSES)
         return error_set(err, STATUS_USAGE, "\"pass\" is %lld, expected a number from 1 to %d",
                          (long long)pass, STATS_MOST_PASSES);
     case_t spec;
@@ -430,6 +446,7 @@ status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays
     result_init(result, &spec);
     case_free(&spec);
     result->pass = (unsigned)pass;
+    result->draw = (unsigned)draw;
     result->seed = (uint64_t)json_integer_value(json_object_get(json, "seed"));
     status_t status = read_result(json, raw_arrays, result, err);
     if (status != STATUS_OK)

@@ -3,55 +3,72 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int by_id_and_pass(const void *a, const void *b) {
-    const case_result_t *const *x = a, *const *y = b;
-    int order = strcmp((*x)->spec.id, (*y)->spec.id);
-    return order != 0 ? order : ((*x)->pass > (*y)->pass) - ((*x)->pass < (*y)->pass);
+static int by_keys(const void *a, const void *b) {
+    return record_compare_keys(*(const case_result_t *const *)a, *(const case_result_t *const *)b);
 }
 
-/* Join `n` passes of a case, ascending. */
-static case_result_t join(case_result_t *const *passes, size_t n) {
-    case_result_t joined = *passes[0];
-    for (size_t p = 1; p < n; p++) {
-        result_add_passes(&joined, passes[p]);
-        result_free(passes[p]);
+static double draw_ns(const case_result_t *draw) {
+    const phase_t *whole = result_whole_phase(draw);
+    return whole != NULL ? whole->summary.median : (double)NAN;
+}
+
+/* Join the lines of a case: first draws, then passes, ascending. False if it has only draws, as in a run
+ * that was interrupted. */
+static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
+    size_t first = 0;
+    while (first < n && result_is_draw(lines[first]))
+        first++;
+    if (first < n)
+        *joined = *lines[first];
+    for (size_t i = 0; i < first; i++) {
+        if (first < n)
+            result_add_draw(joined, lines[i]->draw,
+                            (draw_t){draw_ns(lines[i]), result_once(lines[i], "compile")});
+        result_free(lines[i]);
     }
-    joined.pass = 0;
-    if (n > 1)
-        result_summarise(&joined);
-    return joined;
+    for (size_t i = first + 1; i < n; i++) {
+        result_add_passes(joined, lines[i]);
+        result_free(lines[i]);
+    }
+    if (first == n)
+        return false;
+    joined->pass = 0;
+    if (n > first + 1)
+        result_summarise(joined);
+    return true;
 }
 
 void record_join_passes(record_t *run) {
     const size_t n = run->n_cases;
     case_result_t **order = mem_alloc((n + 1) * sizeof *order);
     size_t *starts = mem_alloc((n + 1) * sizeof *starts), n_joined = 0;
-    bool *is_first = mem_zeroed(n + 1, sizeof *is_first);
+    bool *is_kept = mem_zeroed(n + 1, sizeof *is_kept);
     for (size_t i = 0; i < n; i++)
         order[i] = &run->cases[i];
     if (n > 0)
-        qsort(order, n, sizeof *order, by_id_and_pass);
+        qsort(order, n, sizeof *order, by_keys);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(order[i]->spec.id, order[i - 1]->spec.id) != 0)
             starts[n_joined++] = i;
     starts[n_joined] = n;
 #pragma omp parallel for schedule(dynamic, 8)
     for (size_t k = 0; k < n_joined; k++) {
-        case_result_t *first = order[starts[k]];
-        const case_result_t joined = join(order + starts[k], starts[k + 1] - starts[k]);
+        case_result_t *first = order[starts[k]], joined;
         for (size_t i = starts[k]; i < starts[k + 1]; i++)
             first = order[i] < first ? order[i] : first;
-        *first = joined;
-        is_first[first - run->cases] = true;
+        is_kept[first - run->cases] = join(order + starts[k], starts[k + 1] - starts[k], &joined);
+        if (is_kept[first - run->cases])
+            *first = joined;
     }
     run->n_cases = 0;
     for (size_t i = 0; i < n; i++)
-        if (is_first[i])
+        if (is_kept[i])
             run->cases[run->n_cases++] = run->cases[i];
-    free(is_first);
+    free(is_kept);
     free(starts);
     free(order);
 }

@@ -82,7 +82,7 @@ static char *result_text(const case_result_t *result) {
  */
 static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
     for (size_t i = 0; i < shard->n_cases; i++) {
-        const case_result_t *known = record_find_pass(merged, shard->cases[i].spec.id, shard->cases[i].pass);
+        const case_result_t *known = record_find_same(merged, &shard->cases[i]);
         if (known != NULL) {
             char *a = result_text(known), *b = result_text(&shard->cases[i]);
             bool same = a != NULL && b != NULL && strcmp(a, b) == 0;

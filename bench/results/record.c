@@ -17,36 +17,41 @@
 #define JOURNAL "cases.jsonl"
 #define JOURNAL_GZIP "cases.jsonl.gz"
 
-static size_t find_index(const record_t *run, const char *id, unsigned pass) {
-    for (size_t i = 0; i < run->n_cases; i++)
-        if ((pass == 0 || run->cases[i].pass == pass) && strcmp(run->cases[i].spec.id, id) == 0)
-            return i;
-    return run->n_cases;
-}
-
 const case_result_t *record_next(const record_t *run, const case_result_t *after) {
     const size_t i = after != NULL ? (size_t)(after - run->cases) + 1 : 0;
     return i < run->n_cases ? &run->cases[i] : NULL;
 }
 
 case_result_t *record_find(const record_t *run, const char *id) {
-    return record_find_pass(run, id, 0);
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (strcmp(run->cases[i].spec.id, id) == 0)
+            return &run->cases[i];
+    return NULL;
 }
 
-case_result_t *record_find_pass(const record_t *run, const char *id, unsigned pass) {
-    size_t i = find_index(run, id, pass);
-    return i < run->n_cases ? &run->cases[i] : NULL;
+int record_compare_keys(const case_result_t *a, const case_result_t *b) {
+    int order = strcmp(a->spec.id, b->spec.id);
+    if (order != 0 || a->pass != b->pass || a->pass > 0)
+        return order != 0 ? order : (a->pass > b->pass) - (a->pass < b->pass);
+    return (a->draw > b->draw) - (a->draw < b->draw);
+}
+
+case_result_t *record_find_same(const record_t *run, const case_result_t *like) {
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (record_compare_keys(&run->cases[i], like) == 0)
+            return &run->cases[i];
+    return NULL;
 }
 
 void record_add(record_t *run, case_result_t *result) {
-    size_t i = find_index(run, result->spec.id, result->pass);
-    if (i < run->n_cases) {
-        result_free(&run->cases[i]);
-    } else {
-        mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
-        run->n_cases++;
+    case_result_t *same = record_find_same(run, result);
+    if (same != NULL) {
+        result_free(same);
+        *same = *result;
+        return;
     }
-    run->cases[i] = *result;
+    mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
+    run->cases[run->n_cases++] = *result;
 }
 
 void record_free(record_t *run) {
@@ -104,15 +109,9 @@ static line_list_t split_lines(const char *data, size_t size) {
     return lines;
 }
 
-/* By id and pass. */
-static int compare_keys(const case_result_t *a, const case_result_t *b) {
-    int order = strcmp(a->spec.id, b->spec.id);
-    return order != 0 ? order : (a->pass > b->pass) - (a->pass < b->pass);
-}
-
 static int by_key(const void *a, const void *b) {
     const line_t *const *x = a, *const *y = b;
-    int order = compare_keys(&(*x)->result, &(*y)->result);
+    int order = record_compare_keys(&(*x)->result, &(*y)->result);
     return order != 0 ? order : ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
 }
 
@@ -126,7 +125,7 @@ static void drop_repeated(const line_list_t *lines) {
     qsort(order, n, sizeof *order, by_key);
     for (size_t first = 0, next; first < n; first = next) {
         for (next = first + 1; next < n; next++) {
-            if (compare_keys(&order[next]->result, &order[first]->result) != 0)
+            if (record_compare_keys(&order[next]->result, &order[first]->result) != 0)
                 break;
             result_free(&order[first]->result);
             order[first]->result = order[next]->result;

@@ -48,8 +48,8 @@ void record_free(record_t *run);
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */
 case_result_t *record_find(const record_t *run, const char *id);
-/* The same in a run whose passes are not joined. */
-case_result_t *record_find_pass(const record_t *run, const char *id, unsigned pass);
+/* In a run whose passes are not joined: the result of the same case, pass and draw, or NULL. */
+case_result_t *record_find_same(const record_t *run, const case_result_t *like);
 /* The facts of a pass, which are added if there are none. */
 environment_t *record_pass(record_t *run, unsigned pass);
 

@@ -6,7 +6,9 @@
 
 /* Read <folder>/run.json into an empty record. */
 status_t record_read_header(const char *folder, record_t *run, error_t *err);
-/* Append `result`, or replace the one with its id and pass; the record takes it over. */
+/* Order of lines by id and pass, or by id and draw without a pass. 0: the later replaces the earlier. */
+int record_compare_keys(const case_result_t *a, const case_result_t *b);
+/* Append `result`, or replace the one with equal keys; the record takes it over. */
 void record_add(record_t *run, case_result_t *result);
 /* Join the passes of each case, at the place of its first. */
 void record_join_passes(record_t *run);

@@ -28,7 +28,8 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
                            .n = 1,
                            .measure = &measure};
     run->progress.total++;
-    const case_result_t *before = record_find_pass(&run->record, spec.id, pass);
+    const case_result_t key = {.spec = spec, .pass = pass};
+    const case_result_t *before = record_find_same(&run->record, &key);
     if (before != NULL) {
         device_rates_calibrate(before, &run->rates);
         run->calibrations[index].finished |= 1ULL << (pass - 1);

@@ -115,7 +115,9 @@ entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
 
 status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, case_state_t *state,
                       error_t *err) {
-    TRY(entrant_make(side, spec, &entrants->contenders[entrants->n], err));
+    contender_t *contender = &entrants->contenders[entrants->n];
+    TRY(entrant_make(side, spec, contender, err));
+    contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
     entrants->sides[entrants->n] = side;
     entrants->states[entrants->n++] = state;
     return STATUS_OK;
@@ -179,11 +181,17 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     limit_set(result, entrants->group->workload, rates);
     plausibility_check(result, rates);
     device_rates_calibrate(result, rates);
+    if (result_is_draw(result) && !result_has_times(result))
+        return STATUS_OK; /* the passes will say why */
     state->unsound |= run_note_sanitized(side, &entrants->contenders[i]);
-    state->broken |= result_is_broken(result);
-    state->dropped |= !result_has_times(result);
     TRY(journal_append(&side->journal, result, err));
-    state->finished |= 1ULL << (result->pass - 1);
+    if (result_is_draw(result)) {
+        case_note_draw(state, result);
+    } else {
+        state->broken |= result_is_broken(result);
+        state->dropped |= !result_has_times(result);
+        state->finished |= 1ULL << (result->pass - 1);
+    }
     progress_case(&side->progress, result);
     return STATUS_OK;
 }

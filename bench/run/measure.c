@@ -33,12 +33,16 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     return status;
 }
 
-void run_start_pass(run_t *run, unsigned pass) {
-    char now[32];
-    environment_t *facts = record_pass(&run->record, pass);
+void run_end_processes(run_t *run) {
     for (size_t i = 0; i < run->workers.n; i++)
         if (!text_ends(run->workers.items[i]->label, "-oracle"))
             worker_link_stop(run->workers.items[i]);
+}
+
+void run_start_pass(run_t *run, unsigned pass) {
+    char now[32];
+    environment_t *facts = record_pass(&run->record, pass);
+    run_end_processes(run);
     run->settings.pass = pass;
     if (environment_get(facts, "started") == NULL) /* else it was started before --resume */
         environment_set(facts, "started", clock_timestamp(now));

@@ -22,6 +22,7 @@ static void catch_interrupts(void) {
 }
 
 static status_t measure(run_t *run, error_t *err) {
+    TRY(run_draw(run, err));
     TRY(run_measure_all(run, err));
     return run_close(run, err);
 }

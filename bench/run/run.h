@@ -23,6 +23,7 @@ typedef struct run_options {
     double timeout_s;    /* for one answer of a worker */
     double time_limit_s; /* per contender; 0: as in the sweep */
     unsigned passes;     /* over the sweeps; 0: as in the sweep */
+    unsigned draws;      /* of a compiler that tunes; 0: as in the sweep */
     unsigned lock_mhz;   /* SM clock to lock; 0: do not lock */
     const char *against; /* another build to measure in turns with this one (other_build.h); NULL */
     const char *floor;   /* a run whose floor.json has noise floors for --against; NULL: none */

@@ -69,9 +69,14 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
 static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
+        sweep->measure.draws = 1;
         if (!options->cold)
             sweep->measure.passes = QUICK_PASSES;
     }
+    if (options->draws > 0)
+        sweep->measure.draws = options->draws;
+    if (options->cold || options->profile)
+        sweep->measure.draws = 1;
     if (options->passes > 0)
         sweep->measure.passes = options->passes;
     if (options->profile)
@@ -115,6 +120,10 @@ static int by_id(const void *a, const void *b) {
 }
 
 static void note_finished(case_state_t *state, const case_result_t *before) {
+    if (result_is_draw(before)) {
+        case_note_draw(state, before);
+        return;
+    }
     state->finished |= 1ULL << (before->pass - 1);
     state->broken |= result_is_broken(before);
     state->dropped |= !result_has_times(before);

@@ -19,7 +19,13 @@ typedef struct case_state {
     uint64_t finished; /* bit p - 1: pass p is in the journal */
     bool dropped;      /* skipped or broken in a pass: not measured again */
     bool broken, unsound;
+    uint32_t drawn; /* bit d - 1: draw d is in the journal */
+    unsigned draw;  /* the fastest so far; 0: none */
+    double draw_ns;
 } case_state_t;
+
+/* Note the result of a draw. */
+void case_note_draw(case_state_t *state, const case_result_t *draw);
 
 /* Does nothing remain to be measured in `n_passes` passes? */
 static inline bool case_is_complete(const case_state_t *state, unsigned n_passes) {
@@ -126,12 +132,18 @@ bool run_note_sanitized(const run_t *run, contender_t *contender);
  * group. */
 status_t run_measure_all(run_t *run, error_t *err);
 status_t run_measure(run_t *run, const group_t *group, error_t *err);
-/* Begin a pass: end all workers but the oracle's, and record the start. A process keeps what chance
+/* End all workers but the oracle's. */
+void run_end_processes(run_t *run);
+/* Begin a pass with new processes, and record the start. A process keeps what chance
  * gave it, such as where its memory lies, which no number of rounds in it shows (Mytkowicz et al.
  * 2009, Producing wrong data without doing anything obviously wrong!). */
 void run_start_pass(run_t *run, unsigned pass);
 /* Record the end of the current pass. */
 status_t run_end_pass(run_t *run, error_t *err);
+
+/* draws.c */
+/* Compile, anew for each draw, what a tuning compiler compiles, and find the fastest. */
+status_t run_draw(run_t *run, error_t *err);
 
 /* calibrate.c */
 /* Measure the device itself, in every pass: copy and L2 bandwidth, barrier, launch and event times. */

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/chart_kinds.h"
-#include "stats/passes.h"
+#include "model/result.h"
 #include "sweep/plan.h"
 
 #include <stddef.h>
@@ -16,6 +16,7 @@ enum { SWEEP_SCHEMA = 1, OLDEST_ARCH = 75 };
 #define FIELD(member) offsetof(measure_options_t, member)
 static const measure_key_t MEASURE_KEYS[] = {
     {"passes", VALUE_INT, 1, STATS_MOST_PASSES, FIELD(passes)},
+    {"draws", VALUE_INT, 1, MOST_DRAWS, FIELD(draws)},
     {"precision", VALUE_REAL, 1e-6, 0.5, FIELD(precision_frac)},
     {"device_precision", VALUE_REAL, 1e-6, 0.5, FIELD(device_precision_frac)},
     {"time_limit_s", VALUE_REAL, 0.01, 86400, FIELD(time_limit_s)},

@@ -9,6 +9,7 @@
 
 typedef struct measure_options {
     unsigned passes;              /* over the sweep, each with new processes; 6 */
+    unsigned draws;               /* cold compilations of a compiler that tunes; 3 */
     double precision_frac;        /* of a pass: the error of its median by the host's clock; 0.02 */
     double device_precision_frac; /* the same by the device's clock; 0.005 */
     double time_limit_s;          /* of a case, shared by its passes; 15 */
@@ -19,7 +20,7 @@ typedef struct measure_options {
 
 #define MEASURE_DEFAULTS                                                                           \
     {                                                                                              \
-        .passes = 6, .precision_frac = 0.02, .device_precision_frac = 0.005, .time_limit_s = 15,   \
+        .passes = 6, .draws = 3, .precision_frac = 0.02, .device_precision_frac = 0.005, .time_limit_s = 15,   \
         .round_s = 0.03, .min_rounds = 4, .min_samples = 30                                        \
     }
 

@@ -1,0 +1,78 @@
+/* A tuning compiler's choice differs from one cold compilation to the next, by a factor of six for
+ * one case (docs/measuring.md). So each case that it compiles is compiled several times before the
+ * passes, each time in a new process and with an empty cache folder: a draw. All passes then load the
+ * fastest draw's cache. */
+#include "run/entrants.h"
+
+#include "io/fs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void case_note_draw(case_state_t *state, const case_result_t *draw) {
+    const phase_t *whole = result_whole_phase(draw);
+    const double ns = whole != NULL ? whole->summary.median : (double)NAN;
+    state->drawn |= 1U << (draw->draw - 1);
+    if (state->draw == 0 || ns < state->draw_ns) {
+        state->draw = draw->draw;
+        state->draw_ns = ns;
+    }
+}
+
+/* Only a running worker says what it compiles. */
+static bool is_tuned(run_t *run, const case_t *spec) {
+    worker_link_t *worker;
+    error_t ignored = ERROR_INIT; /* the passes will report it */
+    return !case_engine_is_built_in(spec->engine) &&
+           workers_find(&run->workers, spec, "", &worker, &ignored) == STATUS_OK &&
+           worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
+           contender_is_tuned(worker, spec);
+}
+
+static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned draw, error_t *err) {
+    run_t *run = entrants->run;
+    for (size_t i = 0; i < group->n; i++) {
+        case_state_t *state = &group->states[i];
+        const bool drawn = (state->drawn >> (draw - 1) & 1) != 0;
+        if (drawn || state->finished != 0 || state->dropped || !is_tuned(run, &group->cases[i]))
+            continue;
+        TRY(entrants_add(entrants, run, &group->cases[i], state, err));
+        run->progress.total++;
+    }
+    return STATUS_OK;
+}
+
+static status_t draw_group(run_t *run, const group_t *group, unsigned draw, error_t *err) {
+    entrants_t entrants = entrants_make(run, group, group->n);
+    run->settings.measure = stopping_share(group->measure);
+    status_t status = add_tuned(&entrants, group, draw, err);
+    if (status == STATUS_OK && entrants.n > 0)
+        status = entrants_measure(&entrants, false, err);
+    entrants_free(&entrants);
+    return status;
+}
+
+static status_t draw_once(run_t *run, unsigned draw, error_t *err) {
+    run->settings.pass = 0;
+    run->settings.draw = draw;
+    for (size_t s = 0; s < run->n_sweeps; s++) {
+        const unsigned n_draws = run->sweeps[s].measure.draws;
+        for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
+            const group_t group = run_next_group(run, s, &at);
+            if (n_draws > 1 && draw <= n_draws)
+                TRY(draw_group(run, &group, draw, err));
+        }
+    }
+    run_end_processes(run);
+    return STATUS_OK;
+}
+
+status_t run_draw(run_t *run, error_t *err) {
+    unsigned most = 1;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        if (run->sweeps[s].measure.draws > most)
+            most = run->sweeps[s].measure.draws;
+    for (unsigned draw = 1; draw <= most && most > 1 && !*run->interrupted; draw++)
+        TRY(draw_once(run, draw, err));
+    return STATUS_OK;
+}
