@@ -80,6 +80,7 @@ static status_t prepare(ab_t *ab, error_t *err) {
     TRY(run_share_clocks(ours, theirs, err));
     TRY(run_survey(theirs, err));
     theirs->settings.cores = ours->settings.cores;
+    theirs->settings.compiled = ours->settings.compiled; /* no side has the luckier draw */
     theirs->workers.own_root = ours->options->root;
     return run_compile(theirs, err);
 }

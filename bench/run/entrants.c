@@ -181,8 +181,10 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     limit_set(result, entrants->group->workload, rates);
     plausibility_check(result, rates);
     device_rates_calibrate(result, rates);
-    if (result_is_draw(result) && !result_has_times(result))
-        return STATUS_OK; /* the passes will say why */
+    if (side->settings.pass == 0 && !(result_is_draw(result) && result_has_times(result))) {
+        side->progress.done++; /* the passes will say why */
+        return STATUS_OK;
+    }
     state->unsound |= run_note_sanitized(side, &entrants->contenders[i]);
     TRY(journal_append(&side->journal, result, err));
     if (result_is_draw(result)) {

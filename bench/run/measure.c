@@ -34,9 +34,13 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err) {
 }
 
 void run_end_processes(run_t *run) {
+    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
+    size_t n = 0;
     for (size_t i = 0; i < run->workers.n; i++)
         if (!text_ends(run->workers.items[i]->label, "-oracle"))
-            worker_link_stop(run->workers.items[i]);
+            links[n++] = run->workers.items[i];
+    worker_links_stop(links, n);
+    free(links);
 }
 
 void run_start_pass(run_t *run, unsigned pass) {

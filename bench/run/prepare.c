@@ -151,6 +151,9 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     else
         describe_run(run);
     run_make_states(run);
+    char *folder = realpath(run->folder, NULL); /* workers may run elsewhere */
+    run->compiled = fs_join(folder != NULL ? folder : run->folder, "compiled");
+    free(folder);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
 }
@@ -231,6 +234,7 @@ status_t run_survey(run_t *run, error_t *err) {
                                            .profile = options->profile || options->trace,
                                            .cold = options->cold};
     run->settings.cores = &run->cores;
+    run->settings.compiled = run->compiled;
     const case_t *spec = run_find_gpu_case(run);
     worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
@@ -293,8 +297,10 @@ status_t run_close(run_t *run, error_t *err) {
     run_note_workers(run);
     TRY(record_load(run->folder, &finished, err));
     note_rates(run, &finished);
-    if (run->progress.done == run->progress.total)
+    if (run->progress.done == run->progress.total) {
         run->record.finished = mem_text(clock_timestamp(now));
+        fs_remove_tree(run->compiled, NULL);
+    }
     status_t status = record_write_header(&run->record, err);
     if (status == STATUS_OK)
         status = results_write_derived(&finished, err);

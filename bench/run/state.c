@@ -42,6 +42,7 @@ void run_free(run_t *run) {
     free(run->arch);
     free(run->no_compiler);
     free(run->folder);
+    free(run->compiled);
 }
 
 status_t run_add_resume_hint(const run_t *run, error_t *err) {

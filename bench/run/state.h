@@ -69,6 +69,7 @@ typedef struct run {
     size_t n_sanitized;
     uint32_t n_groups; /* so far; seeds the order of rounds */
     char *folder;
+    char *compiled; /* <folder>/compiled: what a tuning compiler made, until the run is finished */
     const build_t *build; /* the other build's side of an --against run; NULL: this program */
     const char *pair;     /* id of an --against run in both run.json; NULL without --against */
 } run_t;

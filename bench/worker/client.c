@@ -306,11 +306,22 @@ status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) 
                      lines[0] != '\0' ? "; stderr: " : "", lines);
 }
 
+void worker_links_stop(worker_link_t *const *links, size_t n) {
+    const int64_t deadline_ns = clock_ns() + BYE_S * INT64_C(1000000000);
+    for (size_t i = 0; i < n; i++) {
+        error_t ignored = ERROR_INIT; /* a failure ends it */
+        if (links[i]->running)
+            say_bye(links[i], BYE_S, &ignored);
+    }
+    for (size_t i = 0; i < n; i++) {
+        char how[64];
+        if (!links[i]->running)
+            continue;
+        wait_for_exit(links[i], deadline_ns);
+        reap(links[i], how);
+    }
+}
+
 void worker_link_stop(worker_link_t *link) {
-    char how[64];
-    error_t ignored = ERROR_INIT;
-    if (!link->running || say_bye(link, BYE_S, &ignored) != STATUS_OK)
-        return;
-    wait_for_exit(link, clock_ns() + BYE_S * INT64_C(1000000000));
-    reap(link, how);
+    worker_links_stop(&link, 1);
 }

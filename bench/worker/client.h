@@ -52,5 +52,6 @@ status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err);
 
 /* Say bye; kill the process if it is still running a few seconds later. */
 void worker_link_stop(worker_link_t *link);
+void worker_links_stop(worker_link_t *const *links, size_t n);
 
 #endif
