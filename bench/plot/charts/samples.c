@@ -95,7 +95,7 @@ static const char *note_of(const case_result_t *result, const phase_t *phase, si
                            chart_t *chart) {
     const summary_t *s = &phase->summary;
     char median[UNITS_TEXT], most[UNITS_TEXT];
-    units_time_ci(median, s->median, s->ci95[0], s->ci95[1]);
+    units_median(median, s->median, s->ci95[0], s->ci95[1]);
     const char *late = beyond > 0 ? chart_format(chart, "  ·  %zu beyond the axis, up to %s",
                                                  beyond, units_time(most, s->max))
                                   : "";
