@@ -66,23 +66,18 @@ static const char *owner_and_variant(const report_t *report, const headline_row_
                : "–";
 }
 
-/* "CUDA 3.4× (3.3–3.5)", "PyTorch 1.2× (1.1–1.3)", "no difference, 1.00× (0.98–1.02)". */
+/* "CUDA 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)". */
 static const char *faster_text(const report_t *report, const headline_row_t *row,
                                const speedup_t *speedup, const case_result_t *rival) {
+    if (speedup->verdict == VERDICT_NONE)
+        return "–";
     const char *lead = lead_text(report, speedup);
-    switch (speedup->verdict) {
-    case VERDICT_OURS:
-        return report_text(report, "%s %s", row->set->platform->name, lead);
-    case VERDICT_THEIRS:
-        return report_text(report, "%s %s", owner_name(report, row, rival), lead);
-    case VERDICT_NO_DIFFERENCE:
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         return report_text(report, "no difference, %s", lead);
-    case VERDICT_UNDECIDED:
-        return report_text(report, "%s, no interval", lead);
-    case VERDICT_NONE:
-        break;
-    }
-    return "–";
+    return report_text(report, "%s %s",
+                       theirs_leads(speedup) ? owner_name(report, row, rival)
+                                             : row->set->platform->name,
+                       lead);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -134,12 +129,16 @@ char *headline_text(const headline_t *headline, table_style_t style) {
     page_open(&page);
     const report_t *report = &page.report;
     const char *caveat = headline_caveat(headline->rows[0].set->workload);
+    passes_t passes = {0};
+    for (size_t i = 0; i < headline->n; i++)
+        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
     column_t columns[N_COLUMNS] = {
         {"workload", 'l', true}, {"on", 'l', true},
         {"measured", 'l', true}, {"phase", 'l', true},
         {"size", 'l', false},    {"ours", 'r', false},
         {"", 'l', false},        {"best rival", 'r', false},
-        {"", 'l', false},        {"faster (95 % interval)", 'l', false},
+        {"", 'l', false},
+        {passes_have_intervals(passes) ? "faster (95 % interval)" : "faster", 'l', false},
     };
     const char *(*cells)[N_COLUMNS] = mem_zeroed(headline->n, sizeof *cells);
     for (size_t i = 0; i < headline->n; i++) {
@@ -151,7 +150,9 @@ char *headline_text(const headline_t *headline, table_style_t style) {
     columns_t table = columns_begin(report, columns, N_COLUMNS);
     for (size_t i = 0; i < headline->n; i++)
         columns_row(&table, cells[i]);
+    const char *note = passes_note(report, passes);
     print(report, "%s", report_keep(report, table_text(&table.table, style)));
+    print(report, *note != '\0' ? "\n%s\n" : "%s", note);
     table_free(&table.table);
     free(cells);
     return page_close(&page);

@@ -10,6 +10,7 @@
 #include "io/fs.h"
 #include "limits/limits.h"
 
+#include <ctype.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static const struct workload_sections *sections_of(const char *workload) {
     return NULL;
 }
 
-/* One workload of a run. Comparisons are computed once because their bootstrap is slow. */
+/* One workload of a run. Comparisons are computed once because it takes long. */
 typedef struct workload_part {
     const char *workload;                     /* borrowed */
     const struct workload_sections *sections; /* NULL: only the common ones */
@@ -153,7 +154,7 @@ static bool print_common_headline(const report_t *report, const shown_run_t *run
 /* All times of a workload without specific tables. */
 static void plain_tables(const report_t *report, const char *workload) {
     static const column_t COLUMNS[] = {
-        {"Case", 'l', false}, {"total", 'r', false}, {"95 % interval of the median", 'r', false}};
+        {"Case", 'l', false}, {"total", 'r', false}, {"95 % interval over passes", 'r', false}};
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     for (size_t i = 0; i < report->run->n_cases; i++) {
         const case_result_t *result = &report->run->cases[i];
@@ -167,6 +168,7 @@ static void plain_tables(const report_t *report, const char *workload) {
                             });
     }
     columns_end(&table, "");
+    print_passes(report);
 }
 
 static void section_findings(const report_t *report, const shown_run_t *shown) {
@@ -224,6 +226,12 @@ static const char *saved_title(const report_t *report, const record_t *run) {
                        date_text(report, run));
 }
 
+static void print_top_passes(const report_t *report, const shown_run_t *shown) {
+    const char *text = passes_text(report, passes_of(&shown->steady));
+    if (*text != '\0')
+        print(report, "> %c%s.\n", toupper((unsigned char)*text), text + 1);
+}
+
 /* Title, list of runs, headline. */
 static void write_top(const report_t *report, const shown_run_t *runs, size_t n) {
     const record_t *run = &runs[0].whole;
@@ -235,15 +243,17 @@ static void write_top(const report_t *report, const shown_run_t *runs, size_t n)
           run->finished == NULL ? "; **it did not finish**" : "");
     if (environment_get(&run->environment, "gpu.name") == NULL)
         print(report, "> This run had no GPU: it contains no GPU times.\n");
-    for (size_t i = 1; i < n; i++)
+    print_top_passes(report, &runs[0]);
+    for (size_t i = 1; i < n; i++) {
         print(report,
               ">\n> **%s**, from %s, has a separate section at the end. Its numbers are not mixed "
               "with those of the run above.\n",
               saved_title(report, &runs[i].whole), report_code(report, runs[i].whole.folder));
+        print_top_passes(report, &runs[i]);
+    }
     print(report, "\n");
     if (print_common_headline(report, runs, n, 1, TABLE_MARKDOWN))
-        print(report, "\nMedians, with the 95 %% interval of their ratio. A rival is PyTorch in "
-                      "its fastest mode or another worker.\n\n");
+        print(report, "\nMedians. A rival is PyTorch in its fastest mode or another worker.\n\n");
 }
 
 static void write_report(report_t *report, const shown_run_t *runs, size_t n) {
@@ -282,12 +292,12 @@ status_t report_write(const report_options_t *options, error_t *err) {
 
 /* "mlp_train: nothing to compare (29 skipped)". */
 static void print_counts(const report_t *report, const workload_part_t *part, const record_t *run) {
-    size_t statuses[CASE_THROTTLED + 1] = {0};
+    size_t statuses[CASE_IMPLAUSIBLE + 1] = {0};
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
             statuses[run->cases[i].status]++;
     text_list_t counts = {0};
-    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
         if (statuses[s] > 0)
             text_list_add_format(&counts, "%zu %s", statuses[s],
                                  case_status_name((case_status_t)s));

@@ -63,8 +63,8 @@ static void finding_study(const report_t *report, const comparison_set_t *set) {
         print(report, "%s %s %s (%s against %s)", i == 0 ? " At" : "; at",
               size_name(report, set, rows[i]->size),
               verdict_text(report, speedup, "CUDA", "PyTorch"),
-              time_text(report, speedup->ours->summary.median),
-              time_text(report, speedup->theirs->summary.median));
+              median_text(report, speedup->ours),
+              median_text(report, speedup->theirs));
     }
     print(report, ".\n");
 }

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "limits/device_rates.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,9 +267,11 @@ static void add_gauge(columns_t *table, const struct gauge *gauge, const case_re
         cells[0] =
             report_text(report, "%s %s", gauge->name, units_bytes(report_buffer(report), bytes));
         cells[1] = units_rate(report_buffer(report), bytes_per_s);
-        cells[2] = report_text(report, "%s – %s",
-                               units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
-                               units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
+        cells[2] = isnan(s->ci95[0])
+                       ? "–"
+                       : report_text(report, "%s – %s",
+                                     units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
+                                     units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
     }
     if (gauge->meaning == NULL)
         cells[4] = why_not_used(bytes_per_s, copied_bytes_per_s);
@@ -278,7 +281,7 @@ static void add_gauge(columns_t *table, const struct gauge *gauge, const case_re
 void section_device(const report_t *report) {
     static const column_t COLUMNS[] = {{"What", 'l', false},
                                        {"median", 'r', false},
-                                       {"95 % interval", 'r', false},
+                                       {"95 % interval over passes", 'r', false},
                                        {"samples", 'r', false},
                                        {"Meaning", 'l', false}};
     const record_t *run = report->run;
