@@ -77,9 +77,12 @@ static const unit_t *time_unit(double median_ns, double low_ns, double high_ns, 
     const unit_t *unit = fitting_unit(TIMES, N_TIMES, median_ns);
     const double median = median_ns / unit->size;
     const int carried = decimals_of_interval(median, low_ns / unit->size, high_ns / unit->size);
-    *decimals = carried < decimals_of_three_digits(median) ? carried
-                                                           : decimals_of_three_digits(median);
-    return unit;
+    *decimals =
+        carried < decimals_of_three_digits(median) ? carried : decimals_of_three_digits(median);
+    if (rounded(median, *decimals) < 1000 || unit == &TIMES[N_TIMES - 1])
+        return unit;
+    *decimals += 3;
+    return unit + 1;
 }
 
 const char *units_median(char *text, double median_ns, double low_ns, double high_ns) {
@@ -164,6 +167,16 @@ const char *units_ratio(char *text, double ratio, double low, double high) {
     const int decimals = decimals_around(1, ratio, low, high), shown = decimals > 0 ? decimals : 0;
     snprintf(text, UNITS_TEXT, "%.*f× (%.*f–%.*f)", shown, rounded(ratio, decimals), shown,
              rounded(low, decimals), shown, rounded(high, decimals));
+    return text;
+}
+
+const char *units_range(char *text, double least, double most) {
+    if (isnan(least) || isnan(most))
+        return dash(text);
+    const int decimals = decimals_of_interval(least, least, most),
+              shown = decimals > 0 ? decimals : 0;
+    snprintf(text, UNITS_TEXT, "%.*f–%.*f×", shown, rounded(least, decimals), shown,
+             rounded(most, decimals));
     return text;
 }
 

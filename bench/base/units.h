@@ -31,6 +31,7 @@ const char *units_percent(char *text, double frac);
 /* "3.4× (3.3–3.6)", "12× (11–14)", "1.230× (1.228–1.231)", with as many digits as the interval
  * carries; "≈ 3.4×" without an interval */
 const char *units_ratio(char *text, double ratio, double low, double high);
+const char *units_range(char *text, double least, double most); /* of ratios: "3.3–3.6×" */
 /* The same ratio as a difference: "+1.2 % (+0.7 to +1.6)", "≈ +1.2 %" */
 const char *units_change(char *text, double ratio, double low, double high);
 const char *units_two_digits(char *text, double value); /* "3.4", "0.95", "120" */

@@ -121,7 +121,7 @@ typedef struct case_result {
     limit_t limit;
     device_state_t device;
     unsigned rounds;
-    stop_reason_t stop;               /* of joined passes, the last in the order of the enum */
+    stop_reason_t stop;              /* of joined passes, the last in the order of the enum */
     unsigned stops[STOP_SINGLE + 1]; /* joined passes by their reason; see result_stops() */
     double warmup_ns;
 } case_result_t;

@@ -122,10 +122,9 @@ const char *percent_text(const report_t *report, double frac) {
 
 const char *median_text(const report_t *report, const phase_t *phase) {
     const summary_t *s = &phase->summary;
-    return report_text(
-        report, "%s%s",
-        units_median(report_buffer(report), s->median, s->ci95[0], s->ci95[1]),
-        bimodal_mark(phase));
+    return report_text(report, "%s%s",
+                       units_median(report_buffer(report), s->median, s->ci95[0], s->ci95[1]),
+                       bimodal_mark(phase));
 }
 
 bool theirs_leads(const speedup_t *speedup) {
@@ -138,8 +137,7 @@ const char *lead_text(const report_t *report, const speedup_t *speedup) {
     if (theirs_leads(speedup))
         r = (stats_interval_t){.centre = 1 / r.centre, .low = 1 / r.high, .high = 1 / r.low};
     const bool bimodal = speedup->ours->bimodal.found || speedup->theirs->bimodal.found;
-    return report_text(report, "%s%s",
-                       units_ratio(report_buffer(report), r.centre, r.low, r.high),
+    return report_text(report, "%s%s", units_ratio(report_buffer(report), r.centre, r.low, r.high),
                        bimodal ? " ‡" : "");
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/speedup.h"
 #include "base/arena.h"
 #include "io/table.h"
+#include "report/boots.h"
 
 #include <stdio.h>
 
@@ -14,6 +15,7 @@ typedef struct report {
     arena_t *texts;        /* owned by the report: report_text(), report_keep() */
     const record_t *run;   /* without cold starts */
     const record_t *whole; /* with them */
+    const boots_t *boots;  /* of the run; NULL or empty: none */
     const char *root;      /* the project's folder */
     const char *folder;    /* of the report; links are relative to it */
     bool saved;            /* printing a saved run of another time or machine */
@@ -56,7 +58,7 @@ const char *verdict_text(const report_t *report, const speedup_t *speedup, const
 /* "3.4× (3.3–3.6)", "≈ 3.4×": the speed-up of the faster side, or if undecided of the side with the
  * lower times; with " ‡" if a side has two values. */
 const char *lead_text(const report_t *report, const speedup_t *speedup);
-bool theirs_leads(const speedup_t *speedup); /* is that the other side? */
+bool theirs_leads(const speedup_t *speedup);                           /* is that the other side? */
 const char *median_text(const report_t *report, const phase_t *phase); /* "12.6 µs", "12.6 µs ‡" */
 const char *time_text(const report_t *report, double ns);
 const char *percent_text(const report_t *report, double frac);
@@ -73,6 +75,9 @@ void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_
                 const char *ours, const char *theirs);
 /* `subject`: "**Host to host** (…), the fastest CUDA case against PyTorch's fastest mode". */
 void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject);
+/* How many boots there are; where they differ in which side is the faster. */
+void finding_boots(const report_t *report);
+void finding_disagreement(const report_t *report, const comparison_set_list_t *sets);
 void finding_others(const report_t *report, const comparison_set_t *set);
 void finding_missing(const report_t *report, const comparison_set_t *set);
 /* Number of samples and width of the intervals in a set's table. */

@@ -62,14 +62,17 @@ const char *passes_note(const report_t *report, passes_t passes) {
     const char *text = passes_text(report, passes);
     if (*text == '\0')
         return "";
-    return report_text(report, "%c%s.%s", toupper((unsigned char)*text), text + 1,
-                       passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both."
-                                      : "");
+    return report_text(
+        report, "%c%s.%s", toupper((unsigned char)*text), text + 1,
+        passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both." : "");
 }
 
 void print_passes(const report_t *report) {
     const char *note = passes_note(report, passes_of(report->run));
-    print(report, *note != '\0' ? "%s\n\n" : "%s", note);
+    print(report, "%s", note);
+    if (*note != '\0' && report->boots != NULL && report->boots->n > 0)
+        print(report, " Of the first of %zu boots.", report->boots->n + 1);
+    print(report, *note != '\0' ? "\n\n" : "");
 }
 
 const char *ratio_meaning(const report_t *report, const char *ours) {

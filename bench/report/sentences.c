@@ -1,6 +1,7 @@
 /* Findings for any workload: which side is faster where, and what is missing. */
 #include "report/columns.h"
 
+#include "base/units.h"
 #include "io/fs.h"
 
 #include <ctype.h>
@@ -93,14 +94,47 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
         print(report, "  - %c%s: %s, %s (%s) against %s (%s).", toupper((unsigned char)size[0]),
               size + 1, verdict_text(report, &row->headline, name, "PyTorch"),
               median_text(report, row->headline.ours), name_cell(report, row->best),
-              median_text(report, row->headline.theirs),
-              name_cell(report, row->fastest));
+              median_text(report, row->headline.theirs), name_cell(report, row->fastest));
         if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->fastest)
             print(report, " Against PyTorch eager, %s: %s.",
                   median_text(report, row->against_eager.theirs),
                   verdict_text(report, &row->against_eager, name, "eager"));
         print(report, "\n");
     }
+}
+
+void finding_boots(const report_t *report) {
+    const boots_t *boots = report->boots;
+    text_list_t folders = {0};
+    if (boots == NULL || boots->n == 0)
+        return;
+    for (size_t i = 0; i < boots->n; i++)
+        text_list_add(&folders, report_code(report, boots->runs[i].folder));
+    print(report,
+          "**%zu boots**, separate starts of the machine. All times are of the first; the others, "
+          "%s, give the ratios at the top their range.\n\n",
+          boots->n + 1, report_join(report, &folders, ", "));
+}
+
+void finding_disagreement(const report_t *report, const comparison_set_list_t *sets) {
+    text_list_t rows = {0};
+    for (size_t s = 0; s < sets->n && report->boots != NULL; s++)
+        for (size_t i = 0; i < sets->items[s].n_rows; i++) {
+            const comparison_set_t *set = &sets->items[s];
+            const size_row_t *row = &set->rows[i];
+            const boots_range_t range =
+                boots_range(report->boots, row->best, row->fastest, set->phase);
+            if (boots_disagree(&range))
+                text_list_add_format(&rows, "%s %s, %s, %s, %s against %s: %s",
+                                     report_safe(report, set->workload),
+                                     report_safe(report, set->key), set->platform->place,
+                                     size_name(report, set, row->size),
+                                     name_cell(report, row->best), name_cell(report, row->fastest),
+                                     units_range(report_buffer(report), range.least, range.most));
+        }
+    const char *list = report_join(report, &rows, "; ");
+    if (list != NULL)
+        print(report, "**The boots disagree** on the faster side: %s.\n\n", list);
 }
 
 /* Contenders added by the user. */
@@ -116,8 +150,7 @@ void finding_others(const report_t *report, const comparison_set_t *set) {
                   "- **Other contenders**, the fastest at each %s against the fastest %s case:",
                   sizes_word(set, 1), name);
         print(report, "%s at %s %s takes %s: %s", i > 0 ? ";" : "",
-              size_name(report, set, rows[i]->size), other,
-              median_text(report, speedup->theirs),
+              size_name(report, set, rows[i]->size), other, median_text(report, speedup->theirs),
               verdict_text(report, speedup, name, other));
     }
     if (n > 0)

@@ -112,6 +112,7 @@ static void intervals(void **state) {
         {units_median, 3000, 1000, 40000, "3.0 µs"}, /* at least two */
         {units_median, 12600, NAN, NAN, "12.6 µs"},
         {units_median, NAN, 1, 2, "–"},
+        {units_median, 996, 960, 1040, "1.00 µs"},
         {units_interval, 12600, 12500, 12700, "12.5–12.7 µs"},
         {units_interval, 12600, 11400, 13700, "11–14 µs"},
         {units_interval, 132e3, 108e3, 152e3, "110–150 µs"},
@@ -121,10 +122,10 @@ static void intervals(void **state) {
         {units_ratio, 3.42, 3.40, 3.45, "3.42× (3.40–3.45)"},
         {units_ratio, 0.95, 0.94, 0.96, "0.95× (0.94–0.96)"},
         {units_ratio, 1.04, 1.01, 1.06, "1.04× (1.01–1.06)"},
-        {units_ratio, 1.2, 1.02, 1.4, "1.20× (1.02–1.40)"},    /* excludes 1, and says so */
+        {units_ratio, 1.2, 1.02, 1.4, "1.20× (1.02–1.40)"}, /* excludes 1, and says so */
         {units_ratio, 1.01, 1.002, 1.02, "1.010× (1.002–1.020)"},
         {units_ratio, 0.8, 0.5, 0.98, "0.80× (0.50–0.98)"},
-        {units_ratio, 1.2, 0.98, 1.4, "1.2× (1.0–1.4)"},       /* does not exclude 1 */
+        {units_ratio, 1.2, 0.98, 1.4, "1.2× (1.0–1.4)"}, /* does not exclude 1 */
         {units_ratio, 1, 0.998, 1.003, "1.000× (0.998–1.003)"},
         {units_ratio, 1, 1, 1, "1.00× (1.00–1.00)"},
         {units_ratio, 12.3, 11.1, 13.9, "12× (11–14)"},

@@ -114,11 +114,11 @@ static void print_together(const report_t *report, const selection_t *selection)
         const case_result_t *fastest = fastest_at(&selection->techniques, phase, b);
         const speedup_t speedup = speedup_make(fastest, phase, first->cases[b], phase);
         if (fastest != first->cases[b] && speedup.verdict != VERDICT_NONE)
-            text_list_add_format(
-                &gains, "at %s from %s to %s (%s), %s", batch_name(report, selection, b),
-                median_text(report, speedup.theirs),
-                median_text(report, speedup.ours), name_cell(report, fastest),
-                verdict_text(report, &speedup, "which", "the study's set-up"));
+            text_list_add_format(&gains, "at %s from %s to %s (%s), %s",
+                                 batch_name(report, selection, b),
+                                 median_text(report, speedup.theirs),
+                                 median_text(report, speedup.ours), name_cell(report, fastest),
+                                 verdict_text(report, &speedup, "which", "the study's set-up"));
     }
     const char *all = report_join(report, &gains, "; ");
     if (all != NULL)
@@ -247,8 +247,7 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
                   verdict_text(report, &speedup, "CUDA", "PyTorch"),
                   median_text(report, speedup.ours),
                   name_cell(report, fastest_synchronising(set, rows[i]->size)),
-                  median_text(report, speedup.theirs),
-                  name_cell(report, rows[i]->fastest));
+                  median_text(report, speedup.theirs), name_cell(report, rows[i]->fastest));
     }
     print(report, ".\n");
 }

@@ -95,8 +95,8 @@ static void add_statuses(columns_t *table, const contender_t *contender) {
     if (counts.all == 0)
         return;
     const char *cells[3 + CASE_IMPLAUSIBLE + 1] = {report_safe(report, contender->workload),
-                                                 contender_cell(report, contender),
-                                                 count_cell(report, (double)counts.all)};
+                                                   contender_cell(report, contender),
+                                                   count_cell(report, (double)counts.all)};
     for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
         cells[3 + s] = count_cell(report, (double)counts.of[s]);
     columns_row(table, cells);

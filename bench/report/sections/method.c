@@ -105,7 +105,13 @@ void section_reproduce(const report_t *report) {
     else
         print(report, "    (not recorded)\n");
     print(report, "\nTo regenerate this report from the run's files, without a GPU:\n\n");
-    print_command(report, (char *[]){(char[]){"bench"}, (char[]){"report"}, run->folder}, 3);
+    print(report, "    bench report ");
+    print_argument(report, run->folder);
+    for (size_t i = 0; report->boots != NULL && i < report->boots->n; i++) {
+        print(report, " ");
+        print_argument(report, report->boots->runs[i].folder);
+    }
+    print(report, "\n");
     print(report, "\n");
 }
 

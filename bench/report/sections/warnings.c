@@ -208,7 +208,8 @@ static void print_widest(const report_t *report) {
     const char *list = report_join(report, &names, ", ");
     if (list != NULL)
         print(report,
-              "- The widest intervals: %s. `bench plot RUN --case ID` shows the cause, such as passes "
+              "- The widest intervals: %s. `bench plot RUN --case ID` shows the cause, such as "
+              "passes "
               "that differ, drift or a tail.\n",
               list);
 }

@@ -78,9 +78,8 @@ static const double CLOSE = 0.02;
 
 /* "**+1.2 % (+0.7 to +1.6)**" */
 static const char *change_text(const report_t *report, const stats_interval_t *ratio) {
-    return report_text(
-        report, "**%s**",
-        units_change(report_buffer(report), ratio->centre, ratio->low, ratio->high));
+    return report_text(report, "**%s**",
+                       units_change(report_buffer(report), ratio->centre, ratio->low, ratio->high));
 }
 
 /* " arena 56.8 ms, caching relative to it **+1.2 % (+0.7 to +1.6)**: within 2 %" */
@@ -242,8 +241,7 @@ static void print_blocks(const report_t *report, const comparison_set_t *set, in
             caching, PHASE, block_case(set, size, RIVALS[i].owner, RIVALS[i].variant), PHASE);
         if (speedup.verdict == VERDICT_NONE)
             continue;
-        print(report, "; %s %s: ", RIVALS[i].name,
-              median_text(report, speedup.theirs));
+        print(report, "; %s %s: ", RIVALS[i].name, median_text(report, speedup.theirs));
         print(report, "%s", verdict_text(report, &speedup, "caching", RIVALS[i].name));
     }
     print(report, ".\n");
