@@ -110,7 +110,7 @@ do for [l = 0:n_lines - 1] {
                      with boxxyerror fillstyle solid 1.0 noborder linecolor variable notitle, \
                  data index p + 2 using ($7 == 1 ? $2 : NaN):1:(low):2:($1 - 0.38):($1 + 0.38):6 \
                      with boxxyerror fillstyle empty linewidth 1.5 linecolor variable notitle, \
-                 data index p + 2 using 2:1:3:4 with xerrorbars pointtype 0 linewidth 1.2 \
+                 data index p + 2 using (strcol(4) eq 'NaN' ? NaN : $2):1:3:4 with xerrorbars pointtype 0 linewidth 1.2 \
                      linecolor rgb '#222222' notitle, \
                  data index 1 using ($1 == p ? $3 : NaN):(-0.6):(0):($4 + 1.2) with vectors nohead \
                      linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \

@@ -22,6 +22,7 @@ typedef struct bar {
     lead_t lead;
     double difference_ns; /* left − right; NaN if a time is missing */
     double ratio;         /* slower / faster */
+    bool has_interval;    /* does the ratio have one? */
     bool throttled;
     const char *status; /* why a time is missing, or "" */
 } bar_t;
@@ -36,17 +37,16 @@ typedef struct difference {
 
 /* The report's rule, by which a throttled case is never faster. Without an interval, as in a saved
  * CSV or a run of few passes, the medians decide. */
-static lead_t lead_of(const case_result_t *left, const case_result_t *right, const char *phase) {
-    const speedup_t speedup = speedup_make(left, phase, right, phase);
-    switch (speedup.verdict) {
+static lead_t lead_of(const speedup_t *speedup) {
+    switch (speedup->verdict) {
     case VERDICT_OURS:
         return LEAD_LEFT;
     case VERDICT_THEIRS:
         return LEAD_RIGHT;
     case VERDICT_UNDECIDED:
-        return speedup.ratio.centre > 1   ? LEAD_LEFT
-               : speedup.ratio.centre < 1 ? LEAD_RIGHT
-                                          : LEAD_NONE;
+        return speedup->ratio.centre > 1   ? LEAD_LEFT
+               : speedup->ratio.centre < 1 ? LEAD_RIGHT
+                                           : LEAD_NONE;
     default:
         return LEAD_NONE;
     }
@@ -60,7 +60,9 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
         bar.status = result_has_times(without) ? "no time" : case_status_name(without->status);
         return bar;
     }
-    bar.lead = lead_of(left, right, phase);
+    const speedup_t speedup = speedup_make(left, phase, right, phase);
+    bar.lead = lead_of(&speedup);
+    bar.has_interval = isfinite(speedup.ratio.low);
     bar.difference_ns = a - b;
     bar.ratio = a < b ? b / a : a / b;
     bar.throttled = left->status == CASE_THROTTLED || right->status == CASE_THROTTLED;
@@ -106,7 +108,10 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
         if (is_decided(bar)) {
             units_time(amount, fabs(bar->difference_ns));
             char digits[UNITS_TEXT];
-            snprintf(ratio, sizeof ratio, "%.20s×", units_two_digits(digits, bar->ratio));
+            if (bar->has_interval)
+                snprintf(ratio, sizeof ratio, bar->ratio < 9.95 ? "%.2f×" : "%.0f×", bar->ratio);
+            else
+                snprintf(ratio, sizeof ratio, "%.20s×", units_two_digits(digits, bar->ratio));
         }
         chart_row(chart, "%zu %s %s %d %d %s %s %s %s", i,
                   chart_quote(chart, chart_size_text(size, bar->size)),
