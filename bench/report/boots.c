@@ -6,8 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool boots_same_sweeps(const record_t *a, const record_t *b) {
-    bool same = a->n_sweeps == b->n_sweeps && a->n_sweeps > 0;
+static bool same_fact(const record_t *a, const record_t *b, const char *key) {
+    const char *x = environment_get(&a->environment, key),
+               *y = environment_get(&b->environment, key);
+    return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0;
+}
+
+bool boots_match(const record_t *a, const record_t *b) {
+    const bool gpu = environment_get(&a->environment, "gpu.name") != NULL;
+    bool same = a->n_sweeps == b->n_sweeps && a->n_sweeps > 0 && same_fact(a, b, "gpu.name") &&
+                (gpu || same_fact(a, b, "host.cpu"));
     for (size_t i = 0; same && i < a->n_sweeps; i++)
         same = strcmp(a->sweeps[i].text, b->sweeps[i].text) == 0;
     return same;
@@ -15,7 +23,7 @@ bool boots_same_sweeps(const record_t *a, const record_t *b) {
 
 /* Facts that must agree: the devices and all versions. */
 static bool is_condition(const char *key) {
-    static const char *const KEYS[] = {"gpu.name",     "gpu.driver",   "gpu.mig", "gpu.ecc",
+    static const char *const KEYS[] = {"gpu.driver",   "gpu.mig",      "gpu.ecc",
                                        "measure.mode", "git.revision", "host.cpu"};
     for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
         if (strcmp(key, KEYS[i]) == 0)
@@ -48,9 +56,11 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
     status_t status = STATUS_OK;
     if (differences.n > 0) {
         char *list = text_list_join(&differences, "; ");
-        status = error_set(err, STATUS_INCOMPARABLE,
-                           "%s and %s have the same sweeps, but are not boots of one machine: %s",
-                           first->folder, run->folder, list);
+        status =
+            error_set(err, STATUS_INCOMPARABLE,
+                      "%s and %s have the same sweeps on the same device, but are no boots of one "
+                      "machine: %s",
+                      first->folder, run->folder, list);
         free(list);
     } else {
         boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);

@@ -11,10 +11,10 @@ typedef struct boots {
     size_t n;
 } boots_t;
 
-/* Do both runs have the same sweeps, text by text? */
-bool boots_same_sweeps(const record_t *a, const record_t *b);
-/* Take over `run`, another boot of `first`. STATUS_INCOMPARABLE if a device or a version differs;
- * the error names it and `run` stays the caller's. */
+/* Do both runs have the same sweeps, text by text, and the same GPU (without one: CPU)? */
+bool boots_match(const record_t *a, const record_t *b);
+/* Take over `run`, another boot of `first`. STATUS_INCOMPARABLE if a setting of the device or a
+ * version differs; the error names it and `run` stays the caller's. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);
 void boots_free(boots_t *boots);
 

@@ -101,10 +101,10 @@ static void shown_list_free(shown_list_t *list) {
     free(list->items);
 }
 
-/* Take over a run: as another boot of a listed one with the same sweeps, or to be shown itself. */
+/* Take over a run: as another boot of a listed one, or to be shown itself. */
 static status_t add_run(shown_list_t *list, const record_t *run, error_t *err) {
     for (size_t i = 0; i < list->n; i++)
-        if (boots_same_sweeps(&list->items[i].whole, run))
+        if (boots_match(&list->items[i].whole, run))
             return boots_add(&list->items[i].boots, &list->items[i].whole, run, err);
     shown_run_t *shown = &list->items[list->n++];
     shown->whole = *run;

@@ -13,8 +13,8 @@ typedef struct report_options {
     const char *root; /* the project's folder, for links and plots/<run>/ */
 } report_options_t;
 
-/* The first run is the page, further ones follow as saved runs. A run with the same sweeps as an
- * earlier one is another boot of it (report/boots.h). */
+/* The first run is the page, further ones follow as saved runs. A run that
+ * boots_match() an earlier one is another boot of it (report/boots.h). */
 status_t report_write(const report_options_t *options, error_t *err);
 
 /* Tables for a terminal: of one workload of the run, or of all (NULL). The caller frees them. */

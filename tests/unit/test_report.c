@@ -311,7 +311,7 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
 static void test_runs_of_one_sweep_are_boots(void **state) {
     static const double RATIOS[][2] = {{2, 2}, {4, 0.5}};
     static const char *const NAMES[] = {"first", "second"};
-    char *runs[3];
+    char *runs[4];
     for (size_t i = 0; i < 2; i++) {
         record_t run = plant_ratios(RATIOS[i], 2);
         add_sweep(&run, "{\"name\": \"a\"}");
@@ -338,10 +338,18 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     const char *pair[] = {runs[0], runs[2]};
     assert_int_equal(report_write(&(report_options_t){pair, 2, out, *state}, &err),
                      STATUS_INCOMPARABLE);
-    assert_has(err.text, "have the same sweeps, but are not boots of one machine: "
-                         "versions.pytorch: 2.11 and 2.12; gpu.driver: none and 580");
+    assert_has(err.text,
+               "have the same sweeps on the same device, but are no boots of one machine: "
+               "versions.pytorch: 2.11 and 2.12; gpu.driver: none and 580");
+    record_t elsewhere = plant_ratios((double[]){2, 2}, 2);
+    add_sweep(&elsewhere, "{\"name\": \"a\"}");
+    runs[3] = save_run(elsewhere, *state, "elsewhere", "NVIDIA A100");
+    text = report_of(*state, NULL, runs[0], runs[3]);
+    assert_has(text, "> **Saved run: NVIDIA A100, 2026-03-02**");
+    assert_has_not(text, "boots");
+    free(text);
     free(out);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         free(runs[i]);
 }
 

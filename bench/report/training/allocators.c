@@ -291,6 +291,6 @@ void block_tables(const report_t *report, const comparison_set_list_t *sets) {
             "*(algorithmic)*: planned from a first round of the same requests, so it knows all of "
             "them in advance and is not compared. CPU cases time the bookkeeping alone, with a "
             "driver that only counts addresses.\n\n",
-            ratio_meaning(report, "it")));
+            ratio_meaning(report, "ours")));
     print_passes(report);
 }
