@@ -176,9 +176,11 @@ static bool print_common_headline(const report_t *report, const shown_list_t *ru
 
 /* All times of a workload without specific tables. */
 static void plain_tables(const report_t *report, const char *workload) {
-    static const column_t COLUMNS[] = {
-        {"Case", 'l', false}, {"total", 'r', false}, {"95 % interval over passes", 'r', false}};
-    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    const column_t columns[] = {
+        {"Case", 'l', false},
+        {"total", 'r', false},
+        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(report->run))}};
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < report->run->n_cases; i++) {
         const case_result_t *result = &report->run->cases[i];
         const phase_t *total = result_has_times(result) ? result_phase(result, "total") : NULL;

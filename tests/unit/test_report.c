@@ -291,7 +291,7 @@ static void test_cold_starts_have_a_table_of_their_own(void **state) {
     result_add_phase(&run.cases[0], "cold_first_answer", CLOCK_HOST);
     folder = save_run(run, *state, "lost", "NVIDIA H200");
     text = report_of(*state, NULL, folder, NULL);
-    assert_has(text, "|       failed |                         – |");
+    assert_has(text, "|       failed |     – |    – |             – |       – | ended");
     assert_has(text, "| ended \\| early |");
     assert_has_not(text, "– – –");
     assert_tables_are_whole(text);

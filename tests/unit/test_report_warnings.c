@@ -56,15 +56,18 @@ static void stops_are_counted_by_pass(void **state) {
     for (size_t i = 0; i < 4; i++)
         run.cases[i].stop = STOPS[i];
     more.cases[0].stop = STOP_MOST_ROUNDS;
+    char *text = printed(section_warnings, &run);
+    assert_has(text,
+               "- Of 4 cases with times, in one pass each, 1 reached the requested precision");
+    free(text);
     result_add_passes(&run.cases[0], &more.cases[0]);
     more.cases[0].stop = STOP_PRECISE;
     result_add_passes(&run.cases[0], &more.cases[0]);
     assert_int_equal(result_stops(&run.cases[0], STOP_PRECISE), 2);
     assert_int_equal(result_stops(&run.cases[0], STOP_MOST_ROUNDS), 1);
-    char *text = printed(section_warnings, &run);
-    assert_has(text,
-               "- Of 4 cases with times, measured in 6 passes altogether, 2 passes reached the "
-               "requested precision, 1 stopped at their noise floor");
+    text = printed(section_warnings, &run);
+    assert_has(text, "- Of the 6 passes of 4 cases with times, 2 reached the requested precision, "
+                     "1 stopped at their noise floor");
     assert_has(text, ", 2 ended after the most rounds, 1 ended at the time limit.\n");
     free(text);
     record_free(&more);

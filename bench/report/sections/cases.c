@@ -162,7 +162,7 @@ void section_cold(const report_t *report) {
     const column_t columns[] = {
         {"Case", 'l', false},
         {"first answer", 'r', false},
-        {"95 % interval over passes", 'r', false},
+        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(run))},
         {"start", 'r', false},
         {"open", 'r', false},
         {"whole process", 'r', false},

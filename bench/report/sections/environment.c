@@ -279,14 +279,15 @@ static void add_gauge(columns_t *table, const struct gauge *gauge, const case_re
 }
 
 void section_device(const report_t *report) {
-    static const column_t COLUMNS[] = {{"What", 'l', false},
-                                       {"median", 'r', false},
-                                       {"95 % interval over passes", 'r', false},
-                                       {"samples", 'r', false},
-                                       {"Meaning", 'l', false}};
+    const column_t columns[] = {
+        {"What", 'l', false},
+        {"median", 'r', false},
+        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(report->run))},
+        {"samples", 'r', false},
+        {"Meaning", 'l', false}};
     const record_t *run = report->run;
     const device_rates_t rates = device_rates_of_record(run);
-    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
             if (is_gauge(&GAUGES[g], &result->spec))

@@ -240,9 +240,13 @@ static void print_stops(const report_t *report) {
     }
     if (n_timed == 0)
         return;
-    print(report, "- Of %zu case%s with times, measured in %zu pass%s altogether, ", n_timed,
-          n_timed == 1 ? "" : "s", n_passes, n_passes == 1 ? "" : "es");
-    print(report, "%zu passes reached the requested precision", counts[STOP_PRECISE]);
+    if (n_passes == n_timed)
+        print(report, "- Of %zu case%s with times, in one pass each,", n_timed,
+              n_timed == 1 ? "" : "s");
+    else
+        print(report, "- Of the %zu passes of %zu case%s with times,", n_passes, n_timed,
+              n_timed == 1 ? "" : "s");
+    print(report, " %zu reached the requested precision", counts[STOP_PRECISE]);
     for (size_t i = 0; i < sizeof STOPS / sizeof *STOPS; i++)
         if (counts[STOPS[i].stop] > 0)
             print(report, ", %zu %s", counts[STOPS[i].stop], STOPS[i].words);
