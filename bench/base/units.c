@@ -45,7 +45,7 @@ static int decimals_of_three_digits(double value) {
  * interval of no width it has three. */
 static int decimals_of_interval(double value, double low, double high) {
     const double half = (high - low) / 2;
-    if (!(half > 0))
+    if (!(half > 1e-9 * fabs(value)))
         return decimals_of_digits(value, 3);
     return (int)fmax(decimals_of_digits(value, 2), -floor(log10(half) + 1e-9));
 }
@@ -72,13 +72,14 @@ const char *units_time(char *text, double ns) {
     return print_number(text, TIMES, N_TIMES, ns, "");
 }
 
-/* The unit of a median, and the decimals that its interval allows. */
+/* The unit of a median, and the decimals that its interval carries, at most `*decimals` more than
+ * three digits. */
 static const unit_t *time_unit(double median_ns, double low_ns, double high_ns, int *decimals) {
     const unit_t *unit = fitting_unit(TIMES, N_TIMES, median_ns);
     const double median = median_ns / unit->size;
     const int carried = decimals_of_interval(median, low_ns / unit->size, high_ns / unit->size);
-    *decimals =
-        carried < decimals_of_three_digits(median) ? carried : decimals_of_three_digits(median);
+    const int most = decimals_of_three_digits(median) + *decimals;
+    *decimals = carried < most ? carried : most;
     if (rounded(median, *decimals) < 1000 || unit == &TIMES[N_TIMES - 1])
         return unit;
     *decimals += 3;
@@ -88,7 +89,7 @@ static const unit_t *time_unit(double median_ns, double low_ns, double high_ns, 
 const char *units_median(char *text, double median_ns, double low_ns, double high_ns) {
     if (isnan(median_ns) || isnan(low_ns) || isnan(high_ns))
         return units_time(text, median_ns);
-    int decimals;
+    int decimals = 0;
     const unit_t *unit = time_unit(median_ns, low_ns, high_ns, &decimals);
     snprintf(text, UNITS_TEXT, "%.*f %s", decimals > 0 ? decimals : 0,
              rounded(median_ns / unit->size, decimals), unit->name);
@@ -98,7 +99,7 @@ const char *units_median(char *text, double median_ns, double low_ns, double hig
 const char *units_interval(char *text, double median_ns, double low_ns, double high_ns) {
     if (isnan(median_ns) || isnan(low_ns) || isnan(high_ns))
         return dash(text);
-    int decimals;
+    int decimals = 1; /* ends of a narrow interval differ in the fourth digit */
     const unit_t *unit = time_unit(median_ns, low_ns, high_ns, &decimals);
     const int shown = decimals > 0 ? decimals : 0;
     snprintf(text, UNITS_TEXT, "%.*f–%.*f %s", shown, rounded(low_ns / unit->size, decimals), shown,

@@ -114,6 +114,7 @@ static void intervals(void **state) {
         {units_median, NAN, 1, 2, "–"},
         {units_median, 996, 960, 1040, "1.00 µs"},
         {units_interval, 12600, 12500, 12700, "12.5–12.7 µs"},
+        {units_interval, 12600, 12587, 12612, "12.59–12.61 µs"},
         {units_interval, 12600, 11400, 13700, "11–14 µs"},
         {units_interval, 132e3, 108e3, 152e3, "110–150 µs"},
         {units_interval, 999.7, 990, 1010, "0.99–1.01 µs"},
