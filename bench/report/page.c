@@ -1,4 +1,4 @@
-#include "report/passes.h"
+#include "report/page.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -118,6 +118,14 @@ const char *time_text(const report_t *report, double ns) {
 
 const char *percent_text(const report_t *report, double frac) {
     return units_percent(report_buffer(report), frac);
+}
+
+const char *bimodal_mark(const phase_t *phase) {
+    return phase->bimodal.found ? " ‡" : "";
+}
+
+const char *passes_word(const report_t *report, size_t n) {
+    return n <= 1 ? "one pass" : report_text(report, "%zu passes", n);
 }
 
 const char *median_text(const report_t *report, const phase_t *phase) {

@@ -40,10 +40,6 @@ bool passes_have_intervals(passes_t passes) {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-const char *passes_word(const report_t *report, size_t n) {
-    return n <= 1 ? "one pass" : report_text(report, "%zu passes", n);
-}
-
 const char *passes_text(const report_t *report, passes_t passes) {
     const char *n = passes.fewest < passes.most
                         ? report_text(report, "%zu to %zu passes", passes.fewest, passes.most)
@@ -82,10 +78,6 @@ const char *ratio_meaning(const report_t *report, const char *ours) {
                        ", with its 95 %% interval over passes; above 1, %s is faster; if the "
                        "interval includes 1, no difference was found",
                        ours);
-}
-
-const char *bimodal_mark(const phase_t *phase) {
-    return phase->bimodal.found ? " ‡" : "";
 }
 
 char *bimodal_text(const bimodal_t *bimodal) {

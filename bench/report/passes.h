@@ -15,19 +15,15 @@ passes_t passes_join(passes_t a, passes_t b);
 /* Are there enough for an interval in any case? */
 bool passes_have_intervals(passes_t passes);
 
-/* "one pass", "3 passes" */
-const char *passes_word(const report_t *report, size_t n);
 /* "6 passes; 95 % intervals are over passes", "one pass: the spread between processes is unknown";
  * "" without times. */
 const char *passes_text(const report_t *report, passes_t passes);
 /* That and the meaning of ‡ as sentences, for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
 void print_passes(const report_t *report); /* of report->run, as a paragraph */
-/* What a column of ratios says, after its name: ", with its 95 % interval over passes; above 1, … */
+/* What a column of ratios says, to follow its name: "; above 1, CUDA had the lower time". */
 const char *ratio_meaning(const report_t *report, const char *ours);
 
-/* " ‡" for a phase with two values, else "". */
-const char *bimodal_mark(const phase_t *phase);
 /* "9.6 µs in 61 % of the rounds, 17.0 µs in 39 %"; the caller frees it. */
 char *bimodal_text(const bimodal_t *bimodal);
 
