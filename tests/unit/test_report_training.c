@@ -119,6 +119,20 @@ static void another_algorithm_wins_nothing(void **state) {
     record_free(&run);
 }
 
+static void two_values_are_marked_in_the_ladder(void **state) {
+    (void)state;
+    record_t run = planted();
+    char *text = section_text(training_tables, &run);
+    assert_has_not(text, "‡");
+    free(text);
+    assert_string_equal(run.cases[0].phases[1].name, "train_device");
+    run.cases[0].phases[1].bimodal = (bimodal_t){true, 300e3, 500e3, 0.5};
+    text = section_text(training_tables, &run);
+    assert_has(strstr(text, "#### The ladder"), "| 01_not_fused            |        2.00 µs ‡ |");
+    free(text);
+    record_free(&run);
+}
+
 static void the_cpu_is_compared_with_and_named(void **state) {
     (void)state;
     record_t run = planted();
@@ -293,6 +307,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_those_of_the_workload),
         cmocka_unit_test(another_algorithm_wins_nothing),
+        cmocka_unit_test(two_values_are_marked_in_the_ladder),
         cmocka_unit_test(the_cpu_is_compared_with_and_named),
         cmocka_unit_test(fits_are_held_against_the_oracle),
         cmocka_unit_test(floor_is_told_with_its_arithmetic),

@@ -132,9 +132,11 @@ static const char *step_cell(const report_t *report, const training_pair_t *pair
     if (result == NULL || !result_has_times(result))
         return result != NULL ? case_status_name(result->status) : "–";
     const bool algorithmic = result_is_algorithmic(result), known = isfinite(result->limit.frac);
+    const phase_t *phase = result_phase(result, training_phase(result));
     const double ns =
         algorithmic ? result_median(result, training_phase(result)) : step_ns(pair, result);
-    return report_text(report, "%s%s%s%s%s", time_text(report, ns), algorithmic ? " in total" : "",
+    return report_text(report, "%s%s%s%s%s%s", time_text(report, ns),
+                       algorithmic ? " in total" : "", phase != NULL ? bimodal_mark(phase) : "",
                        known ? ", " : "", known ? limit_cell(report, result) : "",
                        result->status == CASE_THROTTLED ? " †" : "");
 }
