@@ -51,7 +51,7 @@ do for [p = 0:n_panels - 1] {
              fillstyle empty linewidth 1.5 linetype first_style + j notitle, \
          data index bars using 1:3:(0):($4 - $3) with vectors nohead linewidth 1.2 \
              linecolor rgb '#222222' notitle, \
-         data index bars using 1:4:(strcol(5)) with labels offset 0,0.6 font small notitle, \
+         data index bars using 1:(strcol(4) eq 'NaN' ? $2 : $4):(strcol(5)) with labels offset 0,0.6 font small notitle, \
          for [raised = 0:1] data index groups \
              using (0.5 * ($4 + $5)):($8 == raised ? $6 : NaN):(strcol(7)) with labels \
              offset 0,0.6 + raised font small textcolor rgb '#555555' notitle, \

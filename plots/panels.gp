@@ -27,9 +27,10 @@ step_of(x) = x / power(x) <= 1 ? power(x) : x / power(x) <= 2 ? 2 * power(x) : \
     x / power(x) <= 5 ? 5 * power(x) : 10 * power(x)
 
 # A logarithmic axis clips pieces at its low end. The text of a bar without an interval is at the
-# axis: gnuplot drops a point if any of its numeric columns is NaN.
+# end of the bar: gnuplot drops a point if any of its numeric columns is NaN.
 start(x) = x < low ? low : x
-text_at(k) = strcol(k) eq 'NaN' ? low : start(column(k))
+end_of(k) = strcol(k) eq 'NaN' ? low : start(column(k))
+text_at(high, time) = strcol(high) eq 'NaN' ? end_of(time) : end_of(high)
 
 # Texts have a white background where reference lines cross them.
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.4,0.2
@@ -109,11 +110,11 @@ do for [l = 0:n_lines - 1] {
                      with boxxyerror fillstyle solid 1.0 noborder linecolor variable notitle, \
                  data index p + 2 using ($7 == 1 ? $2 : NaN):1:(low):2:($1 - 0.38):($1 + 0.38):6 \
                      with boxxyerror fillstyle empty linewidth 1.5 linecolor variable notitle, \
-                 data index p + 2 using 2:1:3:4 with xerrorbars pointtype 0 linewidth 1.2 \
+                 data index p + 2 using (strcol(4) eq 'NaN' ? NaN : $2):1:3:4 with xerrorbars pointtype 0 linewidth 1.2 \
                      linecolor rgb '#222222' notitle, \
                  data index 1 using ($1 == p ? $3 : NaN):(-0.6):(0):($4 + 1.2) with vectors nohead \
                      linecolor rgb '#000000' linewidth 1.2 dashtype (6, 4) notitle, \
-                 data index p + 2 using (text_at(4)):1:(strcol(5)) with labels left boxed \
+                 data index p + 2 using (text_at(4, 2)):1:(strcol(5)) with labels left boxed \
                      offset 0.6,0 font small notitle, \
                  data index 1 using ($1 == p ? low : NaN):(heading):(strcol(2)) with labels left \
                      offset 0.3,0 notitle

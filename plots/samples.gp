@@ -1,7 +1,8 @@
 # Above: a histogram and the ECDF of one case's samples. Below: the samples in the order taken,
-# rounds separated by grey lines. All with the median (dashed) and its 95 % interval (band).
+# rounds separated by grey lines, passes by black ones. All with the median (dashed) and its 95 %
+# interval over passes (band; none with too few passes), and both values of a bimodal phase (dotted).
 # Triangles at the end of the axis are samples beyond it.
-# Numbers: median, ci_low, ci_high, low, high (µs), n_samples, n_rounds.
+# Numbers: median, ci_low, ci_high, low, high (µs), n_samples, n_rounds, n_passes, bimodal.
 
 margin = high > low ? 0.03 * (high - low) : 0.01 * high
 end = high + margin
@@ -45,10 +46,16 @@ set tmargin at screen from_top(strip + 25)
 set bmargin at screen from_bottom(75)
 set xrange [-1:n_samples]
 set yrange [start:end]
-set xlabel 'sample, in the order taken; grey: new round'
+set xlabel 'sample, in the order taken; grey: new round' . (n_passes > 1 ? ', black: new pass' : '')
 set ylabel 'time, µs'
 plot data index 2 using ($1 - 0.5):(start):(0):(end - start) with vectors nohead \
          linecolor rgb '#cccccc' linewidth 0.8 notitle, \
+     data index 2 using ($2 == 1 ? $1 - 0.5 : NaN):(start):(0):(end - start) with vectors nohead \
+         linecolor rgb '#000000' linewidth 1 notitle, \
+     for [i = 1:bimodal] data index 4 using (-1):1:(n_samples + 1):(0) with vectors nohead \
+         linecolor rgb '#D55E00' linewidth 1.4 dashtype (2, 4) notitle, \
+     for [i = 1:bimodal] data index 4 using (0):1:(strcol(2)) with labels left offset 0.5,0.7 \
+         font small textcolor rgb '#D55E00' notitle, \
      data index 0 using 1:($2 <= high ? $2 : NaN) with points pointtype 7 pointsize 0.4 \
          linecolor rgb '#0072B2' notitle, \
      data index 0 using 1:($2 > high ? high + 0.5 * margin : NaN) with points pointtype 9 \

@@ -77,6 +77,7 @@ void tally_add(tally_t *tally, const speedup_t *speedup) {
     if (speedup->verdict == VERDICT_NONE)
         return;
     const double ratio = speedup->ratio.centre;
+    tally->n_lower += speedup->verdict == VERDICT_UNDECIDED && ratio > 1;
     tally->least = tally->n == 0 ? ratio : fmin(tally->least, ratio);
     tally->most = fmax(tally->most, ratio);
     tally->last = *speedup;

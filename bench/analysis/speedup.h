@@ -111,6 +111,7 @@ typedef speedup_t (*speedup_of_t)(const size_row_t *row);
 /* Statistics of several speed-ups. */
 typedef struct tally {
     size_t n, of[VERDICT_UNDECIDED + 1]; /* n: all but VERDICT_NONE */
+    size_t n_lower;                      /* undecided ones in which our time is the lower */
     double least, most;                  /* ratio */
     speedup_t last;                      /* the latest of the n */
 } tally_t;

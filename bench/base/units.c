@@ -29,14 +29,30 @@ static const unit_t *fitting_unit(const unit_t *units, size_t n, double value) {
     return &units[i];
 }
 
-/* Decimals that give three significant digits after rounding. */
-static int decimals_of_three_digits(double value) {
-    double magnitude = fabs(value);
-    if (magnitude == 0 || magnitude >= 99.95)
+/* Decimals that give `digits` significant digits after rounding; negative: tens, hundreds, … */
+static int decimals_of_digits(double value, int digits) {
+    if (value == 0)
         return 0;
-    if (magnitude >= 9.995)
-        return 1;
-    return magnitude >= 0.9995 ? 2 : 3;
+    const int decimals = digits - 1 - (int)floor(log10(fabs(value)));
+    return round(fabs(value) * pow(10, decimals)) >= pow(10, digits) ? decimals - 1 : decimals;
+}
+
+static int decimals_of_three_digits(double value) {
+    return (int)fmin(fmax(decimals_of_digits(value, 3), 0), 3);
+}
+
+/* A number has no digit beyond the first one of half its interval's width, but at least two. With an
+ * interval of no width it has three. */
+static int decimals_of_interval(double value, double low, double high) {
+    const double half = (high - low) / 2;
+    if (!(half > 1e-9 * fabs(value)))
+        return decimals_of_digits(value, 3);
+    return (int)fmax(decimals_of_digits(value, 2), -floor(log10(half) + 1e-9));
+}
+
+static double rounded(double value, int decimals) {
+    const double step = pow(10, -decimals);
+    return decimals < 0 ? round(value / step) * step : value;
 }
 
 static const char *print_number(char *text, const unit_t *units, size_t n, double number,
@@ -56,14 +72,38 @@ const char *units_time(char *text, double ns) {
     return print_number(text, TIMES, N_TIMES, ns, "");
 }
 
-const char *units_time_ci(char *text, double median_ns, double low_ns, double high_ns) {
+/* The unit of a median, and the decimals that its interval carries, at most `*decimals` more than
+ * three digits. */
+static const unit_t *time_unit(double median_ns, double low_ns, double high_ns, int *decimals) {
+    const unit_t *unit = fitting_unit(TIMES, N_TIMES, median_ns);
+    const double median = median_ns / unit->size;
+    const int carried = decimals_of_interval(median, low_ns / unit->size, high_ns / unit->size);
+    const int most = decimals_of_three_digits(median) + *decimals;
+    *decimals = carried < most ? carried : most;
+    if (rounded(median, *decimals) < 1000 || unit == &TIMES[N_TIMES - 1])
+        return unit;
+    *decimals += 3;
+    return unit + 1;
+}
+
+const char *units_median(char *text, double median_ns, double low_ns, double high_ns) {
     if (isnan(median_ns) || isnan(low_ns) || isnan(high_ns))
         return units_time(text, median_ns);
-    const unit_t *unit = fitting_unit(TIMES, N_TIMES, median_ns);
-    double value = median_ns / unit->size;
-    int decimals = decimals_of_three_digits(value);
-    snprintf(text, UNITS_TEXT, "%.*f %s (%.*f–%.*f)", decimals, value, unit->name, decimals,
-             low_ns / unit->size, decimals, high_ns / unit->size);
+    int decimals = 0;
+    const unit_t *unit = time_unit(median_ns, low_ns, high_ns, &decimals);
+    snprintf(text, UNITS_TEXT, "%.*f %s", decimals > 0 ? decimals : 0,
+             rounded(median_ns / unit->size, decimals), unit->name);
+    return text;
+}
+
+const char *units_interval(char *text, double median_ns, double low_ns, double high_ns) {
+    if (isnan(median_ns) || isnan(low_ns) || isnan(high_ns))
+        return dash(text);
+    int decimals = 1; /* ends of a narrow interval differ in the fourth digit */
+    const unit_t *unit = time_unit(median_ns, low_ns, high_ns, &decimals);
+    const int shown = decimals > 0 ? decimals : 0;
+    snprintf(text, UNITS_TEXT, "%.*f–%.*f %s", shown, rounded(low_ns / unit->size, decimals), shown,
+             rounded(high_ns / unit->size, decimals), unit->name);
     return text;
 }
 
@@ -96,32 +136,63 @@ const char *units_percent(char *text, double frac) {
     return text;
 }
 
-/* Two significant digits, three from 10 on, two decimals near 1 (where the second decides which is
- * faster), and more until the ends of the interval differ from each other and, if it excludes 1,
- * from 1. */
-static int ratio_decimals(double ratio, double low, double high) {
-    int decimals = ratio >= 99.95 ? 0 : ratio >= 1.25 ? 1 : 2;
-    if (isnan(low) || isnan(high))
-        return decimals;
+const char *units_two_digits(char *text, double value) {
+    if (isnan(value))
+        return dash(text);
+    const int decimals = decimals_of_digits(value, 2);
+    snprintf(text, UNITS_TEXT, "%.*f", decimals > 0 ? decimals : 0, rounded(value, decimals));
+    return text;
+}
+
+/* As many as the interval carries, and more until its ends, if they exclude `even`, do so as they
+ * are printed. */
+static int decimals_around(double even, double value, double low, double high) {
+    int decimals = decimals_of_interval(value, low, high);
     for (; decimals < 4; decimals++) {
-        double scale = pow(10, decimals), printed_low = round(low * scale),
-               printed_high = round(high * scale);
-        bool merged = printed_low == printed_high && low < high;
-        bool touches = (low > 1 && printed_low == scale) || (high < 1 && printed_high == scale);
-        if (!merged && !touches)
+        const double scale = pow(10, decimals), printed_even = round(even * scale);
+        if (!(low > even && round(low * scale) == printed_even) &&
+            !(high < even && round(high * scale) == printed_even))
             break;
     }
-    return decimals;
+    return decimals < 4 ? decimals : 4;
 }
 
 const char *units_ratio(char *text, double ratio, double low, double high) {
+    char number[UNITS_TEXT];
     if (isnan(ratio))
         return dash(text);
-    int decimals = ratio_decimals(ratio, low, high);
-    int used = snprintf(text, UNITS_TEXT, "%.*f×", decimals, ratio);
-    if (!isnan(low) && !isnan(high) && used > 0 && used < UNITS_TEXT)
-        snprintf(text + used, (size_t)(UNITS_TEXT - used), " (%.*f–%.*f)", decimals, low, decimals,
-                 high);
+    if (isnan(low) || isnan(high)) {
+        snprintf(text, UNITS_TEXT, "≈ %.20s×", units_two_digits(number, ratio));
+        return text;
+    }
+    const int decimals = decimals_around(1, ratio, low, high), shown = decimals > 0 ? decimals : 0;
+    snprintf(text, UNITS_TEXT, "%.*f× (%.*f–%.*f)", shown, rounded(ratio, decimals), shown,
+             rounded(low, decimals), shown, rounded(high, decimals));
+    return text;
+}
+
+const char *units_range(char *text, double least, double most) {
+    if (isnan(least) || isnan(most))
+        return dash(text);
+    const int decimals = decimals_of_interval(least, least, most),
+              shown = decimals > 0 ? decimals : 0;
+    snprintf(text, UNITS_TEXT, "%.*f–%.*f×", shown, rounded(least, decimals), shown,
+             rounded(most, decimals));
+    return text;
+}
+
+const char *units_change(char *text, double ratio, double low, double high) {
+    const double change = 100 * (ratio - 1), least = 100 * (low - 1), most = 100 * (high - 1);
+    if (isnan(ratio))
+        return dash(text);
+    if (isnan(low) || isnan(high)) {
+        snprintf(text, UNITS_TEXT, "≈ %+.*f %%", fabs(change) < 10, change);
+        return text;
+    }
+    const int decimals = decimals_around(0, change, least, most);
+    const int shown = decimals < 0 ? 0 : decimals > 2 ? 2 : decimals;
+    snprintf(text, UNITS_TEXT, "%+.*f %% (%+.*f to %+.*f)", shown, change, shown, least, shown,
+             most);
     return text;
 }
 

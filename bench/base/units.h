@@ -15,8 +15,11 @@ enum { UNITS_TEXT = 64 }; /* a buffer that holds any text made here */
 
 /* "12.6 µs", "1.04 s" */
 const char *units_time(char *text, double ns);
-/* "12.6 µs (12.5–12.7)"; only the median if an end is NaN */
-const char *units_time_ci(char *text, double median_ns, double low_ns, double high_ns);
+/* A median and its 95 % interval, with no digit beyond the first of half the interval's width:
+ * "12.6 µs" or "13 µs"; without an interval (an end is NaN) as units_time() */
+const char *units_median(char *text, double median_ns, double low_ns, double high_ns);
+/* "12.5–12.7 µs", "–" without an interval */
+const char *units_interval(char *text, double median_ns, double low_ns, double high_ns);
 /* "84.0 MB", powers of 1000 */
 const char *units_bytes(char *text, double bytes);
 /* "4.30 TB/s" */
@@ -25,9 +28,13 @@ const char *units_rate(char *text, double bytes_per_s);
 const char *units_count(char *text, int64_t count);
 /* "93 %", "0.4 %", "< 0.1 %" */
 const char *units_percent(char *text, double frac);
-/* "3.4× (3.3–3.6)", "0.95× (0.94–0.96)", "12.3× (11.1–13.9)": two digits, three from 10 on, more if
- * the interval needs them */
+/* "3.4× (3.3–3.6)", "12× (11–14)", "1.230× (1.228–1.231)", with as many digits as the interval
+ * carries; "≈ 3.4×" without an interval */
 const char *units_ratio(char *text, double ratio, double low, double high);
+const char *units_range(char *text, double least, double most); /* of ratios: "3.3–3.6×" */
+/* The same ratio as a difference: "+1.2 % (+0.7 to +1.6)", "≈ +1.2 %" */
+const char *units_change(char *text, double ratio, double low, double high);
+const char *units_two_digits(char *text, double value); /* "3.4", "0.95", "120" */
 /* "1 h 02 min", "3 min 20 s", "4.2 s", "350 ms" */
 const char *units_duration(char *text, double seconds);
 

@@ -134,7 +134,10 @@ static const cli_command_t COMMANDS[] = {
      COMPILE_OPTIONS, compile_command, NULL},
     {"plot", "RUN_OR_CSV…", "draw charts from a run's folder or from saved CSVs", NULL,
      PLOT_OPTIONS, plot_command, print_charts},
-    {"report", "RUN…", "write the report of a run; further runs are added as saved", NULL,
+    {"report", "RUN…", "write the report of a run; further runs are added as saved",
+     "Runs of the same sweeps on the same device are boots, separate starts of the machine: the\n"
+     "first is reported, with the range of its ratios over all. Their versions and settings must\n"
+     "agree (else exit code 3).",
      REPORT_OPTIONS, report_command, NULL},
     {"compare", "BASE CANDIDATE", "is the candidate slower? by case, and overall",
      "A case has regressed if a phase is slower by significantly more than the threshold: the\n"

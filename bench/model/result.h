@@ -130,7 +130,8 @@ typedef struct case_result {
     limit_t limit;
     device_state_t device;
     unsigned rounds;
-    stop_reason_t stop;
+    stop_reason_t stop;              /* of joined passes, the last in the order of the enum */
+    unsigned stops[STOP_SINGLE + 1]; /* joined passes by their reason; see result_stops() */
     double warmup_ns;
 } case_result_t;
 
@@ -150,6 +151,8 @@ void sanitize_free(sanitize_t *sanitize);
 bool result_has_times(const case_result_t *result);
 /* Wrong or failed? */
 bool result_is_broken(const case_result_t *result);
+/* How many of its passes stopped for that reason? */
+unsigned result_stops(const case_result_t *result, stop_reason_t stop);
 const phase_t *result_phase(const case_result_t *result, const char *name); /* or NULL */
 /* Median of a phase in ns; NaN without times or without the phase. */
 double result_median(const case_result_t *result, const char *phase);

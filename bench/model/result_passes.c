@@ -180,7 +180,23 @@ static void join_phases(case_result_t *result, const case_result_t *more) {
     }
 }
 
+unsigned result_stops(const case_result_t *result, stop_reason_t stop) {
+    for (size_t s = 0; s <= STOP_SINGLE; s++)
+        if (result->stops[s] > 0)
+            return result->stops[stop];
+    return result->stop == stop;
+}
+
+static void add_stops(case_result_t *result, const case_result_t *more) {
+    unsigned stops[STOP_SINGLE + 1];
+    for (size_t s = 0; s <= STOP_SINGLE; s++)
+        stops[s] = result_stops(result, (stop_reason_t)s) + result_stops(more, (stop_reason_t)s);
+    memcpy(result->stops, stops, sizeof stops);
+    result->stop = more->stop > result->stop ? more->stop : result->stop;
+}
+
 void result_add_passes(case_result_t *result, const case_result_t *more) {
+    add_stops(result, more);
     worsen(result, more);
     keep_worse_check(&result->before, &more->before);
     keep_worse_check(&result->after, &more->after);
@@ -193,6 +209,5 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
     widen(result->device.temperature_c, more->device.temperature_c);
     result->rounds += more->rounds;
     result->warmup_ns += more->warmup_ns;
-    result->stop = more->stop > result->stop ? more->stop : result->stop;
     result->pass = 0;
 }

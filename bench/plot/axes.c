@@ -159,3 +159,27 @@ int chart_legend(chart_t *chart, const legend_t *legend, size_t n_bars) {
                   two ? fmin(most, DEFAULT_SPREAD) : DEFAULT_SPREAD, height);
     return height;
 }
+
+static size_t most_passes(const plot_data_t *data) {
+    size_t most = 0;
+    for (size_t s = 0; s < data->n_series; s++)
+        for (size_t i = 0; i < data->series[s].n_cases; i++) {
+            const case_result_t *result = data->series[s].cases[i];
+            for (size_t k = 0; k < result->n_phases && result_has_times(result); k++)
+                most = result->phases[k].n_passes > most ? result->phases[k].n_passes : most;
+        }
+    return most;
+}
+
+bool chart_has_intervals(const plot_data_t *data) {
+    return most_passes(data) >= STATS_FEWEST_PASSES;
+}
+
+const char *chart_medians(chart_t *chart, const plot_data_t *data) {
+    const size_t n = most_passes(data);
+    if (chart_has_intervals(data))
+        return "medians, 95 % intervals over passes";
+    return n == 0   ? "medians"
+           : n == 1 ? "medians of one pass"
+                    : chart_format(chart, "medians of %zu passes", n);
+}

@@ -11,6 +11,9 @@ typedef char *chart_build_t(const plot_data_t *data, chart_t *chart);
 
 /* Phases of one sample, stacked, with their exact shares as numbers below. */
 chart_build_t chart_phases_cuda, chart_phases_pytorch, chart_phases_cpu;
+/* "medians, 95 % intervals over passes"; "medians of one pass": fewer than 5 have no interval. */
+bool chart_has_intervals(const plot_data_t *data);
+const char *chart_medians(chart_t *chart, const plot_data_t *data);
 /* Time against size for both sides, with 95 % intervals of the medians. */
 chart_build_t chart_total, chart_host_to_host;
 /* Compute time of each rung against size with the hardware limit; a panel of bars per size. */

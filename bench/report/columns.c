@@ -55,15 +55,18 @@ const char *time_cell(const report_t *report, const case_result_t *result, const
     if (result != NULL && !result_has_times(result))
         return case_status_name(result->status);
     const char *mark = result != NULL && result->status == CASE_THROTTLED ? " †" : "";
-    const double ns = result != NULL ? result_median(result, phase) : NAN;
-    return report_text(report, "%s%s", time_text(report, ns), mark);
+    const phase_t *timed = result != NULL ? result_phase(result, phase) : NULL;
+    return timed != NULL ? report_text(report, "%s%s", median_text(report, timed), mark) : "–";
 }
 
 const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
     const stats_interval_t *ratio = &speedup->ratio;
-    return report_text(report, "%s%s",
+    if (speedup->verdict == VERDICT_NONE)
+        return "–";
+    return report_text(report, "%s%s%s",
                        units_ratio(report_buffer(report), ratio->centre, ratio->low, ratio->high),
-                       speedup->verdict == VERDICT_UNDECIDED ? " (no interval)" : "");
+                       bimodal_mark(speedup->ours),
+                       speedup->ours->bimodal.found ? "" : bimodal_mark(speedup->theirs));
 }
 
 const char *name_cell(const report_t *report, const case_result_t *result) {
@@ -97,9 +100,8 @@ const char *count_cell(const report_t *report, double count) {
 }
 
 const char *interval_cell(const report_t *report, const phase_t *phase) {
-    const double *ends_ns = phase->summary.ci95;
-    return report_text(report, "%s – %s", time_text(report, ends_ns[0]),
-                       time_text(report, ends_ns[1]));
+    const summary_t *s = &phase->summary;
+    return units_interval(report_buffer(report), s->median, s->ci95[0], s->ci95[1]);
 }
 
 /* ---- names of sizes -------------------------------------------------------------------------- */

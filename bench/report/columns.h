@@ -2,7 +2,7 @@
 #ifndef BENCH_REPORT_COLUMNS_H
 #define BENCH_REPORT_COLUMNS_H
 
-#include "report/page.h"
+#include "report/passes.h"
 
 typedef struct column {
     const char *heading;
@@ -27,9 +27,10 @@ void columns_end_under(columns_t *columns, unsigned level, const char *heading, 
                        ...) __attribute__((format(printf, 4, 5)));
 
 /* Cells: owned by the report and safe for markdown. A NULL result gives "–". */
-/* "12.6 µs †" if throttled, the status if the case has no times, "–" if it lacks the phase. */
+/* "12.6 µs †" if throttled, "12.6 µs ‡" with two values, the status if the case has no times, "–" if
+ * it lacks the phase. */
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
-/* "3.4× (3.3–3.6)"; "3.4× (no interval)"; "–" without a ratio. */
+/* "3.4× (3.3–3.6)"; "≈ 3.4×" without an interval; "–" without a ratio. */
 const char *ratio_cell(const report_t *report, const speedup_t *speedup);
 /* "03_vectorized + arena"; "cuda 03_vectorized", without techniques and parameters. */
 const char *name_cell(const report_t *report, const case_result_t *result);
@@ -39,7 +40,7 @@ const char *share_cell(const report_t *report, double frac);
 /* "93 %" of the limit recorded with the case. */
 const char *limit_cell(const report_t *report, const case_result_t *result);
 const char *count_cell(const report_t *report, double count); /* "12"; NaN: "–" */
-/* "1.2 µs – 1.3 µs": the 95 % interval of a phase's median. */
+/* "1.2–1.3 µs": the 95 % interval of a phase's median; "–" with too few passes. */
 const char *interval_cell(const report_t *report, const phase_t *phase);
 /* "64", "5 M"; "batch 64", "5 M points"; "batch sizes", "data-set sizes"; "Batch", "Points". */
 const char *size_cell(const report_t *report, const comparison_set_t *set, int64_t size);

@@ -2,14 +2,24 @@
 #include "report/headline.h"
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "report/columns.h"
 #include "workloads/common/workload.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A value common to all rows of one of the first N_COMMON columns is shown above the table. */
-enum { COLUMN_WORKLOAD, COLUMN_MACHINE, COLUMN_WHEN, COLUMN_PHASE, N_COMMON, N_COLUMNS = 10 };
+enum {
+    COLUMN_WORKLOAD,
+    COLUMN_MACHINE,
+    COLUMN_WHEN,
+    COLUMN_PHASE,
+    N_COMMON,
+    COLUMN_BOOTS = 10,
+    N_COLUMNS
+};
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
@@ -66,23 +76,46 @@ static const char *owner_and_variant(const report_t *report, const headline_row_
                : "–";
 }
 
-/* "CUDA 3.4× (3.3–3.5)", "PyTorch 1.2× (1.1–1.3)", "no difference, 1.00× (0.98–1.02)". */
+/* "CUDA 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)". */
 static const char *faster_text(const report_t *report, const headline_row_t *row,
                                const speedup_t *speedup, const case_result_t *rival) {
+    if (speedup->verdict == VERDICT_NONE)
+        return "–";
     const char *lead = lead_text(report, speedup);
-    switch (speedup->verdict) {
-    case VERDICT_OURS:
-        return report_text(report, "%s %s", row->set->platform->name, lead);
-    case VERDICT_THEIRS:
-        return report_text(report, "%s %s", owner_name(report, row, rival), lead);
-    case VERDICT_NO_DIFFERENCE:
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         return report_text(report, "no difference, %s", lead);
-    case VERDICT_UNDECIDED:
-        return report_text(report, "%s, no interval", lead);
-    case VERDICT_NONE:
-        break;
+    return report_text(
+        report, "%s %s",
+        theirs_leads(speedup) ? owner_name(report, row, rival) : row->set->platform->name, lead);
+}
+
+/* "3.3–3.6×", as faster_text() has it: the least and the most over the boots. */
+static const char *range_text(const report_t *report, const headline_row_t *row,
+                              const speedup_t *speedup, const case_result_t *rival) {
+    if (row->part->boots == NULL || row->part->boots->n == 0)
+        return "";
+    boots_range_t range = boots_range(row->part->boots, row->row->best, rival, row->set->phase);
+    if (range.n < 2)
+        return "–";
+    if (theirs_leads(speedup))
+        range = (boots_range_t){range.n, 1 / range.most, 1 / range.least};
+    const size_t n = row->part->boots->n + 1;
+    return report_text(report, "%s%s%s",
+                       units_range(report_buffer(report), range.least, range.most),
+                       range.n < n ? report_text(report, " (in %zu of %zu)", range.n, n) : "",
+                       boots_disagree(&range) ? ", they disagree" : "");
+}
+
+/* "range over 3 boots"; without the number if the parts differ in it. */
+static const char *boots_heading(const report_t *report, const headline_t *headline) {
+    size_t fewest = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < headline->n; i++) {
+        const boots_t *boots = headline->rows[i].part->boots;
+        const size_t n = boots != NULL && boots->n > 0 ? boots->n + 1 : 0;
+        fewest = n > 0 && n < fewest ? n : fewest;
+        most = n > most ? n : most;
     }
-    return "–";
+    return fewest == most ? report_text(report, "range over %zu boots", most) : "range over boots";
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -109,6 +142,7 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
         time_cell(report, rival, phase),
         safe(report, style, owner_and_variant(report, row, rival)),
         safe(report, style, faster_text(report, row, speedup, rival)),
+        [COLUMN_BOOTS] = range_text(report, row, speedup, rival),
     };
     memcpy(cells, texts, sizeof texts);
 }
@@ -134,24 +168,37 @@ char *headline_text(const headline_t *headline, table_style_t style) {
     page_open(&page);
     const report_t *report = &page.report;
     const char *caveat = headline_caveat(headline->rows[0].set->workload);
+    passes_t passes = {0};
+    for (size_t i = 0; i < headline->n; i++)
+        passes = passes_join(passes, passes_of(headline->rows[i].part->run));
     column_t columns[N_COLUMNS] = {
-        {"workload", 'l', true}, {"on", 'l', true},
-        {"measured", 'l', true}, {"phase", 'l', true},
-        {"size", 'l', false},    {"ours", 'r', false},
-        {"", 'l', false},        {"best rival", 'r', false},
-        {"", 'l', false},        {"faster (95 % interval)", 'l', false},
+        {"workload", 'l', true},
+        {"on", 'l', true},
+        {"measured", 'l', true},
+        {"phase", 'l', true},
+        {"size", 'l', false},
+        {"ours", 'r', false},
+        {"", 'l', false},
+        {"best rival", 'r', false},
+        {"", 'l', false},
+        {passes_have_intervals(passes) ? "faster (95 % interval)" : "faster", 'l', false},
+        {boots_heading(report, headline), 'l', true},
     };
     const char *(*cells)[N_COLUMNS] = mem_zeroed(headline->n, sizeof *cells);
     for (size_t i = 0; i < headline->n; i++) {
         fill_cells(report, style, &headline->rows[i], cells[i]);
         for (size_t c = 0; c < N_COMMON; c++)
             columns[c].hidden = columns[c].hidden && strcmp(cells[i][c], cells[0][c]) == 0;
+        columns[COLUMN_BOOTS].hidden =
+            columns[COLUMN_BOOTS].hidden && *cells[i][COLUMN_BOOTS] == '\0';
     }
     print_title(report, columns, cells[0], caveat != NULL ? safe(report, style, caveat) : NULL);
     columns_t table = columns_begin(report, columns, N_COLUMNS);
     for (size_t i = 0; i < headline->n; i++)
         columns_row(&table, cells[i]);
+    const char *note = passes_note(report, passes);
     print(report, "%s", report_keep(report, table_text(&table.table, style)));
+    print(report, *note != '\0' ? "\n%s\n" : "%s", note);
     table_free(&table.table);
     free(cells);
     return page_close(&page);

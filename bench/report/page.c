@@ -120,29 +120,46 @@ const char *percent_text(const report_t *report, double frac) {
     return units_percent(report_buffer(report), frac);
 }
 
+const char *bimodal_mark(const phase_t *phase) {
+    return phase->bimodal.found ? " ‡" : "";
+}
+
+const char *passes_word(const report_t *report, size_t n) {
+    return n <= 1 ? "one pass" : report_text(report, "%zu passes", n);
+}
+
+const char *median_text(const report_t *report, const phase_t *phase) {
+    const summary_t *s = &phase->summary;
+    return report_text(report, "%s%s",
+                       units_median(report_buffer(report), s->median, s->ci95[0], s->ci95[1]),
+                       bimodal_mark(phase));
+}
+
+bool theirs_leads(const speedup_t *speedup) {
+    return speedup->verdict == VERDICT_THEIRS ||
+           (speedup->verdict == VERDICT_UNDECIDED && speedup->ratio.centre < 1);
+}
+
 const char *lead_text(const report_t *report, const speedup_t *speedup) {
     stats_interval_t r = speedup->ratio;
-    if (speedup->verdict == VERDICT_THEIRS)
+    if (theirs_leads(speedup))
         r = (stats_interval_t){.centre = 1 / r.centre, .low = 1 / r.high, .high = 1 / r.low};
-    else if (speedup->verdict == VERDICT_UNDECIDED)
-        r.low = r.high = NAN;
-    return units_ratio(report_buffer(report), r.centre, r.low, r.high);
+    const bool bimodal = speedup->ours->bimodal.found || speedup->theirs->bimodal.found;
+    return report_text(report, "%s%s", units_ratio(report_buffer(report), r.centre, r.low, r.high),
+                       bimodal ? " ‡" : "");
 }
 
 const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
                          const char *theirs) {
-    const char *lead = lead_text(report, speedup);
-    switch (speedup->verdict) {
-    case VERDICT_OURS:
-        return report_text(report, "%s is **%s** as fast", ours, lead);
-    case VERDICT_THEIRS:
-        return report_text(report, "%s is **%s** as fast", theirs, lead);
-    case VERDICT_NO_DIFFERENCE:
+    if (speedup->verdict == VERDICT_NONE)
+        return "";
+    const char *lead = lead_text(report, speedup), *side = theirs_leads(speedup) ? theirs : ours;
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         return report_text(report, "no difference found, %s", lead);
-    case VERDICT_UNDECIDED:
-        return report_text(report, "the ratio is %s (too few rounds for an interval)", lead);
-    case VERDICT_NONE:
-        break;
-    }
-    return "";
+    if (speedup->verdict != VERDICT_UNDECIDED)
+        return report_text(report, "%s is **%s** as fast", side, lead);
+    const double ratio = speedup->ratio.centre;
+    const char *number = units_two_digits(report_buffer(report), ratio < 1 ? 1 / ratio : ratio);
+    const char *passes = passes_word(report, speedup->ratio.n_passes);
+    return report_text(report, "%s is about **%s times** as fast in %s", side, number, passes);
 }

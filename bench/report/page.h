@@ -6,6 +6,7 @@
 #include "analysis/speedup.h"
 #include "base/arena.h"
 #include "io/table.h"
+#include "report/boots.h"
 
 #include <stdio.h>
 
@@ -14,6 +15,7 @@ typedef struct report {
     arena_t *texts;        /* owned by the report: report_text(), report_keep() */
     const record_t *run;   /* without cold starts */
     const record_t *whole; /* with them */
+    const boots_t *boots;  /* of the run; NULL or empty: none */
     const char *root;      /* the project's folder */
     const char *folder;    /* of the report; links are relative to it */
     bool saved;            /* printing a saved run of another time or machine */
@@ -49,11 +51,17 @@ void report_heading(const report_t *report, unsigned level, const char *text);
 /* `path` relative to the report's folder, percent-encoded; the caller frees it. */
 char *report_link(const report_t *report, const char *path);
 
-/* "CUDA is **3.4× (3.3–3.6)** as fast", naming the faster side; "" without a verdict. */
+/* "CUDA is **3.4× (3.3–3.6)** as fast", naming the faster side; "CUDA is about **3.4 times** as fast
+ * in one pass" if undecided; "" without a verdict. */
 const char *verdict_text(const report_t *report, const speedup_t *speedup, const char *ours,
                          const char *theirs);
-/* "3.4× (3.3–3.6)": the faster side's speed-up; no interval if undecided. */
+/* "3.4× (3.3–3.6)", "≈ 3.4×": the speed-up of the faster side, or if undecided of the side with the
+ * lower times; with " ‡" if a side has two values. */
 const char *lead_text(const report_t *report, const speedup_t *speedup);
+bool theirs_leads(const speedup_t *speedup);    /* is that the other side? */
+const char *bimodal_mark(const phase_t *phase); /* " ‡" for a phase with two values, else "" */
+const char *passes_word(const report_t *report, size_t n);             /* "one pass", "3 passes" */
+const char *median_text(const report_t *report, const phase_t *phase); /* "12.6 µs", "12.6 µs ‡" */
 const char *time_text(const report_t *report, double ns);
 const char *percent_text(const report_t *report, double frac);
 
@@ -61,11 +69,17 @@ const char *percent_text(const report_t *report, double frac);
 bool is_not_applicable(const case_result_t *result);
 /* sentences.c: findings for any workload. */
 bool has_headline(const size_row_t *row);
-/* Which side is faster at how many sizes, and where the lead changes. */
+/* Which side is faster at how many sizes: "CUDA is faster at 3 of the 4 batch sizes compared, …" */
+void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
+                 const char *ours, const char *theirs);
+/* That as a sentence, and where the lead changes. */
 void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_t speedup_of,
                 const char *ours, const char *theirs);
 /* `subject`: "**Host to host** (…), the fastest CUDA case against PyTorch's fastest mode". */
 void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject);
+/* How many boots there are; where they differ in which side is the faster. */
+void finding_boots(const report_t *report);
+void finding_disagreement(const report_t *report, const comparison_set_list_t *sets);
 void finding_others(const report_t *report, const comparison_set_t *set);
 void finding_missing(const report_t *report, const comparison_set_t *set);
 /* Number of samples and width of the intervals in a set's table. */

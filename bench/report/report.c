@@ -10,6 +10,7 @@
 #include "io/fs.h"
 #include "limits/limits.h"
 
+#include <ctype.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static const struct workload_sections *sections_of(const char *workload) {
     return NULL;
 }
 
-/* One workload of a run. Comparisons are computed once because their bootstrap is slow. */
+/* One workload of a run. Comparisons are computed once because it takes long. */
 typedef struct workload_part {
     const char *workload;                     /* borrowed */
     const struct workload_sections *sections; /* NULL: only the common ones */
@@ -45,6 +46,7 @@ typedef struct workload_part {
 typedef struct shown_run {
     record_t whole;
     record_t steady;        /* without cold starts; borrows the whole's cases */
+    boots_t boots;          /* other runs of its sweeps */
     workload_part_t *parts; /* of `steady` */
     size_t n_parts, capacity;
 } shown_run_t;
@@ -84,26 +86,46 @@ static void shown_run_free(shown_run_t *shown) {
     free(shown->steady.cases);
 }
 
-static void runs_free(shown_run_t *runs, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        shown_run_free(&runs[i]);
-        record_free(&runs[i].whole);
+/* The runs to show. */
+typedef struct shown_list {
+    shown_run_t *items;
+    size_t n;
+} shown_list_t;
+
+static void shown_list_free(shown_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        shown_run_free(&list->items[i]);
+        boots_free(&list->items[i].boots);
+        record_free(&list->items[i].whole);
     }
-    free(runs);
+    free(list->items);
 }
 
-static status_t load_runs(const char *const *folders, size_t n, shown_run_t **runs, error_t *err) {
+/* Take over a run: as another boot of a listed one, or to be shown itself. */
+static status_t add_run(shown_list_t *list, const record_t *run, error_t *err) {
+    for (size_t i = 0; i < list->n; i++)
+        if (boots_match(&list->items[i].whole, run))
+            return boots_add(&list->items[i].boots, &list->items[i].whole, run, err);
+    shown_run_t *shown = &list->items[list->n++];
+    shown->whole = *run;
+    device_rates_set_limits_again(&shown->whole);
+    select_parts(shown, NULL);
+    return STATUS_OK;
+}
+
+static status_t load_runs(const char *const *folders, size_t n, shown_list_t *list, error_t *err) {
     if (n == 0)
         return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
-    *runs = mem_zeroed(n, sizeof **runs);
+    *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
     for (size_t i = 0; i < n; i++) {
-        shown_run_t *shown = &(*runs)[i];
-        if (record_load(folders[i], &shown->whole, err) != STATUS_OK) {
-            runs_free(*runs, i);
-            return err->status;
+        record_t run;
+        status_t status = record_load(folders[i], &run, err);
+        if (status == STATUS_OK && (status = add_run(list, &run, err)) != STATUS_OK)
+            record_free(&run);
+        if (status != STATUS_OK) {
+            shown_list_free(list);
+            return status;
         }
-        device_rates_set_limits_again(&shown->whole);
-        select_parts(shown, NULL);
     }
     return STATUS_OK;
 }
@@ -129,18 +151,20 @@ static bool print_headline(const report_t *report, const headline_part_t *parts,
 }
 
 /* One table for the workloads of all runs; runs from `first_saved` on are labelled as saved. */
-static bool print_common_headline(const report_t *report, const shown_run_t *runs, size_t n_runs,
+static bool print_common_headline(const report_t *report, const shown_list_t *runs,
                                   size_t first_saved, table_style_t style) {
     headline_part_t *parts = NULL;
     size_t n = 0, capacity = 0;
-    for (size_t r = 0; r < n_runs; r++) {
-        const char *date = date_text(report, &runs[r].whole);
+    for (size_t r = 0; r < runs->n; r++) {
+        const shown_run_t *shown = &runs->items[r];
+        const char *date = date_text(report, &shown->whole);
         const char *when = r >= first_saved ? report_text(report, "saved %s", date)
-                           : n_runs > 1     ? date
+                           : runs->n > 1    ? date
                                             : NULL;
-        for (size_t p = 0; p < runs[r].n_parts; p++) {
+        for (size_t p = 0; p < shown->n_parts; p++) {
             mem_grow(&parts, n, &capacity, sizeof *parts);
-            parts[n++] = (headline_part_t){&runs[r].steady, &runs[r].parts[p].sets, when};
+            parts[n++] =
+                (headline_part_t){&shown->steady, &shown->parts[p].sets, when, &shown->boots};
         }
     }
     const bool any = print_headline(report, parts, n, HEADLINE_ROWS, style);
@@ -152,9 +176,11 @@ static bool print_common_headline(const report_t *report, const shown_run_t *run
 
 /* All times of a workload without specific tables. */
 static void plain_tables(const report_t *report, const char *workload) {
-    static const column_t COLUMNS[] = {
-        {"Case", 'l', false}, {"total", 'r', false}, {"95 % interval of the median", 'r', false}};
-    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    const column_t columns[] = {
+        {"Case", 'l', false},
+        {"total", 'r', false},
+        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(report->run))}};
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < report->run->n_cases; i++) {
         const case_result_t *result = &report->run->cases[i];
         const phase_t *total = result_has_times(result) ? result_phase(result, "total") : NULL;
@@ -167,6 +193,7 @@ static void plain_tables(const report_t *report, const char *workload) {
                             });
     }
     columns_end(&table, "");
+    print_passes(report);
 }
 
 static void section_findings(const report_t *report, const shown_run_t *shown) {
@@ -176,6 +203,9 @@ static void section_findings(const report_t *report, const shown_run_t *shown) {
               report->whole->n_cases == 0 ? "None: no case finished in this run."
               : report->run->n_cases == 0 ? "None: the run has only cold starts."
                                           : "None: the run has only device measurements.");
+    finding_boots(report);
+    for (size_t p = 0; p < shown->n_parts; p++)
+        finding_disagreement(report, &shown->parts[p].sets);
     for (size_t p = 0; p < shown->n_parts; p++)
         if (shown->parts[p].sections != NULL)
             shown->parts[p].sections->findings(report, &shown->parts[p].sets);
@@ -197,6 +227,7 @@ static void section_workload(const report_t *report, const workload_part_t *part
 static void write_run(report_t *report, const shown_run_t *shown) {
     report->run = &shown->steady;
     report->whole = &shown->whole;
+    report->boots = &shown->boots;
     section_findings(report, shown);
     section_environment(report);
     section_cases(report);
@@ -224,9 +255,15 @@ static const char *saved_title(const report_t *report, const record_t *run) {
                        date_text(report, run));
 }
 
+static void print_top_passes(const report_t *report, const shown_run_t *shown) {
+    const char *text = passes_text(report, passes_of(&shown->steady));
+    if (*text != '\0')
+        print(report, "> %c%s.\n", toupper((unsigned char)*text), text + 1);
+}
+
 /* Title, list of runs, headline. */
-static void write_top(const report_t *report, const shown_run_t *runs, size_t n) {
-    const record_t *run = &runs[0].whole;
+static void write_top(const report_t *report, const shown_list_t *runs) {
+    const record_t *run = &runs->items[0].whole;
     const char *machine = machine_text(report, run), *date = date_text(report, run);
     const char *host = environment_get(&run->environment, "host.name");
     print(report, "# Hand-written code against PyTorch: %s, %s\n\n", machine, date);
@@ -235,46 +272,49 @@ static void write_top(const report_t *report, const shown_run_t *runs, size_t n)
           run->finished == NULL ? "; **it did not finish**" : "");
     if (environment_get(&run->environment, "gpu.name") == NULL)
         print(report, "> This run had no GPU: it contains no GPU times.\n");
-    for (size_t i = 1; i < n; i++)
+    print_top_passes(report, &runs->items[0]);
+    for (size_t i = 1; i < runs->n; i++) {
+        const shown_run_t *saved = &runs->items[i];
         print(report,
               ">\n> **%s**, from %s, has a separate section at the end. Its numbers are not mixed "
               "with those of the run above.\n",
-              saved_title(report, &runs[i].whole), report_code(report, runs[i].whole.folder));
+              saved_title(report, &saved->whole), report_code(report, saved->whole.folder));
+        print_top_passes(report, saved);
+    }
     print(report, "\n");
-    if (print_common_headline(report, runs, n, 1, TABLE_MARKDOWN))
-        print(report, "\nMedians, with the 95 %% interval of their ratio. A rival is PyTorch in "
-                      "its fastest mode or another worker.\n\n");
+    if (print_common_headline(report, runs, 1, TABLE_MARKDOWN))
+        print(report, "\nMedians. A rival is PyTorch in its fastest mode or another worker.\n\n");
 }
 
-static void write_report(report_t *report, const shown_run_t *runs, size_t n) {
-    write_top(report, runs, n);
-    write_run(report, &runs[0]);
+static void write_report(report_t *report, const shown_list_t *runs) {
+    write_top(report, runs);
+    write_run(report, &runs->items[0]);
     report->run = report->whole;
     section_method(report);
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; i < runs->n; i++) {
         report->saved = true;
         print(report,
               "\n---\n\n## %s\n\nMeasured at another time or on another machine, stored with the "
               "project and shown separately.\n\n",
-              saved_title(report, &runs[i].whole));
-        write_run(report, &runs[i]);
+              saved_title(report, &runs->items[i].whole));
+        write_run(report, &runs->items[i]);
     }
 }
 
 status_t report_write(const report_options_t *options, error_t *err) {
-    shown_run_t *runs = NULL;
+    shown_list_t runs;
     TRY(load_runs(options->runs, options->n_runs, &runs, err));
     page_t page;
     char *path = mem_text(options->out);
     page_open(&page);
     page.report.root = options->root;
     page.report.folder = dirname(path);
-    write_report(&page.report, runs, options->n_runs);
+    write_report(&page.report, &runs);
     char *text = page_close(&page);
     status_t status = fs_write_atomic(options->out, text, page.size, err);
     free(text);
     free(path);
-    runs_free(runs, options->n_runs);
+    shown_list_free(&runs);
     return status;
 }
 
@@ -282,12 +322,12 @@ status_t report_write(const report_options_t *options, error_t *err) {
 
 /* "mlp_train: nothing to compare (29 skipped)". */
 static void print_counts(const report_t *report, const workload_part_t *part, const record_t *run) {
-    size_t statuses[CASE_THROTTLED + 1] = {0};
+    size_t statuses[CASE_IMPLAUSIBLE + 1] = {0};
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.workload, part->workload) == 0)
             statuses[run->cases[i].status]++;
     text_list_t counts = {0};
-    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
         if (statuses[s] > 0)
             text_list_add_format(&counts, "%zu %s", statuses[s],
                                  case_status_name((case_status_t)s));
@@ -297,7 +337,7 @@ static void print_counts(const report_t *report, const workload_part_t *part, co
 
 static void print_workloads(const report_t *report, const shown_run_t *shown) {
     for (size_t p = 0; p < shown->n_parts; p++) {
-        const headline_part_t part = {&shown->steady, &shown->parts[p].sets, NULL};
+        const headline_part_t part = {&shown->steady, &shown->parts[p].sets, NULL, &shown->boots};
         if (p > 0)
             print(report, "\n");
         if (!print_headline(report, &part, 1, HEADLINE_WORKLOAD_ROWS, TABLE_TERMINAL))
@@ -317,15 +357,15 @@ char *report_workload_tables(const record_t *run, const char *workload) {
 
 status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
                       error_t *err) {
-    shown_run_t *runs = NULL;
+    shown_list_t runs;
     TRY(load_runs(folders, n, &runs, err));
     arena_t texts = {0};
     const report_t report = {.out = out, .texts = &texts};
-    for (size_t i = 0; i < n && view == REPORT_WORKLOADS; i++)
-        print_workloads(&report, &runs[i]);
+    for (size_t i = 0; i < runs.n && view == REPORT_WORKLOADS; i++)
+        print_workloads(&report, &runs.items[i]);
     if (view == REPORT_HEADLINE)
-        print_common_headline(&report, runs, n, 0, TABLE_TERMINAL);
+        print_common_headline(&report, &runs, 0, TABLE_TERMINAL);
     arena_free(&texts);
-    runs_free(runs, n);
+    shown_list_free(&runs);
     return STATUS_OK;
 }

@@ -7,12 +7,14 @@
 #include <stdio.h>
 
 typedef struct report_options {
-    const char *const *runs; /* folders; all but the first are shown as saved runs */
+    const char *const *runs; /* folders; see report_write() */
     size_t n_runs;
     const char *out;  /* REPORT.md */
     const char *root; /* the project's folder, for links and plots/<run>/ */
 } report_options_t;
 
+/* The first run is the page, further ones follow as saved runs. A run that
+ * boots_match() an earlier one is another boot of it (report/boots.h). */
 status_t report_write(const report_options_t *options, error_t *err);
 
 /* Tables for a terminal: of one workload of the run, or of all (NULL). The caller frees them. */

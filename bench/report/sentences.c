@@ -1,6 +1,7 @@
 /* Findings for any workload: which side is faster where, and what is missing. */
 #include "report/columns.h"
 
+#include "base/units.h"
 #include "io/fs.h"
 
 #include <ctype.h>
@@ -35,21 +36,37 @@ static const char *sizes_with(const report_t *report, const comparison_set_t *se
     return list;
 }
 
+/* Without an interval no side is called faster: only which time was the lower. */
+void print_tally(const report_t *report, const comparison_set_t *set, const tally_t *tally,
+                 const char *ours, const char *theirs) {
+    const char *sizes = sizes_word(set, tally->n);
+    const size_t undecided = tally->of[VERDICT_UNDECIDED];
+    if (undecided > 0 && undecided == tally->n) {
+        print(report, "%s has the lower time at %zu of the %zu %s compared, %s at %zu, in %s", ours,
+              tally->n_lower, tally->n, sizes, theirs, tally->n - tally->n_lower,
+              passes_word(report, tally->last.ratio.n_passes));
+    } else {
+        print(report, "%s is faster at %zu of the %zu %s compared, %s at %zu", ours,
+              tally->of[VERDICT_OURS], tally->n, sizes, theirs, tally->of[VERDICT_THEIRS]);
+        if (tally->of[VERDICT_NO_DIFFERENCE] > 0)
+            print(report, ", no difference found at %zu", tally->of[VERDICT_NO_DIFFERENCE]);
+        if (undecided > 0)
+            print(report, ", undecided (fewer than %d passes) at %zu", STATS_FEWEST_PASSES,
+                  undecided);
+    }
+    if (tally->of[VERDICT_NONE] > 0)
+        print(report, " (not compared at %zu more: one side has no valid time)",
+              tally->of[VERDICT_NONE]);
+}
+
 void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_t speedup_of,
                 const char *ours, const char *theirs) {
     const crossover_t found = find_crossover(set, speedup_of);
     const tally_t tally = tally_of(set, speedup_of);
-    print(report, "%s is faster at %zu of the %zu %s compared, %s at %zu", ours,
-          tally.of[VERDICT_OURS], tally.n, sizes_word(set, tally.n), theirs,
-          tally.of[VERDICT_THEIRS]);
-    if (tally.of[VERDICT_NO_DIFFERENCE] > 0)
-        print(report, ", no difference found at %zu", tally.of[VERDICT_NO_DIFFERENCE]);
-    if (tally.of[VERDICT_UNDECIDED] > 0)
-        print(report, ", undecided (too few rounds) at %zu", tally.of[VERDICT_UNDECIDED]);
-    if (tally.of[VERDICT_NONE] > 0)
-        print(report, " (not compared at %zu more: one side has no valid time)",
-              tally.of[VERDICT_NONE]);
-    print(report, ".");
+    print_tally(report, set, &tally, ours, theirs);
+    print(report, tally.n > 0 && tally.of[VERDICT_UNDECIDED] == tally.n
+                      ? "; the spread between processes is unknown."
+                      : ".");
     if (found.n_changes == 1)
         print(
             report, " **Crossover:** between %s (%s faster) and %s (%s faster).",
@@ -76,15 +93,48 @@ void finding_headline(const report_t *report, const comparison_set_t *set, const
         const char *size = size_name(report, set, row->size);
         print(report, "  - %c%s: %s, %s (%s) against %s (%s).", toupper((unsigned char)size[0]),
               size + 1, verdict_text(report, &row->headline, name, "PyTorch"),
-              time_text(report, row->headline.ours->summary.median), name_cell(report, row->best),
-              time_text(report, row->headline.theirs->summary.median),
-              name_cell(report, row->fastest));
+              median_text(report, row->headline.ours), name_cell(report, row->best),
+              median_text(report, row->headline.theirs), name_cell(report, row->fastest));
         if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->fastest)
             print(report, " Against PyTorch eager, %s: %s.",
-                  time_text(report, row->against_eager.theirs->summary.median),
+                  median_text(report, row->against_eager.theirs),
                   verdict_text(report, &row->against_eager, name, "eager"));
         print(report, "\n");
     }
+}
+
+void finding_boots(const report_t *report) {
+    const boots_t *boots = report->boots;
+    text_list_t folders = {0};
+    if (boots == NULL || boots->n == 0)
+        return;
+    for (size_t i = 0; i < boots->n; i++)
+        text_list_add(&folders, report_code(report, boots->runs[i].folder));
+    print(report,
+          "**%zu boots**, separate starts of the machine. All times are of the first; the others, "
+          "%s, give the ratios at the top their range.\n\n",
+          boots->n + 1, report_join(report, &folders, ", "));
+}
+
+void finding_disagreement(const report_t *report, const comparison_set_list_t *sets) {
+    text_list_t rows = {0};
+    for (size_t s = 0; s < sets->n && report->boots != NULL; s++)
+        for (size_t i = 0; i < sets->items[s].n_rows; i++) {
+            const comparison_set_t *set = &sets->items[s];
+            const size_row_t *row = &set->rows[i];
+            const boots_range_t range =
+                boots_range(report->boots, row->best, row->fastest, set->phase);
+            if (boots_disagree(&range))
+                text_list_add_format(&rows, "%s %s, %s, %s, %s against %s: %s",
+                                     report_safe(report, set->workload),
+                                     report_safe(report, set->key), set->platform->place,
+                                     size_name(report, set, row->size),
+                                     name_cell(report, row->best), name_cell(report, row->fastest),
+                                     units_range(report_buffer(report), range.least, range.most));
+        }
+    const char *list = report_join(report, &rows, "; ");
+    if (list != NULL)
+        print(report, "**The boots disagree** on the faster side: %s.\n\n", list);
 }
 
 /* Contenders added by the user. */
@@ -100,8 +150,7 @@ void finding_others(const report_t *report, const comparison_set_t *set) {
                   "- **Other contenders**, the fastest at each %s against the fastest %s case:",
                   sizes_word(set, 1), name);
         print(report, "%s at %s %s takes %s: %s", i > 0 ? ";" : "",
-              size_name(report, set, rows[i]->size), other,
-              time_text(report, speedup->theirs->summary.median),
+              size_name(report, set, rows[i]->size), other, median_text(report, speedup->theirs),
               verdict_text(report, speedup, name, other));
     }
     if (n > 0)
@@ -147,8 +196,10 @@ void print_spread(const report_t *report, const comparison_set_t *set) {
     if (most == 0)
         return;
     const char *upto = fewest < most ? report_text(report, " to %zu", most) : "";
-    print(report, "Each median has %zu%s samples; the widest 95 %% interval is ± %s.", fewest, upto,
-          percent_text(report, widest_frac));
+    print(report, "Each median has %zu%s samples", fewest, upto);
+    if (widest_frac > 0)
+        print(report, "; the widest 95 %% interval is ± %s", percent_text(report, widest_frac));
+    print(report, ".");
     const char *path = report_keep(report, fs_join(report->run->folder, "timings.csv"));
     if (fs_exists(path))
         print(report, " All medians: [timings.csv](%s).",

@@ -7,7 +7,7 @@
 #include "io/json_text.h"
 #include "io/table.h"
 #include "model/result_json.h"
-#include "report/page.h"
+#include "report/passes.h"
 #include "report/report.h"
 #include "results/clock_record.h"
 
@@ -42,7 +42,7 @@ static void print_table(FILE *out, table_t *table) {
 static void print_phases(FILE *out, const case_result_t *result) {
     static const char *const HEADINGS[] = {"phase", "clock", "median", "95 % interval",
                                            "p5",    "p95",   "n"};
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT];
     table_t table;
     table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
     table_set_align(&table, "llrrrrr");
@@ -53,13 +53,40 @@ static void print_phases(FILE *out, const case_result_t *result) {
             continue;
         table_add(&table, phase->name);
         table_add(&table, clock_domain_name(phase->clock));
-        table_add(&table, units_time(a, s->median));
-        table_add_format(&table, "%s – %s", units_time(a, s->ci95[0]), units_time(b, s->ci95[1]));
+        table_add(&table, units_median(a, s->median, s->ci95[0], s->ci95[1]));
+        table_add(&table, units_interval(a, s->median, s->ci95[0], s->ci95[1]));
         table_add(&table, units_time(a, s->p5));
         table_add(&table, units_time(a, s->p95));
         table_add_format(&table, "%zu", s->n);
     }
     print_table(out, &table);
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (result->phases[i].bimodal.found) {
+            char *values = bimodal_text(&result->phases[i].bimodal);
+            fprintf(out, "  two values   %s: %s\n", result->phases[i].name, values);
+            free(values);
+        }
+}
+
+/* "precise in 5, most_rounds in 1 after 48 rounds" */
+static void print_stops(FILE *out, const case_result_t *result) {
+    size_t n = 0;
+    for (size_t i = 0; i < result->n_phases; i++)
+        n = result->phases[i].n_passes > n ? result->phases[i].n_passes : n;
+    fprintf(out, "  passes       %zu: %s\n", n,
+            n < STATS_FEWEST_PASSES ? "the spread between processes is unknown"
+                                    : "the intervals are over passes");
+    fprintf(out, "  stopped      ");
+    const char *before = "";
+    for (size_t s = 0; s <= STOP_SINGLE; s++) {
+        const unsigned stops = result_stops(result, (stop_reason_t)s);
+        if (stops > 0)
+            fprintf(out, "%s%s", before, stop_reason_name((stop_reason_t)s));
+        if (stops > 0 && n > 1)
+            fprintf(out, " in %u", stops);
+        before = stops > 0 ? ", " : before;
+    }
+    fprintf(out, " after %u rounds\n", result->rounds);
 }
 
 static void print_case(FILE *out, const case_result_t *result) {
@@ -89,8 +116,7 @@ static void print_case(FILE *out, const case_result_t *result) {
                 units_bytes(b, (double)result->resources.spill_bytes),
                 result->resources.code_hash != NULL ? result->resources.code_hash : "?");
     if (result_has_times(result))
-        fprintf(out, "  stopped      %s after %u rounds\n", stop_reason_name(result->stop),
-                result->rounds);
+        print_stops(out, result);
     for (size_t i = 0; i < result->flags.n; i++) {
         char *text = flag_text(&result->flags.items[i]);
         fprintf(out, "  warning      %s\n", text);

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from charts import (
+    FIXTURES,
     RUN_CHARTS,
     Drawn,
     blocks,
@@ -23,6 +24,8 @@ from charts import (
 from make_run import STUDY_KNEE, make_run
 
 pytestmark = needs_gnuplot
+
+SIX_PASSES = FIXTURES / "report" / "gpu"  # and one phase with two values
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,7 @@ def test_every_chart_has_a_data_file(drawn: Drawn) -> None:
     ("chart", "phase", "titles"),
     [("total", "total", 6), ("host_to_host", "host_to_host", 6), ("ladder", "kernel_graph", 3)],
 )
-def test_lines_are_the_medians_and_intervals_of_the_run(
+def test_lines_are_the_medians_of_the_run(
     drawn: Drawn, chart: str, phase: str, titles: int
 ) -> None:
     seen = set()
@@ -72,12 +75,23 @@ def test_lines_are_the_medians_and_intervals_of_the_run(
         else:
             case = f"mlp_infer/{CONTENDERS[name]}/batch={row[0]}"
         assert same(row[1], drawn.median_us(case.removeprefix("mlp_infer/"), phase)), (title, row)
-        if row[1] != "NaN":
-            low, high = drawn.truth["ci95_ns"][case][phase]
-            assert same(row[2], low / 1000) and same(row[3], high / 1000)
+        assert row[2:4] == ["NaN", "NaN"]  # one pass has no interval
         status = drawn.truth["status"][case]
         assert row[4:] == [str(int(status == "throttled")), status]
     assert len(seen) == titles
+    assert "medians of one pass" in " ".join(texts(drawn.out / f"{chart}.svg"))
+
+
+def test_intervals_are_over_passes(tmp_path: Path) -> None:
+    done = plot(SIX_PASSES, "--out", tmp_path)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    points = [row for _, row in line_series(tmp_path / "host_to_host.dat") if row[1] != "NaN"]
+    assert len(points) > 20
+    for row in points:
+        assert float(row[2]) < float(row[1]) < float(row[3]), row
+    for chart in ("host_to_host", "total", "size", "ladder_batch", "difference"):
+        written = " ".join(texts(tmp_path / f"{chart}.svg"))
+        assert "medians, 95 % intervals over passes" in written, chart
 
 
 def test_bars_are_the_medians_of_the_phases(drawn: Drawn) -> None:
@@ -261,17 +275,32 @@ def test_one_case(drawn: Drawn, tmp_path: Path) -> None:
     done = plot(drawn.run, "--case", case, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"Samples of {case}" in texts(tmp_path / "samples.svg")
-    samples, histogram, rounds, shares = blocks(tmp_path / "samples.dat")
+    samples, histogram, rounds, shares, values = blocks(tmp_path / "samples.dat")
+    assert len(values) == 1
     assert len(samples) - 1 == 40 == len(shares) - 1
-    values = sorted(float(row[1]) for row in samples[1:])
-    assert [float(row[0]) for row in shares[1:]] == values
+    times = sorted(float(row[1]) for row in samples[1:])
+    assert [float(row[0]) for row in shares[1:]] == times
     assert float(shares[20][1]) == 0.5 and float(shares[-1][1]) == 1
-    shown = sum(value <= float(histogram[-1][1]) for value in values)
+    shown = sum(time <= float(histogram[-1][1]) for time in times)
     assert sum(int(row[2]) for row in histogram[1:]) == shown
-    assert [row[0] for row in rounds[1:]] == ["8", "16", "24", "32"]
+    assert rounds[1:] == [["8", "0"], ["16", "0"], ["24", "0"], ["32", "0"]]
     unknown = plot(drawn.run, "--case", "mlp_infer/cuda/nope", "--out", tmp_path)
     assert unknown.returncode == 2
     assert "mlp_infer/cuda/nope" in unknown.stderr
+
+
+def test_passes_and_two_values_of_a_case(tmp_path: Path) -> None:
+    done = plot(SIX_PASSES, "--case", "mlp_infer/pytorch-cuda/graph/batch=64", "--out", tmp_path)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    _, _, rounds, _, values = blocks(tmp_path / "samples.dat")
+    assert [row[0] for row in rounds if row[1] == "1"] == ["8", "16", "24", "32", "40"]
+    written = texts(tmp_path / "samples.svg")
+    assert [row[1] for row in values[1:]] == [text for text in written if "of the rounds" in text]
+    assert [row[1].split(" in ")[1] for row in values[1:]] == [
+        "62 % of the rounds",
+        "38 % of the rounds",
+    ]
+    assert "black: new pass" in " ".join(written)
 
 
 def test_one_phase_of_a_case(drawn: Drawn, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ typedef struct shown {
 
 static shown_t show(const record_t *run, size_t most) {
     shown_t shown = {.sets = comparison_sets_of(run, "mlp_infer")};
-    const headline_part_t part = {run, &shown.sets, NULL};
+    const headline_part_t part = {run, &shown.sets, NULL, NULL};
     shown.headline = headline_select(&part, 1, most);
     shown.text = headline_text(&shown.headline, TABLE_TERMINAL);
     return shown;
@@ -64,11 +64,84 @@ static void test_sizes_that_matter_come_first(void **state) {
     record_free(&run);
 }
 
+/* With one pass nobody is called faster by an interval, and the reason stands below the table. */
+static void test_one_pass_has_no_interval(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("planted")};
+    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1, 1);
+    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 1, 3440, CASE_OK, NULL}, 1, 2);
+    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 2, 5000, CASE_OK, NULL}, 1, 3);
+    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 2, 1000, CASE_OK, NULL}, 1, 4);
+    shown_t shown = show(&run, 10);
+    assert_has(shown.text, " faster\n");
+    assert_has(shown.text, "CUDA ≈ 3.4×\n");
+    assert_has(shown.text, "PyTorch ≈ 5.0×\n");
+    assert_has(shown.text, "\n\nOne pass: the spread between processes is unknown.\n");
+    shown_free(&shown);
+    record_free(&run);
+    run = plant_ratios((double[]){2}, 1);
+    shown = show(&run, 10);
+    assert_has(shown.text, " faster (95 % interval)\n");
+    assert_has(shown.text, "\n\n6 passes; 95 % intervals are over passes.\n");
+    shown_free(&shown);
+    record_free(&run);
+}
+
+/* In rounds of the same process the time is 1000 ns or 2000 ns. */
+static void test_two_values_are_marked(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){3}, 1);
+    phase_t *phase = &run.cases[0].phases[1];
+    assert_string_equal(phase->name, "host_to_host");
+    free(phase->samples);
+    free(phase->round_starts);
+    free(phase->pass_starts);
+    *phase = (phase_t){.name = phase->name,
+                       .clock = CLOCK_HOST,
+                       .round_starts = mem_zeroed(1, sizeof(size_t)),
+                       .pass_starts = mem_zeroed(1, sizeof(size_t))};
+    for (size_t r = 0; r < 6 * 8; r++) {
+        const double ns = (r % 2 == 0 ? 1000 : 2000) + (double)(r % 7);
+        if (r % 8 == 0)
+            phase_start_pass(phase);
+        phase_add_round(phase, (double[]){ns, ns + 1}, 2);
+    }
+    phase_summarise(phase);
+    assert_true(phase->bimodal.found);
+    shown_t shown = show(&run, 10);
+    assert_has(shown.text, " µs ‡  CUDA 01_study");
+    assert_has(shown.text, "× (1.5–3.0) ‡\n"); /* 3000 over either value */
+    assert_has(shown.text, "‡: it has two values; the interval of a ratio covers both.");
+    shown_free(&shown);
+    record_free(&run);
+}
+
+/* The ratio is 2 in one boot, 4 in the next, and a third lacks the case of PyTorch. */
+static void test_boots_have_a_range(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2, 2}, 2);
+    record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
+    const boots_t boots = {more, 2};
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    const headline_part_t part = {&run, &sets, NULL, &boots};
+    headline_t headline = headline_select(&part, 1, 10);
+    char *text = headline_text(&headline, TABLE_TERMINAL);
+    assert_has(text, "range over 3 boots\n");
+    assert_has(text, "  2.0–4.0×\n");
+    assert_has(text, "  0.50–2.00× (in 2 of 3), they disagree\n");
+    free(text);
+    headline_free(&headline);
+    comparison_set_list_free(&sets);
+    record_free(&more[0]);
+    record_free(&more[1]);
+    record_free(&run);
+}
+
 static void test_no_difference_is_no_win(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){1}, 1);
     shown_t shown = show(&run, 10);
-    assert_has(shown.text, "no difference, 1.0");
+    assert_has(shown.text, "no difference, ");
     shown_free(&shown);
     record_free(&run);
 }
@@ -117,8 +190,8 @@ static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
     plant_pair(&cpu, "cpu", 1, 3);
     comparison_set_list_t of_gpu = comparison_sets_of(&gpu, "mlp_infer"),
                           of_cpu = comparison_sets_of(&cpu, "mlp_infer");
-    const headline_part_t parts[] = {{&cpu, &of_cpu, "2026-11-22"},
-                                     {&gpu, &of_gpu, "saved 2026-11-21"}};
+    const headline_part_t parts[] = {{&cpu, &of_cpu, "2026-11-22", NULL},
+                                     {&gpu, &of_gpu, "saved 2026-11-21", NULL}};
     headline_t alone = headline_select(&parts[1], 1, 10), both = headline_select(parts, 2, 10);
     assert_int_equal(alone.n, 2);
     assert_int_equal(both.n, 2);
@@ -140,6 +213,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_that_matter_come_first),
         cmocka_unit_test(test_no_difference_is_no_win),
+        cmocka_unit_test(test_one_pass_has_no_interval),
+        cmocka_unit_test(test_two_values_are_marked),
+        cmocka_unit_test(test_boots_have_a_range),
         cmocka_unit_test(test_best_rival_is_whoever_is_fastest),
         cmocka_unit_test(test_sizes_without_a_rival_are_left_out),
         cmocka_unit_test(test_alone_there_is_no_rival),

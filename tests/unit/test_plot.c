@@ -21,7 +21,7 @@ static void wrong_and_failed_cases_have_no_time(void **state) {
     assert_has(table, "\"CUDA, the fastest at each batch\"");
     assert_has(table, "\"PyTorch eager (the study's, fastest PyTorch)\"");
     assert_has(table, "\"mine-cuda jit\"");
-    assert_has(table, "2 300 297.9 302.1 1 \"throttled\"\n");
+    assert_has(table, "2 300 298.503744 301.503756 1 \"throttled\"\n");
     assert_lacks(table, "777");
     chart_free(&chart);
 }
@@ -44,8 +44,8 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     chart_free(&chart);
 }
 
-/* Two intervals that overlap are no evidence of anything: rounds were taken in turns. */
-static void difference_is_decided_by_the_ratio_of_rounds(void **state) {
+/* Two intervals that overlap are no evidence of anything: ratios are paired by pass. */
+static void difference_is_decided_by_the_ratio_of_passes(void **state) {
     static const planted_t CASES[] = {
         {"cuda", "cuda", "01_study", NULL, 1, 100e3, 2e3, CASE_OK, .limit_ns = 0},
         {"pytorch", "cuda", "eager", NULL, 1, 100.8e3, 2e3, CASE_OK, .limit_ns = 0},
@@ -95,8 +95,8 @@ static void ladder_of_a_batch_says_how_much_of_the_limit_is_reached(void **state
     assert_has(table, "\n0 16 \"01_study\" 0\n1 16 \"02_fast\" 0\n");
     assert_has(table,
                "0 \"batch 1, limit: dram\" 0.01 1\n"); /* of the batches shown, the run has 1 */
-    assert_has(table, "0 2.5 2.4825 2.5175 \"2.50 µs, 0.4 %\" 1 0\n");
-    assert_has(table, "1 1 0.993 1.007 \"1.00 µs, 1 %\" 2 0\n");
+    assert_has(table, "0 2.5 2.4875312 2.5125313 \"2.50 µs, 0.4 %\" 1 0\n");
+    assert_has(table, "1 1 0.995012479 1.00501252 \"1.00 µs, 1 %\" 2 0\n");
     assert_true(text_list_has(&chart.numbers, "n_panels=1"));
     chart_free(&chart);
 }
@@ -112,7 +112,7 @@ static void techniques_stand_beside_the_study(void **state) {
     assert_has(table, "\"pinned\" 0\n");
     assert_has(table, "0 \"batch 1\" 45 1\n"); /* the line at the study's set-up */
     assert_has(table, " \"1×\" 2 0\n");
-    assert_has(table, "1 25 24.825 25.175 \"1.80× fastest\" 2 0\n");
+    assert_has(table, "1 25 24.875312 25.125313 \"1.80× fastest\" 2 0\n");
     assert_lacks(table, "batch 2");
     chart_free(&chart);
 }
@@ -126,7 +126,7 @@ static void one_set_up_is_no_chart_of_techniques(void **state) {
     free(why);
 }
 
-/* Ten samples, and an eleventh a thousand times as late. */
+/* Twelve samples, and a thirteenth a thousand times as late. */
 static void samples_beyond_the_axis_are_counted(void **state) {
     (void)state;
     case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
@@ -138,13 +138,42 @@ static void samples_beyond_the_axis_are_counted(void **state) {
     phase_summarise(&result.phases[0]);
     chart_t chart = {0};
     assert_drawn(chart_samples(&result, "kernel", &chart));
-    assert_has(chart.note, "phase kernel, host clock  ·  11 samples in 6 rounds");
+    assert_has(chart.note, "phase kernel, host clock  ·  13 samples in 7 rounds, 6 passes");
     assert_has(chart.note, "1 beyond the axis, up to 5.00 ms");
     assert_has(table_of(&chart), "\n 5000 1.000000\n"); /* the last step of the shares */
+    assert_has(table_of(&chart), "\n2 1\n4 1\n6 1\n8 1\n10 1\n12 0\n"); /* first of a pass? */
+    assert_true(text_list_has(&chart.numbers, "bimodal=0"));
     chart_free(&chart);
     assert_drawn(chart_samples(&result, NULL, &chart));
     assert_has(chart.note, "phase host_to_host");
     assert_lacks(chart.note, "later than");
+    chart_free(&chart);
+    result_free(&result);
+    case_free(&spec);
+}
+
+/* 40 rounds that change between 10 µs and 17 µs, in four passes: too few for an interval. */
+static void both_values_are_drawn_with_their_shares(void **state) {
+    (void)state;
+    case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
+    case_result_t result;
+    result_init(&result, &spec);
+    phase_t *phase = result_add_phase(&result, "host_to_host", CLOCK_HOST);
+    for (size_t r = 0; r < 40; r++) {
+        if (r % 10 == 0)
+            phase_start_pass(phase);
+        phase_add_round(phase, (double[]){(r % 10 < 6 ? 10e3 : 17e3) + (double)(r % 3)}, 1);
+    }
+    phase_summarise(phase);
+    chart_t chart = {0};
+    assert_drawn(chart_samples(&result, NULL, &chart));
+    assert_has(table_of(&chart), "10.001 \"10.0 µs in 60 % of the rounds\"\n"
+                                 "17.001 \"17.0 µs in 40 % of the rounds\"\n");
+    assert_true(text_list_has(&chart.numbers, "bimodal=1"));
+    assert_true(text_list_has(&chart.numbers, "n_passes=4"));
+    for (size_t i = 0; i < chart.numbers.n; i++) /* gnuplot has no NaN in an option */
+        assert_lacks(chart.numbers.items[i], "nan");
+    assert_lacks(chart.note, "µs (");
     chart_free(&chart);
     result_free(&result);
     case_free(&spec);
@@ -214,13 +243,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(wrong_and_failed_cases_have_no_time),
         WITH_FOLDER(difference_finds_leads_and_the_crossover),
-        WITH_FOLDER(difference_is_decided_by_the_ratio_of_rounds),
+        WITH_FOLDER(difference_is_decided_by_the_ratio_of_passes),
         WITH_FOLDER(without_cuda_the_difference_is_that_of_the_cpu),
         WITH_FOLDER(ladder_has_standard_rungs_and_the_limit),
         WITH_FOLDER(ladder_of_a_batch_says_how_much_of_the_limit_is_reached),
         WITH_FOLDER(techniques_stand_beside_the_study),
         WITH_FOLDER(one_set_up_is_no_chart_of_techniques),
         cmocka_unit_test(samples_beyond_the_axis_are_counted),
+        cmocka_unit_test(both_values_are_drawn_with_their_shares),
         cmocka_unit_test(table_text_cannot_leave_its_quotes),
         WITH_FOLDER(missing_gnuplot_says_how_to_install_it),
         WITH_FOLDER(bad_requests_are_refused),

@@ -84,8 +84,8 @@ static void contenders_are_compared_by_the_step(void **state) {
     comparison_set_list_free(&sets);
     char *text = section_text(training_findings, &run);
     assert_has(text, "- Width 128: CUDA is **10.0");
-    assert_has(text, "(05_persistent) against 80.3 µs (graph)");
-    assert_has(text, "- Width 8192: CUDA is **3.0");
+    assert_has(text, "(05_persistent) against 80.2 µs (graph)");
+    assert_has(text, "- Width 8192: CUDA is **2.99×");
     free(text);
     text = section_text(training_tables, &run);
     assert_has(text, "Medians of `step` of one step.");

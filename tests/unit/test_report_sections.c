@@ -66,7 +66,7 @@ static void device_is_told_by_rates_and_floors(void **state) {
     assert_has(text, "| Barrier of the whole grid   |    980 ns |");
     assert_null(strstr(text, "DRAM, reading 16.0 MB"));
     assert_null(strstr(text, "L2, reading 1.00 GB"));
-    assert_has(text, "1.25 µs – 1.25 µs |     160 |");
+    assert_has(text, "|   1.25 µs |     160 |");
     free(text);
     plant_gauge(&run, "device", "01_read", 1073741824, "kernel", 170e3);
     text = printed(section_device, &run);
@@ -244,7 +244,7 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     char *text = printed(all_findings, &run);
     assert_has(text, "**Without polling:** at 1 batch size the fastest CUDA case has `wait=poll`");
     assert_has(text, "which PyTorch does not offer");
-    assert_has(text, "CUDA is faster at 1 of the 1 compared, PyTorch at 0");
+    assert_has(text, "CUDA is faster at 1 of the 1 batch size compared, PyTorch at 0");
     assert_has(text, "at batch 64 CUDA is **3.0");
     free(text);
     text = printed(all_tables, &run);
@@ -266,7 +266,8 @@ static void batch_as_a_constant_gets_one_sentence(void **state) {
     char *text = printed(all_findings, &run);
     assert_has(text, "**The batch as a compile-time constant** (06_batch_constant) against a "
                      "run-time value (04_y");
-    assert_has(text, "2.00–2.00× as fast over 1 batch size; faster at 1, slower at 0");
+    assert_has(text, "2.0–2.0× as fast; the constant is faster at 1 of the 1 batch size compared, "
+                     "the run-time value at 0.");
     free(text);
     record_free(&run);
 }
@@ -303,6 +304,56 @@ static void more_than_the_limit_is_told(void **state) {
         free(text);
         record_free(&run);
     }
+}
+
+/* Of one pass nothing is claimed; what it saw is told. */
+static void one_pass_claims_nothing(void **state) {
+    (void)state;
+    record_t run = {.name = mem_text("planted")};
+    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1, 1);
+    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 1, 3440, CASE_OK, NULL}, 1, 2);
+    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 2, 5000, CASE_OK, NULL}, 1, 3);
+    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 2, 1000, CASE_OK, NULL}, 1, 4);
+    char *text = printed(all_findings, &run);
+    assert_has(text, "CUDA has the lower time at 1 of the 2 batch sizes compared, PyTorch at 1, in "
+                     "one pass; the spread between processes is unknown.");
+    assert_has(text, "CUDA is about **3.4 times** as fast in one pass");
+    assert_has(text, "PyTorch is about **5.0 times** as fast in one pass");
+    assert_has_not(text, "is faster");
+    assert_has_not(text, "rossover");
+    free(text);
+    text = printed(all_tables, &run);
+    assert_has(text, "PyTorch's median over ours; above 1, CUDA had the lower time.");
+    assert_has(text, "|   ≈ 3.4× |  ≈ 3.4× |");
+    assert_has(text, "\n\nOne pass: the spread between processes is unknown.\n\n");
+    assert_has_not(text, "interval");
+    free(text);
+    text = printed(section_method, &run);
+    assert_has(text, "- This run: one pass: the spread between processes is unknown.\n");
+    free(text);
+    record_free(&run);
+}
+
+static void passes_are_counted_below_ratios(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    char *text = printed(all_tables, &run);
+    assert_has(text,
+               "median over ours, with its 95 % interval over passes; above 1, CUDA is faster");
+    assert_has(text, "the widest 95 % interval is ± ");
+    assert_has(text, "\n\n6 passes; 95 % intervals are over passes.\n\n");
+    free(text);
+    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 2, 1000, CASE_OK, NULL}, 4, 1);
+    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 2, 3000, CASE_OK, NULL}, 4, 2);
+    text = printed(all_tables, &run);
+    assert_has(text, "\n\n4 to 6 passes; 95 % intervals are over passes, and with fewer than 5 the "
+                     "spread between processes is unknown.\n\n");
+    free(text);
+    text = printed(all_findings, &run);
+    assert_has(text, "CUDA is faster at 1 of the 2 batch sizes compared, PyTorch at 0, undecided "
+                     "(fewer than 5 passes) at 1.");
+    free(text);
+    record_free(&run);
 }
 
 static void study_is_named_where_it_was_run(void **state) {
@@ -348,6 +399,8 @@ int main(void) {
         cmocka_unit_test(what_polling_wins_is_also_told_without_it),
         cmocka_unit_test(batch_as_a_constant_gets_one_sentence),
         cmocka_unit_test(more_than_the_limit_is_told),
+        cmocka_unit_test(one_pass_claims_nothing),
+        cmocka_unit_test(passes_are_counted_below_ratios),
         cmocka_unit_test(study_is_named_where_it_was_run),
         cmocka_unit_test(limit_stands_in_every_table_of_compute_times),
     };

@@ -85,7 +85,7 @@ static void sizes_are_those_of_the_workload(void **state) {
     comparison_set_list_free(&sets);
     char *text = section_text(training_findings, &run);
     assert_has(text, "  - 1 k points: CUDA is **5.0");
-    assert_has(text, "  - 5 M points: CUDA is **5.0");
+    assert_has(text, "  - 5 M points: CUDA is **4.99×");
     assert_has(text, "at 2 of the 2 data-set sizes compared");
     assert_has_not(text, "atch");
     free(text);
@@ -107,14 +107,28 @@ static void another_algorithm_wins_nothing(void **state) {
     char *ladder = strstr(text, "**What each rung gains**");
     assert_non_null(ladder);
     *strchr(ladder, '\n') = '\0';
-    assert_has(ladder, "at 5 M points, `train_device` per epoch: 01_not_fused 1.99 µs; "
-                       "06_persistent 500 ns, **3.98× (3.96–4.02)** as fast");
+    assert_has(ladder, "at 5 M points, `train_device` per epoch: 01_not_fused 2.00 µs; "
+                       "06_persistent 501 ns, **4.00× (3.97–4.02)** as fast");
     assert_has_not(ladder, "07");
     free(text);
     text = section_text(training_tables, &run);
     assert_has(text, "| 07_sums *(algorithmic)*");
     assert_has(text, " in total |");
     assert_has_not(text, "| 07_sums |"); /* unmarked, as a best would be */
+    free(text);
+    record_free(&run);
+}
+
+static void two_values_are_marked_in_the_ladder(void **state) {
+    (void)state;
+    record_t run = planted();
+    char *text = section_text(training_tables, &run);
+    assert_has_not(text, "‡");
+    free(text);
+    assert_string_equal(run.cases[0].phases[1].name, "train_device");
+    run.cases[0].phases[1].bimodal = (bimodal_t){true, 300e3, 500e3, 0.5};
+    text = section_text(training_tables, &run);
+    assert_has(strstr(text, "#### The ladder"), "| 01_not_fused            |        2.00 µs ‡ |");
     free(text);
     record_free(&run);
 }
@@ -127,7 +141,7 @@ static void the_cpu_is_compared_with_and_named(void **state) {
                      "CUDA is faster at 1 of the 2 data-set sizes compared, C at 1.");
     assert_has(text, "between 1 k points (C faster) and 5 M points (CUDA faster).");
     assert_has(text, "C is **2.0");
-    assert_has(text, "CUDA is **10.");
+    assert_has(text, "CUDA is **9.98×");
     assert_has_not(text, "ref)"); /* the oracle is no contender */
     free(text);
     record_free(&run);
@@ -160,7 +174,7 @@ static void floor_is_told_with_its_arithmetic(void **state) {
     text = section_text(training_findings, &run);
     assert_has(text, "At 5 M points: 4000000 training points × 8 B = 32.0 MB; 32.0 MB / 4.00 TB/s");
     assert_has(text, "= 8.00 µs; they fit into the L2 (60.0 MB)");
-    assert_has(text, "= 1.00 µs. 01_not_fused is the closest above it with 1.99 µs");
+    assert_has(text, "= 1.00 µs. 01_not_fused is the closest above it with 2.00 µs");
     assert_has(text, "; rungs below it do not read all data again: 06_persistent");
     free(text);
     environment_set_number(&run.environment, "gpu.l2_bytes", 30e6);
@@ -293,6 +307,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_those_of_the_workload),
         cmocka_unit_test(another_algorithm_wins_nothing),
+        cmocka_unit_test(two_values_are_marked_in_the_ladder),
         cmocka_unit_test(the_cpu_is_compared_with_and_named),
         cmocka_unit_test(fits_are_held_against_the_oracle),
         cmocka_unit_test(floor_is_told_with_its_arithmetic),

@@ -37,15 +37,69 @@ static void flags_are_told_once_with_the_worst(void **state) {
 static void widest_intervals_are_named(void **state) {
     (void)state;
     record_t run = plant_ratios((double[]){2, 2}, 2);
-    for (size_t i = 0; i < run.n_cases; i++)
-        run.cases[i].stop = STOP_PRECISE;
-    run.cases[2].stop = STOP_NOISE_FLOOR;
     phase_t *phase = &run.cases[2].phases[1];
     assert_string_equal(phase->name, "host_to_host");
     phase->summary.ci95[0] = 0.9 * phase->summary.median;
     phase->summary.ci95[1] = 1.1 * phase->summary.median;
     char *text = printed(section_warnings, &run);
     assert_has(text, "- The widest intervals: `mlp_infer/cuda/01_study/batch=2` ± 10 %.");
+    free(text);
+    record_free(&run);
+}
+
+/* A pass each of four stops, and three of one case that stopped for two reasons. */
+static void stops_are_counted_by_pass(void **state) {
+    (void)state;
+    static const stop_reason_t STOPS[] = {STOP_PRECISE, STOP_NOISE_FLOOR, STOP_TIME_LIMIT,
+                                          STOP_MOST_ROUNDS};
+    record_t run = plant_ratios((double[]){2, 2}, 2), more = plant_ratios((double[]){2}, 1);
+    for (size_t i = 0; i < 4; i++)
+        run.cases[i].stop = STOPS[i];
+    more.cases[0].stop = STOP_MOST_ROUNDS;
+    char *text = printed(section_warnings, &run);
+    assert_has(text,
+               "- Of 4 cases with times, in one pass each, 1 reached the requested precision");
+    free(text);
+    result_add_passes(&run.cases[0], &more.cases[0]);
+    more.cases[0].stop = STOP_PRECISE;
+    result_add_passes(&run.cases[0], &more.cases[0]);
+    assert_int_equal(result_stops(&run.cases[0], STOP_PRECISE), 2);
+    assert_int_equal(result_stops(&run.cases[0], STOP_MOST_ROUNDS), 1);
+    text = printed(section_warnings, &run);
+    assert_has(text, "- Of the 6 passes of 4 cases with times, 2 reached the requested precision, "
+                     "1 stopped at their noise floor");
+    assert_has(text, ", 2 ended after the most rounds, 1 ended at the time limit.\n");
+    free(text);
+    record_free(&more);
+    record_free(&run);
+}
+
+static void two_values_are_listed(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    char *text = printed(section_warnings, &run);
+    assert_has_not(text, "wo values");
+    free(text);
+    for (size_t i = 0; i < 2; i++) /* total and host_to_host */
+        run.cases[1].phases[i].bimodal = (bimodal_t){true, 9600, 17000, 0.39};
+    text = printed(section_warnings, &run);
+    assert_has(text, "| `mlp_infer/pytorch-cuda/eager/batch=1` | host_to_host | 9.60 µs in 61 % of "
+                     "the rounds, 17.0 µs in 39 % | total   |");
+    assert_has_not(text, "| `mlp_infer/cuda");
+    free(text);
+    record_free(&run);
+}
+
+/* No status may be counted past the end of a table. */
+static void implausible_cases_are_counted(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    plant(&run, (planted_t){"cuda", "cuda", "02_x", 1, 1, CASE_IMPLAUSIBLE, "too fast"}, 1);
+    char *text = printed(section_cases, &run);
+    assert_has(text, "| implausible |");
+    free(text);
+    text = printed(section_warnings, &run);
+    assert_has(text, "| implausible | too fast |");
     free(text);
     record_free(&run);
 }
@@ -91,6 +145,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_are_told_once_with_the_worst),
         cmocka_unit_test(widest_intervals_are_named),
+        cmocka_unit_test(stops_are_counted_by_pass),
+        cmocka_unit_test(two_values_are_listed),
+        cmocka_unit_test(implausible_cases_are_counted),
         cmocka_unit_test(skipped_by_design_is_no_alarm),
         cmocka_unit_test(case_without_its_last_check_is_named),
     };

@@ -105,23 +105,45 @@ static void intervals(void **state) {
         double value, low, high;
         const char *expected;
     } rows[] = {
-        {units_time_ci, 12600, 12500, 12700, "12.6 µs (12.5–12.7)"},
-        {units_time_ci, 1000, 990, 1010, "1.00 µs (0.99–1.01)"},
-        {units_time_ci, 12600, NAN, NAN, "12.6 µs"},
-        {units_time_ci, NAN, 1, 2, "–"},
+        {units_median, 12600, 12500, 12700, "12.6 µs"},
+        {units_median, 12600, 12599, 12601, "12.6 µs"}, /* at most three */
+        {units_median, 12600, 11400, 13700, "13 µs"},
+        {units_median, 132e3, 110e3, 150e3, "130 µs"},
+        {units_median, 3000, 1000, 40000, "3.0 µs"}, /* at least two */
+        {units_median, 12600, NAN, NAN, "12.6 µs"},
+        {units_median, NAN, 1, 2, "–"},
+        {units_median, 996, 960, 1040, "1.00 µs"},
+        {units_interval, 12600, 12500, 12700, "12.5–12.7 µs"},
+        {units_interval, 12600, 12587, 12612, "12.59–12.61 µs"},
+        {units_interval, 12600, 11400, 13700, "11–14 µs"},
+        {units_interval, 132e3, 108e3, 152e3, "110–150 µs"},
+        {units_interval, 999.7, 990, 1010, "0.99–1.01 µs"},
+        {units_interval, 12600, NAN, NAN, "–"},
         {units_ratio, 3.4, 3.3, 3.6, "3.4× (3.3–3.6)"},
+        {units_ratio, 3.42, 3.40, 3.45, "3.42× (3.40–3.45)"},
         {units_ratio, 0.95, 0.94, 0.96, "0.95× (0.94–0.96)"},
         {units_ratio, 1.04, 1.01, 1.06, "1.04× (1.01–1.06)"},
-        {units_ratio, 1.01, 1.002, 1.02, "1.010× (1.002–1.020)"}, /* excludes 1, and says so */
+        {units_ratio, 1.2, 1.02, 1.4, "1.20× (1.02–1.40)"}, /* excludes 1, and says so */
+        {units_ratio, 1.01, 1.002, 1.02, "1.010× (1.002–1.020)"},
+        {units_ratio, 0.8, 0.5, 0.98, "0.80× (0.50–0.98)"},
+        {units_ratio, 1.2, 0.98, 1.4, "1.2× (1.0–1.4)"}, /* does not exclude 1 */
         {units_ratio, 1, 0.998, 1.003, "1.000× (0.998–1.003)"},
         {units_ratio, 1, 1, 1, "1.00× (1.00–1.00)"},
-        {units_ratio, 12.3, 11.1, 13.9, "12.3× (11.1–13.9)"},
-        {units_ratio, 10.6, 9.96, 11.4, "10.6× (10.0–11.4)"},
-        {units_ratio, 99.94, 99, 103, "99.9× (99.0–103.0)"},
-        {units_ratio, 134.6, 99, 160, "135× (99–160)"},
+        {units_ratio, 12.3, 11.1, 13.9, "12× (11–14)"},
+        {units_ratio, 99.94, 99, 103, "100× (99–103)"},
+        {units_ratio, 134.6, 99, 160, "130× (100–160)"},
         {units_ratio, 12.3, 12.1, 12.4, "12.3× (12.1–12.4)"},
-        {units_ratio, 250, NAN, NAN, "250×"},
+        {units_ratio, 250, NAN, NAN, "≈ 250×"},
+        {units_ratio, 3.44, NAN, NAN, "≈ 3.4×"},
+        {units_ratio, 254, NAN, NAN, "≈ 250×"},
+        {units_ratio, 0.9961, NAN, 1, "≈ 1.0×"},
         {units_ratio, NAN, 1, 1, "–"},
+        {units_change, 1.0117, 1.007, 1.0161, "+1.2 % (+0.7 to +1.6)"},
+        {units_change, 0.9, 0.8, 0.96, "-10 % (-20 to -4)"},
+        {units_change, 1.1, 1.004, 1.3, "+10.0 % (+0.4 to +30.0)"}, /* excludes 0 */
+        {units_change, 1.0117, NAN, NAN, "≈ +1.2 %"},
+        {units_change, 1.117, NAN, NAN, "≈ +12 %"},
+        {units_change, NAN, 1, 1, "–"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[UNITS_TEXT];

@@ -22,6 +22,7 @@ typedef struct bar {
     lead_t lead;
     double difference_ns; /* left − right; NaN if a time is missing */
     double ratio;         /* slower / faster */
+    bool has_interval;    /* does the ratio have one? */
     bool throttled;
     const char *status; /* why a time is missing, or "" */
 } bar_t;
@@ -34,18 +35,18 @@ typedef struct difference {
     size_t n_timed;
 } difference_t;
 
-/* The report's rule, by which a throttled case is never faster. A saved CSV has only medians: they
- * decide. */
-static lead_t lead_of(const case_result_t *left, const case_result_t *right, const char *phase) {
-    const double a = result_median(left, phase), b = result_median(right, phase);
-    if (isnan(result_phase(left, phase)->summary.ci95[0]) &&
-        isnan(result_phase(right, phase)->summary.ci95[0]))
-        return a == b ? LEAD_NONE : a < b ? LEAD_LEFT : LEAD_RIGHT;
-    switch (speedup_make(left, phase, right, phase).verdict) {
+/* The report's rule, by which a throttled case is never faster. Without an interval, as in a saved
+ * CSV or a run of few passes, the medians decide. */
+static lead_t lead_of(const speedup_t *speedup) {
+    switch (speedup->verdict) {
     case VERDICT_OURS:
         return LEAD_LEFT;
     case VERDICT_THEIRS:
         return LEAD_RIGHT;
+    case VERDICT_UNDECIDED:
+        return speedup->ratio.centre > 1   ? LEAD_LEFT
+               : speedup->ratio.centre < 1 ? LEAD_RIGHT
+                                           : LEAD_NONE;
     default:
         return LEAD_NONE;
     }
@@ -59,7 +60,9 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
         bar.status = result_has_times(without) ? "no time" : case_status_name(without->status);
         return bar;
     }
-    bar.lead = lead_of(left, right, phase);
+    const speedup_t speedup = speedup_make(left, phase, right, phase);
+    bar.lead = lead_of(&speedup);
+    bar.has_interval = isfinite(speedup.ratio.low);
     bar.difference_ns = a - b;
     bar.ratio = a < b ? b / a : a / b;
     bar.throttled = left->status == CASE_THROTTLED || right->status == CASE_THROTTLED;
@@ -104,7 +107,11 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
         char size[UNITS_TEXT], amount[UNITS_TEXT] = "", ratio[UNITS_TEXT] = "";
         if (is_decided(bar)) {
             units_time(amount, fabs(bar->difference_ns));
-            snprintf(ratio, sizeof ratio, bar->ratio < 9.95 ? "%.2f×" : "%.0f×", bar->ratio);
+            char digits[UNITS_TEXT];
+            if (bar->has_interval)
+                snprintf(ratio, sizeof ratio, bar->ratio < 9.95 ? "%.2f×" : "%.0f×", bar->ratio);
+            else
+                snprintf(ratio, sizeof ratio, "%.20s×", units_two_digits(digits, bar->ratio));
         }
         chart_row(chart, "%zu %s %s %d %d %s %s %s %s", i,
                   chart_quote(chart, chart_size_text(size, bar->size)),
@@ -187,10 +194,13 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
     write_bars(difference, chart);
     size_t n_crossovers = write_crossovers(difference, chart);
     chart_numbers(chart, "n_bars=%zu n_crossovers=%zu", difference->n, n_crossovers);
-    const char *meaning = data->study_csv
-                              ? "medians of the rows of a batch"
-                              : "medians  ·  equal: the interval of the ratio contains 1  ·  "
-                                "hollow: throttled";
+    const char *meaning =
+        data->study_csv
+            ? "medians of the rows of a batch"
+            : chart_format(chart, "%s  ·  %shollow: throttled", chart_medians(chart, data),
+                           chart_has_intervals(data) ? "equal: the interval of the ratio "
+                                                       "contains 1  ·  "
+                                                     : "");
     const char *changes = n_crossovers > 1
                               ? chart_format(chart, "  ·  the lead changes %zu times", n_crossovers)
                               : "";

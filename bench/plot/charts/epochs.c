@@ -95,9 +95,9 @@ char *chart_epoch(const plot_data_t *data, chart_t *chart) {
         return mem_format("no case has a time for %s", PHASES[0]);
     chart->title = "Time of one epoch, by contender";
     chart->note = chart_format(chart,
-                               "%s  ·  medians, 95 %% intervals  ·  dashed: the limit  ·  n×: "
+                               "%s  ·  %s  ·  dashed: the limit  ·  n×: "
                                "speed vs. fastest PyTorch  ·  hollow: throttled",
-                               data->shape);
+                               data->shape, chart_medians(chart, data));
     for (size_t i = plot_first_size(data, MAX_EPOCH_SIZES); i < data->n_sizes; i++)
         for (size_t phase = 0; phase < N_PHASES; phase++)
             write_panel(data, data->sizes[i], phase, &bars);

@@ -85,9 +85,9 @@ char *chart_ladder(const plot_data_t *data, chart_t *chart) {
                                 is_cuda ? "CUDA" : "C", data->workload->size_noun);
     const char *meaning =
         strcmp(phase, "kernel_graph") == 0 ? ": per launch, many in a CUDA graph" : "";
-    chart->note = chart_format(
-        chart, "%s  ·  phase %s%s  ·  medians, 95 %% intervals  ·  hollow: throttled%s%s",
-        data->shape, phase, meaning, lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
+    chart->note = chart_format(chart, "%s  ·  phase %s%s  ·  %s  ·  hollow: throttled%s%s",
+                               data->shape, phase, meaning, chart_medians(chart, data),
+                               lines.n_limits == 0 ? "  ·  no limit known" : "", bounds);
     lines_write(&lines, data, chart);
     return NULL;
 }
@@ -235,9 +235,10 @@ char *chart_ladder_batch(const plot_data_t *data, chart_t *chart) {
         steps ? "The CUDA ladder; %: fraction reached of 3·W at the DRAM rate, or the L2 rate "
                 "if W fits"
               : "The CUDA ladder at several sizes, and the limit";
-    chart->note = chart_format(
-        chart, "%s  ·  phase %s, medians with 95 %% intervals%s  ·  dashed: %s", data->shape,
-        panel_phase(data), has_epochs(data) ? ", and the time per epoch" : "", dashed_lines(data));
+    chart->note =
+        chart_format(chart, "%s  ·  phase %s, %s%s  ·  dashed: %s", data->shape, panel_phase(data),
+                     chart_medians(chart, data), has_epochs(data) ? ", and the time per epoch" : "",
+                     dashed_lines(data));
     write_sizes(data, &bars);
     panels_write(&bars, COLUMNS, LEFT);
     return NULL;

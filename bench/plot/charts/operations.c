@@ -228,12 +228,12 @@ char *chart_operations(const plot_data_t *data, chart_t *chart) {
     size_t n_panels = make_panels(data, size, panels);
     chart_init(chart, "operations");
     chart->title = "Time of each operation of an epoch";
-    chart->note = chart_format(
-        chart,
-        "%s, %s %s  ·  medians, 95 %% intervals  ·  Σ, outline: sum of those timed separately"
-        "  ·  fused: all in one, no parts%s",
-        data->shape, data->workload->size_param, chart_size_text(text, size),
-        n_panels > 1 ? "  ·  right: on the CPU" : "");
+    chart->note =
+        chart_format(chart,
+                     "%s, %s %s  ·  %s  ·  Σ, outline: sum of those timed separately"
+                     "  ·  fused: all in one, no parts%s",
+                     data->shape, data->workload->size_param, chart_size_text(text, size),
+                     chart_medians(chart, data), n_panels > 1 ? "  ·  right: on the CPU" : "");
     write_panels(panels, n_panels, chart);
     return NULL;
 }

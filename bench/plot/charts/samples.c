@@ -1,6 +1,6 @@
 /* samples: one case's samples as a histogram, as a cumulative distribution (ECDF) and in the order
- * taken, rounds marked. They show a drift, a second clock state or a heavy tail, which no median
- * does. */
+ * taken, passes and rounds marked. They show a drift, passes that differ, a second value or a heavy
+ * tail, which no median does. */
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
@@ -71,9 +71,26 @@ static void write_histogram(const phase_t *phase, double high_ns, chart_t *chart
 }
 
 static void write_rounds(const phase_t *phase, chart_t *chart) {
-    chart_row(chart, "\n\n# first sample of each round but the first\nindex");
-    for (size_t r = 1; r < phase->n_rounds; r++)
-        chart_row(chart, "%zu", phase->round_starts[r]);
+    chart_row(chart, "\n\n# first sample of each round but the first; 1: a new pass\nindex pass");
+    for (size_t r = 1, p = 1; r < phase->n_rounds; r++) {
+        while (p < phase->n_passes && phase->pass_starts[p] < r)
+            p++;
+        chart_row(chart, "%zu %d", phase->round_starts[r],
+                  p < phase->n_passes && phase->pass_starts[p] == r);
+    }
+}
+
+/* Both values with their shares of the rounds, or an empty block. */
+static void write_values(const bimodal_t *two, chart_t *chart) {
+    char text[UNITS_TEXT], share[UNITS_TEXT];
+    const double values[] = {two->low, two->high},
+                 shares[] = {1 - two->share_high, two->share_high};
+    chart_row(chart, "\n\n# two values in µs\nvalue text");
+    for (size_t i = 0; i < 2 && two->found; i++)
+        chart_row(chart, "%s %s", chart_us(chart, values[i]),
+                  chart_quote(chart, chart_format(chart, "%s in %s of the rounds",
+                                                  units_time(text, values[i]),
+                                                  units_percent(share, shares[i]))));
 }
 
 /* Returns the number of samples beyond the axis. */
@@ -94,16 +111,21 @@ static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart)
 static const char *note_of(const case_result_t *result, const phase_t *phase, size_t beyond,
                            chart_t *chart) {
     const summary_t *s = &phase->summary;
-    char median[UNITS_TEXT], most[UNITS_TEXT];
-    units_time_ci(median, s->median, s->ci95[0], s->ci95[1]);
+    char median[UNITS_TEXT], interval[UNITS_TEXT], most[UNITS_TEXT];
+    units_median(median, s->median, s->ci95[0], s->ci95[1]);
+    if (isfinite(s->ci95[0]))
+        snprintf(median + strlen(median), sizeof median - strlen(median), " (%.40s)",
+                 units_interval(interval, s->median, s->ci95[0], s->ci95[1]));
     const char *late = beyond > 0 ? chart_format(chart, "  ·  %zu beyond the axis, up to %s",
                                                  beyond, units_time(most, s->max))
                                   : "";
     return chart_format(
-        chart, "phase %s, %s clock  ·  %zu samples in %zu rounds  ·  median %s  ·  stop: %s%s%s",
-        phase->name, clock_domain_name(phase->clock), phase->n_samples, phase->n_rounds, median,
-        stop_reason_name(result->stop), late,
-        result->status == CASE_THROTTLED ? "  ·  throttled" : "");
+        chart,
+        "phase %s, %s clock  ·  %zu samples in %zu rounds, %zu pass%s  ·  median %s  ·  stop: "
+        "%s%s%s",
+        phase->name, clock_domain_name(phase->clock), phase->n_samples, phase->n_rounds,
+        phase->n_passes, phase->n_passes == 1 ? "" : "es", median, stop_reason_name(result->stop),
+        late, result->status == CASE_THROTTLED ? "  ·  throttled" : "");
 }
 
 char *chart_samples(const case_result_t *result, const char *phase_name, chart_t *chart) {
@@ -115,14 +137,17 @@ char *chart_samples(const case_result_t *result, const char *phase_name, chart_t
     double high_ns = shown_up_to(s);
     chart_init(chart, "samples");
     chart->title = chart_format(chart, "Samples of %s", case_id);
+    const bool has_interval = isfinite(s->ci95[0]); /* else a band of no width */
     chart_numbers(chart, "median=%.10g ci_low=%.10g ci_high=%.10g low=%.10g high=%.10g",
-                  s->median / 1000, s->ci95[0] / 1000, s->ci95[1] / 1000, s->min / 1000,
-                  high_ns / 1000);
-    chart_numbers(chart, "n_samples=%zu n_rounds=%zu", phase->n_samples, phase->n_rounds);
+                  s->median / 1000, (has_interval ? s->ci95[0] : s->median) / 1000,
+                  (has_interval ? s->ci95[1] : s->median) / 1000, s->min / 1000, high_ns / 1000);
+    chart_numbers(chart, "n_samples=%zu n_rounds=%zu n_passes=%zu bimodal=%d", phase->n_samples,
+                  phase->n_rounds, phase->n_passes, phase->bimodal.found);
     chart_size(chart, 0, CHART_HEIGHT + 80);
     write_samples(phase, chart);
     write_histogram(phase, high_ns, chart);
     write_rounds(phase, chart);
     chart->note = note_of(result, phase, write_shares(phase, high_ns, chart), chart);
+    write_values(&phase->bimodal, chart);
     return NULL;
 }

@@ -109,11 +109,10 @@ char *chart_techniques(const plot_data_t *data, chart_t *chart) {
     }
     panels_t bars = panels_open(chart, false, "the study's choice");
     chart->title = chart_format(chart, "Host techniques side by side: CUDA %s", set.variant);
-    chart->note = chart_format(
-        chart,
-        "%s  ·  phase %s, medians with 95 %% intervals  ·  dashed, 1×: the study's set-up; n×: n "
-        "times as fast  ·  grey: as in the study  ·  hollow: throttled",
-        data->shape, PHASE);
+    chart->note = chart_format(chart,
+                               "%s  ·  phase %s, %s  ·  dashed, 1×: the study's set-up; n×: n "
+                               "times as fast  ·  grey: as in the study  ·  hollow: throttled",
+                               data->shape, PHASE, chart_medians(chart, data));
     size_t *places = write_labels(&set, &bars);
     for (size_t b = 0; b < set.n_batches; b++)
         write_panel(data, &set, b, places, &bars);

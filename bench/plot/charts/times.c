@@ -53,7 +53,8 @@ static char *compare_sides(const plot_data_t *data, const char *phase, const cha
     chart_init(chart, "lines");
     chart->title = chart_format(chart, "%s, against %s", title, data->workload->size_noun);
     chart->note =
-        chart_format(chart, "%s  ·  %s%s", data->shape, meaning,
+        chart_format(chart, "%s  ·  %s%s%s%s", data->shape, meaning, chart_medians(chart, data),
+                     data->study_csv ? "" : "  ·  hollow: throttled",
                      has_set_ups_without(data, phase)
                          ? "  ·  fastest CUDA: of set-ups with phases; a graph launch has "
                            "none"
@@ -63,17 +64,13 @@ static char *compare_sides(const plot_data_t *data, const char *phase, const cha
 }
 
 char *chart_total(const plot_data_t *data, chart_t *chart) {
-    const char *meaning = data->study_csv ? "medians"
-                                          : "phase total: synchronised between phases  ·  "
-                                            "medians, 95 % intervals  ·  hollow: throttled";
+    const char *meaning = data->study_csv ? "" : "phase total: synchronised between phases  ·  ";
     return compare_sides(data, "total", "Total time of one sample, all phases", meaning, chart);
 }
 
 char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
     return compare_sides(data, "host_to_host", "From input in host memory to output in host memory",
-                         "phase host_to_host: no unnecessary synchronisation  ·  "
-                         "medians, 95 % intervals  ·  hollow: throttled",
-                         chart);
+                         "phase host_to_host: no unnecessary synchronisation  ·  ", chart);
 }
 
 /* ---- every contender ------------------------------------------------------------------------- */
@@ -123,11 +120,11 @@ static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     if (phase == NULL) {
         lines_add_limits(lines, data, "cuda", chart);
         chart->title = chart_format(chart, "Time against %s", noun);
-        chart->note =
-            chart_format(chart,
-                         "%s  ·  from input in host memory to output in host memory  ·  "
-                         "medians, 95 %% intervals  ·  hollow: throttled%s",
-                         data->shape, lines->n_limits > 0 ? "  ·  limit: of the computation" : "");
+        chart->note = chart_format(chart,
+                                   "%s  ·  from input in host memory to output in host memory  ·  "
+                                   "%s  ·  hollow: throttled%s",
+                                   data->shape, chart_medians(chart, data),
+                                   lines->n_limits > 0 ? "  ·  limit: of the computation" : "");
         return;
     }
     const char *bounds = lines_add_bounds(lines, data, chart);
@@ -136,9 +133,9 @@ static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
                                                            : "Time of phase %s against %s",
                                 phase, noun);
     chart->note = chart_format(chart,
-                               "%s  ·  phase %s, host clock  ·  medians, 95 %% intervals"
+                               "%s  ·  phase %s, host clock  ·  %s"
                                "  ·  hollow: throttled%s",
-                               data->shape, phase, bounds);
+                               data->shape, phase, chart_medians(chart, data), bounds);
 }
 
 /* The C reference does not compete, and combinations of techniques have their own chart. */

@@ -62,9 +62,8 @@ static void finding_study(const report_t *report, const comparison_set_t *set) {
         const speedup_t *speedup = &rows[i]->study_total;
         print(report, "%s %s %s (%s against %s)", i == 0 ? " At" : "; at",
               size_name(report, set, rows[i]->size),
-              verdict_text(report, speedup, "CUDA", "PyTorch"),
-              time_text(report, speedup->ours->summary.median),
-              time_text(report, speedup->theirs->summary.median));
+              verdict_text(report, speedup, "CUDA", "PyTorch"), median_text(report, speedup->ours),
+              median_text(report, speedup->theirs));
     }
     print(report, ".\n");
 }

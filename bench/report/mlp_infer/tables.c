@@ -54,6 +54,7 @@ static void table_of_sizes(const report_t *report, const comparison_set_t *set) 
         columns_row(&table, cells);
     }
     columns_end(&table, "");
+    print_passes(report);
 }
 
 static void print_unequal_choice(const report_t *report, const comparison_set_t *set) {
@@ -75,11 +76,10 @@ static void print_unequal_choice(const report_t *report, const comparison_set_t 
 
 static void section_headline(const report_t *report, const comparison_set_t *set) {
     print(report,
-          "Medians of `%s`. *vs eager* and *vs best*: PyTorch's median over ours, with a bootstrap "
-          "95 %% interval; above 1, %s is faster; if the interval includes 1, no difference was "
-          "found. Techniques after a + differ from the defaults. † marks a throttled case, which "
-          "is not compared.%s\n\n",
-          set->phase, set->platform->name,
+          "Medians of `%s`. *vs eager* and *vs best*: PyTorch's median over ours%s. Techniques "
+          "after a + differ from the defaults. † marks a throttled case, which is not "
+          "compared.%s\n\n",
+          set->phase, ratio_meaning(report, set->platform->name),
           fitting_rows(set, is_by_polling, NULL) > 0
               ? " *vs best, sync*: CUDA cases that synchronise, as PyTorch does, instead of "
                 "polling."

@@ -57,16 +57,23 @@ static tally_t step_of(const selection_t *selection, size_t b, size_t t, size_t 
     return step;
 }
 
+/* "1.1–1.4×" */
+static const char *range_text(const report_t *report, const tally_t *tally) {
+    return report_text(report, "%s–%s×", units_two_digits(report_buffer(report), tally->least),
+                       units_two_digits(report_buffer(report), tally->most));
+}
+
 /* "at batch 64 1.1–1.4× (of 6 pairs 5 faster, 1 slower)" */
 static const char *step_text(const report_t *report, const tally_t *step, const char *batch) {
-    const stats_interval_t *r = &step->last.ratio;
-    const size_t faster = step->of[VERDICT_OURS], slower = step->of[VERDICT_THEIRS];
     if (step->n == 1)
-        return report_text(report, "at %s **%s**%s", batch,
-                           units_ratio(report_buffer(report), r->centre, r->low, r->high),
-                           faster + slower == 0 ? ", no difference found" : "");
-    return report_text(report, "at %s **%.2f–%.2f×** (of %zu pairs %zu faster, %zu slower)", batch,
-                       step->least, step->most, step->n, faster, slower);
+        return report_text(report, "at %s **%s**%s", batch, ratio_cell(report, &step->last),
+                           step->of[VERDICT_NO_DIFFERENCE] > 0 ? ", no difference found" : "");
+    if (step->of[VERDICT_UNDECIDED] == step->n)
+        return report_text(report, "at %s **≈ %s** (%zu pairs)", batch, range_text(report, step),
+                           step->n);
+    return report_text(report, "at %s **%s** (of %zu pairs %zu faster, %zu slower)", batch,
+                       range_text(report, step), step->n, step->of[VERDICT_OURS],
+                       step->of[VERDICT_THEIRS]);
 }
 
 static void print_technique(const report_t *report, const selection_t *selection, size_t t) {
@@ -107,11 +114,11 @@ static void print_together(const report_t *report, const selection_t *selection)
         const case_result_t *fastest = fastest_at(&selection->techniques, phase, b);
         const speedup_t speedup = speedup_make(fastest, phase, first->cases[b], phase);
         if (fastest != first->cases[b] && speedup.verdict != VERDICT_NONE)
-            text_list_add_format(
-                &gains, "at %s from %s to %s (%s), %s", batch_name(report, selection, b),
-                time_text(report, speedup.theirs->summary.median),
-                time_text(report, speedup.ours->summary.median), name_cell(report, fastest),
-                verdict_text(report, &speedup, "which", "the study's set-up"));
+            text_list_add_format(&gains, "at %s from %s to %s (%s), %s",
+                                 batch_name(report, selection, b),
+                                 median_text(report, speedup.theirs),
+                                 median_text(report, speedup.ours), name_cell(report, fastest),
+                                 verdict_text(report, &speedup, "which", "the study's set-up"));
     }
     const char *all = report_join(report, &gains, "; ");
     if (all != NULL)
@@ -149,8 +156,9 @@ static const char *combination_cell(const report_t *report, const technique_set_
     const char *time = time_cell(report, result, phase);
     if (!technique_row_is_default(techniques, first) || !isfinite(ns) || !isfinite(by_default))
         return time;
+    const char *factor = units_ratio(report_buffer(report), by_default / ns, NAN, NAN);
     bool fastest = result == fastest_at(techniques, phase, b);
-    return report_text(report, fastest ? "**%s, %.2f×**" : "%s, %.2f×", time, by_default / ns);
+    return report_text(report, fastest ? "**%s, %s**" : "%s, %s", time, factor);
 }
 
 void section_techniques(const report_t *report, const comparison_set_t *set) {
@@ -178,9 +186,10 @@ void section_techniques(const report_t *report, const comparison_set_t *set) {
             &table, 4, "Host techniques", "Medians of `%s` of rung %s%s.\n\n", set->phase,
             report_safe(report, techniques->variant),
             technique_row_is_default(techniques, &techniques->rows[0])
-                ? ", and the speed-up over the study's set-up (first row); the fastest at each "
-                  "batch size in bold"
+                ? ", and the speed-up over the study's set-up (first row) without its interval; "
+                  "the shortest time at each batch size in bold"
                 : "");
+        print_passes(report);
     }
     technique_set_free(&selection.techniques);
 }
@@ -224,24 +233,21 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
         const speedup_t speedup = speedup_synchronising(set, &set->rows[i]);
         tally_add(&tally, &speedup);
     }
-    print(
-        report,
-        "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
-        "host polls its memory for the output instead of synchronising, which PyTorch does not "
-        "offer. With `wait=sync` on both sides CUDA is faster at %zu of the %zu compared, PyTorch "
-        "at %zu, no difference found at %zu",
-        n_won, n_won == 1 ? "" : "s", tally.of[VERDICT_OURS], tally.n, tally.of[VERDICT_THEIRS],
-        tally.of[VERDICT_NO_DIFFERENCE]);
+    print(report,
+          "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
+          "host polls its memory for the output instead of synchronising, which PyTorch does not "
+          "offer. With `wait=sync` on both sides ",
+          n_won, n_won == 1 ? "" : "s");
+    print_tally(report, set, &tally, "CUDA", "PyTorch");
     for (size_t i = 0; i < n; i++) {
         const speedup_t speedup = speedup_synchronising(set, rows[i]);
         if (speedup.verdict != VERDICT_NONE)
             print(report, "; at %s %s, %s (%s) against %s (%s)",
                   size_name(report, set, rows[i]->size),
                   verdict_text(report, &speedup, "CUDA", "PyTorch"),
-                  time_text(report, speedup.ours->summary.median),
+                  median_text(report, speedup.ours),
                   name_cell(report, fastest_synchronising(set, rows[i]->size)),
-                  time_text(report, speedup.theirs->summary.median),
-                  name_cell(report, rows[i]->fastest));
+                  median_text(report, speedup.theirs), name_cell(report, rows[i]->fastest));
     }
     print(report, ".\n");
 }
@@ -271,13 +277,13 @@ void finding_batch_constant(const report_t *report, const comparison_set_t *set)
             run_time = b;
         }
     }
-    if (tally.n > 0)
+    if (tally.n > 0) {
         print(report,
               "- **The batch as a compile-time constant** (%s) against a run-time value (%s, the "
-              "same code), %s: %.2f–%.2f× as fast over %zu batch size%s; faster at %zu, slower at "
-              "%zu, no difference found at %zu.\n",
+              "same code), %s: %s as fast; ",
               report_safe(report, constant->spec.variant),
-              report_safe(report, run_time->spec.variant), PHASE, tally.least, tally.most, tally.n,
-              tally.n == 1 ? "" : "s", tally.of[VERDICT_OURS], tally.of[VERDICT_THEIRS],
-              tally.of[VERDICT_NO_DIFFERENCE]);
+              report_safe(report, run_time->spec.variant), PHASE, range_text(report, &tally));
+        print_tally(report, set, &tally, "the constant", "the run-time value");
+        print(report, ".\n");
+    }
 }

@@ -77,7 +77,7 @@ static void section_of_contenders(const report_t *report, const char *workload,
 /* ---- statuses -------------------------------------------------------------------------------- */
 
 typedef struct status_counts {
-    size_t all, of[CASE_THROTTLED + 1];
+    size_t all, of[CASE_IMPLAUSIBLE + 1];
 } status_counts_t;
 
 static void count_status(status_counts_t *counts, const case_result_t *result) {
@@ -94,10 +94,10 @@ static void add_statuses(columns_t *table, const contender_t *contender) {
         count_status(&counts, result);
     if (counts.all == 0)
         return;
-    const char *cells[3 + CASE_THROTTLED + 1] = {report_safe(report, contender->workload),
-                                                 contender_cell(report, contender),
-                                                 count_cell(report, (double)counts.all)};
-    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+    const char *cells[3 + CASE_IMPLAUSIBLE + 1] = {report_safe(report, contender->workload),
+                                                   contender_cell(report, contender),
+                                                   count_cell(report, (double)counts.all)};
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
         cells[3 + s] = count_cell(report, (double)counts.of[s]);
     columns_row(table, cells);
 }
@@ -105,9 +105,9 @@ static void add_statuses(columns_t *table, const contender_t *contender) {
 /* One row per contender; unused statuses have no column. */
 static void table_of_statuses(const report_t *report, const status_counts_t *total) {
     const record_t *run = report->run;
-    column_t columns[3 + CASE_THROTTLED + 1] = {
+    column_t columns[3 + CASE_IMPLAUSIBLE + 1] = {
         {"Workload", 'l', false}, {"Contender", 'l', false}, {"cases", 'r', false}};
-    for (size_t s = 0; s <= CASE_THROTTLED; s++)
+    for (size_t s = 0; s <= CASE_IMPLAUSIBLE; s++)
         columns[3 + s] =
             (column_t){case_status_name((case_status_t)s), 'r', s != CASE_OK && total->of[s] == 0};
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
@@ -160,9 +160,14 @@ void section_cold(const report_t *report) {
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         all_timed = all_timed && (!is_cold_start(result) || result_has_times(result));
     const column_t columns[] = {
-        {"Case", 'l', false},    {"first answer", 'r', false}, {"95 % interval", 'r', false},
-        {"start", 'r', false},   {"open", 'r', false},         {"whole process", 'r', false},
-        {"samples", 'r', false}, {"reason", 'l', all_timed},
+        {"Case", 'l', false},
+        {"first answer", 'r', false},
+        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(run))},
+        {"start", 'r', false},
+        {"open", 'r', false},
+        {"whole process", 'r', false},
+        {"samples", 'r', false},
+        {"reason", 'l', all_timed},
     };
     columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)

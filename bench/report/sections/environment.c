@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "limits/device_rates.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,9 +267,11 @@ static void add_gauge(columns_t *table, const struct gauge *gauge, const case_re
         cells[0] =
             report_text(report, "%s %s", gauge->name, units_bytes(report_buffer(report), bytes));
         cells[1] = units_rate(report_buffer(report), bytes_per_s);
-        cells[2] = report_text(report, "%s – %s",
-                               units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
-                               units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
+        cells[2] = isnan(s->ci95[0])
+                       ? "–"
+                       : report_text(report, "%s – %s",
+                                     units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
+                                     units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
     }
     if (gauge->meaning == NULL)
         cells[4] = why_not_used(bytes_per_s, copied_bytes_per_s);
@@ -276,14 +279,15 @@ static void add_gauge(columns_t *table, const struct gauge *gauge, const case_re
 }
 
 void section_device(const report_t *report) {
-    static const column_t COLUMNS[] = {{"What", 'l', false},
-                                       {"median", 'r', false},
-                                       {"95 % interval", 'r', false},
-                                       {"samples", 'r', false},
-                                       {"Meaning", 'l', false}};
+    const column_t columns[] = {
+        {"What", 'l', false},
+        {"median", 'r', false},
+        {"95 % interval over passes", 'r', !passes_have_intervals(passes_of(report->run))},
+        {"samples", 'r', false},
+        {"Meaning", 'l', false}};
     const record_t *run = report->run;
     const device_rates_t rates = device_rates_of_record(run);
-    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
     for (size_t g = 0; g < sizeof GAUGES / sizeof *GAUGES; g++)
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
             if (is_gauge(&GAUGES[g], &result->spec))

@@ -105,10 +105,9 @@ static void print_computation(const report_t *report, const comparison_set_t *se
     const phase_t *own = speedup->ours, *other = speedup->theirs;
     print(report, "- **Computation alone** at %s: ", size_name(report, set, size));
     print(report, "%s, %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
-          verdict_text(report, speedup, set->platform->name, "PyTorch"),
-          time_text(report, own->summary.median), ours, own->name, clock_domain_name(own->clock),
-          time_text(report, other->summary.median), theirs, other->name,
-          clock_domain_name(other->clock),
+          verdict_text(report, speedup, set->platform->name, "PyTorch"), median_text(report, own),
+          ours, own->name, clock_domain_name(own->clock), median_text(report, other), theirs,
+          other->name, clock_domain_name(other->clock),
           own->clock != other->clock
               ? " The host's clock includes launching the work; the device's does not."
               : "");

@@ -1,4 +1,5 @@
 /* How to reproduce the run, and a summary of the method. */
+#include "report/passes.h"
 #include "report/sections/sections.h"
 
 #include "io/fs.h"
@@ -104,7 +105,13 @@ void section_reproduce(const report_t *report) {
     else
         print(report, "    (not recorded)\n");
     print(report, "\nTo regenerate this report from the run's files, without a GPU:\n\n");
-    print_command(report, (char *[]){(char[]){"bench"}, (char[]){"report"}, run->folder}, 3);
+    print(report, "    bench report ");
+    print_argument(report, run->folder);
+    for (size_t i = 0; report->boots != NULL && i < report->boots->n; i++) {
+        print(report, " ");
+        print_argument(report, report->boots->runs[i].folder);
+    }
+    print(report, "\n");
     print(report, "\n");
 }
 
@@ -125,11 +132,19 @@ void section_method(const report_t *report) {
     print(report, "%s",
           "- Times are steady state: contenders are warmed up first; one-time costs (context, "
           "module load, imports, compilation) have separate tables.\n"
-          "- Contenders of the same case are measured in alternating rounds, so clock drift "
-          "affects all equally. Each is sampled until the 95 % interval of its median is as narrow "
-          "as requested, stops narrowing, or the time limit is reached.\n"
-          "- Ratios are ratios of medians; the 95 % interval is a bootstrap over rounds, paired if "
-          "both sides have the same number. If it includes 1, no difference is claimed.\n"
+          "- A run walks over its sweep in several passes, each with new worker processes: what "
+          "differs from run to run is fixed when a process starts. Within a pass, contenders of "
+          "the same case are measured in alternating rounds, so clock drift affects all equally. A "
+          "case's rounds end when the standard error within the pass is as small as requested, "
+          "after 16 rounds, or at the time limit; the number of passes is fixed before the run.\n"
+          "- A median is the Hodges-Lehmann centre of the passes' medians; a ratio is that of the "
+          "passes' ratios, both sides from the same pass. The 95 % interval is over passes: the "
+          "hull of Student's t and the signed-rank interval of their logarithms. If that of a "
+          "ratio includes 1, no difference is claimed. With fewer than 5 passes the spread between "
+          "processes is unknown: there is no interval, a ratio has two digits (≈), and no side is "
+          "called faster.\n"
+          "- ‡ marks a time with two values, between which rounds of the same process change. The "
+          "interval of a ratio then covers the ratio of either value.\n"
           "- A side's fastest case is selected by the medians that are then compared. This favours "
           "each side slightly, more so with more cases.\n"
           "- Every output is compared with float64 reference output before and after timing. "
@@ -139,6 +154,7 @@ void section_method(const report_t *report) {
           "compared; comparisons of a GPU with a CPU are labelled.\n"
           "- A contender that reaches the same result by another algorithm is marked "
           "*algorithmic* and is not compared.\n");
+    print(report, "- This run: %s.\n", passes_text(report, passes_of(report->run)));
     print_clocks(report);
     if (fs_exists(path))
         print(report, "\nDetails: [docs/measuring.md](%s).\n",

@@ -68,7 +68,8 @@ static void print_groups(const report_t *report, group_list_t *list, const char 
 
 /* Worst first. */
 static void print_statuses(const report_t *report) {
-    static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_THROTTLED, CASE_SKIPPED};
+    static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_IMPLAUSIBLE, CASE_THROTTLED,
+                                          CASE_SKIPPED};
     group_list_t groups = {0};
     for (size_t s = 0; s < sizeof ORDER / sizeof *ORDER; s++)
         for (const case_result_t *result = NULL;
@@ -183,10 +184,10 @@ static double half_width_frac(const case_result_t *result) {
     return NAN;
 }
 
-/* Up to three cases that missed the requested precision by far, widest first. */
+/* Up to three cases, widest first. */
 static void print_widest(const report_t *report) {
     enum { SHOWN = 3 };
-    static const double WORTH_NAMING_FRAC = 0.01;
+    static const double WORTH_NAMING_FRAC = 0.05;
     double below = INFINITY;
     text_list_t names = {0};
     while (names.n < SHOWN) {
@@ -194,8 +195,8 @@ static void print_widest(const report_t *report) {
         for (const case_result_t *result = NULL;
              (result = record_next(report->run, result)) != NULL;) {
             double frac = half_width_frac(result);
-            if (!is_calibration(&result->spec) && result->stop != STOP_PRECISE && frac < below &&
-                frac > WORTH_NAMING_FRAC && (widest == NULL || frac > half_width_frac(widest)))
+            if (!is_calibration(&result->spec) && frac < below && frac > WORTH_NAMING_FRAC &&
+                (widest == NULL || frac > half_width_frac(widest)))
                 widest = result;
         }
         if (widest == NULL)
@@ -207,8 +208,9 @@ static void print_widest(const report_t *report) {
     const char *list = report_join(report, &names, ", ");
     if (list != NULL)
         print(report,
-              "- The widest intervals: %s. `bench plot RUN --case ID` shows the cause, such as two "
-              "clock states, drift or a tail.\n",
+              "- The widest intervals: %s. `bench plot RUN --case ID` shows the cause, such as "
+              "passes "
+              "that differ, drift or a tail.\n",
               list);
 }
 
@@ -219,23 +221,32 @@ static void print_stops(const report_t *report) {
     } STOPS[] = {
         {STOP_NOISE_FLOOR,
          "stopped at their noise floor (more samples did not narrow the interval)"},
-        {STOP_TIME_LIMIT, "stopped at the time limit"},
+        {STOP_MOST_ROUNDS, "ended after the most rounds"},
+        {STOP_TIME_LIMIT, "ended at the time limit"},
         {STOP_SINGLE, "are a single measurement"},
         {STOP_NONE, "have no recorded stopping reason"},
     };
-    size_t counts[STOP_SINGLE + 1] = {0}, n_timed = 0, n_throttled = 0;
+    size_t counts[STOP_SINGLE + 1] = {0}, n_timed = 0, n_passes = 0, n_throttled = 0;
     for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
         if (is_calibration(&result->spec))
             continue;
         for (size_t k = 0; k < result->n_phases; k++)
             n_throttled += result->phases[k].n_throttled;
         n_timed += result_has_times(result);
-        counts[result->stop] += result_has_times(result);
+        for (size_t s = 0; s <= STOP_SINGLE && result_has_times(result); s++) {
+            counts[s] += result_stops(result, (stop_reason_t)s);
+            n_passes += result_stops(result, (stop_reason_t)s);
+        }
     }
     if (n_timed == 0)
         return;
-    print(report, "- Of %zu cases with times, %zu reached the requested precision", n_timed,
-          counts[STOP_PRECISE]);
+    if (n_passes == n_timed)
+        print(report, "- Of %zu case%s with times, in one pass each,", n_timed,
+              n_timed == 1 ? "" : "s");
+    else
+        print(report, "- Of the %zu passes of %zu case%s with times,", n_passes, n_timed,
+              n_timed == 1 ? "" : "s");
+    print(report, " %zu reached the requested precision", counts[STOP_PRECISE]);
     for (size_t i = 0; i < sizeof STOPS / sizeof *STOPS; i++)
         if (counts[STOPS[i].stop] > 0)
             print(report, ", %zu %s", counts[STOPS[i].stop], STOPS[i].words);
@@ -245,6 +256,55 @@ static void print_stops(const report_t *report) {
         print(report,
               "- %zu samples taken while the clock was throttled are excluded from all times.\n",
               n_throttled);
+}
+
+/* ---- two values ------------------------------------------------------------------------------ */
+
+/* Of the phases with two values the first of these, by which cases are compared, else any. */
+static const phase_t *bimodal_phase(const case_result_t *result) {
+    static const char *const PHASES[] = {"host_to_host", "step", "train", "total"};
+    const phase_t *found = NULL;
+    for (size_t i = result->n_phases; i-- > 0;)
+        if (result->phases[i].bimodal.found)
+            found = &result->phases[i];
+    for (size_t k = sizeof PHASES / sizeof *PHASES; k-- > 0;) {
+        const phase_t *phase = result_phase(result, PHASES[k]);
+        if (phase != NULL && phase->bimodal.found)
+            found = phase;
+    }
+    return found;
+}
+
+static const char *other_bimodal_phases(const report_t *report, const case_result_t *result,
+                                        const phase_t *shown) {
+    text_list_t names = {0};
+    for (size_t i = 0; i < result->n_phases; i++)
+        if (result->phases[i].bimodal.found && &result->phases[i] != shown)
+            text_list_add(&names, result->phases[i].name);
+    const char *list = report_join(report, &names, ", ");
+    return list != NULL ? report_safe(report, list) : "";
+}
+
+/* One row per case. */
+static void print_bimodal(const report_t *report) {
+    static const column_t COLUMNS[] = {{"Two values in", 'l', false},
+                                       {"phase", 'l', false},
+                                       {"values", 'l', false},
+                                       {"also in", 'l', false}};
+    columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;) {
+        const phase_t *phase = result_has_times(result) ? bimodal_phase(result) : NULL;
+        if (phase == NULL)
+            continue;
+        const char *const cells[] = {report_code(report, result->spec.id),
+                                     report_safe(report, phase->name),
+                                     report_keep(report, bimodal_text(&phase->bimodal)),
+                                     other_bimodal_phases(report, result, phase)};
+        columns_row(&table, cells);
+    }
+    columns_end(&table,
+                "Rounds of these cases change between two values (‡), so a median is one or the "
+                "other by chance. `bench plot RUN --case ID` draws them.\n\n");
 }
 
 static void print_few_samples(const report_t *report) {
@@ -264,7 +324,7 @@ static void print_few_samples(const report_t *report) {
     if (id != NULL)
         print(report,
               "- **Few samples:** %zu case%s fewer than %d samples of some phase; the minimum is "
-              "%zu (%s). Rely on their intervals, not their medians.\n",
+              "%zu (%s).\n",
               n_few, n_few == 1 ? " has" : "s have", FEW, fewest, report_code(report, id));
 }
 
@@ -312,6 +372,7 @@ void section_warnings(const report_t *report) {
     print_unchecked(report);
     print_not_applicable(report);
     print(report, "\n");
+    print_bimodal(report);
     print_statuses(report);
     section_flags(report);
     print_throttle_reasons(report);

@@ -76,13 +76,13 @@ static void print_driver_calls(const report_t *report, const comparison_set_t *s
 /* The goal: a planned arena gains no more than this over caching. */
 static const double CLOSE = 0.02;
 
-/* "**+1.17 %** (+0.70 to +1.61)" */
+/* "**+1.2 % (+0.7 to +1.6)**" */
 static const char *change_text(const report_t *report, const stats_interval_t *ratio) {
-    return report_text(report, "**%+.2f %%** (%+.2f to %+.2f)", 100 * (ratio->centre - 1),
-                       100 * (ratio->low - 1), 100 * (ratio->high - 1));
+    return report_text(report, "**%s**",
+                       units_change(report_buffer(report), ratio->centre, ratio->low, ratio->high));
 }
 
-/* " arena 56.8 ms, caching relative to it **+1.17 %** (+0.70 to +1.61): within 2 %" */
+/* " arena 56.8 ms, caching relative to it **+1.2 % (+0.7 to +1.6)**: within 2 %" */
 static void add_arena(const report_t *report, text_list_t *costs, const comparison_set_t *set,
                       const case_result_t *caching) {
     const case_result_t *arena = sibling(set, caching, "arena");
@@ -96,7 +96,7 @@ static void add_arena(const report_t *report, text_list_t *costs, const comparis
     text_list_add_format(costs, " arena %s, caching relative to it %s",
                          time_cell(report, arena, set->phase),
                          speedup.verdict == VERDICT_UNDECIDED
-                             ? report_text(report, "**%+.2f %%**", 100 * (ratio->centre - 1))
+                             ? change_text(report, ratio)
                              : report_text(report, "%s: %s %g %%", change_text(report, ratio),
                                            how_close, 100 * CLOSE));
 }
@@ -241,8 +241,7 @@ static void print_blocks(const report_t *report, const comparison_set_t *set, in
             caching, PHASE, block_case(set, size, RIVALS[i].owner, RIVALS[i].variant), PHASE);
         if (speedup.verdict == VERDICT_NONE)
             continue;
-        print(report, "; %s %s: ", RIVALS[i].name,
-              time_text(report, speedup.theirs->summary.median));
+        print(report, "; %s %s: ", RIVALS[i].name, median_text(report, speedup.theirs));
         print(report, "%s", verdict_text(report, &speedup, "caching", RIVALS[i].name));
     }
     print(report, ".\n");
@@ -285,9 +284,13 @@ void block_tables(const report_t *report, const comparison_set_list_t *sets) {
             add_blocks(&table, &sets->items[i], sets->items[i].rows[r].size);
     columns_end(
         &table,
-        "*Live*: blocks in use. Medians of freeing one of them, chosen at random, and allocating "
-        "another on an idle device. *vs PyTorch's*: PyTorch's time over it, with a bootstrap 95 % "
-        "interval. *(algorithmic)*: planned from a first pass, so it knows all requests in advance "
-        "and is not compared. CPU cases time the bookkeeping alone, with a driver that only counts "
-        "addresses.\n\n");
+        report_text(
+            report,
+            "*Live*: blocks in use. Medians of freeing one of them, chosen at random, and "
+            "allocating another on an idle device. *vs PyTorch's*: PyTorch's time over it%s. "
+            "*(algorithmic)*: planned from a first round of the same requests, so it knows all of "
+            "them in advance and is not compared. CPU cases time the bookkeeping alone, with a "
+            "driver that only counts addresses.\n\n",
+            ratio_meaning(report, "ours")));
+    print_passes(report);
 }

@@ -17,7 +17,7 @@ static void print_against(const report_t *report, const speedup_t *speedup,
                           const case_result_t *theirs, const char *name) {
     if (speedup->verdict == VERDICT_NONE)
         return;
-    print(report, " %s, %s (%s): ", name, time_text(report, speedup->theirs->summary.median),
+    print(report, " %s, %s (%s): ", name, median_text(report, speedup->theirs),
           name_cell(report, theirs));
     print(report, "%s.", verdict_text(report, speedup, "CUDA", name));
 }
@@ -82,8 +82,11 @@ void finding_ladder(const report_t *report, const training_pair_t *pair) {
               rung_text(report, pair, rungs[i], " "), ratio_cell(report, &speedup));
     }
     const speedup_t whole = speedup_alone(rungs[n - 1], rungs[0]);
-    print(report, ". Overall, %s is **%s** as fast as %s.\n", name_cell(report, rungs[n - 1]),
+    print(report, ". Overall, %s is **%s** as fast as %s", name_cell(report, rungs[n - 1]),
           ratio_cell(report, &whole), name_cell(report, rungs[0]));
+    if (whole.verdict == VERDICT_UNDECIDED)
+        print(report, ", in %s", passes_word(report, whole.ratio.n_passes));
+    print(report, ".\n");
 }
 
 /* ---- lower bound of a rung that streams ------------------------------------------------------ */

@@ -42,6 +42,7 @@ static void print_sizes(const report_t *report, const comparison_set_t *set, con
         columns_row(&table, cells);
     }
     columns_end(&table, "");
+    print_passes(report);
 }
 
 void table_by_size(const report_t *report, const training_pair_t *pair) {
@@ -49,11 +50,10 @@ void table_by_size(const report_t *report, const training_pair_t *pair) {
     const bool gpu = set == pair->gpu;
     report_heading(report, 4, gpu ? "By size" : "By size, on the CPU");
     print(report,
-          "Medians of `%s` %s. *vs best* and *vs eager*: PyTorch's median over ours%s, with a "
-          "bootstrap 95 %% interval; above 1, %s is faster; if the interval includes 1, no "
-          "difference was found. † marks a throttled case, which is not compared.",
+          "Medians of `%s` %s. *vs best* and *vs eager*: PyTorch's median over ours%s%s. † marks a "
+          "throttled case, which is not compared.",
           set->phase, pair->training->timed, gpu ? " (*vs C*: C's on the CPU over ours)" : "",
-          set->platform->name);
+          ratio_meaning(report, set->platform->name));
     if (gpu)
         print(report,
               " *Of the limit*: this device's minimum time for the training (%s) over the measured "
@@ -132,9 +132,11 @@ static const char *step_cell(const report_t *report, const training_pair_t *pair
     if (result == NULL || !result_has_times(result))
         return result != NULL ? case_status_name(result->status) : "–";
     const bool algorithmic = result_is_algorithmic(result), known = isfinite(result->limit.frac);
+    const phase_t *phase = result_phase(result, training_phase(result));
     const double ns =
         algorithmic ? result_median(result, training_phase(result)) : step_ns(pair, result);
-    return report_text(report, "%s%s%s%s%s", time_text(report, ns), algorithmic ? " in total" : "",
+    return report_text(report, "%s%s%s%s%s%s", time_text(report, ns),
+                       algorithmic ? " in total" : "", phase != NULL ? bimodal_mark(phase) : "",
                        known ? ", " : "", known ? limit_cell(report, result) : "",
                        result->status == CASE_THROTTLED ? " †" : "");
 }

@@ -1,0 +1,107 @@
+#include "report/boots.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_fact(const record_t *a, const record_t *b, const char *key) {
+    const char *x = environment_get(&a->environment, key),
+               *y = environment_get(&b->environment, key);
+    return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0;
+}
+
+bool boots_match(const record_t *a, const record_t *b) {
+    const bool gpu = environment_get(&a->environment, "gpu.name") != NULL;
+    bool same = a->n_sweeps == b->n_sweeps && a->n_sweeps > 0 && same_fact(a, b, "gpu.name") &&
+                (gpu || same_fact(a, b, "host.cpu"));
+    for (size_t i = 0; same && i < a->n_sweeps; i++)
+        same = strcmp(a->sweeps[i].text, b->sweeps[i].text) == 0;
+    return same;
+}
+
+/* Facts that must agree: the devices and all versions. */
+static bool is_condition(const char *key) {
+    static const char *const KEYS[] = {"gpu.driver",   "gpu.mig",      "gpu.ecc",
+                                       "measure.mode", "git.revision", "host.cpu"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+        if (strcmp(key, KEYS[i]) == 0)
+            return true;
+    return text_starts(key, "versions.");
+}
+
+/* Conditions of `a` that `b` lacks or has otherwise; with `missing` only those that it lacks. */
+static void add_differences(text_list_t *list, const environment_t *a, const environment_t *b,
+                            bool missing) {
+    for (size_t i = 0; i < a->n; i++) {
+        const char *key = a->facts[i].key, *value = a->facts[i].value;
+        const char *other = environment_get(b, key);
+        if (!is_condition(key) || (missing && other != NULL))
+            continue;
+        if (other == NULL || strcmp(value, other) != 0)
+            text_list_add_format(list, "%s: %s and %s", key, missing ? "none" : value,
+                                 missing         ? value
+                                 : other != NULL ? other
+                                                 : "none");
+    }
+}
+
+status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
+    text_list_t differences = {0};
+    add_differences(&differences, &first->environment, &run->environment, false);
+    add_differences(&differences, &run->environment, &first->environment, true);
+    if (first->schema != run->schema)
+        text_list_add_format(&differences, "schema: %d and %d", first->schema, run->schema);
+    status_t status = STATUS_OK;
+    if (differences.n > 0) {
+        char *list = text_list_join(&differences, "; ");
+        status =
+            error_set(err, STATUS_INCOMPARABLE,
+                      "%s and %s have the same sweeps on the same device, but are no boots of one "
+                      "machine: %s",
+                      first->folder, run->folder, list);
+        free(list);
+    } else {
+        boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);
+        boots->runs[boots->n++] = *run;
+    }
+    text_list_free(&differences);
+    return status;
+}
+
+void boots_free(boots_t *boots) {
+    for (size_t i = 0; i < boots->n; i++)
+        record_free(&boots->runs[i]);
+    free(boots->runs);
+    *boots = (boots_t){0};
+}
+
+static void take(boots_range_t *range, const speedup_t *speedup) {
+    if (speedup->verdict == VERDICT_NONE)
+        return;
+    const double ratio = speedup->ratio.centre;
+    range->least = range->n == 0 ? ratio : fmin(range->least, ratio);
+    range->most = fmax(range->most, ratio);
+    range->n++;
+}
+
+boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
+                          const case_result_t *theirs, const char *phase) {
+    boots_range_t range = {0};
+    if (ours == NULL || theirs == NULL)
+        return range;
+    const speedup_t first = speedup_make(ours, phase, theirs, phase);
+    take(&range, &first);
+    for (size_t i = 0; i < boots->n; i++) {
+        const record_t *run = &boots->runs[i];
+        const speedup_t speedup = speedup_make(record_find(run, ours->spec.id), phase,
+                                               record_find(run, theirs->spec.id), phase);
+        take(&range, &speedup);
+    }
+    return range;
+}
+
+bool boots_disagree(const boots_range_t *range) {
+    return range->n > 1 && range->least < 1 && range->most > 1;
+}

@@ -1,0 +1,89 @@
+#include "report/passes.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <ctype.h>
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+passes_t passes_join(passes_t a, passes_t b) {
+    if (a.most == 0 || b.most == 0)
+        return a.most == 0 ? b : a;
+    return (passes_t){.fewest = a.fewest < b.fewest ? a.fewest : b.fewest,
+                      .most = a.most > b.most ? a.most : b.most,
+                      .bimodal = a.bimodal || b.bimodal};
+}
+
+static passes_t passes_of_case(const case_result_t *result) {
+    passes_t passes = {0};
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        passes.most = phase->n_passes > passes.most ? phase->n_passes : passes.most;
+        passes.bimodal = passes.bimodal || phase->bimodal.found;
+    }
+    passes.fewest = passes.most;
+    return passes;
+}
+
+passes_t passes_of(const record_t *run) {
+    passes_t passes = {0};
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        if (result_has_times(result) && !is_calibration(&result->spec))
+            passes = passes_join(passes, passes_of_case(result));
+    return passes;
+}
+
+bool passes_have_intervals(passes_t passes) {
+    return passes.most >= STATS_FEWEST_PASSES;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *passes_text(const report_t *report, passes_t passes) {
+    const char *n = passes.fewest < passes.most
+                        ? report_text(report, "%zu to %zu passes", passes.fewest, passes.most)
+                        : passes_word(report, passes.most);
+    if (passes.most == 0)
+        return "";
+    if (!passes_have_intervals(passes))
+        return report_text(report, "%s: the spread between processes is unknown", n);
+    return report_text(report, "%s; 95 %% intervals are over passes%s", n,
+                       passes.fewest >= STATS_FEWEST_PASSES
+                           ? ""
+                           : ", and with fewer than 5 the spread between processes is unknown");
+}
+
+const char *passes_note(const report_t *report, passes_t passes) {
+    const char *text = passes_text(report, passes);
+    if (*text == '\0')
+        return "";
+    return report_text(
+        report, "%c%s.%s", toupper((unsigned char)*text), text + 1,
+        passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both." : "");
+}
+
+void print_passes(const report_t *report) {
+    const char *note = passes_note(report, passes_of(report->run));
+    print(report, "%s", note);
+    if (*note != '\0' && report->boots != NULL && report->boots->n > 0)
+        print(report, " Of the first of %zu boots.", report->boots->n + 1);
+    print(report, *note != '\0' ? "\n\n" : "");
+}
+
+const char *ratio_meaning(const report_t *report, const char *ours) {
+    if (!passes_have_intervals(passes_of(report->run)))
+        return report_text(report, "; above 1, %s had the lower time", ours);
+    return report_text(report,
+                       ", with its 95 %% interval over passes; above 1, %s is faster; if the "
+                       "interval includes 1, no difference was found",
+                       ours);
+}
+
+char *bimodal_text(const bimodal_t *bimodal) {
+    char low[UNITS_TEXT], high[UNITS_TEXT], share_low[UNITS_TEXT], share_high[UNITS_TEXT];
+    return mem_format("%s in %s of the rounds, %s in %s", units_time(low, bimodal->low),
+                      units_percent(share_low, 1 - bimodal->share_high),
+                      units_time(high, bimodal->high),
+                      units_percent(share_high, bimodal->share_high));
+}
