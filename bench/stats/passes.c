@@ -50,7 +50,8 @@ stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
 
 stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t *denominator) {
     return (stats_pass_t){.log_value = numerator->log_value - denominator->log_value,
-                          .variance_log = numerator->variance_log + denominator->variance_log};
+                          .variance_log = numerator->variance_log + denominator->variance_log,
+                          .shared = fmax(numerator->shared, denominator->shared)};
 }
 
 /* ---- all passes ---- */
@@ -82,12 +83,13 @@ static size_t walsh_averages(const double *values, size_t n, double *averages) {
 
 stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
     double values[STATS_MOST_PASSES], averages[STATS_MOST_PASSES * (STATS_MOST_PASSES + 1) / 2];
-    double own_variance = 0, mean = 0;
+    double own_variance = 0, mean = 0, shared = 0;
     size_t kept = 0;
     for (size_t i = 0; i < n && kept < STATS_MOST_PASSES; i++)
         if (isfinite(passes[i].log_value)) {
             own_variance += passes[i].variance_log;
             mean += passes[i].log_value;
+            shared = fmax(shared, passes[i].shared);
             values[kept++] = passes[i].log_value;
         }
     stats_interval_t interval = {.centre = NAN, .low = NAN, .high = NAN, .n_passes = kept};
@@ -101,7 +103,7 @@ stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
         return interval;
     const double variance = fmax(variance_of(values, kept), own_variance);
     const double half =
-        stats_student_quantile(0.025, (double)(kept - 1)) * sqrt(variance / (double)kept);
+        stats_student_quantile(0.025, (double)(kept - 1)) * sqrt(variance * (1 / (double)kept + shared));
     const size_t cut = signed_rank_cut(kept);
     interval.low = exp(fmin(mean - half, averages[cut]));
     interval.high = exp(fmax(mean + half, averages[n_averages - 1 - cut]));

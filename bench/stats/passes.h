@@ -14,12 +14,13 @@ enum { STATS_FEWEST_PASSES = 5, STATS_MOST_PASSES = 64 };
 typedef struct stats_pass {
     double log_value;    /* ln of its median, or of its ratio; NaN: it has none */
     double variance_log; /* of log_value, from the pass's own rounds; 0 with one round */
+    double shared;       /* variance that the passes of a run share, of that between them */
 } stats_pass_t;
 
 /* Of the samples that one pass took, in rounds. The variance is that of a median of normal round
  * medians, π/2 · s² / R, plus that of a clock which ticks: (tick / median)² / 12. */
 stats_pass_t stats_pass_of(const stats_rounds_t *rounds);
-/* The numerator over the denominator, both of the same pass. */
+/* The numerator over the denominator, both of the same pass. `shared` is the larger. */
 stats_pass_t stats_pass_ratio(const stats_pass_t *numerator, const stats_pass_t *denominator);
 
 typedef struct stats_interval {
@@ -27,9 +28,16 @@ typedef struct stats_interval {
     size_t n_passes;          /* that have a value */
 } stats_interval_t;
 
+/* The passes of a run lie within minutes, in which the host is as fast as its neighbours let it be.
+ * So for what the host drives they share a part of their variance, and the next run's centre varies by
+ * more than theirs says. STATS_SHARED is a third of the variance between passes (an intraclass
+ * correlation of 0.25), from repeated runs on an H200: docs/measuring.md. */
+static const double STATS_SHARED = 1.0 / 3;
+
 /* Centre: exp of the Hodges-Lehmann estimator, the median of the averages of all pairs of passes
  * (each with itself too). Interval, 95 %: exp of the hull of Student's t around the mean, whose
- * variance is at least that of the passes' own errors, and the signed-rank interval of Wilcoxon
+ * variance v is at least that of the passes' own errors, and counts as v (1 / n + shared) (design
+ * effect: Kish, Survey Sampling, 1965, 5.4), and the signed-rank interval of Wilcoxon
  * and Tukey (Hollander & Wolfe, Nonparametric Statistical Methods, 3.3 and 3.4). Either alone
  * covers too rarely with so few passes (docs/measuring.md has the simulated coverage). */
 stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n);
