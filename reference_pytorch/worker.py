@@ -150,8 +150,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the worker and return its exit code."""
     options = parse_options(arguments)
     requests, answers = claim_stdio()
-    if "BENCH_SCRATCH" in os.environ: # for cases that are opened without `compile_cache`
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["BENCH_SCRATCH"], "inductor")
+    if "BENCH_SCRATCH" in os.environ:  # for cases that are opened without `compile_cache`
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(
+            os.environ["BENCH_SCRATCH"], "inductor"
+        )
     try:
         serve(Worker(options.device), requests, answers)
     except DeviceLost as lost:

@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 
 #include "compare/decision.h"
-#include "run/ab_recheck.h"
+#include "run/against/ab_recheck.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -61,17 +61,19 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_text, floor)},
     {"strict", NULL, "with --against: exit with 4 if a case is undecided or missing",
      SET(cli_flag, strict)},
-    {"passes", "N", "passes over the cases, each with new processes (6; --against 8; --quick 1)",
+    {"passes", "N", "passes over the cases in new processes (6; --against 8; --quick 1)",
      RANGE(cli_number, passes, 1, RECHECK_MOST_PASSES)},
-    {"draws", "N", "cold compilations by torch.compile; passes run the fastest (3; --against, --quick 1)",
+    {"draws", "N", "compile each torch.compile case N times, use the fastest (3)",
      RANGE(cli_number, draws, 1, MOST_DRAWS)},
-    {"cpus", "LIST", "cores to use, e.g. 0-7,12 (all; of them those near the GPU)",
+    {"cpus", "LIST", "cores to use, e.g. 0-7,12 (all; GPU workers: those near the GPU)",
      SET(cli_text, cpus)},
-    {"resume", NULL, "continue the run in --out; finished passes of cases are kept", SET(cli_flag, resume)},
+    {"resume", NULL, "continue the run in --out; finished passes of cases are kept",
+     SET(cli_flag, resume)},
     {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
-    {"quick", NULL, "one pass, at most 2 s per contender: times without intervals", SET(cli_flag, quick)},
+    {"quick", NULL, "one pass, at most 2 s per contender: times without intervals",
+     SET(cli_flag, quick)},
     {"time-limit", "TIME", "time limit per contender, e.g. 15s (as in the sweep)",
      SET(cli_time, time_limit_s)},
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
@@ -86,7 +88,8 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_flag, trace)},
     {"sanitize", NULL, "first run every CUDA program once under compute-sanitizer",
      SET(cli_flag, sanitize)},
-    {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them", SET(cli_flag, cold)},
+    {"cold", NULL, "time complete processes: a new worker for every sample, --passes of them",
+     SET(cli_flag, cold)},
     {"json", NULL, "print results as JSON", SET(cli_flag, json)},
     {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
     {0},

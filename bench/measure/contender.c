@@ -135,8 +135,8 @@ json_t *contender_open_request(const case_t *spec, const program_t *program, uin
 bool contender_is_tuned(const worker_link_t *worker, const case_t *spec) {
     size_t i;
     json_t *variant;
-    json_array_foreach(
-        json_object_get(json_object_get(worker->hello, "compiles"), spec->workload), i, variant) {
+    json_array_foreach(json_object_get(json_object_get(worker->hello, "compiles"), spec->workload),
+                       i, variant) {
         if (json_is_string(variant) && strcmp(json_string_value(variant), spec->variant) == 0)
             return true;
     }
@@ -362,8 +362,11 @@ void contender_round(contender_t *c) {
         return;
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
-    bool good = add_samples(
-        c, low ? &c->throttled_rounds : slow ? &c->slow_rounds : &c->result, answer);
+    bool good = add_samples(c,
+                            low    ? &c->throttled_rounds
+                            : slow ? &c->slow_rounds
+                                   : &c->result,
+                            answer);
     json_decref(answer);
     if (!good)
         return;

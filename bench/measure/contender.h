@@ -21,8 +21,8 @@ typedef struct contender_settings {
     double max_sm_mhz; /* highest or locked clock; NaN: unknown */
     bool clock_is_locked;
     cores_t *cores; /* NULL: workers run on any core */
-    bool profile; /* one run only */
-    bool cold;    /* phases of cold_start.h, not the worker's */
+    bool profile;   /* one run only */
+    bool cold;      /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
 typedef struct contender {

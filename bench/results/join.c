@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+int record_compare_keys(const case_result_t *a, const case_result_t *b) {
+    int order = strcmp(a->spec.id, b->spec.id);
+    if (order != 0 || a->pass != b->pass || a->pass > 0)
+        return order != 0 ? order : (a->pass > b->pass) - (a->pass < b->pass);
+    return (a->draw > b->draw) - (a->draw < b->draw);
+}
+
 static int by_keys(const void *a, const void *b) {
     return record_compare_keys(*(const case_result_t *const *)a, *(const case_result_t *const *)b);
 }

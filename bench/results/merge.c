@@ -101,8 +101,8 @@ static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
 }
 
 static void take_passes(record_t *merged, record_t *shard) {
-    merged->passes = mem_resize(merged->passes, merged->n_passes + shard->n_passes + 1,
-                                sizeof *merged->passes);
+    merged->passes =
+        mem_resize(merged->passes, merged->n_passes + shard->n_passes + 1, sizeof *merged->passes);
     for (size_t i = 0; i < shard->n_passes; i++)
         merged->passes[merged->n_passes++] = shard->passes[i];
     shard->n_passes = 0;

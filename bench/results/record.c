@@ -29,13 +29,6 @@ case_result_t *record_find(const record_t *run, const char *id) {
     return NULL;
 }
 
-int record_compare_keys(const case_result_t *a, const case_result_t *b) {
-    int order = strcmp(a->spec.id, b->spec.id);
-    if (order != 0 || a->pass != b->pass || a->pass > 0)
-        return order != 0 ? order : (a->pass > b->pass) - (a->pass < b->pass);
-    return (a->draw > b->draw) - (a->draw < b->draw);
-}
-
 case_result_t *record_find_same(const record_t *run, const case_result_t *like) {
     for (size_t i = 0; i < run->n_cases; i++)
         if (record_compare_keys(&run->cases[i], like) == 0)

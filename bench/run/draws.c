@@ -4,21 +4,6 @@
  * fastest draw's cache. */
 #include "run/entrants.h"
 
-#include "io/fs.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-void case_note_draw(case_state_t *state, const case_result_t *draw) {
-    const phase_t *whole = result_whole_phase(draw);
-    const double ns = whole != NULL ? whole->summary.median : (double)NAN;
-    state->drawn |= 1U << (draw->draw - 1);
-    if (state->draw == 0 || ns < state->draw_ns) {
-        state->draw = draw->draw;
-        state->draw_ns = ns;
-    }
-}
-
 /* Only a running worker says what it compiles. */
 static bool is_tuned(run_t *run, const case_t *spec) {
     worker_link_t *worker;

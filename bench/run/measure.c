@@ -1,12 +1,9 @@
-/* Pass after pass over the sweeps, one group after another. */
+/* One group of contenders in the current pass. */
 #include "run/entrants.h"
 
-#include "base/clock.h"
-#include "base/memory.h"
 #include "cuda/nvtx.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err) {
     run_t *run = entrants->run;
@@ -31,68 +28,4 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err) {
     free(name);
     entrants_free(&entrants);
     return status;
-}
-
-void run_end_processes(run_t *run) {
-    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
-    size_t n = 0;
-    for (size_t i = 0; i < run->workers.n; i++)
-        if (!text_ends(run->workers.items[i]->label, "-oracle"))
-            links[n++] = run->workers.items[i];
-    worker_links_stop(links, n);
-    free(links);
-}
-
-void run_start_pass(run_t *run, unsigned pass) {
-    char now[32];
-    environment_t *facts = record_pass(&run->record, pass);
-    run_end_processes(run);
-    run->settings.pass = pass;
-    if (environment_get(facts, "started") == NULL) /* else it was started before --resume */
-        environment_set(facts, "started", clock_timestamp(now));
-    environment_set(facts, "host", environment_get(&run->record.environment, "host.name"));
-}
-
-status_t run_end_pass(run_t *run, error_t *err) {
-    char now[32];
-    environment_t *facts = record_pass(&run->record, run->settings.pass);
-    if (*run->interrupted)
-        return STATUS_OK;
-    char *used = cores_take_used(&run->cores);
-    if (used[0] != '\0') /* else no worker was placed */
-        environment_set(facts, "cores", used);
-    free(used);
-    environment_set(facts, "finished", clock_timestamp(now));
-    return record_write_header(&run->record, err);
-}
-
-static bool is_last_of_workload(const run_t *run, size_t sweep) {
-    for (size_t s = sweep + 1; s < run->n_sweeps; s++)
-        if (run->sweeps[s].workload == run->sweeps[sweep].workload)
-            return false;
-    return true;
-}
-
-static status_t measure_sweep(run_t *run, size_t s, error_t *err) {
-    for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
-        const group_t group = run_next_group(run, s, &at);
-        TRY(run_measure(run, &group, err));
-    }
-    return STATUS_OK;
-}
-
-status_t run_measure_all(run_t *run, error_t *err) {
-    const unsigned n_passes = run_passes(run);
-    for (unsigned pass = 1; pass <= n_passes && !*run->interrupted; pass++) {
-        run_start_pass(run, pass);
-        TRY(run_calibrate(run, err));
-        for (size_t s = 0; s < run->n_sweeps; s++) {
-            if (pass == 1 || pass <= run->sweeps[s].measure.passes)
-                TRY(measure_sweep(run, s, err));
-            if (pass == n_passes && is_last_of_workload(run, s))
-                TRY(run_print_workload(run, run->sweeps[s].workload->name, err));
-        }
-        TRY(run_end_pass(run, err));
-    }
-    return STATUS_OK;
 }

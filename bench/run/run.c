@@ -1,4 +1,6 @@
-#include "run/ab.h"
+#include "run/run.h"
+
+#include "run/against/ab.h"
 
 #include "base/memory.h"
 

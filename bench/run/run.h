@@ -3,38 +3,7 @@
 #ifndef BENCH_RUN_RUN_H
 #define BENCH_RUN_RUN_H
 
-#include "compile/toolchain.h"
-#include "sweep/sweep.h"
-
-#include <stdio.h>
-
-typedef struct run_options {
-    const char *root; /* the project folder */
-    const char *const *sweeps;
-    size_t n_sweeps;
-    sweep_options_t single; /* --workload and its options, instead of sweep files */
-    const char *out;        /* the run's folder; NULL: results/<sweep>-<time> */
-    text_list_t arch;       /* overrides that of the sweeps; empty: no override */
-    compiler_t compiler;
-    int device;
-    const char *cpus; /* cores for workers and supervisor, "0-7,12"; NULL: all */
-    unsigned shard, n_shards; /* shard i of n, counted from 1; n_shards 0: all */
-    uint64_t seed;
-    double timeout_s;    /* for one answer of a worker */
-    double time_limit_s; /* per contender; 0: as in the sweep */
-    unsigned passes;     /* over the sweeps; 0: as in the sweep */
-    unsigned draws;      /* of a compiler that tunes; 0: as in the sweep */
-    unsigned lock_mhz;   /* SM clock to lock; 0: do not lock */
-    const char *against; /* another build to measure in turns with this one (other_build.h); NULL */
-    const char *floor;   /* a run whose floor.json has noise floors for --against; NULL: none */
-    double threshold_frac;  /* of the --against comparison */
-    double recheck_limit_s; /* time limit for re-measuring undecided cases; 0: off */
-    bool strict;            /* STATUS_NOISY if cases stay undecided */
-    bool resume, quick, no_pytorch, cold, profile, trace, sanitize, quiet, json;
-    const char *const *argv; /* for the record */
-    size_t n_argv;
-    FILE *print; /* result output */
-} run_options_t;
+#include "run/options.h"
 
 /* Measure, or trace. STATUS_FAILED if a case was wrong or failed, or the run was interrupted; the
  * folder then holds all finished cases. With `against`, the status of compare_runs(). */

@@ -1,5 +1,6 @@
 #include "run/state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -8,6 +9,16 @@ run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interr
                    .interrupted = interrupted,
                    .folder_lock = -1,
                    .rates = DEVICE_RATES_UNKNOWN};
+}
+
+void case_note_draw(case_state_t *state, const case_result_t *draw) {
+    const phase_t *whole = result_whole_phase(draw);
+    const double ns = whole != NULL ? whole->summary.median : (double)NAN;
+    state->drawn |= 1U << (draw->draw - 1);
+    if (state->draw == 0 || ns < state->draw_ns) {
+        state->draw = draw->draw;
+        state->draw_ns = ns;
+    }
 }
 
 void run_free_sweeps(run_t *run) {

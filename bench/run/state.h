@@ -8,8 +8,8 @@
 #include "measure/contender.h"
 #include "measure/progress.h"
 #include "results/record.h"
+#include "run/options.h"
 #include "run/other_build.h"
-#include "run/run.h"
 #include "worker/pool.h"
 
 #include <signal.h>
@@ -129,15 +129,17 @@ status_t run_sanitize(run_t *run, error_t *err);
 bool run_note_sanitized(const run_t *run, contender_t *contender);
 
 /* measure.c */
+status_t run_measure(run_t *run, const group_t *group, error_t *err);
+
+/* passes.c */
 /* Pass after pass, measure all groups of all sweeps; print the table of a workload after its last
  * group. */
 status_t run_measure_all(run_t *run, error_t *err);
-status_t run_measure(run_t *run, const group_t *group, error_t *err);
 /* End all workers but the oracle's. */
 void run_end_processes(run_t *run);
-/* Begin a pass with new processes, and record the start. A process keeps what chance
- * gave it, such as where its memory lies, which no number of rounds in it shows (Mytkowicz et al.
- * 2009, Producing wrong data without doing anything obviously wrong!). */
+/* Begin a pass with new processes, and record the start. A process keeps what chance gave it, such as
+ * where its memory lies, which no number of rounds in it shows (Mytkowicz et al. 2009, Producing wrong
+ * data without doing anything obviously wrong!). */
 void run_start_pass(run_t *run, unsigned pass);
 /* Record the end of the current pass. */
 status_t run_end_pass(run_t *run, error_t *err);

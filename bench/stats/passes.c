@@ -35,8 +35,7 @@ stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     size_t n_logs = 0;
     for (size_t r = 0; r < rounds->n_rounds; r++) {
         const size_t start = rounds->starts[r];
-        const double of_round =
-            stats_median(rounds->values + start, rounds->starts[r + 1] - start);
+        const double of_round = stats_median(rounds->values + start, rounds->starts[r + 1] - start);
         if (of_round > 0)
             logs[n_logs++] = log(of_round);
     }
@@ -102,8 +101,8 @@ stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
     if (kept < STATS_FEWEST_PASSES)
         return interval;
     const double variance = fmax(variance_of(values, kept), own_variance);
-    const double half =
-        stats_student_quantile(0.025, (double)(kept - 1)) * sqrt(variance * (1 / (double)kept + shared));
+    const double half = stats_student_quantile(0.025, (double)(kept - 1)) *
+                        sqrt(variance * (1 / (double)kept + shared));
     const size_t cut = signed_rank_cut(kept);
     interval.low = exp(fmin(mean - half, averages[cut]));
     interval.high = exp(fmax(mean + half, averages[n_averages - 1 - cut]));

@@ -20,8 +20,8 @@ typedef struct measure_options {
 
 #define MEASURE_DEFAULTS                                                                           \
     {                                                                                              \
-        .passes = 6, .draws = 3, .precision_frac = 0.02, .device_precision_frac = 0.005, .time_limit_s = 15,   \
-        .round_s = 0.03, .min_rounds = 4, .min_samples = 30                                        \
+        .passes = 6, .draws = 3, .precision_frac = 0.02, .device_precision_frac = 0.005,           \
+        .time_limit_s = 15, .round_s = 0.03, .min_rounds = 4, .min_samples = 30                    \
     }
 
 typedef struct sweep {

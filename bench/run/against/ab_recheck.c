@@ -1,9 +1,9 @@
 /* `bench run --against`: re-measure undecided cases until they are decided or time is up. */
-#include "run/ab_recheck.h"
+#include "run/against/ab_recheck.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "run/ab.h"
+#include "run/against/ab.h"
 
 #include <stdlib.h>
 

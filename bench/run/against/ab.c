@@ -1,4 +1,4 @@
-#include "run/ab.h"
+#include "run/against/ab.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
