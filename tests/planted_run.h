@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { N_ROUNDS = 12, ROUND_SAMPLES = 8 };
+enum { N_PASSES = 6, PASS_ROUNDS = 4, ROUND_SAMPLES = 8 };
 
 typedef struct planted {
     const char *engine, *device, *variant;
@@ -19,23 +19,29 @@ typedef struct planted {
 } planted_t;
 
 /* Uniform noise of ±1 %, with a drift of ±1 % that all samples of a round share. */
-static inline void plant_phase(case_result_t *result, const char *name, double median_ns,
-                               uint64_t seed) {
-    float noise[N_ROUNDS * (ROUND_SAMPLES + 1)];
-    rng_fill_uniform(noise, N_ROUNDS * (ROUND_SAMPLES + 1), (rng_position_t){seed, 3, 0}, -0.01F,
-                     0.01F);
+static inline void plant_passes(case_result_t *result, const char *name, double median_ns,
+                                size_t n_passes, uint64_t seed) {
     phase_t *phase = result_add_phase(result, name, CLOCK_HOST);
-    for (size_t r = 0; r < N_ROUNDS; r++) {
-        const float *round = noise + r * (ROUND_SAMPLES + 1);
+    for (size_t r = 0; r < n_passes * PASS_ROUNDS; r++) {
+        float noise[1 + ROUND_SAMPLES];
         double samples[ROUND_SAMPLES];
+        const rng_position_t position = {seed, 3, r * (1 + ROUND_SAMPLES)};
+        rng_fill_uniform(noise, 1 + ROUND_SAMPLES, position, -0.01F, 0.01F);
         for (size_t i = 0; i < ROUND_SAMPLES; i++)
-            samples[i] = median_ns * (1 + (double)round[0] + (double)round[i + 1]);
+            samples[i] = median_ns * (1 + (double)noise[0] + (double)noise[i + 1]);
+        if (r % PASS_ROUNDS == 0)
+            phase_start_pass(phase);
         phase_add_round(phase, samples, ROUND_SAMPLES);
     }
     phase_summarise(phase);
 }
 
-static inline void plant(record_t *run, planted_t what, uint64_t seed) {
+static inline void plant_phase(case_result_t *result, const char *name, double median_ns,
+                               uint64_t seed) {
+    plant_passes(result, name, median_ns, N_PASSES, seed);
+}
+
+static inline void plant_case(record_t *run, planted_t what, size_t n_passes, uint64_t seed) {
     case_t spec = {.workload = mem_text("mlp_infer"),
                    .engine = mem_text(what.engine),
                    .device = mem_text(what.device),
@@ -52,12 +58,16 @@ static inline void plant(record_t *run, planted_t what, uint64_t seed) {
     case_free(&spec);
     result.status = what.status;
     result.reason = mem_text(what.reason);
-    plant_phase(&result, "total", what.median_ns, seed);
-    plant_phase(&result, "host_to_host", what.median_ns, seed + 1);
-    plant_phase(&result, strcmp(what.engine, "cuda") == 0 ? "kernel" : "forward",
-                what.median_ns / 2, seed + 7);
+    plant_passes(&result, "total", what.median_ns, n_passes, seed);
+    plant_passes(&result, "host_to_host", what.median_ns, n_passes, seed + 1);
+    plant_passes(&result, strcmp(what.engine, "cuda") == 0 ? "kernel" : "forward",
+                 what.median_ns / 2, n_passes, seed + 7);
     mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
     run->cases[run->n_cases++] = result;
+}
+
+static inline void plant(record_t *run, planted_t what, uint64_t seed) {
+    plant_case(run, what, N_PASSES, seed);
 }
 
 /* CUDA takes 1000 ns at every batch, PyTorch eager `ratios[i]` times as long at batch 2^i. */
