@@ -27,6 +27,11 @@ static bool must_match(const char *key) {
 }
 
 static status_t check_machine(const record_t *first, const record_t *shard, error_t *err) {
+    if (first->schema != shard->schema)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s: its results have schema %d, but %d in %s: shards of a run must come "
+                         "from the same version",
+                         shard->folder, shard->schema, first->schema, first->folder);
     for (size_t i = 0; i < first->environment.n; i++) {
         const fact_t *fact = &first->environment.facts[i];
         const char *other = environment_get(&shard->environment, fact->key);
