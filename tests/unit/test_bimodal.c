@@ -125,10 +125,8 @@ static void false_alarms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_groups),
-        cmocka_unit_test(conditions),
-        cmocka_unit_test(ticks_apart),
-        cmocka_unit_test(something_between),
+        cmocka_unit_test(two_groups),   cmocka_unit_test(conditions),
+        cmocka_unit_test(ticks_apart),  cmocka_unit_test(something_between),
         cmocka_unit_test(false_alarms),
     };
     return cmocka_run_group_tests_name("bimodal", tests, NULL, NULL);

@@ -148,8 +148,7 @@ static void test_facts_of_passes(void **state) {
     assert_ok(record_load(folder, &again, &err));
     assert_int_equal(again.n_passes, 2);
     assert_string_equal(environment_get(record_pass(&again, 1), "cores.cuda"), "2,3");
-    assert_string_equal(environment_get(record_pass(&again, 2), "started"),
-                        "2026-03-02T10:16:00Z");
+    assert_string_equal(environment_get(record_pass(&again, 2), "started"), "2026-03-02T10:16:00Z");
     assert_string_equal(environment_get(record_pass(&again, 2), "host"), "node7");
     assert_int_equal(again.n_passes, 2);
     record_free(&again);

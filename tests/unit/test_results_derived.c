@@ -88,7 +88,7 @@ static void test_timings_csv_of_passes(void **state) {
         case_result_t result = make_result("cpu", "omp", 2, NOTHING, 0);
         phase_t *phase = result_add_phase(&result, "forward", CLOCK_HOST);
         for (int r = 0; r < 8; r++)
-            phase_add_round(phase, (double[]){r < 6 ? 1000 : 2000}, 1);
+            phase_add_round(phase, (double[]){(r < 6 ? 1000 : 2000) + 0.01 * (r + 8 * pass)}, 1);
         result.pass = pass;
         append(folder, result);
     }
@@ -106,7 +106,8 @@ static void test_timings_csv_of_passes(void **state) {
     assert_int_equal(n, 40);
     assert_int_equal(passes, 5);
     assert_true(low < 1000 && high > 1000);
-    assert_true(two_low > 999 && two_low < 1001 && two_high > 1999 && two_high < 2001 && share == 0.25);
+    assert_true(two_low > 999 && two_low < 1001 && two_high > 1999 && two_high < 2001 &&
+                share == 0.25);
     free(text);
     record_free(&run);
 }

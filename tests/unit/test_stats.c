@@ -89,11 +89,8 @@ static void ticks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorting),
-        cmocka_unit_test(quantiles),
-        cmocka_unit_test(deviations),
-        cmocka_unit_test(medians),
-        cmocka_unit_test(ticks),
+        cmocka_unit_test(sorting), cmocka_unit_test(quantiles), cmocka_unit_test(deviations),
+        cmocka_unit_test(medians), cmocka_unit_test(ticks),
     };
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

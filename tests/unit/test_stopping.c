@@ -126,7 +126,8 @@ static void test_coarse_clock(void **state) {
         stop_reason_t stop = STOP_NONE;
         while (stop == STOP_NONE) {
             const double n = TABLE[t].ticks;
-            phase_add_round(&result.phases[0], (double[]){n, n, n, n, n, n, n + 1, n + 1, n + 1}, 9);
+            phase_add_round(&result.phases[0], (double[]){n, n, n, n, n, n, n + 1, n + 1, n + 1},
+                            9);
             stop = stopping_after_round(&stopping, &result, 0.001);
         }
         assert_int_equal(stop, TABLE[t].stop);
