@@ -29,8 +29,8 @@ static bool is_precise(const phase_t *phase, const measure_options_t *measure) {
         return true;
     if (phase->n_passes == 0 || phase->n_samples < measure->min_samples)
         return false;
-    const double most = phase->clock == CLOCK_DEVICE ? measure->device_precision_frac
-                                                     : measure->precision_frac;
+    const double most =
+        phase->clock == CLOCK_DEVICE ? measure->device_precision_frac : measure->precision_frac;
     const stats_pass_t pass = phase_pass(phase, 0);
     /* A median of 0 (a clock with coarse steps) has no relative error. */
     return isfinite(pass.log_value) ? sqrt(pass.variance_log) <= most

@@ -44,28 +44,26 @@ static void add_passes(const phase_t *phase, json_t *json) {
     json_object_set_new(json, "error_frac", number(error_frac));
     json_object_set_new(json, "ci95", pair(phase->summary.ci95));
     json_object_set_new(json, "bimodal",
-                        two->found ? json_pack("{s:o, s:o, s:o}", "low", number(two->low), "high",
-                                               number(two->high), "share_high",
-                                               number(two->share_high))
-                                   : json_null());
+                        two->found
+                            ? json_pack("{s:o, s:o, s:o}", "low", number(two->low), "high",
+                                        number(two->high), "share_high", number(two->share_high))
+                            : json_null());
     json_object_set_new(json, "pass_starts", integers(phase->pass_starts, phase->n_passes + 1));
 }
 
 static json_t *phase_to_json(const phase_t *phase) {
     const summary_t *s = &phase->summary;
-    json_t *json =
-        json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "clock",
-                  clock_domain_name(phase->clock), "unit", "ns", "n", (json_int_t)s->n, "median",
-                  number(s->median), "q25", number(s->q25), "q75",
-                  number(s->q75), "p5", number(s->p5), "p95", number(s->p95), "p99", number(s->p99),
-                  "min", number(s->min), "max", number(s->max), "mad", number(s->mad),
-                  "n_throttled", (json_int_t)phase->n_throttled);
+    json_t *json = json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+                             "clock", clock_domain_name(phase->clock), "unit", "ns", "n",
+                             (json_int_t)s->n, "median", number(s->median), "q25", number(s->q25),
+                             "q75", number(s->q75), "p5", number(s->p5), "p95", number(s->p95),
+                             "p99", number(s->p99), "min", number(s->min), "max", number(s->max),
+                             "mad", number(s->mad), "n_throttled", (json_int_t)phase->n_throttled);
     add_passes(phase, json);
     json_t *samples = json_array();
     for (size_t i = 0; i < phase->n_samples; i++)
         json_array_append_new(samples, number(phase->samples[i]));
-    json_object_set_new(json, "round_starts",
-                        integers(phase->round_starts, phase->n_rounds + 1));
+    json_object_set_new(json, "round_starts", integers(phase->round_starts, phase->n_rounds + 1));
     json_object_set_new(json, "samples", samples);
     return json;
 }

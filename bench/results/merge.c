@@ -87,7 +87,8 @@ static char *result_text(const case_result_t *result) {
  */
 static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
     for (size_t i = 0; i < shard->n_cases; i++) {
-        const case_result_t *known = record_find_pass(merged, shard->cases[i].spec.id, shard->cases[i].pass);
+        const case_result_t *known =
+            record_find_pass(merged, shard->cases[i].spec.id, shard->cases[i].pass);
         if (known != NULL) {
             char *a = result_text(known), *b = result_text(&shard->cases[i]);
             bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
@@ -106,8 +107,8 @@ static status_t take_cases(record_t *merged, record_t *shard, error_t *err) {
 }
 
 static void take_passes(record_t *merged, record_t *shard) {
-    merged->passes = mem_resize(merged->passes, merged->n_passes + shard->n_passes + 1,
-                                sizeof *merged->passes);
+    merged->passes =
+        mem_resize(merged->passes, merged->n_passes + shard->n_passes + 1, sizeof *merged->passes);
     for (size_t i = 0; i < shard->n_passes; i++)
         merged->passes[merged->n_passes++] = shard->passes[i];
     shard->n_passes = 0;
@@ -172,11 +173,11 @@ status_t results_merge(const char *folder, const char *const *runs, size_t n_run
         return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
     record_t merged;
     TRY(record_load_passes(runs[0], &merged, err));
-    free(merged.folder);
-    merged.folder = mem_text(folder);
     status_t status = STATUS_OK;
     for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
         status = take_shard(&merged, runs[i], err);
+    free(merged.folder);
+    merged.folder = mem_text(folder);
     if (status == STATUS_OK)
         status = write_run(&merged, err);
     record_free(&merged);

@@ -91,10 +91,11 @@ static json_t *passes_to_json(const record_t *run) {
 }
 
 status_t record_write_header(const record_t *run, error_t *err) {
-    json_t *json = json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o, s:o}", "schema", RESULT_SCHEMA,
-                             "started", run->started, "finished", run->finished, "argv",
-                             json_texts(&run->argv), "seed", (json_int_t)run->seed, "environment",
-                             environment_to_json(&run->environment), "passes", passes_to_json(run), "sweeps", sweeps_to_json(run));
+    json_t *json =
+        json_pack("{s:i, s:s?, s:s?, s:o, s:I, s:o, s:o, s:o}", "schema", RESULT_SCHEMA, "started",
+                  run->started, "finished", run->finished, "argv", json_texts(&run->argv), "seed",
+                  (json_int_t)run->seed, "environment", environment_to_json(&run->environment),
+                  "passes", passes_to_json(run), "sweeps", sweeps_to_json(run));
     char *path = fs_join(run->folder, HEADER);
     status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
     free(path);
@@ -182,13 +183,11 @@ environment_t *record_pass(record_t *run, unsigned pass) {
 static status_t read_fields(const json_t *json, void *into, error_t *err) {
     record_t *run = into;
     enum { STARTED, FINISHED, SEED, ARGV, SWEEPS, PASSES, ENVIRONMENT, N_KEYS };
-    static const json_key_t KEYS[N_KEYS] = {{"started", JSON_STRING, "text", false},
-                                            {"finished", JSON_STRING, "text", false},
-                                            {"seed", JSON_INTEGER, "a whole number", true},
-                                            {"argv", JSON_ARRAY, "a list", false},
-                                            {"sweeps", JSON_ARRAY, "a list", false},
-                                            {"passes", JSON_ARRAY, "a list", false},
-                                            {"environment", JSON_OBJECT, "an object", true}};
+    static const json_key_t KEYS[N_KEYS] = {
+        {"started", JSON_STRING, "text", false},        {"finished", JSON_STRING, "text", false},
+        {"seed", JSON_INTEGER, "a whole number", true}, {"argv", JSON_ARRAY, "a list", false},
+        {"sweeps", JSON_ARRAY, "a list", false},        {"passes", JSON_ARRAY, "a list", false},
+        {"environment", JSON_OBJECT, "an object", true}};
     const json_t *schema, *values[N_KEYS];
     TRY(expect(json, &SCHEMA, &schema, err));
     const json_int_t number = json_integer_value(schema);

@@ -9,9 +9,9 @@
 typedef struct ab {
     run_t *ours;
     run_t theirs;
-    run_options_t options;  /* theirs: a modified copy of ours */
-    build_t build;          /* theirs */
-    char *pair, *out;       /* run_t.pair of both sides; their folder */
+    run_options_t options; /* theirs: a modified copy of ours */
+    build_t build;         /* theirs */
+    char *pair, *out;      /* run_t.pair of both sides; their folder */
 } ab_t;
 
 /* The same group in both builds; either may be empty. */

@@ -37,8 +37,7 @@ static group_t counterpart(const run_t *run, size_t s, const group_t *group, siz
 
 /* The next group of a sweep: our groups first, each with its counterpart, then the groups that only
  * the other build has. `*at` and `*at_theirs` start at 0. False when there are no more. */
-static bool next_group(const ab_t *ab, size_t s, size_t *at, size_t *at_theirs,
-                       ab_group_t *group) {
+static bool next_group(const ab_t *ab, size_t s, size_t *at, size_t *at_theirs, ab_group_t *group) {
     const size_t n = ab->ours->sweeps[s].n_cases;
     if (*at < n) {
         group->ours = run_next_group(ab->ours, s, at);
@@ -76,9 +75,8 @@ static bool is_dropped(const group_t *group, size_t i) {
 
 static status_t add_side(run_t *side, const group_t *group, size_t i, entrants_t *entrants,
                          error_t *err) {
-    return i == group->n
-               ? STATUS_OK
-               : entrants_add(entrants, side, &group->cases[i], &group->states[i], err);
+    return i == group->n ? STATUS_OK
+                         : entrants_add(entrants, side, &group->cases[i], &group->states[i], err);
 }
 
 /* The same case in both builds, by its index; either may lack it. A pair is measured together or not

@@ -50,7 +50,8 @@ status_t run_end_pass(run_t *run, error_t *err) {
     environment_t *facts = record_pass(&run->record, run->settings.pass);
     if (*run->interrupted)
         return STATUS_OK;
-    environment_set(facts, "finished", clock_timestamp(now));
+    if (environment_get(facts, "finished") == NULL) /* else it was complete before --resume */
+        environment_set(facts, "finished", clock_timestamp(now));
     return record_write_header(&run->record, err);
 }
 

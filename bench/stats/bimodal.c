@@ -8,8 +8,7 @@
 #include <string.h>
 
 static const double LEAST_SHARE = 0.2, LEAST_STEP_LOG = 0.0487902 /* ln 1.05 */,
-                    LEAST_STEP_MADS = 4 * 1.4826, LEAST_TICKS = 3,
-                    MOST_BETWEEN = 0.05;
+                    LEAST_STEP_MADS = 4 * 1.4826, LEAST_TICKS = 3, MOST_BETWEEN = 0.05;
 
 /* How many of the ascending values are in the lower of two groups with the least sum of squares. */
 static size_t split(const double *sorted, size_t n) {

@@ -165,9 +165,7 @@ def run_builds(
 ) -> subprocess.CompletedProcess[str]:
     own, other = build_with(folder / "own", candidate), build_with(folder / "other", base)
     command = ("run", own_sweep(folder), "--against", other, "--out", folder / "run")
-    return bench(
-        *command, *PASSES, *options, root=own, expect=expect, BENCH_PYTHON=sys.executable
-    )
+    return bench(*command, *PASSES, *options, root=own, expect=expect, BENCH_PYTHON=sys.executable)
 
 
 CASE = "mlp_infer/mine-cpu/plain/batch=4"

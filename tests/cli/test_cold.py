@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_real_work_on_the_cpu(tmp_path: Path) -> None:
         axes={"batch": [1, 70]},
     )
     done = bench("run", sweep, *COLD, "--out", tmp_path / "run")
-    assert "fixed_count after 5 rounds" in done.stdout
+    assert re.search(r"stopped +fixed_count.* after 5 rounds", done.stdout)
     cases = read_cases(tmp_path / "run")
     assert len(cases) == 4
     for case in cases.values():
