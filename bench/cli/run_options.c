@@ -61,7 +61,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_text, floor)},
     {"strict", NULL, "with --against: exit with 4 if a case is undecided or missing",
      SET(cli_flag, strict)},
-    {"passes", "N", "passes over the cases, each with new processes (6; --against 8; --quick 1)",
+    {"passes", "N", "passes over the cases, with new processes (6; --against 8; --quick 1)",
      RANGE(cli_number, passes, 1, RECHECK_MOST_PASSES)},
     {"resume", NULL, "continue the run in --out; finished passes of cases are kept",
      SET(cli_flag, resume)},
