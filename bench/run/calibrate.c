@@ -1,5 +1,5 @@
 /* Cases that measure the device itself, before all others. */
-#include "run/state.h"
+#include "run/entrants.h"
 
 #include "base/memory.h"
 
@@ -33,7 +33,7 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
         device_rates_calibrate(before, &run->rates);
         run->calibrations[index].finished |= 1ULL << (pass - 1);
     }
-    status_t status = run_measure(run, &group, err);
+    status_t status = group_measure(run, &group, err);
     case_free(&spec);
     return status;
 }

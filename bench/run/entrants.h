@@ -27,4 +27,7 @@ bool entrant_is_done(const run_t *side, const case_state_t *state);
 status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err);
 void entrants_free(entrants_t *entrants);
 
+/* The same for a group alone: its cases that are not finished in the current pass. */
+status_t group_measure(run_t *run, const group_t *group, error_t *err);
+
 #endif

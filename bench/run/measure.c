@@ -2,36 +2,6 @@
 #include "run/entrants.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
-#include "cuda/nvtx.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-static status_t add_all(entrants_t *entrants, const group_t *group, error_t *err) {
-    run_t *run = entrants->run;
-    for (size_t i = 0; i < group->n; i++)
-        if (entrant_is_done(run, &group->states[i]))
-            run->progress.done++;
-        else
-            TRY(entrants_add(entrants, run, &group->cases[i], &group->states[i], err));
-    return STATUS_OK;
-}
-
-status_t run_measure(run_t *run, const group_t *group, error_t *err) {
-    entrants_t entrants = entrants_make(run, group, group->n);
-    char *name = workload_group(group->workload, &group->cases[0]);
-    progress_now(&run->progress, name);
-    nvtx_push(name);
-    run->settings.measure = stopping_share(group->measure);
-    status_t status = add_all(&entrants, group, err);
-    if (status == STATUS_OK && entrants.n > 0)
-        status = entrants_measure(&entrants, false, err);
-    nvtx_pop();
-    free(name);
-    entrants_free(&entrants);
-    return status;
-}
 
 void run_start_pass(run_t *run, unsigned pass) {
     char now[32];
@@ -65,7 +35,7 @@ static bool is_last_of_workload(const run_t *run, size_t sweep) {
 static status_t measure_sweep(run_t *run, size_t s, error_t *err) {
     for (size_t at = 0; at < run->sweeps[s].n_cases && !*run->interrupted;) {
         const group_t group = run_next_group(run, s, &at);
-        TRY(run_measure(run, &group, err));
+        TRY(group_measure(run, &group, err));
     }
     return STATUS_OK;
 }

@@ -124,7 +124,6 @@ bool run_note_sanitized(const run_t *run, contender_t *contender);
 /* Pass after pass, measure all groups of all sweeps; print the table of a workload after its last
  * group. */
 status_t run_measure_all(run_t *run, error_t *err);
-status_t run_measure(run_t *run, const group_t *group, error_t *err);
 /* Begin a pass: end all workers but the oracle's, and record the start. A process keeps what chance
  * gave it, such as where its memory lies, which no number of rounds in it shows (Mytkowicz et al.
  * 2009, Producing wrong data without doing anything obviously wrong!). */
