@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,31 +18,16 @@ from make_pair import Run
 PHASE = "host_to_host"
 
 
-def pass_medians(median: float, half_width: float) -> list[float]:
-    """Return the medians of six passes whose interval is median / (1 + w) to median · (1 + w).
-
-    Of three passes at ln(median) + d and three at - d, the standard deviation is √1.2 d, and the
-    interval of Student's t, 2.5706 · √1.2 d / √6, contains that of the signed ranks, which is ± d.
-    """
-    d = math.log(1 + half_width) / (2.570581836 * math.sqrt(1.2 / 6))
-    return 3 * [median * math.exp(d), median * math.exp(-d)]
-
-
-def run_of(
-    folder: Path, medians: dict[str, float], half_width: float = 0.01, passes: int = 6, **keys: Any
-) -> Run:
-    """Write a run with these cases, whose phase has one median and an interval around it."""
+def run_of(folder: Path, medians: dict[str, float], half_width: float = 0.01) -> Run:
+    """Return a run with these cases, whose phases have one median and an interval around it."""
     run = Run(folder)
-    run.header["schema"] = 2
-    lines = []
+    run.cases = {name: run.cases[name] for name in medians}
     for name, median in medians.items():
-        for number, ns in enumerate(pass_medians(median, half_width)[:passes], start=1):
-            rounds = {"n": 1, "median": ns, "samples": [ns], "round_starts": [0, 1]}
-            phases = {PHASE: {"clock": "host", "unit": "ns", **rounds, "pass_starts": [0, 1]}}
-            own = {"schema": 2, "pass": number, "seed": 42, "phases": phases}
-            lines.append(json.dumps({**run.cases[name], **own, **keys.get(name, {})}))
-    (folder / "run.json").write_text(json.dumps(run.header), encoding="utf-8")
-    (folder / "cases.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
+        run.cases[name]["phases"] = {PHASE: run.cases[name]["phases"][PHASE]}
+        run.cases[name]["phases"][PHASE].update(
+            median=median, ci95=[median * (1 - half_width), median * (1 + half_width)]
+        )
+    run.write()
     return run
 
 
@@ -67,12 +51,12 @@ def test_intervals_and_medians(tmp_path: Path) -> None:
     assert (cuda["phase"], cuda["clock"], cuda["pairs"]) == (PHASE, "host", 2)
     assert (cuda["overlap_frac"], cuda["centre_in_frac"]) == (0.5, 0)
     assert (cuda["within_2_percent"], cuda["within_5_percent"]) == (0.5, 0.5)
-    assert cuda["half_width_frac"] == pytest.approx(0.01, rel=0.01)
+    assert cuda["half_width_frac"] == pytest.approx(0.01)
     assert (cpu["overlap_frac"], cpu["centre_in_frac"], cpu["within_2_percent"]) == (1, 1, 1)
     assert cpu["median_move_frac"] == pytest.approx(0.004)
     worst = answer["worst"][0]
     assert (worst["id"], worst["phase"], worst["runs"]) == (OTHER, PHASE, ["one", "two"])
-    assert worst["medians_ns"] == pytest.approx([1000, 1100])
+    assert worst["medians_ns"] == [1000, 1100]
     assert worst["moved_frac"] == pytest.approx(0.1)
     assert [one["id"] for one in answer["worst"]] == [OTHER, CUDA, CPU]
 
@@ -83,8 +67,9 @@ def test_every_two_of_many_runs(tmp_path: Path) -> None:
 
 
 def test_phase_without_interval_counts_for_its_median(tmp_path: Path) -> None:
-    one = run_of(tmp_path / "one", {CUDA: 1000, TORCH: 1000})
-    two = run_of(tmp_path / "two", {CUDA: 1000, TORCH: 1000}, passes=4)
+    one, two = (run_of(tmp_path / name, {CUDA: 1000, TORCH: 1000}) for name in ("one", "two"))
+    two.cases[CUDA]["phases"][PHASE]["ci95"] = [None, None]
+    two.write()
     row = row_of(repeat(one, two), "cuda")
     assert (row["pairs"], row["overlap_frac"], row["half_width_frac"]) == (1, None, None)
     assert row["within_2_percent"] == 1
@@ -92,8 +77,9 @@ def test_phase_without_interval_counts_for_its_median(tmp_path: Path) -> None:
 
 def test_only_cases_that_are_ok_in_both(tmp_path: Path) -> None:
     one = run_of(tmp_path / "one", {CUDA: 1000, CPU: 1000})
-    wrong = {CPU: {"status": "wrong"}}
-    two = run_of(tmp_path / "two", {CUDA: 1000, OTHER: 1000, CPU: 1000}, **wrong)
+    two = run_of(tmp_path / "two", {CUDA: 1000, OTHER: 1000, CPU: 1000})
+    two.cases[CPU]["status"] = "wrong"
+    two.write()
     assert [row["engine"] for row in repeat(one, two)["rows"]] == ["cuda"]
     lonely = run_of(tmp_path / "lonely", {OTHER: 1000})
     done = bench("repeat", one.folder, lonely.folder, expect=3)
