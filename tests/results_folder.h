@@ -39,7 +39,7 @@ static inline int remove_folder(void **state) {
     return status == STATUS_OK ? 0 : -1;
 }
 
-/* A case of mlp_infer with one round of samples per named phase. */
+/* The first pass of a case of mlp_infer, with one round of samples per named phase. */
 static inline case_result_t make_result(const char *engine, const char *variant, int64_t batch,
                                         const char *const *phases, double first_ns) {
     case_t spec = {.workload = mem_text("mlp_infer"),
@@ -62,6 +62,8 @@ static inline case_result_t make_result(const char *engine, const char *variant,
         phase_add_round(phase, (double[]){ns - 1, ns, ns + 1}, 3);
         phase_summarise(phase);
     }
+    result.pass = 1;
+    result.seed = 42;
     result.stop = STOP_PRECISE;
     return result;
 }

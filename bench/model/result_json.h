@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 json_t *result_to_json(const case_result_t *result);
-/* On failure nothing is left to free. Summaries are read, not recomputed. */
+/* On failure nothing is left to free. Summaries of one pass are read, not recomputed. */
 status_t result_from_json(const json_t *json, case_result_t *result, error_t *err);
 
 /* The same, but "samples" and "round_starts" may be indexes into `raw_arrays` instead of arrays. */

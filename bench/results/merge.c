@@ -27,6 +27,11 @@ static bool must_match(const char *key) {
 }
 
 static status_t check_machine(const record_t *first, const record_t *shard, error_t *err) {
+    if (first->schema != shard->schema)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s: its results have schema %d, but %d in %s: shards of a run must come "
+                         "from the same version",
+                         shard->folder, shard->schema, first->schema, first->folder);
     for (size_t i = 0; i < first->environment.n; i++) {
         const fact_t *fact = &first->environment.facts[i];
         const char *other = environment_get(&shard->environment, fact->key);
@@ -167,11 +172,11 @@ status_t results_merge(const char *folder, const char *const *runs, size_t n_run
         return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
     record_t merged;
     TRY(record_load_passes(runs[0], &merged, err));
-    free(merged.folder);
-    merged.folder = mem_text(folder);
     status_t status = STATUS_OK;
     for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
         status = take_shard(&merged, runs[i], err);
+    free(merged.folder);
+    merged.folder = mem_text(folder);
     if (status == STATUS_OK)
         status = write_run(&merged, err);
     record_free(&merged);

@@ -35,7 +35,8 @@ status_t run_end_pass(run_t *run, error_t *err) {
     if (used[0] != '\0') /* else no worker was placed */
         environment_set(facts, "cores", used);
     free(used);
-    environment_set(facts, "finished", clock_timestamp(now));
+    if (environment_get(facts, "finished") == NULL) /* else it was complete before --resume */
+        environment_set(facts, "finished", clock_timestamp(now));
     return record_write_header(&run->record, err);
 }
 

@@ -105,8 +105,9 @@ static void print_plan(run_t *state) {
             free(reason);
         }
     }
-    fprintf(out, "%zu cases in %u passes: %zu to run, %zu to skip\n", n, run_passes(state),
-            n - skipped, skipped);
+    const unsigned n_passes = run_passes(state);
+    fprintf(out, "%zu cases in %u pass%s: %zu to run, %zu to skip\n", n, n_passes,
+            n_passes == 1 ? "" : "es", n - skipped, skipped);
 }
 
 status_t plan(const run_options_t *options, error_t *err) {

@@ -129,7 +129,7 @@ static void print_json(FILE *out, const record_t *record) {
     json_t *cases = json_array();
     for (size_t i = 0; i < record->n_cases; i++)
         json_array_append_new(cases, result_to_json(&record->cases[i]));
-    json_print(cases, JSON_INDENT(1), out);
+    json_print(cases, JSON_INDENT(1) | JSON_REAL_PRECISION(15), out); /* as the journal */
 }
 
 /* Cold runs have their own phases, which no workload table shows. */

@@ -17,8 +17,9 @@ FIXTURES = ROOT / "tests" / "fixtures"
 BENCH = Path(os.environ.get("BENCH", ROOT / "build" / "bench")).resolve()
 # Much longer than any command needs: it only ends tests whose command hangs.
 TIMEOUT_S = 240
-# Enough for synthetic times and small batches: rounds of a few samples and a low precision.
+# Enough for synthetic times and small batches: one pass, rounds of a few samples, a low precision.
 QUICK_MEASURE = {
+    "passes": 1,
     "precision": 0.2,
     "time_limit_s": 0.3,
     "round_s": 0.002,
@@ -97,8 +98,16 @@ def read_lines(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def read_passes(run: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the lines of a run by id and pass; each may occur only once."""
+    lines = read_lines(run)
+    passes = {(line["id"], line["pass"]): line for line in lines}
+    assert len(passes) == len(lines), "a pass of a case was run twice"
+    return passes
+
+
 def read_cases(run: Path) -> dict[str, dict[str, Any]]:
-    """Return the cases of a run by id; each may occur only once."""
+    """Return the cases of a run of one pass by id; each may occur only once."""
     lines = read_lines(run)
     cases = {line["id"]: line for line in lines}
     assert len(cases) == len(lines), "a case was run twice"

@@ -27,7 +27,7 @@ from project import (
     write_sweep,
 )
 
-PROCESSES = ("--processes", "3")
+PASSES = ("--passes", "3")
 AT_ONCE = ("--recheck-limit", "0s")
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
 # Without the ReLU, in all variants.
@@ -54,7 +54,7 @@ assert MINE not in (WRONG, RESTLESS, TALKING)
 
 
 def last_lines(run: Path) -> dict[str, dict[str, Any]]:
-    """Return the cases of a run by id; of two lines of a case, the later counts."""
+    """Return the last line of each case, by its id."""
     return {line["id"]: line for line in read_lines(run)}
 
 
@@ -68,14 +68,16 @@ def pair_of(run: Path) -> str:
     return facts[0]["pair"]
 
 
-def check_both_sides(run: Path, n_rounds: int) -> None:
-    """Check that both sides have the same cases with `n_rounds` rounds in every phase."""
-    sides = [last_lines(run), last_lines(run / "against")]
+def check_both_sides(run: Path, n_passes: int) -> None:
+    """Check that both sides have the same cases, each with the passes 1 to `n_passes`."""
+    sides = [{(x["id"], x["pass"]): x for x in read_lines(r)} for r in (run, run / "against")]
+    ids = last_lines(run)
     assert sides[0].keys() == sides[1].keys()
-    for case in [*sides[0].values(), *sides[1].values()]:
-        assert (case["status"], case["stop"], case["rounds"]) == ("ok", "fixed_count", n_rounds)
-        for phase in case["phases"].values():
-            assert len(phase["round_starts"]) == n_rounds + 1
+    assert set(sides[0]) == {(name, p) for name in ids for p in range(1, n_passes + 1)}
+    for line in [*sides[0].values(), *sides[1].values()]:
+        assert line["status"] == "ok"
+        for phase in line["phases"].values():
+            assert phase["pass_starts"] == [0, line["rounds"]]
             assert phase["round_starts"][-1] == len(phase["samples"]) == phase["n"] > 0
 
 
@@ -99,7 +101,7 @@ def test_against_self(tmp_path: Path) -> None:
     )
     run, sweep = tmp_path / "run", sweep_of(tmp_path)
     done = bench(
-        *("run", sweep, cpu, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE), expect=None
+        *("run", sweep, cpu, "--against", "self", "--out", run, *PASSES, *AT_ONCE), expect=None
     )
     assert done.returncode in (0, 1), done.stderr  # 1: noise of the machine
     pair_of(run)
@@ -119,12 +121,12 @@ def test_against_self(tmp_path: Path) -> None:
 
 def test_floor_of_one_run_is_the_threshold_of_the_next(tmp_path: Path) -> None:
     learnt, run, sweep = tmp_path / "learnt", tmp_path / "run", sweep_of(tmp_path)
-    bench("run", sweep, "--against", "self", "--out", learnt, *PROCESSES, *AT_ONCE)
+    bench("run", sweep, "--against", "self", "--out", learnt, *PASSES, *AT_ONCE)
     floors = json.loads((learnt / "floor.json").read_text(encoding="utf-8"))
     case = next(iter(last_lines(learnt)))
     floors["floors"].setdefault(case, {})["total"] = 0.5
     (learnt / "floor.json").write_text(json.dumps(floors), encoding="utf-8")
-    bench("run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE, "--floor", learnt)
+    bench("run", sweep, "--against", "self", "--out", run, *PASSES, *AT_ONCE, "--floor", learnt)
     answer = json.loads(bench("compare", run / "against", run, "--json").stdout)
     assert answer["n_floor_runs"] == 2
     (found,) = [found for found in answer["cases"] if found["id"] == case]
@@ -163,9 +165,7 @@ def run_builds(
 ) -> subprocess.CompletedProcess[str]:
     own, other = build_with(folder / "own", candidate), build_with(folder / "other", base)
     command = ("run", own_sweep(folder), "--against", other, "--out", folder / "run")
-    return bench(
-        *command, *PROCESSES, *options, root=own, expect=expect, BENCH_PYTHON=sys.executable
-    )
+    return bench(*command, *PASSES, *options, root=own, expect=expect, BENCH_PYTHON=sys.executable)
 
 
 CASE = "mlp_infer/mine-cpu/plain/batch=4"
@@ -175,8 +175,9 @@ def test_wrong_candidate_is_broken(tmp_path: Path) -> None:
     done = run_builds(tmp_path, MINE, WRONG, expect=1)
     assert "BROKEN (1 case: 1 broken)" in done.stdout
     pair_of(tmp_path / "run")
-    assert last_lines(tmp_path / "run")[CASE]["status"] == "wrong"
-    assert last_lines(tmp_path / "run" / "against")[CASE]["status"] == "ok"
+    # Neither side is measured again.
+    (own,), (other,) = (read_lines(tmp_path / "run" / side) for side in (".", "against"))
+    assert (own["status"], other["status"]) == ("wrong", "ok")
 
 
 def test_wrong_base_is_not_compared(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_contender_that_only_one_build_has(tmp_path: Path) -> None:
     ]
     sweep = write_sweep(tmp_path / "s.json", "mlp_infer", both, axes={"batch": [4]})
     bench(
-        *("run", sweep, "--against", other, "--out", tmp_path / "run", *PROCESSES, *AT_ONCE),
+        *("run", sweep, "--against", other, "--out", tmp_path / "run", *PASSES, *AT_ONCE),
         root=own,
         expect=None,
         BENCH_PYTHON=sys.executable,
@@ -207,23 +208,18 @@ def test_contender_that_only_one_build_has(tmp_path: Path) -> None:
     assert found["mlp_infer/cpu/omp/batch=4"] not in ("new", "missing", "broken")
 
 
-def test_undecided_cases_get_more_rounds(tmp_path: Path) -> None:
-    done = run_builds(tmp_path, RESTLESS, RESTLESS, "--recheck-limit", "1ms", "--strict", expect=4)
-    assert "undecided: measuring 1 cases in 3 more processes" in done.stderr
-    first, again = read_lines(tmp_path / "run")
-    assert first["rounds"] == 3
-    # The time limit ends at once: one process, and a last one for the output check.
-    check_both_sides(tmp_path / "run", 5)
-    samples = [line["phases"]["total"]["samples"] for line in (first, again)]
-    assert samples[1][: len(samples[0])] == samples[0]
-    assert again["check"]["after"]["ok"]
+def test_undecided_cases_get_more_passes(tmp_path: Path) -> None:
+    done = run_builds(tmp_path, RESTLESS, RESTLESS, "--recheck-limit", "1s", "--strict", expect=4)
+    assert "undecided: measuring 1 cases in 3 more passes" in done.stderr
+    n_passes = len(read_lines(tmp_path / "run"))
+    assert n_passes > 3
+    check_both_sides(tmp_path / "run", n_passes)
 
 
 def test_undecided_cases_without_time_stay_undecided(tmp_path: Path) -> None:
     done = run_builds(tmp_path, RESTLESS, RESTLESS, *AT_ONCE)
     assert "no regression found, some undecided" in done.stdout
     check_both_sides(tmp_path / "run", 3)
-    assert len(read_lines(tmp_path / "run")) == 1
 
 
 def test_builds_alternate_in_starting_first(tmp_path: Path) -> None:
@@ -241,7 +237,7 @@ def test_path_of_the_program_is_a_build(tmp_path: Path) -> None:
     shutil.copy(BENCH, other / "build" / "deep" / "bench")
     sweep, run = sweep_of(tmp_path), tmp_path / "run"
     program = other / "build" / "deep" / "bench"
-    done = bench("run", sweep, "--against", program, "--out", run, *PROCESSES, *AT_ONCE)
+    done = bench("run", sweep, "--against", program, "--out", run, *PASSES, *AT_ONCE)
     assert "The same build on both sides" not in done.stdout
     pair_of(run)
     check_both_sides(run, 3)
@@ -274,7 +270,7 @@ def test_kernels_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
         axes={"batch": [64]},
     )
     run = tmp_path / "run"
-    command = ("run", sweep, "--against", other, "--out", run, *PROCESSES, *AT_ONCE)
+    command = ("run", sweep, "--against", other, "--out", run, *PASSES, *AT_ONCE)
     bench(*command, root=own, expect=None, **gpu)
     pair_of(run)
     found = verdicts(run, "--threshold", "100%")
@@ -288,7 +284,7 @@ def test_kernels_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
         [{"engine": "cuda", "variants": ["91_new", "02_thread_per_sample"]}],
         axes={"batch": [64]},
     )
-    command = ("run", sweep, "--against", other, "--out", tmp_path / "named", *PROCESSES, *AT_ONCE)
+    command = ("run", sweep, "--against", other, "--out", tmp_path / "named", *PASSES, *AT_ONCE)
     bench(*command, root=own, expect=None, **gpu)
     found = verdicts(tmp_path / "named", "--threshold", "100%")
     assert found["mlp_infer/cuda/91_new/batch=64"] == "new"
@@ -301,7 +297,7 @@ def test_kernels_of_each_folder(gpu: dict[str, str], tmp_path: Path) -> None:
 @pytest.mark.parametrize("n_lines", [0, 1, 3])
 def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
     sweep, run = sweep_of(tmp_path), tmp_path / "run"
-    command = ["run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE]
+    command = ["run", sweep, "--against", "self", "--out", run, *PASSES, *AT_ONCE]
     journal = run / "cases.jsonl"
     with subprocess.Popen(
         [str(part) for part in (BENCH, *command)],
@@ -323,21 +319,22 @@ def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
 
 def test_case_of_one_side_only_is_measured_on_both(tmp_path: Path) -> None:
     sweep, run = sweep_of(tmp_path), tmp_path / "run"
-    command = ["run", sweep, "--against", "self", "--out", run, *PROCESSES, *AT_ONCE]
+    command = ["run", sweep, "--against", "self", "--out", run, *PASSES, *AT_ONCE]
     bench(*command)
     lines = (run / "against" / "cases.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "against" / "cases.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
-    own = read_lines(run)
+    own, missing = read_lines(run), json.loads(lines[-1])
     bench(*command, "--resume")
-    assert read_lines(run)[:4] == own
-    assert [line["id"] for line in read_lines(run)[4:]] == [json.loads(lines[-1])["id"]]
+    (again,) = read_lines(run)[len(own) :]
+    assert read_lines(run)[: len(own)] == own
+    assert (again["id"], again["pass"]) == (missing["id"], missing["pass"])
     pair_of(run)
     check_both_sides(run, 3)
 
 
 def test_resumed_as_another_kind_of_run(tmp_path: Path) -> None:
     sweep, alone, turns = sweep_of(tmp_path), tmp_path / "alone", tmp_path / "turns"
-    against = ("--against", "self", *PROCESSES, *AT_ONCE)
+    against = ("--against", "self", *PASSES, *AT_ONCE)
     bench("run", sweep, "--out", alone)
     bench("run", sweep, "--out", turns, *against)
     done = bench("run", sweep, "--out", alone, "--resume", *against, expect=2)

@@ -70,7 +70,7 @@ def test_a_folder_that_is_not_a_build_is_refused(tmp_path: Path) -> None:
         (["--against", "self", "--cold"], "--against and --cold exclude each other"),
         (["--against", "self", "--profile"], "--against and --profile exclude each other"),
         (["--against", "self", "--trace"], "--against and --trace exclude each other"),
-        (["--against", "self", "--processes", "1"], "--processes 1: expected a whole number"),
+        (["--against", "self", "--passes", "1"], "--against needs --passes of at least 2"),
         (["--against", "self", "--recheck-limit", "long"], "--recheck-limit"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`bench run --against`: a sweep's rounds are divided among the processes."""
+"""`bench run --against`: each pass has its own processes, and a share of the least samples."""
 
 from __future__ import annotations
 
@@ -27,21 +27,27 @@ for line in sys.stdin:
     if request["op"] == "bye":
         break
 """
-N_PROCESSES = 3
+N_PASSES = 3
 
 
-@pytest.mark.parametrize(("min_rounds", "share"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
-def test_least_rounds_of_a_process(min_rounds: int, share: int, tmp_path: Path) -> None:
+# A round has 8 samples, and a third of the samples are a pass's.
+@pytest.mark.parametrize(
+    ("min_rounds", "min_samples", "rounds"), [(1, 24, 1), (3, 24, 3), (1, 48, 2), (1, 49, 3)]
+)
+def test_least_rounds_of_a_pass(
+    min_rounds: int, min_samples: int, rounds: int, tmp_path: Path
+) -> None:
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
     mine = {"engine": "mine", "variants": ["steady"], "device": ["cpu"]}
-    measure = {**QUICK_MEASURE, "time_limit_s": 60, "min_rounds": min_rounds}
+    measure = {**QUICK_MEASURE, "time_limit_s": 60}
+    measure |= {"min_rounds": min_rounds, "min_samples": min_samples}
     sweep = write_sweep(tmp_path / "s.json", "null", [mine], measure=measure)
     command = ("run", sweep, "--against", "self", "--out", tmp_path / "run", "--quiet")
-    options = ("--processes", str(N_PROCESSES), "--recheck-limit", "0s")
+    options = ("--passes", str(N_PASSES), "--recheck-limit", "0s")
     bench(*command, *options, root=root, BENCH_PYTHON=sys.executable)
     log = (root / "reference_mine" / "rounds").read_text(encoding="utf-8")
-    rounds = Counter(log.split())
-    assert len(rounds) == 2 * N_PROCESSES
-    assert set(rounds.values()) == {share}
+    found = Counter(log.split())
+    assert len(found) == 2 * N_PASSES
+    assert set(found.values()) == {rounds}

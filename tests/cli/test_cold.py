@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from test_resume import processes_with
 
 PHASES = ["cold_start", "cold_open", "cold_first_answer", "cold_total"]
 N_SAMPLES = 5
+COLD = ("--cold", "--passes", str(N_SAMPLES))
 FLAG = "cold: every sample is a new process"
 # The slow workers of tests/fixtures/workers/logged.py.
 START_NS, EXIT_NS = 300e6, 200e6
@@ -30,7 +32,9 @@ def check_times(case: dict[str, Any]) -> None:
     for phase in case["phases"].values():
         assert phase["clock"] == "host"
         assert phase["n"] == N_SAMPLES
-        assert phase["round_starts"] == list(range(N_SAMPLES + 1))
+        # Each process is a pass, so that the interval is one over processes.
+        assert phase["round_starts"] == phase["pass_starts"] == list(range(N_SAMPLES + 1))
+        assert phase["ci95"][0] < phase["median"] < phase["ci95"][1]
     samples = (case["phases"][name]["samples"] for name in PHASES)
     for start, opened, first_answer, total in zip(*samples, strict=True):
         assert min(start, opened) > 0
@@ -44,7 +48,7 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     sweep = null_sweep(folder / "s.json", ["noop", "steady", "wrong", "crash", "hang"], [0, 2000])
     run = folder / "run"
     marker = {"BENCH_TEST_MARKER": str(run)}
-    done = bench("run", sweep, "--cold", "--out", run, "--timeout", "1s", expect=1, **marker)
+    done = bench("run", sweep, *COLD, "--out", run, "--timeout", "1s", expect=1, **marker)
     assert not processes_with(f"BENCH_TEST_MARKER={run}")
     return run, done.stdout
 
@@ -100,8 +104,8 @@ def test_real_work_on_the_cpu(tmp_path: Path) -> None:
         [{"engine": "cpu", "variants": ["ref", "omp"]}],
         axes={"batch": [1, 70]},
     )
-    done = bench("run", sweep, "--cold", "--out", tmp_path / "run")
-    assert "fixed_count after 5 rounds" in done.stdout
+    done = bench("run", sweep, *COLD, "--out", tmp_path / "run")
+    assert re.search(r"stopped +fixed_count.* after 5 rounds", done.stdout)
     cases = read_cases(tmp_path / "run")
     assert len(cases) == 4
     for case in cases.values():
@@ -130,7 +134,7 @@ class Logged:
         log, run = folder / "log", folder / "run"
         environment = {"BENCH_PYTHON": sys.executable, "WORKER_LOG": str(log)}
         environment["WORKER_START_S"] = str(start_ns / 1e9)
-        options = ["--cold", "--out", run, "--timeout", "3s"]
+        options = [*COLD, "--out", run, "--timeout", "3s"]
         bench("run", sweep, *options, root=root, expect=expect, **environment)
         assert not processes_with(f"WORKER_LOG={log}")
         self.cases = {case["variant"]: case for case in read_cases(run).values()}
@@ -251,7 +255,7 @@ def test_no_worker_for_a_contender(tmp_path: Path) -> None:
             {"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]},
         ],
     )
-    bench("run", sweep, "--cold", "--out", tmp_path / "run", BENCH_PYTHON="/no/such/python")
+    bench("run", sweep, *COLD, "--out", tmp_path / "run", BENCH_PYTHON="/no/such/python")
     cases = read_cases(tmp_path / "run")
     check_times(cases["mlp_infer/cpu/omp/batch=64"])
     assert cases["mlp_infer/pytorch-cpu/eager/batch=64"]["status"] == "skipped"

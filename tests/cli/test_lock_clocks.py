@@ -155,7 +155,7 @@ def test_the_nearest_clock_is_used(fake: Fake, tmp_path: Path) -> None:
 
 def test_two_builds_in_turns_share_one_lock(fake: Fake, tmp_path: Path) -> None:
     sweep = sweep_of(tmp_path, EMPTY_KERNEL)
-    fake.run(sweep, "--lock-clocks", "900", "--against", "self", "--processes", "2", "--quiet")
+    fake.run(sweep, "--lock-clocks", "900", "--against", "self", "--passes", "2", "--quiet")
     assert fake.calls() == [LOCKED, RESET]
     for side in (tmp_path / "run", tmp_path / "run" / "against"):
         assert lock_of(side) == {"asked_mhz": 900, "locked_mhz": 900, "reason": None}

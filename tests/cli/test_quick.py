@@ -1,4 +1,4 @@
-"""`--quick` only shortens a run; `--time-limit` takes precedence."""
+"""`--quick` shortens a run to one pass; other options take precedence. Passes share the time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from project import QUICK_MEASURE, bench, make_root, read_lines, write_sweep
 
 # Every answer takes ROUND_S, which determines how many rounds fit into a limit.
-ROUND_S = 0.05
+ROUND_S = 0.2
 WORKER = f"""
 import json, sys, time
 for line in sys.stdin:
@@ -28,26 +28,30 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("sweep_s", "options", "limit_s"),
+    ("sweep_s", "options", "limit_s", "passes"),
     [
-        (0.2, [], 0.2),
-        (0.2, ["--quick"], 0.2),
-        (60, ["--quick"], 2),
-        (60, ["--quick", "--time-limit", "200ms"], 0.2),
-        (60, ["--time-limit", "200ms"], 0.2),
+        (0.6, [], 0.6, 2),
+        (0.6, ["--quick"], 0.6, 1),
+        (60, ["--quick"], 2, 1),
+        (60, ["--quick", "--passes", "3"], 2, 3),
+        (60, ["--quick", "--time-limit", "600ms"], 0.6, 1),
+        (60, ["--time-limit", "600ms", "--passes", "1"], 0.6, 1),
     ],
 )
 def test_limit_of_a_case(
-    sweep_s: float, options: list[str], limit_s: float, tmp_path: Path
+    sweep_s: float, options: list[str], limit_s: float, passes: int, tmp_path: Path
 ) -> None:
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
     (root / "reference_mine" / "worker.py").write_text(WORKER, encoding="utf-8")
     mine = {"engine": "mine", "variants": ["slow"], "device": ["cpu"]}
     # More samples than the limit allows, so that the limit ends the case.
-    measure = {**QUICK_MEASURE, "time_limit_s": sweep_s, "min_samples": 5000}
+    measure = {**QUICK_MEASURE, "passes": 2, "time_limit_s": sweep_s, "min_samples": 5000}
+    measure["min_rounds"] = 1
     sweep, run = write_sweep(tmp_path / "s.json", "null", [mine], measure=measure), tmp_path / "run"
     bench("run", sweep, "--out", run, *options, root=root, BENCH_PYTHON=sys.executable)
-    (case,) = read_lines(run)
-    assert (case["status"], case["stop"]) == ("ok", "time_limit")
-    assert 1 <= case["rounds"] <= limit_s / ROUND_S + 1
+    lines = read_lines(run)
+    assert [line["pass"] for line in lines] == list(range(1, passes + 1))
+    for line in lines:
+        assert (line["status"], line["stop"]) == ("ok", "time_limit")
+        assert 1 <= line["rounds"] <= limit_s / passes / ROUND_S + 1

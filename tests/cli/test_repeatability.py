@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,21 @@ def test_cases_missing_in_one_run_are_not_compared(tmp_path: Path) -> None:
     assert printed.startswith("1 cases are ok in both runs\n")
     assert rows(printed)["host clock"][0] == "1"
     assert "device clock" not in printed
+
+
+def test_passes_are_joined(tmp_path: Path) -> None:
+    """A case that is not ok in a pass is not compared; times move by that of the centre."""
+    one = [
+        {**case(name, total=ns), "pass": number}
+        for name in ("good", "bad")
+        for number, ns in ((1, 100.0), (2, 100.0), (3, 400.0))
+    ]
+    two = [{**case("good", total=150.0), "pass": 1}, {**case("bad", total=1.0), "pass": 1}]
+    one[4]["status"] = "wrong"
+    printed = compare(write(tmp_path / "1", one), write(tmp_path / "2", two)).stdout
+    assert printed.startswith("1 cases are ok in both runs\n")
+    # The averages of logarithms are those of 100 three times, of 200 twice, and of 400.
+    assert f"| `good` | `total` | {150 / math.sqrt(100 * 200) - 1:.2%} |" in printed
 
 
 def test_real_runs(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from project import bench, null_sweep, read_cases, read_header, write_sweep
 
 CASE_KEYS = {
     "schema",
+    "pass",
+    "seed",
     "id",
     "workload",
     "engine",
@@ -52,9 +54,12 @@ PHASE_KEYS = {
     "min",
     "max",
     "mad",
+    "error_frac",
+    "bimodal",
+    "pass_starts",
     "samples",
 }
-HEADER_KEYS = {"schema", "started", "finished", "argv", "seed", "environment", "sweeps"}
+HEADER_KEYS = {"schema", "started", "finished", "argv", "seed", "environment", "passes", "sweeps"}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +95,7 @@ def test_a_bad_contender_fails_only_its_case(
         assert case["status"] == status
         if reason is None:
             assert case["reason"] is None
-            assert case["stop"] in {"precise", "noise_floor", "time_limit"}
+            assert case["stop"] in {"precise", "most_rounds", "time_limit"}
         else:
             assert reason in case["reason"]
 
@@ -116,7 +121,7 @@ def test_wrong_cases_have_no_time_in_any_table(misbehaving: tuple[Path, str]) ->
 def test_keys_of_a_line(misbehaving: tuple[Path, str]) -> None:
     for case in read_cases(misbehaving[0]).values():
         assert set(case) >= CASE_KEYS
-        assert case["schema"] == 1
+        assert (case["schema"], case["pass"], case["seed"]) == (2, 1, 42)
         assert set(case["check"]) == {"before", "after"}
         for phase in case["phases"].values():
             assert set(phase) >= PHASE_KEYS
@@ -127,7 +132,7 @@ def test_keys_of_a_line(misbehaving: tuple[Path, str]) -> None:
 def test_keys_of_the_header(misbehaving: tuple[Path, str]) -> None:
     header = read_header(misbehaving[0])
     assert set(header) >= HEADER_KEYS
-    assert header["schema"] == 1
+    assert header["schema"] == 2
     assert header["argv"][1] == "run"
     assert header["argv"][2].endswith("all.json")  # in the given order
     assert header["seed"] == 42
@@ -138,12 +143,14 @@ def test_keys_of_the_header(misbehaving: tuple[Path, str]) -> None:
 
 def test_summaries_match_the_samples(misbehaving: tuple[Path, str]) -> None:
     case = read_cases(misbehaving[0])["null/null/noisy/work_ns=1000"]
+    assert case["phases"]["total"]["error_frac"] > 0
     for phase in case["phases"].values():
         samples = phase["samples"]
         assert phase["n"] == len(samples) >= 6
         assert phase["median"] == pytest.approx(statistics.median(samples))
         assert (phase["min"], phase["max"]) == (min(samples), max(samples))
-        assert phase["ci95"][0] <= phase["median"] <= phase["ci95"][1]
+        assert phase["ci95"] == [None, None]  # of one pass
+        assert phase["pass_starts"] == [0, case["rounds"]]
         assert phase["round_starts"][0] == 0
         assert phase["round_starts"][-1] == len(samples)
         assert len(phase["round_starts"]) == case["rounds"] + 1
@@ -185,7 +192,8 @@ def test_few_cases_are_shown_one_by_one(tmp_path: Path) -> None:
 def test_json_matches_the_journal(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000])
     done = bench("run", sweep, "--out", tmp_path / "run", "--json", "--quiet")
-    assert json.loads(done.stdout) == list(read_cases(tmp_path / "run").values())
+    cases = read_cases(tmp_path / "run").values()
+    assert json.loads(done.stdout) == [{**case, "pass": None} for case in cases]
     assert done.stderr == ""
 
 

@@ -13,7 +13,7 @@ check() { # name, workload, options
     name=$1
     workload=$2
     shift 2
-    "$bench" run --workload "$workload" "$@" --time-limit 100ms --quiet --out "$out/$name" >"$out/$name.log" || {
+    "$bench" run --workload "$workload" "$@" --quick --time-limit 100ms --quiet --out "$out/$name" >"$out/$name.log" || {
         cat "$out/$name.log"
         exit 1
     }

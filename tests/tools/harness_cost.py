@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW_SAMPLES, MANY_SAMPLES, ASKS = 100, 500, 61
-FEW_ROUNDS, MANY_ROUNDS = 8, 64  # 64 is the maximum
+FEW_ROUNDS, MANY_ROUNDS = 8, 64
 SAMPLES_A_ROUND = 16
 N_CASES = 13
 REPEATS = 3
@@ -101,7 +101,8 @@ def sample_costs(bench: Path, case: dict[str, Any]) -> dict[str, float]:
 def run(bench: Path, sweep: dict[str, Any], rounds: int) -> tuple[float, list[dict[str, Any]]]:
     """Return the wall time in ns of the fastest of a few runs, and its cases."""
     # A precision that any case reaches, so that min_rounds is the number of rounds.
-    measure = {"precision": 0.5, "min_rounds": rounds, "min_samples": 6, "time_limit_s": 60}
+    measure = {"passes": 1, "precision": 0.5, "device_precision": 0.5, "time_limit_s": 60}
+    measure |= {"min_rounds": rounds, "min_samples": 6}
     best: tuple[float, list[dict[str, Any]]] = (float("inf"), [])
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,16 @@ TO_NS = {"nsecond": 1.0, "ns": 1.0, "usecond": 1e3, "us": 1e3, "msecond": 1e6, "
 def measure(bench: str, variant: str, batch: int, out: Path) -> dict[str, float]:
     """Return the medians of a case's kernel phases, in ns."""
     command = [bench, "run", "--workload", "mlp_infer", "--engine", "cuda", "--variant", variant]
-    command += ["--set", f"batch={batch}", *COMMON, "--time-limit", "1s", "--out", str(out)]
+    command += [
+        "--set",
+        f"batch={batch}",
+        *COMMON,
+        "--quick",
+        "--time-limit",
+        "1s",
+        "--out",
+        str(out),
+    ]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     lines = (out / "cases.jsonl").read_text(encoding="utf-8").splitlines()
     case = next(case for case in map(json.loads, lines) if case["variant"] == variant)

@@ -13,7 +13,10 @@ cases that have all such phases within a bound, and the ten medians that differ 
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
+import math
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,15 +35,34 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99)
 N_WORST = 10
 
 
+def centre(medians: list[float]) -> float:
+    """Return the Hodges-Lehmann centre of the passes' medians, which bench shows."""
+    if min(medians) <= 0:
+        return statistics.median(medians)
+    pairs = itertools.combinations_with_replacement(map(math.log, medians), 2)
+    return math.exp(statistics.median(map(statistics.mean, pairs)))
+
+
 def load(run: Path) -> dict[str, dict[str, Any]]:
-    """Return the ok cases of a run by id."""
+    """Return the cases that are ok in all passes, by id."""
     plain, packed = run / "cases.jsonl", run / "cases.jsonl.gz"
     if not plain.exists() and not packed.exists():
         raise SystemExit(f"repeatability.py: {run}: holds neither {plain.name} nor {packed.name}")
     data = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
-    # A later line of a case replaces an earlier one, whatever its status.
-    cases = {case["id"]: case for case in map(json.loads, data.decode().splitlines())}
-    return {case_id: case for case_id, case in cases.items() if case["status"] == "ok"}
+    lines = map(json.loads, data.decode().splitlines())
+    # A later line of a pass replaces an earlier one, whatever its status. Schema 1 has no passes.
+    passes = {(line["id"], line.get("pass", 1)): line for line in lines}
+    bad = {case_id for (case_id, _), line in passes.items() if line["status"] != "ok"}
+    medians: dict[str, dict[str, list[float]]] = {}
+    for (case_id, _), line in passes.items():
+        case = medians.setdefault(case_id, {}) if case_id not in bad else {}
+        for name, phase in line["phases"].items():
+            if phase["median"] is not None:
+                case.setdefault(name, []).append(phase["median"])
+    return {
+        case_id: {"phases": {name: {"median": centre(found)} for name, found in phases.items()}}
+        for case_id, phases in medians.items()
+    }
 
 
 def median(case: dict[str, Any], phase: str) -> float | None:

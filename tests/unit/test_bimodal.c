@@ -56,6 +56,16 @@ static void conditions(void **state) {
     assert_false(bimodal_of(few, all, 0, 0).found);
 }
 
+/* Two values of a clock that has only few are no two states. */
+static void ticks_apart(void **state) {
+    (void)state;
+    double medians[N];
+    for (size_t i = 0; i < N; i++)
+        medians[i] = i % 2 == 0 ? 10 : 16;
+    assert_true(bimodal_of(medians, STARTS, PASSES, 1.99).found);
+    assert_false(bimodal_of(medians, STARTS, PASSES, 2.01).found);
+}
+
 static void something_between(void **state) {
     (void)state;
     double medians[N];
@@ -115,9 +125,8 @@ static void false_alarms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_groups),
-        cmocka_unit_test(conditions),
-        cmocka_unit_test(something_between),
+        cmocka_unit_test(two_groups),   cmocka_unit_test(conditions),
+        cmocka_unit_test(ticks_apart),  cmocka_unit_test(something_between),
         cmocka_unit_test(false_alarms),
     };
     return cmocka_run_group_tests_name("bimodal", tests, NULL, NULL);

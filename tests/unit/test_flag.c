@@ -152,10 +152,13 @@ static void test_lists(void **state) {
     flag_list_add(&list, FLAG_SANITIZER, "memcheck", 3, NAN);
     flag_list_add(&list, FLAG_OVER_LIMIT, "l2", 1.2, NAN);
     flag_list_add(&more, FLAG_SANITIZER, "memcheck", 3, NAN);
-    flag_list_add(&more, FLAG_OVER_LIMIT, "dram", 1.1001, NAN); /* the same when shown */
+    flag_list_add(&more, FLAG_OVER_LIMIT, "dram", 1.3, NAN);
+    flag_list_add(&more, FLAG_OVER_LIMIT, "l2", 1.15, NAN);
     flag_list_add(&more, FLAG_SANITIZER, "racecheck", 3, NAN);
     flag_list_merge(&list, &more);
     assert_int_equal(list.n, 4);
+    assert_true(list.items[0].values[0] == 1.3); /* the more severe of the two stays */
+    assert_true(list.items[2].values[0] == 1.2);
     assert_string_equal(list.items[3].word, "racecheck");
     flag_list_remove(&list, FLAG_OVER_LIMIT);
     assert_int_equal(list.n, 2);

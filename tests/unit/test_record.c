@@ -85,6 +85,75 @@ static void test_bad_line_is_an_error_with_its_number(void **state) {
     }
 }
 
+static void append_pass(const char *folder, int64_t batch, unsigned pass, double first_ns) {
+    case_result_t result = make_result("cuda", "01_study", batch, CUDA_PHASES, first_ns);
+    result.pass = pass;
+    append(folder, result);
+}
+
+/* Other cases' lines may be between, and a resumed run may end an earlier pass after a later one. */
+static void test_passes_are_joined(void **state) {
+    const char *folder = *state;
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    append_pass(folder, 1, 2, 2000);
+    append_pass(folder, 2, 1, 7000);
+    append_pass(folder, 1, 3, 3000);
+    append_pass(folder, 1, 1, 1000);
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_int_equal(run.n_cases, 2);
+    const phase_t *phase = result_phase(&run.cases[0], "malloc");
+    assert_string_equal(run.cases[0].spec.id, "mlp_infer/cuda/01_study/batch=1");
+    assert_int_equal(run.cases[0].pass, 0);
+    assert_int_equal(run.cases[0].seed, 42);
+    assert_int_equal(phase->n_passes, 3);
+    for (size_t i = 0; i < 9; i++) /* in the order of the passes, not of the lines */
+        assert_true(phase->samples[i] == 1000 * (double)(i / 3 + 1) + (double)(i % 3) - 1);
+    assert_int_equal(run.cases[1].phases[0].n_passes, 1);
+    record_free(&run);
+
+    assert_ok(record_load_passes(folder, &run, &err));
+    assert_int_equal(run.n_cases, 4);
+    const char *id = run.cases[0].spec.id;
+    for (unsigned pass = 1; pass <= 3; pass++)
+        assert_true(result_median(record_find_pass(&run, id, pass), "malloc") == 1000 * pass);
+    assert_null(record_find_pass(&run, id, 4));
+    record_free(&run);
+}
+
+static void test_a_later_line_replaces_its_pass(void **state) {
+    const char *folder = *state;
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    append_pass(folder, 1, 1, 1000);
+    append_pass(folder, 1, 2, 2000);
+    append_pass(folder, 1, 1, 5000);
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_int_equal(run.n_cases, 1);
+    const phase_t *phase = result_phase(&run.cases[0], "malloc");
+    assert_int_equal(phase->n_passes, 2);
+    assert_true(phase->samples[0] == 4999 && phase->samples[3] == 1999);
+    record_free(&run);
+}
+
+static void test_facts_of_passes(void **state) {
+    const char *folder = *state;
+    record_t run = {.folder = mem_text(folder)}, again;
+    environment_set(record_pass(&run, 2), "started", "2026-03-02T10:16:00Z");
+    environment_set(record_pass(&run, 1), "cores.cuda", "2,3");
+    environment_set(record_pass(&run, 2), "host", "node7");
+    assert_int_equal(run.n_passes, 2);
+    assert_ok(record_write_header(&run, &err));
+    record_free(&run);
+    assert_ok(record_load(folder, &again, &err));
+    assert_int_equal(again.n_passes, 2);
+    assert_string_equal(environment_get(record_pass(&again, 1), "cores.cuda"), "2,3");
+    assert_string_equal(environment_get(record_pass(&again, 2), "started"), "2026-03-02T10:16:00Z");
+    assert_string_equal(environment_get(record_pass(&again, 2), "host"), "node7");
+    assert_int_equal(again.n_passes, 2);
+    record_free(&again);
+}
+
 static void test_later_lines_win(void **state) {
     const char *folder = *state;
     write_header(folder, NULL, "NVIDIA H200", "{}");
@@ -113,9 +182,11 @@ static void test_gzip_then_resumed(void **state) {
     assert_int_equal(run.n_cases, 2);
     record_free(&run);
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 7000));
+    append_pass(folder, 1, 2, 4000);
     assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
     assert_true(result_median(&run.cases[1], "malloc") == 7000);
+    assert_int_equal(run.cases[0].phases[0].n_passes, 2);
     record_free(&run);
     free(text);
     free(plain);
@@ -146,11 +217,13 @@ static void test_bad_headers(void **state) {
         const char *json, *message;
     } CASES[] = {
         {"{", "run.json:1: not JSON"},
-        {"{\"schema\": 2}", "schema 2, expected 1"},
+        {"{\"schema\": 3}", "schema 3, expected 1 to 2"},
+        {"{\"schema\": 0}", "schema 0, expected 1 to 2"},
         {"{\"schema\": 1}", "'seed'"},
         {"{\"schema\": 1, \"seed\": 1}", "'environment'"},
         {"{\"schema\": 1, \"seed\": 1, \"environment\": {}, \"argv\": [1]}", "argv[0]"},
         {"{\"schema\": 1, \"seed\": 1, \"environment\": {}, \"sweeps\": [{}]}", "sweeps[0]"},
+        {"{\"schema\": 2, \"seed\": 1, \"environment\": {}, \"passes\": [{}]}", "passes[0]"},
         {"{\"schema\": 1, \"seed\": 1, \"environment\": {\"a\": {\"b\": []}}}", "environment.a.b"},
     };
     char *path = fs_join(folder, "run.json");
@@ -172,6 +245,9 @@ int main(void) {
         TEST(test_half_written_last_line_is_dropped),
         TEST(test_whole_last_line_without_newline_is_kept),
         TEST(test_bad_line_is_an_error_with_its_number),
+        TEST(test_passes_are_joined),
+        TEST(test_a_later_line_replaces_its_pass),
+        TEST(test_facts_of_passes),
         TEST(test_later_lines_win),
         TEST(test_gzip_then_resumed),
         TEST(test_unreadable_folders),

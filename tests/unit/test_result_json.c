@@ -14,6 +14,14 @@
 
 #include <cmocka.h>
 
+#define CASE_KEYS                                                                                  \
+    "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": "  \
+    "\"v\""
+
+#define OF_PASSES(starts)                                                                          \
+    "\"status\": \"ok\", \"phases\": {\"total\": {\"clock\": \"host\", \"samples\": [1, 2], "      \
+    "\"round_starts\": [0, 1, 2], \"pass_starts\": " starts "}}}"
+
 /* A result in which nothing has its initial value. */
 static case_result_t full_result(void) {
     case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("03_vectorized")};
@@ -24,6 +32,8 @@ static case_result_t full_result(void) {
     case_result_t r;
     result_init(&r, &spec);
     case_free(&spec);
+    r.pass = 3;
+    r.seed = 7;
     r.status = CASE_THROTTLED;
     r.reason = mem_text("only 3 samples at full clocks (\"SW power cap\"; 5 °C)");
     flag_list_add_text(&r.flags, "implausible: faster than the dram limit");
@@ -94,6 +104,8 @@ static void test_round_trip(void **state) {
     assert_string_equal(again.spec.device, "cuda");
     assert_string_equal(case_technique(&again.spec, "copy"), "pinned");
     assert_true(case_param(&again.spec, "rate")->real == 0.1);
+    assert_int_equal(again.pass, 3);
+    assert_int_equal(again.seed, 7);
     assert_int_equal(again.status, CASE_THROTTLED);
     assert_string_equal(again.reason, result.reason);
     assert_true(again.before.done && again.before.ok && again.before.rel_l2 == 1.5e-7);
@@ -124,12 +136,14 @@ static void test_round_trip(void **state) {
 static void test_keys_are_the_contract(void **state) {
     (void)state;
     static const char *const KEYS[] = {
-        "schema", "id",      "workload", "engine", "on",     "variant", "params",    "techniques",
-        "dtype",  "status",  "reason",   "flags",  "check",  "once_ns", "resources", "sanitize",
-        "phases", "results", "limit",    "device", "rounds", "stop",    "warmup_ns"};
-    static const char *const PHASE_KEYS[] = {"clock", "unit", "n",   "median", "ci95",
-                                             "q25",   "q75",  "p5",  "p95",    "p99",
-                                             "min",   "max",  "mad", "samples"};
+        "schema",  "pass",    "seed",  "id",         "workload",  "engine",   "on",
+        "variant", "params",  "dtype", "techniques", "status",    "reason",   "flags",
+        "check",   "once_ns", "limit", "device",     "resources", "sanitize", "phases",
+        "results", "rounds",  "stop",  "warmup_ns"};
+    static const char *const PHASE_KEYS[] = {
+        "clock",   "unit",        "n",           "median",       "ci95",   "q25", "q75",
+        "p5",      "p95",         "p99",         "min",          "max",    "mad", "error_frac",
+        "bimodal", "n_throttled", "pass_starts", "round_starts", "samples"};
     case_result_t result = full_result();
     json_t *json = result_to_json(&result);
     for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
@@ -139,11 +153,84 @@ static void test_keys_are_the_contract(void **state) {
     for (size_t i = 0; i < sizeof PHASE_KEYS / sizeof *PHASE_KEYS; i++)
         if (json_object_get(kernel, PHASE_KEYS[i]) == NULL)
             fail_msg("no key \"phases.kernel.%s\"", PHASE_KEYS[i]);
-    assert_int_equal(json_integer_value(json_object_get(json, "schema")), 1);
+    assert_int_equal(json_integer_value(json_object_get(json, "schema")), 2);
+    assert_int_equal(json_object_size(json), sizeof KEYS / sizeof *KEYS);
+    assert_int_equal(json_object_size(kernel), sizeof PHASE_KEYS / sizeof *PHASE_KEYS);
     assert_string_equal(json_string_value(json_object_get(kernel, "unit")), "ns");
     /* Whole nanoseconds are integers in the file. */
     assert_true(json_is_integer(json_array_get(json_object_get(kernel, "samples"), 0)));
     assert_true(json_is_real(json_array_get(json_object_get(kernel, "samples"), 1)));
+    json_decref(json);
+    result_free(&result);
+}
+
+static const json_t *phase_of(const json_t *json) {
+    return json_object_get(json_object_get(json, "phases"), "kernel");
+}
+
+/* A line says what its pass knows; what only several passes know is null, and the other way round. */
+static void test_what_passes_know(void **state) {
+    (void)state;
+    case_result_t result = full_result();
+    json_t *one = through_text(result_to_json(&result));
+    const json_t *kernel = phase_of(one);
+    assert_int_equal(json_integer_value(json_object_get(one, "pass")), 3);
+    assert_float_equal(json_real_value(json_object_get(kernel, "error_frac")),
+                       sqrt(phase_pass(&result.phases[0], 0).variance_log), 1e-12);
+    assert_true(json_is_null(json_array_get(json_object_get(kernel, "ci95"), 0)));
+    assert_true(json_is_null(json_object_get(kernel, "bimodal")));
+    json_decref(one);
+
+    case_result_t more = full_result();
+    for (int i = 1; i < 5; i++)
+        result_add_passes(&result, &more);
+    result_summarise(&result);
+    result.phases[0].bimodal = (bimodal_t){true, 900, 1100, 0.25};
+    json_t *five = through_text(result_to_json(&result));
+    kernel = phase_of(five);
+    assert_true(json_is_null(json_object_get(five, "pass")));
+    assert_true(json_is_null(json_object_get(kernel, "error_frac")));
+    assert_int_equal(json_array_size(json_object_get(kernel, "pass_starts")), 6);
+    assert_true(json_number_value(json_array_get(json_object_get(kernel, "ci95"), 0)) < 1000);
+    assert_true(json_number_value(json_array_get(json_object_get(kernel, "ci95"), 1)) > 1000);
+    const json_t *two = json_object_get(kernel, "bimodal");
+    assert_int_equal(json_integer_value(json_object_get(two, "low")), 900);
+    assert_int_equal(json_integer_value(json_object_get(two, "high")), 1100);
+    assert_true(json_real_value(json_object_get(two, "share_high")) == 0.25);
+    json_decref(five);
+    result_free(&result);
+    result_free(&more);
+}
+
+/* A line of several processes, as --cold writes them. */
+static void test_passes_in_a_line(void **state) {
+    (void)state;
+    json_t *json = json_loads("{" CASE_KEYS ", " OF_PASSES("[0, 1, 2]"), 0, NULL);
+    case_result_t result = read_back(json);
+    const phase_t *total = &result.phases[0];
+    assert_int_equal(result.pass, 1); /* schema 1 */
+    assert_int_equal(total->n_passes, 2);
+    assert_true(phase_rounds(total, 1).values[phase_rounds(total, 1).starts[0]] == 2);
+    assert_true(fabs(total->summary.median - sqrt(2)) < 1e-12);
+    json_decref(json);
+    result_free(&result);
+}
+
+/* Schema 1 has an interval over samples, which does not hold for the next run. */
+static void test_schema_1(void **state) {
+    (void)state;
+    json_t *json = json_loads(
+        "{" CASE_KEYS ", \"status\": \"ok\", \"stop\": \"noise_floor\", \"phases\": {\"total\": "
+        "{\"clock\": \"host\", \"n\": 2, \"median\": 1.5, \"ci95\": [1, 2], \"samples\": [1, 2], "
+        "\"round_starts\": [0, 1, 2]}}}",
+        0, NULL);
+    case_result_t result = read_back(json);
+    const phase_t *total = &result.phases[0];
+    assert_int_equal(result.pass, 1);
+    assert_int_equal(result.stop, STOP_NOISE_FLOOR);
+    assert_int_equal(total->n_passes, 1);
+    assert_true(total->summary.median == 1.5);
+    assert_true(isnan(total->summary.ci95[0]) && isnan(total->summary.ci95[1]));
     json_decref(json);
     result_free(&result);
 }
@@ -170,14 +257,13 @@ typedef struct hostile {
     const char *json, *message;
 } hostile_t;
 
-#define CASE_KEYS                                                                                  \
-    "\"schema\": 1, \"id\": \"w/cpu/v\", \"workload\": \"w\", \"engine\": \"cpu\", \"variant\": "  \
-    "\"v\""
-
 static const hostile_t HOSTILE[] = {
     {"[]", "not a JSON object"},
-    {"{}", "\"schema\" is 0, this program reads schema 1"},
-    {"{\"schema\": 2}", "\"schema\" is 2"},
+    {"{}", "\"schema\" is 0, this program reads schemas 1 to 2"},
+    {"{\"schema\": 3}", "\"schema\" is 3"},
+    {"{\"schema\": 2}", "\"pass\" is 0, expected a number from 1 to 64"},
+    {"{\"schema\": 2, \"pass\": 65}", "\"pass\" is 65"},
+    {"{\"schema\": 2, \"pass\": null}", "\"pass\" is 0"},
     {"{\"schema\": \"1\"}", "\"schema\" is 0"},
     {"{\"schema\": 1}", "\"id\" is missing or not a string"},
     {"{\"schema\": 1, \"id\": 7}", "\"id\" is missing or not a string"},
@@ -208,6 +294,11 @@ static const hostile_t HOSTILE[] = {
     {"{" CASE_KEYS ", \"status\": \"ok\", \"phases\": {\"total\": {\"clock\": \"host\", "
      "\"samples\": [1, 2], \"round_starts\": [-1, 2]}}}",
      "round_starts[0]: -1 … 2 of 2 samples"},
+    {"{" CASE_KEYS ", " OF_PASSES("[0, 1, 3]"), "\"phases.total\": pass_starts[2]: 3 of 2 rounds"},
+    {"{" CASE_KEYS ", " OF_PASSES("[0, 1, 1]"), "pass_starts[2]: 1 of 2 rounds"},
+    {"{" CASE_KEYS ", " OF_PASSES("[1, 1, 2]"), "pass_starts[0]: 1 of 2 rounds"},
+    {"{" CASE_KEYS ", " OF_PASSES("[0, 2, 1, 2]"), "pass_starts[2]: 1 of 2 rounds"},
+    {"{" CASE_KEYS ", " OF_PASSES("[0, -1, 2]"), "pass_starts[1]: -1 of 2 rounds"},
 };
 
 static void test_hostile_lines(void **state) {
@@ -245,11 +336,10 @@ static void test_least_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_keys_are_the_contract),
-        cmocka_unit_test(test_text_that_is_not_utf8),
-        cmocka_unit_test(test_hostile_lines),
-        cmocka_unit_test(test_least_line),
+        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_keys_are_the_contract),
+        cmocka_unit_test(test_what_passes_know), cmocka_unit_test(test_passes_in_a_line),
+        cmocka_unit_test(test_schema_1),         cmocka_unit_test(test_text_that_is_not_utf8),
+        cmocka_unit_test(test_hostile_lines),    cmocka_unit_test(test_least_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,8 @@ static void same_as_the_parser(void **state) {
         CASE(PHASE("total", "[0,2]", "[1,2,3,4]")),
         CASE(PHASE("a", "[0,2,4]", "[1,2,3,4]") "," PHASE("b", "[0,2,4]", "[5,6,7,8]")),
         CASE(PHASE("a", "3", "0") "," PHASE("b", "[0,2,4]", "[5,6,7,8]")),
+        CASE("\"total\":{\"clock\":\"host\",\"n\":4,\"pass_starts\":[0,1,2],"
+             "\"round_starts\":[0,2,4],\"samples\":[1,2,3,4]}"),
         CASE(PHASE("a", "null", "\"x\"")),
         CASE(PHASE("a", "[0,2,4]", "[1,\"]\",3,4]")),
         CASE(PHASE("a", "[0,2,4]", "[[1],[2]]")),

@@ -67,16 +67,48 @@ static void test_timings_csv_to_the_letter(void **state) {
     char *text = read_file(folder, "timings.csv");
     assert_string_equal(
         text, "id,workload,engine,device,variant,dtype,params,techniques,status,phase,clock,unit,"
-              "n,median,ci95_low,ci95_high\n"
+              "n,median,ci95_low,ci95_high,passes,bimodal_low,bimodal_high,bimodal_share_high\n"
               "\"mlp_infer/cuda/03_a,b/batch=2\",mlp_infer,cuda,cuda,\"03_a,b\",f32,"
-              "batch=2;layers=4-5-1,alloc=arena;copy=pinned,ok,forward,host,ns,3,10.25,9.25,"
-              "11.25\n"
+              "batch=2;layers=4-5-1,alloc=arena;copy=pinned,ok,forward,host,ns,3,10.25,,,1,,,\n"
               "mlp_infer/cpu/omp/batch=2,mlp_infer,cpu,cpu,omp,f32,batch=2;layers=4-5-1,,wrong"
-              ",,,,,,,\n");
+              ",,,,,,,,,,,\n");
     free(text);
     /* Neither study table has a row here, so neither file is there. */
     assert_null(read_file(folder, "mlp_timing_log.csv"));
     assert_null(read_file(folder, "mlp_timing_log_pytorch.csv"));
+    record_free(&run);
+}
+
+/* Five passes of eight rounds, a quarter of them at another value. */
+static void test_timings_csv_of_passes(void **state) {
+    const char *folder = *state;
+    static const char *const NOTHING[] = {NULL};
+    write_header(folder, NULL, "NVIDIA H200", "{}");
+    for (unsigned pass = 1; pass <= 5; pass++) {
+        case_result_t result = make_result("cpu", "omp", 2, NOTHING, 0);
+        phase_t *phase = result_add_phase(&result, "forward", CLOCK_HOST);
+        for (int r = 0; r < 8; r++)
+            phase_add_round(phase, (double[]){(r < 6 ? 1000 : 2000) + 0.01 * (r + 8 * pass)}, 1);
+        result.pass = pass;
+        append(folder, result);
+    }
+    record_t run;
+    assert_ok(record_load(folder, &run, &err));
+    assert_ok(results_write_derived(&run, &err));
+    char *text = read_file(folder, "timings.csv");
+    double low, high, two_low, two_high, share;
+    int passes, n;
+    assert_int_equal(sscanf(text,
+                            "%*s mlp_infer/cpu/omp/batch=2,mlp_infer,cpu,cpu,omp,f32,batch=2;"
+                            "layers=4-5-1,,ok,forward,host,ns,%d,%*f,%lf,%lf,%d,%lf,%lf,%lf",
+                            &n, &low, &high, &passes, &two_low, &two_high, &share),
+                     7);
+    assert_int_equal(n, 40);
+    assert_int_equal(passes, 5);
+    assert_true(low < 1000 && high > 1000);
+    assert_true(two_low > 999 && two_low < 1001 && two_high > 1999 && two_high < 2001 &&
+                share == 0.25);
+    free(text);
     record_free(&run);
 }
 
@@ -85,6 +117,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_study_csvs_to_the_letter),
         TEST(test_timings_csv_to_the_letter),
+        TEST(test_timings_csv_of_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

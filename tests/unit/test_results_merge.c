@@ -17,10 +17,15 @@ static void test_merge(void **state) {
     append(a, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(b, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(b, make_result("cuda", "01_study", 4, CUDA_PHASES, 1000));
+    case_result_t second = make_result("cuda", "01_study", 2, CUDA_PHASES, 3000);
+    second.pass = 2; /* a shard may also have other passes of the same cases */
+    append(b, second);
     assert_ok(results_merge(out, (const char *[]){a, b}, 2, &err));
     record_t run;
     assert_ok(record_load(out, &run, &err));
     assert_int_equal(run.n_cases, 3);
+    const char *both = "mlp_infer/cuda/01_study/batch=2";
+    assert_int_equal(record_find(&run, both)->phases[0].n_passes, 2);
     assert_string_equal(run.finished, "2026-03-02T11:00:00Z");
     assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
     char *csv = read_file(out, "mlp_timing_log.csv");
@@ -42,6 +47,10 @@ static void test_merge_refuses(void **state) {
     char *gpu = make_shard(folder, "gpu", "NVIDIA H100", "{}");
     char *sweep = make_shard(folder, "sweep", "NVIDIA H200", "{\"b\":2}");
     char *clash = make_shard(folder, "clash", "NVIDIA H200", "{}");
+    char *old = make_shard(folder, "old", "NVIDIA H200", "{}");
+    char *old_header = fs_join(old, "run.json");
+    static const char SCHEMA_1[] = "{\"schema\": 1, \"seed\": 42, \"environment\": {}}";
+    assert_ok(fs_write_atomic(old_header, SCHEMA_1, strlen(SCHEMA_1), &err));
     char *out = fs_join(folder, "out");
     append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append(gpu, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
@@ -51,6 +60,7 @@ static void test_merge_refuses(void **state) {
         const char *shard, *message;
     } CASES[] = {{gpu, "gpu.name is 'NVIDIA H100'"},
                  {sweep, "same sweeps"},
+                 {old, "its results have schema 1, but 2 in"},
                  {clash, "mlp_infer/cuda/01_study/batch=1 is in an earlier shard too"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         error_t failure = ERROR_INIT;
@@ -65,6 +75,8 @@ static void test_merge_refuses(void **state) {
     free(gpu);
     free(sweep);
     free(clash);
+    free(old);
+    free(old_header);
     free(out);
 }
 

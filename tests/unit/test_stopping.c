@@ -51,7 +51,7 @@ static stop_reason_t run_rounds(const measure_options_t *measure, size_t n, floa
     stopping_init(stopping, measure);
     stop_reason_t stop = STOP_NONE;
     for (uint64_t round = 0; stop == STOP_NONE; round++) {
-        assert_true(round < STOPPING_MOST_ROUNDS);
+        assert_true(round < 2 * STOPPING_MOST_ROUNDS);
         add_round(&result, "total", n, spread, round);
         stop = stopping_after_round(stopping, &result, round_s);
     }
@@ -80,12 +80,59 @@ static void test_the_same_time_again_and_again(void **state) {
     assert_int_equal(stopping.rounds, DEFAULTS.min_rounds);
 }
 
-/* The interval of independent samples shrinks by 1/√n until it is narrow enough. */
-static void test_noise_is_averaged_away(void **state) {
+/* Rounds alternate between 1000 · e^±d, each with ten samples that differ a little. */
+static void add_alternating(case_result_t *result, const char *name, double d, unsigned round) {
+    double samples[10];
+    for (int i = 0; i < 10; i++)
+        samples[i] = 1000 * exp(round % 2 == 0 ? d : -d) + 1e-6 * (10 * round + i);
+    phase_add_round((phase_t *)result_phase(result, name), samples, 10);
+}
+
+/* The standard error of such rounds' median is √(π/2) · d · √(10/81) = 0.440 d after nine of them
+ * and 0.474 d after eight. */
+static void test_error_shrinks_to_the_precision(void **state) {
     (void)state;
-    stopping_t stopping;
-    assert_int_equal(run_rounds(&DEFAULTS, 200, 0.1F, 0.001, &stopping), STOP_PRECISE);
-    assert_in_range(stopping.rounds, DEFAULTS.min_rounds + 1, 40);
+    static const struct {
+        clock_domain_t clock;
+        double d;
+    } TABLE[] = {{CLOCK_HOST, 0.044}, {CLOCK_DEVICE, 0.011}};
+    for (size_t t = 0; t < 2; t++) {
+        case_result_t result = make_result(TOTAL_ONLY);
+        result.phases[0].clock = TABLE[t].clock;
+        stopping_t stopping;
+        stopping_init(&stopping, &DEFAULTS);
+        stop_reason_t stop = STOP_NONE;
+        while (stop == STOP_NONE) {
+            add_alternating(&result, "total", TABLE[t].d, stopping.rounds);
+            stop = stopping_after_round(&stopping, &result, 0.001);
+        }
+        assert_int_equal(stop, STOP_PRECISE);
+        assert_int_equal(stopping.rounds, 9);
+        result_free(&result);
+    }
+}
+
+/* The error of a median on a clock with steps is at least step / √12. */
+static void test_coarse_clock(void **state) {
+    (void)state;
+    static const struct {
+        double ticks;
+        stop_reason_t stop;
+    } TABLE[] = {{10, STOP_MOST_ROUNDS}, {20, STOP_PRECISE}};
+    for (size_t t = 0; t < 2; t++) {
+        case_result_t result = make_result(TOTAL_ONLY);
+        stopping_t stopping;
+        stopping_init(&stopping, &DEFAULTS);
+        stop_reason_t stop = STOP_NONE;
+        while (stop == STOP_NONE) {
+            const double n = TABLE[t].ticks;
+            phase_add_round(&result.phases[0], (double[]){n, n, n, n, n, n, n + 1, n + 1, n + 1},
+                            9);
+            stop = stopping_after_round(&stopping, &result, 0.001);
+        }
+        assert_int_equal(stop, TABLE[t].stop);
+        result_free(&result);
+    }
 }
 
 static void test_time_limit(void **state) {
@@ -115,30 +162,11 @@ static void test_rounds_are_limited(void **state) {
     stopping_t stopping;
     measure_options_t measure = DEFAULTS;
     measure.min_samples = 100000;
-    assert_int_equal(run_rounds(&measure, 8, 0.001F, 0.001, &stopping), STOP_TIME_LIMIT);
+    assert_int_equal(run_rounds(&measure, 8, 0.001F, 0.001, &stopping), STOP_MOST_ROUNDS);
     assert_int_equal(stopping.rounds, STOPPING_MOST_ROUNDS);
-}
-
-/* Two clock states that alternate with growing runs: the interval spans both however many rounds
- * are added. */
-static void test_noise_floor(void **state) {
-    (void)state;
-    case_result_t result = make_result(TOTAL_ONLY);
-    stopping_t stopping;
-    stopping_init(&stopping, &DEFAULTS);
-    stop_reason_t stop = STOP_NONE;
-    phase_t *total = (phase_t *)result_phase(&result, "total");
-    while (stop == STOP_NONE) {
-        double slow = stopping.rounds % 2 == 0 ? 1000 : 1100, samples[10];
-        for (int i = 0; i < 10; i++)
-            samples[i] = slow + i;
-        phase_add_round(total, samples, 10);
-        stop = stopping_after_round(&stopping, &result, 0.001);
-    }
-    assert_int_equal(stop, STOP_NOISE_FLOOR);
-    assert_in_range(stopping.rounds, 16, STOPPING_MOST_ROUNDS);
-    assert_true(stopping_half_width_frac(total) > DEFAULTS.precision_frac);
-    result_free(&result);
+    measure.min_rounds = STOPPING_MOST_ROUNDS + 4;
+    assert_int_equal(run_rounds(&measure, 8, 0.001F, 0.001, &stopping), STOP_MOST_ROUNDS);
+    assert_int_equal(stopping.rounds, STOPPING_MOST_ROUNDS + 4);
 }
 
 /* host_to_host and the compute phase decide; a noisy phase beside them does not. */
@@ -174,36 +202,50 @@ static void test_which_phases_decide(void **state) {
     }
 }
 
-static void test_half_width(void **state) {
+/* A median of 0 (a clock with coarse steps) has no relative error. */
+static void test_zero_median(void **state) {
     (void)state;
+    static const struct {
+        double last;
+        stop_reason_t stop;
+    } TABLE[] = {{0, STOP_PRECISE}, {9, STOP_NONE}};
+    measure_options_t measure = DEFAULTS;
+    measure.min_rounds = measure.min_samples = 1;
+    for (size_t t = 0; t < 2; t++) {
+        case_result_t result = make_result(TOTAL_ONLY);
+        stopping_t stopping;
+        stopping_init(&stopping, &measure);
+        phase_add_round(&result.phases[0], (double[]){0, 0, 0, 0, TABLE[t].last}, 5);
+        assert_int_equal(stopping_after_round(&stopping, &result, 0.001), TABLE[t].stop);
+        result_free(&result);
+    }
+}
+
+/* A phase without samples so far is not precise. */
+static void test_no_samples(void **state) {
+    (void)state;
+    measure_options_t measure = DEFAULTS;
+    measure.min_rounds = 1;
     case_result_t result = make_result(TOTAL_ONLY);
-    phase_t *total = (phase_t *)result_phase(&result, "total");
-    phase_add_round(total, (double[]){10, 10, 10, 10, 10}, 5);
-    assert_true(isinf(stopping_half_width_frac(total)));
-    phase_add_round(total, (double[]){10}, 1);
-    assert_true(stopping_half_width_frac(total) == 0);
-    result_free(&result);
-    /* Of six samples the interval is their whole range: 8 … 12 around 10. */
-    result = make_result(TOTAL_ONLY);
-    total = (phase_t *)result_phase(&result, "total");
-    phase_add_round(total, (double[]){12, 8, 10, 10, 9, 11}, 6);
-    assert_float_equal(stopping_half_width_frac(total), 0.2, 1e-6);
+    stopping_t stopping;
+    stopping_init(&stopping, &measure);
+    assert_int_equal(stopping_after_round(&stopping, &result, 0.001), STOP_NONE);
     result_free(&result);
 }
 
-/* A phase whose median is 0 (a clock with coarse steps) has no relative precision, unless all of it
- * is 0. */
-static void test_zero_median(void **state) {
+/* Passes share the time and the samples of a case; rounds and precision are those of a pass. */
+static void test_share_of_a_pass(void **state) {
     (void)state;
-    case_result_t result = make_result(TOTAL_ONLY);
-    phase_t *total = (phase_t *)result_phase(&result, "total");
-    phase_add_round(total, (double[]){0, 0, 0, 0, 0, 0}, 6);
-    assert_true(stopping_half_width_frac(total) == 0);
-    phase_add_round(total, (double[]){0, 0, 0, 0, 0, 9}, 6);
-    assert_true(stopping_half_width_frac(total) == 0);
-    phase_add_round(total, (double[]){9, 9, 9, 9, 9}, 5);
-    assert_true(isinf(stopping_half_width_frac(total)));
-    result_free(&result);
+    measure_options_t measure = DEFAULTS;
+    measure.passes = 8;
+    const measure_options_t share = stopping_share(&measure);
+    assert_float_equal(share.time_limit_s, 15.0 / 8, 1e-12);
+    assert_int_equal(share.min_samples, 4); /* 30 / 8, rounded up */
+    assert_int_equal(share.min_rounds, measure.min_rounds);
+    assert_float_equal(share.precision_frac, measure.precision_frac, 0);
+    assert_float_equal(share.device_precision_frac, measure.device_precision_frac, 0);
+    measure.passes = 1;
+    assert_int_equal(stopping_share(&measure).min_samples, 30);
 }
 
 int main(void) {
@@ -211,14 +253,15 @@ int main(void) {
         cmocka_unit_test(test_precise_samples_need_the_least_rounds),
         cmocka_unit_test(test_few_samples_a_round_need_more_rounds),
         cmocka_unit_test(test_the_same_time_again_and_again),
-        cmocka_unit_test(test_noise_is_averaged_away),
+        cmocka_unit_test(test_error_shrinks_to_the_precision),
+        cmocka_unit_test(test_coarse_clock),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_time_limit_waits_for_min_rounds),
         cmocka_unit_test(test_rounds_are_limited),
-        cmocka_unit_test(test_noise_floor),
         cmocka_unit_test(test_which_phases_decide),
-        cmocka_unit_test(test_half_width),
         cmocka_unit_test(test_zero_median),
+        cmocka_unit_test(test_no_samples),
+        cmocka_unit_test(test_share_of_a_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,9 @@ static void test_everything_is_kept(void **state) {
     assert_string_equal(sweep.path, PATH);
     assert_string_equal(sweep.name, "everything");
     assert_ptr_equal(sweep.workload, workload_find("mlp_infer"));
-    assert_float_equal(sweep.measure.precision_frac, 0.02, 0);
+    assert_int_equal(sweep.measure.passes, 8);
+    assert_float_equal(sweep.measure.precision_frac, 0.03, 0);
+    assert_float_equal(sweep.measure.device_precision_frac, 0.004, 0);
     assert_float_equal(sweep.measure.time_limit_s, 3.5, 0);
     assert_float_equal(sweep.measure.round_s, 0.25, 0);
     assert_int_equal(sweep.measure.min_rounds, 7);
@@ -131,7 +133,12 @@ static void test_defaults(void **state) {
     sweep_t sweep;
     load(FIXTURES "sweeps_valid/smallest.json", ROOT, &sweep);
     const measure_options_t by_default = MEASURE_DEFAULTS;
-    assert_memory_equal(&sweep.measure, &by_default, sizeof by_default);
+    size_t n_keys;
+    const measure_key_t *keys = sweep_measure_keys(&n_keys);
+    for (size_t i = 0; i < n_keys; i++)
+        assert_memory_equal((const char *)&sweep.measure + keys[i].field,
+                            (const char *)&by_default + keys[i].field,
+                            keys[i].kind == VALUE_INT ? sizeof(unsigned) : sizeof(double));
     assert_int_equal(sweep.arch.n, 1);
     assert_string_equal(sweep.arch.items[0], "native");
     assert_int_equal(sweep.charts.n, 0);

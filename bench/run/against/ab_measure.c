@@ -19,8 +19,6 @@ static bool is_same_group(const group_t *a, const group_t *b) {
     return same;
 }
 
-/* The group of `sweep` with the same name; empty if it has none. The search starts at `*at` and
- * wraps around: both builds expand a sweep in the same order. */
 /* The group of sweep `s` with the same name; empty if it has none. The search starts at `*at` and
  * wraps around: both builds expand a sweep in the same order. */
 static group_t counterpart(const run_t *run, size_t s, const group_t *group, size_t *at) {
@@ -67,9 +65,12 @@ static size_t find_case(const group_t *group, const char *id) {
     return i;
 }
 
-/* A pair is measured together or not at all: with --resume one side may be finished. */
 static bool is_done(const run_t *side, const group_t *group, size_t i) {
     return i == group->n || entrant_is_done(side, &group->states[i]);
+}
+
+static bool is_dropped(const group_t *group, size_t i) {
+    return i < group->n && group->states[i].dropped;
 }
 
 static status_t add_side(run_t *side, const group_t *group, size_t i, entrants_t *entrants,
@@ -78,7 +79,8 @@ static status_t add_side(run_t *side, const group_t *group, size_t i, entrants_t
                          : entrants_add(entrants, side, &group->cases[i], &group->states[i], err);
 }
 
-/* The same case in both builds, by its index; either may lack it. */
+/* The same case in both builds, by its index; either may lack it. A pair is measured together or not
+ * at all: with --resume one side may be finished. */
 static status_t add_pair(ab_t *ab, const ab_group_t *group, size_t ours, size_t theirs,
                          entrants_t *entrants, error_t *err) {
     const bool in_both = ours < group->ours.n && theirs < group->theirs.n;
@@ -86,7 +88,9 @@ static status_t add_pair(ab_t *ab, const ab_group_t *group, size_t ours, size_t 
         ours < group->ours.n ? &group->ours.cases[ours] : &group->theirs.cases[theirs];
     if (group->recheck_ids != NULL && !text_list_has(group->recheck_ids, either->id))
         return STATUS_OK;
-    if (is_done(ab->ours, &group->ours, ours) && is_done(&ab->theirs, &group->theirs, theirs)) {
+    const bool done =
+        is_done(ab->ours, &group->ours, ours) && is_done(&ab->theirs, &group->theirs, theirs);
+    if (done || is_dropped(&group->ours, ours) || is_dropped(&group->theirs, theirs)) {
         ab->ours->progress.done += ours < group->ours.n;
         ab->theirs.progress.done += theirs < group->theirs.n;
         return STATUS_OK;

@@ -1,0 +1,239 @@
+/* Passes of a case become one result: samples, medians, interval, and the worse of two statuses. */
+#include "base/memory.h"
+#include "model/result.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_near(double value, double expected) {
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("found %.12g, expected %.12g", value, expected);
+}
+
+static void add_rounds(phase_t *phase, double first) {
+    phase_add_round(phase, (double[]){first, first + 1}, 2);
+    phase_add_round(phase, (double[]){first + 2, first + 3}, 2);
+}
+
+/* One pass: two rounds of two samples each from `first` on, whose median is first + 1.5. */
+static case_result_t make(double first) {
+    const case_t spec = {.id = mem_text("c"),
+                         .workload = mem_text("null"),
+                         .engine = mem_text("null"),
+                         .device = mem_text("cpu"),
+                         .variant = mem_text("steady"),
+                         .dtype = mem_text("f32")};
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free((case_t *)&spec);
+    phase_t *phase = result_add_phase(&result, "total", CLOCK_HOST);
+    add_rounds(phase, first);
+    phase_summarise(phase);
+    result.pass = 1;
+    result.rounds = 2;
+    result.warmup_ns = 10;
+    result.stop = STOP_PRECISE;
+    result.before = result.after = (check_t){.done = true, .ok = true, .rel_l2 = first};
+    return result;
+}
+
+static case_result_t join(const double *firsts, size_t n) {
+    case_result_t whole = make(firsts[0]);
+    for (size_t i = 1; i < n; i++) {
+        case_result_t more = make(firsts[i]);
+        result_add_passes(&whole, &more);
+        result_free(&more);
+    }
+    result_summarise(&whole);
+    return whole;
+}
+
+static void rounds_of_passes(void **state) {
+    (void)state;
+    case_result_t whole = join((double[]){100, 200, 300}, 3);
+    const phase_t *phase = &whole.phases[0];
+    assert_int_equal(whole.pass, 0);
+    assert_int_equal(whole.rounds, 6);
+    assert_int_equal(phase->n_samples, 12);
+    assert_int_equal(phase->n_rounds, 6);
+    assert_int_equal(phase->n_passes, 3);
+    for (size_t p = 0; p < 3; p++) {
+        const double first = 100 * (double)(p + 1);
+        const stats_rounds_t rounds = phase_rounds(phase, p);
+        assert_int_equal(phase->pass_starts[p], 2 * p);
+        assert_int_equal(rounds.n_rounds, 2);
+        assert_true(rounds.values[rounds.starts[1]] == first + 2);
+        assert_near(exp(phase_pass(phase, p).log_value), first + 1.5);
+    }
+    assert_int_equal(phase->pass_starts[3], 6);
+    assert_true(phase->summary.n == 12 && phase->summary.min == 100 && phase->summary.max == 303);
+    result_free(&whole);
+}
+
+static void one_pass_has_its_median_and_no_interval(void **state) {
+    (void)state;
+    case_result_t one = make(100);
+    result_summarise(&one);
+    assert_true(one.phases[0].summary.median == 101.5);
+    assert_true(isnan(one.phases[0].summary.ci95[0]) && isnan(one.phases[0].summary.ci95[1]));
+    assert_int_equal(one.phases[0].n_passes, 1);
+    result_free(&one);
+}
+
+/* The centre is that of the passes' medians, not the median of all samples. */
+static void interval_needs_five_passes(void **state) {
+    (void)state;
+    const double firsts[] = {98.5, 98.5, 98.5, 98.5, 158.5};
+    case_result_t four = join(firsts, 4), five = join(firsts, 5);
+    const summary_t *few = &four.phases[0].summary, *enough = &five.phases[0].summary;
+    assert_near(few->median, 100);
+    assert_true(isnan(few->ci95[0]) && isnan(few->ci95[1]));
+    assert_near(enough->median, 100); /* the 8th of 15 averages */
+    assert_true(enough->ci95[0] < 100);
+    assert_near(enough->ci95[1], 160);
+    result_free(&four);
+    result_free(&five);
+    const double spread[] = {98.5, 98.5, 158.5};
+    case_result_t centre = join(spread, 3); /* averages: 100 100 100 √(100 · 160) twice, 160 */
+    assert_near(centre.phases[0].summary.median, sqrt(100 * sqrt(100 * 160.0)));
+    result_free(&centre);
+}
+
+/* No logarithm of 0: the median of all samples stays. */
+static void median_of_zero(void **state) {
+    (void)state;
+    case_result_t whole = join((double[]){-1.5, -1.5, -1.5, -1.5, -1.5}, 5);
+    assert_true(whole.phases[0].summary.median == 0);
+    assert_true(isnan(whole.phases[0].summary.ci95[0]));
+    result_free(&whole);
+}
+
+static void two_values(void **state) {
+    (void)state;
+    phase_t *phase;
+    case_result_t result = make(1);
+    phase = result_add_phase(&result, "kernel", CLOCK_DEVICE);
+    for (size_t r = 0; r < 48; r++) {
+        const double ns = r % 3 == 0 ? 17000 : 9000;
+        if (r % 8 == 0)
+            phase_start_pass(phase);
+        phase_add_round(phase, (double[]){ns + (double)r, ns + 50, ns + 60}, 3);
+    }
+    phase_summarise(phase);
+    assert_true(phase->bimodal.found);
+    assert_near(phase->bimodal.low, 9050);
+    assert_near(phase->bimodal.high, 17050);
+    assert_near(phase->bimodal.share_high, 1 / 3.0);
+    result_free(&result);
+}
+
+/* A phase that only later passes have counts the passes that have it. */
+static void phases_of_some_passes(void **state) {
+    (void)state;
+    case_result_t whole = make(1), more = make(101);
+    add_rounds(result_add_phase(&more, "kernel", CLOCK_DEVICE), 7);
+    result_add_passes(&whole, &more);
+    result_summarise(&whole);
+    const phase_t *kernel = result_phase(&whole, "kernel");
+    assert_int_equal(kernel->clock, CLOCK_DEVICE);
+    assert_int_equal(kernel->n_passes, 1);
+    assert_true(kernel->summary.median == 8.5);
+    result_free(&whole);
+    result_free(&more);
+}
+
+static void what_passes_share(void **state) {
+    (void)state;
+    case_result_t whole = make(1), more = make(101);
+    whole.device.sm_mhz[0] = whole.device.sm_mhz[1] = 1500;
+    more.device.sm_mhz[0] = 1400;
+    more.device.sm_mhz[1] = 1450;
+    more.device.power_w[0] = more.device.power_w[1] = 300;
+    flag_list_add_text(&whole.flags, "same");
+    flag_list_add_text(&more.flags, "same");
+    flag_list_add_text(&more.flags, "other");
+    text_list_add(&whole.device.throttle, "HW slowdown");
+    text_list_add(&more.device.throttle, "HW slowdown");
+    text_list_add(&more.device.throttle, "SW power cap");
+    whole.phases[0].n_throttled = 4;
+    more.phases[0].n_throttled = 5;
+    more.stop = STOP_TIME_LIMIT;
+    result_add_once(&whole, "context", 5);
+    result_add_once(&more, "context", 6);
+    whole.limit = (limit_t){.limit_ns = 25.75, .frac = 0.5, .phase = mem_text("total")};
+    result_add_passes(&whole, &more);
+    result_summarise(&whole);
+    assert_int_equal(whole.phases[0].n_throttled, 9);
+    assert_true(whole.warmup_ns == 20);
+    assert_int_equal(whole.stop, STOP_TIME_LIMIT);
+    assert_int_equal(whole.status, CASE_OK);
+    assert_true(whole.before.rel_l2 == 101 && whole.after.rel_l2 == 101);
+    assert_true(whole.device.sm_mhz[0] == 1400 && whole.device.sm_mhz[1] == 1500);
+    assert_true(whole.device.power_w[0] == 300 && isnan(whole.device.temperature_c[0]));
+    assert_int_equal(whole.device.throttle.n, 2);
+    assert_int_equal(whole.flags.n, 2);
+    assert_int_equal(whole.n_once, 1);
+    assert_true(whole.once[0].ns == 5);
+    assert_near(whole.limit.frac, 25.75 / whole.phases[0].summary.median);
+    result_free(&whole);
+    result_free(&more);
+}
+
+/* The pass without times decides, in either order; its reason goes with its status. */
+static void worse_status_stays(void **state) {
+    (void)state;
+    static const case_status_t ASCENDING[] = {CASE_OK,          CASE_THROTTLED, CASE_SKIPPED,
+                                              CASE_IMPLAUSIBLE, CASE_FAILED,    CASE_WRONG};
+    for (size_t a = 0; a < 6; a++)
+        for (size_t b = 0; b < 6; b++) {
+            case_result_t whole = make(1), more = make(101);
+            whole.status = ASCENDING[a];
+            more.status = ASCENDING[b];
+            whole.reason = mem_text("first");
+            more.reason = mem_text("second");
+            result_add_passes(&whole, &more);
+            assert_int_equal(whole.status, ASCENDING[a > b ? a : b]);
+            assert_string_equal(whole.reason, a >= b ? "first" : "second");
+            result_free(&whole);
+            result_free(&more);
+        }
+}
+
+static void failed_check_stays(void **state) {
+    (void)state;
+    case_result_t whole = make(1), bad = make(0.5), undone = make(9);
+    bad.before.ok = false;
+    undone.before.done = undone.after.done = false;
+    result_add_passes(&whole, &bad);
+    result_add_passes(&whole, &undone);
+    assert_true(whole.before.done && !whole.before.ok && whole.before.rel_l2 == 0.5);
+    assert_true(whole.after.ok && whole.after.rel_l2 == 1);
+    case_result_t good = make(99);
+    result_add_passes(&whole, &good);
+    assert_true(!whole.before.ok && whole.after.rel_l2 == 99);
+    result_free(&whole);
+    result_free(&bad);
+    result_free(&undone);
+    result_free(&good);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_of_passes),
+        cmocka_unit_test(one_pass_has_its_median_and_no_interval),
+        cmocka_unit_test(interval_needs_five_passes),
+        cmocka_unit_test(median_of_zero),
+        cmocka_unit_test(two_values),
+        cmocka_unit_test(phases_of_some_passes),
+        cmocka_unit_test(what_passes_share),
+        cmocka_unit_test(worse_status_stays),
+        cmocka_unit_test(failed_check_stays),
+    };
+    return cmocka_run_group_tests_name("result_passes", tests, NULL, NULL);
+}
