@@ -165,16 +165,13 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, bool paired) {
-    stats_pairing_t of_base, of_candidate;
-    stats_location_t a = phase_locate(cell->base, draws, paired ? &of_base : NULL);
-    stats_location_t b = phase_locate(cell->candidate, draws, paired ? &of_candidate : NULL);
-    return paired ? stats_change_paired(&a, &of_base, &b, &of_candidate) : stats_change(&a, &b);
+static stats_change_t change_of(const cell_t *cell, bool paired) {
+    const stats_side_t base = phase_side(cell->base), candidate = phase_side(cell->candidate);
+    return paired ? stats_change_paired(&base, &candidate) : stats_change(&base, &candidate);
 }
 
 /* All cells are decided together: Holm's correction covers all of them. */
 static void decide_cells(comparison_t *comparison, const floors_t *floors) {
-    stats_draws_t *draws = stats_draws_new(GATE_SEED);
     cell_t **cells = NULL;
     size_t n = 0, capacity = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++)
@@ -188,7 +185,7 @@ static void decide_cells(comparison_t *comparison, const floors_t *floors) {
 #pragma omp parallel for schedule(dynamic, 64)
     for (size_t i = 0; i < n; i++) {
         gates[i] = cells[i]->gate;
-        gates[i].change = change_of(cells[i], draws, comparison->paired);
+        gates[i].change = change_of(cells[i], comparison->paired);
     }
     const gate_options_t options = {comparison->threshold_frac, GATE_ALARM_RATE};
     gate_decide(gates, n, &options);
@@ -197,7 +194,6 @@ static void decide_cells(comparison_t *comparison, const floors_t *floors) {
     comparison->n_cells = n;
     free(gates);
     free(cells);
-    stats_draws_free(draws);
 }
 
 static bool has_verdict(const pair_t *pair, gate_verdict_t verdict) {

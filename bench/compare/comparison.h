@@ -97,9 +97,8 @@ bool comparison_phases(const text_list_t *asked, text_list_t *needed);
 text_list_t comparison_common_phases(const case_result_t *result, const case_result_t *other,
                                      const text_list_t *asked);
 
-/* The location of a phase's samples, for stats_change(). */
-stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
-                              stats_pairing_t *pairing);
+/* What a phase says, for stats_change(). */
+stats_side_t phase_side(const phase_t *phase);
 
 typedef struct comparison_options {
     const floors_t *floors;    /* NULL: none are known */
