@@ -35,8 +35,7 @@ stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     size_t n_logs = 0;
     for (size_t r = 0; r < rounds->n_rounds; r++) {
         const size_t start = rounds->starts[r];
-        const double of_round =
-            stats_median(rounds->values + start, rounds->starts[r + 1] - start);
+        const double of_round = stats_median(rounds->values + start, rounds->starts[r + 1] - start);
         if (of_round > 0)
             logs[n_logs++] = log(of_round);
     }

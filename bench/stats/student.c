@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 
-
 #include <math.h>
 #include <stdlib.h>
 

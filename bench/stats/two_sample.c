@@ -48,15 +48,15 @@ stats_change_t stats_change(const stats_side_t *base, const stats_side_t *candid
                            b = stats_interval_of(candidate->units, candidate->n);
     const double u = a.se_log * a.se_log, v = b.se_log * b.se_log;
     const double df_a = (double)a.n_passes - 1, df_b = (double)b.n_passes - 1;
-    stats_change_t change = {
-        .log_ratio = log(b.centre / a.centre),
-        .low = b.low / a.high,
-        .high = b.high / a.low,
-        .se = sqrt(u + v),
-        .df = u + v > 0 ? (u + v) * (u + v) / (u * u / df_a + v * v / df_b) : fmin(df_a, df_b),
-        .range_log = fmax(a.range_log, b.range_log),
-        .chance_of_states = exp2(-(double)(a.n_passes + b.n_passes)),
-        .are_passes = base->are_passes && candidate->are_passes};
+    stats_change_t change = {.log_ratio = log(b.centre / a.centre),
+                             .low = b.low / a.high,
+                             .high = b.high / a.low,
+                             .se = sqrt(u + v),
+                             .df = u + v > 0 ? (u + v) * (u + v) / (u * u / df_a + v * v / df_b)
+                                             : fmin(df_a, df_b),
+                             .range_log = fmax(a.range_log, b.range_log),
+                             .chance_of_states = exp2(-(double)(a.n_passes + b.n_passes)),
+                             .are_passes = base->are_passes && candidate->are_passes};
     cover_both_values(&change, base, candidate);
     return change;
 }

@@ -36,12 +36,12 @@ enum {
 /* Standard deviations as parts of the time; a step is a state that is slower by that much. */
 typedef struct kind {
     const char *name;
-    double sample, round, process;    /* normal noise of each */
-    bool heavy;                       /* samples: Student's t with 2 degrees of freedom instead */
-    double round_step, process_step;  /* a round, a process is slower by this … */
-    double share;                     /* … with this probability */
-    double wave;                      /* of a slow wave over one to four run lengths: drift */
-    size_t rounds;                    /* of every pass; 0: as many as its error needs */
+    double sample, round, process;   /* normal noise of each */
+    bool heavy;                      /* samples: Student's t with 2 degrees of freedom instead */
+    double round_step, process_step; /* a round, a process is slower by this … */
+    double share;                    /* … with this probability */
+    double wave;                     /* of a slow wave over one to four run lengths: drift */
+    size_t rounds;                   /* of every pass; 0: as many as its error needs */
 } kind_t;
 
 /* Noise of x % in all: half of its variance between samples, a quarter each between rounds and
@@ -64,7 +64,11 @@ static const kind_t KINDS[] = {
     {.name = "two clocks 2 % apart", CLOCKS(0.01)},
     {.name = "two clocks 6 % apart", CLOCKS(0.03)},
     {.name = "two clocks 77 % apart", NORMAL(0.01), .round_step = 0.77, .share = 0.3},
-    {.name = "the same, 4 rounds a pass", NORMAL(0.01), .round_step = 0.77, .share = 0.3, .rounds = 4},
+    {.name = "the same, 4 rounds a pass",
+     NORMAL(0.01),
+     .round_step = 0.77,
+     .share = 0.3,
+     .rounds = 4},
     {.name = "processes 5 % apart, 3 of 7 slow", STATES(0.05, 3 / 7.0)},
     {.name = "processes 12 % apart, 3 of 7 slow", STATES(0.12, 3 / 7.0)},
     {.name = "processes 12 % apart, half slow", STATES(0.12, 0.5)},
@@ -349,11 +353,13 @@ static bool read_number(const char *text, size_t least, size_t most, size_t *val
 }
 
 static bool read_command(int argc, char **argv, command_t *command) {
-    static const struct option OPTIONS[] = {
-        {"sweeps", required_argument, NULL, 'n'},     {"passes", required_argument, NULL, 'p'},
-        {"rounds", required_argument, NULL, 'r'},     {"seed", required_argument, NULL, 's'},
-        {"floor-runs", required_argument, NULL, 'f'}, {"json", no_argument, NULL, 'j'},
-        {0}};
+    static const struct option OPTIONS[] = {{"sweeps", required_argument, NULL, 'n'},
+                                            {"passes", required_argument, NULL, 'p'},
+                                            {"rounds", required_argument, NULL, 'r'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"floor-runs", required_argument, NULL, 'f'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
     setting_t *setting = &command->setting;
     bool understood = true;
     for (int c; understood && (c = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
@@ -367,11 +373,13 @@ static bool read_command(int argc, char **argv, command_t *command) {
 }
 
 int main(int argc, char **argv) {
-    command_t command = {.setting = {.n_passes = 6, .n_floor_runs = 8}, .n_sweeps = 2000, .seed = 2};
+    command_t command = {
+        .setting = {.n_passes = 6, .n_floor_runs = 8}, .n_sweeps = 2000, .seed = 2};
     if (!read_command(argc, argv, &command)) {
-        fputs("usage: gate_truth [--sweeps N] [--passes N] [--rounds N] [--floor-runs N] [--seed N] "
-              "[--json]\n",
-              stderr);
+        fputs(
+            "usage: gate_truth [--sweeps N] [--passes N] [--rounds N] [--floor-runs N] [--seed N] "
+            "[--json]\n",
+            stderr);
         return 2;
     }
     if (!command.json)
