@@ -262,10 +262,10 @@ static const char *doubt_of(const cell_t *cell, arena_t *texts) {
                             sides[0]->n_passes, sides[1]->n_passes, STATS_FEWEST_PASSES);
     for (size_t i = 0; i < 2; i++)
         if (sides[i]->bimodal.found)
-            return arena_format(
-                texts, "bimodal in %s: %s, or %s in %s of the rounds", NAMES[i],
-                units_time(low, sides[i]->bimodal.low), units_time(high, sides[i]->bimodal.high),
-                units_percent(share, sides[i]->bimodal.share_high));
+            return arena_format(texts, "bimodal in %s: %s, or %s in %s of the rounds", NAMES[i],
+                                units_time(low, sides[i]->bimodal.low),
+                                units_time(high, sides[i]->bimodal.high),
+                                units_percent(share, sides[i]->bimodal.share_high));
     return NULL;
 }
 

@@ -48,7 +48,7 @@ static void put_case(FILE *out, const pair_t *pair, arena_t *texts) {
     const char *why =
         xml(texts, pair->reason != NULL  ? pair->reason
                    : pair->cause != NULL ? pair->cause
-                                          : "the interval is wider than the threshold");
+                                         : "the interval is wider than the threshold");
     bool fails = pair->verdict == PAIR_REGRESSED || pair->verdict == PAIR_BROKEN;
     bool passes = pair->verdict == PAIR_UNCHANGED || pair->verdict == PAIR_IMPROVED ||
                   pair->verdict == PAIR_NEW;

@@ -102,7 +102,8 @@ static void change_of_runs(void **state) {
                            b = stats_interval_of(candidate.units, 6);
     const stats_change_t change = stats_change(&base, &candidate);
     assert_true(near(exp(change.log_ratio), b.centre / a.centre, 1e-12));
-    assert_true(near(change.low, b.low / a.high, 1e-12) && near(change.high, b.high / a.low, 1e-12));
+    assert_true(near(change.low, b.low / a.high, 1e-12) &&
+                near(change.high, b.high / a.low, 1e-12));
     assert_true(near(change.se, hypot(a.se_log, b.se_log), 1e-12));
     assert_true(change.df > 5 && change.df < 10);
     assert_true(near(change.range_log, log(105.0 / 100), 1e-9));
@@ -174,9 +175,12 @@ static gate_cell_t cell_of(double ratio, double se, double floor_frac) {
 static void verdicts(void **state) {
     (void)state;
     const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
-    gate_cell_t cells[] = {cell_of(1.20, 0.01, 0),     cell_of(0.80, 0.01, 0),
-                           cell_of(1.00, 0.01, 0),     cell_of(1.04, 0.01, 0),
-                           cell_of(1.08, 0.03, 0),     cell_of(1.20, 0.01, 0.25),
+    gate_cell_t cells[] = {cell_of(1.20, 0.01, 0),
+                           cell_of(0.80, 0.01, 0),
+                           cell_of(1.00, 0.01, 0),
+                           cell_of(1.04, 0.01, 0),
+                           cell_of(1.08, 0.03, 0),
+                           cell_of(1.20, 0.01, 0.25),
                            {.change = {NAN, NAN, NAN, NAN, NAN, 0, 0, true}}};
     static const gate_verdict_t expected[] = {GATE_REGRESSED, GATE_IMPROVED,  GATE_UNCHANGED,
                                               GATE_UNDECIDED, GATE_UNDECIDED, GATE_UNCHANGED,
