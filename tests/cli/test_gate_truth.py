@@ -83,9 +83,7 @@ def test_one_pass_needs_floors(program: Path) -> None:
     sweeps = 5
     rates = rates_of(program, "--passes", "1", "--rounds", "32", sweeps=sweeps)
     assert all(
-        row["undecided"] == CELLS * sweeps
-        for (rule, _), row in rates.items()
-        if rule == "gate 5 %"
+        row["undecided"] == CELLS * sweeps for (rule, _), row in rates.items() if rule == "gate 5 %"
     )
     floors = [row for (rule, _), row in rates.items() if rule == "gate 5 %, floors"]
     assert sum(row["alarms"] for row in floors) <= 1
