@@ -54,7 +54,7 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                        const case_result_t *theirs, const char *their_phase) {
     speedup_t speedup = {.ours = timed_phase(ours, our_phase),
                          .theirs = timed_phase(theirs, their_phase),
-                         .ratio = {NAN, NAN, NAN, 0}};
+                         .ratio = {.centre = NAN, .low = NAN, .high = NAN}};
     if (speedup.ours == NULL || speedup.theirs == NULL)
         return speedup;
     double above[2], below[2];

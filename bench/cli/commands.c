@@ -154,11 +154,17 @@ static const cli_command_t COMMANDS[] = {
      "Levels are fitted to the medians of each case, with a penalty for each step (optimal\n"
      "partitioning; docs/compare.md): gradual slowdowns are found as well as jumps.",
      HISTORY_OPTIONS, history_command, NULL},
-    {"repeat", "RUN RUN…", "do runs of one sweep agree as well as their intervals say?",
-     "By engine and phase: in how many cases the two intervals overlap, how often a median lies "
-     "in\n"
-     "the other run's interval, half the width of an interval, and how far medians move; then the\n"
-     "ten medians that moved most.",
+    {"repeat", "SWEEP.json… | RUN RUN…",
+     "do runs of one sweep agree as well as their intervals say?",
+     "Of sweeps (files): runs them --times times, one after the other. Of runs (folders): "
+     "compares\n"
+     "them. By engine and phase: in how many cases the intervals of two runs overlap, how often a\n"
+     "median lies in the other run's interval, half the width of an interval, and how far medians\n"
+     "move; the same of the speed-ups; then the ten that moved most.\n"
+     "\n"
+     "examples:\n"
+     "  bench repeat sweeps/mlp_infer_quick.json --times 3 --out results/again\n"
+     "  bench repeat results/again/1 results/again/2 results/mine",
      REPEAT_OPTIONS, repeat_command, NULL},
     {"merge", "OUT RUN…", "join the shards of a run", NULL, NO_OPTIONS, merge_command, NULL},
     {"list", "[workloads|variants|sweeps|devices]", "list what can be measured", NULL, NO_OPTIONS,

@@ -66,14 +66,69 @@ status_t history_command(const cli_args_t *args, error_t *err) {
     TRY(cli_read(args, &options, err));
     return history_runs(&options, err);
 }
+#undef SET
 
+/* Options that are passed on to `bench run` have no reader here: it reads them. */
+#define SET(read, member) CLI_FIELD(read, repeat_options_t, member)
+enum { MOST_TIMES = 100 };
 const cli_option_t REPEAT_OPTIONS[] = {
-    {"json", NULL, "print JSON", CLI_FIELD(cli_flag, repeat_options_t, json)},
+    {"times", "N", "of sweeps: how many runs (3)",
+     CLI_RANGE(cli_number, repeat_options_t, times, 2, MOST_TIMES)},
+    {"out", "DIR", "folder of the runs DIR/1 … DIR/N (results/repeat-TIME)", SET(cli_text, out)},
+    {"resume", NULL, "continue the runs in --out; finished passes of cases are kept",
+     SET(cli_flag, resume)},
+    {"passes", "N", "as of bench run, like the next ones", CLI_ASKED},
+    {"quick", NULL, "one pass: no intervals, only how far medians move", CLI_ASKED},
+    {"time-limit", "TIME", "time limit per contender", CLI_ASKED},
+    {"no-pytorch", NULL, "leave PyTorch out", CLI_ASKED},
+    {"device", "I", "index of the CUDA device", CLI_ASKED},
+    {"timeout", "TIME", "time limit for one answer of a worker", CLI_ASKED},
+    {"arch", "LIST", "native, or sm_90,…", CLI_ASKED},
+    {"compiler", "C", "nvrtc or nvcc", CLI_ASKED},
+    {"seed", "N", "seed of the data and of the order of rounds", CLI_ASKED},
+    {"lock-clocks", "MHZ", "lock the GPU's SM clock (needs root)", CLI_ASKED},
+    {"quiet", NULL, "no progress on stderr", SET(cli_flag, quiet)},
+    {"json", NULL, "print JSON", SET(cli_flag, json)},
     {0},
 };
+#undef SET
+
+/* The options given that only `bench run` reads, as it takes them. */
+static text_list_t passed_on(const cli_args_t *args) {
+    text_list_t options = {0};
+    for (size_t i = 0; i < args->n_options; i++)
+        for (size_t k = 0; k < args->values[i].n && args->options[i].field.read == NULL; k++) {
+            text_list_add_format(&options, "--%s", args->options[i].name);
+            if (args->options[i].argument != NULL)
+                text_list_add(&options, args->values[i].items[k]);
+        }
+    return options;
+}
+
+static status_t check_repeat(const cli_args_t *args, bool sweeps, const repeat_options_t *options,
+                             error_t *err) {
+    static const char *const OF_SWEEPS[] = {"times", "out", "resume", NULL};
+    const char *name = cli_first(args, OF_SWEEPS);
+    if (!sweeps && name != NULL)
+        return error_set(err, STATUS_USAGE, "bench repeat: --%s needs a sweep", name);
+    if (!sweeps && options->run_options.n > 0)
+        return error_set(err, STATUS_USAGE, "bench repeat: %s needs a sweep",
+                         options->run_options.items[0]);
+    if (options->resume && options->out == NULL)
+        return error_set(err, STATUS_USAGE, "--resume needs --out: the runs to continue");
+    return STATUS_OK;
+}
 
 status_t repeat_command(const cli_args_t *args, error_t *err) {
-    repeat_options_t options = {.runs = &args->operands, .print = stdout};
+    repeat_options_t options = {
+        .operands = &args->operands, .root = args->root, .times = 3, .print = stdout};
+    bool sweeps = false;
     TRY(cli_read(args, &options, err));
-    return repeat_runs(&options, err);
+    TRY(repeat_find_sweeps(options.operands, &sweeps, err));
+    options.run_options = passed_on(args);
+    status_t status = check_repeat(args, sweeps, &options, err);
+    if (status == STATUS_OK)
+        status = sweeps ? repeat_sweeps(&options, err) : repeat_runs(&options, err);
+    text_list_free(&options.run_options);
+    return status;
 }

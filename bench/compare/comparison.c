@@ -2,6 +2,7 @@
 
 #include "analysis/labels.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -165,16 +166,13 @@ static void make_pairs(comparison_t *comparison, const text_list_t *phases,
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-static stats_change_t change_of(const cell_t *cell, const stats_draws_t *draws, bool paired) {
-    stats_pairing_t of_base, of_candidate;
-    stats_location_t a = phase_locate(cell->base, draws, paired ? &of_base : NULL);
-    stats_location_t b = phase_locate(cell->candidate, draws, paired ? &of_candidate : NULL);
-    return paired ? stats_change_paired(&a, &of_base, &b, &of_candidate) : stats_change(&a, &b);
+static stats_change_t change_of(const cell_t *cell, bool paired) {
+    const stats_side_t base = phase_side(cell->base), candidate = phase_side(cell->candidate);
+    return paired ? stats_change_paired(&base, &candidate) : stats_change(&base, &candidate);
 }
 
 /* All cells are decided together: Holm's correction covers all of them. */
 static void decide_cells(comparison_t *comparison, const floors_t *floors) {
-    stats_draws_t *draws = stats_draws_new(GATE_SEED);
     cell_t **cells = NULL;
     size_t n = 0, capacity = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++)
@@ -188,7 +186,7 @@ static void decide_cells(comparison_t *comparison, const floors_t *floors) {
 #pragma omp parallel for schedule(dynamic, 64)
     for (size_t i = 0; i < n; i++) {
         gates[i] = cells[i]->gate;
-        gates[i].change = change_of(cells[i], draws, comparison->paired);
+        gates[i].change = change_of(cells[i], comparison->paired);
     }
     const gate_options_t options = {comparison->threshold_frac, GATE_ALARM_RATE};
     gate_decide(gates, n, &options);
@@ -197,7 +195,6 @@ static void decide_cells(comparison_t *comparison, const floors_t *floors) {
     comparison->n_cells = n;
     free(gates);
     free(cells);
-    stats_draws_free(draws);
 }
 
 static bool has_verdict(const pair_t *pair, gate_verdict_t verdict) {
@@ -253,11 +250,50 @@ static bool is_interleaved(const record_t *base, const record_t *candidate) {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
+/* Why more samples would not decide the cell; NULL: they might. */
+static const char *doubt_of(const cell_t *cell, arena_t *texts) {
+    const phase_t *const sides[] = {cell->base, cell->candidate};
+    static const char *const NAMES[] = {"BASE", "CANDIDATE"};
+    char low[UNITS_TEXT], high[UNITS_TEXT], share[UNITS_TEXT];
+    if (isnan(cell->gate.low) && !cell->gate.change.are_passes)
+        return arena_format(texts,
+                            "%zu and %zu passes: the spread between processes is unknown with "
+                            "fewer than %d",
+                            sides[0]->n_passes, sides[1]->n_passes, STATS_FEWEST_PASSES);
+    for (size_t i = 0; i < 2; i++)
+        if (sides[i]->bimodal.found)
+            return arena_format(texts, "bimodal in %s: %s, or %s in %s of the rounds", NAMES[i],
+                                units_time(low, sides[i]->bimodal.low),
+                                units_time(high, sides[i]->bimodal.high),
+                                units_percent(share, sides[i]->bimodal.share_high));
+    return NULL;
+}
+
+static const char *doubt_of_pair(const pair_t *pair, arena_t *texts) {
+    const char *doubt = NULL;
+    for (size_t i = 0; i < pair->n_cells && doubt == NULL; i++)
+        if (pair_is_decided_by(pair, &pair->cells[i]))
+            doubt = doubt_of(&pair->cells[i], texts);
+    return doubt;
+}
+
+static void count_passes(comparison_t *comparison, const pair_t *pair) {
+    for (size_t i = 0; i < pair->n_cells; i++) {
+        const phase_t *const sides[] = {pair->cells[i].base, pair->cells[i].candidate};
+        for (size_t k = 0; k < 2; k++)
+            if (sides[k]->n_passes > comparison->n_passes[k])
+                comparison->n_passes[k] = sides[k]->n_passes;
+    }
+}
+
 static void finish_pairs(comparison_t *comparison) {
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         pair_t *pair = &comparison->pairs[i];
+        count_passes(comparison, pair);
         if (pair->n_cells > 0)
             pair->verdict = verdict_of(pair);
+        if (pair->verdict == PAIR_UNDECIDED)
+            pair->reason = doubt_of_pair(pair, &comparison->texts);
         if (pair->n_cells > 0 && pair->verdict != PAIR_UNCHANGED)
             pair->cause = arena_keep(&comparison->texts,
                                      cause_of_pair(comparison, pair->base, pair->candidate));

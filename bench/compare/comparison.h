@@ -33,7 +33,7 @@ typedef struct pair {
     const char *id;
     const case_result_t *base, *candidate; /* NULL if only the other run has the case */
     pair_verdict_t verdict;
-    const char *reason; /* why there are no cells; NULL if there are */
+    const char *reason; /* why there are no cells, or why one is undecided; may be NULL */
     const char *cause;  /* likely cause of a change; NULL without a change */
     cell_t *cells;
     size_t n_cells;
@@ -46,6 +46,7 @@ typedef struct comparison {
     const record_t *base, *candidate;
     double threshold_frac;
     bool paired;         /* the runs were interleaved */
+    size_t n_passes[2];  /* of BASE and CANDIDATE: the most of any cell */
     size_t n_floor_runs; /* runs used for the noise floors, BASE included; 0: no floors */
     text_list_t allowed; /* "driver: 580.1 in BASE, 590.2 in CANDIDATE" */
     text_list_t changes; /* other facts that differ between the runs */
@@ -97,9 +98,8 @@ bool comparison_phases(const text_list_t *asked, text_list_t *needed);
 text_list_t comparison_common_phases(const case_result_t *result, const case_result_t *other,
                                      const text_list_t *asked);
 
-/* The location of a phase's samples, for stats_change(). */
-stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
-                              stats_pairing_t *pairing);
+/* What a phase says, for stats_change(). */
+stats_side_t phase_side(const phase_t *phase);
 
 typedef struct comparison_options {
     const floors_t *floors;    /* NULL: none are known */

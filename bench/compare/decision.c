@@ -1,6 +1,7 @@
 #include "compare/decision.h"
 
 #include "base/memory.h"
+#include "stats/student.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,47 +12,65 @@ const char *gate_verdict_name(gate_verdict_t verdict) {
 }
 
 static gate_verdict_t verdict_of(const gate_cell_t *cell, const gate_options_t *options) {
-    if (cell->p_slower <= options->alarm_rate_frac)
+    const double most = 1 + cell->threshold_frac;
+    if (cell->p_slower <= options->alarm_rate_frac && cell->low > most)
         return GATE_REGRESSED;
-    if (cell->p_faster <= options->alarm_rate_frac)
+    if (cell->p_faster <= options->alarm_rate_frac && cell->high < 1 / most)
         return GATE_IMPROVED;
-    double most = 1 + cell->threshold_frac;
     return cell->low >= 1 / most && cell->high <= most ? GATE_UNCHANGED : GATE_UNDECIDED;
 }
 
-void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options) {
-    double *slower = mem_alloc((n + 1) * sizeof *slower);
-    double *faster = mem_alloc((n + 1) * sizeof *faster);
-    for (size_t i = 0; i < n; i++) {
-        gate_cell_t *cell = &cells[i];
-        cell->threshold_frac = fmax(options->threshold_frac, cell->floor_frac);
-        stats_change_interval(&cell->change, &cell->low, &cell->high);
-        slower[i] = stats_change_above(&cell->change, 1 + cell->threshold_frac);
-        faster[i] = stats_change_below(&cell->change, 1 / (1 + cell->threshold_frac));
-    }
-    double *adjusted = mem_alloc((n + 1) * sizeof *adjusted);
-    stats_holm(slower, n, adjusted);
+static void open_cell(gate_cell_t *cell, const gate_options_t *options) {
+    const bool may_claim = cell->change.are_passes || cell->floor_frac > 0;
+    cell->threshold_frac = fmax(options->threshold_frac, cell->floor_frac);
+    cell->low = may_claim ? cell->change.low : NAN;
+    cell->high = may_claim ? cell->change.high : NAN;
+}
+
+/* Cells whose processes differ by more than the threshold. */
+static size_t count_restless(const gate_cell_t *cells, size_t n) {
+    size_t restless = 0;
     for (size_t i = 0; i < n; i++)
+        restless += cells[i].change.range_log > log1p(cells[i].threshold_frac);
+    return restless;
+}
+
+/* Holm's correction of Student's t, but not less than the chance of states: of as many cells as
+ * there are whose processes differ, one may have all slow ones on one side by chance. */
+static void adjust(const gate_cell_t *cells, size_t n, const double *p, double *adjusted) {
+    const double restless = (double)count_restless(cells, n);
+    stats_holm(p, n, adjusted);
+    for (size_t i = 0; i < n; i++)
+        adjusted[i] = fmin(1, fmax(adjusted[i], restless * cells[i].change.chance_of_states));
+}
+
+void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options) {
+    double *p = mem_alloc((n + 1) * sizeof *p), *adjusted = mem_alloc((n + 1) * sizeof *adjusted);
+    for (size_t i = 0; i < n; i++) {
+        open_cell(&cells[i], options);
+        p[i] = stats_change_above(&cells[i].change, 1 + cells[i].threshold_frac);
+    }
+    adjust(cells, n, p, adjusted);
+    for (size_t i = 0; i < n; i++) {
         cells[i].p_slower = adjusted[i];
-    stats_holm(faster, n, adjusted);
+        p[i] = stats_change_below(&cells[i].change, 1 / (1 + cells[i].threshold_frac));
+    }
+    adjust(cells, n, p, adjusted);
     for (size_t i = 0; i < n; i++) {
         cells[i].p_faster = adjusted[i];
         cells[i].verdict = verdict_of(&cells[i], options);
     }
     free(adjusted);
-    free(faster);
-    free(slower);
+    free(p);
 }
 
-double gate_floor_of_runs(const stats_location_t *runs, size_t n_runs) {
+double gate_floor_of_runs(const stats_side_t *runs, size_t n_runs) {
     double most = 0;
     for (size_t a = 0; a < n_runs; a++)
         for (size_t b = a + 1; b < n_runs; b++) {
-            double low, high;
-            stats_change_t change = stats_change(&runs[a], &runs[b]);
-            stats_change_interval(&change, &low, &high);
-            if (!isnan(low))
-                most = fmax(most, fmax(high, 1 / low) - 1);
+            const stats_change_t change = stats_change(&runs[a], &runs[b]);
+            if (!isnan(change.low))
+                most = fmax(most, fmax(change.high, 1 / change.low) - 1);
         }
     return most;
 }

@@ -6,16 +6,13 @@
 
 #include "stats/two_sample.h"
 
-/* Seed of the bootstrap's draws: the same runs give the same verdict. */
-enum { GATE_SEED = 1979 };
-
 /* Defaults of gate_options_t. */
 static const double GATE_THRESHOLD = 0.05, GATE_ALARM_RATE = 0.01;
 
 typedef enum gate_verdict {
     GATE_UNCHANGED, /* the interval lies within the threshold, on both sides of 1 */
-    GATE_REGRESSED, /* significantly slower by more than the threshold */
-    GATE_IMPROVED,  /* significantly faster by more than the threshold */
+    GATE_REGRESSED, /* significantly slower, the whole interval beyond the threshold */
+    GATE_IMPROVED,  /* significantly faster, likewise */
     GATE_UNDECIDED, /* the interval is too wide or missing */
 } gate_verdict_t;
 
@@ -31,15 +28,17 @@ typedef struct gate_cell {
     double floor_frac;     /* how far two runs of one build may differ; 0 if unknown */
     /* Decided: */
     double threshold_frac;     /* the larger of the option and the floor */
-    double low, high;          /* 95 % interval of the ratio; NaN if there is none */
-    double p_slower, p_faster; /* adjusted for all cells (Holm) */
+    double low, high;          /* 95 % interval of the ratio; NaN: nothing may be claimed */
+    double p_slower, p_faster; /* adjusted for all cells */
     gate_verdict_t verdict;
 } gate_cell_t;
 
+/* Decide all cells together. Without a noise floor a cell needs STATS_FEWEST_PASSES on each side;
+ * with one, rounds are enough: the floor stands for the spread between processes. */
 void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options);
 
 /* How far runs of one build may differ, as a fraction: the farthest end of the 95 % intervals of
  * the ratios of all pairs. 0 if no pair has an interval. */
-double gate_floor_of_runs(const stats_location_t *runs, size_t n_runs);
+double gate_floor_of_runs(const stats_side_t *runs, size_t n_runs);
 
 #endif

@@ -59,18 +59,22 @@ static void print_table(const history_options_t *options, const history_list_t *
 }
 
 static json_t *series_to_json(const history_series_t *series) {
-    json_t *medians = json_array(), *levels = json_array(), *steps = json_array();
+    json_t *medians = json_array(), *intervals = json_array(), *levels = json_array(),
+           *steps = json_array();
     for (size_t r = 0; r < series->n_runs; r++) {
-        json_array_append_new(medians, json_finite(series->points[r].median));
-        json_array_append_new(levels, json_finite(series->points[r].level));
+        const history_point_t *point = &series->points[r];
+        json_array_append_new(medians, json_finite(point->median));
+        json_array_append_new(
+            intervals, json_pack("[o, o]", json_finite(point->low), json_finite(point->high)));
+        json_array_append_new(levels, json_finite(point->level));
     }
     for (size_t s = 0; s < series->n_steps; s++)
         json_array_append_new(steps,
                               json_pack("{s:I, s:o}", "run", (json_int_t)series->steps[s].run,
                                         "ratio", json_finite(series->steps[s].ratio)));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
-                     json_text(series->phase), "median_ns", medians, "level_ns", levels, "steps",
-                     steps);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_text(series->id), "phase",
+                     json_text(series->phase), "median_ns", medians, "ci95_ns", intervals,
+                     "level_ns", levels, "steps", steps);
 }
 
 static void print_json(const history_options_t *options, const history_list_t *list) {

@@ -66,36 +66,28 @@ static bool same_code(const case_result_t *a, const case_result_t *b) {
     return x == NULL || y == NULL || strcmp(x, y) == 0;
 }
 
+stats_side_t phase_side(const phase_t *phase) {
+    const stats_rounds_t rounds = {phase->samples, phase->round_starts, phase->n_rounds};
+    return stats_side_of(&rounds, phase->pass_starts, phase->n_passes, &phase->bimodal);
+}
+
 typedef struct learning {
     const record_index_t *indexes;
     size_t n_runs;
-    stats_draws_t *draws;
 } learning_t;
-
-stats_location_t phase_locate(const phase_t *phase, const stats_draws_t *draws,
-                              stats_pairing_t *pairing) {
-    size_t starts[STATS_MOST_PASSES + 1];
-    stats_rounds_t blocks = {phase->samples, phase->round_starts, phase->n_rounds};
-    if (phase->n_passes > 1 && phase->n_passes <= STATS_MOST_PASSES) {
-        for (size_t p = 0; p <= phase->n_passes; p++)
-            starts[p] = phase->round_starts[phase->pass_starts[p]];
-        blocks = (stats_rounds_t){phase->samples, starts, phase->n_passes};
-    }
-    return stats_locate(&blocks, draws, pairing);
-}
 
 static double learn_cell(const learning_t *learning, const case_result_t *base,
                          const phase_t *phase) {
-    stats_location_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
+    stats_side_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
     size_t n = 0;
-    sides[n++] = phase_locate(phase, learning->draws, NULL);
+    sides[n++] = phase_side(phase);
     for (size_t i = 0; i < learning->n_runs; i++) {
         const case_result_t *other = record_index_find(&learning->indexes[i], base->spec.id);
         if (other == NULL || other->status != CASE_OK || !same_code(base, other))
             continue;
         const phase_t *same = result_phase(other, phase->name);
         if (same != NULL)
-            sides[n++] = phase_locate(same, learning->draws, NULL);
+            sides[n++] = phase_side(same);
     }
     double floor_frac = gate_floor_of_runs(sides, n);
     free(sides);
@@ -185,9 +177,8 @@ status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs,
     record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
     for (size_t i = 0; i < n_runs; i++)
         indexes[i] = record_index_make(&runs[i]);
-    learning_t learning = {indexes, n_runs, stats_draws_new(GATE_SEED)};
+    const learning_t learning = {indexes, n_runs};
     *floors = floors_new(learn(&learning, base), n_runs + 1);
-    stats_draws_free(learning.draws);
     for (size_t i = 0; i < n_runs; i++)
         record_index_free(&indexes[i]);
     free(indexes);

@@ -36,14 +36,16 @@ void compare_print_json(const comparison_t *comparison, FILE *out) {
         json_object_set_new(counts, pair_verdict_name((pair_verdict_t)v),
                             json_integer((json_int_t)comparison->counts[v]));
     char *headline = comparison_headline(comparison);
-    json_t *json = json_pack(
-        "{s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o}", "schema", 1, "base",
-        json_text(comparison->base->folder), "candidate", json_text(comparison->candidate->folder),
-        "headline", headline, "counts", counts, "threshold_frac",
-        json_finite(comparison->threshold_frac), "alarm_rate_frac", json_finite(GATE_ALARM_RATE),
-        "paired", comparison->paired, "n_cells", (json_int_t)comparison->n_cells, "n_floor_runs",
-        (json_int_t)comparison->n_floor_runs, "allowed", json_texts(&comparison->allowed),
-        "changes", json_texts(&comparison->changes), "cases", cases);
+    json_t *json =
+        json_pack("{s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:[I, I], s:I, s:I, s:o, s:o, s:o}",
+                  "schema", 1, "base", json_text(comparison->base->folder), "candidate",
+                  json_text(comparison->candidate->folder), "headline", headline, "counts", counts,
+                  "threshold_frac", json_finite(comparison->threshold_frac), "alarm_rate_frac",
+                  json_finite(GATE_ALARM_RATE), "paired", comparison->paired, "passes",
+                  (json_int_t)comparison->n_passes[0], (json_int_t)comparison->n_passes[1],
+                  "n_cells", (json_int_t)comparison->n_cells, "n_floor_runs",
+                  (json_int_t)comparison->n_floor_runs, "allowed", json_texts(&comparison->allowed),
+                  "changes", json_texts(&comparison->changes), "cases", cases);
     json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
     free(headline);
 }

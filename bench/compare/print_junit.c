@@ -46,9 +46,9 @@ static void put_case(FILE *out, const pair_t *pair, arena_t *texts) {
     const char *verdict = pair_verdict_name(pair->verdict);
     const case_result_t *result = pair->base != NULL ? pair->base : pair->candidate;
     const char *why =
-        xml(texts, pair->cause != NULL    ? pair->cause
-                   : pair->reason != NULL ? pair->reason
-                                          : "the interval is wider than the threshold");
+        xml(texts, pair->reason != NULL  ? pair->reason
+                   : pair->cause != NULL ? pair->cause
+                                         : "the interval is wider than the threshold");
     bool fails = pair->verdict == PAIR_REGRESSED || pair->verdict == PAIR_BROKEN;
     bool passes = pair->verdict == PAIR_UNCHANGED || pair->verdict == PAIR_IMPROVED ||
                   pair->verdict == PAIR_NEW;

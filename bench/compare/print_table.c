@@ -56,7 +56,8 @@ static void add_pair(table_t *table, const comparison_t *comparison, const pair_
         table_add(table, units_time(text, cell->candidate->summary.median));
         table_take(table, change_text(&cell->gate));
         table_take(table, threshold_text(&cell->gate, comparison->threshold_frac));
-        table_take(table, style->text(first && pair->cause != NULL ? pair->cause : ""));
+        const char *why = pair->reason != NULL ? pair->reason : pair->cause;
+        table_take(table, style->text(first && why != NULL ? why : ""));
         first = false;
     }
     if (pair->n_cells > 0)
@@ -136,10 +137,9 @@ static void print_wide_floors(const comparison_t *comparison, FILE *out) {
 
 static void print_method(const comparison_t *comparison, FILE *out) {
     char threshold[UNITS_TEXT];
-    fprintf(out,
-            "Change: ratio of medians with its 95 %% interval (block bootstrap over rounds%s). "
-            "Threshold: %s",
-            comparison->paired ? ", rounds interleaved" : "",
+    fprintf(out, "Change: ratio of medians with its 95 %% interval (%s). Threshold: %s",
+            comparison->paired ? "over passes, paired by pass"
+                               : "between the ends of the runs' intervals",
             units_percent(threshold, comparison->threshold_frac));
     if (comparison->n_floor_runs > 0)
         fprintf(out, ", or the cell's noise floor, if larger (from %zu runs of one build).\n",
@@ -150,7 +150,7 @@ static void print_method(const comparison_t *comparison, FILE *out) {
             comparison->n_cells, GATE_ALARM_RATE * 100,
             comparison->n_floor_runs > 0 || comparison->paired
                 ? ""
-                : "; differences between runs are covered only with --floor");
+                : "; drift slower than a run is covered only with --floor");
     print_wide_floors(comparison, out);
 }
 
@@ -158,7 +158,8 @@ void compare_print_table(const comparison_t *comparison, bool all, FILE *out) {
     table_t table;
     char *base = text_plain(comparison->base->folder),
          *candidate = text_plain(comparison->candidate->folder);
-    fprintf(out, "BASE       %s\nCANDIDATE  %s\n\n", base, candidate);
+    fprintf(out, "BASE       %s (passes: %zu)\nCANDIDATE  %s (passes: %zu)\n\n", base,
+            comparison->n_passes[0], candidate, comparison->n_passes[1]);
     free(base);
     free(candidate);
     fill_table(&table, comparison, all, SIZE_MAX, &TERMINAL);
@@ -216,7 +217,8 @@ void compare_print_markdown(const comparison_t *comparison, FILE *out) {
     char *headline = comparison_headline(comparison);
     char *base = markdown_code(comparison->base->folder);
     char *candidate = markdown_code(comparison->candidate->folder);
-    fprintf(out, "### bench compare: %s\n\n%s → %s\n\n", headline, base, candidate);
+    fprintf(out, "### bench compare: %s\n\n%s → %s (passes: %zu, %zu)\n\n", headline, base,
+            candidate, comparison->n_passes[0], comparison->n_passes[1]);
     char *lines = markdown_table(comparison, &left_out);
     if (lines != NULL)
         fprintf(out, "%s\n", lines);

@@ -1,12 +1,11 @@
 #include "compare/repeat.h"
 
-#include "analysis/labels.h"
+#include "analysis/speedup.h"
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/json_text.h"
 #include "io/table.h"
-#include "results/record.h"
-#include "stats/summary.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,20 +14,20 @@
 
 enum { N_WORST = 10 };
 
-/* One phase of one case in two runs. */
+/* One number in two runs: a phase of a case, or a speed-up. */
 typedef struct repeat_pair {
-    const case_result_t *result; /* in the first of them */
-    const phase_t *phases[2];
+    const char *id, *phase;
+    bool is_ratio;
+    stats_interval_t values[2];
     const char *runs[2];
-    double moved_frac; /* |b - a| / min(a, b) of the medians */
+    double moved_frac; /* |b - a| / min(a, b) of the centres */
 } repeat_pair_t;
 
 /* Statistics of all pairs of an engine and phase. */
 typedef struct repeat_row {
-    char engine[32];
-    const phase_t *phase; /* any of them */
+    const char *engine, *clock, *phase; /* clock is NULL for speed-ups */
     size_t n_pairs, n_intervals, n_overlapping, n_centred;
-    double *moved, *half_widths; /* n_pairs; 2 · n_intervals, as fractions of the median */
+    double *moved, *half_widths; /* n_pairs; 2 · n_intervals, as fractions of the centre */
     size_t capacity_moved, capacity_widths;
 } repeat_row_t;
 
@@ -36,64 +35,125 @@ typedef struct repeat {
     repeat_pair_t *pairs;
     repeat_row_t *rows;
     size_t n_pairs, n_rows, capacity_pairs, capacity_rows;
+    arena_t texts;
 } repeat_t;
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-static repeat_row_t *row_of(repeat_t *repeat, const case_t *spec, const phase_t *phase) {
-    char text[32];
-    const char *engine = case_engine_label(spec, text);
+static bool is_same(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Borrows the texts of a new row. */
+static repeat_row_t *row_of(repeat_t *repeat, const char *engine, const char *clock,
+                            const char *phase) {
     for (size_t i = 0; i < repeat->n_rows; i++)
-        if (strcmp(repeat->rows[i].engine, engine) == 0 &&
-            strcmp(repeat->rows[i].phase->name, phase->name) == 0 &&
-            repeat->rows[i].phase->clock == phase->clock)
+        if (is_same(repeat->rows[i].engine, engine) && is_same(repeat->rows[i].phase, phase) &&
+            is_same(repeat->rows[i].clock, clock))
             return &repeat->rows[i];
     mem_grow(&repeat->rows, repeat->n_rows, &repeat->capacity_rows, sizeof *repeat->rows);
     repeat_row_t *row = &repeat->rows[repeat->n_rows++];
-    *row = (repeat_row_t){.phase = phase};
-    snprintf(row->engine, sizeof row->engine, "%s", engine);
+    *row = (repeat_row_t){.engine = engine, .clock = clock, .phase = phase};
     return row;
 }
 
-static bool holds(const summary_t *summary, double value) {
-    return summary->ci95[0] <= value && value <= summary->ci95[1];
+static bool holds(const stats_interval_t *interval, double value) {
+    return interval->low <= value && value <= interval->high;
 }
 
-static void count_intervals(repeat_row_t *row, const summary_t *a, const summary_t *b) {
-    const summary_t *const both[] = {a, b};
+static void count_intervals(repeat_row_t *row, const stats_interval_t values[2]) {
+    const stats_interval_t *a = &values[0], *b = &values[1];
     for (size_t i = 0; i < 2; i++)
-        if (isnan(both[i]->ci95[0]) || isnan(both[i]->ci95[1]))
+        if (isnan(values[i].low) || isnan(values[i].high))
             return;
     for (size_t i = 0; i < 2; i++) {
         const size_t n = 2 * row->n_intervals + i;
         mem_grow(&row->half_widths, n, &row->capacity_widths, sizeof *row->half_widths);
-        row->half_widths[n] = (both[i]->ci95[1] - both[i]->ci95[0]) / 2 / both[i]->median;
+        row->half_widths[n] = (values[i].high - values[i].low) / 2 / values[i].centre;
     }
     row->n_intervals++;
-    row->n_overlapping += a->ci95[0] <= b->ci95[1] && b->ci95[0] <= a->ci95[1];
-    row->n_centred += (size_t)holds(a, b->median) + (size_t)holds(b, a->median);
+    row->n_overlapping += a->low <= b->high && b->low <= a->high;
+    row->n_centred += (size_t)holds(a, b->centre) + (size_t)holds(b, a->centre);
 }
 
-static void add_pair(repeat_t *repeat, const repeat_pair_t *pair) {
-    repeat_row_t *row = row_of(repeat, &pair->result->spec, pair->phases[0]);
+/* Pairs without both centres are left out. */
+static void add_pair(repeat_t *repeat, repeat_row_t *row, const repeat_pair_t *pair) {
+    const double x = pair->values[0].centre, y = pair->values[1].centre;
+    if (!(x > 0 && y > 0))
+        return;
     mem_grow(&repeat->pairs, repeat->n_pairs, &repeat->capacity_pairs, sizeof *repeat->pairs);
-    repeat->pairs[repeat->n_pairs++] = *pair;
+    repeat_pair_t *added = &repeat->pairs[repeat->n_pairs++];
+    *added = *pair;
+    added->moved_frac = fabs(x - y) / fmin(x, y);
     mem_grow(&row->moved, row->n_pairs, &row->capacity_moved, sizeof *row->moved);
-    row->moved[row->n_pairs++] = pair->moved_frac;
-    count_intervals(row, &pair->phases[0]->summary, &pair->phases[1]->summary);
+    row->moved[row->n_pairs++] = added->moved_frac;
+    count_intervals(row, pair->values);
+}
+
+static stats_interval_t value_of(const phase_t *phase) {
+    const summary_t *s = &phase->summary;
+    return (stats_interval_t){.centre = s->median, .low = s->ci95[0], .high = s->ci95[1]};
 }
 
 static void compare_cases(repeat_t *repeat, const case_result_t *a, const case_result_t *b,
                           const char *const runs[2]) {
+    char *label = arena_buffer(&repeat->texts, 32);
+    const char *engine = case_engine_label(&a->spec, label);
     for (size_t p = 0; p < a->n_phases; p++) {
         const phase_t *one = &a->phases[p], *other = result_phase(b, one->name);
-        const double x = one->summary.median, y = other != NULL ? other->summary.median : NAN;
-        if (x > 0 && y > 0)
-            add_pair(repeat, &(repeat_pair_t){.result = a,
-                                              .phases = {one, other},
-                                              .runs = {runs[0], runs[1]},
-                                              .moved_frac = fabs(x - y) / fmin(x, y)});
+        if (other != NULL)
+            add_pair(repeat, row_of(repeat, engine, clock_domain_name(one->clock), one->name),
+                     &(repeat_pair_t){.id = a->spec.id,
+                                      .phase = one->name,
+                                      .values = {value_of(one), value_of(other)},
+                                      .runs = {runs[0], runs[1]}});
     }
+}
+
+static const speedup_t *headline_at(const comparison_set_list_t *list, const comparison_set_t *set,
+                                    int64_t size) {
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t r = 0; r < list->items[i].n_rows; r++)
+            if (list->items[i].platform == set->platform &&
+                strcmp(list->items[i].key, set->key) == 0 && list->items[i].rows[r].size == size)
+                return &list->items[i].rows[r].headline;
+    return NULL;
+}
+
+static void compare_speedups(repeat_t *repeat, const comparison_set_list_t *a,
+                             const comparison_set_list_t *b, const char *const runs[2]) {
+    for (size_t s = 0; s < a->n; s++)
+        for (size_t r = 0; r < a->items[s].n_rows; r++) {
+            const comparison_set_t *set = &a->items[s];
+            const size_row_t *row = &set->rows[r];
+            const speedup_t *other = headline_at(b, set, row->size);
+            if (other == NULL || row->headline.verdict == VERDICT_NONE ||
+                other->verdict == VERDICT_NONE)
+                continue;
+            add_pair(repeat, row_of(repeat, set->platform->engine, NULL, "speed-up"),
+                     &(repeat_pair_t){.id = arena_format(&repeat->texts, "%s %s, %s=%lld",
+                                                         set->workload, set->key, set->size_param,
+                                                         (long long)row->size),
+                                      .phase = "speed-up",
+                                      .is_ratio = true,
+                                      .values = {row->headline.ratio, other->ratio},
+                                      .runs = {runs[0], runs[1]}});
+        }
+}
+
+static void compare_headlines(repeat_t *repeat, const record_t *a, const record_t *b) {
+    text_list_t workloads = {0};
+    for (size_t i = 0; i < a->n_cases; i++)
+        if (!is_calibration(&a->cases[i].spec))
+            text_list_add_new(&workloads, a->cases[i].spec.workload);
+    for (size_t i = 0; i < workloads.n; i++) {
+        comparison_set_list_t one = comparison_sets_of(a, workloads.items[i]),
+                              other = comparison_sets_of(b, workloads.items[i]);
+        compare_speedups(repeat, &one, &other, (const char *const[]){a->name, b->name});
+        comparison_set_list_free(&one);
+        comparison_set_list_free(&other);
+    }
+    text_list_free(&workloads);
 }
 
 static void compare_runs(repeat_t *repeat, const record_t *a, const record_t *b) {
@@ -129,6 +189,7 @@ static void repeat_free(repeat_t *repeat) {
     }
     free(repeat->rows);
     free(repeat->pairs);
+    arena_free(&repeat->texts);
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -165,8 +226,8 @@ static void print_rows(const repeat_t *repeat, FILE *out) {
         char text[UNITS_TEXT];
         numbers_of(row, numbers);
         table_add(&table, row->engine);
-        table_add(&table, clock_domain_name(row->phase->clock));
-        table_add(&table, row->phase->name);
+        table_add(&table, row->clock != NULL ? row->clock : "–");
+        table_add(&table, row->phase);
         table_add_format(&table, "%zu", row->n_pairs);
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
             table_add(&table, units_percent(text, numbers[k]));
@@ -183,10 +244,14 @@ static void print_worst(const repeat_t *repeat, FILE *out) {
         const repeat_pair_t *pair = &repeat->pairs[i];
         char a[UNITS_TEXT], b[UNITS_TEXT];
         table_add(&table, units_percent(a, pair->moved_frac));
-        table_add(&table, pair->result->spec.id);
-        table_add(&table, pair->phases[0]->name);
-        table_add_format(&table, "%s, %s", units_time(a, pair->phases[0]->summary.median),
-                         units_time(b, pair->phases[1]->summary.median));
+        table_add(&table, pair->id);
+        table_add(&table, pair->phase);
+        if (pair->is_ratio)
+            table_add_format(&table, "%.3g×, %.3g×", pair->values[0].centre,
+                             pair->values[1].centre);
+        else
+            table_add_format(&table, "%s, %s", units_time(a, pair->values[0].centre),
+                             units_time(b, pair->values[1].centre));
         table_add_format(&table, "%s, %s", pair->runs[0], pair->runs[1]);
     }
     table_print(&table, "", out);
@@ -200,9 +265,9 @@ static void print_json(const repeat_t *repeat, FILE *out) {
         const repeat_row_t *row = &repeat->rows[i];
         double numbers[6];
         numbers_of(row, numbers);
-        json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "engine", row->engine, "clock",
-                                 clock_domain_name(row->phase->clock), "phase", row->phase->name,
-                                 "pairs", (json_int_t)row->n_pairs);
+        json_t *json =
+            json_pack("{s:s, s:s?, s:s, s:I}", "engine", row->engine, "clock", row->clock, "phase",
+                      row->phase, "pairs", (json_int_t)row->n_pairs);
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
             json_object_set_new(json, KEYS[k], json_finite(numbers[k]));
         json_array_append_new(rows, json);
@@ -210,11 +275,11 @@ static void print_json(const repeat_t *repeat, FILE *out) {
     for (size_t i = 0; i < repeat->n_pairs && i < N_WORST; i++) {
         const repeat_pair_t *pair = &repeat->pairs[i];
         json_array_append_new(
-            worst, json_pack("{s:s, s:s, s:o, s:[s, s], s:[o, o]}", "id", pair->result->spec.id,
-                             "phase", pair->phases[0]->name, "moved_frac",
-                             json_finite(pair->moved_frac), "runs", pair->runs[0], pair->runs[1],
-                             "medians_ns", json_finite(pair->phases[0]->summary.median),
-                             json_finite(pair->phases[1]->summary.median)));
+            worst,
+            json_pack("{s:o, s:s, s:o, s:[s, s], s:[o, o]}", "id", json_text(pair->id), "phase",
+                      pair->phase, "moved_frac", json_finite(pair->moved_frac), "runs",
+                      pair->runs[0], pair->runs[1], pair->is_ratio ? "ratios" : "medians_ns",
+                      json_finite(pair->values[0].centre), json_finite(pair->values[1].centre)));
     }
     json_print(json_pack("{s:o, s:o}", "rows", rows, "worst", worst), JSON_INDENT(2), out);
 }
@@ -232,20 +297,24 @@ static status_t report(const repeat_options_t *options, const repeat_t *repeat, 
 }
 
 status_t repeat_runs(const repeat_options_t *options, error_t *err) {
-    const size_t n = options->runs->n;
+    const size_t n = options->operands->n;
     if (n < 2)
-        return error_set(err, STATUS_USAGE, "bench repeat: expected at least two run folders");
+        return error_set(err, STATUS_USAGE,
+                         "bench repeat: expected a sweep, or at least two run folders");
     record_t *runs = mem_zeroed(n, sizeof *runs);
     repeat_t repeat = {0};
     size_t loaded = 0;
     status_t status = STATUS_OK;
     while (loaded < n && status == STATUS_OK) {
-        status = record_load(options->runs->items[loaded], &runs[loaded], err);
+        status = record_load(options->operands->items[loaded], &runs[loaded], err);
         loaded += status == STATUS_OK;
     }
     for (size_t a = 0; a < n && status == STATUS_OK; a++)
         for (size_t b = a + 1; b < n; b++)
             compare_runs(&repeat, &runs[a], &runs[b]);
+    for (size_t a = 0; a < n && status == STATUS_OK; a++) /* the last rows of the table */
+        for (size_t b = a + 1; b < n; b++)
+            compare_headlines(&repeat, &runs[a], &runs[b]);
     finish(&repeat);
     if (status == STATUS_OK)
         status = report(options, &repeat, err);

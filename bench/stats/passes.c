@@ -1,7 +1,7 @@
 #include "stats/passes.h"
 
 #include "base/memory.h"
-#include "stats/two_sample.h"
+#include "stats/student.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,18 +91,20 @@ stats_interval_t stats_interval_of(const stats_pass_t *passes, size_t n) {
             shared = fmax(shared, passes[i].shared);
             values[kept++] = passes[i].log_value;
         }
-    stats_interval_t interval = {.centre = NAN, .low = NAN, .high = NAN, .n_passes = kept};
+    stats_interval_t interval = {
+        .centre = NAN, .low = NAN, .high = NAN, .n_passes = kept, .se_log = NAN};
     if (kept == 0)
         return interval;
     own_variance /= (double)kept;
     mean /= (double)kept;
     const size_t n_averages = walsh_averages(values, kept, averages);
     interval.centre = exp(stats_quantile(averages, n_averages, 0.5));
+    interval.range_log = averages[n_averages - 1] - averages[0];
     if (kept < STATS_FEWEST_PASSES)
         return interval;
-    const double variance = fmax(variance_of(values, kept), own_variance);
-    const double half = stats_student_quantile(0.025, (double)(kept - 1)) *
-                        sqrt(variance * (1 / (double)kept + shared));
+    interval.se_log =
+        sqrt(fmax(variance_of(values, kept), own_variance) * (1 / (double)kept + shared));
+    const double half = stats_student_quantile(0.025, (double)(kept - 1)) * interval.se_log;
     const size_t cut = signed_rank_cut(kept);
     interval.low = exp(fmin(mean - half, averages[cut]));
     interval.high = exp(fmax(mean + half, averages[n_averages - 1 - cut]));

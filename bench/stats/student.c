@@ -1,6 +1,6 @@
-/* Student's t and Holm's correction of two_sample.h. */
+#include "stats/student.h"
+
 #include "base/memory.h"
-#include "stats/two_sample.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -156,15 +156,51 @@ def test_one_late_sample_hides_no_slowdown(base: Run) -> None:
     assert case_of(compare(base, candidate, expect=1), CUDA)["verdict"] == "regressed"
 
 
-def test_single_rounds_decide_nothing(base: Run) -> None:
+@pytest.mark.parametrize("passes", [1, 4])
+def test_few_passes_decide_nothing_without_floors(base: Run, passes: int) -> None:
     candidate = rerun(base)
     candidate.scale(CUDA, 2)
-    for case in candidate.cases.values():
-        for phase in case["phases"].values():
-            phase["round_starts"] = [0, phase["n"]]
+    candidate.passes = passes
     answer = compare(base, candidate)
-    assert case_of(answer, CUDA)["verdict"] == "undecided"
-    assert case_of(answer, CUDA)["cells"][0]["ci95"] == [None, None]
+    case = case_of(answer, CUDA)
+    assert answer["passes"] == [6, passes]
+    assert set(verdicts(answer)) == {"undecided", "not comparable"}
+    assert case["cells"][0]["ci95"] == [None, None]
+    assert case["reason"].startswith(f"6 and {passes} passes: the spread between processes is unk")
+
+
+def test_few_passes_are_enough_with_floors(base: Run) -> None:
+    base.passes = 1
+    base.write()
+    candidate, again = rerun(base), rerun(base, "again", 3)
+    again.write()
+    candidate.scale(CUDA, 1.2)
+    answer = compare(base, candidate, "--floor", again.folder, expect=1)
+    assert verdicts(answer)["regressed"] == 1
+    assert "undecided" not in verdicts(answer)
+
+
+def two_values(run: Run, case_id: str, low: float, high: float, slow: int) -> None:
+    """Make three rounds of four, or one, take `high` in each pass of a phase of 48 rounds."""
+    phase = run.cases[case_id]["phases"]["kernel_graph"]
+    values = [high if i % 4 < slow else low for i in range(48)]
+    samples = [value + i / 100 for value in values for i in range(4)]
+    phase.update(samples=samples, round_starts=list(range(0, len(samples) + 1, 4)), n=len(samples))
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "undecided"), (3, "regressed")])
+def test_no_verdict_hangs_on_which_of_two_values_came_up(
+    base: Run, factor: float, verdict: str
+) -> None:
+    candidate = rerun(base)
+    two_values(base, CUDA, 960, 1700, 1)
+    two_values(candidate, CUDA, 960 * factor, 1700 * factor, 3)
+    base.write()
+    answer = compare(base, candidate, "--phase", "kernel_graph", expect=int(factor > 1))
+    case = case_of(answer, CUDA)
+    assert case["verdict"] == verdict
+    if factor == 1:
+        assert case["reason"] == "bimodal in BASE: 960 ns, or 1.70 µs in 25 % of the rounds"
 
 
 def test_threshold(base: Run) -> None:
@@ -304,8 +340,11 @@ def test_other_modes_schemas_and_engines_are_refused(base: Run) -> None:
     cold.environment["measure"] = {"mode": "cold"}
     assert "mode: steady in BASE, cold in CANDIDATE" in refused(base, cold)
     later = rerun(base, "later")
-    later.header["schema"] = 2
-    assert "schema 2, expected 1" in refused(base, later)
+    later.header["schema"] = 3
+    assert "schema 3, expected 1 to 2" in refused(base, later)
+    earlier = rerun(base, "earlier")
+    earlier.header["schema"] = earlier.passes = 1
+    assert "schema 2 (one pass) in one, 1 in the other" in refused(base, earlier)
     engine = rerun(base, "engine")
     engine.cases = {
         name: dict(case, id=name.replace("/cpu/", "/null/"), engine="null")

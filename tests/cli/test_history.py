@@ -60,6 +60,15 @@ def test_steps_are_found_where_they_are(runs: list[Path]) -> None:
     assert series_of(answer, QUIET, "host_to_host")["steps"] == []
 
 
+def test_points_have_the_interval_over_passes(runs: list[Path]) -> None:
+    quiet = series_of(history(runs), QUIET, "host_to_host")
+    assert quiet["ci95_ns"][3] == [None, None]
+    timed = [i for i, value in enumerate(quiet["median_ns"]) if value is not None]
+    for i in timed:
+        low, high = quiet["ci95_ns"][i]
+        assert low < quiet["median_ns"][i] < high < 1.02 * low
+
+
 def test_slow_drift_is_found(runs: list[Path]) -> None:
     creep = series_of(history(runs), CREEP, "host_to_host")
     assert len(creep["steps"]) >= 2

@@ -5,16 +5,15 @@
  *     means > 5 %      the mean is more than 5 % larger
  *     Mann-Whitney     two-sided p < 0.05 over all samples, and slower; not corrected for many cells
  *
- *     gate_truth [--sweeps N] [--rounds N] [--floor-runs N] [--seed N] [--json]
+ *     gate_truth [--sweeps N] [--passes N] [--rounds N] [--floor-runs N] [--seed N] [--json]
  *
- * Each sweep has 50 cells, of which one may be slowed down. Noise of x % has that standard
- * deviation over all samples of a run (heavy tails: that interquartile range of a normal one); how
- * it is made up is said beside each kind below. */
+ * Each sweep has 50 cells, of which one may be slowed down. A pass takes 4 to 16 rounds, as many as
+ * its own error needs to come under 0.5 %; with --rounds always that many. */
 #include "base/memory.h"
 #include "compare/decision.h"
 #include "noise.h"
 
-#include <math.h>
+#include <getopt.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,82 +22,111 @@
 enum {
     CELLS = 50,
     SAMPLES_A_ROUND = 16,
+    FEWEST_ROUNDS = 4,
+    PASS_ROUNDS = 16,
+    AGAINST_PASSES = 8,
+    MOST_PASSES = 8,
+    MOST_ROUNDS = 64, /* of a pass */
     MOST_FLOOR_RUNS = 64,
-    SWEEPS_A_MACHINE = 10,
-    MOST_ROUNDS = 64
+    SWEEPS_A_MACHINE = 10
 };
 
-/* ---- kinds of noise: each fills a run's rounds with relative deviations of about `noise` ----- */
+/* ---- kinds of noise -------------------------------------------------------------------------- */
 
-typedef void (*fill_t)(source_t *source, double noise, size_t n_rounds, double *samples);
-
-/* A quarter of the variance is between rounds. */
-static void fill_normal(source_t *source, double noise, size_t n_rounds, double *samples) {
-    for (size_t r = 0; r < n_rounds; r++) {
-        double round = 0.5 * noise * normal(source);
-        for (size_t i = 0; i < SAMPLES_A_ROUND; i++)
-            *samples++ = 1 + round + 0.866 * noise * normal(source);
-    }
-}
-
-/* Student's t with 2 degrees of freedom, which has no variance, as a factor exp(): late samples are
- * far late. Its quartiles are at 0.816, those of a normal distribution at 0.674. */
-static void fill_heavy(source_t *source, double noise, size_t n_rounds, double *samples) {
-    for (size_t r = 0; r < n_rounds; r++) {
-        double round = 0.5 * noise * normal(source);
-        for (size_t i = 0; i < SAMPLES_A_ROUND; i++) {
-            double t = normal(source) / sqrt(-log(uniform(source)));
-            *samples++ = exp(round + 0.866 * noise * t * 0.674 / 0.816);
-        }
-    }
-}
-
-/* Two clocks, 2 noise apart; 3 rounds of 10 are at the slower one, and one round tells of the next:
- * half of them keep the clock of the round before. */
-static void fill_bimodal(source_t *source, double noise, size_t n_rounds, double *samples) {
-    bool slow = uniform(source) < 0.3;
-    for (size_t r = 0; r < n_rounds; r++) {
-        if (uniform(source) < 0.5)
-            slow = uniform(source) < 0.3;
-        for (size_t i = 0; i < SAMPLES_A_ROUND; i++)
-            *samples++ = 1 + (slow ? 2 * noise : 0) + 0.4 * noise * normal(source);
-    }
-}
-
-/* A slow wave over one to four run lengths, from any point of it on: two runs of the same build
- * have different medians. */
-static void fill_drifting(source_t *source, double noise, size_t n_rounds, double *samples) {
-    double period = (double)n_rounds * (1 + 3 * uniform(source)), phase = uniform(source);
-    for (size_t r = 0; r < n_rounds; r++) {
-        double wave = sin(2 * PI * ((double)r / period + phase));
-        for (size_t i = 0; i < SAMPLES_A_ROUND; i++)
-            *samples++ = 1 + noise * (1.27 * wave + 0.45 * normal(source));
-    }
-}
-
-static const struct kind {
+/* Standard deviations as parts of the time; a step is a state that is slower by that much. */
+typedef struct kind {
     const char *name;
-    fill_t fill;
-} KINDS[] = {{"normal", fill_normal},
-             {"heavy tails", fill_heavy},
-             {"bimodal clock", fill_bimodal},
-             {"drifting", fill_drifting}};
-static const double NOISES[] = {0.005, 0.01, 0.03};
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS, N_NOISES = sizeof NOISES / sizeof *NOISES };
+    double sample, round, process;   /* normal noise of each */
+    bool heavy;                      /* samples: Student's t with 2 degrees of freedom instead */
+    double round_step, process_step; /* a round, a process is slower by this … */
+    double share;                    /* … with this probability */
+    double wave;                     /* of a slow wave over one to four run lengths: drift */
+    size_t rounds;                   /* of every pass; 0: as many as its error needs */
+} kind_t;
+
+/* Noise of x % in all: half of its variance between samples, a quarter each between rounds and
+ * between processes. */
+#define NORMAL(x) .sample = 0.707 * (x), .round = 0.5 * (x), .process = 0.5 * (x)
+/* Two clocks, 2 x apart. */
+#define CLOCKS(x) .sample = 0.4 * (x), .round_step = 2 * (x), .share = 0.3
+#define DRIFT(x) .sample = 0.45 * (x), .wave = 1.27 * (x)
+/* As measured on an H200: rounds of 9.6 and 17 us; processes up to 12 % apart, three of seven slow. */
+#define STATES(step, slow) NORMAL(0.01), .process_step = (step), .share = (slow)
+
+static const kind_t KINDS[] = {
+    {.name = "normal 0.5 %", NORMAL(0.005)},
+    {.name = "normal 1 %", NORMAL(0.01)},
+    {.name = "normal 3 %", NORMAL(0.03)},
+    {.name = "normal 1 %, 4 rounds a pass", NORMAL(0.01), .rounds = 4},
+    {.name = "normal 3 %, 4 rounds a pass", NORMAL(0.03), .rounds = 4},
+    {.name = "heavy tails 1 %", NORMAL(0.01), .heavy = true},
+    {.name = "heavy tails 3 %", NORMAL(0.03), .heavy = true},
+    {.name = "two clocks 2 % apart", CLOCKS(0.01)},
+    {.name = "two clocks 6 % apart", CLOCKS(0.03)},
+    {.name = "two clocks 77 % apart", NORMAL(0.01), .round_step = 0.77, .share = 0.3},
+    {.name = "the same, 4 rounds a pass",
+     NORMAL(0.01),
+     .round_step = 0.77,
+     .share = 0.3,
+     .rounds = 4},
+    {.name = "processes 5 % apart, 3 of 7 slow", STATES(0.05, 3 / 7.0)},
+    {.name = "processes 12 % apart, 3 of 7 slow", STATES(0.12, 3 / 7.0)},
+    {.name = "processes 12 % apart, half slow", STATES(0.12, 0.5)},
+    {.name = "processes 12 % apart, 1 of 5 slow", STATES(0.12, 0.2)},
+    {.name = "drift 1 %", DRIFT(0.01)},
+    {.name = "drift 3 %", DRIFT(0.03)},
+};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+typedef struct wave {
+    double period, phase; /* in run lengths */
+} wave_t;
+
+static wave_t make_wave(source_t *source) {
+    const double period = 1 + 3 * uniform(source);
+    return (wave_t){period, uniform(source)};
+}
+
+/* Half of the rounds keep the state of the one before. */
+static void fill_round(source_t *source, const kind_t *kind, double level, bool *slow,
+                       double *samples) {
+    if (uniform(source) < 0.5)
+        *slow = uniform(source) < kind->share;
+    level += kind->round * normal(source) + (*slow ? kind->round_step : 0);
+    for (size_t i = 0; i < SAMPLES_A_ROUND; i++) {
+        double deviation = normal(source);
+        if (kind->heavy) /* its quartiles are at 0.816, those of a normal distribution at 0.674 */
+            deviation *= 0.674 / 0.816 / sqrt(-log(uniform(source)));
+        samples[i] = level * exp(kind->sample * deviation);
+    }
+}
 
 /* ---- the rules ------------------------------------------------------------------------------- */
 
-/* What a rule is asked about each sweep. */
-enum { ALARM, FINDS_10, FINDS_5, N_QUESTIONS };
-static const double PLANTED[N_QUESTIONS] = {0, 0.10, 0.05};
+/* What a rule is asked about each sweep; UNDECIDED counts cells. */
+enum { ALARM, FINDS_10, FINDS_5, UNDECIDED, N_QUESTIONS };
+static const double PLANTED[] = {0, 0.10, 0.05};
 
-enum { GATE_5, GATE_5_FLOOR, GATE_2_FLOOR, MEANS, MANN_WHITNEY, N_RULES };
-static const char *const RULES[N_RULES] = {"gate 5 %", "gate 5 %, floors", "gate 2 %, floors",
-                                           "means > 5 %", "Mann-Whitney"};
+enum { GATE_5, GATE_5_FLOOR, GATE_2_FLOOR, AGAINST, MEANS, MANN_WHITNEY, N_RULES };
+static const char *const RULES[N_RULES] = {"gate 5 %",  "gate 5 %, floors", "gate 2 %, floors",
+                                           "--against", "means > 5 %",      "Mann-Whitney"};
 
 typedef struct tally {
     unsigned counts[N_RULES][N_QUESTIONS];
 } tally_t;
+
+/* ---- one sweep ------------------------------------------------------------------------------- */
+
+typedef struct setting {
+    const kind_t *kind;
+    size_t n_passes, n_rounds, n_floor_runs; /* n_rounds 0: as the kind says */
+} setting_t;
+
+typedef struct side {
+    double samples[MOST_PASSES * MOST_ROUNDS * SAMPLES_A_ROUND];
+    size_t n, n_rounds, starts[MOST_PASSES * MOST_ROUNDS + 1], pass_starts[MOST_PASSES + 1];
+    stats_side_t evidence;
+} side_t;
 
 static double mean_of(const double *values, size_t n) {
     double sum = 0;
@@ -109,102 +137,138 @@ static double mean_of(const double *values, size_t n) {
 
 /* Ranks of `candidate` times `factor` among both; normal approximation (no ties: the samples are
  * continuous). Both are sorted. */
-static bool mann_whitney_slower(const double *base, const double *candidate, size_t n,
-                                double factor) {
-    double wins = 0, m = (double)n;
-    for (size_t i = 0, below = 0; i < n; i++) {
-        while (below < n && base[below] < candidate[i] * factor)
+static bool mann_whitney_slower(const side_t *base, const side_t *candidate, double factor) {
+    double wins = 0, m = (double)base->n, n = (double)candidate->n;
+    for (size_t i = 0, below = 0; i < candidate->n; i++) {
+        while (below < base->n && base->samples[below] < candidate->samples[i] * factor)
             below++;
         wins += (double)below;
     }
-    double z = (wins - m * m / 2) / sqrt(m * m * (2 * m + 1) / 12);
-    return z > 1.959963984540054;
+    return (wins - m * n / 2) / sqrt(m * n * (m + n + 1) / 12) > 1.959963984540054;
 }
 
-/* ---- one sweep ------------------------------------------------------------------------------- */
-
-typedef struct setting {
-    fill_t fill;
-    double noise;
-    size_t n_rounds, n_floor_runs;
-    const stats_draws_t *draws;
-} setting_t;
-
-typedef struct side {
-    double samples[MOST_ROUNDS * SAMPLES_A_ROUND];
-    stats_location_t location;
-} side_t;
-
-static void measure(const setting_t *setting, source_t *source, side_t *side) {
-    size_t starts[MOST_ROUNDS + 1];
-    for (size_t r = 0; r <= setting->n_rounds; r++)
-        starts[r] = r * SAMPLES_A_ROUND;
-    setting->fill(source, setting->noise, setting->n_rounds, side->samples);
-    const stats_rounds_t rounds = {side->samples, starts, setting->n_rounds};
-    side->location = stats_locate(&rounds, setting->draws, NULL);
+static bool is_precise(const side_t *side, size_t first) {
+    const stats_rounds_t rounds = {side->samples, side->starts + first, side->n_rounds - first};
+    return sqrt(stats_pass_of(&rounds).variance_log) <= 0.005;
 }
 
-static double learn_floor(const setting_t *setting, source_t *source) {
-    side_t side;
-    stats_location_t runs[MOST_FLOOR_RUNS];
+static void add_pass(const setting_t *setting, source_t *source, double when, const wave_t *wave,
+                     side_t *side) {
+    const kind_t *kind = setting->kind;
+    const size_t first = side->n_rounds,
+                 fixed = setting->n_rounds > 0 ? setting->n_rounds : kind->rounds;
+    const size_t fewest = fixed > 0 ? fixed : FEWEST_ROUNDS, most = fixed > 0 ? fixed : PASS_ROUNDS;
+    double process = 1 + kind->process * normal(source);
+    if (uniform(source) < kind->share)
+        process += kind->process_step;
+    bool slow = uniform(source) < kind->share;
+    for (size_t r = 0; r < fewest || (r < most && !is_precise(side, first)); r++) {
+        const double part = (when + (double)r / (double)most) / (double)setting->n_passes;
+        const double drift = kind->wave * sin(2 * PI * (part / wave->period + wave->phase));
+        fill_round(source, kind, process + drift, &slow, side->samples + side->n);
+        side->n += SAMPLES_A_ROUND;
+        side->starts[++side->n_rounds] = side->n;
+    }
+}
+
+static bimodal_t find_bimodal(const side_t *side, size_t n_passes) {
+    double medians[MOST_PASSES * MOST_ROUNDS];
+    for (size_t r = 0; r < side->n_rounds; r++)
+        medians[r] = stats_median(side->samples + side->starts[r], SAMPLES_A_ROUND);
+    return bimodal_of(medians, side->pass_starts, n_passes, 0);
+}
+
+/* Sides measured in turns share the wave. */
+static void measure(const setting_t *setting, source_t *source, const wave_t *wave, side_t *side) {
+    side->n = side->n_rounds = 0;
+    for (size_t p = 0; p < setting->n_passes; p++) {
+        add_pass(setting, source, (double)p, wave, side);
+        side->pass_starts[p + 1] = side->n_rounds;
+    }
+    const stats_rounds_t rounds = {side->samples, side->starts, side->n_rounds};
+    const bimodal_t bimodal = find_bimodal(side, setting->n_passes);
+    side->evidence = stats_side_of(&rounds, side->pass_starts, setting->n_passes, &bimodal);
+}
+
+static double learn_floor(const setting_t *setting, source_t *source, side_t *side) {
+    stats_side_t runs[MOST_FLOOR_RUNS];
     for (size_t i = 0; i < setting->n_floor_runs; i++) {
-        measure(setting, source, &side);
-        runs[i] = side.location;
+        const wave_t wave = make_wave(source);
+        measure(setting, source, &wave, side);
+        runs[i] = side->evidence;
     }
     return gate_floor_of_runs(runs, setting->n_floor_runs);
 }
 
-/* Does the gate raise an alarm (nothing planted), or find the cell that was slowed down? */
-static bool gate_answers(const stats_change_t changes[CELLS], const double floors[CELLS],
-                         double threshold_frac, size_t slowed, double planted) {
+/* How often does the gate raise an alarm (nothing planted), find the cell that was slowed down, or
+ * leave cells undecided? */
+static void ask_gate(const stats_change_t changes[CELLS], const double floors[CELLS],
+                     double threshold_frac, size_t slowed, unsigned counts[N_QUESTIONS]) {
     const gate_options_t options = {threshold_frac, GATE_ALARM_RATE};
-    gate_cell_t cells[CELLS] = {0};
-    for (size_t c = 0; c < CELLS; c++)
-        cells[c] =
-            (gate_cell_t){.change = changes[c], .floor_frac = floors != NULL ? floors[c] : 0};
-    cells[slowed].change.log_ratio += log1p(planted);
-    gate_decide(cells, CELLS, &options);
-    if (planted > 0)
-        return cells[slowed].verdict == GATE_REGRESSED;
-    for (size_t c = 0; c < CELLS; c++)
-        if (cells[c].verdict == GATE_REGRESSED)
-            return true;
-    return false;
+    for (int q = ALARM; q <= FINDS_5; q++) {
+        gate_cell_t cells[CELLS] = {0};
+        unsigned of[GATE_UNDECIDED + 1] = {0};
+        for (size_t c = 0; c < CELLS; c++)
+            cells[c] =
+                (gate_cell_t){.change = changes[c], .floor_frac = floors != NULL ? floors[c] : 0};
+        cells[slowed].change.log_ratio += log1p(PLANTED[q]);
+        cells[slowed].change.low *= 1 + PLANTED[q];
+        cells[slowed].change.high *= 1 + PLANTED[q];
+        gate_decide(cells, CELLS, &options);
+        for (size_t c = 0; c < CELLS; c++)
+            of[cells[c].verdict]++;
+        if (q == ALARM)
+            counts[UNDECIDED] += of[GATE_UNDECIDED];
+        counts[q] += q == ALARM ? of[GATE_REGRESSED] > 0 : cells[slowed].verdict == GATE_REGRESSED;
+    }
 }
 
 /* Of the two rules elsewhere: which cells they call slower when slowed down by each amount. */
-static void ask_others(side_t *base, side_t *candidate, size_t n, bool slowed,
+static void ask_others(side_t *base, side_t *candidate, bool slowed,
                        bool answers[N_RULES][N_QUESTIONS]) {
-    double ratio = mean_of(candidate->samples, n) / mean_of(base->samples, n);
-    stats_sort(base->samples, n);
-    stats_sort(candidate->samples, n);
-    for (int q = 0; q < N_QUESTIONS; q++) {
+    const double ratio =
+        mean_of(candidate->samples, candidate->n) / mean_of(base->samples, base->n);
+    stats_sort(base->samples, base->n);
+    stats_sort(candidate->samples, candidate->n);
+    for (int q = ALARM; q <= FINDS_5; q++) {
         if (q != ALARM && !slowed)
             continue;
         if (ratio * (1 + PLANTED[q]) > 1.05)
             answers[MEANS][q] = true;
-        if (mann_whitney_slower(base->samples, candidate->samples, n, 1 + PLANTED[q]))
+        if (mann_whitney_slower(base, candidate, 1 + PLANTED[q]))
             answers[MANN_WHITNEY][q] = true;
     }
 }
 
+static stats_change_t measure_in_turns(const setting_t *setting, source_t *source, side_t *base,
+                                       side_t *candidate) {
+    setting_t turns = *setting;
+    turns.n_passes = AGAINST_PASSES;
+    const wave_t wave = make_wave(source);
+    measure(&turns, source, &wave, base);
+    measure(&turns, source, &wave, candidate);
+    return stats_change_paired(&base->evidence, &candidate->evidence);
+}
+
+/* `sides`: room for two. */
 static void run_sweep(const setting_t *setting, source_t *source, const double floors[CELLS],
-                      size_t slowed, tally_t *tally) {
-    stats_change_t changes[CELLS];
+                      size_t slowed, side_t sides[2], tally_t *tally) {
+    stats_change_t changes[CELLS], in_turns[CELLS];
     bool answers[N_RULES][N_QUESTIONS] = {{false}};
     for (size_t c = 0; c < CELLS; c++) {
-        side_t base, candidate;
-        measure(setting, source, &base);
-        measure(setting, source, &candidate);
-        changes[c] = stats_change(&base.location, &candidate.location);
-        ask_others(&base, &candidate, setting->n_rounds * SAMPLES_A_ROUND, c == slowed, answers);
+        for (int i = 0; i < 2; i++) {
+            const wave_t wave = make_wave(source);
+            measure(setting, source, &wave, &sides[i]);
+        }
+        changes[c] = stats_change(&sides[0].evidence, &sides[1].evidence);
+        ask_others(&sides[0], &sides[1], c == slowed, answers);
+        in_turns[c] = measure_in_turns(setting, source, &sides[0], &sides[1]);
     }
-    for (int q = 0; q < N_QUESTIONS; q++) {
-        answers[GATE_5][q] = gate_answers(changes, NULL, 0.05, slowed, PLANTED[q]);
-        answers[GATE_5_FLOOR][q] = gate_answers(changes, floors, 0.05, slowed, PLANTED[q]);
-        answers[GATE_2_FLOOR][q] = gate_answers(changes, floors, 0.02, slowed, PLANTED[q]);
-    }
-    for (int rule = 0; rule < N_RULES; rule++)
+    ask_gate(changes, NULL, 0.05, slowed, tally->counts[GATE_5]);
+    ask_gate(changes, floors, 0.05, slowed, tally->counts[GATE_5_FLOOR]);
+    ask_gate(changes, floors, 0.02, slowed, tally->counts[GATE_2_FLOOR]);
+    ask_gate(in_turns, NULL, 0.05, slowed, tally->counts[AGAINST]);
+    for (int rule = MEANS; rule < N_RULES; rule++)
         for (int q = 0; q < N_QUESTIONS; q++)
             tally->counts[rule][q] += answers[rule][q];
 }
@@ -216,13 +280,15 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
 #pragma omp parallel for schedule(dynamic)
     for (size_t machine = 0; machine < n_machines; machine++) {
         source_t source = source_of(seed * 1000003u + machine);
+        side_t *sides = mem_zeroed(2, sizeof *sides);
         tally_t own = {{{0}}};
         double floors[CELLS];
         for (size_t c = 0; c < CELLS; c++)
-            floors[c] = learn_floor(setting, &source);
+            floors[c] = learn_floor(setting, &source, sides);
         for (size_t s = machine * SWEEPS_A_MACHINE;
              s < (machine + 1) * SWEEPS_A_MACHINE && s < n_sweeps; s++)
-            run_sweep(setting, &source, floors, s % CELLS, &own);
+            run_sweep(setting, &source, floors, s % CELLS, sides, &own);
+        free(sides);
 #pragma omp critical
         for (int rule = 0; rule < N_RULES; rule++)
             for (int q = 0; q < N_QUESTIONS; q++)
@@ -233,11 +299,12 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static void print_heading(size_t n_sweeps, size_t n_rounds, size_t n_floor_runs) {
-    printf("%zu sweeps of %d cells each, %zu rounds of %d samples a side; floors from %zu runs of "
-           "one build.\nIn each column: sweeps with a false alarm / 10 %% found / 5 %% found, "
-           "in %%.\n\n| noise |",
-           n_sweeps, CELLS, n_rounds, SAMPLES_A_ROUND, n_floor_runs);
+static void print_heading(size_t n_sweeps, const setting_t *setting) {
+    printf("%zu sweeps of %d cells each, rounds of %d samples, %zu passes a side (--against: %d); "
+           "floors from %zu runs of one build.\nIn each column: sweeps with a false alarm / 10 %% "
+           "found / 5 %% found / cells undecided, in %%.\n\n| noise |",
+           n_sweeps, CELLS, SAMPLES_A_ROUND, setting->n_passes, AGAINST_PASSES,
+           setting->n_floor_runs);
     for (int rule = 0; rule < N_RULES; rule++)
         printf(" %s |", RULES[rule]);
     fputs("\n|---|", stdout);
@@ -246,25 +313,37 @@ static void print_heading(size_t n_sweeps, size_t n_rounds, size_t n_floor_runs)
     putchar('\n');
 }
 
-static void print_row(const char *kind, double noise, const tally_t *tally, size_t n_sweeps) {
-    printf("| %s %.1f %% |", kind, noise * 100);
+static void print_row(const char *kind, const tally_t *tally, size_t n_sweeps) {
+    printf("| %s |", kind);
     for (int rule = 0; rule < N_RULES; rule++) {
-        for (int q = 0; q < N_QUESTIONS; q++)
-            printf("%s%.2f", q > 0 ? " / " : " ",
+        for (int q = ALARM; q <= FINDS_5; q++)
+            printf("%s%.1f", q > 0 ? " / " : " ",
                    100.0 * tally->counts[rule][q] / (double)n_sweeps);
+        if (rule < MEANS)
+            printf(" / %.0f", 100.0 * tally->counts[rule][UNDECIDED] / (double)n_sweeps / CELLS);
         fputs(" |", stdout);
     }
     putchar('\n');
     fflush(stdout);
 }
 
-static void print_json(const char *kind, double noise, const tally_t *tally, size_t n_sweeps) {
-    for (int rule = 0; rule < N_RULES; rule++)
-        printf("{\"noise\": \"%s\", \"percent\": %.1f, \"rule\": \"%s\", \"sweeps\": %zu, "
-               "\"alarms\": %u, \"found_10\": %u, \"found_5\": %u}\n",
-               kind, noise * 100, RULES[rule], n_sweeps, tally->counts[rule][ALARM],
-               tally->counts[rule][FINDS_10], tally->counts[rule][FINDS_5]);
+static void print_json(const char *kind, const tally_t *tally, size_t n_sweeps) {
+    for (int rule = 0; rule < N_RULES; rule++) {
+        const unsigned *counts = tally->counts[rule];
+        printf("{\"noise\": \"%s\", \"rule\": \"%s\", \"sweeps\": %zu, \"alarms\": %u, "
+               "\"found_10\": %u, \"found_5\": %u, \"undecided\": %u}\n",
+               kind, RULES[rule], n_sweeps, counts[ALARM], counts[FINDS_10], counts[FINDS_5],
+               counts[UNDECIDED]);
+    }
 }
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+typedef struct command {
+    setting_t setting;
+    size_t n_sweeps, seed;
+    bool json;
+} command_t;
 
 static bool read_number(const char *text, size_t least, size_t most, size_t *value) {
     char *end;
@@ -273,41 +352,43 @@ static bool read_number(const char *text, size_t least, size_t most, size_t *val
     return *text != '\0' && *end == '\0' && number >= least && number <= most;
 }
 
+static bool read_command(int argc, char **argv, command_t *command) {
+    static const struct option OPTIONS[] = {{"sweeps", required_argument, NULL, 'n'},
+                                            {"passes", required_argument, NULL, 'p'},
+                                            {"rounds", required_argument, NULL, 'r'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"floor-runs", required_argument, NULL, 'f'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
+    setting_t *setting = &command->setting;
+    bool understood = true;
+    for (int c; understood && (c = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
+        understood = c == 'n'   ? read_number(optarg, 1, 1000000, &command->n_sweeps)
+                     : c == 'p' ? read_number(optarg, 1, MOST_PASSES, &setting->n_passes)
+                     : c == 'r' ? read_number(optarg, 1, MOST_ROUNDS, &setting->n_rounds)
+                     : c == 'f' ? read_number(optarg, 2, MOST_FLOOR_RUNS, &setting->n_floor_runs)
+                     : c == 's' ? read_number(optarg, 0, 1000000, &command->seed)
+                                : c == 'j' && (command->json = true);
+    return understood && optind == argc;
+}
+
 int main(int argc, char **argv) {
-    /* The gate's constants were chosen while looking at seed 0: another one tells how good they
-     * are. */
-    enum { DEFAULT_SWEEPS = 2000, DEFAULT_ROUNDS = 32, DEFAULT_FLOOR_RUNS = 8, DEFAULT_SEED = 2 };
-    size_t n_sweeps = DEFAULT_SWEEPS, n_rounds = DEFAULT_ROUNDS, n_floor_runs = DEFAULT_FLOOR_RUNS,
-           seed = DEFAULT_SEED;
-    bool json = false, understood = true;
-    for (int i = 1; i < argc && understood; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (strcmp(argv[i], "--sweeps") == 0 && i + 1 < argc)
-            understood = read_number(argv[++i], 1, 1000000, &n_sweeps);
-        else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
-            understood = read_number(argv[++i], 1, MOST_ROUNDS, &n_rounds);
-        else if (strcmp(argv[i], "--floor-runs") == 0 && i + 1 < argc)
-            understood = read_number(argv[++i], 2, MOST_FLOOR_RUNS, &n_floor_runs);
-        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
-            understood = read_number(argv[++i], 0, 1000000, &seed);
-        else
-            understood = false;
-    }
-    if (!understood) {
-        fputs("usage: gate_truth [--sweeps N] [--rounds N] [--floor-runs N] [--seed N] [--json]\n",
-              stderr);
+    command_t command = {
+        .setting = {.n_passes = 6, .n_floor_runs = 8}, .n_sweeps = 2000, .seed = 2};
+    if (!read_command(argc, argv, &command)) {
+        fputs(
+            "usage: gate_truth [--sweeps N] [--passes N] [--rounds N] [--floor-runs N] [--seed N] "
+            "[--json]\n",
+            stderr);
         return 2;
     }
-    stats_draws_t *draws = stats_draws_new(GATE_SEED);
-    if (!json)
-        print_heading(n_sweeps, n_rounds, n_floor_runs);
-    for (size_t k = 0; k < N_KINDS; k++)
-        for (size_t i = 0; i < N_NOISES; i++) {
-            const setting_t setting = {KINDS[k].fill, NOISES[i], n_rounds, n_floor_runs, draws};
-            tally_t tally = run_scenario(&setting, n_sweeps, seed * 1000 + k * N_NOISES + i);
-            (json ? print_json : print_row)(KINDS[k].name, NOISES[i], &tally, n_sweeps);
-        }
-    stats_draws_free(draws);
+    if (!command.json)
+        print_heading(command.n_sweeps, &command.setting);
+    for (size_t k = 0; k < N_KINDS; k++) {
+        command.setting.kind = &KINDS[k];
+        const tally_t tally =
+            run_scenario(&command.setting, command.n_sweeps, command.seed * 1000 + k);
+        (command.json ? print_json : print_row)(KINDS[k].name, &tally, command.n_sweeps);
+    }
     return 0;
 }

@@ -13,7 +13,7 @@
 
 enum { MOST = 8 };
 
-/* A comparison of cases with one cell each; `base` and `candidate` have so many rounds. */
+/* A comparison of cases with one cell each; `base` and `candidate` have so many passes. */
 typedef struct fixture {
     comparison_t comparison;
     pair_t pairs[MOST];
@@ -25,18 +25,18 @@ static void add(fixture_t *f, const char *id, pair_verdict_t verdict, size_t bas
                 size_t candidate) {
     size_t i = f->comparison.n_pairs++;
     f->comparison.pairs = f->pairs;
-    f->phases[i][0].n_rounds = base;
-    f->phases[i][1].n_rounds = candidate;
+    f->phases[i][0].n_passes = base;
+    f->phases[i][1].n_passes = candidate;
     f->cells[i] = (cell_t){.base = &f->phases[i][0], .candidate = &f->phases[i][1]};
     f->pairs[i] = (pair_t){.id = id, .verdict = verdict, .cells = &f->cells[i], .n_cells = 1};
 }
 
 static void check(const fixture_t *f, unsigned expected, const char *ids) {
     text_list_t chosen = {0};
-    unsigned more_rounds = recheck_choose(&f->comparison, &chosen);
+    unsigned more_passes = recheck_choose(&f->comparison, &chosen);
     char *joined = text_list_join(&chosen, " ");
     assert_string_equal(joined, ids);
-    assert_int_equal(more_rounds, expected);
+    assert_int_equal(more_passes, expected);
     free(joined);
     text_list_free(&chosen);
 }
@@ -67,11 +67,11 @@ static void test_as_many_as_the_longest_has(void **state) {
 static void test_enough_is_enough(void **state) {
     (void)state;
     fixture_t f = {0};
-    add(&f, "a", PAIR_UNDECIDED, RECHECK_MOST_ROUNDS, RECHECK_MOST_ROUNDS);
+    add(&f, "a", PAIR_UNDECIDED, RECHECK_MOST_PASSES, RECHECK_MOST_PASSES);
     check(&f, 0, "");
-    add(&f, "b", PAIR_UNDECIDED, 3, RECHECK_MOST_ROUNDS);
+    add(&f, "b", PAIR_UNDECIDED, 3, RECHECK_MOST_PASSES);
     check(&f, 0, "");
-    add(&f, "c", PAIR_UNDECIDED, RECHECK_MOST_ROUNDS - 14, RECHECK_MOST_ROUNDS - 14);
+    add(&f, "c", PAIR_UNDECIDED, RECHECK_MOST_PASSES - 14, RECHECK_MOST_PASSES - 14);
     check(&f, 14, "c");
     f.pairs[0].verdict = f.pairs[1].verdict = PAIR_UNCHANGED;
     check(&f, 14, "c");
@@ -80,21 +80,21 @@ static void test_enough_is_enough(void **state) {
 /* From any start the looks come to an end. */
 static void test_looks_end(void **state) {
     (void)state;
-    for (size_t start = 2; start <= RECHECK_MOST_ROUNDS; start++) {
-        size_t rounds = start;
+    for (size_t start = 2; start <= RECHECK_MOST_PASSES; start++) {
+        size_t passes = start;
         int looks = 0;
         for (;;) {
             fixture_t f = {0};
             text_list_t chosen = {0};
-            add(&f, "a", PAIR_UNDECIDED, rounds, rounds);
-            unsigned more_rounds = recheck_choose(&f.comparison, &chosen);
+            add(&f, "a", PAIR_UNDECIDED, passes, passes);
+            unsigned more_passes = recheck_choose(&f.comparison, &chosen);
             text_list_free(&chosen);
-            if (more_rounds == 0)
+            if (more_passes == 0)
                 break;
-            rounds += more_rounds;
+            passes += more_passes;
             looks++;
         }
-        assert_int_equal(rounds, RECHECK_MOST_ROUNDS);
+        assert_int_equal(passes, RECHECK_MOST_PASSES);
         assert_true(looks <= (start < 8 ? 5 : 3));
     }
 }

@@ -16,8 +16,11 @@ static gate_cell_t decided(size_t n, double sign, double errors) {
     static const double SE = 0.01, DF = 1000;
     gate_cell_t cells[MOST] = {{.floor_frac = 0}};
     for (size_t i = 0; i < n; i++)
-        cells[i].change = (stats_change_t){0, SE, DF};
-    cells[0].change.log_ratio = sign * (log(1 + GATE_THRESHOLD) + errors * SE);
+        cells[i].change = (stats_change_t){.se = SE, .df = DF, .are_passes = true};
+    stats_change_t *change = &cells[0].change;
+    change->log_ratio = sign * (log(1 + GATE_THRESHOLD) + errors * SE);
+    change->low = exp(change->log_ratio - 2 * SE);
+    change->high = exp(change->log_ratio + 2 * SE);
     gate_decide(cells, n, &(gate_options_t){GATE_THRESHOLD, GATE_ALARM_RATE});
     return cells[0];
 }

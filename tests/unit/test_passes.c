@@ -18,7 +18,7 @@ static void assert_near(double value, double expected) {
 static stats_interval_t interval(const double *medians, size_t n, double variance_log) {
     stats_pass_t passes[STATS_MOST_PASSES];
     for (size_t i = 0; i < n; i++)
-        passes[i] = (stats_pass_t){log(medians[i]), variance_log};
+        passes[i] = (stats_pass_t){.log_value = log(medians[i]), .variance_log = variance_log};
     return stats_interval_of(passes, n);
 }
 
@@ -49,10 +49,12 @@ static void pass_of_coarse_clock(void **state) {
 
 static void ratio_of_passes(void **state) {
     (void)state;
-    const stats_pass_t a = {log(30), 0.01}, b = {log(10), 0.02}, none = {NAN, 0};
+    const stats_pass_t a = {log(30), 0.01, 0}, b = {log(10), 0.02, STATS_SHARED},
+                       none = {NAN, 0, 0};
     stats_pass_t ratio = stats_pass_ratio(&a, &b);
     assert_near(exp(ratio.log_value), 3);
     assert_near(ratio.variance_log, 0.03);
+    assert_near(ratio.shared, STATS_SHARED);
     ratio = stats_pass_ratio(&a, &none);
     assert_true(isnan(ratio.log_value));
 }
@@ -99,12 +101,27 @@ static void averages_that_are_left_out(void **state) {
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         stats_pass_t passes[8];
         for (size_t p = 0; p < ROWS[i].n; p++)
-            passes[p] = (stats_pass_t){ROWS[i].logs[p], 0};
+            passes[p] = (stats_pass_t){.log_value = ROWS[i].logs[p]};
         stats_interval_t found = stats_interval_of(passes, ROWS[i].n);
         assert_true(fabs(log(found.low) - ROWS[i].low) < 1e-9);
         if (!isnan(ROWS[i].high))
             assert_true(fabs(log(found.high) - ROWS[i].high) < 1e-9);
     }
+}
+
+/* Student's t counts what passes share once for all of them. */
+static void shared_variance_widens(void **state) {
+    (void)state;
+    const double medians[] = {10, 10.1, 10.2, 10.3, 10.4, 10.5};
+    stats_pass_t passes[6];
+    for (size_t i = 0; i < 6; i++)
+        passes[i] = (stats_pass_t){.log_value = log(medians[i])};
+    const stats_interval_t alone = stats_interval_of(passes, 6);
+    passes[5].shared = STATS_SHARED;
+    const stats_interval_t found = stats_interval_of(passes, 6);
+    assert_near(found.centre, alone.centre);
+    assert_near(found.se_log, alone.se_log * sqrt(1 + 6 * STATS_SHARED));
+    assert_true(found.low < alone.low && found.high > alone.high);
 }
 
 /* Passes that agree by luck are not surer than their own rounds make them. */
@@ -122,7 +139,7 @@ static void passes_without_value_do_not_count(void **state) {
     (void)state;
     stats_pass_t passes[8];
     for (int i = 0; i < 8; i++)
-        passes[i] = (stats_pass_t){i < 4 ? log(10 + i) : NAN, 0};
+        passes[i] = (stats_pass_t){.log_value = i < 4 ? log(10 + i) : NAN};
     stats_interval_t found = stats_interval_of(passes, 8);
     assert_int_equal(found.n_passes, 4);
     assert_true(isnan(found.low));
@@ -137,6 +154,7 @@ int main(void) {
         cmocka_unit_test(six_passes),
         cmocka_unit_test(averages_that_are_left_out),
         cmocka_unit_test(own_error_of_passes_counts),
+        cmocka_unit_test(shared_variance_widens),
         cmocka_unit_test(passes_without_value_do_not_count),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
