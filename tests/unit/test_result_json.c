@@ -136,14 +136,15 @@ static void test_round_trip(void **state) {
 static void test_keys_are_the_contract(void **state) {
     (void)state;
     static const char *const KEYS[] = {
-        "schema",  "pass",    "seed",  "id",         "workload",  "engine",   "on",
-        "variant", "params",  "dtype", "techniques", "status",    "reason",   "flags",
-        "check",   "once_ns", "limit", "device",     "resources", "sanitize", "phases",
-        "results", "rounds",  "stop",  "warmup_ns"};
+        "schema", "pass",    "draw",    "seed",  "id",         "workload",  "engine",
+        "on",     "variant", "params",  "dtype", "techniques", "status",    "reason",
+        "flags",  "check",   "once_ns", "limit", "device",     "resources", "sanitize",
+        "phases", "results", "rounds",  "stop",  "warmup_ns"};
     static const char *const PHASE_KEYS[] = {
-        "clock",   "unit",        "n",           "median",       "ci95",   "q25", "q75",
-        "p5",      "p95",         "p99",         "min",          "max",    "mad", "error_frac",
-        "bimodal", "n_throttled", "pass_starts", "round_starts", "samples"};
+        "clock",       "unit",        "n",           "median",       "ci95",
+        "q25",         "q75",         "p5",          "p95",          "p99",
+        "min",         "max",         "mad",         "error_frac",   "bimodal",
+        "n_throttled", "n_slow_core", "pass_starts", "round_starts", "samples"};
     case_result_t result = full_result();
     json_t *json = result_to_json(&result);
     for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
