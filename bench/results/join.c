@@ -44,6 +44,13 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
     if (first == n)
         return false;
     joined->pass = 0;
+    /* Passes only load what a draw compiled. */
+    const draw_t *chosen = joined->draw > 0 && joined->draw <= joined->n_draws
+                               ? &joined->draws[joined->draw - 1]
+                               : NULL;
+    for (size_t i = 0; i < joined->n_once && chosen != NULL; i++)
+        if (strcmp(joined->once[i].name, "compile") == 0)
+            joined->once[i].ns = chosen->compile_ns;
     if (n > first + 1)
         result_summarise(joined);
     return true;

@@ -1,0 +1,102 @@
+"""A compiler that tunes is drawn several times, and every pass runs the fastest draw."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import FIXTURES, QUICK_MEASURE, bench, make_root, read_lines, write_sweep
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = make_root(tmp_path / "project")
+    folder = root / "reference_tuned"
+    folder.mkdir()
+    shutil.copy(FIXTURES / "workers" / "tuned.py", folder / "worker.py")
+    shutil.copy(FIXTURES / "workers" / "mine.py", folder / "mine.py")
+    return root
+
+
+def sweep_of(folder: Path, *variants: str, **measure: Any) -> Path:
+    return write_sweep(
+        folder / "tuned.json",
+        "mlp_infer",
+        [{"engine": "tuned", "device": ["cpu"], "variants": list(variants)}],
+        axes={"batch": [2]},
+        measure={**QUICK_MEASURE, "passes": 2, **measure},
+    )
+
+
+def medians(lines: list[dict[str, Any]], variant: str) -> list[tuple[Any, Any, float]]:
+    """Return pass, draw and median of each line of a case."""
+    return [
+        (line["pass"], line["draw"], line["phases"]["host_to_host"]["median"])
+        for line in lines
+        if f"/{variant}/" in line["id"]
+    ]
+
+
+def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep = sweep_of(tmp_path, "fused", "plain")
+    printed = bench("run", sweep, "--out", out, "--json", root=root).stdout
+    lines = read_lines(out)
+    draws = [(None, 1, 3000), (None, 2, 1000), (None, 3, 2000)]
+    assert medians(lines, "fused") == [*draws, (1, 2, 1000), (2, 2, 1000)]
+    assert [line[:2] for line in medians(lines, "plain")] == [(1, None), (2, None)]
+    fused = [line for line in lines if "/fused/" in line["id"]]
+    assert len({line["once_ns"]["process"] for line in fused}) == len(fused), "new processes"
+    # The case's own numbers are those of the passes; the draws stand beside them.
+    (joined,) = [case for case in json.loads(printed) if "/fused/" in case["id"]]
+    assert joined["phases"]["host_to_host"]["median"] == 1000
+    assert [draw["median_ns"] for draw in joined["draws"]] == [3000, 1000, 2000]
+    assert joined["draw"] == 2
+    assert joined["once_ns"]["compile"] == 5000, "cold, not loaded from the cache"
+    assert not (out / "compiled").exists(), "only an unfinished run needs it"
+
+
+@pytest.mark.parametrize("options", [["--draws", "1"], ["--quick"]])
+def test_one_draw_is_no_draw(options: list[str], root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    bench("run", sweep_of(tmp_path, "fused"), "--out", out, *options, root=root)
+    lines = read_lines(out)
+    assert {line[1:] for line in medians(lines, "fused")} == {(1, 3000)}
+    assert all(line["pass"] for line in lines)
+
+
+def test_resume_keeps_draws(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep = sweep_of(tmp_path, "fused")
+    bench("run", sweep, "--out", out, root=root)
+    journal = out / "cases.jsonl"
+    kept = journal.read_text(encoding="utf-8").splitlines(keepends=True)[:2]
+    journal.write_text("".join(kept), encoding="utf-8")
+    for draw, speed in ((1, 3000), (2, 1000)):
+        (out / "compiled" / str(draw)).mkdir(parents=True)
+        (out / "compiled" / str(draw) / "choice").write_text(str(speed), encoding="utf-8")
+    bench("run", sweep, "--out", out, "--resume", root=root)
+    lines = read_lines(out)
+    assert lines[:2] == [json.loads(line) for line in kept]
+    assert medians(lines[2:], "fused") == [(None, 3, 2000), (1, 2, 1000), (2, 2, 1000)]
+
+
+def test_a_case_that_cannot_be_compiled_is_reported_once(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    bench("run", sweep_of(tmp_path, "refused"), "--out", out, root=root)
+    (line,) = read_lines(out)
+    assert (line["status"], line["pass"], line["reason"]) == ("skipped", 1, "no compiler here")
+
+
+def test_only_draws_are_no_case(root: Path, tmp_path: Path) -> None:
+    """A run interrupted between its draws and its passes."""
+    out = tmp_path / "out"
+    bench("run", sweep_of(tmp_path, "fused"), "--out", out, root=root)
+    journal = out / "cases.jsonl"
+    kept = journal.read_text(encoding="utf-8").splitlines(keepends=True)[:3]
+    journal.write_text("".join(kept), encoding="utf-8")
+    done = bench("report", out, "--out", tmp_path / "report.md", expect=None, root=root)
+    assert "/fused/" not in (tmp_path / "report.md").read_text(encoding="utf-8"), done.stderr
