@@ -234,6 +234,7 @@ static void write_run(report_t *report, const shown_run_t *shown) {
     section_device(report);
     for (size_t i = 0; i < shown->n_parts; i++)
         section_workload(report, &shown->parts[i]);
+    section_draws(report);
     section_cold(report);
     section_charts(report, NULL);
     section_warnings(report);

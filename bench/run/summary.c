@@ -89,6 +89,16 @@ static void print_stops(FILE *out, const case_result_t *result) {
     fprintf(out, " after %u rounds\n", result->rounds);
 }
 
+static void print_draws(FILE *out, const case_result_t *result) {
+    char time[UNITS_TEXT];
+    for (size_t i = 0; i < result->n_draws; i++)
+        fprintf(out, "%s %s%s", i == 0 ? "  compiled    " : ",",
+                units_time(time, result->draws[i].median_ns),
+                i + 1 == result->draw ? " (used)" : "");
+    if (result->n_draws > 0)
+        fputc('\n', out);
+}
+
 static void print_case(FILE *out, const case_result_t *result) {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     fprintf(out, "%s  %s%s%s\n", result->spec.id, case_status_name(result->status),
@@ -109,6 +119,7 @@ static void print_case(FILE *out, const case_result_t *result) {
                 units_time(a, result->once[i].ns));
     if (result->n_once > 0)
         fputc('\n', out);
+    print_draws(out, result);
     if (result->resources.arch != NULL)
         fprintf(out, "  program      %s, %lld registers, %s shared, %s spilled, code %.12s…\n",
                 result->resources.arch, (long long)result->resources.registers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,9 @@ def test_every_pass_runs_the_fastest_draw(root: Path, tmp_path: Path) -> None:
     assert joined["draw"] == 2
     assert joined["once_ns"]["compile"] == 5000, "cold, not loaded from the cache"
     assert not (out / "compiled").exists(), "only an unfinished run needs it"
+    bench("report", out, "--out", tmp_path / "report.md", root=root)
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert re.search(r"/fused/.* 3\.00 µs, \*\*1\.00 µs\*\*, 2\.00 µs \| +3\.00× \|", text)
 
 
 @pytest.mark.parametrize("options", [["--draws", "1"], ["--quick"]])

@@ -1,8 +1,8 @@
 /* How often does a run's interval hold what a run of very many passes would give? Makes up runs
  * whose truth is known and prints, for each kind of noise and number of passes: the coverage of the
  * interval, its half width, how often the intervals of two runs overlap, and how often one run's
- * centre lies in the other's interval. Beside it the coverage of the interval over all samples of
- * the same run (order statistics), which takes no note of rounds and processes.
+ * centre lies in the other's interval. The last two columns are the coverage and half width
+ * of passes that share no variance, as kernel_graph's: stats/passes.h.
  *
  *     interval_truth [--runs N] [--rounds N] [--precision PART] [--seed N]
  *
@@ -31,6 +31,7 @@ typedef struct kind {
     double sample, round, process;      /* normal noise of each */
     double process_step, process_share; /* a process is slower by the step, with this probability */
     double round_step, round_share;     /* … a round is */
+    double run;                         /* normal noise that all passes of a run share */
     double wave; /* amplitude of a slow wave over one to four run lengths: drift */
     double tick; /* of the clock */
     bool ratio;  /* of two sides that share the wave, paired by pass */
@@ -71,6 +72,11 @@ static const kind_t KINDS[] = {
      .process_step = 0.126,
      .process_share = 3 / 7.0,
      .ratio = true},
+    {.name = "passes that share a third",
+     .sample = 0.02,
+     .round = 0.01,
+     .process = 0.02,
+     .run = 0.0115},
     {.name = "drift of 3 %", .sample = 0.02, .round = 0.01, .process = 0.01, .wave = 0.03},
     {.name = "ratio under drift of 3 %",
      .sample = 0.02,
@@ -113,23 +119,31 @@ static stats_pass_t make_pass(source_t *source, const kind_t *kind, double level
     return pass;
 }
 
-/* Fills `all` with the samples of one side, pass after pass. */
-static stats_interval_t make_run(source_t *source, const kind_t *kind, size_t n_passes,
-                                 const rule_t *rule, double *all, size_t *n) {
+/* The interval of a run, by passes that share nothing, and a part of their variance. */
+typedef struct run {
+    stats_interval_t alone, shared;
+    double rounds; /* per pass */
+} run_t;
+
+static run_t make_run(source_t *source, const kind_t *kind, size_t n_passes, const rule_t *rule) {
     stats_pass_t passes[STATS_MOST_PASSES];
     samples_t samples;
+    run_t run = {.rounds = 0};
+    const double base = 1 + kind->run * normal(source);
     const double period = (double)n_passes * (1 + 3 * uniform(source)), phase = uniform(source);
     for (size_t p = 0; p < n_passes; p++) {
-        const double level = 1 + kind->wave * sin(2 * PI * ((double)p / period + phase));
+        const double level = base + kind->wave * sin(2 * PI * ((double)p / period + phase));
         passes[p] = make_pass(source, kind, level, rule, &samples);
-        for (size_t i = 0; i < samples.starts[samples.n_rounds]; i++)
-            all[(*n)++] = samples.values[i];
+        run.rounds += (double)samples.n_rounds / (double)n_passes;
         if (kind->ratio) {
             const stats_pass_t other = make_pass(source, kind, level, rule, &samples);
             passes[p] = stats_pass_ratio(&passes[p], &other);
         }
     }
-    return stats_interval_of(passes, n_passes);
+    run.alone = stats_interval_of(passes, n_passes);
+    passes[0].shared = STATS_SHARED;
+    run.shared = stats_interval_of(passes, n_passes);
+    return run;
 }
 
 /* What a run of very many passes would give: the estimator of many, in parts that it has room for.
@@ -138,7 +152,8 @@ static double truth_of(source_t *source, const kind_t *kind, const rule_t *rule)
     double *logs = mem_alloc(TRUE_PASSES * sizeof *logs);
     samples_t samples;
     for (size_t p = 0; p < TRUE_PASSES; p++) {
-        const double level = 1 + kind->wave * sin(2 * PI * uniform(source));
+        const double level =
+            1 + kind->wave * sin(2 * PI * uniform(source)) + kind->run * normal(source);
         stats_pass_t pass = make_pass(source, kind, level, rule, &samples);
         if (kind->ratio) {
             const stats_pass_t other = make_pass(source, kind, level, rule, &samples);
@@ -161,8 +176,8 @@ static double truth_of(source_t *source, const kind_t *kind, const rule_t *rule)
 }
 
 typedef struct counts {
-    size_t covered, overlapping, centred, covered_by_samples;
-    double half_width, rounds;
+    size_t covered, overlapping, centred, covered_alone;
+    double half_width, half_width_alone, rounds;
 } counts_t;
 
 static bool holds(const stats_interval_t *interval, double value) {
@@ -171,21 +186,16 @@ static bool holds(const stats_interval_t *interval, double value) {
 
 static void count_run(source_t *source, const kind_t *kind, size_t n_passes, const rule_t *rule,
                       double truth, counts_t *counts) {
-    double *all = mem_alloc(2 * n_passes * rule->most * SAMPLES_A_ROUND * sizeof *all);
-    size_t n = 0, n_both = 0;
-    const stats_interval_t a = make_run(source, kind, n_passes, rule, all, &n);
-    n_both = n;
-    const stats_interval_t b = make_run(source, kind, n_passes, rule, all, &n_both);
-    stats_interval_t by_samples = {.low = NAN};
-    stats_sort(all, n);
-    stats_median_ci95(all, n, &by_samples.low, &by_samples.high);
-    counts->covered += holds(&a, truth);
-    counts->overlapping += a.low <= b.high && b.low <= a.high;
-    counts->centred += holds(&b, a.centre);
-    counts->covered_by_samples += holds(&by_samples, truth);
-    counts->half_width += (a.high - a.low) / 2 / a.centre;
-    counts->rounds += (double)n / SAMPLES_A_ROUND / (double)n_passes;
-    free(all);
+    const run_t one = make_run(source, kind, n_passes, rule);
+    const run_t other = make_run(source, kind, n_passes, rule);
+    const stats_interval_t *a = &one.shared, *b = &other.shared;
+    counts->covered += holds(a, truth);
+    counts->overlapping += a->low <= b->high && b->low <= a->high;
+    counts->centred += holds(b, a->centre);
+    counts->covered_alone += holds(&one.alone, truth);
+    counts->half_width += (a->high - a->low) / 2 / a->centre;
+    counts->half_width_alone += (one.alone.high - one.alone.low) / 2 / one.alone.centre;
+    counts->rounds += one.rounds;
 }
 
 static void print_kind(const kind_t *kind, size_t n_runs, const rule_t *rule, uint64_t seed) {
@@ -204,20 +214,18 @@ static void print_kind(const kind_t *kind, size_t n_runs, const rule_t *rule, ui
                 sum.covered += counts.covered;
                 sum.overlapping += counts.overlapping;
                 sum.centred += counts.centred;
-                sum.covered_by_samples += counts.covered_by_samples;
+                sum.covered_alone += counts.covered_alone;
+                sum.half_width_alone += counts.half_width_alone;
                 sum.half_width += counts.half_width;
                 sum.rounds += counts.rounds;
             }
         }
         const double percent = 100.0 / (double)n_runs;
-        printf("%-36s %zu x %-4.1f %7.1f %% %8.2f %% %8.1f %% %8.1f %%", k == 0 ? kind->name : "",
-               PASSES[k], sum.rounds / (double)n_runs, percent * (double)sum.covered,
-               percent * sum.half_width, percent * (double)sum.overlapping,
-               percent * (double)sum.centred);
-        if (kind->ratio)
-            printf("          –\n");
-        else
-            printf(" %9.1f %%\n", percent * (double)sum.covered_by_samples);
+        printf("%-36s %zu x %-4.1f %7.1f %% %8.2f %% %8.1f %% %8.1f %% %8.1f %% %8.2f %%\n",
+               k == 0 ? kind->name : "", PASSES[k], sum.rounds / (double)n_runs,
+               percent * (double)sum.covered, percent * sum.half_width,
+               percent * (double)sum.overlapping, percent * (double)sum.centred,
+               percent * (double)sum.covered_alone, percent * sum.half_width_alone);
     }
 }
 
@@ -246,8 +254,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "interval_truth: --runs at least 1, --rounds 1 to %d\n", MOST_ROUNDS);
         return 2;
     }
-    printf("%-36s %-8s %9s %10s %10s %10s %11s\n", "noise", "passes", "coverage", "± width",
-           "overlap", "centre in", "by samples");
+    printf("%-36s %-8s %9s %10s %10s %10s %10s %10s\n", "noise", "passes", "coverage", "± width",
+           "overlap", "centre in", "alone", "± width");
     for (size_t k = 0; k < N_KINDS; k++)
         print_kind(&KINDS[k], n_runs, &rule, seed + k);
     return 0;

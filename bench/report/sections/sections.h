@@ -22,6 +22,9 @@ void section_once(const report_t *report, const char *workload);
 void section_checks(const report_t *report, const char *workload);
 void section_resources(const report_t *report, const char *workload);
 
+/* draws.c */
+void section_draws(const report_t *report);
+
 /* warnings.c */
 void section_warnings(const report_t *report);
 void section_flags(const report_t *report);
