@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu
-from kill_anywhere import wait_until
+from kill_anywhere import MARKER, processes_with, wait_until
 from project import (
     BENCH,
     QUICK_MEASURE,
@@ -242,7 +242,7 @@ def test_killed_in_the_second_pass(tmp_path: Path) -> None:
     command = ["run", sweep, "--out", run, "--passes", "3"]
     with subprocess.Popen(
         [str(part) for part in (BENCH, *command)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), MARKER: str(run)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
@@ -250,6 +250,7 @@ def test_killed_in_the_second_pass(tmp_path: Path) -> None:
         assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 8)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)
+    assert wait_until(lambda: not processes_with(f"{MARKER}={run}"))
     kept, first = read_lines(run), read_header(run)["passes"][0]
     assert 8 <= len(kept) < 18
     assert first["finished"]
