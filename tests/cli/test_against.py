@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu
-from kill_anywhere import wait_until
+from kill_anywhere import MARKER, processes_with, wait_until
 from project import (
     BENCH,
     FIXTURES,
@@ -100,12 +100,11 @@ def test_against_self(tmp_path: Path) -> None:
         tmp_path / "cpu.json", "mlp_infer", [{"engine": "cpu", "variants": ["ref", "omp"]}]
     )
     run, sweep = tmp_path / "run", sweep_of(tmp_path)
-    done = bench(
-        *("run", sweep, cpu, "--against", "self", "--out", run, *PASSES, *AT_ONCE), expect=None
-    )
+    options = ("--against", "self", "--passes", "5", *AT_ONCE)
+    done = bench("run", sweep, cpu, *options, "--out", run, expect=None)
     assert done.returncode in (0, 1), done.stderr  # 1: noise of the machine
     pair_of(run)
-    check_both_sides(run, 3)
+    check_both_sides(run, 5)
     assert len(last_lines(run)) == 6
     assert "The same build on both sides" in done.stdout
     floors = json.loads((run / "floor.json").read_text(encoding="utf-8"))
@@ -301,13 +300,14 @@ def test_killed_and_resumed(n_lines: int, tmp_path: Path) -> None:
     journal = run / "cases.jsonl"
     with subprocess.Popen(
         [str(part) for part in (BENCH, *command)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), MARKER: str(run)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
         assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= n_lines)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)
+    assert wait_until(lambda: not processes_with(f"{MARKER}={run}"))
     pair = read_header(run)["environment"]["measure"]["pair"]
     before = read_lines(run) if journal.stat().st_size else []
     bench(*command, "--resume")

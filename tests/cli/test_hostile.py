@@ -10,11 +10,12 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, ROOT, bench, make_root, read_cases, write_sweep
+from project import FIXTURES, ROOT, bench, make_root, read_cases, read_lines, write_sweep
 
 sys.path.insert(0, str(FIXTURES))
 
@@ -289,23 +290,37 @@ def test_deep_and_huge_results_are_refused(base: Run, file: str, text: str, tmp_
     assert not (tmp_path / "R.md").exists()
 
 
+def write_changed(run: Run, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write the run with every line of its journal changed."""
+    run.write()
+    lines = read_lines(run.folder)
+    for line in lines:
+        change(line)
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    (run.folder / "cases.jsonl").write_text(text, encoding="utf-8")
+
+
 @pytest.mark.parametrize("samples", [[1, None, 3], [1, "2", 3], "123", 7, [[1, 2]], [True]])
 def test_samples_that_are_not_numbers_are_refused(base: Run, samples: Any, tmp_path: Path) -> None:
+    def spoil(line: dict[str, Any]) -> None:
+        if line["id"] == CASE:
+            line["phases"]["kernel_graph"]["samples"] = samples
+
     run = base.copy_to(tmp_path / "run")
-    run.cases[CASE]["phases"]["kernel_graph"]["samples"] = samples
-    run.write()
+    write_changed(run, spoil)
     done = bench("compare", base.folder, run.folder, expect=2)
     assert '"phases.kernel_graph": not an array of numbers' in done.stderr
 
 
 @pytest.mark.parametrize("number", ["1e308", "-1e308", "9223372036854775807", "-1", "0"])
 def test_odd_times_do_no_harm(base: Run, number: str, tmp_path: Path) -> None:
-    run = base.copy_to(tmp_path / "run")
-    for case in run.cases.values():
-        for phase in case["phases"].values():
+    def spoil(line: dict[str, Any]) -> None:
+        for phase in line["phases"].values():
             phase["samples"] = ["N"] * len(phase["samples"])
             phase.update({key: "N" for key in ("median", "min", "max", "q25", "q75", "p95")})
-    run.write()
+
+    run = base.copy_to(tmp_path / "run")
+    write_changed(run, spoil)
     journal = run.folder / "cases.jsonl"
     journal.write_text(journal.read_text(encoding="utf-8").replace('"N"', number))
     for command in (

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_gpu
-from kill_anywhere import wait_until
+from kill_anywhere import MARKER, processes_with, wait_until
 from project import (
     BENCH,
     QUICK_MEASURE,
@@ -242,7 +242,7 @@ def test_killed_in_the_second_pass(tmp_path: Path) -> None:
     command = ["run", sweep, "--out", run, "--passes", "3"]
     with subprocess.Popen(
         [str(part) for part in (BENCH, *command)],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), MARKER: str(run)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
@@ -250,9 +250,14 @@ def test_killed_in_the_second_pass(tmp_path: Path) -> None:
         assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 8)
         process.send_signal(signal.SIGKILL)
         process.wait(TIMEOUT_S)
-    kept, first = read_lines(run), read_header(run)["passes"][0]
+    assert wait_until(lambda: not processes_with(f"{MARKER}={run}"))
+    kept, header = read_lines(run), read_header(run)
     assert 8 <= len(kept) < 18
+    first = header["passes"][0]
     assert first["finished"]
+    # An earlier day, as times are in seconds.
+    first |= {"started": "2026-01-01T10:00:00+00:00", "finished": "2026-01-01T10:01:00+00:00"}
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
     bench(*command, "--resume")
     assert read_lines(run)[: len(kept)] == kept
     assert list(passes_of(run).values()) == 6 * [[1, 2, 3]]

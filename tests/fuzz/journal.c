@@ -1,5 +1,6 @@
 /* cases.jsonl: the fast reader and the plain one agree; a journal is refused with its line or read,
- * and one that was read can be appended to and read again without a case lost. */
+ * its passes joined or not, and one that was read can be appended to and read again without a pass
+ * lost. */
 #include "fuzz.h"
 
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char HEADER[] = "{\"schema\": 1, \"seed\": 1, \"environment\": {}}";
+static const char HEADER[] = "{\"schema\": 2, \"seed\": 1, \"environment\": {}}";
 
 /* Their journal's lines are the same. */
 static bool same(const case_result_t *a, const case_result_t *b) {
@@ -62,7 +63,7 @@ static void check_resume(const record_t *run) {
     for (size_t i = 0; i < run->n_cases && i < 2; i++)
         FUZZ_CHECK(journal_append(&journal, &run->cases[i], &err) == STATUS_OK);
     journal_close(&journal);
-    status = record_load(run->folder, &again, &err);
+    status = record_load_passes(run->folder, &again, &err);
     FUZZ_CHECK(status == STATUS_OK);
     FUZZ_CHECK(again.n_cases == run->n_cases && again.n_dropped_lines == 0);
     for (size_t i = 0; i < run->n_cases; i++)
@@ -79,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     text_list_add(&phases, "total");
     record_t run, some;
     error_t err = ERROR_INIT, some_err = ERROR_INIT;
-    status_t status = record_load(fuzz_folder(), &run, &err);
+    status_t status = record_load_passes(fuzz_folder(), &run, &err);
     status_t some_status = record_load_phases(fuzz_folder(), &phases, &some, &some_err);
     if (some_status == STATUS_OK)
         record_free(&some);
