@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
+#include "measure/open_request.h"
 #include "measure/throttling.h"
 #include "model/result_json.h"
 
@@ -123,26 +124,6 @@ static void read_resources(contender_t *c, const json_t *json) {
     r->spill_bytes = c->program->spill_bytes;
 }
 
-json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
-                               bool profile) {
-    json_t *built = json_null();
-    if (program != NULL)
-        built = json_pack("{s:s, s:s}", "cubin", program->cubin, "arch", program->arch);
-    return json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
-                     (json_int_t)seed, "program", built, "profile", profile);
-}
-
-bool contender_is_tuned(const worker_link_t *worker, const case_t *spec) {
-    size_t i;
-    json_t *variant;
-    json_array_foreach(json_object_get(json_object_get(worker->hello, "compiles"), spec->workload),
-                       i, variant) {
-        if (json_is_string(variant) && strcmp(json_string_value(variant), spec->variant) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Another contender's failure may have ended the worker: then open the case again. */
 static bool ensure_open(contender_t *c, bool first) {
     error_t err = ERROR_INIT;
@@ -150,13 +131,11 @@ static bool ensure_open(contender_t *c, bool first) {
         return true;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
         return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
-    json_t *request = contender_open_request(&c->result.spec, c->program, c->settings->seed,
-                                             c->settings->profile);
-    if (c->settings->compiled != NULL && contender_is_tuned(c->worker, &c->result.spec)) {
-        char *folder = mem_format("%s/%u", c->settings->compiled, c->draw > 0 ? c->draw : 1);
-        json_object_set_new(request, "compile_cache", json_string(folder));
+    json_t *request =
+        open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
+    if (c->settings->compiled != NULL && open_request_is_tuned(c->worker->hello, &c->result.spec)) {
         c->result.draw = c->draw > 0 ? c->draw : 1;
-        free(folder);
+        open_request_set_cache(request, c->settings->compiled, c->result.draw);
     }
     json_t *answer = ask(c, request);
     if (answer == NULL)
@@ -349,13 +328,12 @@ static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool 
 void contender_round(contender_t *c) {
     const measure_options_t *measure = &c->settings->measure;
     const int64_t start_ns = clock_ns();
-    const sample_limits_t limits =
-        c->settings->profile
-            ? (sample_limits_t){.max_samples = 1}
-            : (sample_limits_t){.budget_s = measure->round_s,
-                                .max_samples = ROUND_MOST_SAMPLES,
-                                .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
-                                .warmup_s = ROUND_WARMUP_NS / 1e9};
+    sample_limits_t limits = {.max_samples = 1};
+    if (!c->settings->profile)
+        limits = (sample_limits_t){.budget_s = measure->round_s,
+                                   .max_samples = ROUND_MOST_SAMPLES,
+                                   .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
+                                   .warmup_s = ROUND_WARMUP_NS / 1e9};
     bool slow;
     json_t *answer = sample_on_fast_core(c, limits, &slow);
     if (answer == NULL)
@@ -393,17 +371,6 @@ bool contender_run_once(contender_t *c, double *run_ns) {
     return good || contender_drop(c, CASE_SKIPPED, "it measures neither host_to_host nor total");
 }
 
-/* Leave the rounds on slow cores out, unless too few others remain. */
-static void settle_slow_rounds(contender_t *c) {
-    for (size_t i = 0; i < c->result.n_phases; i++) {
-        phase_t *phase = &c->result.phases[i], *slow = &c->slow_rounds.phases[i];
-        if (phase->n_rounds < c->settings->measure.min_rounds)
-            phase_add_rounds(phase, slow);
-        else
-            phase->n_slow_core = slow->n_samples;
-    }
-}
-
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
@@ -422,7 +389,7 @@ void contender_finish(contender_t *c) {
         }
         json_decref(answer);
     }
-    settle_slow_rounds(c);
+    slow_rounds_settle(&c->result, &c->slow_rounds, c->settings->measure.min_rounds);
     if (c->active)
         clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
     for (size_t i = 0; i < c->result.n_phases; i++)

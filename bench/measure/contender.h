@@ -50,11 +50,6 @@ void contender_free(contender_t *contender);
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
-/* The request that opens a case; the caller owns it. */
-json_t *contender_open_request(const case_t *spec, const program_t *program, uint64_t seed,
-                               bool profile);
-/* Does the case run code that a tuning compiler makes in this worker, which is running? */
-bool contender_is_tuned(const worker_link_t *worker, const case_t *spec);
 /* Open the case of an oracle and load its output into `reference`. */
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
 /* Run once on poisoned buffers and compare the output with the reference. */

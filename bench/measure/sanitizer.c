@@ -7,7 +7,7 @@
 #include "io/fs.h"
 #include "io/json_text.h"
 #include "io/subprocess.h"
-#include "measure/contender.h"
+#include "measure/open_request.h"
 #include "worker/protocol.h"
 
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static char *make_requests(const sanitize_input_t *input, size_t *n) {
     const char *id = input->spec->id;
     json_t *requests[] = {
         json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION),
-        contender_open_request(input->spec, input->program, input->seed, true),
+        open_request_make(input->spec, input->program, input->seed, true),
         json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "sample", "id", id, "round", 0,
                   "budget_ns", 0, "max_samples", 1, "warmup_samples", 0, "warmup_ns", 0),
         json_pack("{s:s, s:s}", "op", "close", "id", id),

@@ -73,3 +73,15 @@ void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
     result->reason = reason;
     free(reasons);
 }
+
+void slow_rounds_settle(case_result_t *result, const case_result_t *slow_rounds,
+                        unsigned min_rounds) {
+    for (size_t i = 0; i < result->n_phases; i++) {
+        phase_t *phase = &result->phases[i];
+        const phase_t *slow = &slow_rounds->phases[i];
+        if (phase->n_rounds < min_rounds)
+            phase_add_rounds(phase, slow);
+        else
+            phase->n_slow_core = slow->n_samples;
+    }
+}

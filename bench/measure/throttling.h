@@ -1,5 +1,5 @@
-/* Record the GPU clocks of each round, and exclude rounds at low clocks or mark the case as
- * throttled. */
+/* Rounds that are excluded: at low GPU clocks, which are recorded for each round, and on slow cores.
+ */
 #ifndef BENCH_MEASURE_THROTTLING_H
 #define BENCH_MEASURE_THROTTLING_H
 
@@ -26,5 +26,10 @@ bool clocks_are_low(const nvml_reading_t *reading, double full_sm_mhz, bool lock
  * the board's power limit. */
 void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
                    size_t min_samples);
+
+/* Count the `slow_rounds` (of rounds on a core that became slow, cores.h) in `result`, or merge them in
+ * if a pass has fewer than `min_rounds` others. */
+void slow_rounds_settle(case_result_t *result, const case_result_t *slow_rounds,
+                        unsigned min_rounds);
 
 #endif

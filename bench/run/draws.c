@@ -4,6 +4,8 @@
  * fastest draw's cache. */
 #include "run/entrants.h"
 
+#include "measure/open_request.h"
+
 /* Only a running worker says what it compiles. */
 static bool is_tuned(run_t *run, const case_t *spec) {
     worker_link_t *worker;
@@ -11,7 +13,7 @@ static bool is_tuned(run_t *run, const case_t *spec) {
     return !case_engine_is_built_in(spec->engine) &&
            workers_find(&run->workers, spec, "", &worker, &ignored) == STATUS_OK &&
            worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
-           contender_is_tuned(worker, spec);
+           open_request_is_tuned(worker->hello, spec);
 }
 
 static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned draw, error_t *err) {

@@ -157,6 +157,23 @@ static void test_too_few_samples_at_full_clocks(void **state) {
     }
 }
 
+static void test_rounds_on_slow_cores(void **state) {
+    (void)state;
+    case_result_t result = make_result("cuda"), slow_rounds = make_result("cuda");
+    add_rounds(&result, "kernel", 4, 100);
+    add_rounds(&result, "total", 3, 1000);
+    add_rounds(&slow_rounds, "kernel", 2, 150);
+    add_rounds(&slow_rounds, "total", 2, 1500);
+    const size_t n = slow_rounds.phases[0].n_samples;
+    slow_rounds_settle(&result, &slow_rounds, 4);
+    assert_int_equal(result.phases[0].n_rounds, 4);
+    assert_int_equal(result.phases[0].n_slow_core, n);
+    assert_int_equal(result.phases[1].n_rounds, 5); /* three alone are too few */
+    assert_int_equal(result.phases[1].n_slow_core, 0);
+    result_free(&result);
+    result_free(&slow_rounds);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges_hold_every_reading),
@@ -166,6 +183,7 @@ int main(void) {
         cmocka_unit_test(test_low_rounds_stay_out_of_the_numbers),
         cmocka_unit_test(test_the_power_limit_is_flagged),
         cmocka_unit_test(test_too_few_samples_at_full_clocks),
+        cmocka_unit_test(test_rounds_on_slow_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

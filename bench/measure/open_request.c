@@ -1,0 +1,33 @@
+#include "measure/open_request.h"
+
+#include "base/memory.h"
+#include "model/case_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t seed,
+                          bool profile) {
+    json_t *built = json_null();
+    if (program != NULL)
+        built = json_pack("{s:s, s:s}", "cubin", program->cubin, "arch", program->arch);
+    return json_pack("{s:s, s:o, s:I, s:o, s:b}", "op", "open", "case", case_to_json(spec), "seed",
+                     (json_int_t)seed, "program", built, "profile", profile);
+}
+
+bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
+    size_t i;
+    json_t *variant;
+    json_array_foreach(json_object_get(json_object_get(hello, "compiles"), spec->workload), i,
+                       variant) {
+        if (json_is_string(variant) && strcmp(json_string_value(variant), spec->variant) == 0)
+            return true;
+    }
+    return false;
+}
+
+void open_request_set_cache(json_t *request, const char *folder, unsigned draw) {
+    char *path = mem_format("%s/%u", folder, draw);
+    json_object_set_new(request, "compile_cache", json_string(path));
+    free(path);
+}
