@@ -101,7 +101,7 @@ const cli_option_t PLAN_OPTIONS[] = {CASE_OPTIONS, {0}};
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
     static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
     static const char *const OF_AGAINST[] = {"recheck-limit", "threshold", "floor", "strict", NULL};
-    static const char *const NOT_WITH_AGAINST[] = {"cold", "profile", "trace", NULL};
+    static const char *const NOT_WITH_AGAINST[] = {"cold", "profile", "trace", "draws", NULL};
     static const char *const NOT_WITH_TRACE[] = {"cold", "profile",     "resume", "sanitize",
                                                  "json", "lock-clocks", NULL};
     const char *name;

@@ -7,13 +7,17 @@
 #include "measure/open_request.h"
 
 /* Only a running worker says what it compiles. */
-static bool is_tuned(run_t *run, const case_t *spec) {
+static bool is_tuned(run_t *run, const case_t *spec, case_state_t *state) {
     worker_link_t *worker;
     error_t ignored = ERROR_INIT; /* the passes will report it */
-    return !case_engine_is_built_in(spec->engine) &&
-           workers_find(&run->workers, spec, "", &worker, &ignored) == STATUS_OK &&
-           worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
-           open_request_is_tuned(worker->hello, spec);
+    if (state->untuned)
+        return false;
+    const bool tuned = !case_engine_is_built_in(spec->engine) &&
+                       workers_find(&run->workers, spec, "", &worker, &ignored) == STATUS_OK &&
+                       worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
+                       open_request_is_tuned(worker->hello, spec);
+    state->untuned = !tuned;
+    return tuned;
 }
 
 static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned draw, error_t *err) {
@@ -21,7 +25,8 @@ static status_t add_tuned(entrants_t *entrants, const group_t *group, unsigned d
     for (size_t i = 0; i < group->n; i++) {
         case_state_t *state = &group->states[i];
         const bool drawn = (state->drawn >> (draw - 1) & 1) != 0;
-        if (drawn || state->finished != 0 || state->dropped || !is_tuned(run, &group->cases[i]))
+        if (drawn || state->finished != 0 || state->dropped ||
+            !is_tuned(run, &group->cases[i], state))
             continue;
         TRY(entrants_add(entrants, run, &group->cases[i], state, err));
         run->progress.total++;

@@ -199,6 +199,8 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
 }
 
 status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
+    for (size_t i = 0; i < entrants->n; i++)
+        entrants->sides[i]->has_measured = true;
     const bool any = open_all(entrants, backward);
     const reference_t *reference = any ? find_reference(entrants) : NULL;
     if (reference != NULL)

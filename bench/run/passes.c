@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 void run_end_processes(run_t *run) {
+    if (!run->has_measured)
+        return;
+    run->has_measured = false;
     worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     size_t n = 0;
     for (size_t i = 0; i < run->workers.n; i++)

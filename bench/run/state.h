@@ -19,6 +19,7 @@ typedef struct case_state {
     uint64_t finished; /* bit p - 1: pass p is in the journal */
     bool dropped;      /* skipped or broken in a pass: not measured again */
     bool broken, unsound;
+    bool untuned;   /* no tuning compiler makes its code */
     uint32_t drawn; /* bit d - 1: draw d is in the journal */
     unsigned draw;  /* the fastest so far; 0: none */
     double draw_ns;
@@ -68,6 +69,7 @@ typedef struct run {
     sanitize_t *sanitized; /* per program; NULL without --sanitize */
     size_t n_sanitized;
     uint32_t n_groups; /* so far; seeds the order of rounds */
+    bool has_measured; /* in the running processes */
     char *folder;
     char *compiled; /* <folder>/compiled: what a tuning compiler made, until the run is finished */
     const build_t *build; /* the other build's side of an --against run; NULL: this program */
@@ -135,7 +137,7 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err);
 /* Pass after pass, measure all groups of all sweeps; print the table of a workload after its last
  * group. */
 status_t run_measure_all(run_t *run, error_t *err);
-/* End all workers but the oracle's. */
+/* End all workers but the oracle's, unless nothing was measured in them. */
 void run_end_processes(run_t *run);
 /* Begin a pass with new processes, and record the start. A process keeps what chance gave it, such as
  * where its memory lies, which no number of rounds in it shows (Mytkowicz et al. 2009, Producing wrong

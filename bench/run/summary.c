@@ -82,7 +82,7 @@ static void print_stops(FILE *out, const case_result_t *result) {
         const unsigned stops = result_stops(result, (stop_reason_t)s);
         if (stops > 0)
             fprintf(out, "%s%s", before, stop_reason_name((stop_reason_t)s));
-        if (stops > 0 && n > 1)
+        if (stops > 0 && n > 1 && s != STOP_FIXED_COUNT) /* else a line has all passes */
             fprintf(out, " in %u", stops);
         before = stops > 0 ? ", " : before;
     }
