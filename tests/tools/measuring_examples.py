@@ -39,9 +39,9 @@ def of_one_case(cases: Cases) -> Iterator[tuple[str, str, str]]:
     study, second = f"{CUDA}/01_study/batch=64", f"{CUDA}/02_thread_per_sample/batch=64"
     phase = cases[study]["phases"]["host_to_host"]
     yield (
-        "Samples and an interval",
+        "Samples",
         f"`01_study`, one sample of {phase['n']}: {us(phase['min'])} … {us(phase['max'])}",
-        f"median {us(phase['median'])}, 95 % interval {' … '.join(map(us, phase['ci95']))}",
+        f"median {us(phase['median'])}",
     )
     eager = f"{TORCH}/eager/batch=64"
     first_ns = sum(cases[eager]["once_ns"][key] for key in ("context", "first_run"))
@@ -145,14 +145,6 @@ def of_all_cases(cases: Cases) -> Iterator[tuple[str, str, str]]:
         "one contender after the other: drift shows up as a difference",
         f"first and second half of a case's rounds differ by {statistics.median(drifts):.1%} in "
         f"half of these cases, by over {drifts[int(0.9 * len(drifts))]:.1%} in a tenth",
-    )
-    stops = [case["stop"] for case in own.values()]
-    taken = [case["rounds"] for case in own.values() if case["stop"] == "precise"]
-    yield (
-        "Stopping by the interval",
-        "one number of rounds for all: too many for some, too few for others",
-        f"{stops.count('precise')} cases precise, after {min(taken)} … {max(taken)} rounds; "
-        f"{stops.count('noise_floor')} at their noise, {stops.count('time_limit')} out of time",
     )
     ratio, name = max(
         (statistics.fmean(phase["samples"]) / phase["median"], name)
