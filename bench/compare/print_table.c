@@ -146,11 +146,18 @@ static void print_method(const comparison_t *comparison, FILE *out) {
                 comparison->n_floor_runs);
     else
         fputs("; no noise floors (--floor).\n", out);
-    fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm)%s.\n",
-            comparison->n_cells, GATE_ALARM_RATE * 100,
-            comparison->n_floor_runs > 0 || comparison->paired
-                ? ""
-                : "; drift slower than a run is covered only with --floor");
+    if (comparison->n_passes[0] < STATS_FEWEST_PASSES ||
+        comparison->n_passes[1] < STATS_FEWEST_PASSES)
+        fprintf(out,
+                "Fewer than %d passes: the spread between processes is known from noise floors at "
+                "best, and the chance of false alarms is not.\n",
+                STATS_FEWEST_PASSES);
+    else
+        fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm)%s.\n",
+                comparison->n_cells, GATE_ALARM_RATE * 100,
+                comparison->n_floor_runs > 0 || comparison->paired
+                    ? ""
+                    : "; drift slower than a run is covered only with --floor");
     print_wide_floors(comparison, out);
 }
 

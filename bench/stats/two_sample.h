@@ -33,8 +33,8 @@ typedef struct stats_change {
 } stats_change_t;
 
 /* Of runs measured one after the other. The interval is that between the ends of the two runs' own
- * intervals: wider than one of the difference, because slow drift moves a whole run. `se` and `df`
- * as Welch and Satterthwaite. If a side has two values, the interval covers the ratios of both. */
+ * intervals, each widened by a quarter of its passes' range: wider than one of the difference,
+ * because slow drift moves a whole run. `se` and `df` as Welch and Satterthwaite. If a side has two values, the interval covers the ratios of both. */
 stats_change_t stats_change(const stats_side_t *base, const stats_side_t *candidate);
 /* Of interleaved runs with the same number of passes: the ratios of each pass, in which drift that
  * both share cancels. Otherwise stats_change(). */

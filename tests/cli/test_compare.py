@@ -178,6 +178,9 @@ def test_few_passes_are_enough_with_floors(base: Run) -> None:
     answer = compare(base, candidate, "--floor", again.folder, expect=1)
     assert verdicts(answer)["regressed"] == 1
     assert "undecided" not in verdicts(answer)
+    printed = bench("compare", base.folder, candidate.folder, "--floor", again.folder, expect=1)
+    assert "the chance of false alarms is not" in printed.stdout
+    assert "at most 1 %" not in printed.stdout
 
 
 def two_values(run: Run, case_id: str, low: float, high: float, slow: int) -> None:
