@@ -89,15 +89,18 @@ summary_t summary_of(const double *samples, size_t n) {
     return summary;
 }
 
-/* Launches in one graph, and launches after a flush of the cache, do not wait for the host. */
-static bool is_host_driven(const phase_t *phase) {
-    return strcmp(phase->name, "kernel_graph") != 0 && strcmp(phase->name, "kernel_cold") != 0;
+/* What the passes of a run share of the phase's variance. */
+static double phase_shared(const phase_t *phase) {
+    /* Launches in one graph, and launches after a flush of the cache, do not wait for the host. */
+    const bool by_device =
+        strcmp(phase->name, "kernel_graph") == 0 || strcmp(phase->name, "kernel_cold") == 0;
+    return by_device ? 0 : STATS_SHARED;
 }
 
 stats_pass_t phase_pass(const phase_t *phase, size_t pass) {
     const stats_rounds_t rounds = phase_rounds(phase, pass);
     stats_pass_t found = stats_pass_of(&rounds);
-    found.shared = is_host_driven(phase) ? STATS_SHARED : 0;
+    found.shared = phase_shared(phase);
     return found;
 }
 

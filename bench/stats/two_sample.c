@@ -70,10 +70,8 @@ stats_change_t stats_change_paired(const stats_side_t *base, const stats_side_t 
     if (base->n != candidate->n || !base->are_passes || !candidate->are_passes)
         return stats_change(base, candidate);
     stats_pass_t ratios[STATS_MOST_PASSES];
-    for (size_t i = 0; i < base->n; i++) {
+    for (size_t i = 0; i < base->n; i++)
         ratios[i] = stats_pass_ratio(&candidate->units[i], &base->units[i]);
-        ratios[i].shared = 0; /* in alternation it is shared by both sides */
-    }
     const stats_interval_t ratio = stats_interval_of(ratios, base->n);
     stats_change_t change = {.log_ratio = log(ratio.centre),
                              .low = ratio.low,

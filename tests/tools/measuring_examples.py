@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from repeatability import load
+from repeatability import load_lines
 
 Cases = dict[str, dict[str, Any]]
 
@@ -170,7 +170,9 @@ def main() -> int:
     if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--write"]):
         print(__doc__, file=sys.stderr)
         return 2
-    cases = load(Path(sys.argv[1]))
+    lines = load_lines(Path(sys.argv[1]))
+    cases = {case: line for (case, number), line in lines.items() if number == 1}
+    cases = {case: line for case, line in cases.items() if line["status"] == "ok"}
     rows = [*of_one_case(cases), *of_all_cases(cases)]
     text = "| rule | without it | with it |\n|---|---|---|\n"
     text += "".join(f"| {' | '.join(row)} |\n" for row in rows)

@@ -43,8 +43,8 @@ def centre(medians: list[float]) -> float:
     return math.exp(statistics.median(map(statistics.mean, pairs)))
 
 
-def load(run: Path) -> dict[str, dict[str, Any]]:
-    """Return the cases that are ok in all passes, by id."""
+def load_lines(run: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the lines of a run by id and pass, without draws."""
     plain, packed = run / "cases.jsonl", run / "cases.jsonl.gz"
     if not plain.exists() and not packed.exists():
         raise SystemExit(f"repeatability.py: {run}: holds neither {plain.name} nor {packed.name}")
@@ -52,6 +52,12 @@ def load(run: Path) -> dict[str, dict[str, Any]]:
     lines = map(json.loads, data.decode().splitlines())
     # A later line of a pass replaces an earlier one, whatever its status. Schema 1 has no passes.
     passes = {(line["id"], line.get("pass", 1)): line for line in lines}
+    return {key: line for key, line in passes.items() if key[1]}
+
+
+def load(run: Path) -> dict[str, dict[str, Any]]:
+    """Return the cases that are ok in all passes, by id."""
+    passes = load_lines(run)
     bad = {case_id for (case_id, _), line in passes.items() if line["status"] != "ok"}
     medians: dict[str, dict[str, list[float]]] = {}
     for (case_id, _), line in passes.items():

@@ -157,10 +157,10 @@ static void test_engines_and_charts(void **state) {
 
 static void test_measure_keys(void **state) {
     const measure_options_t by_default = MEASURE_DEFAULTS;
-    const double defaults[] = {
-        by_default.passes,       by_default.precision_frac, by_default.device_precision_frac,
-        by_default.time_limit_s, by_default.round_s,        by_default.min_rounds,
-        by_default.min_samples};
+    const double defaults[] = {by_default.passes,         by_default.draws,
+                               by_default.precision_frac, by_default.device_precision_frac,
+                               by_default.time_limit_s,   by_default.round_s,
+                               by_default.min_rounds,     by_default.min_samples};
     size_t n;
     const measure_key_t *keys = sweep_measure_keys(&n);
     assert_int_equal(n, sizeof defaults / sizeof defaults[0]);
