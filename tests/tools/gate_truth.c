@@ -374,7 +374,7 @@ static bool read_command(int argc, char **argv, command_t *command) {
 
 int main(int argc, char **argv) {
     command_t command = {
-        .setting = {.n_passes = 6, .n_floor_runs = 8}, .n_sweeps = 2000, .seed = 2};
+        .setting = {.n_passes = 6, .n_floor_runs = 8}, .n_sweeps = 1000, .seed = 2};
     if (!read_command(argc, argv, &command)) {
         fputs(
             "usage: gate_truth [--sweeps N] [--passes N] [--rounds N] [--floor-runs N] [--seed N] "
