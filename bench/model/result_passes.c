@@ -138,7 +138,8 @@ void phase_summarise(phase_t *phase) {
         phase->summary.median = interval.centre;
     phase->summary.ci95[0] = interval.low;
     phase->summary.ci95[1] = interval.high;
-    phase->bimodal = bimodal_of_phase(phase, tick_of(phase));
+    if (strcmp(phase->name, "residual") != 0) /* a difference, of no interest by itself */
+        phase->bimodal = bimodal_of_phase(phase, tick_of(phase));
 }
 
 void result_summarise(case_result_t *result) {

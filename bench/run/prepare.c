@@ -252,7 +252,7 @@ status_t run_survey(run_t *run, error_t *err) {
     if (link != NULL)
         note_gpu(run, link);
     char *cpus = cores_text(run->cores.allowed, run->cores.n);
-    environment_set(&run->record.environment, "measure.cpus", cpus);
+    environment_set(&run->record.environment, "host.cpus", cpus);
     free(cpus);
     return STATUS_OK;
 }
