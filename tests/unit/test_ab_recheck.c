@@ -52,6 +52,18 @@ static void test_only_what_is_undecided(void **state) {
     check(&f, 8, "undecided");
 }
 
+static void test_two_values_stay_undecided(void **state) {
+    (void)state;
+    fixture_t f = {0};
+    add(&f, "one", PAIR_UNDECIDED, 8, 8);
+    add(&f, "two", PAIR_UNDECIDED, 8, 8);
+    f.cells[0].gate.verdict = f.cells[1].gate.verdict = GATE_UNDECIDED;
+    f.phases[1][0].bimodal.found = true;
+    check(&f, 8, "one");
+    f.cells[1].gate.verdict = GATE_UNCHANGED; /* then another cell is undecided */
+    check(&f, 8, "one two");
+}
+
 /* What is looked at again has doubled, so that there are few looks. */
 static void test_as_many_as_the_longest_has(void **state) {
     (void)state;
@@ -102,6 +114,7 @@ static void test_looks_end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_what_is_undecided),
+        cmocka_unit_test(test_two_values_stay_undecided),
         cmocka_unit_test(test_as_many_as_the_longest_has),
         cmocka_unit_test(test_enough_is_enough),
         cmocka_unit_test(test_looks_end),

@@ -18,12 +18,26 @@ static size_t passes_of(const pair_t *pair) {
     return most;
 }
 
+/* Are all undecided cells so because a side has two values? More passes do not change that. */
+static bool hangs_on_two_values(const pair_t *pair) {
+    size_t n = 0;
+    for (size_t i = 0; i < pair->n_cells; i++) {
+        const cell_t *cell = &pair->cells[i];
+        const bool two_values = cell->base->bimodal.found || cell->candidate->bimodal.found;
+        if (cell->gate.verdict == GATE_UNDECIDED && !two_values)
+            return false;
+        n += cell->gate.verdict == GATE_UNDECIDED;
+    }
+    return n > 0;
+}
+
 unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     size_t most = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];
         size_t passes = passes_of(pair);
-        if (pair->verdict != PAIR_UNDECIDED || passes >= RECHECK_MOST_PASSES)
+        if (pair->verdict != PAIR_UNDECIDED || passes >= RECHECK_MOST_PASSES ||
+            hangs_on_two_values(pair))
             continue;
         text_list_add(ids, pair->id);
         if (passes > most)

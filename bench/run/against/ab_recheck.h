@@ -8,7 +8,7 @@
 enum { RECHECK_MOST_PASSES = STATS_MOST_PASSES };
 
 /* Add to `ids` the cases that need more passes: undecided as a whole (a regressed case is decided,
- * whatever its other phases show) and with fewer than RECHECK_MOST_PASSES. Returns how many passes
+ * whatever its other phases show), not for having two values, and with fewer than RECHECK_MOST_PASSES. Returns how many passes
  * to add: the number of the case with most, so that each interim look sees twice
  * the data and there are few looks, capped at RECHECK_MOST_PASSES in total. 0: nothing to do. */
 unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids);
