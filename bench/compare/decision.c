@@ -21,7 +21,9 @@ static gate_verdict_t verdict_of(const gate_cell_t *cell, const gate_options_t *
 }
 
 static void open_cell(gate_cell_t *cell, const gate_options_t *options) {
-    const bool may_claim = cell->change.are_passes || cell->floor_frac > 0;
+    /* Not even noise floors stand for the passes that a side lacks: with processes in two states, runs of
+     * one pass raise false alarms in up to 77 % of generated sweeps. */
+    const bool may_claim = cell->change.are_passes;
     cell->threshold_frac = fmax(options->threshold_frac, cell->floor_frac);
     cell->low = may_claim ? cell->change.low : NAN;
     cell->high = may_claim ? cell->change.high : NAN;

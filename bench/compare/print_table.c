@@ -149,8 +149,8 @@ static void print_method(const comparison_t *comparison, FILE *out) {
     if (comparison->n_passes[0] < STATS_FEWEST_PASSES ||
         comparison->n_passes[1] < STATS_FEWEST_PASSES)
         fprintf(out,
-                "Fewer than %d passes: the spread between processes is known from noise floors at "
-                "best, and the chance of false alarms is not.\n",
+                "Fewer than %d passes: the spread between processes is unknown, and every case is "
+                "undecided.\n",
                 STATS_FEWEST_PASSES);
     else
         fprintf(out, "Chance of any false alarm in %zu cells: at most %.0f %% (Holm)%s.\n",

@@ -169,17 +169,17 @@ def test_few_passes_decide_nothing_without_floors(base: Run, passes: int) -> Non
     assert case["reason"].startswith(f"6 and {passes} passes: the spread between processes is unk")
 
 
-def test_few_passes_are_enough_with_floors(base: Run) -> None:
+def test_few_passes_stay_undecided_with_floors(base: Run) -> None:
     base.passes = 1
     base.write()
     candidate, again = rerun(base), rerun(base, "again", 3)
     again.write()
     candidate.scale(CUDA, 1.2)
-    answer = compare(base, candidate, "--floor", again.folder, expect=1)
-    assert verdicts(answer)["regressed"] == 1
-    assert "undecided" not in verdicts(answer)
-    printed = bench("compare", base.folder, candidate.folder, "--floor", again.folder, expect=1)
-    assert "the chance of false alarms is not" in printed.stdout
+    answer = compare(base, candidate, "--floor", again.folder)
+    assert "regressed" not in verdicts(answer)
+    assert verdicts(answer)["undecided"] > 0
+    printed = bench("compare", base.folder, candidate.folder, "--floor", again.folder)
+    assert "the spread between processes is unknown" in printed.stdout
     assert "at most 1 %" not in printed.stdout
 
 

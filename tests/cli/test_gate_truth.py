@@ -79,15 +79,11 @@ def test_gate_says_so_where_it_cannot_decide(rates: Rates, noise: str) -> None:
     assert row["found_10"] <= 0.05 * SWEEPS
 
 
-def test_one_pass_needs_floors(program: Path) -> None:
-    """With floors nothing is promised where processes differ: docs/compare.md has the rates."""
+def test_one_pass_decides_nothing(program: Path) -> None:
     sweeps = 5
     rates = rates_of(program, "--passes", "1", "--rounds", "32", sweeps=sweeps)
-    gate = [row for (rule, _), row in rates.items() if rule == "gate 5 %"]
+    gate = [row for (rule, _), row in rates.items() if rule.startswith("gate")]
     assert {row["undecided"] for row in gate} == {CELLS * sweeps}
-    for noise in ("normal 0.5 %", "two clocks 2 % apart", "drift 1 %"):
-        row = rates["gate 5 %, floors", noise]
-        assert (row["alarms"], row["found_10"]) == (0, sweeps)
 
 
 def test_rules_without_correction_fail_both_ways(rates: Rates) -> None:
