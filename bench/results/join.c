@@ -19,7 +19,7 @@ static int by_keys(const void *a, const void *b) {
 }
 
 static double draw_ns(const case_result_t *draw) {
-    const phase_t *whole = result_whole_phase(draw);
+    const phase_t *whole = result_has_times(draw) ? result_whole_phase(draw) : NULL;
     return whole != NULL ? whole->summary.median : (double)NAN;
 }
 

@@ -181,8 +181,8 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     limit_set(result, entrants->group->workload, rates);
     plausibility_check(result, rates);
     device_rates_calibrate(result, rates);
-    if (side->settings.pass == 0 && !(result_is_draw(result) && result_has_times(result))) {
-        side->progress.done++; /* the passes will say why */
+    if (side->settings.pass == 0 && (!result_is_draw(result) || result->status == CASE_SKIPPED)) {
+        side->progress.done++; /* not even opened: the passes will say why */
         return STATUS_OK;
     }
     state->unsound |= run_note_sanitized(side, &entrants->contenders[i]);

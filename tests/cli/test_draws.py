@@ -95,6 +95,18 @@ def test_a_case_that_cannot_be_compiled_is_reported_once(root: Path, tmp_path: P
     assert (line["status"], line["pass"], line["reason"]) == ("skipped", 1, "no compiler here")
 
 
+def test_a_wrong_draw_is_not_chosen(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    bench("run", sweep_of(tmp_path, "unlucky"), "--out", out, root=root)
+    lines = read_lines(out)
+    assert [(line["draw"], line["status"]) for line in lines[:3]] == [
+        (1, "wrong"),
+        (2, "ok"),
+        (3, "ok"),
+    ]
+    assert {(line["draw"], line["status"]) for line in lines[3:]} == {(2, "ok")}
+
+
 def test_only_draws_are_no_case(root: Path, tmp_path: Path) -> None:
     """A run interrupted between its draws and its passes."""
     out = tmp_path / "out"
