@@ -83,7 +83,7 @@ def test_epochs_are_those_of_one_dtype(drawn: Drawn, dtype: str) -> None:
             median = drawn.training(f"cuda/{rung}", width, more)["phases"][phase]["median"]
             assert float(row[1]) == pytest.approx(median / 1000)
             times = float(row[4].split(", ")[1].removesuffix("×"))
-            assert times == pytest.approx(graph / median, abs=0.051)
+            assert times == pytest.approx(graph / median, rel=0.051)
         line = float(panels[1 + number][2])
         if phase == "train":
             limit = drawn.training(f"cuda/{rungs[0]}", width, more)["limit"]["limit_ns"]

@@ -112,7 +112,7 @@ static void techniques_stand_beside_the_study(void **state) {
     assert_has(table, "\"pinned\" 0\n");
     assert_has(table, "0 \"batch 1\" 45 1\n"); /* the line at the study's set-up */
     assert_has(table, " \"1×\" 2 0\n");
-    assert_has(table, "1 25 24.8305489 25.1706075 \"1.80× fastest\" 2 0\n");
+    assert_has(table, "1 25 24.8305489 25.1706075 \"1.8× fastest\" 2 0\n");
     assert_lacks(table, "batch 2");
     chart_free(&chart);
 }

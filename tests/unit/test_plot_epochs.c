@@ -129,8 +129,8 @@ static void an_epoch_has_two_bars_and_its_ratio(void **state) {
     const char *table = table_of(&chart);
     assert_has(table, "0 \"width 784: training\" NaN");
     assert_has(table, "1 \"width 784: training and validation\" NaN");
-    assert_has(table, "\"40.0 ms, 4.00×\" 3 0\n");
-    assert_has(table, "\"50.0 ms, 4.00×\" 3 0\n");
+    assert_has(table, "\"40.0 ms, 4.0×\" 3 0\n");
+    assert_has(table, "\"50.0 ms, 4.0×\" 3 0\n");
     assert_has(table, "\"160 ms\" 12 0\n");
     assert_lacks(table, "999"); /* another allocator has a chart of its own */
     assert_true(text_list_has(&chart.numbers, "logarithmic=0")); /* 5× is no reason for one */

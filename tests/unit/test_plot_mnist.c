@@ -136,7 +136,7 @@ static void contenders_are_compared_by_the_step(void **state) {
     assert_drawn(chart_speed(world->data, &chart));
     assert_has(chart.note, "phase step");
     assert_has(table_of(&chart), "128 11 \"11×\"");
-    assert_has(table_of(&chart), "8192 3 \"3.00×\"");
+    assert_has(table_of(&chart), "8192 3 \"3.0×\"");
     chart_free(&chart);
 }
 

@@ -53,16 +53,16 @@ static double fastest_pytorch(const plot_data_t *data, int64_t size, const char 
     return NAN;
 }
 
-/* "41.3 ms, 4.16×" */
+/* "41.3 ms, 4.2×" */
 static const char *bar_text(const plot_data_t *data, const series_t *series,
                             const case_result_t *result, const char *phase, chart_t *chart) {
-    char time[UNITS_TEXT];
+    char time[UNITS_TEXT], digits[UNITS_TEXT];
     const double ns = result_median(result, phase);
     const double ratio = fastest_pytorch(data, size_of(result), phase) / ns;
     units_time(time, ns);
     if (text_starts(series->label, "pytorch") || !isfinite(ratio))
         return chart_format(chart, "%s", time);
-    return chart_format(chart, ratio < 9.95 ? "%s, %.2f×" : "%s, %.1f×", time, ratio);
+    return chart_format(chart, "%s, %s×", time, units_two_digits(digits, ratio));
 }
 
 static void write_panel(const plot_data_t *data, int64_t size, size_t phase, panels_t *bars) {

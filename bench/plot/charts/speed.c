@@ -115,7 +115,8 @@ static int place_of(const race_t *race, size_t side, size_t i) {
 }
 
 static const char *ratio_text(char text[UNITS_TEXT], double ratio) {
-    snprintf(text, UNITS_TEXT, ratio < 0.0995 ? "%.2g×" : ratio < 9.95 ? "%.2f×" : "%.0f×", ratio);
+    char digits[UNITS_TEXT];
+    snprintf(text, UNITS_TEXT, "%.20s×", units_two_digits(digits, ratio));
     return text;
 }
 

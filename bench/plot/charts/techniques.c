@@ -64,11 +64,12 @@ static double find_default_ns(const technique_set_t *set, size_t b) {
 /* Speed relative to the study's set-up. */
 static void bar_text(char text[UNITS_TEXT], const technique_set_t *set, const technique_row_t *row,
                      double default_ns, double median, bool fastest) {
+    char digits[UNITS_TEXT];
     if (technique_row_is_default(set, row))
         snprintf(text, UNITS_TEXT, "1×");
     else if (isfinite(default_ns))
-        snprintf(text, UNITS_TEXT, default_ns / median < 9.95 ? "%.2f×%s" : "%.1f×%s",
-                 default_ns / median, fastest ? " fastest" : "");
+        snprintf(text, UNITS_TEXT, "%.20s×%s", units_two_digits(digits, default_ns / median),
+                 fastest ? " fastest" : "");
     else
         snprintf(text, UNITS_TEXT, fastest ? "fastest" : "");
 }
