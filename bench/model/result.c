@@ -183,7 +183,7 @@ double result_once(const case_result_t *result, const char *name) {
 }
 
 bool result_is_draw(const case_result_t *result) {
-    return result->pass == 0 && result->draw > 0 && result->n_draws == 0;
+    return result->pass == 0 && result->draw > 0;
 }
 
 void result_add_draw(case_result_t *result, unsigned number, draw_t draw) {

@@ -198,7 +198,7 @@ void result_add_passes(case_result_t *result, const case_result_t *more);
 void result_summarise(case_result_t *result);
 void result_add_once(case_result_t *result, const char *name, double ns);
 double result_once(const case_result_t *result, const char *name); /* NaN if absent */
-/* Is it a cold compilation that was only timed to choose one? */
+/* Of a line, not of joined passes: is it a cold compilation that was only timed to choose one? */
 bool result_is_draw(const case_result_t *result);
 /* Note draw `number`, counted from 1. */
 void result_add_draw(case_result_t *result, unsigned number, draw_t draw);

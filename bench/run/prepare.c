@@ -132,6 +132,18 @@ void run_choose_folder(run_t *run) {
     run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
 }
 
+/* A finished run has no compiled code left, so more passes of it run another compilation. */
+static void note_lost_draws(run_t *run) {
+    size_t n = 0;
+    for (size_t i = 0; i < run->record.n_cases && !fs_is_folder(run->compiled); i++)
+        n += result_is_draw(&run->record.cases[i]);
+    if (n > 0)
+        progress_note(&run->progress,
+                      "the compiled code of %zu draws is gone (%s): passes from here on run a new "
+                      "compilation",
+                      n, run->compiled);
+}
+
 status_t run_prepare_folder(run_t *run, error_t *err) {
     run_choose_folder(run);
     TRY(fs_make_folders(run->folder, err));
@@ -154,6 +166,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     char *folder = realpath(run->folder, NULL); /* workers may run elsewhere */
     run->compiled = fs_join(folder != NULL ? folder : run->folder, "compiled");
     free(folder);
+    note_lost_draws(run);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
 }

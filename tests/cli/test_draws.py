@@ -88,6 +88,16 @@ def test_resume_keeps_draws(root: Path, tmp_path: Path) -> None:
     assert medians(lines[2:], "fused") == [(None, 3, 2000), (1, 2, 1000), (2, 2, 1000)]
 
 
+def test_more_passes_of_a_finished_run_say_what_they_lack(root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep = sweep_of(tmp_path, "fused")
+    bench("run", sweep, "--out", out, root=root)
+    told = "the compiled code of 3 draws is gone"
+    done = bench("run", sweep, "--out", out, "--resume", "--passes", "3", root=root)
+    assert told in done.stderr
+    assert [line["pass"] for line in read_lines(out)][-1] == 3
+
+
 def test_a_case_that_cannot_be_compiled_is_reported_once(root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     bench("run", sweep_of(tmp_path, "refused"), "--out", out, root=root)

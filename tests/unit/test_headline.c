@@ -67,11 +67,7 @@ static void test_sizes_that_matter_come_first(void **state) {
 /* With one pass nobody is called faster by an interval, and the reason stands below the table. */
 static void test_one_pass_has_no_interval(void **state) {
     (void)state;
-    record_t run = {.name = mem_text("planted")};
-    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1, 1);
-    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 1, 3440, CASE_OK, NULL}, 1, 2);
-    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 2, 5000, CASE_OK, NULL}, 1, 3);
-    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 2, 1000, CASE_OK, NULL}, 1, 4);
+    record_t run = plant_one_pass();
     shown_t shown = show(&run, 10);
     assert_has(shown.text, " faster\n");
     assert_has(shown.text, "CUDA ≈ 3.4×\n");

@@ -309,11 +309,7 @@ static void more_than_the_limit_is_told(void **state) {
 /* Of one pass nothing is claimed; what it saw is told. */
 static void one_pass_claims_nothing(void **state) {
     (void)state;
-    record_t run = {.name = mem_text("planted")};
-    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1, 1);
-    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 1, 3440, CASE_OK, NULL}, 1, 2);
-    plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 2, 5000, CASE_OK, NULL}, 1, 3);
-    plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 2, 1000, CASE_OK, NULL}, 1, 4);
+    record_t run = plant_one_pass();
     char *text = printed(all_findings, &run);
     assert_has(text, "CUDA has the lower time at 1 of the 2 batch sizes compared, PyTorch at 1, in "
                      "one pass; the spread between processes is unknown.");
