@@ -155,9 +155,10 @@ static void draw(const race_t *race, chart_t *chart) {
     chart->title = chart_format(chart, "Relative speed against %s: the fastest PyTorch is 1",
                                 data->workload->size_noun);
     chart->note = chart_format(
-        chart,
-        "%s  ·  phase %s, ratio of medians: 2× is half of PyTorch's time  ·  fastest PyTorch: %s",
-        data->shape, race->phase, pytorch_text(race, chart));
+        chart, "%s  ·  phase %s, ratio of %s: 2× is half of PyTorch's time  ·  fastest PyTorch: %s",
+        data->shape, race->phase,
+        chart_has_intervals(data) ? "medians over passes" : chart_medians(chart, data),
+        pytorch_text(race, chart));
     chart_row(chart, "# a block per side: fastest time of PyTorch / of the side");
     for (size_t s = 0; s < race->n; s++) {
         styles[s] = race->sides[s].series->style;
