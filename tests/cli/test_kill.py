@@ -41,18 +41,20 @@ def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    sweep, run = null_sweep(tmp_path / "s.json", ["hang"], [1000]), tmp_path / "run"
+    run, journal = tmp_path / "run", tmp_path / "run" / "cases.jsonl"
+    sweeps = [null_sweep(tmp_path / f"{name}.json", [name], [1000]) for name in ("steady", "hang")]
     with subprocess.Popen(
-        [str(BENCH), "run", str(sweep), "--out", str(run)],
+        [str(BENCH), "run", *map(str, sweeps), "--out", str(run)],
         env={**os.environ, "BENCH_ROOT": str(ROOT)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            assert wait_until((run / "run.json").exists)
+            # Then run.json has been written, and stays as it is until the hanging case ends.
+            assert wait_until(lambda: journal.exists() and journal.stat().st_size > 0)
             before = (run / "run.json").read_bytes()
             printed = {
-                bench("run", sweep, "--out", run, *options, expect=2).stderr
+                bench("run", *sweeps, "--out", run, *options, expect=2).stderr
                 for options in ([], ["--resume"])
             }
         finally:
