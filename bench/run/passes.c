@@ -6,23 +6,37 @@
 
 #include <stdlib.h>
 
-void run_end_processes(run_t *run) {
-    if (!run->has_measured)
-        return;
-    run->has_measured = false;
-    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
+/* The running workers but the oracle's, if something was measured in them. */
+static size_t used_workers(run_t *run, worker_link_t **links) {
     size_t n = 0;
-    for (size_t i = 0; i < run->workers.n; i++)
-        if (!text_ends(run->workers.items[i]->label, "-oracle"))
-            links[n++] = run->workers.items[i];
+    for (size_t i = 0; i < run->workers.n && run->has_measured; i++) {
+        worker_link_t *link = run->workers.items[i];
+        if (link->running && !text_ends(link->label, "-oracle"))
+            links[n++] = link;
+    }
+    run->has_measured = false;
+    return n;
+}
+
+void run_end_processes(run_t *run) {
+    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
+    worker_links_stop(links, used_workers(run, links));
+    free(links);
+}
+
+/* All at once, as their imports take seconds. */
+static void replace_processes(run_t *run) {
+    worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
+    const size_t n = used_workers(run, links);
     worker_links_stop(links, n);
+    worker_links_start(links, n, run->options->timeout_s);
     free(links);
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
     char now[32];
     environment_t *facts = record_pass(&run->record, pass);
-    run_end_processes(run);
+    replace_processes(run);
     run->settings.pass = pass;
     if (environment_get(facts, "started") == NULL) /* else it was started before --resume */
         environment_set(facts, "started", clock_timestamp(now));

@@ -167,15 +167,18 @@ static status_t check_answer(worker_link_t *link, const char *id, const json_t *
     return STATUS_OK;
 }
 
-static status_t exchange(worker_link_t *link, const json_t *request, double timeout_s,
-                         json_t **answer, error_t *err) {
+static status_t send_request(worker_link_t *link, const json_t *request, int64_t deadline_ns,
+                             error_t *err) {
     char *text = json_dumps(request, JSON_COMPACT);
     char *line = mem_format("%s\n", text);
     free(text);
-    int64_t deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
     status_t status = send_line(link, line, deadline_ns, err);
     free(line);
-    TRY(status);
+    return status;
+}
+
+static status_t receive_answer(worker_link_t *link, const json_t *request, int64_t deadline_ns,
+                               json_t **answer, error_t *err) {
     TRY(receive_line(link, deadline_ns, err));
     if (link->line_bytes != strlen(link->line) + 1)
         return give_up(link, err, "gave more than one line, or a NUL byte, for one answer");
@@ -183,14 +186,26 @@ static status_t exchange(worker_link_t *link, const json_t *request, double time
     const char *id = json_string_value(json_object_get(request, "id"));
     if (id == NULL)
         id = json_string_value(json_object_get(json_object_get(request, "case"), "id"));
-    status = json_is_object(*answer)
-                 ? check_answer(link, id, *answer, err)
-                 : give_up(link, err, "printed \"%.80s\" instead of an answer", link->line);
+    status_t status =
+        json_is_object(*answer)
+            ? check_answer(link, id, *answer, err)
+            : give_up(link, err, "printed \"%.80s\" instead of an answer", link->line);
     if (status != STATUS_OK) {
         json_decref(*answer);
         *answer = NULL;
     }
     return status;
+}
+
+static int64_t deadline_in(double seconds) {
+    return clock_ns() + (int64_t)(seconds * 1e9);
+}
+
+static status_t exchange(worker_link_t *link, const json_t *request, double timeout_s,
+                         json_t **answer, error_t *err) {
+    const int64_t deadline_ns = deadline_in(timeout_s);
+    TRY(send_request(link, request, deadline_ns, err));
+    return receive_answer(link, request, deadline_ns, answer, err);
 }
 
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
@@ -214,10 +229,34 @@ const char *worker_answer_reason(const json_t *answer) {
 
 /* ---- start and stop -------------------------------------------------------------------------- */
 
-static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
-    json_t *answer;
-    TRY(worker_link_ask(link, json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION),
-                        timeout_s, &answer, err));
+static json_t *hello_request(void) {
+    return json_pack("{s:s, s:i}", "op", "hello", "protocol", PROTOCOL_VERSION);
+}
+
+/* Start the process and send it hello; the answer may take seconds. */
+static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+    const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
+    for (size_t i = 0; i < link->argv.n; i++)
+        argv[i] = link->argv.items[i];
+    link->killed_by_signal = link->declined = false;
+    link->kept_bytes = 0;
+    link->kept[0] = '\0';
+    status_t status = subprocess_start(argv, &link->child, err);
+    free(argv);
+    TRY(status);
+    link->running = true;
+    link->generation++;
+    json_t *request = hello_request();
+    status = send_request(link, request, deadline_ns, err);
+    json_decref(request);
+    return status;
+}
+
+static status_t receive_hello(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+    json_t *answer, *request = hello_request();
+    status_t status = receive_answer(link, request, deadline_ns, &answer, err);
+    json_decref(request);
+    TRY(status);
     const json_t *version = json_object_get(answer, "protocol");
     link->declined = !worker_answer_is_ok(answer);
     if (link->declined) {
@@ -234,18 +273,10 @@ static status_t say_hello(worker_link_t *link, double timeout_s, error_t *err) {
 }
 
 static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) {
-    const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
-    for (size_t i = 0; i < link->argv.n; i++)
-        argv[i] = link->argv.items[i];
-    link->killed_by_signal = link->declined = false;
-    link->kept_bytes = 0;
-    link->kept[0] = '\0';
-    status_t status = subprocess_start(argv, &link->child, err);
-    free(argv);
-    TRY(status);
-    link->running = true;
-    link->generation++;
-    status = say_hello(link, timeout_s, err);
+    const int64_t deadline_ns = deadline_in(timeout_s);
+    status_t status = link->running ? STATUS_OK : launch(link, deadline_ns, err);
+    if (status == STATUS_OK)
+        status = receive_hello(link, deadline_ns, err);
     if (status != STATUS_OK)
         worker_link_stop(link);
     return status;
@@ -254,7 +285,7 @@ static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) 
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) {
     if (link->cannot != NULL)
         return error_set(err, STATUS_FAILED, "%s", link->cannot);
-    if (link->running)
+    if (link->hello != NULL)
         return STATUS_OK;
     error_t why = ERROR_INIT;
     status_t status = start_once(link, timeout_s, &why);
@@ -270,6 +301,18 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
     else
         link->declined = false; /* it lacks nothing, and a later start may succeed */
     return error_set(err, STATUS_FAILED, "%s", why.text);
+}
+
+void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s) {
+    for (size_t i = 0; i < n; i++) {
+        error_t ignored = ERROR_INIT;
+        if (!links[i]->running && links[i]->cannot == NULL)
+            launch(links[i], deadline_in(timeout_s), &ignored);
+    }
+    for (size_t i = 0; i < n; i++) {
+        error_t ignored = ERROR_INIT;
+        worker_link_start(links[i], timeout_s, &ignored);
+    }
 }
 
 static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {

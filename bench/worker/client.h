@@ -37,6 +37,10 @@ void worker_link_free(worker_link_t *link); /* stops it first */
  * signal during its first hello (out of memory, say) is restarted once. */
 status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err);
 
+/* Start those that are not running side by side, and wait until all have said hello. One that fails
+ * is not running then; its next worker_link_start says why. */
+void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s);
+
 /* Send `request` (takes the reference) and wait for its answer. A worker that dies, violates the
  * protocol or exceeds `timeout_s` is killed, and the message contains the end of its stderr. An
  * answer with status failed or skipped is no error here. The caller owns `*answer`. */

@@ -56,6 +56,32 @@ with here.joinpath("log").open("a", buffering=1) as log:
 """
 
 
+# In its second process, it answers hello only after the other engine's second process has started.
+MEETING_WORKER = """
+import json, pathlib, sys, time
+here = pathlib.Path(__file__).parent
+started = here / "started"
+other = here.parent / {"reference_one": "reference_two"}.get(here.name, "reference_one") / "started"
+with started.open("a") as file:
+    file.write("x")
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"status": "ok", "protocol": 1, "id": request.get("id"), "phases": {"total": [1000]}}
+    if request["op"] == "hello" and started.stat().st_size == 2:
+        deadline = time.monotonic() + 30
+        while other.stat().st_size < 2:
+            if time.monotonic() > deadline:
+                answer.update(status="failed", reason="alone")
+                break
+            time.sleep(0.01)
+    if request["op"] == "open":
+        answer.update(id=request["case"]["id"], phases={"total": "host"})
+    print(json.dumps(answer), flush=True)
+    if request["op"] == "bye":
+        break
+"""
+
+
 def passes_of(run: Path) -> dict[str, list[int]]:
     """Return the passes of each case, in the order of the lines."""
     passes = defaultdict(list)
@@ -74,6 +100,20 @@ def run_worker(folder: Path, variants: list[str], passes: int, expect: int) -> P
     command = ("run", sweep, "--out", folder / "run")
     bench(*command, root=root, expect=expect, BENCH_PYTHON=sys.executable)
     return folder / "run"
+
+
+def test_processes_of_the_next_pass_start_side_by_side(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project")
+    contenders = []
+    for engine in ("one", "two"):
+        (root / f"reference_{engine}").mkdir()
+        script = root / f"reference_{engine}" / "worker.py"
+        script.write_text(MEETING_WORKER, encoding="utf-8")
+        contenders.append({"engine": engine, "variants": ["a"], "device": ["cpu"]})
+    measure = {**QUICK_MEASURE, "passes": 2}
+    sweep = write_sweep(tmp_path / "s.json", "null", contenders, measure=measure)
+    bench("run", sweep, "--out", tmp_path / "run", root=root, BENCH_PYTHON=sys.executable)
+    assert [line["status"] for line in read_lines(tmp_path / "run")] == ["ok"] * 4
 
 
 # ---- what a pass is ------------------------------------------------------------------------------
