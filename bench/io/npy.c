@@ -2,19 +2,21 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "io/fs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array data are copied unchanged");
 
 static const char MAGIC[] = "\x93NUMPY";
-enum { MAGIC_LENGTH = 6, ALIGNMENT = 64 };
+enum { MAGIC_LENGTH = 6, ALIGNMENT = 64, HEADER_MOST = 1 << 16 };
 
 /* Position in the header, a Python dict literal such as "{'descr': '<f4', 'fortran_order': False,
  * 'shape': (3, 4), }". */
@@ -152,35 +154,112 @@ static status_t check_size(npy_t *array, size_t available, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t parse(const char *data, size_t size, npy_t *array, error_t *err) {
-    const unsigned char *bytes = (const unsigned char *)data;
-    if (size < MAGIC_LENGTH + 4 || memcmp(data, MAGIC, MAGIC_LENGTH) != 0)
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static status_t read_exactly(npy_file_t *file, void *bytes, size_t n, const char *missing,
+                             error_t *err) {
+    if (fread(bytes, 1, n, file->stream) == n)
+        return STATUS_OK;
+    return ferror(file->stream) ? error_set(err, STATUS_USAGE, "cannot read: %s", strerror(errno))
+                                : error_set(err, STATUS_USAGE, "%s", missing);
+}
+
+/* `size`: of the file */
+static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
+    static const char SHORT[] = "the header is longer than the file";
+    unsigned char start[12];
+    if (size < MAGIC_LENGTH + 4)
         return error_set(err, STATUS_USAGE, "not a .npy file");
-    unsigned version = bytes[6];
+    TRY(read_exactly(file, start, 10, SHORT, err));
+    if (memcmp(start, MAGIC, MAGIC_LENGTH) != 0)
+        return error_set(err, STATUS_USAGE, "not a .npy file");
+    const unsigned version = start[6];
     if (version != 1 && version != 2)
         return error_set(err, STATUS_USAGE, ".npy version %u: expected 1 or 2", version);
-    size_t start = version == 1 ? 10 : 12;
-    size_t header = bytes[8] | (size_t)bytes[9] << 8;
-    if (version == 2 && size >= start)
-        header |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (size < start || size - start < header)
-        return error_set(err, STATUS_USAGE, "the header is longer than the file");
-    TRY(parse_header((cursor_t){data + start, data + start + header}, array, err));
-    TRY(check_size(array, size - start - header, err));
+    const size_t used = version == 1 ? 10 : 12;
+    size_t length = start[8] | (size_t)start[9] << 8;
+    if (version == 2) {
+        TRY(read_exactly(file, start + 10, 2, SHORT, err));
+        length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
+    }
+    if (size < used || size - used < length)
+        return error_set(err, STATUS_USAGE, "%s", SHORT);
+    if (length > HEADER_MOST)
+        return error_set(err, STATUS_USAGE, "header: %zu bytes, expected at most %d", length,
+                         HEADER_MOST);
+    char *header = mem_alloc(length + 1);
+    status_t status = read_exactly(file, header, length, SHORT, err);
+    if (status == STATUS_OK)
+        status = parse_header((cursor_t){header, header + length}, &file->array, err);
+    free(header);
+    TRY(status);
+    return check_size(&file->array, size - used - length, err);
+}
 
-    array->values = mem_alloc(array->n * sizeof *array->values);
-    widen(array->type, data + start + header, array->values, array->n);
+static status_t open_regular(const char *path, npy_file_t *file, size_t *size, error_t *err) {
+    struct stat info;
+    /* A pipe must not block: workers write these files. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return error_set(err, STATUS_USAGE, "cannot open: %s", strerror(errno));
+    file->stream = fdopen(fd, "r");
+    if (file->stream == NULL || fstat(fd, &info) != 0) {
+        error_set(err, STATUS_USAGE, "cannot open: %s", strerror(errno));
+        if (file->stream == NULL)
+            close(fd);
+        return STATUS_USAGE;
+    }
+    if (!S_ISREG(info.st_mode))
+        return error_set(err, STATUS_USAGE, "not a file, but a folder, pipe or device");
+    *size = (size_t)info.st_size;
     return STATUS_OK;
 }
 
+status_t npy_open(const char *path, npy_file_t *file, error_t *err) {
+    size_t size = 0;
+    *file = (npy_file_t){.path = mem_text(path)};
+    status_t status = open_regular(path, file, &size, err);
+    if (status == STATUS_OK)
+        status = read_header(file, size, err);
+    file->left = file->array.n;
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    npy_close(file);
+    return error_within(err, "%s", path);
+}
+
+status_t npy_next(npy_file_t *file, double *values, size_t *n, error_t *err) {
+    char bytes[NPY_BLOCK * sizeof *values];
+    const size_t element = (size_t)(file->array.type[1] - '0');
+    *n = file->left < NPY_BLOCK ? file->left : NPY_BLOCK;
+    if (read_exactly(file, bytes, *n * element, "it became shorter while it was read", err) !=
+        STATUS_OK)
+        return error_within(err, "%s", file->path);
+    widen(file->array.type, bytes, values, *n);
+    file->left -= *n;
+    return STATUS_OK;
+}
+
+void npy_close(npy_file_t *file) {
+    if (file->stream != NULL)
+        fclose(file->stream);
+    free(file->path);
+    *file = (npy_file_t){0};
+}
+
 status_t npy_read(const char *path, npy_t *array, error_t *err) {
-    char *data;
-    size_t size;
+    npy_file_t file;
     *array = (npy_t){0};
-    TRY(fs_read(path, &data, &size, err));
-    status_t status = parse(data, size, array, err);
-    free(data);
-    return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
+    TRY(npy_open(path, &file, err));
+    *array = file.array;
+    array->values = mem_alloc(array->n * sizeof *array->values);
+    status_t status = STATUS_OK;
+    for (size_t at = 0, n; at < array->n && status == STATUS_OK; at += n)
+        status = npy_next(&file, array->values + at, &n, err);
+    npy_close(&file);
+    if (status != STATUS_OK)
+        npy_free(array);
+    return status;
 }
 
 void npy_free(npy_t *array) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 enum { NPY_MAX_DIMENSIONS = 4 };
 
@@ -20,6 +21,23 @@ typedef struct npy {
 
 status_t npy_read(const char *path, npy_t *array, error_t *err);
 void npy_free(npy_t *array);
+
+enum { NPY_BLOCK = 1 << 14 };
+
+/* A file that is read in blocks: its size is known and checked before memory is spent on it. */
+typedef struct npy_file {
+    npy_t array; /* without values */
+    FILE *stream;
+    char *path;
+    size_t left; /* elements */
+} npy_file_t;
+
+/* Checks the header, and that the file is as long as its shape says. */
+status_t npy_open(const char *path, npy_file_t *file, error_t *err);
+/* The next elements, at most NPY_BLOCK, in `values`; `*n` is 0 at the end. */
+status_t npy_next(npy_file_t *file, double *values, size_t *n, error_t *err);
+void npy_close(npy_file_t *file);
+
 status_t npy_write_f32(const char *path, const float *values, const size_t *shape,
                        unsigned n_dimensions, error_t *err);
 status_t npy_write_f64(const char *path, const double *values, const size_t *shape,

@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static status_t load_array(const char *folder, const char *name, npy_t *array, error_t *err) {
-    char *path = mem_format("%s/%s.npy", folder, name);
-    status_t status = npy_read(path, array, err);
-    free(path);
-    return status;
+static char *array_path(const char *folder, const char *name) {
+    return mem_format("%s/%s.npy", folder, name);
 }
 
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err) {
     *reference = (reference_t){.arrays = mem_zeroed(names->n, sizeof(npy_t))};
     for (size_t i = 0; i < names->n; i++) {
-        if (load_array(folder, names->items[i], &reference->arrays[i], err) != STATUS_OK) {
+        char *path = array_path(folder, names->items[i]);
+        status_t status = npy_read(path, &reference->arrays[i], err);
+        free(path);
+        if (status != STATUS_OK) {
             reference_free(reference);
-            return err->status;
+            return status;
         }
         text_list_add(&reference->names, names->items[i]);
     }
@@ -41,22 +41,34 @@ static bool same_shape(const npy_t *a, const npy_t *b) {
            memcmp(a->shape, b->shape, a->n_dimensions * sizeof *a->shape) == 0;
 }
 
-/* NaN anywhere makes both errors NaN. */
-static void compare(const npy_t *found, const npy_t *expected, double *rel_l2, double *max_abs,
-                    size_t *worst) {
-    double difference = 0, norm = 0;
-    *max_abs = 0;
-    *worst = 0;
-    for (size_t i = 0; i < expected->n; i++) {
-        double d = found->values[i] - expected->values[i];
-        difference += d * d;
-        norm += expected->values[i] * expected->values[i];
-        if (!(fabs(d) <= *max_abs) && !isnan(*max_abs)) {
-            *max_abs = fabs(d);
-            *worst = i;
+typedef struct difference {
+    double squares, norm, max_abs; /* NaN anywhere makes `squares` and `max_abs` NaN */
+    size_t worst;                  /* element of max_abs */
+    double found;                  /* there */
+} difference_t;
+
+static void add_block(difference_t *sum, const double *found, const double *expected, size_t first,
+                      size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const double d = found[i] - expected[i];
+        sum->squares += d * d;
+        sum->norm += expected[i] * expected[i];
+        if (!(fabs(d) <= sum->max_abs) && !isnan(sum->max_abs)) {
+            sum->max_abs = fabs(d);
+            sum->worst = first + i;
+            sum->found = found[i];
         }
     }
-    *rel_l2 = norm > 0 ? sqrt(difference / norm) : sqrt(difference);
+}
+
+static status_t compare(npy_file_t *found, const npy_t *expected, difference_t *sum, error_t *err) {
+    double block[NPY_BLOCK];
+    *sum = (difference_t){0};
+    for (size_t at = 0, n; at < expected->n; at += n) {
+        TRY(npy_next(found, block, &n, err));
+        add_block(sum, block, expected->values + at, at, n);
+    }
+    return STATUS_OK;
 }
 
 /* As NumPy writes it: "(6,)", "(3, 2)". The caller frees it. */
@@ -79,33 +91,44 @@ static const char *number_text(char text[32], int digits, double value) {
     return text;
 }
 
-static void check_array(const npy_t *found, const npy_t *expected, const char *name, check_t *check,
-                        char **reason) {
-    if (!same_shape(found, expected)) {
-        check->ok = false;
-        char *actual = shape_text(found), *right = shape_text(expected);
-        *reason = mem_format("%s has shape %s, expected %s", name, actual, right);
-        free(actual);
-        free(right);
-        return;
-    }
-    double rel_l2, max_abs;
-    size_t worst;
-    compare(found, expected, &rel_l2, &max_abs, &worst);
+static void fail(check_t *check, char **reason, char *why) {
+    check->ok = false;
+    *reason = why;
+}
+
+static void note_difference(const difference_t *sum, const npy_t *expected, const char *name,
+                            check_t *check, char **reason) {
+    const double rel_l2 = sqrt(sum->norm > 0 ? sum->squares / sum->norm : sum->squares);
     if (!(rel_l2 <= check->rel_l2))
         check->rel_l2 = rel_l2;
-    if (!(max_abs <= check->max_abs))
-        check->max_abs = max_abs;
+    if (!(sum->max_abs <= check->max_abs))
+        check->max_abs = sum->max_abs;
     if (rel_l2 <= check->tolerance)
         return;
-    check->ok = false;
     char error[32], actual[32], right[32];
-    *reason =
-        mem_format("%s differs from the reference output: relative L2 error %s, allowed %.3g; "
-                   "worst at element %zu: %s, expected %s",
-                   name, number_text(error, 3, rel_l2), check->tolerance, worst,
-                   number_text(actual, 9, found->values[worst]),
-                   number_text(right, 9, expected->values[worst]));
+    fail(check, reason,
+         mem_format("%s differs from the reference output: relative L2 error %s, allowed %.3g; "
+                    "worst at element %zu: %s, expected %s",
+                    name, number_text(error, 3, rel_l2), check->tolerance, sum->worst,
+                    number_text(actual, 9, sum->found),
+                    number_text(right, 9, expected->values[sum->worst])));
+}
+
+static void check_array(npy_file_t *found, const npy_t *expected, const char *name, check_t *check,
+                        char **reason) {
+    difference_t sum;
+    error_t err = ERROR_INIT;
+    if (!same_shape(&found->array, expected)) {
+        char *actual = shape_text(&found->array), *right = shape_text(expected);
+        fail(check, reason, mem_format("%s has shape %s, expected %s", name, actual, right));
+        free(actual);
+        free(right);
+    } else if (compare(found, expected, &sum, &err) != STATUS_OK) {
+        check->rel_l2 = check->max_abs = NAN;
+        fail(check, reason, mem_format("no output: %s", err.text));
+    } else {
+        note_difference(&sum, expected, name, check, reason);
+    }
 }
 
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
@@ -114,15 +137,16 @@ void verify_outputs(const reference_t *reference, const char *folder, double tol
     *check = (check_t){.done = reference->names.n > 0, .ok = true, .tolerance = tolerance};
     for (size_t i = 0; i < reference->names.n && check->ok; i++) {
         const char *name = reference->names.items[i];
-        npy_t found;
+        npy_file_t found;
         error_t err = ERROR_INIT;
-        if (load_array(folder, name, &found, &err) != STATUS_OK) {
-            check->ok = false;
+        char *path = array_path(folder, name);
+        if (npy_open(path, &found, &err) == STATUS_OK) {
+            check_array(&found, &reference->arrays[i], name, check, reason);
+            npy_close(&found);
+        } else {
             check->rel_l2 = check->max_abs = NAN;
-            *reason = mem_format("no output: %s", err.text);
-            return;
+            fail(check, reason, mem_format("no output: %s", err.text));
         }
-        check_array(&found, &reference->arrays[i], name, check, reason);
-        npy_free(&found);
+        free(path);
     }
 }

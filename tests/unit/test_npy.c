@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FIXTURES "tests/fixtures/npy"
 
@@ -143,6 +145,47 @@ static void refuses_hostile_files(void **state) {
     text_list_free(&names);
 }
 
+/* A worker may put anything where its output is expected. */
+static void refuses_what_is_not_a_file(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "pipe.npy");
+    npy_file_t file;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(npy_open(path, &file, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "pipe.npy: not a file"));
+    free(path);
+}
+
+static void opening_reads_no_values(void **state) {
+    error_t err = ERROR_INIT;
+    char *path = fs_join(*state, "long.npy");
+    const size_t n = 2 * NPY_BLOCK + 1;
+    double *values = mem_zeroed(n, sizeof *values), block[NPY_BLOCK];
+    npy_file_t file;
+    size_t read;
+    values[n - 1] = 7;
+    assert_int_equal(npy_write_f64(path, values, &n, 1, &err), STATUS_OK);
+    assert_int_equal(npy_open(path, &file, &err), STATUS_OK);
+    assert_null(file.array.values);
+    assert_int_equal(file.array.n, n);
+    for (size_t left = n; left > 0; left -= read) {
+        assert_int_equal(npy_next(&file, block, &read, &err), STATUS_OK);
+        assert_int_equal(read, left < NPY_BLOCK ? left : NPY_BLOCK);
+    }
+    assert_true(block[0] == 7);
+    assert_int_equal(npy_next(&file, block, &read, &err), STATUS_OK);
+    assert_int_equal(read, 0);
+    npy_close(&file);
+
+    assert_int_equal(npy_open(path, &file, &err), STATUS_OK);
+    assert_int_equal(truncate(path, 1000), 0);
+    assert_int_equal(npy_next(&file, block, &read, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "long.npy: it became shorter"));
+    npy_close(&file);
+    free(values);
+    free(path);
+}
+
 static void write_errors_name_the_path(void **state) {
     char *path = mem_format("%s/missing/out.npy", (char *)*state);
     error_t err = ERROR_INIT;
@@ -161,6 +204,8 @@ int main(void) {
         cmocka_unit_test(writes_what_numpy_saves),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refuses_hostile_files),
+        cmocka_unit_test(refuses_what_is_not_a_file),
+        cmocka_unit_test(opening_reads_no_values),
         cmocka_unit_test(write_errors_name_the_path),
     };
     return cmocka_run_group_tests_name("npy", tests, make_folder, remove_folder);
