@@ -12,6 +12,7 @@ typedef struct launch {
     uint32_t blocks_per_sm;
     uint32_t dynamic_shared;
     uint32_t weights;
+    uint32_t constant_items;
 } launch_t;
 
 enum stage_when {

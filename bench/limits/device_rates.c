@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 /* sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++ Programming Guide,
  * technical specifications per compute capability); no other architecture has more. sm_100's tensor
@@ -50,6 +50,12 @@ void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) 
             return;
         }
         double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+        if (strcmp(result->spec.variant, "bus") == 0) {
+            rates->bus_in_bytes_per_s = bytes * 1e9 / result_median(result, "h2d");
+            rates->bus_out_bytes_per_s = bytes * 1e9 / result_median(result, "d2h");
+            rates->bus_both_bytes_per_s = bytes * 1e9 / result_median(result, "both");
+            return;
+        }
         double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
         bool copies = strcmp(result->spec.variant, "copy") == 0;
         bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
@@ -76,6 +82,9 @@ device_rates_t device_rates_of_record(const record_t *run) {
         device_rates_calibrate(&run->cases[i], &rates);
     set_if_unknown(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
     set_if_unknown(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
+    set_if_unknown(&rates.bus_in_bytes_per_s, fact(env, "measured.bus_in_bytes_per_s"));
+    set_if_unknown(&rates.bus_out_bytes_per_s, fact(env, "measured.bus_out_bytes_per_s"));
+    set_if_unknown(&rates.bus_both_bytes_per_s, fact(env, "measured.bus_both_bytes_per_s"));
     set_if_unknown(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
     set_if_unknown(&rates.event_ns, fact(env, "measured.event_pair_ns"));
     set_if_unknown(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));

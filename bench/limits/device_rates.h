@@ -6,14 +6,17 @@
 
 /* NaN: not recorded. */
 typedef struct device_rates {
-    double dram_bytes_per_s; /* device/…/copy of a large buffer, bytes read plus written */
-    double l2_bytes_per_s;   /* device/…/01_read of a buffer that fits into it */
-    double l2_bytes;         /* size of the L2 */
-    double on_chip_bytes;    /* L2, registers and shared memory of all multiprocessors */
-    double fp32_flops_per_s; /* multiprocessors · lanes · 2 · highest clock: not measured */
-    double launch_ns;        /* an empty kernel in a graph */
-    double event_ns;         /* two events with nothing between */
-    double barrier_ns;       /* one barrier of the whole grid */
+    double dram_bytes_per_s;     /* device/…/copy of a large buffer, bytes read plus written */
+    double l2_bytes_per_s;       /* device/…/01_read of a buffer that fits into it */
+    double bus_in_bytes_per_s;   /* device/…/bus: pinned memory to the GPU */
+    double bus_out_bytes_per_s;  /* and back */
+    double bus_both_bytes_per_s; /* each way, both at once */
+    double l2_bytes;             /* size of the L2 */
+    double on_chip_bytes;        /* L2, registers and shared memory of all multiprocessors */
+    double fp32_flops_per_s;     /* multiprocessors · lanes · 2 · highest clock: not measured */
+    double launch_ns;            /* an empty kernel in a graph */
+    double event_ns;             /* two events with nothing between */
+    double barrier_ns;           /* one barrier of the whole grid */
 } device_rates_t;
 
 extern const device_rates_t DEVICE_RATES_UNKNOWN;

@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { IN_DRAM_BYTES = 1 << 30 }; /* far larger than any L2 */
+enum {
+    IN_DRAM_BYTES = 1 << 30,  /* far larger than any L2 */
+    OVER_BUS_BYTES = 1 << 26, /* a millisecond: the start of a copy is 1 % of it */
+};
 
 typedef struct calibration {
     const char *workload, *variant, *param;
@@ -44,6 +47,7 @@ status_t run_calibrate(run_t *run, error_t *err) {
         return STATUS_OK; /* nothing uses the rates */
     const calibration_t ALL[N_CALIBRATIONS] = {
         {"device", "copy", "bytes", IN_DRAM_BYTES, false},
+        {"device", "bus", "bytes", OVER_BUS_BYTES, false},
         {"device", "01_read", "bytes", (int64_t)(run->rates.l2_bytes / 4), true},
         {"device", "02_barrier", "bytes", 1, true},
         {"null", "01_empty", "work_ns", 0, true}};

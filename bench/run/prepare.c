@@ -294,6 +294,9 @@ static void note_rates(run_t *run, const record_t *finished) {
         double value;
     } measured[] = {{"measured.copy_bytes_per_s", rates->dram_bytes_per_s},
                     {"measured.l2_read_bytes_per_s", rates->l2_bytes_per_s},
+                    {"measured.bus_in_bytes_per_s", rates->bus_in_bytes_per_s},
+                    {"measured.bus_out_bytes_per_s", rates->bus_out_bytes_per_s},
+                    {"measured.bus_both_bytes_per_s", rates->bus_both_bytes_per_s},
                     {"measured.empty_graph_node_ns", rates->launch_ns},
                     {"measured.event_pair_ns", rates->event_ns},
                     {"measured.grid_barrier_ns", rates->barrier_ns}};

@@ -40,7 +40,7 @@ typedef struct kept_reference {
     reference_t reference;
 } kept_reference_t;
 
-enum { N_CALIBRATIONS = 4 };
+enum { N_CALIBRATIONS = 5 };
 
 typedef struct run {
     const run_options_t *options;

@@ -14,6 +14,7 @@ struct launch_t {
     unsigned blocks_per_sm;   // upper bound of the grid, in blocks per multiprocessor; 0: none
     unsigned dynamic_shared;  // bytes
     unsigned weights;         // weights_as
+    unsigned constant_items;  // 1: the number of items is compiled in, so no launch can take a part of them; 0
 };
 
 // The largest shared memory of a block, in bytes.

@@ -23,6 +23,7 @@ D2H, FREE = "cuMemcpyDtoHAsync_v2", "cuMemFree_v2"
 
 ASYNC, PINNED, MAPPED = ("alloc=async",), ("copy=pinned",), ("copy=mapped",)
 GRAPH = ("alloc=arena", "copy=pinned", "launch=graph")
+OVERLAPPED = ("alloc=arena", "copy=overlapped", "launch=graph")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ CELLS = [
     Cell("open", "begin graph", "cuStreamBeginCapture_v2", 1, GRAPH),
     Cell("open", "end graph", "cuStreamEndCapture", 1, GRAPH),
     Cell("output", "graph", "cuGraphLaunch", 1, GRAPH),
+    Cell("open", "stream", "cuStreamCreate", 1, OVERLAPPED),
+    Cell("open", "chunk", "cuStreamWaitEvent", 3, OVERLAPPED),
 ]
 
 # The harness's names of the calls in reasons.
@@ -93,6 +96,8 @@ NAMES = {
     "cuMemHostAlloc": "host_alloc",
     "cuMemHostGetDevicePointer_v2": "host_device_pointer",
     "cuStreamBeginCapture_v2": "capture_begin",
+    "cuStreamCreate": "stream_create",
+    "cuStreamWaitEvent": "stream_wait",
     "cuStreamEndCapture": "capture_end",
 }
 

@@ -286,6 +286,17 @@ static void test_calibration(void **state) {
     assert_true(rates.barrier_ns == 980);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
     result_free(&barrier);
+    case_result_t bus =
+        make_result("device", "cuda", 55000000,
+                    (timed_t[]){{"h2d", 1000000}, {"d2h", 1100000}, {"both", 1250000}, {NULL, 0}});
+    free(bus.spec.variant);
+    bus.spec.variant = mem_text("bus");
+    device_rates_calibrate(&bus, &rates);
+    assert_true(fabs(rates.bus_in_bytes_per_s / 55e9 - 1) < 1e-12);
+    assert_true(fabs(rates.bus_out_bytes_per_s / 50e9 - 1) < 1e-12);
+    assert_true(fabs(rates.bus_both_bytes_per_s / 44e9 - 1) < 1e-12);
+    assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
+    result_free(&bus);
     case_result_t empty = make_result(
         "null", "cuda", 0, (timed_t[]){{"kernel_graph", 700}, {"event_pair", 1300}, {NULL, 0}});
     device_rates_calibrate(&empty, &rates);

@@ -223,6 +223,12 @@ static const struct gauge {
     {"device", "01_read", "kernel", IN_DRAM, "DRAM, reading", 1, NULL}, /* of older runs */
     {"device", "01_read", "kernel", IN_L2, "L2, reading", 1,
      "the limit for data that stays in the L2"},
+    {"device", "bus", "h2d", ANY_SIZE, "Bus to the GPU, pinned memory,", 1,
+     "the least time of `h2d`, and of `host_to_host` where the inputs are larger than the outputs"},
+    {"device", "bus", "d2h", ANY_SIZE, "Bus from the GPU, pinned memory,", 1,
+     "the least time of `d2h`"},
+    {"device", "bus", "both", ANY_SIZE, "Bus, each way while both are used,", 1,
+     "what copies in both directions at once can reach"},
     {"device", "02_barrier", "barrier", ANY_SIZE, "Barrier of the whole grid", 0,
      "one block per multiprocessor: the lower bound of an epoch or step of a persistent kernel"},
     {"null", "01_empty", "event_pair", ANY_SIZE, "Two events, nothing between", 0,

@@ -146,8 +146,9 @@ static bool goes_on(const ab_t *ab, int64_t deadline_ns) {
 
 status_t ab_measure_pass(ab_t *ab, unsigned number, const text_list_t *recheck_ids,
                          int64_t deadline_ns, error_t *err) {
-    run_start_pass(ab->ours, number);
-    run_start_pass(&ab->theirs, number);
+    /* In turns, as in entrants_measure(): it matters which process starts first. */
+    run_start_pass(number % 2 == 0 ? &ab->theirs : ab->ours, number);
+    run_start_pass(number % 2 == 0 ? ab->ours : &ab->theirs, number);
     if (recheck_ids == NULL)
         TRY(run_calibrate(ab->ours, err));
     for (size_t s = 0; s < ab->ours->n_sweeps; s++) {

@@ -8,9 +8,10 @@ static const param_spec_t PARAMS[] = {
      .summary = "size of the buffer to copy or read; not used by 02_barrier", .always_in_id = true},
 };
 
-/* A copy reads and writes every byte once; 01_read only reads, and 02_barrier moves nothing. */
+/* A copy reads and writes every byte once; 01_read only reads. The others are not bound by memory. */
 static workload_cost_t cost(const case_t *spec) {
-    if (strcmp(spec->variant, DEVICE_BARRIER_VARIANT) == 0)
+    if (strcmp(spec->variant, DEVICE_BARRIER_VARIANT) == 0 ||
+        strcmp(spec->variant, DEVICE_BUS_VARIANT) == 0)
         return (workload_cost_t){0};
     double buffers = strcmp(spec->variant, "copy") == 0 ? 2 : 1;
     double bytes = buffers * (double)case_param_int(spec, "bytes", 0);
@@ -25,11 +26,11 @@ static void constants(const case_t *spec, text_list_t *defines) {
 
 const workload_t workload_device = {
     .name = "device",
-    .summary = "memory and grid-barrier rates of the device, from which limits are computed",
+    .summary = "rates of memory, bus and grid barrier, from which limits are computed",
     .params = PARAMS,
     .n_params = sizeof PARAMS / sizeof *PARAMS,
     .dtypes = NAMES("f32"),
-    .cuda_builtin = NAMES("copy"),
+    .cuda_builtin = NAMES("copy", DEVICE_BUS_VARIANT),
     .cpu_variants = NAMES("copy"),
     .cost = cost,
     .tolerance = workload_exact,

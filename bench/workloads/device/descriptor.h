@@ -10,9 +10,12 @@ enum {
 };
 
 #define DEVICE_BARRIER_VARIANT "02_barrier"
+#define DEVICE_BUS_VARIANT "bus"
 
 /* Open a case of 01_read on a GPU, which has a program, and set session->ops. */
 status_t device_read_open(session_t *session, const open_request_t *request, error_t *err);
+/* The same for `bus`, which has none. */
+status_t device_bus_open(session_t *session, const open_request_t *request, error_t *err);
 /* The same for 02_barrier. */
 status_t device_barrier_open(session_t *session, const open_request_t *request, error_t *err);
 

@@ -29,7 +29,11 @@ static status_t check_applies(const case_t *spec, const mlp_cuda_t *s, error_t *
                          "launch=graph replays fixed addresses: needs alloc=arena");
     if (is(spec, "launch", "graph") && s->copy == COPY_PAGEABLE)
         return error_set(err, STATUS_FAILED,
-                         "launch=graph copies without a call: needs copy=pinned or mapped");
+                         "launch=graph copies without a call: needs copy=pinned, mapped or "
+                         "overlapped");
+    if (s->copy == COPY_OVERLAPPED && !is(spec, "launch", "graph"))
+        return error_set(err, STATUS_FAILED,
+                         "copy=overlapped submits its chunks as one graph: needs launch=graph");
     if (s->poll && s->copy != COPY_MAPPED)
         return error_set(err, STATUS_FAILED,
                          "wait=poll watches the output in host memory: needs copy=mapped");
@@ -64,9 +68,10 @@ static void read_techniques(mlp_cuda_t *s, const case_t *spec) {
     s->alloc = is(spec, "alloc", "arena")   ? ALLOC_ARENA
                : is(spec, "alloc", "async") ? ALLOC_ASYNC
                                             : ALLOC_MALLOC;
-    s->copy = is(spec, "copy", "pinned")   ? COPY_PINNED
-              : is(spec, "copy", "mapped") ? COPY_MAPPED
-                                           : COPY_PAGEABLE;
+    s->copy = is(spec, "copy", "pinned")       ? COPY_PINNED
+              : is(spec, "copy", "mapped")     ? COPY_MAPPED
+              : is(spec, "copy", "overlapped") ? COPY_OVERLAPPED
+                                               : COPY_PAGEABLE;
     s->upload = !is(spec, "weights", "resident");
     s->poll = is(spec, "wait", "poll");
 }
@@ -83,6 +88,10 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->weights_by_value = s->kernel.launch.weights == WEIGHTS_AS_ARGUMENT;
     if (s->weights_by_value)
         memcpy(s->weights, s->data->weights, s->data->n_weights * sizeof(float));
+    if (s->copy == COPY_OVERLAPPED) {
+        TRY(session_skip(session, mlp_overlap_applies(s, err)));
+        TRY(mlp_overlap_prepare(s, err));
+    }
     if (s->alloc == ALLOC_ASYNC)
         TRY(gpu_pool_keep(s->gpu, err));
     TRY(make_host_side(s, err));
@@ -103,6 +112,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 static void release(mlp_cuda_t *s) {
     gpu_graph_free(s->gpu, &s->batch);
     gpu_graph_free(s->gpu, &s->whole);
+    mlp_overlap_release(s);
     mlp_cuda_release_all(s);
     if (s->alloc == ALLOC_ASYNC)
         gpu_pool_trim(s->gpu);

@@ -12,13 +12,18 @@
 enum { MLP_MAX_ARGUMENT_WEIGHTS = 960 }; /* as in kernels/mlp_infer/mlp_infer.cuh */
 
 typedef enum mlp_alloc { ALLOC_MALLOC, ALLOC_ASYNC, ALLOC_ARENA } mlp_alloc_t;
-typedef enum mlp_copy { COPY_PAGEABLE, COPY_PINNED, COPY_MAPPED } mlp_copy_t;
+typedef enum mlp_copy { COPY_PAGEABLE, COPY_PINNED, COPY_MAPPED, COPY_OVERLAPPED } mlp_copy_t;
 
 /* Device memory of one sample, in the layout of the kernel's arguments. */
 typedef struct mlp_buffers {
     cu_pointer_t x, y;
     cu_pointer_t wb[2 * MLP_MAX_LAYERS]; /* struct mlp_pointers: W_1 … W_L, then b_1 … b_L */
 } mlp_buffers_t;
+
+typedef struct mlp_overlap {
+    cu_stream_t in, out; /* copies; kernels are in gpu->stream */
+    cu_event_t done;     /* of the latest step, for the stream that waits for it */
+} mlp_overlap_t;
 
 typedef struct mlp_cuda {
     gpu_t *gpu;
@@ -35,6 +40,7 @@ typedef struct mlp_cuda {
     mlp_buffers_t current; /* of this sample */
     bool poison;           /* fill the next sample's output with NaN */
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
+    mlp_overlap_t overlap; /* copy=overlapped */
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
     unsigned batch_launches;
     float weights[MLP_MAX_ARGUMENT_WEIGHTS];
@@ -49,6 +55,8 @@ void mlp_cuda_release_all(mlp_cuda_t *s);
 status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err);
 status_t mlp_cuda_copy_weights(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
 status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err);
+/* Over `count` samples from number `first`. */
+status_t mlp_cuda_launch_part(mlp_cuda_t *s, size_t first, size_t count, error_t *err);
 status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err);
 /* A complete sample, synchronised only at its end. */
 status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err);
@@ -57,6 +65,12 @@ status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err);
 bool mlp_cuda_allocates(const mlp_cuda_t *s);
 bool mlp_cuda_copies_in(const mlp_cuda_t *s);
 bool mlp_cuda_copies_out(const mlp_cuda_t *s);
+
+/* overlap.c: copy=overlapped, a sample whose copies run while the kernel computes. */
+status_t mlp_overlap_applies(const mlp_cuda_t *s, error_t *err);
+status_t mlp_overlap_prepare(mlp_cuda_t *s, error_t *err);
+status_t mlp_overlap_submit(mlp_cuda_t *s, error_t *err);
+void mlp_overlap_release(mlp_cuda_t *s);
 
 /* Declare the phases and probes of this case in the session (probes.c). */
 status_t mlp_cuda_add_probes(session_t *session, error_t *err);

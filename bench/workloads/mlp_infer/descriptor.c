@@ -11,7 +11,9 @@ static const param_spec_t PARAMS[] = {
 static const technique_spec_t TECHNIQUES[] = {
     {"alloc", "source of device memory in each sample (async: a pool that keeps freed memory)",
      NAMES("malloc", "async", "arena")},
-    {"copy", "type of host memory to copy from and to", NAMES("pageable", "pinned", "mapped")},
+    {"copy",
+     "type of host memory to copy from and to (overlapped: pinned, in chunks on three streams)",
+     NAMES("pageable", "pinned", "mapped", "overlapped")},
     {"weights", "copy weights in each sample, or once", NAMES("upload", "resident")},
     {"launch", "submit work call by call, or as a captured graph", NAMES("stream", "graph")},
     {"wait", "synchronise, or poll the mapped output", NAMES("sync", "poll")},

@@ -119,10 +119,17 @@ status_t mlp_cuda_copy_in(mlp_cuda_t *s, error_t *err) {
     return s->upload ? mlp_cuda_copy_weights(s, &s->current, err) : STATUS_OK;
 }
 
+status_t mlp_cuda_launch_part(mlp_cuda_t *s, size_t first, size_t count, error_t *err) {
+    const size_t batch = s->data->batch;
+    cu_pointer_t x = s->current.x + first * (s->x_bytes / batch);
+    cu_pointer_t y = s->current.y + first * (s->y_bytes / batch);
+    unsigned n = (unsigned)count;
+    void *arguments[] = {&x, s->current.wb, &y, &n, s->weights};
+    return gpu_kernel_launch(s->gpu, &s->kernel, count, arguments, err);
+}
+
 status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err) {
-    unsigned batch = (unsigned)s->data->batch;
-    void *arguments[] = {&s->current.x, s->current.wb, &s->current.y, &batch, s->weights};
-    return gpu_kernel_launch(s->gpu, &s->kernel, batch, arguments, err);
+    return mlp_cuda_launch_part(s, 0, s->data->batch, err);
 }
 
 status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err) {

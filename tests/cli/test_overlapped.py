@@ -1,0 +1,73 @@
+"""copy=overlapped on a fake GPU that computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_driver import build_gpu
+from project import QUICK_MEASURE, bench, read_cases, write_sweep
+
+OVERLAPPED = {"alloc": ["arena"], "copy": ["overlapped"], "weights": ["resident"]}
+GRAPH = {"launch": ["graph"]}
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
+
+
+def run(
+    folder: Path,
+    environment: dict[str, str],
+    techniques: dict[str, list[str]],
+    *,
+    variant: str = "02_thread_per_sample",
+    batches: tuple[int, ...] = (100000,),
+    layers: tuple[int, ...] = (4, 5, 1),
+    expect: int = 0,
+) -> list[dict[str, Any]]:
+    contender = {"engine": "cuda", "variants": [variant], "techniques": techniques}
+    axes = {"batch": list(batches), "layers": [list(layers)]}
+    sweep = write_sweep(
+        folder / "s.json", "mlp_infer", [contender], axes=axes, measure=QUICK_MEASURE
+    )
+    bench("run", sweep, "--out", folder / "run", expect=expect, **environment)
+    cases = read_cases(folder / "run").values()
+    return [case for case in cases if case["workload"] == "mlp_infer"]
+
+
+@pytest.mark.parametrize("layers", [(4, 5, 1), (2, 3, 9), (3, 3)])
+def test_right_at_every_size(layers: tuple[int, ...], gpu: dict[str, str], tmp_path: Path) -> None:
+    """The input is the larger copy, or the output, or neither."""
+    batches = (1, 255, 4097, 17000)
+    cases = run(tmp_path, gpu, {**OVERLAPPED, **GRAPH}, batches=batches, layers=layers)
+    assert [case["status"] for case in cases] == ["ok"] * len(batches)
+    phases = {"host_to_host", "kernel_graph", "kernel_stream", "kernel_cold"}
+    assert all(set(case["phases"]) == phases for case in cases)
+
+
+@pytest.mark.parametrize(("batch", "chunks"), [(17000, 2)])
+def test_number_of_chunks(batch: int, chunks: int, gpu: dict[str, str], tmp_path: Path) -> None:
+    """The smallest chunk has 64 KiB, the one before it three times as much."""
+    before = 4 + 1  # the weights, and the input of the first run
+    techniques = "alloc=arena/copy=overlapped/weights=resident/launch=graph"
+    case = f"mlp_infer/cuda/02_thread_per_sample/batch={batch}/{techniques}"
+    for nth, expect in ((before + chunks, 1), (before + chunks + 1, 0)):
+        folder = tmp_path / str(nth)
+        folder.mkdir()
+        fault = {"FAKE_CUDA": f"cuMemcpyHtoDAsync_v2 op=open case={case} nth={nth} error=1"}
+        run(folder, {**gpu, **fault}, {**OVERLAPPED, **GRAPH}, batches=(batch,), expect=expect)
+
+
+def test_needs_a_graph(gpu: dict[str, str], tmp_path: Path) -> None:
+    [case] = run(tmp_path, gpu, OVERLAPPED)
+    assert case["status"] == "skipped"
+    assert case["reason"].endswith("needs launch=graph")
+
+
+def test_not_with_a_compiled_in_batch(gpu: dict[str, str], tmp_path: Path) -> None:
+    [case] = run(tmp_path, gpu, {**OVERLAPPED, **GRAPH}, variant="06_batch_constant")
+    assert case["status"] == "skipped"
+    assert "parts of the batch" in case["reason"]
