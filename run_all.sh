@@ -70,7 +70,7 @@ if [ "$gpu" = no ] && [ ${#saved[@]} -gt 0 ]; then
 fi
 
 step "MNIST (11 MB download if missing)"
-"$(tests/tools/python.sh)" reference_pytorch/get_mnist.py || tell "MNIST not found: using synthetic images"
+"$(tests/tools/python.sh)" reference_common/get_mnist.py || tell "MNIST not found: using synthetic images"
 
 step "measuring into $out: ${#sweeps[@]} sweeps, about $takes"
 status=0 compiled=0

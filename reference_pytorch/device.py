@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-import gc
-import platform
 import re
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from compute_device import Device as ComputeDevice
 from needs import Unavailable, causes, first_line
 from protocol import DeviceLost
-from timing import no_mark, now_ns
+from timing import now_ns
 
 
-class Device:
+class Device(ComputeDevice):
     """What the worker needs of a device; the defaults suit the CPU."""
 
-    kind: str
     torch_device: torch.device
-    once_ns: dict[str, int]
-    """One-time costs of initialising the device."""
     allocator: str | None = None
     """The kind of PyTorch's device allocator; None: PyTorch has none for this device."""
 
-    def describe(self) -> dict[str, Any]:
-        """Return the `device` object of the answer to hello."""
-        raise NotImplementedError
-
     def versions(self) -> dict[str, str]:
-        """Return the versions and settings that matter on this device."""
         return {"threads": str(torch.get_num_threads())}
-
-    def synchronize(self) -> None:
-        """Wait until all submitted work is done."""
-
-    def mark(self, name: str) -> AbstractContextManager[Any]:
-        """Return a context that the device's profiler shows under this name."""
-        return no_mark(name)
-
-    def watch_memory(self) -> None:
-        """Start measuring the peak of allocated device memory."""
-
-    def peak_bytes(self) -> int | None:
-        """Return the peak above what was allocated at `watch_memory`; None: unknown."""
-        return None
 
     def memory_statistics(self) -> dict[str, int]:
         """Return the allocator's activity since the last call; {}: no allocator.
@@ -55,13 +31,6 @@ class Device:
         unused at that time counts as the case's.
         """
         return {}
-
-    def expect_alive(self, error: BaseException) -> None:
-        """Raise `DeviceLost` if the device is unusable after `error`."""
-
-    def release_unused(self) -> None:
-        """Return unused memory to the system, for other processes on the device."""
-        gc.collect()
 
 
 class CpuDevice(Device):
@@ -72,9 +41,6 @@ class CpuDevice(Device):
     def __init__(self) -> None:
         self.torch_device = torch.device("cpu")
         self.once_ns = {}
-
-    def describe(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": _cpu_name()}
 
 
 class CudaDevice(Device):
@@ -202,12 +168,3 @@ def _why_no_cuda() -> str:
             return f"{name} finds no NVIDIA driver"
         return f"{name}: {message}"
     return f"{name} finds none"
-
-
-def _cpu_name() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n"):
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine() or "unknown CPU"

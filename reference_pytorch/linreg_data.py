@@ -1,82 +1,27 @@
-"""Parameters and points of `linreg_train`; all engines use the same bits.
-
-Each operation on x and y is rounded to float32, as NumPy does. Every fifth point is for the test.
-"""
+"""The points of `linreg_train` as tensors."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-import philox
+import linreg_points
 from device import Device
-from params import checked, integer, rate
-from protocol import CaseSpec
-from timing import now_ns
+from linreg_points import Params
 
-NOISE_STREAM = 1
-TEST_EVERY = 5
-
-# A whole number of test intervals.
-_CHUNK_POINTS = TEST_EVERY << 16
-
-CHECKS = {
-    "points": integer(1, 2**31 - 1),
-    "epochs": integer(1, 100_000),
-    "rate": rate(1),
-}
+__all__ = ["Params", "Points"]
 
 
-class Params(NamedTuple):
-    """The parameters of a case."""
-
-    points: int
-    epochs: int
-    rate: float
-
-    @classmethod
-    def of(cls, spec: CaseSpec) -> Params:
-        """Return the checked parameters of a case."""
-        return cls(**checked(spec, CHECKS))
-
-
-class Points:
-    """The data set in host memory, made from the seed; shared by cases and read-only."""
+class Points(linreg_points.Points):
+    """The data set, shared by cases and read-only."""
 
     def __init__(self, points: int, seed: int) -> None:
-        start_ns = now_ns()
-        n_test = points // TEST_EVERY
-        self.x_train, self.y_train = (torch.empty(points - n_test) for _ in range(2))
-        self.x_test, self.y_test = (torch.empty(n_test) for _ in range(2))
-        step = np.float32(10.0 / points)
-        for first in range(0, points, _CHUNK_POINTS):
-            i = np.arange(first, min(first + _CHUNK_POINTS, points))
-            noise = np.empty(i.size, dtype=np.float32)
-            philox.fill_uniform(noise, seed, NOISE_STREAM, -0.5, 0.5, first)
-            x = i.astype(np.float32) * step
-            y = (np.float32(2.0) * x + np.float32(1.0)) + noise
-            _share_out(x, first, self.x_train, self.x_test)
-            _share_out(y, first, self.y_train, self.y_test)
-        self.made_ns = now_ns() - start_ns
+        super().__init__(points, seed)
         self._on_device: dict[str, tuple[Tensor, ...]] = {}
 
     def on(self, device: Device) -> tuple[Tensor, ...]:
         """Return x and y of the training points and of the test points in device memory."""
         if device.kind not in self._on_device:
-            parts = (self.x_train, self.y_train, self.x_test, self.y_test)
+            parts = map(torch.from_numpy, (self.x_train, self.y_train, self.x_test, self.y_test))
             self._on_device[device.kind] = tuple(part.to(device.torch_device) for part in parts)
         return self._on_device[device.kind]
-
-
-def _share_out(values: npt.NDArray[np.float32], first: int, train: Tensor, test: Tensor) -> None:
-    """Copy the values of points `first`, `first + 1`, … to their places in the two sets."""
-    is_test = np.arange(values.size) % TEST_EVERY == TEST_EVERY - 1
-    for chosen, target, start in (
-        (values[is_test], test, first // TEST_EVERY),
-        (values[~is_test], train, first - first // TEST_EVERY),
-    ):
-        target.numpy()[start : start + chosen.size] = chosen

@@ -32,28 +32,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-import philox
 from capturing import capture, compiled, poison, run_on_side_stream
 from case import Case
 from device import Device
-from mlp_model import build_model, layers_of, start_weights
-from params import Check, checked, integer
+from mlp_model import build_model, start_weights
+from mlp_weights import Params, inputs, layers_of
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, expect_dtype
 
-INPUT_STREAM = 1
 DTYPES = {"f32": torch.float32, "f16": torch.float16}
-CHECKS = {
-    "batch": integer(1),
-    "layers": Check(
-        "two or more integers of at least 1",
-        lambda sizes: (
-            isinstance(sizes, list) and len(sizes) >= 2 and all(map(integer(1).fits, sizes))
-        ),
-    ),
-}
-
 Forward = Callable[[Tensor], Tensor]
 
 
@@ -63,9 +51,7 @@ class MlpInputs:
     def __init__(
         self, batch: int, layers: list[int], seed: int, dtype: torch.dtype = torch.float32
     ) -> None:
-        x = torch.empty(batch, layers[0])
-        philox.fill_uniform(x.numpy(), seed, INPUT_STREAM, -1.0, 1.0)
-        self.x = x.to(dtype)
+        self.x = torch.from_numpy(inputs(Params(batch, layers), seed)).to(dtype)
         self.dtype = dtype
         self.out_features = layers[-1]
         self._layers = layers_of(layers)
@@ -275,7 +261,7 @@ class MlpInfer:
     def make_inputs(self, spec: CaseSpec, seed: int) -> MlpInputs:
         """Return the data of a case with these parameters and dtype."""
         expect_dtype(spec, DTYPES, on_cpu=DTYPES)
-        return MlpInputs(**checked(spec, CHECKS), seed=seed, dtype=DTYPES[spec.dtype])
+        return MlpInputs(*Params.of(spec), seed=seed, dtype=DTYPES[spec.dtype])
 
     def open(self, spec: CaseSpec, inputs: MlpInputs, device: Device, mark: Mark) -> Eager:
         """Build a case."""

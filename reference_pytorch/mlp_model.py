@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import philox
-
-WEIGHT_STREAM = 16
-BIAS_STREAM = 17
-
-# Inputs and outputs of each layer.
-Layers = Sequence[tuple[int, int]]
-
-
-def layers_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (inputs, outputs) of each layer from the sizes of input, hidden layers and output."""
-    return list(zip(sizes, sizes[1:], strict=False))
+import mlp_weights
+from mlp_weights import Layers
 
 
 def start_weights(layers: Layers, seed: int, dtype: torch.dtype) -> list[Tensor]:
-    """Return W (outputs × inputs) and b of layer 0, 1, … in host memory.
-
-    All engines use the same bits.
-    """
-    weights = []
-    for layer, (n_in, n_out) in enumerate(layers):
-        bound = float(np.float32(1.0 / math.sqrt(n_in)))
-        for shape, stream in (((n_out, n_in), WEIGHT_STREAM), ((n_out,), BIAS_STREAM)):
-            values = torch.empty(shape)
-            philox.fill_uniform(values.numpy(), seed, stream + 2 * layer, -bound, bound)
-            weights.append(values.to(dtype))
-    return weights
+    """Return `mlp_weights.start_weights` as tensors in host memory."""
+    return [torch.from_numpy(w).to(dtype) for w in mlp_weights.start_weights(layers, seed)]
 
 
 def build_model(layers: Layers, device: torch.device, dtype: torch.dtype) -> nn.Sequential:

@@ -34,7 +34,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -46,54 +45,20 @@ from torch.utils.data import DataLoader, Sampler, TensorDataset
 from case import Events
 from device import Device
 from host_memory import expect_room
+from losses import expect_finite, loss_curve
 from mlp_model import logits_of
 from mlp_trainers import Task, Trainer
-from mnist_data import CLASSES, MNIST
-from mnist_mlp import CHECKED_FLOPS, DeviceImages, Inputs, MlpParams
-from params import checked, integer, rate
+from mnist_data import MNIST
+from mnist_mlp import DeviceImages, Inputs
+from mnist_params import MlpTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample, now_ns
-from training import STATIC_MODES, Mode, Training, expect_finite, loss_curve
+from training import STATIC_MODES, Mode, Training
 from workload import CaseError, ClockDomain, expect_dtype
 
 DTYPES = ("f32", "tf32")
-CHECKS = {
-    "width": integer(1, 8192),
-    "depth": integer(2, 16),
-    "batch": integer(1, MNIST.n_train),
-    "epochs": integer(1, 1000),
-    "rate": rate(),
-    "seed": integer(1, 2**31 - 1),
-}
-
-_CHECKED_STEPS = 50
 # Per activation in host memory, on the CPU: before and after a ReLU.
 _ACTIVATION_BYTES = 2 * 4
-
-
-@dataclass(frozen=True)
-class Params(MlpParams):
-    """The parameters of a case."""
-
-    width: int
-    depth: int
-    batch: int
-    epochs: int
-    rate: float
-    seed: int
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (MNIST.pixels, *[self.width] * (self.depth - 1), CLASSES)
-
-    def epoch_steps(self, n_images: int) -> int:
-        """Return the number of steps of an epoch; the last may have fewer images."""
-        return -(-n_images // self.batch)
-
-    def checked_steps(self, n_images: int) -> int:
-        """Return how many steps have their losses compared with the reference."""
-        fits = max(2, int(CHECKED_FLOPS // (6 * self.batch * self.n_weights)))
-        return min(self.epoch_steps(n_images) * self.epochs, fits, _CHECKED_STEPS)
 
 
 class FixedOrder(Sampler[int]):
@@ -277,7 +242,7 @@ class MlpTrain:
     def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs[Params]:
         """Return the data of a case; uses the seed in its parameters."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
-        params = Params(**checked(spec, CHECKS))
+        params = Params.of(spec)
         expect_room(params.data_bytes(torch.float32))
         return Inputs(params)
 

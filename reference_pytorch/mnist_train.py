@@ -28,7 +28,6 @@ its accuracy on the test images.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,82 +37,21 @@ from torch import Tensor
 from capturing import poison
 from device import Device
 from host_memory import expect_room
+from losses import expect_finite, loss_curve
 from mlp_model import logits_of
 from mlp_trainers import AnyTrainer, Task, Trainer
-from mnist_data import CLASSES, MNIST
-from mnist_mlp import CHECKED_FLOPS, Inputs, MlpParams
-from params import checked, integer, rate
+from mnist_data import MNIST
+from mnist_mlp import Inputs
+from mnist_params import DESCENT_RATE
+from mnist_params import MnistTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample
-from training import STATIC_MODES, Mode, Training, expect_finite, loss_curve
-from workload import CaseError, ClockDomain, expect_dtype
+from training import STATIC_MODES, Mode, Training
+from workload import ClockDomain, expect_dtype
 
-SAMPLE_STEPS = 200
-# A descent is some steps on the first batch only, at a rate at which the loss must fall: at a small
-# rate the losses barely show whether the weights are updated.
-DESCENT_STEPS = 10
-DESCENT_RATE = 0.25
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
-CHECKS = {
-    "hidden": integer(8, 16_384),
-    "batch": integer(1, 4096),
-    "steps": integer(1, 1_000_000),
-    "rate": rate(1),
-    "seed": integer(1, 2**31 - 1),
-}
-
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-# The reference computes the checked steps in some seconds at this batch.
-_CHECKED_BATCH = 32
 _TEST_IMAGES_AT_ONCE = 2000
-
-
-@dataclass(frozen=True)
-class Params(MlpParams):
-    """The parameters of a case."""
-
-    hidden: int
-    batch: int
-    steps: int
-    rate: float
-    seed: int
-
-    @classmethod
-    def of(cls, spec: CaseSpec) -> Params:
-        """Return the checked parameters of a case."""
-        params = cls(**checked(spec, CHECKS))
-        if MNIST.n_train % params.batch != 0:
-            raise CaseError(
-                f"batch {params.batch} does not divide the {MNIST.n_train} training images"
-            )
-        return params
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (MNIST.pixels, self.hidden, self.hidden, self.hidden, CLASSES)
-
-    @property
-    def sample_steps(self) -> int:
-        return min(self.steps, SAMPLE_STEPS)
-
-    @property
-    def checked_steps(self) -> int:
-        """The number of steps whose losses are compared with the reference."""
-        fits = int(CHECKED_FLOPS // (6 * _CHECKED_BATCH * self.n_weights))
-        return min(self.sample_steps, max(2, fits))
-
-    @property
-    def descent_steps(self) -> int:
-        return min(self.checked_steps, DESCENT_STEPS)
-
-    @property
-    def epochs(self) -> int:
-        return -(-self.steps * self.batch // MNIST.n_train)
-
-    def order(self, _n_images: int = MNIST.n_train) -> Tensor:
-        """Return the image indices of each step, shape (steps, batch)."""
-        order = super().order(MNIST.n_train).view(-1)[: self.steps * self.batch]
-        return order.view(self.steps, self.batch)
 
 
 class AutocastTrainer(Trainer):

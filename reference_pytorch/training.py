@@ -5,9 +5,8 @@ Each workload defines its sample, its phases and the results of the complete tra
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, NamedTuple
 
@@ -21,9 +20,6 @@ from device import Device
 from mlp_trainers import AnyTrainer, CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer
 from mnist_mlp import Inputs, Params
 from timing import Mark, Probe, Sample
-from workload import CaseError
-
-LOSS_EVERY = 10
 
 
 class Mode(NamedTuple):
@@ -112,16 +108,3 @@ class Training(Case, ABC, Generic[Params]):
             trainer.start(self._start_weights)
             return self._once("capture", CapturedTrainer, trainer, self._task)
         return trainer
-
-
-def loss_curve(losses: Sequence[float]) -> list[list[float]]:
-    """Return [step, loss] of every tenth step and of the last."""
-    steps = sorted({*range(0, len(losses), LOSS_EVERY), len(losses) - 1})
-    return [[step, losses[step]] for step in steps]
-
-
-def expect_finite(losses: Sequence[float], first_step: int = 0) -> None:
-    """Raise `CaseError` if a loss is not finite."""
-    for step, loss in enumerate(losses, first_step):
-        if not math.isfinite(loss):
-            raise CaseError(f"loss is not finite from step {step} on")

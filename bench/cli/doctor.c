@@ -47,8 +47,8 @@ static const finding_t COMPONENTS[] = {
     [GNUPLOT] = {.what = "gnuplot", .costs = "no charts and no data files for charts"},
     [MNIST] = {.what = "MNIST",
                .costs = "mnist_train and mlp_train use synthetic images and say so",
-               .install = "reference_pytorch/get_mnist.py"},
-    /* Used if needs.py fails: */
+               .install = "reference_common/get_mnist.py"},
+    /* Used if the worker cannot say: */
     [NUMPY] = {.what = "NumPy", .costs = "PyTorch cases are skipped", .install = SETS_UP_PYTHON},
     [TORCH] = {.what = "PyTorch",
                .costs = "nothing to compare CUDA with: PyTorch cases are skipped",
@@ -151,7 +151,7 @@ static void find_mnist(finding_list_t *findings, const char *root) {
                                                  : "neither data/mnist nor $MNIST_DIR has it");
     if (status != STATUS_OK) {
         finding->costs = "cases of mnist_train and mlp_train fail";
-        finding->install = "unset MNIST_DIR, then run reference_pytorch/get_mnist.py";
+        finding->install = "unset MNIST_DIR, then run reference_common/get_mnist.py";
     }
     free(folder);
 }

@@ -1,4 +1,4 @@
-/* Python and its packages, as the PyTorch worker checks them: reference_pytorch/needs.py. */
+/* Python and its packages, as a worker checks them. */
 #include "cli/doctor.h"
 
 #include "base/memory.h"
@@ -11,12 +11,12 @@
 enum { TIMEOUT_S = 120 };
 
 json_t *doctor_ask_python(const char *root, error_t *err) {
-    char *python = NULL, *script = mem_format("%s/reference_pytorch/needs.py", root);
+    char *python = NULL, *script = mem_format("%s/reference_pytorch/worker.py", root);
     subprocess_result_t result = {0};
     json_t *answer = NULL;
     status_t status = workers_find_python(root, NULL, &python, err);
     if (status == STATUS_OK)
-        status = subprocess_run((const char *const[]){python, script, NULL}, NULL, TIMEOUT_S,
+        status = subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL, TIMEOUT_S,
                                 &result, err);
     if (status == STATUS_OK) {
         /* The last line: libraries may print as they are imported. */
@@ -27,7 +27,7 @@ json_t *doctor_ask_python(const char *root, error_t *err) {
         if (!json_is_array(answer)) {
             json_decref(answer);
             answer = NULL;
-            error_set(err, STATUS_FAILED, "%s %s failed: %.300s", python, script, result.err);
+            error_set(err, STATUS_FAILED, "%s %s --needs failed: %.300s", python, script, result.err);
         }
         subprocess_result_free(&result);
     }

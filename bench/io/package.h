@@ -7,7 +7,7 @@ typedef struct package {
 } package_t;
 
 /* "apt-get install g++", for the package manager on $PATH, or apt-get if there is none. The caller
- * frees it. reference_pytorch/needs.py does the same. */
+ * frees it. reference_common/needs.py does the same. */
 char *package_install(const package_t *package);
 
 #endif

@@ -54,10 +54,14 @@ def bench(
     return done
 
 
+WORKERS = ("reference_common", "reference_pytorch", "reference_jax")
+PARTS = ("kernels", "sweeps", "plots", *WORKERS, ".venv", ".venv-jax")
+
+
 def make_root(folder: Path, *, copy: str = "") -> Path:
     """Make a project folder of links to the real one; `copy` names a part that must be writable."""
     folder.mkdir()
-    for name in ("kernels", "sweeps", "plots", "reference_pytorch", ".venv"):
+    for name in PARTS:
         if name == copy:
             shutil.copytree(ROOT / name, folder / name)
         elif (ROOT / name).exists():

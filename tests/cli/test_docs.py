@@ -137,7 +137,7 @@ def heading_anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
 def test_paths_exist(page: Path) -> None:
-    folders = "bench|kernels|tests|reference_pytorch|sweeps|docs"
+    folders = "bench|kernels|tests|reference_common|reference_pytorch|reference_jax|sweeps|docs"
     paths = set(re.findall(rf"`((?:{folders})/[\w./+-]+)[:`]", text_of(page)))
     assert sorted(path for path in paths - MADE_BY_THE_READER if not (ROOT / path).exists()) == []
 
@@ -295,7 +295,7 @@ def first_block(page: str, language: str) -> str:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Copy the project's folder, to add files."""
-    for name in ("kernels", "sweeps", "reference_pytorch"):
+    for name in ("kernels", "sweeps", "reference_common", "reference_pytorch"):
         shutil.copytree(ROOT / name, tmp_path / "project" / name)
     if (ROOT / ".venv").exists():
         (tmp_path / "project" / ".venv").symlink_to(ROOT / ".venv")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from project import ROOT, TIMEOUT_S
 
-SCRIPT = ROOT / "reference_pytorch" / "get_mnist.py"
+SCRIPT = ROOT / "reference_common" / "get_mnist.py"
 NAMES = [
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Path:
     for name, content in CONTENTS.items():
         text, n = re.subn(rf"\b[0-9a-f]{{64}}  {name}\b", f"{sha256(content)}  {name}", text)
         assert n == 1
-    script = tmp_path / "project" / "reference_pytorch" / SCRIPT.name
+    script = tmp_path / "project" / "reference_common" / SCRIPT.name
     script.parent.mkdir(parents=True)
     script.write_text(text)
     script.chmod(0o755)
@@ -59,7 +59,7 @@ def get(project: Path, mirrors: str, expect: int, **environment: str) -> str:
     named = {"MNIST_MIRRORS": mirrors, "no_proxy": "127.0.0.1", **environment}
     kept = {name: value for name, value in os.environ.items() if name != "MNIST_DIR"}
     done = subprocess.run(
-        [sys.executable, str(project / "reference_pytorch" / SCRIPT.name)],
+        [sys.executable, str(project / "reference_common" / SCRIPT.name)],
         env={**kept, **named},
         text=True,
         capture_output=True,
@@ -324,7 +324,7 @@ def test_usage(option, code):
         check=False,
     )
     assert done.returncode == code
-    assert "usage: reference_pytorch/get_mnist.py" in (done.stderr if code else done.stdout)
+    assert "usage: reference_common/get_mnist.py" in (done.stderr if code else done.stdout)
 
 
 def test_digests_match_an_existing_copy():
@@ -338,7 +338,7 @@ def test_digests_match_an_existing_copy():
         if path.exists()
     ]
     if not copies:
-        pytest.skip("no MNIST: reference_pytorch/get_mnist.py downloads it")
+        pytest.skip("no MNIST: reference_common/get_mnist.py downloads it")
     for name, path in copies:
         data = path.read_bytes()
         content = gzip.decompress(data) if path.suffix == ".gz" else data

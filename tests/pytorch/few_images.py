@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-REFERENCE = Path(__file__).parents[2] / "reference_pytorch"
+FOLDERS = ("reference_pytorch", "reference_common")
 IMAGES, TESTS = 6000, 1000
 
 
@@ -22,7 +22,7 @@ def few_images():
 
 
 def main() -> int:
-    sys.path.insert(0, str(REFERENCE))
+    sys.path[:0] = [str(Path(__file__).parents[2] / name) for name in FOLDERS]
     import mnist_data
     import worker
 

@@ -17,7 +17,7 @@ MESSAGE = "CUDA error: an illegal memory access was encountered"
 
 # The worker with a workload that cannot be opened and a device whose later calls all fail.
 FAKE = f"""
-import sys, torch, device, mlp_infer, worker
+import sys, torch, worker, device, mlp_infer
 
 def fault(*_arguments):
     raise RuntimeError("{MESSAGE}\\nCUDA kernel errors might be reported elsewhere")
@@ -33,7 +33,7 @@ sys.exit(worker.main(["--device", "cpu"]))
 
 # PyTorch's kernel finds an index out of bounds and traps, which destroys the context.
 REAL = """
-import sys, torch, mlp_infer, worker
+import sys, torch, worker, mlp_infer
 
 def fault(*_arguments):
     index = torch.tensor([1 << 20], device="cuda")

@@ -18,7 +18,8 @@ import mnist_train  # noqa: E402
 from device import CpuDevice, CudaDevice  # noqa: E402
 from mlp_train import MODES, LoaderTrainer, MlpTraining, Params  # noqa: E402
 from mlp_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer  # noqa: E402
-from mnist_mlp import Inputs, epoch_order  # noqa: E402
+from mnist_mlp import Inputs  # noqa: E402
+from mnist_params import epoch_order  # noqa: E402
 from timing import no_mark  # noqa: E402
 from training import Mode  # noqa: E402
 from workload import CaseError  # noqa: E402

@@ -13,7 +13,8 @@ np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import mnist_data  # noqa: E402 -- these need NumPy and PyTorch
 from mnist_data import FILES, Shape  # noqa: E402
-from mnist_mlp import Inputs, epoch_order, numbers_of_pixels  # noqa: E402
+from mnist_mlp import Inputs  # noqa: E402
+from mnist_params import epoch_order, numbers_of_pixels  # noqa: E402
 from mnist_train import Params  # noqa: E402
 from workload import CaseError  # noqa: E402
 
@@ -256,12 +257,12 @@ def test_epochs_follow_each_other():
 
 
 def test_pixels_are_quotients_in_float32():
-    numbers = numbers_of_pixels(torch.float32)
+    numbers = numbers_of_pixels("f4")
     assert numbers.dtype == np.float32
     assert [float(numbers[i]) for i in (0, 255)] == [0.0, 1.0]
     # Multiplying by 1 / 255 would give a different number here.
     assert numbers[25] == np.float32(25 / 255) != np.float32(25) * np.float32(1 / 255)
-    halves = numbers_of_pixels(torch.float16)
+    halves = numbers_of_pixels("f2")
     assert np.array_equal(halves, numbers.astype(np.float16))
 
 

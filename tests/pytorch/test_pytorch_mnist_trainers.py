@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 import mlp_trainers  # noqa: E402 -- these need PyTorch
 from mlp_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task  # noqa: E402
 from mnist_mlp import Inputs  # noqa: E402
-from mnist_train import DESCENT_RATE, AutocastTrainer, Params  # noqa: E402
+from mnist_params import DESCENT_RATE  # noqa: E402
+from mnist_train import AutocastTrainer, Params  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
 # The workload's tolerance: relative L2 error of each array.

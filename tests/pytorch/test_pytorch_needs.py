@@ -11,6 +11,7 @@ import pytest
 from conftest import WORKER, WorkerProcess
 
 import needs
+import torch_needs
 
 HERE = {"CXX", "CC", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "TORCH_INDUCTOR_INSTALL_GXX"}
 
@@ -37,36 +38,41 @@ def put_header(folder: Path, monkeypatch, *, exists: bool) -> None:
     include.mkdir()
     if exists:
         (include / "Python.h").touch()
-    monkeypatch.setattr(needs.sysconfig, "get_path", lambda *_: str(include))
+    monkeypatch.setattr(torch_needs.sysconfig, "get_path", lambda *_: str(include))
 
 
 # ---- torch.compile -------------------------------------------------------------------------------
 
 
 def test_compile_lacks_a_compiler(machine):
-    assert needs.compile_lacks("cpu") == ("torch.compile needs a C++ compiler: apt-get install g++")
+    assert torch_needs.compile_lacks("cpu") == (
+        "torch.compile needs a C++ compiler: apt-get install g++"
+    )
     put(machine, "dnf")
-    assert needs.compile_lacks("cpu") == "torch.compile needs a C++ compiler: dnf install gcc-c++"
+    assert (
+        torch_needs.compile_lacks("cpu")
+        == "torch.compile needs a C++ compiler: dnf install gcc-c++"
+    )
 
 
 def test_compile_uses_the_compiler_in_cxx(machine, monkeypatch):
     put_header(machine, monkeypatch, exists=True)
     put(machine, "clang++-99")
     monkeypatch.setenv("CXX", "clang++-99")
-    assert needs.compile_lacks("cpu") is None
+    assert torch_needs.compile_lacks("cpu") is None
     monkeypatch.setenv("CXX", "icpx")
-    assert needs.compile_lacks("cpu") == (
+    assert torch_needs.compile_lacks("cpu") == (
         "torch.compile needs a C++ compiler, but $CXX is not one (icpx): unset it"
     )
     monkeypatch.setenv("TORCH_INDUCTOR_INSTALL_GXX", "1")
-    assert needs.compile_lacks("cpu") is None
+    assert torch_needs.compile_lacks("cpu") is None
 
 
 @pytest.mark.parametrize("compiles", [True, False])
 def test_headers_that_only_the_compiler_finds(machine, monkeypatch, compiles):
     put_header(machine, monkeypatch, exists=False)
     put(machine, "g++", "exit 0" if compiles else "exit 1")
-    lacks = needs.compile_lacks("cpu")
+    lacks = torch_needs.compile_lacks("cpu")
     if compiles:
         assert lacks is None
     else:
@@ -81,27 +87,34 @@ def test_headers_of_the_system_python(machine, monkeypatch, is_default, package)
     put_header(machine, monkeypatch, exists=False)
     put(machine, "g++", "exit 1")
     own = f"/usr/bin/python3.{sys.version_info[1]}"
-    monkeypatch.setattr(needs.sys, "base_prefix", "/usr")
+    monkeypatch.setattr(torch_needs.sys, "base_prefix", "/usr")
     link = own if is_default else "/usr/bin/python3.0"
-    monkeypatch.setattr(needs.os.path, "realpath", lambda _: link)
-    assert needs.compile_lacks("cpu") == f"torch.compile needs Python.h: apt-get install {package}"
+    monkeypatch.setattr(torch_needs.os.path, "realpath", lambda _: link)
+    assert (
+        torch_needs.compile_lacks("cpu")
+        == f"torch.compile needs Python.h: apt-get install {package}"
+    )
 
 
 def test_an_existing_header_needs_no_process(machine, monkeypatch):
     put_header(machine, monkeypatch, exists=True)
     put(machine, "g++")
-    monkeypatch.setattr(needs.subprocess, "run", lambda *_, **__: pytest.fail("started a process"))
-    assert needs.compile_lacks("cpu") is None
+    monkeypatch.setattr(
+        torch_needs.subprocess, "run", lambda *_, **__: pytest.fail("started a process")
+    )
+    assert torch_needs.compile_lacks("cpu") is None
 
 
 def test_compile_for_a_gpu(machine, monkeypatch):
     put_header(machine, monkeypatch, exists=True)
-    monkeypatch.setattr(needs.importlib.util, "find_spec", lambda _: None)
-    assert needs.compile_lacks("cuda").startswith("torch.compile needs Triton for a GPU: ")
-    monkeypatch.setattr(needs.importlib.util, "find_spec", lambda name: name)
-    assert needs.compile_lacks("cuda") == "torch.compile needs a C compiler: apt-get install gcc"
+    monkeypatch.setattr(torch_needs.importlib.util, "find_spec", lambda _: None)
+    assert torch_needs.compile_lacks("cuda").startswith("torch.compile needs Triton for a GPU: ")
+    monkeypatch.setattr(torch_needs.importlib.util, "find_spec", lambda name: name)
+    assert (
+        torch_needs.compile_lacks("cuda") == "torch.compile needs a C compiler: apt-get install gcc"
+    )
     put(machine, "clang")
-    assert needs.compile_lacks("cuda") is None
+    assert torch_needs.compile_lacks("cuda") is None
 
 
 def test_cause_of_a_failed_compilation(machine, monkeypatch):
@@ -110,12 +123,12 @@ def test_cause_of_a_failed_compilation(machine, monkeypatch):
     inner = RuntimeError("C++ compile error\n\na.cpp:1:10: fatal error: omp.h: No such file")
     outer = ValueError("BackendCompilerFailed")
     outer.__cause__ = inner
-    assert needs.compile_cause(outer, "cpu") == (
+    assert torch_needs.compile_cause(outer, "cpu") == (
         "torch.compile needs omp.h: install the package that has it"
     )
-    assert needs.compile_cause(ValueError("a graph break"), "cpu") is None
+    assert torch_needs.compile_cause(ValueError("a graph break"), "cpu") is None
     too_new = RuntimeError("torch.compile is not supported on Python 3.99+")
-    assert "to an older Python" in needs.compile_cause(too_new, "cpu")
+    assert "to an older Python" in torch_needs.compile_cause(too_new, "cpu")
 
 
 def test_only_compile_mode_is_skipped_without_headers(tmp_path, monkeypatch):
@@ -154,8 +167,7 @@ sysconfig.get_path = lambda name, *rest, **more: (
 
 def test_compile_modes_match_those_of_the_workloads():
     pytest.importorskip("torch")
-    from session import WORKLOADS
-    from workload import COMPILING
+    from session import COMPILING, WORKLOADS
 
     named = {mode for workload in WORKLOADS.values() for mode in workload.modes if "comp" in mode}
     assert named == set(COMPILING["cuda"])
@@ -165,16 +177,16 @@ def test_compile_modes_match_those_of_the_workloads():
 
 
 def test_version_of_pytorch():
-    assert needs.torch_lacks("2.4.0") is None
-    assert needs.torch_lacks("2.13.0+cpu") is None
-    assert needs.torch_lacks("source") is None
-    assert needs.torch_lacks("2.3.1").startswith("PyTorch 2.3.1 is older than 2.4: ")
+    assert torch_needs.torch_lacks("2.4.0") is None
+    assert torch_needs.torch_lacks("2.13.0+cpu") is None
+    assert torch_needs.torch_lacks("source") is None
+    assert torch_needs.torch_lacks("2.3.1").startswith("PyTorch 2.3.1 is older than 2.4: ")
 
 
 def test_version_of_python(monkeypatch):
-    assert needs.python_lacks() is None
+    assert needs.python_lacks("PyTorch") is None
     monkeypatch.setattr(needs.sys, "version_info", (3, 9, 2))
-    assert needs.python_lacks() == (
+    assert needs.python_lacks("PyTorch") == (
         "PyTorch cases need Python 3.10 or newer, found 3.9: set $BENCH_PYTHON to one"
     )
 
@@ -184,7 +196,7 @@ def test_declining_answers_every_request():
     requests = b'{"op":"hello","protocol":1}\nwhat?\n{"op":"bye"}\n'
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=WORKER.parent,
+        cwd=WORKER.parents[1] / "reference_common",
         input=requests,
         capture_output=True,
         timeout=60,
@@ -244,7 +256,7 @@ def test_a_bug_of_the_worker_is_not_answered(tmp_path):
 
 def test_findings_for_the_doctor():
     done = subprocess.run(
-        [sys.executable, str(WORKER.with_name("needs.py"))],
+        [sys.executable, str(WORKER), "--needs"],
         capture_output=True,
         timeout=120,
         check=True,

@@ -13,6 +13,7 @@ import pytest
 from conftest import WorkerProcess
 
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
+COMMON = Path(__file__).parents[2] / "reference_common"
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
@@ -175,8 +176,8 @@ def test_stdio_is_reserved_for_the_protocol():
     # Output of Python, C and a child process, and a child that reads stdin.
     program = """
 import os, subprocess, sys
-import worker
-requests, answers = worker.claim_stdio()
+import serving
+requests, answers = serving.claim_stdio()
 print("from Python")
 os.write(1, b"from C\\n")
 subprocess.run("cat; echo from a child", shell=True, check=True)
@@ -185,7 +186,7 @@ answers.flush()
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=WORKER.parent,
+        cwd=COMMON,
         input=b"request\n",
         capture_output=True,
         timeout=60,

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("bench", "kernels", "reference_pytorch", "sweeps", "tests/tools")
+WORKERS = ("reference_common", "reference_pytorch", "reference_jax")
+FOLDERS = ("bench", "kernels", *WORKERS, "sweeps", "tests/tools")
 PERCENT = 10
 
 

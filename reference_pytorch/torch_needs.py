@@ -1,51 +1,34 @@
-"""What the worker needs on this machine, and how to install what is missing.
+"""What PyTorch and its compiler need on this machine, and how to install what is missing.
 
-The worker checks before it starts and before it compiles; `bench doctor` runs this file, which
-prints its findings as JSON. It must work where the worker does not: it imports only the standard
-library at the top and uses no syntax newer than Python 3.8.
+The worker checks before it starts and before it compiles; `bench doctor` asks it for its findings.
+As `needs.py`, this works with an old Python.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 
-OLDEST_PYTHON = (3, 10)
+from needs import (
+    Unavailable,
+    causes,
+    finding,
+    first_line,
+    install,
+    missing,
+    module_version,
+    python_lacks,
+    version_lacks,
+)
+
 OLDEST_TORCH = (2, 4)
 
 PREPROCESS_TIMEOUT_S = 60
-
-
-class Unavailable(Exception):
-    """Something is missing on this machine; the message says what and how to install it."""
-
-
-def install(apt: str, dnf: str, pacman: str) -> str:
-    """Return the command that installs a system package, as `bench/io/package.h` does."""
-    names = {"apt-get install": apt, "dnf install": dnf, "pacman -S": pacman}
-    here = [command for command in names if shutil.which(command.split()[0])]
-    command = (here or ["apt-get install"])[0]
-    return f"{command} {names[command]}"
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the error's type."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its causes: a compiler or a graph capture wraps the original error."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
 
 
 def pip_install(package: str) -> str:
@@ -58,57 +41,16 @@ def pip_install(package: str) -> str:
     )
 
 
-# ---- Python and its packages ---------------------------------------------------------------------
-
-
-def python_lacks() -> str | None:
-    """Return why this Python cannot run the worker; None: it can."""
-    if sys.version_info >= OLDEST_PYTHON:
-        return None
-    oldest, found = (
-        ".".join(map(str, version[:2])) for version in (OLDEST_PYTHON, sys.version_info)
-    )
-    return f"PyTorch cases need Python {oldest} or newer, found {found}: set $BENCH_PYTHON to one"
-
-
-def decline(reason: str) -> int:
-    """Answer every request with the reason instead of running; return the exit code."""
-    for line in sys.stdin.buffer:
-        try:
-            op = json.loads(line.decode("utf-8"))["op"]
-        except (ValueError, KeyError, TypeError):
-            op = None
-        answer = {"status": "ok"} if op == "bye" else {"status": "failed", "reason": reason}
-        print(json.dumps(answer), flush=True)
-        if op == "bye":
-            break
-    return 0
-
-
 def packages_lack() -> str | None:
-    """Return which package is not installed, without importing any: imports are timed."""
-    for module, name in (("torch", "PyTorch"), ("numpy", "NumPy")):
-        if importlib.util.find_spec(module) is None:
-            return f"{name} is not installed for this Python: {pip_install(module)}"
-    return None
+    """Return which package is not installed, without importing any."""
+    packages = (("torch", "PyTorch"), ("numpy", "NumPy"))
+    return next(filter(None, (missing(*package, pip_install) for package in packages)), None)
 
 
 def torch_lacks(version: str) -> str | None:
     """Return that this version of PyTorch is too old; None: it is not."""
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    if numbers is None or tuple(map(int, numbers.groups())) >= OLDEST_TORCH:
-        return None
     oldest = ".".join(map(str, OLDEST_TORCH))
-    return f"PyTorch {version} is older than {oldest}: {pip_install(f'torch>={oldest}')}"
-
-
-def expect_module(name: str) -> None:
-    """Import a module, or raise `Unavailable` with the first line of the error."""
-    try:
-        importlib.import_module(name)
-    except (ImportError, OSError) as error:
-        message = first_line(error)
-        raise Unavailable(f"{name} cannot be imported ({message}): reinstall it") from error
+    return version_lacks("PyTorch", version, OLDEST_TORCH, lambda: pip_install(f"torch>={oldest}"))
 
 
 # ---- torch.compile -------------------------------------------------------------------------------
@@ -202,43 +144,25 @@ def findings() -> list[dict]:
     return [_find_numpy(), _find_torch(), _find_compile()]
 
 
-def _finding(what: str, lacks: str | None, detail: str, costs: str) -> dict:
-    reason, _, cure = (lacks or "").partition(": ")
-    return {
-        "what": what,
-        "found": lacks is None,
-        "detail": detail if lacks is None else reason,
-        "costs": costs,
-        "install": cure,
-    }
-
-
-def _module_version(name: str) -> str:
-    try:
-        return str(importlib.import_module(name).__version__)
-    except Exception as error:  # any error keeps the worker from starting
-        raise Unavailable(f"{first_line(error)}: {pip_install(name)}") from error
-
-
 def _find_numpy() -> dict:
     lacks, detail = None, ""
     try:
-        detail = f"NumPy {_module_version('numpy')}"
+        detail = f"NumPy {module_version('numpy', pip_install)}"
     except Unavailable as error:
         lacks = str(error)
-    return _finding("NumPy", lacks, detail, "PyTorch cases are skipped")
+    return finding("NumPy", lacks, detail, "PyTorch cases are skipped")
 
 
 def _find_torch() -> dict:
-    lacks, detail = python_lacks(), ""
+    lacks, detail = python_lacks("PyTorch"), ""
     try:
-        version = _module_version("torch")
+        version = module_version("torch", pip_install)
         lacks = lacks or torch_lacks(version)
         detail = f"PyTorch {version} {sys.executable}"
     except Unavailable as error:
         lacks = lacks or str(error)
     costs = "nothing to compare CUDA with: PyTorch cases are skipped"
-    return _finding("PyTorch", lacks, detail, costs)
+    return finding("PyTorch", lacks, detail, costs)
 
 
 def _find_compile() -> dict:
@@ -251,8 +175,4 @@ def _find_compile() -> dict:
         lacks = f"PyTorch is not installed: {pip_install('torch')}"
     where = " and ".join({"cpu": "CPU", "cuda": "GPU"}[kind] for kind in kinds)
     detail = f"has a compiler and Python.h for the {where}"
-    return _finding("torch.compile", lacks, detail, "PyTorch's compile modes are skipped")
-
-
-if __name__ == "__main__":
-    print(json.dumps(findings()))
+    return finding("torch.compile", lacks, detail, "PyTorch's compile modes are skipped")

@@ -1,6 +1,7 @@
-"""The interface between the worker and its workloads.
+"""The interface between a worker and its workloads.
 
-To add a workload, write a class of this shape and add it to `WORKLOADS` in `session.py`.
+To add a workload, write a class of this shape and add it to `WORKLOADS` in the engine's
+`session.py`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,11 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from device import Device
 from protocol import CaseSpec
 from timing import Mark, Probe
 
-# Modes that use `torch.compile`, by kind of device. On the CPU `compile_graph` is skipped for lack
-# of CUDA graphs.
-COMPILING = {"cpu": ("compile",), "cuda": ("compile", "compile_graph")}
-# Modes that capture CUDA graphs by hand.
-CAPTURING = ("graph", "compile_graph")
+# Engines' own names, for messages.
+ENGINES = {"pytorch": "PyTorch", "jax": "JAX"}
 
 ClockDomain = Literal["host", "device"]
 Inputs = TypeVar("Inputs")
@@ -64,14 +61,14 @@ class Workload(Protocol, Generic[Inputs]):
 
     @property
     def modes(self) -> Sequence[str]:
-        """The ways to run it with PyTorch: the `variant` of a case."""
+        """The ways to run it: the `variant` of a case."""
         ...
 
     def make_inputs(self, spec: CaseSpec, seed: int) -> Inputs:
         """Check params and dtype and make the data, which cases with equal ones share."""
         ...
 
-    def open(self, spec: CaseSpec, inputs: Inputs, device: Device, mark: Mark) -> OpenCase:
+    def open(self, spec: CaseSpec, inputs: Inputs, device: Any, mark: Mark) -> OpenCase:
         """Build a case; raises `Skip` if it does not apply here."""
         ...
 
@@ -82,4 +79,5 @@ def expect_dtype(spec: CaseSpec, written: Collection[str], on_cpu: Collection[st
         if spec.dtype not in known and (not where or spec.device == "cpu"):
             names = ", ".join(known)
             verb = "are" if "," in names else "is"
-            raise Skip(f"dtype {spec.dtype}: only {names} {verb} written for PyTorch{where}")
+            engine = ENGINES.get(spec.engine, spec.engine)
+            raise Skip(f"dtype {spec.dtype}: only {names} {verb} written for {engine}{where}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Download MNIST into data/mnist/ unless it is already available.
 
-usage: reference_pytorch/get_mnist.py
+usage: reference_common/get_mnist.py
 
 Does nothing if $MNIST_DIR, data/mnist/ or ../shared/data/mnist/ has the data set. Otherwise
 downloads its four files (12 MB), checks the SHA-256 of their contents and moves them into

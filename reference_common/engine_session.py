@@ -1,0 +1,217 @@
+"""Carries out the requests that follow hello and keeps the open cases, for any engine."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import traceback
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import needs
+import protocol
+from compute_device import Device
+from protocol import Answer, CaseRequest, CaseSpec
+from timing import Mark, no_mark, now_ns, take_round
+from workload import CaseError, OpenCase, Skip, Workload
+
+
+class EngineSession(ABC):
+    """The state from hello to bye. An engine adds its workloads and explains its errors."""
+
+    engine: str
+    workloads: Mapping[str, Workload[Any]]
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._cases: dict[str, tuple[OpenCase, Mark]] = {}
+        # Cases with equal inputs share them; they are freed with the last such case.
+        self._inputs: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+    @abstractmethod
+    def versions(self) -> dict[str, str]:
+        """Return the versions of what the engine runs on."""
+
+    @abstractmethod
+    def out_of_memory_reason(self, error: Exception) -> str | None:
+        """Return a reason with numbers if memory ran out, else None."""
+
+    def compiles(self) -> dict[str, list[str]]:
+        """Return the modes of each workload whose compiler chooses by timing."""
+        return {}
+
+    def start_trace(self) -> Answer:
+        """Prepare the profiler; only cases opened after this can be traced."""
+        return protocol.failed(f"{self.engine} has no tracer")
+
+    def trace(self, request: protocol.TraceRequest, case: OpenCase) -> str:
+        """Trace a case and return the source of device events."""
+        raise CaseError(f"{self.engine} has no tracer")
+
+    def marks(self) -> Mark:
+        """Return the mark of a profiled case."""
+        return no_mark
+
+    def prepare(self, request: protocol.OpenRequest) -> None:  # noqa: B027 -- optional
+        """Set what a case needs before it is built; raises `Skip` if it cannot be had here."""
+
+    def lacks(self, request: CaseRequest, error: Exception) -> str | None:
+        """Return what the machine lacks if this made `error`: the case is then skipped."""
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """Return engine, device, versions and capabilities for the answer to hello."""
+        return {
+            "engine": self.engine,
+            "device": self._device.describe(),
+            "versions": {
+                **self.versions(),
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                **self._device.versions(),
+            },
+            "capabilities": {
+                name: list(workload.modes) for name, workload in self.workloads.items()
+            },
+            "compiles": self.compiles(),
+            "once_ns": dict(self._device.once_ns),
+        }
+
+    def handle(self, request: CaseRequest) -> Answer:
+        """Carry out one request; an error becomes its answer."""
+        answer = self._attempt(request)
+        if answer["status"] != "ok":
+            # The exception is gone by now, and with it the tensors that its frames held.
+            self._device.release_unused()
+        return answer
+
+    def _attempt(self, request: CaseRequest) -> Answer:
+        try:
+            return protocol.ok(request.id, **self._carry_out(request))
+        except Skip as skip:
+            return protocol.skipped(str(skip), request.id)
+        except CaseError as error:
+            return protocol.failed(str(error), request.id)
+        except Exception as error:
+            no_memory = self.out_of_memory_reason(error)
+            if no_memory and isinstance(request, protocol.OpenRequest):
+                return protocol.skipped(no_memory, request.id)
+            if lacks := self.lacks(request, error):
+                return protocol.skipped(lacks, request.id)
+            traceback.print_exc(file=sys.stderr)
+            self._device.expect_alive(error)
+            reason = f"{type(error).__name__}: {needs.first_line(error)}"
+            return protocol.failed(reason, request.id)
+
+    def _carry_out(self, request: CaseRequest) -> dict[str, Any]:
+        match request:
+            case protocol.OpenRequest():
+                return self._open(request)
+            case protocol.OutputRequest():
+                return self._output(request)
+            case protocol.SampleRequest():
+                return self._sample(request)
+            case protocol.TraceRequest():
+                return self._trace(request)
+            case protocol.CloseRequest():
+                return self._close(request)
+
+    def _open(self, request: protocol.OpenRequest) -> dict[str, Any]:
+        spec = request.case
+        workload = self._workload_for(request)
+        mark = self.marks() if request.profile else no_mark
+        self._device.watch_memory()
+        with mark(f"{spec.id} open"):
+            inputs = self._inputs_for(workload, request)
+            self.prepare(request)
+            case = workload.open(spec, inputs, self._device, mark)
+            start_ns = now_ns()
+            for probe in case.probes:
+                probe()
+            self._device.synchronize()
+            first_run_ns = now_ns() - start_ns
+        peak_bytes = self._device.peak_bytes()
+        self._cases[spec.id] = case, mark
+        return {
+            "phases": dict(case.phases),
+            "once_ns": {**case.once_ns, "first_run": first_run_ns},
+            "resources": {} if peak_bytes is None else {"peak_device_bytes": peak_bytes},
+        }
+
+    def _workload_for(self, request: protocol.OpenRequest) -> Workload[Any]:
+        spec = request.case
+        if spec.id in self._cases:
+            raise CaseError(f"the case {spec.id} is already open")
+        self._expect("engine", spec.engine, [self.engine])
+        self._expect("device", spec.device, [self._device.kind])
+        self._expect("workload", spec.workload, self.workloads)
+        workload = self.workloads[spec.workload]
+        self._expect("variant", spec.variant, workload.modes)
+        if spec.techniques:
+            names = ", ".join(spec.techniques)
+            raise CaseError(f"techniques: expected none for {self.engine}, found {names}")
+        if request.program is not None:
+            raise CaseError(f"program: expected null: {self.engine} loads no programs")
+        return workload
+
+    @staticmethod
+    def _expect(key: str, found: str, known: Any) -> None:
+        if found not in known:
+            raise CaseError(f"{key}: expected {' or '.join(known)}, found {found}")
+
+    def _inputs_for(self, workload: Workload[Any], request: protocol.OpenRequest) -> Any:
+        spec: CaseSpec = request.case
+        key = json.dumps([spec.workload, spec.params, spec.dtype, request.seed], sort_keys=True)
+        inputs = self._inputs.get(key)
+        if inputs is None:
+            inputs = workload.make_inputs(spec, request.seed)
+            self._inputs[key] = inputs
+        return inputs
+
+    def _case(self, case_id: str) -> tuple[OpenCase, Mark]:
+        if case_id not in self._cases:
+            raise CaseError(f"the case {case_id} is not open")
+        return self._cases[case_id]
+
+    def _output(self, request: protocol.OutputRequest) -> dict[str, Any]:
+        case, mark = self._case(request.id)
+        folder = Path(request.path)
+        if not folder.is_dir():
+            raise CaseError(f"path: {request.path} is not a folder")
+        with mark(f"{request.id} output"):
+            arrays = case.output()
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+        return {"arrays": list(arrays)}
+
+    def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
+        case, mark = self._case(request.id)
+        with mark(f"{request.id} round {request.round}"):
+            taken = take_round(
+                case.probes,
+                budget_ns=request.budget_ns,
+                max_samples=request.max_samples,
+                warmup_samples=request.warmup_samples,
+                warmup_ns=request.warmup_ns,
+            )
+        return {
+            "phases": taken.phases,
+            "warmup": {"samples": taken.warmup_samples, "ns": taken.warmup_ns},
+        }
+
+    def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
+        case, _ = self._case(request.id)
+        return {"source": self.trace(request, case)}
+
+    def _close(self, request: protocol.CloseRequest) -> dict[str, Any]:
+        case, _ = self._case(request.id)
+        results = case.results()
+        del self._cases[request.id], case
+        self._device.release_unused()
+        return {"results": results}

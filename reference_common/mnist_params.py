@@ -1,0 +1,197 @@
+"""Parameters of both MNIST trainings, and the orders of the images.
+
+All engines use the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import philox
+from mlp_weights import layers_of
+from mnist_data import CLASSES, MNIST
+from params import checked, integer, rate
+from protocol import CaseSpec
+from workload import CaseError
+
+Order = npt.NDArray[np.int32]
+
+ORDER_STREAM = 64
+
+# The reference's work in the steps whose losses are compared: some seconds.
+CHECKED_FLOPS = 2e10
+_FLOAT_BYTES = _INDEX_BYTES = 4
+# Copies of the weights in host memory: as made and as stored; on the CPU also the trained weights,
+# their gradients and a copy for the check.
+_COPIES_TO_START = 2
+_COPIES_TO_TRAIN = 3
+# The reference computes the checked steps in some seconds at this batch.
+_CHECKED_BATCH = 32
+
+SAMPLE_STEPS = 200
+# A descent is some steps on the first batch only, at a rate at which the loss must fall: at a small
+# rate the losses barely show whether the weights are updated.
+DESCENT_STEPS = 10
+DESCENT_RATE = 0.25
+MNIST_TRAIN_CHECKS = {
+    "hidden": integer(8, 16_384),
+    "batch": integer(1, 4096),
+    "steps": integer(1, 1_000_000),
+    "rate": rate(1),
+    "seed": integer(1, 2**31 - 1),
+}
+
+_CHECKED_STEPS = 50
+MLP_TRAIN_CHECKS = {
+    "width": integer(1, 8192),
+    "depth": integer(2, 16),
+    "batch": integer(1, MNIST.n_train),
+    "epochs": integer(1, 1000),
+    "rate": rate(),
+    "seed": integer(1, 2**31 - 1),
+}
+
+
+class MlpParams:
+    """The common parameters of both workloads."""
+
+    batch: int
+    rate: float
+    seed: int
+    epochs: int
+    """The number of orders of the images; the last may be used only in part."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of input, hidden layers and output."""
+        raise NotImplementedError
+
+    @property
+    def layers(self) -> list[tuple[int, int]]:
+        """(inputs, outputs) of each layer."""
+        return layers_of(self.sizes)
+
+    @property
+    def n_weights(self) -> int:
+        """The number of weights of all layers, without biases."""
+        return sum(n_in * n_out for n_in, n_out in self.layers)
+
+    def order(self, n_images: int) -> Order:
+        """Return the image indices in the order of the steps, shape (epochs, images)."""
+        epochs = [epoch_order(self.seed, epoch, n_images) for epoch in range(self.epochs)]
+        return np.stack(epochs)
+
+    def data_bytes(self, dtype: Any) -> int:
+        """Return the host memory that the inputs of a training need.
+
+        `dtype` has an `itemsize`. Images as bytes and as floating-point numbers, orders and weights
+        as made and as stored.
+        """
+        images = (1 + dtype.itemsize) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
+        orders = 2 * _INDEX_BYTES * self.epochs * MNIST.n_train
+        return images + orders + _FLOAT_BYTES * _COPIES_TO_START * self.n_weights
+
+    @property
+    def train_bytes(self) -> int:
+        """Return the host memory that a training on the CPU needs for more copies of the weights."""
+        return _FLOAT_BYTES * _COPIES_TO_TRAIN * self.n_weights
+
+
+@dataclass(frozen=True)
+class MnistTrainParams(MlpParams):
+    """The parameters of a case of `mnist_train`."""
+
+    hidden: int
+    batch: int
+    steps: int
+    rate: float
+    seed: int
+
+    @classmethod
+    def of(cls, spec: CaseSpec) -> MnistTrainParams:
+        """Return the checked parameters of a case."""
+        params = cls(**checked(spec, MNIST_TRAIN_CHECKS))
+        if MNIST.n_train % params.batch != 0:
+            raise CaseError(
+                f"batch {params.batch} does not divide the {MNIST.n_train} training images"
+            )
+        return params
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (MNIST.pixels, self.hidden, self.hidden, self.hidden, CLASSES)
+
+    @property
+    def sample_steps(self) -> int:
+        return min(self.steps, SAMPLE_STEPS)
+
+    @property
+    def checked_steps(self) -> int:
+        """The number of steps whose losses are compared with the reference."""
+        fits = int(CHECKED_FLOPS // (6 * _CHECKED_BATCH * self.n_weights))
+        return min(self.sample_steps, max(2, fits))
+
+    @property
+    def descent_steps(self) -> int:
+        return min(self.checked_steps, DESCENT_STEPS)
+
+    @property
+    def epochs(self) -> int:
+        return -(-self.steps * self.batch // MNIST.n_train)
+
+    def order(self, _n_images: int = MNIST.n_train) -> Order:
+        """Return the image indices of each step, shape (steps, batch)."""
+        order = super().order(MNIST.n_train).reshape(-1)[: self.steps * self.batch]
+        return order.reshape(self.steps, self.batch)
+
+
+@dataclass(frozen=True)
+class MlpTrainParams(MlpParams):
+    """The parameters of a case of `mlp_train`."""
+
+    width: int
+    depth: int
+    batch: int
+    epochs: int
+    rate: float
+    seed: int
+
+    @classmethod
+    def of(cls, spec: CaseSpec) -> MlpTrainParams:
+        """Return the checked parameters of a case."""
+        return cls(**checked(spec, MLP_TRAIN_CHECKS))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (MNIST.pixels, *[self.width] * (self.depth - 1), CLASSES)
+
+    def epoch_steps(self, n_images: int) -> int:
+        """Return the number of steps of an epoch; the last may have fewer images."""
+        return -(-n_images // self.batch)
+
+    def checked_steps(self, n_images: int) -> int:
+        """Return how many steps have their losses compared with the reference."""
+        fits = max(2, int(CHECKED_FLOPS // (6 * self.batch * self.n_weights)))
+        return min(self.epoch_steps(n_images) * self.epochs, fits, _CHECKED_STEPS)
+
+
+def epoch_order(seed: int, epoch: int, n: int = MNIST.n_train) -> Order:
+    """Return a Fisher–Yates shuffle of `n` image indices by the high bits of Philox words."""
+    drawn = philox.words(seed, ORDER_STREAM + epoch, 0, n).astype(np.uint64)
+    bounds = np.arange(1, n + 1, dtype=np.uint64)
+    partners = (drawn * bounds >> np.uint64(32)).tolist()
+    order = list(range(n))
+    for i in range(n - 1, 0, -1):
+        j = partners[i]
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, dtype=np.int32)
+
+
+def numbers_of_pixels(dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return byte / 255 for each byte, computed in float32 so that all devices use the same bits."""
+    quotients = np.arange(256, dtype=np.float32) / np.float32(255)
+    return quotients.astype(dtype)
