@@ -27,6 +27,8 @@ class Engine(NamedTuple):
     """Returns which package is not installed, without importing any; None: all are."""
     version_lacks: Callable[[str], str | None]
     """Returns why this version of the module does not do; None: it does."""
+    set_environment: Callable[[str], None]
+    """Sets what the module reads as it is imported, for a kind of device."""
     make_session: Callable[[str], EngineSession]
     """Starts a session on a kind of device; raises `needs.Unavailable` if it is missing."""
 
@@ -74,6 +76,7 @@ class Worker:
         engine = self._engine
         if lacks := engine.packages_lack():
             raise needs.Unavailable(lacks)
+        engine.set_environment(self._device_kind)
         start_ns = now_ns()
         needs.expect_module(engine.module)
         import_ns = now_ns() - start_ns

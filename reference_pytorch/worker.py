@@ -30,22 +30,27 @@ if TYPE_CHECKING:
     from engine_session import EngineSession
 
 
-def make_session(device_kind: str) -> EngineSession:
-    """Return the session; imports PyTorch."""
+def set_environment(_device_kind: str) -> None:
+    """Name a folder for compiled code that the supervisor removes."""
     if "BENCH_SCRATCH" in os.environ:  # for cases that are opened without `compile_cache`
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(
             os.environ["BENCH_SCRATCH"], "inductor"
         )
+
+
+def make_session(device_kind: str) -> EngineSession:
+    """Return the session."""
     from session import Session
 
     return Session(device_kind)
 
 
 ENGINE = serving.Engine(
-    "torch",
-    torch_needs.packages_lack,
-    torch_needs.torch_lacks,
-    make_session,
+    module="torch",
+    packages_lack=torch_needs.packages_lack,
+    version_lacks=torch_needs.torch_lacks,
+    set_environment=set_environment,
+    make_session=make_session,
 )
 
 

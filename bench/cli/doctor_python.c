@@ -16,8 +16,8 @@ json_t *doctor_ask_python(const char *root, error_t *err) {
     json_t *answer = NULL;
     status_t status = workers_find_python(root, NULL, &python, err);
     if (status == STATUS_OK)
-        status = subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL, TIMEOUT_S,
-                                &result, err);
+        status = subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL,
+                                TIMEOUT_S, &result, err);
     if (status == STATUS_OK) {
         /* The last line: libraries may print as they are imported. */
         const char *line = result.out;
@@ -27,7 +27,8 @@ json_t *doctor_ask_python(const char *root, error_t *err) {
         if (!json_is_array(answer)) {
             json_decref(answer);
             answer = NULL;
-            error_set(err, STATUS_FAILED, "%s %s --needs failed: %.300s", python, script, result.err);
+            error_set(err, STATUS_FAILED, "%s %s --needs failed: %.300s", python, script,
+                      result.err);
         }
         subprocess_result_free(&result);
     }

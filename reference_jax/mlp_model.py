@@ -1,0 +1,59 @@
+"""The multilayer perceptron of `mlp_infer` and both trainings, as a function of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mlp_weights import Layers, start_weights
+
+DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16}
+# W and b of layer 0, 1, …
+Weights = Sequence[Any]
+# Up to here a layer is written out: XLA fuses such a model into one loop over the samples.
+_SMALL_LAYER = 64
+
+
+def weights_in(dtype: str, layers: Layers, seed: int) -> list[np.ndarray]:
+    """Return the start weights in host memory."""
+    return [weight.astype(DTYPES[dtype]) for weight in start_weights(layers, seed)]
+
+
+def precision_of(dtype: str) -> AbstractContextManager[Any]:
+    """Return the context in which code for this dtype is traced: products in float32 or TF32."""
+    return jax.default_matmul_precision("tensorfloat32" if dtype == "tf32" else "highest")
+
+
+def logits_of(x: jax.Array, weights: Weights) -> jax.Array:
+    """Return the model's output by matrix products."""
+    for w, b in _layers(weights)[:-1]:
+        x = jax.nn.relu(x @ w.T + b)
+    w, b = _layers(weights)[-1]
+    return x @ w.T + b
+
+
+def is_small(weights: Weights) -> bool:
+    """Return whether `small_logits_of` suits the model."""
+    return all(w.size <= _SMALL_LAYER for w, _ in _layers(weights))
+
+
+def small_logits_of(x: jax.Array, weights: Weights) -> jax.Array:
+    """Return the same, with each product of each layer written out: no matrix product is left."""
+    columns = [x[:, i] for i in range(x.shape[1])]
+    for layer, (w, b) in enumerate(_layers(weights)):
+        if layer > 0:
+            columns = [jax.nn.relu(column) for column in columns]
+        columns = [
+            sum((column * w[j, i] for i, column in enumerate(columns)), start=b[j])
+            for j in range(w.shape[0])
+        ]
+    return jnp.stack(columns, axis=1)
+
+
+def _layers(weights: Weights) -> list[tuple[Any, Any]]:
+    return list(zip(weights[0::2], weights[1::2], strict=True))

@@ -1,0 +1,169 @@
+"""The training steps of a multilayer perceptron, without timing.
+
+jit   A step is one call of a compiled function, which finds its place in the order itself and
+      replaces weights and losses in place (donated buffers).
+scan  All steps are one call: a `lax.scan` over the batches; the weights are donated to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from mlp_model import logits_of, precision_of
+
+# Steps in one iteration of XLA's loop: on a GPU the host starts every iteration, and XLA puts the
+# kernels of one into a CUDA graph. On the CPU an iteration costs next to nothing.
+_UNROLLED = {"cpu": 1, "gpu": 10}
+# Learning rates that reveal the gradient, as in PyTorch's `mlp_trainers.py`.
+PROBE_RATE = {np.dtype(np.float32): 2.0**60, np.dtype(np.float16): 4096.0}
+
+
+class Images(NamedTuple):
+    """The data set in device memory, with pixels as floating-point numbers."""
+
+    train_x: jax.Array
+    train_y: jax.Array
+    test_x: jax.Array
+    test_y: jax.Array
+
+
+def losses_of(logits: jax.Array, labels: jax.Array) -> jax.Array:
+    """Return the cross-entropy of each image, in float32."""
+    chances = jax.nn.log_softmax(logits.astype(jnp.float32))
+    return -jnp.take_along_axis(chances, labels[:, None], axis=1)[:, 0]
+
+
+def _update(
+    weights: list[jax.Array], images: Images, numbers: jax.Array, rate: jax.Array, dtype: str
+) -> tuple[list[jax.Array], jax.Array]:
+    """Return the weights after a step on the images with these numbers, and the loss before it.
+
+    The gradient is that of the sum of the losses, with a rate divided by their number: in float16 a
+    constant loss scale, which keeps gradients away from the lower end of the range.
+    """
+
+    def loss_of(weights: list[jax.Array]) -> jax.Array:
+        logits = logits_of(images.train_x[numbers], weights)
+        return losses_of(logits, images.train_y[numbers]).sum()
+
+    with precision_of(dtype):
+        loss, gradients = jax.value_and_grad(loss_of)(weights)
+    rate = rate / numbers.size
+    weights = [
+        (weight.astype(jnp.float32) - rate * gradient.astype(jnp.float32)).astype(weight.dtype)
+        for weight, gradient in zip(weights, gradients, strict=True)
+    ]
+    return weights, loss / numbers.size
+
+
+@partial(jax.jit, static_argnames=("batch", "dtype"), donate_argnames="state")
+def one_step(
+    state: Any, images: Images, order: jax.Array, rate: jax.Array, *, batch: int, dtype: str
+) -> Any:
+    """Return weights, losses, and the numbers of the next step and image."""
+    weights, losses, step, first = state
+    numbers = lax.dynamic_slice_in_dim(order, first, batch)
+    weights, loss = _update(weights, images, numbers, rate, dtype)
+    return weights, losses.at[step].set(loss), step + 1, first + batch
+
+
+@partial(jax.jit, static_argnames=("batch", "dtype", "unroll"), donate_argnames="weights")
+def all_steps(
+    weights: list[jax.Array],
+    images: Images,
+    order: jax.Array,
+    rate: jax.Array,
+    *,
+    batch: int,
+    dtype: str,
+    unroll: int,
+) -> tuple[list[jax.Array], jax.Array]:
+    """Return the weights after all steps of the order, and the loss before each."""
+
+    def step(weights: list[jax.Array], numbers: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        return _update(weights, images, numbers, rate, dtype)
+
+    full, rest = divmod(order.size, batch)
+    batches = order[: full * batch].reshape(full, batch)
+    weights, losses = lax.scan(step, weights, batches, unroll=max(1, min(unroll, full)))
+    if rest > 0:
+        weights, loss = step(weights, order[-rest:])
+        losses = jnp.append(losses, loss)
+    return weights, losses
+
+
+class Trainer:
+    """Runs the steps of an order from given weights; all of them are replaced without compiling."""
+
+    def __init__(self, mode: str, images: Images, batch: int, dtype: str, device: Any) -> None:
+        self._run = {"jit": self._step_by_step, "scan": self._at_once}[mode]
+        self._images = images
+        self._static = {"batch": batch, "dtype": dtype}
+        self._device = device
+
+    def start(self, weights: Sequence[np.ndarray]) -> None:
+        """Copy start weights to the device."""
+        # A copy, because JAX may use a NumPy array's memory on the CPU.
+        copies = (
+            [weight.copy() for weight in weights] if self._device.platform == "cpu" else weights
+        )
+        self.weights = jax.device_put(list(copies), self._device)
+
+    def place(self, order: np.ndarray) -> None:
+        """Copy the numbers of the images of all steps to the device."""
+        self._order = jax.device_put(order.reshape(-1), self._device)
+
+    def train(self, rate: float) -> None:
+        """Run a step for each batch of the order, without waiting; the last may be smaller."""
+        self.losses = self._run(np.float32(rate))
+
+    def wait(self) -> None:
+        """Wait until the weights and losses are computed, or copied to the device."""
+        jax.block_until_ready((self.weights, self._order))
+
+    def gradients(self, start: Sequence[np.ndarray], first: np.ndarray) -> list[np.ndarray]:
+        """Return the gradients of the mean loss of the first batch.
+
+        Compiled code keeps no gradients: they are the weights' change at a high rate.
+        """
+        rate = PROBE_RATE[start[0].dtype]
+        self.start(start)
+        self.place(first)
+        self.train(rate)
+        return [
+            (old.astype(np.float32) - np.asarray(new, np.float32)) / np.float32(rate)
+            for old, new in zip(start, self.weights, strict=True)
+        ]
+
+    def _at_once(self, rate: np.float32) -> jax.Array:
+        self.weights, losses = all_steps(
+            self.weights,
+            self._images,
+            self._order,
+            rate,
+            unroll=_UNROLLED[self._device.platform],
+            **self._static,
+        )
+        return losses
+
+    def _step_by_step(self, rate: np.float32) -> jax.Array:
+        batch = self._static["batch"]
+        full, rest = divmod(self._order.size, batch)
+        losses = jnp.full(full + (rest > 0), jnp.nan, jnp.float32, device=self._device)
+        counters = (jnp.zeros((), jnp.int32, device=self._device) for _ in range(2))
+        state = self.weights, losses, *counters
+        for _ in range(full):
+            state = one_step(state, self._images, self._order, rate, **self._static)
+        if rest > 0:
+            state = one_step(
+                state, self._images, self._order, rate, **{**self._static, "batch": rest}
+            )
+        self.weights = state[0]
+        return state[1]

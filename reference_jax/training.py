@@ -1,0 +1,127 @@
+"""A training of a multilayer perceptron on MNIST as a case: the common part of both workloads.
+
+Each workload defines its sample, its phases and the results of the complete training.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import mnist_data
+from case import Case, poison
+from device import JaxDevice
+from mlp_model import DTYPES, Weights, logits_of, precision_of, weights_in
+from mlp_trainers import Images, Trainer, losses_of
+from mnist_params import MlpParams, numbers_of_pixels
+from timing import Mark, Probe, Sample, now_ns
+
+MODES = ("jit", "scan")
+
+Params = TypeVar("Params", bound=MlpParams)
+
+
+class Inputs(Generic[Params]):
+    """The inputs in host memory, made from the seed; shared by cases and read-only."""
+
+    def __init__(self, params: Params, dtype: str) -> None:
+        start_ns = now_ns()
+        self.params = params
+        self.dtype = dtype
+        self.dataset = mnist_data.load()
+        self.n_images = len(self.dataset.train_labels)
+        self.weights = weights_in(dtype, params.layers, params.seed)
+        """W and b of layer 0, 1, … in the case's dtype."""
+        self.order = params.order(self.n_images)
+        """Image numbers, int32, one row per epoch or step: `MlpParams.order`."""
+        self.made_ns = now_ns() - start_ns
+
+    @cached_property
+    def images(self) -> Images:
+        """The images in the memory of JAX's device; freed with the last case that uses them."""
+        numbers = numbers_of_pixels(DTYPES[self.dtype])
+        found = self.dataset
+        return Images(
+            jnp.asarray(numbers[found.train_images]),
+            jnp.asarray(found.train_labels, jnp.int32),
+            jnp.asarray(numbers[found.test_images]),
+            jnp.asarray(found.test_labels, jnp.int32),
+        )
+
+
+class Training(Case, ABC, Generic[Params]):
+    """An open case. Opening it runs the complete training once, which gives the results."""
+
+    def __init__(self, mode: str, inputs: Inputs[Params], device: JaxDevice, mark: Mark) -> None:
+        super().__init__(device, mark)
+        self._inputs = inputs
+        self._params = inputs.params
+        images = self._once("data", lambda: inputs.images)
+        self.once_ns["data"] += inputs.made_ns
+        self._trainer = Trainer(mode, images, self._params.batch, inputs.dtype, self._device)
+        self.load(inputs.weights, self._first_order())
+        self._once("compile", self._sample)
+        self._results = self._train_whole()
+        self.probes: list[Probe] = [self._sample]
+
+    def output(self) -> dict[str, np.ndarray]:
+        """Return the first step's gradients, and the losses of the first steps of a training."""
+        self._trainer.losses = None
+        poison([jax.ShapeDtypeStruct(w.shape, w.dtype) for w in self._inputs.weights])
+        losses = self._checked_losses()
+        first = self._first_order().reshape(-1)[: self._params.batch]
+        gradients = self._trainer.gradients(self._inputs.weights, first)
+        arrays = {
+            f"gradient_{layer}": np.concatenate((w, b[:, None]), axis=1)
+            for layer, (w, b) in enumerate(zip(gradients[0::2], gradients[1::2], strict=True))
+        }
+        return {**arrays, "losses": losses}
+
+    def results(self) -> dict[str, Any]:
+        return self._results
+
+    def load(self, weights: list[np.ndarray], order: np.ndarray) -> None:
+        """Replace the start weights and the order of the images of the next run."""
+        self._start_weights, self._start_order = weights, order
+
+    def run(self) -> None:
+        """Train once as a sample does."""
+        self._sample()
+
+    def read(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the losses and the weights that the last run left."""
+        return jax.device_get((self._trainer.losses, self._trainer.weights))
+
+    @abstractmethod
+    def _first_order(self) -> np.ndarray:
+        """Return the image numbers of a sample."""
+
+    @abstractmethod
+    def _sample(self) -> Sample:
+        """Train for one sample."""
+
+    @abstractmethod
+    def _checked_losses(self) -> np.ndarray:
+        """Return the losses to compare with the reference."""
+
+    @abstractmethod
+    def _train_whole(self) -> dict[str, Any]:
+        """Run all steps from the start weights and return the results of the case."""
+
+
+@jax.jit
+def _loss_and_accuracy(weights: Weights, x: jax.Array, y: jax.Array) -> jax.Array:
+    logits = logits_of(x, weights)
+    correct = (logits.argmax(axis=1) == y).astype(jnp.float32)
+    return jnp.stack([losses_of(logits, y).mean(), correct.mean()])
+
+
+def validation_of(weights: Weights, images: Images, dtype: str) -> list[float]:
+    """Return the mean loss on the test images and the accuracy."""
+    with precision_of(dtype):
+        return np.asarray(_loss_and_accuracy(weights, images.test_x, images.test_y)).tolist()
