@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
-#include "measure/open_request.h"
 #include "measure/throttling.h"
 #include "model/result_json.h"
 
@@ -26,7 +25,11 @@ enum {
 
 void contender_init(contender_t *c, const case_t *spec, worker_link_t *worker,
                     const program_t *program, const contender_settings_t *settings) {
-    *c = (contender_t){.worker = worker, .program = program, .settings = settings, .active = true};
+    *c = (contender_t){.worker = worker,
+                       .program = program,
+                       .settings = settings,
+                       .active = true,
+                       .may_retry = !settings->cold}; /* a cold sample is one process */
     result_init(&c->result, spec);
     c->result.pass = settings->pass;
     c->result.seed = settings->seed;
@@ -39,137 +42,30 @@ void contender_free(contender_t *c) {
     result_free(&c->result);
     result_free(&c->throttled_rounds);
     result_free(&c->slow_rounds);
+    free(c->first_death);
 }
 
 bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
     c->active = false;
     c->result.status = status;
-    free(c->result.reason);
-    c->result.reason = mem_text(reason);
-    if (reason != NULL)
+    char *before = c->result.reason;
+    c->result.reason =
+        status == CASE_FAILED && c->first_death != NULL
+            ? mem_format("%s; first try: %s", reason,
+                         strcmp(reason, c->first_death) == 0 ? "the same" : c->first_death)
+            : mem_text(reason);
+    free(before);
+    if (c->result.reason != NULL)
         text_make_plain(c->result.reason);
     return false;
-}
-
-/* NULL on failure, with the contender dropped. If no answer came, the reason names the request. */
-static json_t *ask(contender_t *c, json_t *request) {
-    json_t *answer;
-    error_t err = ERROR_INIT;
-    char *op = mem_text(json_string_value(json_object_get(request, "op")));
-    if (worker_link_ask(c->worker, request, c->settings->timeout_s, &answer, &err) != STATUS_OK) {
-        error_within(&err, "%s", op);
-        contender_drop(c, CASE_FAILED, err.text);
-    } else if (!worker_answer_is_ok(answer)) {
-        const char *status = json_string_value(json_object_get(answer, "status"));
-        contender_drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
-                       worker_answer_reason(answer));
-        json_decref(answer);
-        answer = NULL;
-    }
-    free(op);
-    return answer;
 }
 
 static json_t *request_of(const contender_t *c, const char *op) {
     return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
 }
 
-static void read_once(case_result_t *result, const json_t *once) {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)once, name, value) {
-        if (text_is_name(name))
-            result_add_once(result, name, json_number_value(value));
-    }
-}
-
-/* Phase names appear in tables, charts and file formats: reject invalid ones. */
-static void read_phases(contender_t *c, const json_t *phases) {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)phases, name, value) {
-        if (!text_is_name(name)) {
-            char reason[200];
-            snprintf(reason, sizeof reason, "the worker declares an invalid phase name: \"%.100s\"",
-                     name);
-            contender_drop(c, CASE_FAILED, reason);
-            return;
-        }
-        clock_domain_t clock = CLOCK_HOST;
-        if (json_is_string(value))
-            clock_domain_parse(json_string_value(value), &clock);
-        result_add_phase(&c->result, name, clock);
-        result_add_phase(&c->throttled_rounds, name, clock);
-        result_add_phase(&c->slow_rounds, name, clock);
-    }
-}
-
-static void read_resources(contender_t *c, const json_t *json) {
-    resources_t *r = &c->result.resources;
-    const json_t *occupancy = json_object_get(json, "occupancy_frac");
-    if (json_is_number(occupancy))
-        r->occupancy_frac = json_number_value(occupancy);
-    r->peak_device_bytes = json_integer_value(json_object_get(json, "peak_device_bytes"));
-    if (c->program == NULL)
-        return;
-    free(r->arch);
-    free(r->code_hash);
-    r->arch = mem_text(c->program->arch);
-    r->code_hash = mem_text(c->program->code_hash);
-    text_list_free(&r->flags);
-    for (size_t i = 0; i < c->program->flags.n; i++)
-        text_list_add(&r->flags, c->program->flags.items[i]);
-    r->registers = c->program->registers;
-    r->shared_bytes = c->program->shared_bytes;
-    r->spill_bytes = c->program->spill_bytes;
-}
-
-/* Another contender's failure may have ended the worker: then open the case again. */
-static bool ensure_open(contender_t *c, bool first) {
-    error_t err = ERROR_INIT;
-    if (!first && c->worker->running && c->generation == c->worker->generation)
-        return true;
-    if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
-        return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
-    json_t *request =
-        open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
-    if (c->settings->compiled != NULL && open_request_is_tuned(c->worker->hello, &c->result.spec)) {
-        c->result.draw = c->draw > 0 ? c->draw : 1;
-        open_request_set_cache(request, c->settings->compiled, c->result.draw);
-    }
-    json_t *answer = ask(c, request);
-    if (answer == NULL)
-        return false;
-    c->generation = c->worker->generation;
-    if (first) {
-        read_once(&c->result, json_object_get(c->worker->hello, "once_ns"));
-        read_once(&c->result, json_object_get(answer, "once_ns"));
-        if (c->program != NULL && !c->program->cached)
-            result_add_once(&c->result, "compile", c->program->compile_ns);
-        if (!c->settings->cold)
-            read_phases(c, json_object_get(answer, "phases"));
-        read_resources(c, json_object_get(answer, "resources"));
-        const json_t *device = json_object_get(c->worker->hello, "device");
-        c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));
-    }
-    json_decref(answer);
-    return true;
-}
-
-void contender_open(contender_t *c) {
-    if (c->program != NULL && c->program->status != PROGRAM_OK)
-        contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
-                       c->program->reason);
-    else
-        ensure_open(c, true);
-}
-
-bool contender_reopen(contender_t *c) {
-    return ensure_open(c, false);
-}
-
 bool contender_close(contender_t *c) {
-    json_t *answer = ask(c, request_of(c, "close"));
+    json_t *answer = contender_ask(c, request_of(c, "close"));
     json_decref(answer);
     return answer != NULL;
 }
@@ -177,11 +73,11 @@ bool contender_close(contender_t *c) {
 /* ---- outputs --------------------------------------------------------------------------------- */
 
 static json_t *ask_output(contender_t *c, const char *folder) {
-    if (!ensure_open(c, false))
+    if (!contender_reopen(c))
         return NULL;
     json_t *request = request_of(c, "output");
     json_object_set_new(request, "path", json_string(folder));
-    return ask(c, request);
+    return contender_ask(c, request);
 }
 
 status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err) {
@@ -243,13 +139,14 @@ typedef struct sample_limits {
 } sample_limits_t;
 
 static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
-    if (!ensure_open(c, false))
+    if (!contender_reopen(c))
         return NULL;
-    return ask(c, json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:I}", "op", "sample", "id",
-                            c->result.spec.id, "round", (int)c->stopping.rounds, "budget_ns",
-                            (json_int_t)(limits.budget_s * 1e9), "max_samples", limits.max_samples,
-                            "warmup_samples", limits.warmup_samples, "warmup_ns",
-                            (json_int_t)(limits.warmup_s * 1e9)));
+    return contender_ask(c,
+                         json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:I}", "op", "sample", "id",
+                                   c->result.spec.id, "round", (int)c->stopping.rounds, "budget_ns",
+                                   (json_int_t)(limits.budget_s * 1e9), "max_samples",
+                                   limits.max_samples, "warmup_samples", limits.warmup_samples,
+                                   "warmup_ns", (json_int_t)(limits.warmup_s * 1e9)));
 }
 
 /* The warm-up runs and the one timed run. */
@@ -315,7 +212,7 @@ static bool add_samples(contender_t *c, case_result_t *into, const json_t *answe
 static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool *slow) {
     cores_t *cores = strcmp(c->result.spec.device, "cpu") != 0 ? c->settings->cores : NULL;
     *slow = false;
-    if (cores == NULL || !ensure_open(c, false))
+    if (cores == NULL || !contender_reopen(c))
         return cores == NULL ? ask_sample(c, limits) : NULL;
     const int64_t start_ns = clock_ns();
     cores_enter(cores, c->worker->child.pid);
@@ -374,13 +271,11 @@ bool contender_run_once(contender_t *c, double *run_ns) {
 void contender_finish(contender_t *c) {
     if (c->worker->running && c->generation == c->worker->generation && c->generation > 0) {
         json_t *answer = NULL;
-        error_t err = ERROR_INIT;
-        status_t status = worker_link_ask(c->worker, request_of(c, "close"), c->settings->timeout_s,
-                                          &answer, &err);
-        if (status != STATUS_OK && c->active) {
-            error_within(&err, "close");
-            contender_drop(c, CASE_FAILED, err.text);
-        }
+        if (c->active)
+            contender_exchange(c, request_of(c, "close"), &answer);
+        else
+            worker_link_ask(c->worker, request_of(c, "close"), c->settings->timeout_s, &answer,
+                            NULL);
         const json_t *results = json_object_get(answer, "results");
         if (json_object_size(results) > 0) {
             char *text = json_dumps(results, JSON_COMPACT);
@@ -392,6 +287,8 @@ void contender_finish(contender_t *c) {
     slow_rounds_settle(&c->result, &c->slow_rounds, c->settings->measure.min_rounds);
     if (c->active)
         clocks_settle(&c->result, &c->throttled_rounds, c->settings->measure.min_samples);
+    if (c->first_death != NULL && c->result.status != CASE_FAILED)
+        flag_list_add(&c->result.flags, FLAG_RETRIED, c->first_death, NAN, NAN);
     for (size_t i = 0; i < c->result.n_phases; i++)
         phase_summarise(&c->result.phases[i]);
 }

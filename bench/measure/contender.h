@@ -34,6 +34,8 @@ typedef struct contender {
     bool is_long;        /* samples are long enough that one warms up */
     unsigned draw;       /* which of the tuning compiler's choices to run; 0: the first */
     unsigned generation; /* of the worker in which it is open */
+    bool may_retry;      /* if its worker dies, open it once more in a new process */
+    char *first_death;   /* why its worker died before that; NULL: it did not */
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
     case_result_t slow_rounds;      /* … on a core that became slow */
@@ -46,7 +48,8 @@ void contender_init(contender_t *contender, const case_t *spec, worker_link_t *w
 void contender_free(contender_t *contender);
 
 /* The functions below drop a contender that fails: it becomes inactive, and its result has this
- * status and reason. Returns false. */
+ * status and reason. Returns false. A contender whose worker dies is first opened again in a new
+ * process, once, which takes the request that the other died of. */
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
@@ -59,6 +62,12 @@ void contender_check(contender_t *contender, const reference_t *reference, doubl
 void contender_warm_up(contender_t *contender);
 /* One round; sets result.stop if it was the last. */
 void contender_round(contender_t *contender);
+
+/* Send a request, which names its op (takes the reference). False if no answer came; the reason then
+ * names the request. The caller owns `*answer`, which may have any status. */
+bool contender_exchange(contender_t *contender, json_t *request, json_t **answer);
+/* Any answer but ok is a failure, too: then NULL. */
+json_t *contender_ask(contender_t *contender, json_t *request);
 
 /* Parts of a round, to time the worker itself (cold_start.h). False on failure. */
 

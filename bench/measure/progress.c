@@ -74,21 +74,33 @@ static void print_compared(const case_result_t *result) {
     }
 }
 
+/* Its worker died, but not in the second try. */
+static const flag_t *find_retried(const case_result_t *result) {
+    for (size_t i = 0; i < result->flags.n; i++)
+        if (result->flags.items[i].kind == FLAG_RETRIED)
+            return &result->flags.items[i];
+    return NULL;
+}
+
 void progress_case(progress_t *p, const case_result_t *result) {
+    const flag_t *retried = find_retried(result);
     p->done++;
     if (result->status == CASE_SKIPPED)
         count_skipped(p, result->reason != NULL ? result->reason : "no reason given");
     if (p->quiet)
         return;
-    if (result->status == CASE_SKIPPED || (p->terminal && result->status == CASE_OK))
+    if (result->status == CASE_SKIPPED || (p->terminal && result->status == CASE_OK && retried == NULL))
         return progress_now(p, result->spec.id);
     progress_clear(p);
     fprintf(stderr, "[%zu/%zu] %-9s %s", p->done, p->total, case_status_name(result->status),
             result->spec.id);
     if (result_has_times(result))
         print_compared(result);
-    fprintf(stderr, "%s%s\n", result->reason != NULL ? ": " : "",
-            result->reason != NULL ? result->reason : "");
+    if (result->reason != NULL)
+        fprintf(stderr, ": %s", result->reason);
+    char *text = retried != NULL ? flag_text(retried) : NULL;
+    fprintf(stderr, "%s%s\n", text != NULL ? "; " : "", text != NULL ? text : "");
+    free(text);
 }
 
 void progress_note(progress_t *p, const char *format, ...) {

@@ -178,6 +178,7 @@ static status_t trace_open_case(trace_file_t *file, contender_t *c, const char *
 static bool trace_contender(trace_file_t *file, contender_t *c, const char *folder, char **reason) {
     if (!c->active || !start(c, reason))
         return false;
+    c->may_retry = false; /* a new process would have no tracer */
     contender_open(c);
     if (!c->active)
         return false;

@@ -26,6 +26,7 @@ static const char *const SENTENCES[] = {
     [FLAG_LOW_CLOCK] = "clock: under %p of the maximum",
     [FLAG_COLD_START] = "cold: every sample is a new process",
     [FLAG_SANITIZER] = "sanitizer: %e (%w)",
+    [FLAG_RETRIED] = "worker: died, and the case was opened again in a new process (%w)",
     [FLAG_OTHER] = "%w",
 };
 
@@ -99,6 +100,14 @@ static const char *parse_number(const char *text, char form, double *value) {
     return NULL;
 }
 
+/* Of a word before the rest of a sentence: if it is the last value, it may contain any character. */
+static size_t word_length(const char *text, const char *rest) {
+    const size_t left = strlen(text), after = strlen(rest);
+    if (strchr(rest, '%') != NULL)
+        return strcspn(text, (char[]){*rest, '\0'});
+    return left > after ? left - after : 0;
+}
+
 static bool parse_sentence(const char *sentence, const char *text, flag_t *flag) {
     size_t n_values = 0;
     for (const char *c = sentence; *c != '\0'; c++) {
@@ -106,7 +115,7 @@ static bool parse_sentence(const char *sentence, const char *text, flag_t *flag)
             if (*text++ != *c)
                 return false;
         } else if (*++c == 'w') {
-            size_t length = strcspn(text, (char[]){c[1], '\0'});
+            const size_t length = word_length(text, c + 1);
             flag->word = mem_text_n(text, length);
             text += length;
         } else {

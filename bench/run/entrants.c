@@ -30,6 +30,7 @@ static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker
                            reference_t *reference, error_t *err) {
     contender_t oracle;
     contender_init(&oracle, spec, worker, NULL, &run->settings);
+    oracle.may_retry = false; /* compute_reference() tries again */
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
     if (status == STATUS_OK)
         status = contender_reference(&oracle, reference, err);

@@ -89,6 +89,11 @@ __attribute__((format(printf, 3, 4))) static status_t give_up(worker_link_t *lin
     return STATUS_FAILED;
 }
 
+static status_t give_up_dead(worker_link_t *link, error_t *err) {
+    link->died = true;
+    return give_up(link, err, "died");
+}
+
 /* ---- requests and answers -------------------------------------------------------------------- */
 
 static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
@@ -102,7 +107,7 @@ static status_t send_line(worker_link_t *link, const char *line, int64_t deadlin
             continue;
         }
         if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return give_up(link, err, "died");
+            return give_up_dead(link, err);
         struct pollfd in = {.fd = link->child.in_fd, .events = POLLOUT};
         if (clock_ns() > deadline_ns)
             return give_up(link, err, "does not read its requests");
@@ -140,7 +145,7 @@ static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *
     link->line_bytes = 0;
     while (!read_some(link, &ended)) {
         if (ended)
-            return give_up(link, err, "died");
+            return give_up_dead(link, err);
         if (link->line_bytes > LINE_MOST)
             return give_up(link, err, "answered with a line of over 64 MiB");
         if (clock_ns() > deadline_ns)
@@ -238,7 +243,7 @@ static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
     const char **argv = mem_zeroed(link->argv.n + 1, sizeof *argv);
     for (size_t i = 0; i < link->argv.n; i++)
         argv[i] = link->argv.items[i];
-    link->killed_by_signal = link->declined = false;
+    link->killed_by_signal = link->died = link->declined = false;
     link->kept_bytes = 0;
     link->kept[0] = '\0';
     status_t status = subprocess_start(argv, &link->child, err);

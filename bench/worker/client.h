@@ -17,6 +17,7 @@ typedef struct worker_link {
     bool running;
     bool has_run;          /* has answered hello once */
     bool killed_by_signal; /* the last process died by a signal that we did not send */
+    bool died;             /* the last process ended instead of answering */
     unsigned generation;   /* incremented by every start, which closes all cases */
     json_t *hello;         /* answer of the running process to hello; else NULL */
     char *cannot;          /* why no such worker can start; NULL: not known */
@@ -42,8 +43,8 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err);
 void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s);
 
 /* Send `request` (takes the reference) and wait for its answer. A worker that dies, violates the
- * protocol or exceeds `timeout_s` is killed, and the message contains the end of its stderr. An
- * answer with status failed or skipped is no error here. The caller owns `*answer`. */
+ * protocol or exceeds `timeout_s` is killed, and the message contains the end of its stderr;
+ * link->died tells the first of these apart. An answer with status failed or skipped is no error here. The caller owns `*answer`. */
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
                          error_t *err);
 

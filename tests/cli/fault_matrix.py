@@ -1,7 +1,8 @@
 """Every fault in every phase of a CUDA case on a fake GPU, with the expected outcomes.
 
 A cell is a driver call (`cuMemAlloc_v2`) while the worker answers a request (`sample`). A sweep has
-one case per cell, in which the fault occurs once. Another variant runs in the same worker and must
+one case per cell, in which the fault occurs once per process: a worker that ends because of it is
+started a second time. Another variant runs in the same worker and must
 not be affected.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,10 @@ NAMES = {
 }
 
 
+# How the flag of a case begins whose worker died in the first try only.
+RETRIED = "worker: died, and the case was opened again in a new process ("
+
+
 @dataclass(frozen=True)
 class Fault:
     name: str
@@ -111,9 +116,18 @@ class Fault:
     names_call: bool = False  # the reason says which call failed
     reason: str = ""
     phases: tuple[str, ...] = ()  # none: all of them
+    once: bool = False  # not in the second process
+
+    @property
+    def ends_worker(self) -> bool:
+        return self.effect.startswith(("lost=", "later=")) or self.effect == "dies"
 
     def applies(self, cell: Cell) -> bool:
         return not self.phases or cell.phase in self.phases
+
+    def recurs(self, cell: Cell) -> bool:
+        """Return whether it occurs in the second process, too; that takes only the last output."""
+        return not self.once and cell.op != "output again"
 
     def expected(self, cell: Cell) -> str:
         """Return the expected status of the faulty case."""
@@ -135,7 +149,8 @@ class Fault:
         called = rf"\b{call}\b" if self.names_call else ""
         # If the worker cannot answer, the supervisor reports the request.
         asked = cell.op.removesuffix(" again")
-        unanswered = f"^{asked}: worker cuda " if self.effect in {"hang", "dies"} else ""
+        silent = self.effect == "hang" or self.ends_worker
+        unanswered = rf"(^|\(){asked}: worker cuda " if silent else ""
         return [called, re.escape(self.error), self.reason, unanswered]
 
 
@@ -159,6 +174,7 @@ EVENTS = Fault(
 STICKY = Fault("sticky error", "lost=719", error="CUDA_ERROR_LAUNCH_FAILED (719)", names_call=True)
 LATE = Fault("fault on the device", "later=700", error="CUDA_ERROR_ILLEGAL_ADDRESS (700)")
 CRASH = Fault("driver crashes", "dies", reason=r"died \(signal 11 \(Segmentation fault\)\)")
+CRASH_ONCE = replace(CRASH, name="crashes once", once=True)
 HANG = Fault("hang", "hang", reason=r"did not answer in time \(still running, killed\)")
 WRONG = Fault(
     "wrong result",
@@ -173,7 +189,7 @@ SLOW = Fault(
     phases=("kernel",),
 )
 # Each of these affects only its case, so one run has all of them.
-FAULTS = [OUT_OF_MEMORY, LAUNCH_FAILURE, EVENTS, STICKY, LATE, CRASH, WRONG, SLOW]
+FAULTS = [OUT_OF_MEMORY, LAUNCH_FAILURE, EVENTS, STICKY, LATE, CRASH, CRASH_ONCE, WRONG, SLOW]
 # This one removes the device for all later cases: one run per cell.
 GONE = Fault("device disappears", "gone=999", error="CUDA_ERROR_UNKNOWN (999)", names_call=True)
 NO_DEVICE = "the CUDA driver is installed but finds no device"
@@ -218,7 +234,8 @@ def faulty_contender(cell: Cell, index: int) -> dict[str, Any]:
 
 def fault_line(fault: Fault, cell: Cell, index: int) -> str:
     op = cell.op.removesuffix(" again")
-    return f"{cell.call} op={op} case={faulty_id(cell, index)} nth={cell.nth} {fault.effect}"
+    once = "once " if fault.once else ""
+    return f"{cell.call} op={op} case={faulty_id(cell, index)} nth={cell.nth} {once}{fault.effect}"
 
 
 def run_script(
@@ -280,10 +297,16 @@ def check_cell(outcome: Outcome, fault: Fault, index: int) -> None:
     """Check the faulty case and the healthy one of its batch."""
     cell, case = outcome.cells[index], outcome.case(index)
     hits = outcome.hits[index]
-    assert hits >= 1 if fault.effect.startswith("always") else hits == 1, f"{cell}: {hits}"
-    assert case["status"] == fault.expected(cell), f"{cell}: {case['reason']}"
+    told = case["reason"] or "".join(case["flags"])
+    died = "worker cuda died" in told
+    again = died and fault.recurs(cell)
+    assert hits >= 1 if fault.effect.startswith("always") else hits == 1 + again, f"{cell}: {hits}"
+    expected = "ok" if died and not again else fault.expected(cell)
+    assert case["status"] == expected, f"{cell}: {told}"
+    assert ("; first try: " in told) == again, f"{cell}: {told}"
+    assert told.startswith(RETRIED) == (died and not again), f"{cell}: {told}"
     for reason in fault.reasons(cell):
-        assert re.search(reason, case["reason"]), f"{cell}: {case['reason']}"
+        assert re.search(reason, told), f"{cell}: {told}"
     for variant in (HEALTHY, FAULTY):
         beside = outcome.cases[case_id(index, variant)]
         if beside is not case:

@@ -14,6 +14,7 @@ from fault_matrix import (
     CANNOT_BE_OPENED,
     CELLS,
     CRASH,
+    CRASH_ONCE,
     FAULTS,
     FAULTY,
     HANG,
@@ -37,7 +38,8 @@ from project import bench
 TIMEOUT = "--timeout=2s"
 # The faults that apply everywhere: every cell gets one of them.
 SOME_CELLS = {
-    fault.name: CELLS[i::4] for i, fault in enumerate((OUT_OF_MEMORY, STICKY, LATE, CRASH))
+    fault.name: CELLS[i::5]
+    for i, fault in enumerate((OUT_OF_MEMORY, STICKY, LATE, CRASH, CRASH_ONCE))
 }
 HANGING = {"sample d2h"}
 GOING = ["open malloc", "sample kernel"]

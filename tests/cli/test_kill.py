@@ -36,8 +36,8 @@ def test_supervisor_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None
 
 
 def test_worker_killed_anywhere(gpu: dict[str, str], tmp_path: Path) -> None:
-    _, failed = kill_workers(tmp_path, gpu, KILLS, SEED)
-    assert failed > 0, "no kill hit a worker with a request"
+    _, retried, failed = kill_workers(tmp_path, gpu, KILLS, SEED)
+    assert retried + failed > 0, "no kill hit a worker with a request"
 
 
 def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:

@@ -139,10 +139,12 @@ def main() -> int:
         runs, places = kill_supervisor(folder / "supervisor", gpu, arguments.kills, arguments.seed)
         where = ", ".join(f"{count} {place}" for place, count in places.most_common())
         print(f"supervisor killed {arguments.kills} times over {runs} runs ({where}): nothing lost")
-        runs, failed = kill_workers(folder / "workers", gpu, arguments.kills, arguments.seed)
+        runs, retried, failed = kill_workers(
+            folder / "workers", gpu, arguments.kills, arguments.seed
+        )
         print(
-            f"workers killed {arguments.kills} times over {runs} runs: {failed} cases failed for "
-            "it, all others finished"
+            f"workers killed {arguments.kills} times over {runs} runs: {retried} cases were opened "
+            f"again, {failed} failed at that, all others finished"
         )
     n_faults = sum(len(column) for column in columns.values()) + len(CANNOT_BE_OPENED)
     print(f"{n_faults} faults, {len(errors)} not survived as they must be")

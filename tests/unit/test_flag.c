@@ -52,6 +52,12 @@ static const struct {
     {{FLAG_SANITIZER, {1, NAN}, (char[]){"racecheck"}},
      "sanitizer: 1 error (racecheck)",
      "sanitizer: … error"},
+    {{FLAG_RETRIED,
+      {NAN, NAN},
+      (char[]){"open: worker cuda died (signal 9 (Killed)); stderr: a)"}},
+     "worker: died, and the case was opened again in a new process (open: worker cuda died (signal "
+     "9 (Killed)); stderr: a))",
+     "worker: died, and the case was opened again in a new process"},
     {{FLAG_OTHER, {NAN, NAN}, (char[]){"odd: 5 of (7)"}}, "odd: 5 of (7)", "odd: 5 of (7)"},
 };
 
@@ -109,6 +115,7 @@ static void test_other_texts_stay_as_they_are(void **state) {
         "implausible: kernel – ns, under the event floor of 1.28 µs",
         "sanitizer: 1 errors (memcheck)",
         "sanitizer: 3 errors (mem",
+        "worker: died, and the case was opened again in a new process (",
         "clock: under < 0.1 % of the maximum",
         "implausible: | 5 > 4 |\n\n## Findings",
         "%w %t",

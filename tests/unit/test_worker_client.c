@@ -94,6 +94,7 @@ static void check_fate(const fate_t *fate) {
         if (strstr(err.text, fate->message) == NULL)
             fail_msg("%s: \"%s\" does not say \"%s\"", fate->behaviour, err.text, fate->message);
         assert_false(link.running);
+        assert_int_equal(link.died, strstr(err.text, " died (") != NULL);
         assert_null(link.hello);
         assert_int_equal(kill(pid, 0), -1); /* killed and reaped */
     }

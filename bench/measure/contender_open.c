@@ -1,0 +1,141 @@
+/* Requests to a contender's worker, and opening its case: once more in a new process if the worker
+ * dies. */
+#include "measure/contender.h"
+
+#include "base/memory.h"
+#include "measure/open_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool start_worker(contender_t *c) {
+    error_t err = ERROR_INIT;
+    return worker_link_start(c->worker, c->settings->timeout_s, &err) == STATUS_OK ||
+           contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
+}
+
+/* After the first death, prepare a new process for the request. */
+static bool retry(contender_t *c, const char *op, const char *reason) {
+    if (!c->may_retry || !c->worker->died)
+        return contender_drop(c, CASE_FAILED, reason);
+    c->may_retry = false;
+    c->first_death = mem_text(reason);
+    return strcmp(op, "open") == 0 ? start_worker(c) : contender_reopen(c);
+}
+
+bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
+    error_t err = ERROR_INIT;
+    const char *op = json_string_value(json_object_get(request, "op"));
+    bool answered = worker_link_ask(c->worker, json_incref(request), c->settings->timeout_s, answer,
+                                    &err) == STATUS_OK;
+    if (!answered) {
+        error_within(&err, "%s", op);
+        answered = retry(c, op, err.text) && contender_exchange(c, json_incref(request), answer);
+    }
+    json_decref(request);
+    return answered;
+}
+
+json_t *contender_ask(contender_t *c, json_t *request) {
+    json_t *answer;
+    if (!contender_exchange(c, request, &answer) || worker_answer_is_ok(answer))
+        return answer;
+    const char *status = json_string_value(json_object_get(answer, "status"));
+    contender_drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
+                   worker_answer_reason(answer));
+    json_decref(answer);
+    return NULL;
+}
+
+static void read_once(case_result_t *result, const json_t *once) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)once, name, value) {
+        if (text_is_name(name))
+            result_add_once(result, name, json_number_value(value));
+    }
+}
+
+/* Phase names appear in tables, charts and file formats: reject invalid ones. */
+static void read_phases(contender_t *c, const json_t *phases) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)phases, name, value) {
+        if (!text_is_name(name)) {
+            char reason[200];
+            snprintf(reason, sizeof reason, "the worker declares an invalid phase name: \"%.100s\"",
+                     name);
+            contender_drop(c, CASE_FAILED, reason);
+            return;
+        }
+        clock_domain_t clock = CLOCK_HOST;
+        if (json_is_string(value))
+            clock_domain_parse(json_string_value(value), &clock);
+        result_add_phase(&c->result, name, clock);
+        result_add_phase(&c->throttled_rounds, name, clock);
+        result_add_phase(&c->slow_rounds, name, clock);
+    }
+}
+
+static void read_resources(contender_t *c, const json_t *json) {
+    resources_t *r = &c->result.resources;
+    const json_t *occupancy = json_object_get(json, "occupancy_frac");
+    if (json_is_number(occupancy))
+        r->occupancy_frac = json_number_value(occupancy);
+    r->peak_device_bytes = json_integer_value(json_object_get(json, "peak_device_bytes"));
+    if (c->program == NULL)
+        return;
+    free(r->arch);
+    free(r->code_hash);
+    r->arch = mem_text(c->program->arch);
+    r->code_hash = mem_text(c->program->code_hash);
+    text_list_free(&r->flags);
+    for (size_t i = 0; i < c->program->flags.n; i++)
+        text_list_add(&r->flags, c->program->flags.items[i]);
+    r->registers = c->program->registers;
+    r->shared_bytes = c->program->shared_bytes;
+    r->spill_bytes = c->program->spill_bytes;
+}
+
+/* Another contender's failure may have ended the worker: then open the case again. */
+static bool ensure_open(contender_t *c, bool first) {
+    if (!first && c->worker->running && c->generation == c->worker->generation)
+        return true;
+    if (!start_worker(c))
+        return false;
+    json_t *request =
+        open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
+    if (c->settings->compiled != NULL && open_request_is_tuned(c->worker->hello, &c->result.spec)) {
+        c->result.draw = c->draw > 0 ? c->draw : 1;
+        open_request_set_cache(request, c->settings->compiled, c->result.draw);
+    }
+    json_t *answer = contender_ask(c, request);
+    if (answer == NULL)
+        return false;
+    c->generation = c->worker->generation;
+    if (first) {
+        read_once(&c->result, json_object_get(c->worker->hello, "once_ns"));
+        read_once(&c->result, json_object_get(answer, "once_ns"));
+        if (c->program != NULL && !c->program->cached)
+            result_add_once(&c->result, "compile", c->program->compile_ns);
+        if (!c->settings->cold)
+            read_phases(c, json_object_get(answer, "phases"));
+        read_resources(c, json_object_get(answer, "resources"));
+        const json_t *device = json_object_get(c->worker->hello, "device");
+        c->result.device.name = mem_text(json_string_value(json_object_get(device, "name")));
+    }
+    json_decref(answer);
+    return true;
+}
+
+void contender_open(contender_t *c) {
+    if (c->program != NULL && c->program->status != PROGRAM_OK)
+        contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
+                       c->program->reason);
+    else
+        ensure_open(c, true);
+}
+
+bool contender_reopen(contender_t *c) {
+    return ensure_open(c, false);
+}
