@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part of every key: increase the number when the format of entries changes. */
-static const char CACHE_FORMAT[] = "bench program 1";
+/* Part of every key: increase the number when the format of entries changes, or what is checked before
+ * a program is stored. */
+static const char CACHE_FORMAT[] = "bench program 2";
 
 static char *entry_path(const char *cache, const char *key, const char *extension) {
     return mem_format("%s/%.2s/%s.%s", cache, key, key, extension);

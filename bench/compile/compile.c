@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "compile/cache.h"
 #include "cuda/cubin.h"
+#include "engine/launch.h"
 #include "io/fs.h"
 #include "workloads/common/workload.h"
 
@@ -55,6 +56,8 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
     const workload_t *workload = workload_find(spec->workload);
     if (workload == NULL)
         return error_set(err, STATUS_USAGE, "no workload \"%s\"", spec->workload);
+    if (workload_is_cuda_builtin(workload, spec->variant))
+        return STATUS_OK;
     if (!is_arch(arch))
         return error_set(err, STATUS_USAGE, "architecture \"%s\": expected one like sm_90", arch);
     if (!text_is_name(spec->variant))
@@ -126,6 +129,13 @@ static void take_entry(program_t *program, const cache_entry_t *entry) {
     program->compile_ns = entry->compile_ns;
 }
 
+/* A kernel with LAUNCH has the workload's name. */
+static status_t check_launch(const program_t *program, const cubin_t *cubin, error_t *err) {
+    const unsigned arch = (unsigned)strtoul(program->arch + strlen("sm_"), NULL, 10);
+    return launch_check(cubin, program->workload, workload_find(program->workload)->has_stages,
+                        arch, err);
+}
+
 /* Compile one program and store it. If that fails, only this program is marked as failed. */
 static void build(const toolchain_t *tools, const char *cache, const cache_inputs_t *inputs,
                   program_t *program) {
@@ -140,6 +150,8 @@ static void build(const toolchain_t *tools, const char *cache, const cache_input
         cubin_t cubin;
         entry.usage = compile_log_usage(output.log);
         if ((status = cubin_open(output.cubin, output.cubin_bytes, &cubin, &err)) == STATUS_OK)
+            status = check_launch(program, &cubin, &err);
+        if (status == STATUS_OK)
             status = cubin_code_hash(&cubin, entry.code_hash, &err);
         if (status != STATUS_OK)
             error_within(&err, "%s", inputs->source->name);

@@ -54,8 +54,8 @@ typedef struct program_list {
 } program_list_t;
 
 /* Add the program that `spec` needs for `arch` ("sm_90") unless the list has it; `*index` becomes
- * its index, or (size_t)-1 if the engine is not "cuda". A variant without a .cu file is an error
- * that names the path. */
+ * its index, or (size_t)-1 if it needs none: another engine, or a variant that is built in. Any
+ * other without a .cu file is an error that names the path. */
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
                      program_list_t *programs, size_t *index, error_t *err);
 

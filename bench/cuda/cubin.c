@@ -6,9 +6,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MACHINE_CUDA = 190 };
+enum {
+    MACHINE_CUDA = 190,
+    /* By the system, from sm_90 on at the start of a kernel's shared memory: not part of the limit. */
+    RESERVED_SHARED_BYTES = 1024,
+};
 
-static const char TEXT_PREFIX[] = ".text.";
+static const char TEXT_PREFIX[] = ".text.", SHARED_PREFIX[] = ".nv.shared.";
 
 typedef struct symbols {
     Elf64_Shdr table, strings;
@@ -102,12 +106,18 @@ static bool symbol_at(const cubin_t *cubin, const symbols_t *symbols, size_t ind
     return symbol->name != NULL;
 }
 
+/* Is the section's name `prefix` followed by `name`? */
+static bool is_named(const cubin_t *cubin, const Elf64_Shdr *section, const char *prefix,
+                     const char *name) {
+    const char *title = section_name(cubin, section);
+    const size_t length = strlen(prefix);
+    return title != NULL && strncmp(title, prefix, length) == 0 &&
+           strcmp(title + length, name) == 0;
+}
+
 /* Is `section` the machine code of the kernel `name`? */
 static bool is_code_of(const cubin_t *cubin, const Elf64_Shdr *section, const char *name) {
-    const char *title = section_name(cubin, section);
-    size_t prefix = sizeof TEXT_PREFIX - 1;
-    return section->sh_type == SHT_PROGBITS && title != NULL &&
-           strncmp(title, TEXT_PREFIX, prefix) == 0 && strcmp(title + prefix, name) == 0;
+    return section->sh_type == SHT_PROGBITS && is_named(cubin, section, TEXT_PREFIX, name);
 }
 
 status_t cubin_kernels(const cubin_t *cubin, text_list_t *names, error_t *err) {
@@ -152,6 +162,21 @@ status_t cubin_code_hash(const cubin_t *cubin, char hash[33], error_t *err) {
     hash_finish(code, hash);
     text_list_free(&kernels);
     return status;
+}
+
+uint64_t cubin_shared_bytes(const cubin_t *cubin, const char *kernel) {
+    const size_t n_sections = file_header(cubin).e_shnum;
+    uint64_t bytes = 0, reserved = 0;
+    for (size_t i = 0; i < n_sections; i++) {
+        Elf64_Shdr section;
+        if (!section_at(cubin, i, &section))
+            continue;
+        if (is_named(cubin, &section, SHARED_PREFIX, kernel))
+            bytes = section.sh_size;
+        else if (is_named(cubin, &section, SHARED_PREFIX, "reserved.0"))
+            reserved = RESERVED_SHARED_BYTES;
+    }
+    return bytes > reserved ? bytes - reserved : 0;
 }
 
 static bool find_object(const cubin_t *cubin, const char *name, symbol_t *object) {

@@ -17,6 +17,8 @@ typedef struct cubin {
 status_t cubin_open(const void *data, size_t size, cubin_t *cubin, error_t *err);
 /* Names of the kernels (global functions with a .text section), sorted. */
 status_t cubin_kernels(const cubin_t *cubin, text_list_t *names, error_t *err);
+/* Static shared memory of a kernel in bytes; 0 without any. */
+uint64_t cubin_shared_bytes(const cubin_t *cubin, const char *kernel);
 /* XXH3-128, hex, over the machine code of all kernels in name order. `hash` has 33 bytes. */
 status_t cubin_code_hash(const cubin_t *cubin, char hash[33], error_t *err);
 /* Copy an initialised object ("launch") to `bytes`; fails if it does not exist or is not `size`

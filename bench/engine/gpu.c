@@ -197,12 +197,7 @@ status_t gpu_kernel_load(gpu_t *gpu, const char *cubin, const char *entry, gpu_k
     cubin_t elf;
     status_t status = cubin_open(image, size, &elf, err);
     if (status == STATUS_OK)
-        status = cubin_object(&elf, "launch", &kernel->launch, sizeof kernel->launch, err);
-    if (status == STATUS_OK && (kernel->launch.threads == 0 || kernel->launch.items_per_block == 0))
-        status = error_set(err, STATUS_FAILED,
-                           "its LAUNCH has threads = %u and items_per_block = %u; both must be "
-                           "at least 1",
-                           kernel->launch.threads, kernel->launch.items_per_block);
+        status = launch_read(&elf, &kernel->launch, err);
     if (status == STATUS_OK)
         status = load_function(gpu, image, entry, kernel, err);
     free(image);

@@ -12,20 +12,10 @@
 static status_t read_tables(const char *image, size_t size, gpu_program_t *program, error_t *err) {
     cubin_t elf;
     TRY(cubin_open(image, size, &elf, err));
-    TRY(cubin_object(&elf, "plan", &program->plan, sizeof program->plan, err));
-    stage_t specs[GPU_MAX_STAGES];
-    size_t bytes = cubin_object_size(&elf, "stages");
-    if (bytes == 0 || bytes % sizeof *specs != 0 || bytes > sizeof specs)
-        return error_set(err, STATUS_FAILED,
-                         "its STAGES take %zu bytes; expected 1 to %d stages of %zu bytes", bytes,
-                         GPU_MAX_STAGES, sizeof *specs);
-    TRY(cubin_object(&elf, "stages", specs, bytes, err));
-    program->n_stages = bytes / sizeof *specs;
-    for (size_t i = 0; i < program->n_stages; i++) {
+    stage_t specs[LAUNCH_MOST_STAGES];
+    TRY(launch_read_stages(&elf, &program->plan, specs, &program->n_stages, err));
+    for (size_t i = 0; i < program->n_stages; i++)
         program->stages[i].spec = specs[i];
-        if (memchr(specs[i].entry, '\0', sizeof specs[i].entry) == NULL || specs[i].threads == 0)
-            return error_set(err, STATUS_FAILED, "its STAGES[%zu] lacks a name or threads", i);
-    }
     return STATUS_OK;
 }
 

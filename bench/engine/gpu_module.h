@@ -5,8 +5,6 @@
 
 #include "engine/gpu.h"
 
-enum { GPU_MAX_STAGES = 12 };
-
 typedef struct gpu_stage {
     stage_t spec;
     cu_function_t function;
@@ -16,7 +14,7 @@ typedef struct gpu_stage {
 typedef struct gpu_program {
     cu_module_t module;
     plan_t plan;
-    gpu_stage_t stages[GPU_MAX_STAGES]; /* in launch order */
+    gpu_stage_t stages[LAUNCH_MOST_STAGES]; /* in launch order */
     size_t n_stages;
     double load_ns; /* reading the cubin and loading the module */
 } gpu_program_t;

@@ -1,7 +1,11 @@
-/* Host copy of the structs in kernels/common/launch.cuh; a test compares the two. */
+/* Host copy of the structs in kernels/common/launch.cuh (a test compares the two), and reading them
+ * from a cubin. */
 #ifndef BENCH_ENGINE_LAUNCH_H
 #define BENCH_ENGINE_LAUNCH_H
 
+#include "cuda/cubin.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { WEIGHTS_IN_BUFFERS = 0, WEIGHTS_AS_ARGUMENT = 1 };
@@ -47,5 +51,21 @@ typedef struct plan {
     uint32_t scratch_per_item;
     uint32_t library;
 } plan_t;
+
+enum { LAUNCH_MOST_STAGES = 12 };
+
+/* A program's LAUNCH. */
+status_t launch_read(const cubin_t *cubin, launch_t *launch, error_t *err);
+/* Its PLAN and STAGES; `*n` gets their number. */
+status_t launch_read_stages(const cubin_t *cubin, plan_t *plan, stage_t stages[LAUNCH_MOST_STAGES],
+                            size_t *n, error_t *err);
+
+/* Can this program be launched on an architecture such as 90? Checks its tables, that it has the
+ * kernels they name (with LAUNCH the one kernel `entry`), and the limits of a block. The message
+ * says what was found and expected. */
+status_t launch_check(const cubin_t *cubin, const char *entry, bool needs_stages, unsigned arch,
+                      error_t *err);
+/* The largest shared memory of a block, in bytes. */
+uint32_t launch_shared_limit(unsigned arch);
 
 #endif

@@ -38,11 +38,9 @@ static status_t add_programs(run_t *run, const compile_options_t *compile, error
         TRY(add_calibration(run, compile, "device", "01_read", err));
     }
     for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            if (!workload_is_cuda_builtin(run->sweeps[s].workload, spec->variant))
-                status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
-        }
+        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++)
+            status = compile_add(compile, &run->sweeps[s].cases[i], run->arch, &run->programs,
+                                 &index, err);
     return status;
 }
 

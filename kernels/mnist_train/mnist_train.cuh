@@ -152,7 +152,11 @@ MNIST_KERNEL(loss, LOSS_THREADS) {
 
 // A block runs a few images through all layers; its warps share the rows of W. Activations are fp16, as in training.
 constexpr unsigned EVALUATE_THREADS = 256, EVALUATE_WIDTH = HIDDEN > PIXELS ? HIDDEN : PIXELS;
-constexpr unsigned EVALUATE_FIT = 16384 / EVALUATE_WIDTH;  // 64 KiB, sm_75's limit: two activations per image
+#if SHARED_LIMIT <= 64 * 1024 && HIDDEN > 16320
+#error SKIP: the activations of layers this wide do not fit in shared memory
+#endif
+// Two activations per image in 64 KiB; on sm_75 this is the limit, and the logits need some of it.
+constexpr unsigned EVALUATE_FIT = (SHARED_LIMIT > 64 * 1024 ? 16384 : 16320) / EVALUATE_WIDTH;
 constexpr unsigned EVALUATE_IMAGES = EVALUATE_FIT > 4 ? 4 : EVALUATE_FIT;
 constexpr unsigned EVALUATE_SHARED = 2 * EVALUATE_IMAGES * EVALUATE_WIDTH * sizeof(half);
 #define EVALUATE_STAGE BLOCKS_STAGE("evaluate", STAGE_AFTER, 0, EVALUATE_THREADS, 2048, EVALUATE_SHARED)

@@ -60,6 +60,7 @@ const workload_t workload_linreg_train = {
     .size_noun = "data-set size",
     .size_title = "points in the data set",
     .dtypes = NAMES("f32"),
+    .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "compile", "graph", "compile_graph"),
     .cost = cost,

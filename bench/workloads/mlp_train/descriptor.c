@@ -67,6 +67,7 @@ const workload_t workload_mlp_train = {
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
     .dtypes = NAMES("f32", "tf32"),
+    .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("dataloader", "eager", "compile", "graph", "compile_graph"),
     .cost = cost,

@@ -13,7 +13,7 @@
 
 enum {
     MNIST_GRAPH_STEPS = 50, /* maximum per graph: longer trainings replay it */
-    MNIST_MAX_UNITS = GPU_MAX_STAGES + MNIST_PARTS,
+    MNIST_MAX_UNITS = LAUNCH_MOST_STAGES + MNIST_PARTS,
 };
 
 /* A part of a step: a kernel or, if `stage` is NULL, products by the library. */

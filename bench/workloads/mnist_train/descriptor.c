@@ -97,6 +97,7 @@ const workload_t workload_mnist_train = {
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
     .dtypes = NAMES("f16", "f32"),
+    .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "compile", "graph", "compile_graph"),
     .validate = validate,

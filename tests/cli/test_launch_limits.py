@@ -1,0 +1,147 @@
+"""Kernels that compile and cannot run: `bench compile` and `bench run` refuse them, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT, bench, compiler_options, make_root, write_sweep
+
+HEAD = '#include "mlp_infer.cuh"\n'
+BODY = "MLP_INFER { y[0] = 1.0f; }\n"
+LAUNCH = "LAUNCH = {{{}, {}, 0, {}, WEIGHTS_IN_BUFFERS}};\n"
+RIGHT = HEAD + LAUNCH.format(64, 64, 0) + BODY
+SHARED_OF = {"sm_75": 65536, "sm_80": 166912, "sm_86": 101376, "sm_90": 232448, "sm_120": 101376}
+
+
+@dataclass(frozen=True)
+class Bad:
+    source: str
+    reason: str  # after the file's name
+    workload: str = "mlp_infer"
+
+
+LINREG = '#include "linreg_train.cuh"\n'
+STAGE = "STAGES = {{{}}};\n"
+STEP = '{"step", STAGE_EPOCH, 0, 64, 64, 0, 0, 0}'
+PLAN = "PLAN = {1, 0, 0, 0};\n"
+STEP_KERNEL = "LINREG_KERNEL(step, 64) { p.state[0] = {}; }\n"
+
+AXES = {"mlp_infer": {"batch": [64]}, "linreg_train": {"points": [100]}}
+BAD = {
+    "no_launch": Bad(HEAD + BODY, "it has no LAUNCH = {…}"),
+    "other_entry": Bad(
+        RIGHT.replace("MLP_INFER", 'extern "C" __global__ void mlp_infr(float *y)'),
+        'it has no kernel "mlp_infer"; found: mlp_infr',
+    ),
+    "mangled": Bad(
+        RIGHT.replace("MLP_INFER", "__global__ void mlp_infer(float *y)"),
+        'it has no kernel "mlp_infer"; found: _Z9mlp_inferPf',
+    ),
+    "many_threads": Bad(
+        HEAD + LAUNCH.format(2048, 64, 0) + BODY,
+        'kernel "mlp_infer" has 2048 threads per block; sm_90 allows 1024',
+    ),
+    "much_shared": Bad(
+        HEAD + LAUNCH.format(64, 64, 300000) + BODY,
+        'kernel "mlp_infer" has 300000 bytes of shared memory per block (300000 of them dynamic); '
+        "sm_90 allows 232448",
+    ),
+    "no_items": Bad(
+        HEAD + LAUNCH.format(64, 0, 0) + BODY,
+        "its LAUNCH has threads = 64 and items_per_block = 0; both must be at least 1",
+    ),
+    "no_stages": Bad(LINREG + PLAN, "it has no STAGES = {…}", "linreg_train"),
+    "no_plan": Bad(LINREG + STAGE.format(STEP), "it has no PLAN = {…}", "linreg_train"),
+    "absent_stage": Bad(
+        LINREG + PLAN + STAGE.format(STEP) + 'extern "C" __global__ void stop() {}\n',
+        'it has no kernel "step"; found: ',
+        "linreg_train",
+    ),
+    "wide_stage": Bad(
+        LINREG
+        + PLAN
+        + STAGE.format(STEP.replace("64, 64", "1025, 64"))
+        + 'extern "C" __global__ void step() {}\n',
+        'kernel "step" has 1025 threads per block; sm_90 allows 1024',
+        "linreg_train",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> list[str]:
+    """Return the options that select an available compiler."""
+    return compiler_options()
+
+
+def compile_rung(
+    folder: Path, bad: Bad, compiler: list[str], *archs: str, expect: int
+) -> list[dict[str, Any]]:
+    """Compile it as the only rung of its sweep; return the programs."""
+    root = make_root(folder / "project", copy="kernels")
+    (root / "kernels" / bad.workload / "90_mine.cu").write_text(bad.source, encoding="utf-8")
+    contender = {"engine": "cuda", "variants": ["90_mine"]}
+    sweep = write_sweep(folder / "s.json", bad.workload, [contender], axes=AXES[bad.workload])
+    options = ["--arch", ",".join(archs), "--json", "--quiet", "--cache", folder / "cache"]
+    done = bench("compile", sweep, *options, *compiler, root=root, expect=expect)
+    return json.loads(done.stdout)["programs"]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_kernel_that_cannot_run_is_refused(name: str, tmp_path: Path, compiler: list[str]) -> None:
+    bad = BAD[name]
+    (program,) = compile_rung(tmp_path, bad, compiler, "sm_90", expect=1)
+    assert program["status"] == "failed"
+    assert program["reason"].startswith(f"kernels/{bad.workload}/90_mine.cu: {bad.reason}")
+
+
+def test_refused_kernel_is_refused_again(tmp_path: Path, compiler: list[str]) -> None:
+    """It must not come from the cache the second time."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        environment = [*compiler, "--cache", str(tmp_path / "shared")]
+        (program,) = compile_rung(
+            tmp_path / folder, BAD["no_launch"], environment, "sm_90", expect=1
+        )
+        assert program["status"] == "failed"
+
+
+def test_shared_memory_is_limited_by_the_architecture(tmp_path: Path, compiler: list[str]) -> None:
+    """Static and dynamic together; the most that the architecture allows is accepted."""
+    static = "MLP_INFER { __shared__ float s[25]; s[threadIdx.x % 25] = x[0]; __syncthreads(); "
+    static += "y[0] = s[(threadIdx.x + 1) % 25]; }\n"
+    for more, expected in ((0, "ok"), (4, "failed")):
+        folder = tmp_path / expected
+        folder.mkdir()
+        programs = []
+        for arch, limit in SHARED_OF.items():
+            (folder / arch).mkdir()
+            source = HEAD + LAUNCH.format(64, 64, limit - 100 + more) + static
+            programs += compile_rung(
+                folder / arch, Bad(source, ""), compiler, arch, expect=int(more > 0)
+            )
+        assert [program["status"] for program in programs] == [expected] * len(SHARED_OF)
+
+
+def test_shared_limit_of_kernels_is_that_of_the_host() -> None:
+    """`SHARED_LIMIT` of launch.cuh, evaluated by the C preprocessor, against the host's numbers."""
+    header = ROOT / "kernels" / "common" / "launch.cuh"
+    for arch, limit in SHARED_OF.items():
+        define = f"-D__CUDA_ARCH__={arch.removeprefix('sm_')}0"
+        command = ["gcc", "-E", "-P", "-dM", "-x", "c", define, str(header)]
+        printed = subprocess.run(command, text=True, capture_output=True, check=True).stdout
+        (text,) = re.findall(r"#define SHARED_LIMIT \((\d+) \* 1024\)", printed)
+        assert int(text) * 1024 == limit, arch
+
+
+def test_variants_without_source_need_no_program(tmp_path: Path, compiler: list[str]) -> None:
+    contender = {"engine": "cuda", "variants": ["caching"]}
+    sweep = write_sweep(tmp_path / "s.json", "allocate", [contender], axes={"live": [1]})
+    done = bench("compile", sweep, "--arch", "sm_90", "--json", "--quiet", *compiler)
+    assert json.loads(done.stdout)["programs"] == []
