@@ -30,6 +30,67 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
     return STATUS_OK;
 }
 
+/* In one line: a Python exception begins with a head, and ends with what happened. */
+static void print_reason(const char *label, const char *reason) {
+    const char *last = strrchr(reason, '\n');
+    printf("–            %-8s %.*s%s%s\n", label, (int)strcspn(reason, "\n"), reason,
+           last != NULL ? " … " : "", last != NULL ? last + 1 : "");
+}
+
+/* What the worker of reference_NAME/ answers to hello on a device, or why it does not start. */
+static void list_script(const char *root, const char *name, const char *device) {
+    enum { TIMEOUT_S = 20 };
+    workers_t workers = {.root = root};
+    case_t spec = {.engine = mem_text(name), .device = mem_text(device)};
+    worker_link_t *link = NULL;
+    error_t why = ERROR_INIT;
+    char engine[32];
+    const char *label = case_engine_label(&spec, engine), *workload;
+    size_t n_found = 0, i;
+    json_t *variants, *variant;
+    if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
+        worker_link_start(link, TIMEOUT_S, &why) == STATUS_OK) {
+        json_object_foreach(json_object_get(link->hello, "capabilities"), workload, variants) {
+            json_array_foreach(variants, i, variant) {
+                if (json_is_string(variant))
+                    n_found +=
+                        printf("%-12s %-8s %s\n", workload, label, json_string_value(variant)) > 0;
+            }
+        }
+        error_set(&why, STATUS_FAILED, "its answer to hello has no \"capabilities\"");
+    }
+    if (n_found == 0)
+        print_reason(label, why.text);
+    case_free(&spec);
+    workers_free(&workers);
+}
+
+static bool is_known_engine(const char *name) {
+    size_t n;
+    const char *const *engines = workload_engines(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(engines[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Contenders of the user's own; the others are listed without starting anything. */
+static status_t list_scripts(const char *root, error_t *err) {
+    static const char PREFIX[] = "reference_", *const DEVICES[] = {"cpu", "cuda"};
+    text_list_t folders = {0};
+    TRY(fs_list(root, "", &folders, err));
+    for (size_t i = 0; i < folders.n; i++) {
+        const char *name = folders.items[i] + strlen(PREFIX);
+        char *script = mem_format("%s/%s/worker.py", root, folders.items[i]);
+        if (text_starts(folders.items[i], PREFIX) && fs_exists(script) && !is_known_engine(name))
+            for (size_t d = 0; d < sizeof DEVICES / sizeof *DEVICES; d++)
+                list_script(root, name, DEVICES[d]);
+        free(script);
+    }
+    text_list_free(&folders);
+    return STATUS_OK;
+}
+
 static status_t list_variants(const cli_args_t *args, error_t *err) {
     size_t n, n_engines;
     const workload_t *const *all = workload_all(&n);
@@ -42,7 +103,7 @@ static status_t list_variants(const cli_args_t *args, error_t *err) {
                 printf("%-12s %-8s %s\n", all[i]->name, engines[e], variants.items[v]);
             text_list_free(&variants);
         }
-    return STATUS_OK;
+    return list_scripts(args->root, err);
 }
 
 static status_t list_sweeps(const cli_args_t *args, error_t *err) {

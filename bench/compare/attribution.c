@@ -10,7 +10,7 @@
 /* Facts that may differ between comparable runs. MEASURED ones never repeat exactly. */
 /* clang-format off */
 static const char *const FACTS[] = {
-    "git.revision", "git.dirty",
+    "git.revision", "git.dirty", "git.folder.revision", "git.folder.dirty",
     "versions.bench", "versions.compiler", "versions.cuda_driver", "versions.cuda_compiler",
     "versions.pytorch",
     "host.name", "host.os", "host.cores", "host.governor",

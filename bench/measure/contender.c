@@ -45,21 +45,6 @@ void contender_free(contender_t *c) {
     free(c->first_death);
 }
 
-bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
-    c->active = false;
-    c->result.status = status;
-    char *before = c->result.reason;
-    c->result.reason =
-        status == CASE_FAILED && c->first_death != NULL
-            ? mem_format("%s; first try: %s", reason,
-                         strcmp(reason, c->first_death) == 0 ? "the same" : c->first_death)
-            : mem_text(reason);
-    free(before);
-    if (c->result.reason != NULL)
-        text_make_plain(c->result.reason);
-    return false;
-}
-
 static json_t *request_of(const contender_t *c, const char *op) {
     return json_pack("{s:s, s:s}", "op", op, "id", c->result.spec.id);
 }

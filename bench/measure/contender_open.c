@@ -1,5 +1,5 @@
-/* Requests to a contender's worker, and opening its case: once more in a new process if the worker
- * dies. */
+/* Requests to a contender's worker, what becomes of the contender if they fail, and opening its case:
+ * once more in a new process if the worker dies. */
 #include "measure/contender.h"
 
 #include "base/memory.h"
@@ -7,6 +7,21 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
+    c->active = false;
+    c->result.status = status;
+    char *before = c->result.reason;
+    c->result.reason =
+        status == CASE_FAILED && c->first_death != NULL
+            ? mem_format("%s; first try: %s", reason,
+                         strcmp(reason, c->first_death) == 0 ? "the same" : c->first_death)
+            : mem_text(reason);
+    free(before);
+    if (c->result.reason != NULL)
+        text_make_plain(c->result.reason);
+    return false;
+}
 
 static bool start_worker(contender_t *c) {
     error_t err = ERROR_INIT;

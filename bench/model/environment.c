@@ -1,6 +1,7 @@
 #include "model/environment.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,20 @@ void environment_set_flag(environment_t *env, const char *key, bool value) {
 const char *environment_get(const environment_t *env, const char *key) {
     const fact_t *fact = environment_find(env, key);
     return fact != NULL ? fact->value : NULL;
+}
+
+char *environment_other_source(const environment_t *env) {
+    const char *built = environment_get(env, "git.revision");
+    const char *folder = environment_get(env, "git.folder.revision");
+    const fact_t *built_dirty = environment_find(env, "git.dirty");
+    const fact_t *folder_dirty = environment_find(env, "git.folder.dirty");
+    if (built == NULL || folder == NULL || built_dirty == NULL || folder_dirty == NULL ||
+        (text_starts(built, folder) && strcmp(built_dirty->value, folder_dirty->value) == 0))
+        return NULL;
+    static const char CHANGED[] = " with uncommitted changes";
+    return mem_format("bench was built from %s%s; kernels and Python code are those of %s%s", built,
+                      strcmp(built_dirty->value, "true") == 0 ? CHANGED : "", folder,
+                      strcmp(folder_dirty->value, "true") == 0 ? CHANGED : "");
 }
 
 void environment_free(environment_t *env) {

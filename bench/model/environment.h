@@ -24,6 +24,10 @@ void environment_set_number(environment_t *env, const char *key, double value);
 void environment_set_flag(environment_t *env, const char *key, bool value);
 fact_t *environment_find(const environment_t *env, const char *key);    /* NULL when absent */
 const char *environment_get(const environment_t *env, const char *key); /* NULL when absent */
+/* Whether the program was built from another state of the source ("git.revision", "git.dirty") than
+ * the folder had at the run ("git.folder.…"), as a sentence; NULL if not, or not known. The caller
+ * frees it. */
+char *environment_other_source(const environment_t *env);
 void environment_free(environment_t *env);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "engine/host_info.h"
 #include "io/fs.h"
+#include "io/git.h"
 #include "limits/device_rates.h"
 #include "version.h"
 
@@ -73,6 +74,19 @@ static status_t check_side(const run_t *run, error_t *err) {
     return STATUS_OK;
 }
 
+static void describe_folder(run_t *run) {
+    environment_t *env = &run->record.environment;
+    git_state_t folder;
+    if (!git_read(run->options->root, &folder))
+        return;
+    environment_set(env, "git.folder.revision", folder.revision);
+    environment_set_flag(env, "git.folder.dirty", folder.dirty);
+    char *other = environment_other_source(env);
+    if (other != NULL)
+        progress_note(&run->progress, "%s", other);
+    free(other);
+}
+
 static void describe_run(run_t *run) {
     record_t *record = &run->record;
     char now[32];
@@ -95,6 +109,7 @@ static void describe_run(run_t *run) {
     host_describe(&record->environment);
     if (run->pair != NULL)
         describe_side(run);
+    describe_folder(run);
 }
 
 static status_t resume(run_t *run, error_t *err) {

@@ -52,9 +52,7 @@ static const struct {
     {{FLAG_SANITIZER, {1, NAN}, (char[]){"racecheck"}},
      "sanitizer: 1 error (racecheck)",
      "sanitizer: … error"},
-    {{FLAG_RETRIED,
-      {NAN, NAN},
-      (char[]){"open: worker cuda died (signal 9 (Killed)); stderr: a)"}},
+    {{FLAG_RETRIED, {NAN, NAN}, (char[]){"open: worker cuda died (signal 9 (Killed)); stderr: a)"}},
      "worker: died, and the case was opened again in a new process (open: worker cuda died (signal "
      "9 (Killed)); stderr: a))",
      "worker: died, and the case was opened again in a new process"},

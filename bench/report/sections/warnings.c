@@ -355,6 +355,10 @@ static void print_header_warnings(const report_t *report) {
     if (dirty != NULL && strcmp(dirty, "true") == 0)
         print(report, "- **The source tree had uncommitted changes:** the git revision alone does "
                       "not identify the measured program.\n");
+    const char *other = report_keep(report, environment_other_source(&run->environment));
+    if (other != NULL)
+        print(report, "- **Built from another state of the source:** %s.\n",
+              report_safe(report, other));
     if (governor != NULL && strcmp(governor, "performance") != 0)
         print(report,
               "- The CPU frequency governor is not known to be performance (found: %s): host times "

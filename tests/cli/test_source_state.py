@@ -1,0 +1,81 @@
+"""The state of the source under git: that of the build, and that of the folder at the run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import bench, make_root, null_sweep, read_header
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    command = ["git", *identity, "-C", str(folder), *arguments]
+    return subprocess.run(command, text=True, capture_output=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a project's folder, not under git."""
+    return make_root(tmp_path / "project")
+
+
+def run_in(root: Path) -> tuple[dict[str, Any], str]:
+    """Return what a run records of git, and its stderr."""
+    sweep, run = null_sweep(root.parent / "s.json", ["noop"], [0]), root.parent / "run"
+    done = bench("run", sweep, "--out", run, root=root)
+    return read_header(run)["environment"]["git"], done.stderr
+
+
+def test_folder_that_is_not_under_git(root: Path) -> None:
+    found, printed = run_in(root)
+    assert set(found) == {"revision", "dirty"}
+    assert "built from" not in printed
+
+
+@pytest.mark.parametrize("dirty", [False, True])
+def test_folder_in_another_state_than_the_build(root: Path, dirty: bool) -> None:
+    git(root, "init", "--quiet")
+    (root / "file").write_text("1", encoding="utf-8")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "all")
+    if dirty:
+        (root / "file").write_text("2", encoding="utf-8")
+    found, printed = run_in(root)
+    revision = git(root, "rev-parse", "--short=12", "HEAD")
+    assert found["folder"] == {"revision": revision, "dirty": dirty}
+    (note,) = (line for line in printed.splitlines() if "built from" in line)
+    assert f"kernels and Python code are those of {revision}" in note
+    assert note.endswith(" with uncommitted changes") == dirty
+
+
+def test_repository_without_a_commit(root: Path) -> None:
+    git(root, "init", "--quiet")
+    assert "folder" not in run_in(root)[0]
+
+
+@pytest.mark.parametrize(
+    ("folder", "warns"),
+    [
+        ({"revision": "0123456789ab", "dirty": False}, False),
+        ({"revision": "0123456789ab", "dirty": True}, True),
+        ({"revision": "ba9876543210", "dirty": False}, True),
+        (None, False),
+    ],
+)
+def test_report_warns_if_the_states_differ(
+    folder: dict[str, Any] | None, warns: bool, root: Path
+) -> None:
+    run_in(root)
+    header = root.parent / "run" / "run.json"
+    content = json.loads(header.read_text(encoding="utf-8"))
+    # A build's abbreviation may be longer.
+    built = {"revision": "0123456789abc", "dirty": False}
+    content["environment"]["git"] = built if folder is None else {**built, "folder": folder}
+    header.write_text(json.dumps(content), encoding="utf-8")
+    report = root.parent / "REPORT.md"
+    bench("report", root.parent / "run", "--out", report)
+    assert ("**Built from another state of the source:**" in report.read_text("utf-8")) == warns
