@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/fs.h"
+#include "measure/samples.h"
 #include "measure/throttling.h"
 #include "model/result_json.h"
 
@@ -166,30 +167,12 @@ void contender_warm_up(contender_t *c) {
     clocks_forget(&c->result.device);
 }
 
-/* Every declared phase must have at least one value, and only numbers. */
-static bool add_samples(contender_t *c, case_result_t *into, const json_t *answer) {
-    const json_t *phases = json_object_get(answer, "phases");
-    for (size_t i = 0; i < into->n_phases; i++) {
-        const json_t *array = json_object_get(phases, into->phases[i].name);
-        size_t n = json_array_size(array);
-        double *values = mem_zeroed(n, sizeof *values);
-        bool good = n > 0;
-        for (size_t k = 0; k < n; k++) {
-            const json_t *value = json_array_get(array, k);
-            good = good && json_is_number(value);
-            values[k] = json_number_value(value);
-        }
-        if (good)
-            phase_add_round(&into->phases[i], values, n);
-        free(values);
-        if (good)
-            continue;
-        char reason[200];
-        snprintf(reason, sizeof reason, "the worker's answer has no numbers for phase \"%.100s\"",
-                 into->phases[i].name);
-        return contender_drop(c, CASE_FAILED, reason);
-    }
-    return true;
+static bool add_samples(contender_t *c, case_result_t *into, const sample_claim_t *claim) {
+    char *reason = samples_add(into, claim);
+    if (reason != NULL)
+        contender_drop(c, CASE_FAILED, reason);
+    free(reason);
+    return reason == NULL;
 }
 
 /* `*slow` if the core became slow during the round. In a long round it would not matter: it sees both
@@ -220,13 +203,18 @@ void contender_round(contender_t *c) {
     json_t *answer = sample_on_fast_core(c, limits, &slow);
     if (answer == NULL)
         return;
+    /* The null workload makes its times up. */
+    const bool made_up = strcmp(c->result.spec.engine, "null") == 0;
+    const sample_claim_t claim = {.answer = answer,
+                                  .most = (size_t)limits.max_samples,
+                                  .took_ns = made_up ? INFINITY : (double)(clock_ns() - start_ns)};
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
     bool good = add_samples(c,
                             low    ? &c->throttled_rounds
                             : slow ? &c->slow_rounds
                                    : &c->result,
-                            answer);
+                            &claim);
     json_decref(answer);
     if (!good)
         return;

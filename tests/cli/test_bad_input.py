@@ -141,6 +141,12 @@ ODD = {
     "no_phase": 'the worker\'s answer has no numbers for phase "total"',
     "text_for_times": 'the worker\'s answer has no numbers for phase "total"',
     "nan_for_times": "instead of an answer",
+    "negative": 'sample 2 of phase "host_to_host" is -5 ns: expected a time over 0',
+    "zero": 'sample 1 of phase "host_to_host" is 0 ns: expected a time over 0',
+    "too_large": 'sample 1 of phase "host_to_host" is 1e+300 ns, but the request took ',
+    "too_long": 'sample 1 of phase "host_to_host" is 3.6e+12 ns, but the request took ',
+    "too_long_together": 'the samples of phase "host_to_host" add up to ',
+    "too_many": 'the worker answered with 100000 samples of phase "host_to_host": at most 16 were',
 }
 
 
