@@ -81,6 +81,14 @@ static status_t check_floors(const compare_options_t *options, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t check_files(const compare_options_t *options, error_t *err) {
+    const char *const files[] = {options->markdown, options->junit};
+    for (size_t i = 0; i < 2; i++)
+        if (files[i] != NULL)
+            TRY(record_refuse_own_file(files[i], err));
+    return check_floors(options, err);
+}
+
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     comparison_t comparison = {0};
@@ -108,7 +116,7 @@ status_t compare_runs(const compare_options_t *options, error_t *err) {
     text_list_t needed = {0};
     /* Saved floors need every phase: later comparisons may choose others. */
     bool only = comparison_phases(&options->phases, &needed) && !options->save_floor;
-    status_t status = check_floors(options, err);
+    status_t status = check_files(options, err);
     while (loaded < n && status == STATUS_OK) {
         status = load(folder_of(options, loaded), only ? &needed : NULL, &runs[loaded], err);
         loaded += status == STATUS_OK;

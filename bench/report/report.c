@@ -304,6 +304,7 @@ static void write_report(report_t *report, const shown_list_t *runs) {
 
 status_t report_write(const report_options_t *options, error_t *err) {
     shown_list_t runs;
+    TRY(record_refuse_own_file(options->out, err));
     TRY(load_runs(options->runs, options->n_runs, &runs, err));
     page_t page;
     char *path = mem_text(options->out);

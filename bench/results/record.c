@@ -14,9 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JOURNAL "cases.jsonl"
-#define JOURNAL_GZIP "cases.jsonl.gz"
-
 const case_result_t *record_next(const record_t *run, const case_result_t *after) {
     const size_t i = after != NULL ? (size_t)(after - run->cases) + 1 : 0;
     return i < run->n_cases ? &run->cases[i] : NULL;
@@ -237,51 +234,6 @@ status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
     return load(folder, NULL, false, run, err);
 }
 
-/* Would record_load() keep this last line? */
-static bool is_result(const char *line, size_t length) {
-    case_result_t result;
-    error_t ignored = ERROR_INIT;
-    if (result_from_text(line, length, NULL, &result, &ignored) != STATUS_OK)
-        return false;
-    result_free(&result);
-    return true;
-}
-
-/* A gzipped file with the plain name can be read, but not repaired or appended to. */
-static status_t refuse_gzip(const char *path, size_t size, error_t *err) {
-    struct stat info;
-    if (stat(path, &info) == 0 && (size_t)info.st_size == size)
-        return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "%s: found a gzipped file, cannot append to it: rename it to " JOURNAL_GZIP,
-                     path);
-}
-
-/* Remove an incomplete last line, so that the next one does not continue it. If only the newline is
- * missing, add it. */
-static status_t repair_last_line(const char *path, error_t *err) {
-    char *data;
-    size_t size;
-    TRY(fs_read(path, &data, &size, err));
-    size_t start = size;
-    while (start > 0 && data[start - 1] != '\n')
-        start--;
-    status_t status = refuse_gzip(path, size, err);
-    if (status == STATUS_OK && start < size) {
-        bool complete = is_result(data + start, size - start);
-        FILE *file = complete ? fopen(path, "ab") : NULL;
-        bool repaired =
-            complete ? file != NULL && fputc('\n', file) != EOF : truncate(path, (off_t)start) == 0;
-        if (file != NULL && fclose(file) != 0)
-            repaired = false;
-        if (!repaired)
-            status = error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
-                               strerror(errno));
-    }
-    free(data);
-    return status;
-}
-
 status_t record_lock(const char *folder, int *lock, error_t *err) {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)
@@ -292,45 +244,4 @@ status_t record_lock(const char *folder, int *lock, error_t *err) {
     close(*lock);
     *lock = -1;
     return error_set(err, STATUS_USAGE, "%s: another bench run is writing to this folder", folder);
-}
-
-status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
-    *journal = (journal_t){.path = fs_join(folder, JOURNAL)};
-    status_t status = fs_exists(journal->path) ? repair_last_line(journal->path, err) : STATUS_OK;
-    if (status == STATUS_OK && (journal->file = fopen(journal->path, "abe")) == NULL)
-        status = error_set(err, STATUS_USAGE, "%s: cannot open for appending: %s", journal->path,
-                           strerror(errno));
-    if (status != STATUS_OK) {
-        journal_close(journal);
-        return status;
-    }
-    /* Unbuffered: one fwrite is one write(2) for any length. */
-    setvbuf(journal->file, NULL, _IONBF, 0);
-    return STATUS_OK;
-}
-
-status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err) {
-    json_t *json = result_to_json(result);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    json_decref(json);
-    if (text == NULL)
-        return error_set(err, STATUS_FAILED, "%s: the result of %s cannot be written as JSON",
-                         journal->path, result->spec.id);
-    char *line = mem_format("%s\n", text);
-    free(text);
-    size_t length = strlen(line);
-    bool written = fwrite(line, 1, length, journal->file) == length && fflush(journal->file) == 0 &&
-                   fsync(fileno(journal->file)) == 0;
-    free(line);
-    if (!written)
-        return error_set(err, STATUS_FAILED, "%s: cannot append: %s", journal->path,
-                         strerror(errno));
-    return STATUS_OK;
-}
-
-void journal_close(journal_t *journal) {
-    if (journal->file != NULL)
-        fclose(journal->file);
-    free(journal->path);
-    *journal = (journal_t){0};
 }

@@ -70,6 +70,9 @@ status_t record_write_header(const record_t *run, error_t *err);
  * ends. */
 status_t record_lock(const char *folder, int *lock, error_t *err);
 
+/* Fail if `path`, which a user wants written, is one of the files that hold a run's results. */
+status_t record_refuse_own_file(const char *path, error_t *err);
+
 /* cases.jsonl: each append writes one line and flushes it to disk. */
 typedef struct journal {
     FILE *file;

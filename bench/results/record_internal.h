@@ -4,6 +4,10 @@
 
 #include "results/record.h"
 
+#define HEADER "run.json"
+#define JOURNAL "cases.jsonl"
+#define JOURNAL_GZIP "cases.jsonl.gz"
+
 /* Read <folder>/run.json into an empty record. */
 status_t record_read_header(const char *folder, record_t *run, error_t *err);
 /* Order of lines by id and pass, or by id and draw without a pass. 0: the later replaces the earlier. */

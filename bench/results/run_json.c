@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER "run.json"
-
 static json_t *fact_to_json(const fact_t *fact) {
     if (fact->kind == FACT_FLAG)
         return json_boolean(strcmp(fact->value, "true") == 0);

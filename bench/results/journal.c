@@ -1,0 +1,134 @@
+/* Appending to a run's cases.jsonl. */
+#include "results/record.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "model/result_json.h"
+#include "model/result_text.h"
+#include "results/record_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Would record_load() keep this last line? */
+static bool is_result(const char *line, size_t length) {
+    case_result_t result;
+    error_t ignored = ERROR_INIT;
+    if (result_from_text(line, length, NULL, &result, &ignored) != STATUS_OK)
+        return false;
+    result_free(&result);
+    return true;
+}
+
+/* How journal_append() begins every line, as far as this one goes. */
+static bool begins_like_result(const char *line, size_t length) {
+    static const char BEGIN[] = "{\"schema\":";
+    return memcmp(line, BEGIN, length < sizeof BEGIN - 1 ? length : sizeof BEGIN - 1) == 0;
+}
+
+/* Not through a link: what is cut off and appended would be in a file elsewhere. */
+static status_t open_own(const char *path, int *fd, error_t *err) {
+    struct stat info;
+    *fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (*fd < 0 && errno == ELOOP)
+        return error_set(err, STATUS_USAGE,
+                         "%s: a symbolic link: results are only appended to a file in the run's "
+                         "own folder",
+                         path);
+    if (*fd < 0)
+        return error_set(err, STATUS_USAGE, "%s: cannot open for appending: %s", path,
+                         strerror(errno));
+    return fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "%s: not a file, but a pipe or device", path);
+}
+
+/* A gzipped file with the plain name can be read, but not repaired or appended to. */
+static status_t refuse_gzip(const char *path, int fd, size_t size, error_t *err) {
+    struct stat info;
+    if (fstat(fd, &info) == 0 && (size_t)info.st_size == size)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s: found a gzipped file, cannot append to it: rename it to " JOURNAL_GZIP,
+                     path);
+}
+
+static status_t repair_line(const char *path, int fd, const char *line, size_t length,
+                            size_t start, error_t *err) {
+    if (!begins_like_result(line, length))
+        return error_set(err, STATUS_USAGE,
+                         "%s: its last line has no end and is not the beginning of a case: not cut "
+                         "off; remove it yourself if it is not needed",
+                         path);
+    const bool repaired = is_result(line, length) ? write(fd, "\n", 1) == 1
+                                                  : ftruncate(fd, (off_t)start) == 0;
+    return repaired ? STATUS_OK
+                    : error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
+                                strerror(errno));
+}
+
+/* Remove an incomplete last line, so that the next one does not continue it. If only the newline is
+ * missing, add it. */
+static status_t repair_last_line(const char *path, int fd, error_t *err) {
+    char *data;
+    size_t size;
+    TRY(fs_read(path, &data, &size, err));
+    size_t start = size;
+    while (start > 0 && data[start - 1] != '\n')
+        start--;
+    status_t status = refuse_gzip(path, fd, size, err);
+    if (status == STATUS_OK && start < size)
+        status = repair_line(path, fd, data + start, size - start, start, err);
+    free(data);
+    return status;
+}
+
+status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
+    int fd;
+    *journal = (journal_t){.path = fs_join(folder, JOURNAL)};
+    status_t status = open_own(journal->path, &fd, err);
+    if (status == STATUS_OK)
+        status = repair_last_line(journal->path, fd, err);
+    if (status == STATUS_OK && (journal->file = fdopen(fd, "a")) == NULL)
+        status = error_set(err, STATUS_USAGE, "%s: cannot open for appending: %s", journal->path,
+                           strerror(errno));
+    if (status != STATUS_OK) {
+        if (fd >= 0)
+            close(fd);
+        journal_close(journal);
+        return status;
+    }
+    /* Unbuffered: one fwrite is one write(2) for any length. */
+    setvbuf(journal->file, NULL, _IONBF, 0);
+    return STATUS_OK;
+}
+
+status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err) {
+    json_t *json = result_to_json(result);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(json);
+    if (text == NULL)
+        return error_set(err, STATUS_FAILED, "%s: the result of %s cannot be written as JSON",
+                         journal->path, result->spec.id);
+    char *line = mem_format("%s\n", text);
+    free(text);
+    size_t length = strlen(line);
+    bool written = fwrite(line, 1, length, journal->file) == length && fflush(journal->file) == 0 &&
+                   fsync(fileno(journal->file)) == 0;
+    free(line);
+    if (!written)
+        return error_set(err, STATUS_FAILED, "%s: cannot append: %s", journal->path,
+                         strerror(errno));
+    return STATUS_OK;
+}
+
+void journal_close(journal_t *journal) {
+    if (journal->file != NULL)
+        fclose(journal->file);
+    free(journal->path);
+    *journal = (journal_t){0};
+}

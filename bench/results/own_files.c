@@ -1,0 +1,25 @@
+#include "results/record.h"
+
+#include "base/memory.h"
+#include "io/fs.h"
+#include "results/record_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+status_t record_refuse_own_file(const char *path, error_t *err) {
+    static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char *folder = slash != NULL ? mem_text_n(path, (size_t)(slash - path + 1)) : mem_text("./");
+    char *header = mem_format("%s" HEADER, folder);
+    bool is_own = false;
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
+        is_own = is_own || strcmp(name, OWN[i]) == 0;
+    is_own = is_own && fs_exists(header);
+    free(header);
+    free(folder);
+    return is_own ? error_set(err, STATUS_USAGE,
+                              "%s: would overwrite a file of the run itself: choose another name",
+                              path)
+                  : STATUS_OK;
+}
