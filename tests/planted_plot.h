@@ -44,9 +44,9 @@ static inline case_t planted_case(const planted_t *planted) {
     const char *size = planted->workload != NULL ? "points" : "batch";
     bool worker = !case_engine_is_built_in(planted->engine);
     case_t spec = {
-        .id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/%d", workload, planted->engine, worker ? "-" : "",
-                         worker ? planted->device : "", planted->variant, size, planted->size,
-                         planted->copy != NULL ? "/copy=" : "",
+        .id = mem_format("%s/%s%s%s/%s/%s=%d%s%s/epochs=%d", workload, planted->engine,
+                         worker ? "-" : "", worker ? planted->device : "", planted->variant, size,
+                         planted->size, planted->copy != NULL ? "/copy=" : "",
                          planted->copy != NULL ? planted->copy : "", planted->epochs),
         .workload = mem_text(workload),
         .engine = mem_text(planted->engine),

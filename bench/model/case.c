@@ -157,6 +157,44 @@ void case_set_id(case_t *spec, const case_t *defaults, const char *const *always
     text_list_free(&parts);
 }
 
+static status_t check_setting(const case_t *spec, const char *part, error_t *err) {
+    char *name = mem_text_n(part, strcspn(part, "="));
+    const value_t *value = find(spec->params, spec->n_params, name);
+    if (value == NULL)
+        value = find(spec->techniques, spec->n_techniques, name);
+    char *own = value != NULL                ? value_text(value)
+                : strcmp(name, "dtype") == 0 ? mem_text(spec->dtype)
+                                             : NULL;
+    const size_t length = strlen(name);
+    const bool agrees = own != NULL && part[length] == '=' && strcmp(part + length + 1, own) == 0;
+    if (!agrees)
+        error_set(err, STATUS_USAGE,
+                  "\"id\" is \"%.200s\": it says %.100s, but the case has %s%s%s", spec->id, part,
+                  own != NULL ? name : "no such param or technique", own != NULL ? "=" : "",
+                  own != NULL ? own : "");
+    free(own);
+    free(name);
+    return agrees ? STATUS_OK : STATUS_USAGE;
+}
+
+status_t case_check_id(const case_t *spec, error_t *err) {
+    char label[32], *begin = mem_format("%s/%s/%s", spec->workload, case_engine_label(spec, label),
+                                        spec->variant);
+    const size_t length = strlen(begin);
+    status_t status = STATUS_OK;
+    if (strncmp(spec->id, begin, length) != 0 || strchr("/", spec->id[length]) == NULL)
+        status = error_set(err, STATUS_USAGE, "\"id\" is \"%.200s\": expected it to begin with %s",
+                           spec->id, begin);
+    free(begin);
+    TRY(status);
+    text_list_t parts = text_split(spec->id + length, '/');
+    for (size_t i = 0; i < parts.n && status == STATUS_OK; i++)
+        if (parts.items[i][0] != '\0')
+            status = check_setting(spec, parts.items[i], err);
+    text_list_free(&parts);
+    return status;
+}
+
 static named_value_t *copy_items(const named_value_t *items, size_t n) {
     named_value_t *copy = mem_zeroed(n, sizeof *copy);
     for (size_t i = 0; i < n; i++)

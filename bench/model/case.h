@@ -68,6 +68,8 @@ char *case_group(const case_t *spec, const case_t *defaults);
 /* Set spec->id: workload/engine label/variant, then each parameter that is in `always` or differs
  * from `defaults` (a case with the workload's defaults), then techniques and dtype that differ. */
 void case_set_id(case_t *spec, const case_t *defaults, const char *const *always, size_t n_always);
+/* Fail if the id names another workload, contender, param, technique or dtype than the case has. */
+status_t case_check_id(const case_t *spec, error_t *err);
 
 case_t case_copy(const case_t *spec);
 void case_free(case_t *spec);

@@ -154,6 +154,22 @@ static status_t get_rounds(const json_t *json, const raw_arrays_t *raw_arrays, p
     return status == STATUS_OK ? get_passes(json, phase, err) : status;
 }
 
+/* What readers compare by must be what the samples say. */
+static status_t check_summary(const json_t *json, const phase_t *phase, error_t *err) {
+    const summary_t *s = &phase->summary;
+    if (phase->n_samples == 0 || phase->n_passes > 1)
+        return STATUS_OK;
+    if (json_object_get(json, "n") != NULL && s->n != phase->n_samples)
+        return error_set(err, STATUS_USAGE, "\"n\" is %zu, but there are %zu samples", s->n,
+                         phase->n_samples);
+    const double median = stats_median(phase->samples, phase->n_samples);
+    return isnan(s->median) || fabs(s->median - median) <= 1e-9 * fabs(median)
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE,
+                           "\"median\" is %.15g, but that of its samples is %.15g", s->median,
+                           median);
+}
+
 static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
                            case_result_t *result, error_t *err) {
     const char *name;
@@ -186,6 +202,8 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
             .max = get_number(item, "max"),
             .mad = get_number(item, "mad"),
         };
+        if (check_summary(item, phase, err) != STATUS_OK)
+            return error_within(err, "\"phases.%s\"", name);
         if (phase->n_passes > 1)
             phase_summarise(phase);
         else /* in schema 1 an interval over samples, which does not hold for the next run */
@@ -292,12 +310,15 @@ status_t result_from_raw_json(const json_t *json, const raw_arrays_t *raw_arrays
                          (long long)pass, STATS_MOST_PASSES);
     case_t spec;
     TRY(case_from_json(json, &spec, err));
-    result_init(result, &spec);
+    status_t status = case_check_id(&spec, err);
+    if (status == STATUS_OK)
+        result_init(result, &spec);
     case_free(&spec);
+    TRY(status);
     result->pass = (unsigned)pass;
     result->draw = (unsigned)draw;
     result->seed = (uint64_t)json_integer_value(json_object_get(json, "seed"));
-    status_t status = read_result(json, raw_arrays, result, err);
+    status = read_result(json, raw_arrays, result, err);
     if (status != STATUS_OK)
         result_free(result);
     return status;

@@ -20,8 +20,7 @@
     "\"reason\":\"a \\\"samples\\\":[1,2] and \\\"phases\\\":{ in a text\",\"phases\":{" phases    \
     "},\"rounds\":2,\"stop\":\"precise\"}"
 #define PHASE(name, starts, samples)                                                               \
-    "\"" name "\":{\"clock\":\"host\",\"n\":4,\"median\":2.5,\"round_starts\":" starts             \
-    ",\"samples\":" samples "}"
+    "\"" name "\":{\"clock\":\"host\",\"round_starts\":" starts ",\"samples\":" samples "}"
 
 /* As text: every sample, bit by bit. */
 static char *text_of(const case_result_t *result) {
