@@ -89,7 +89,8 @@ void progress_case(progress_t *p, const case_result_t *result) {
         count_skipped(p, result->reason != NULL ? result->reason : "no reason given");
     if (p->quiet)
         return;
-    if (result->status == CASE_SKIPPED || (p->terminal && result->status == CASE_OK && retried == NULL))
+    if (result->status == CASE_SKIPPED ||
+        (p->terminal && result->status == CASE_OK && retried == NULL))
         return progress_now(p, result->spec.id);
     progress_clear(p);
     fprintf(stderr, "[%zu/%zu] %-9s %s", p->done, p->total, case_status_name(result->status),

@@ -10,7 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from project import FIXTURES, bench, make_root, read_cases, read_header, write_sweep
+from project import (
+    FIXTURES,
+    bench,
+    make_root,
+    null_sweep,
+    read_cases,
+    read_header,
+    read_lines,
+    write_sweep,
+)
 
 OMP = {"engine": "cpu", "variants": ["omp"]}
 
@@ -93,6 +102,27 @@ def test_own_contender_that_does_not_start(how: str, tmp_path: Path) -> None:
     for case in read_cases(run).values():
         assert case["status"] == (status if case["engine"] == "mine" else "ok")
         assert case["engine"] != "mine" or reason in case["reason"]
+
+
+@pytest.mark.parametrize("how", STARTS)
+def test_own_contender_that_does_not_start_in_either_build(how: str, tmp_path: Path) -> None:
+    script, status, reason = STARTS[how]
+    root = make_root(tmp_path / "project")
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
+    # The other sweep gives the builds something to compare.
+    sweeps = [
+        null_sweep(tmp_path / "null.json", ["steady"], [1000]),
+        write_sweep(tmp_path / "s.json", "mlp_infer", [mine]),
+    ]
+    run, code = tmp_path / "run", int(status == "failed")
+    given = ["--out", run, "--against", "self"]
+    bench("run", *sweeps, *given, root=root, expect=code, BENCH_PYTHON=sys.executable)
+    for side in (run, run / "against"):
+        (case,) = (case for case in read_lines(side) if case["engine"] == "mine")
+        assert case["status"] == status
+        assert reason in case["reason"]
 
 
 # ---- readers of results -----------------------------------------------------------------------

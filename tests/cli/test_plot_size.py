@@ -89,6 +89,7 @@ def test_every_contender_has_its_medians_against_size(training: Training) -> Non
     assert {"5 k", "500 k", "5 M", "50 M"} <= set(found)
     assert "points in the data set (log scale)" in found
     assert "linreg_train, epochs 200, rate 0.01, f32" in " ".join(found)
+    assert "from start values to fitted values in host memory" in " ".join(found)
 
 
 # At 7 pixels per letter, two columns of at most 57 letters fit into 920 pixels.

@@ -4,6 +4,7 @@
 #include "plot/limit_lines.h"
 #include "plot/lines.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- both sides ------------------------------------------------------------------------------ */
@@ -68,9 +69,17 @@ char *chart_total(const plot_data_t *data, chart_t *chart) {
     return compare_sides(data, "total", "Total time of one sample, all phases", meaning, chart);
 }
 
+static const char *spanned_by(const plot_data_t *data) {
+    const char *spans = data->workload->host_to_host;
+    return spans != NULL ? spans : "from host to host";
+}
+
 char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
-    return compare_sides(data, "host_to_host", "From input in host memory to output in host memory",
-                         "phase host_to_host: no unnecessary synchronisation  ·  ", chart);
+    char *meaning =
+        mem_format("phase host_to_host: %s, no unnecessary synchronisation  ·  ", spanned_by(data));
+    char *reason = compare_sides(data, "host_to_host", "Time from host to host", meaning, chart);
+    free(meaning);
+    return reason;
 }
 
 /* ---- every contender ------------------------------------------------------------------------- */
@@ -120,10 +129,8 @@ static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
     if (phase == NULL) {
         lines_add_limits(lines, data, "cuda", chart);
         chart->title = chart_format(chart, "Time against %s", noun);
-        chart->note = chart_format(chart,
-                                   "%s  ·  from input in host memory to output in host memory  ·  "
-                                   "%s  ·  hollow: throttled%s",
-                                   data->shape, chart_medians(chart, data),
+        chart->note = chart_format(chart, "%s  ·  %s  ·  %s  ·  hollow: throttled%s", data->shape,
+                                   spanned_by(data), chart_medians(chart, data),
                                    lines->n_limits > 0 ? "  ·  limit: of the computation" : "");
         return;
     }

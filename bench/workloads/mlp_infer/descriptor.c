@@ -86,6 +86,7 @@ const workload_t workload_mlp_infer = {
     .size_title = "batch, samples",
     .techniques = TECHNIQUES,
     .n_techniques = sizeof TECHNIQUES / sizeof TECHNIQUES[0],
+    .host_to_host = "from input in host memory to output in host memory",
     .dtypes = NAMES("f32", "f16"),
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "inference", "compile", "graph"),
