@@ -59,9 +59,7 @@ const workload_t workload_linreg_train = {
     .size_param = "points",
     .size_noun = "data-set size",
     .size_title = "points in the data set",
-    .host_to_host =
-        "from start values to fitted values, both in host memory; the points are in the "
-        "device's memory before",
+    .host_to_host = "from start values to fitted values in host memory, points on the device",
     .dtypes = NAMES("f32"),
     .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
