@@ -24,7 +24,7 @@ typedef struct rng_position {
  * same bits in every language. If low is far from 0, the last rounding can give `high` itself. */
 void rng_fill_uniform(float *values, size_t n, rng_position_t from, float low, float high);
 
-/* A permutation of 0 … n-1 by Fisher–Yates: for i from n-1 down to 1, swap element i with element
+/* A permutation of 0 … n-1 for the order of rounds, by Fisher–Yates: for i from n-1 down to 1, swap element i with element
  * rng_word(seed, stream, i) % (i + 1). */
 void rng_permutation(uint32_t *order, size_t n, uint64_t seed, uint32_t stream);
 

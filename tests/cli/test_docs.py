@@ -18,15 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, ROOT, bench
+from project import BENCH, ROOT, bench, compiler_options, write_sweep
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGE_IDS = [page.name for page in PAGES]
 # Files of the committed GPU run; until it exists, links to them may be broken.
 OF_THE_SAVED_RUN = ("plots/h200", "results/h200", "REPORT.md")
 # Examples that a guide has its reader create, and a folder that stands for any.
-MADE_BY_THE_READER = {"kernels/mlp_infer/90_grid_stride.cu", "tests/fuzz/corpus/TARGET"}
-ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch", "`--against`", "`--lock-clocks`"}
+MADE_BY_THE_READER = {
+    "kernels/mlp_infer/90_grid_stride.cu",
+    "kernels/linreg_train/90_two_kernels.cu",
+    "tests/fuzz/corpus/TARGET",
+}
+ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch", "git", "`--against`", "`--lock-clocks`"}
 
 
 def ok(*arguments: str | Path, root: Path = ROOT) -> str:
@@ -336,6 +340,20 @@ def test_the_kernel_of_the_guide(project: Path) -> None:
         for program in programs
         if program["status"] == "skipped"
     )
+
+
+def test_the_rung_of_two_kernels_of_the_guide(project: Path) -> None:
+    compiler = compiler_options()
+    text = text_of(ROOT / "docs" / "adding-a-kernel.md")
+    source = re.findall(r"^```cuda\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
+    rung = project / "kernels" / "linreg_train" / "90_two_kernels.cu"
+    rung.write_text(source, "utf-8")
+    contender = {"engine": "cuda", "variants": [rung.stem]}
+    axes = {"points": [5000]}
+    sweep = write_sweep(project / "two.json", "linreg_train", [contender], axes=axes)
+    options = ["--arch", "sm_75,sm_90,sm_120", "--json", "--cache", project / "cache"]
+    done = ok("compile", sweep, *options, *compiler, root=project)
+    assert [program["status"] for program in json.loads(done)["programs"]] == ["ok"] * 3
 
 
 def test_the_contender_of_the_guide(project: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def uniform(shape: tuple[int, ...], seed: int, stream: int, low: float, high: fl
 def expected_output(
     batch: int, layers: list[int], seed: int, dtype: type = np.float32
 ) -> np.ndarray:
-    """Compute y in float64 from the streams in docs/worker-protocol.md."""
+    """Compute y in float64 from the streams in docs/workloads.md."""
     y = uniform((batch, layers[0]), seed, 1, -1.0, 1.0).astype(dtype).astype(np.float64)
     last = len(layers) - 2
     for layer in range(last + 1):

@@ -1,5 +1,5 @@
 /* Points of a linreg_train case, from Philox: the same bits in every engine
- * (docs/worker-protocol.md, "Data"). Cases with equal size and seed share one copy. */
+ * (docs/workloads.md). Cases with equal size and seed share one copy. */
 #ifndef BENCH_WORKLOADS_LINREG_TRAIN_DATA_H
 #define BENCH_WORKLOADS_LINREG_TRAIN_DATA_H
 

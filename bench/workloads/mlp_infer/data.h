@@ -1,5 +1,5 @@
 /* Inputs and weights of an mlp_infer case, from Philox: the same bits in every engine (streams and
- * ranges: docs/worker-protocol.md, "Data"). Cases of the same shape and seed share one copy. */
+ * ranges: docs/workloads.md). Cases of the same shape and seed share one copy. */
 #ifndef BENCH_WORKLOADS_MLP_INFER_DATA_H
 #define BENCH_WORKLOADS_MLP_INFER_DATA_H
 

@@ -1,5 +1,5 @@
 /* Start data of MNIST trainings: images, start weights and the order of the images, the same bits
- * in every engine (docs/worker-protocol.md, "Data"). Cases of the same shape and seed share one
+ * in every engine (docs/workloads.md). Cases of the same shape and seed share one
  * copy; all cases share the images. */
 #ifndef BENCH_WORKLOADS_MNIST_DATA_H
 #define BENCH_WORKLOADS_MNIST_DATA_H

@@ -40,7 +40,7 @@ status_t dataset_read(const char *folder, const dataset_shape_t *shape, dataset_
 status_t dataset_find(const char *root, char **folder, error_t *err);
 
 /* Images from Philox in the shape of DATASET_MNIST: a pattern of bright pixels per class, plus
- * noise. The bytes are the same in every language (docs/worker-protocol.md, "Data"). */
+ * noise. The bytes are the same in every language (docs/workloads.md). */
 void dataset_make(dataset_t *set);
 
 /* What dataset_find() finds, else the synthetic set. */
