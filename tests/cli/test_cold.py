@@ -66,6 +66,7 @@ def test_a_bad_contender_fails_only_its_case(misbehaving: tuple[Path, str], work
         case = cases[f"null/null/{variant}/work_ns={work_ns}"]
         assert case["status"] == status
         assert reason in case["reason"]
+        assert "first try" not in case["reason"], "each sample is one process"
         assert not any(phase["n"] for phase in case["phases"].values())
 
 

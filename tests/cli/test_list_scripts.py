@@ -32,6 +32,11 @@ def test_contender_is_listed_with_device_and_workload(tmp_path: Path) -> None:
     assert listed(root) == MINE
 
 
+def test_workers_of_the_project_are_not_started() -> None:
+    """Their variants are known; asking PyTorch would take seconds."""
+    assert "pytorch-" not in bench("list", "variants", BENCH_PYTHON="/no/such/python").stdout
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
