@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -110,3 +111,10 @@ def test_worker_that_answers_badly_is_not_asked_again(variant: str, tmp_path: Pa
     (case,) = read_lines(run)
     assert case["status"] == "failed"
     assert "first try" not in case["reason"]
+
+
+def test_trace_has_no_second_try(tmp_path: Path) -> None:
+    """The new process would have no tracer."""
+    run, _ = run_odd(tmp_path, ["first_open"], "--trace", expect=1)
+    sources = json.loads((run / "trace.json").read_text(encoding="utf-8"))["otherData"]["sources"]
+    assert sources[case_id("first_open")] == f"no trace: {death('open', 1)}"

@@ -159,7 +159,6 @@ def test_a_failed_contender_loses_only_its_trace(tmp_path: Path) -> None:
     run = tmp_path / "run"
     done = bench("run", "--trace", sweep, "--out", run, expect=1)
     assert "no trace: worker null died" in done.stdout
-    assert "first try" not in done.stdout, "a second process would have no tracer"
     assert "1 of 2 cases" in done.stderr
     trace = read_trace(run)
     check_shape(trace)
