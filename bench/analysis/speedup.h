@@ -3,6 +3,7 @@
 #ifndef BENCH_ANALYSIS_SPEEDUP_H
 #define BENCH_ANALYSIS_SPEEDUP_H
 
+#include "analysis/contenders.h"
 #include "analysis/labels.h"
 #include "results/record.h"
 #include "stats/passes.h"
@@ -27,39 +28,42 @@ typedef struct speedup {
 speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                        const case_result_t *theirs, const char *their_phase);
 
-/* The faster of two cases by a phase, the first if equal. Either may be NULL or not ok, and then
- * has no time; NULL if neither has one. */
-const case_result_t *faster_case(const case_result_t *a, const case_result_t *b, const char *phase);
-
-/* Our code on one kind of device, compared with PyTorch on the same kind. */
+/* One kind of device, and the engine that runs our code on it. */
 typedef struct platform {
     const char *device, *engine;
-    const char *name;   /* "CUDA" */
-    const char *place;  /* "on the GPU" */
-    const char *oracle; /* variant that is the reference, not a contender; or NULL */
+    const char *name;  /* "CUDA" */
+    const char *place; /* "on the GPU" */
 } platform_t;
 
-/* Owner of a case. Others are workers that are neither ours nor PyTorch's. */
-typedef enum owner { OWNER_OURS, OWNER_PYTORCH, OWNER_OTHERS, OWNER_ANY } owner_t;
+/* Whose cases on a set's device: ours, those of all rivals, of both, or of one engine, by its name. */
+#define OURS "(ours)"
+#define RIVALS "(rivals)"
+#define ANYONE "(anyone)"
 
-/* The contenders at one size. `best`, `fastest`, `other`, `host` and `host_pytorch` are chosen by
- * comparison_set_fastest() with the set's phase; `study` and `eager` may have any status. */
+/* A rival at one size. */
+typedef struct rival {
+    const char *engine;           /* borrowed */
+    const case_result_t *fastest; /* its fastest case; or NULL */
+    speedup_t speedup;            /* our fastest against it */
+} rival_t;
+
+/* The contenders at one size. All but `study` and `eager`, which may have any status, are chosen by
+ * comparison_set_fastest(), by the set's phase. */
 typedef struct size_row {
     int64_t size;
-    const case_result_t *best;    /* our fastest */
-    const case_result_t *study;   /* rung 01 in the study's set-up; of mlp_infer */
-    const case_result_t *eager;   /* PyTorch eager */
-    const case_result_t *fastest; /* PyTorch's fastest mode */
-    const case_result_t *other;   /* the fastest of the others */
-    /* The fastest C and PyTorch on the CPU; NULL in a set of the CPU. */
-    const case_result_t *host, *host_pytorch;
-    speedup_t headline;             /* best against fastest */
-    speedup_t against_eager;        /* best against eager */
-    speedup_t against_other;        /* best against other */
-    speedup_t against_study;        /* best against study, as "theirs" */
-    speedup_t against_host;         /* best against host */
-    speedup_t against_host_pytorch; /* best against host_pytorch */
-    speedup_t study_total;          /* study against eager by `total`, as in the study */
+    const case_result_t *best;      /* our fastest */
+    const case_result_t *strongest; /* the fastest of the rivals */
+    rival_t *rivals;                /* the set's n_rivals, in its order */
+    const case_result_t *study;     /* rung 01 in the study's set-up; of mlp_infer */
+    const case_result_t *eager;     /* PyTorch eager, the study's other side */
+    /* Our fastest and the strongest rival on the CPU; NULL in a set of the CPU. */
+    const case_result_t *host, *host_rival;
+    speedup_t headline;           /* best against strongest */
+    speedup_t against_eager;      /* best against eager */
+    speedup_t against_study;      /* best against study, as "theirs" */
+    speedup_t against_host;       /* best against host */
+    speedup_t against_host_rival; /* best against host_rival */
+    speedup_t study_total;        /* study against eager by `total`, as in the study */
 } size_row_t;
 
 /* Cases of one workload that differ only in size, contender and technique, on one platform. */
@@ -72,7 +76,9 @@ typedef struct comparison_set {
     char *key;              /* "4-5-1, seed=1, f32" */
     char *shape;            /* the same without the seed: "4-5-1, f32" */
     const char *phase;      /* compared: the workload's, else "host_to_host", else "total" */
-    size_row_t *rows;       /* ascending */
+    const char **rivals;    /* their engines by engine_order(); names borrowed */
+    size_t n_rivals;
+    size_row_t *rows; /* ascending */
     size_t n_rows;
 } comparison_set_t;
 
@@ -81,27 +87,33 @@ typedef struct comparison_set_list {
     size_t n, capacity;
 } comparison_set_list_t;
 
-/* The comparison sets of a workload in the run's order, the GPU's before the CPU's. */
+/* comparison_set.c: the comparison sets of a workload in the run's order, the GPU's first. */
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload);
 void comparison_set_list_free(comparison_set_list_t *list);
+/* The same set compared by another phase; the same set with this rival as the only one. Free the
+ * rows with comparison_set_free_rows(). */
+comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phase);
+comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival);
+void comparison_set_free_rows(comparison_set_t *set);
 
-/* Does the case do the set's work, at any size, by any owner and on any device? */
+/* Does the case do the set's work, at any size, by any contender and on any device? */
 bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec);
-/* Is the case in this set, with this owner? */
-bool comparison_set_has(const comparison_set_t *set, const case_result_t *result, owner_t owner);
+/* Is the case in this set, and `whose`? */
+bool comparison_set_has(const comparison_set_t *set, const case_result_t *result,
+                        const char *whose);
 /* The case's value of the set's size_param; -1 if it has none. */
 int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
-/* The owner's next case at this size after `after` (NULL: the first); NULL at the end. */
+/* The next such case at this size after `after` (NULL: the first); NULL at the end. */
 #define EVERY_SIZE INT64_MIN
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
-                                         owner_t owner, int64_t size);
-/* The owner's ok case at `size` with the least median of `phase`, without other algorithms
- * (result_is_algorithmic()) and lower precisions (is_rougher()); NULL if none. */
+                                         const char *whose, int64_t size);
+/* The one at `size` with the least median of `phase`, of those that can_be_fastest(); NULL if
+ * none. */
 const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
-                                            owner_t owner, const char *phase);
+                                            const char *whose, const char *phase);
 
 typedef struct comparison_set_count {
-    size_t n, timed; /* cases of all owners; those with times */
+    size_t n, timed; /* cases of anyone; those with times */
 } comparison_set_count_t;
 
 comparison_set_count_t comparison_set_count(const comparison_set_t *set);

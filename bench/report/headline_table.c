@@ -30,7 +30,7 @@ static const char *safe(const report_t *report, table_style_t style, const char 
 /* "mlp_infer f32", "mlp_train depth=3, tf32": only parameters that differ from the default. */
 static const char *workload_label(const report_t *report, const headline_row_t *row) {
     /* A set's cases differ only in size. */
-    const case_t *spec = &comparison_set_next(row->set, NULL, OWNER_ANY, EVERY_SIZE)->spec;
+    const case_t *spec = &comparison_set_next(row->set, NULL, ANYONE, EVERY_SIZE)->spec;
     const workload_t *workload = workload_find(spec->workload);
     text_list_t parts = {0};
     case_t defaults = {0};
@@ -50,54 +50,34 @@ static const char *workload_label(const report_t *report, const headline_row_t *
     return report_text(report, "%s %s", spec->workload, report_join(report, &parts, ", "));
 }
 
-/* The fastest case that is not ours, and our speed-up over it. */
-static const case_result_t *rival_of(const headline_row_t *row, const speedup_t **speedup) {
-    const size_row_t *sizes = row->row;
-    const case_result_t *rival = faster_case(sizes->fastest, sizes->other, row->set->phase);
-    *speedup = rival == sizes->fastest ? &sizes->headline : &sizes->against_other;
-    return rival;
-}
-
-/* "CUDA", "PyTorch", "jax-cuda". */
-static const char *owner_name(const report_t *report, const headline_row_t *row,
-                              const case_result_t *result) {
-    if (result == row->row->best)
-        return row->set->platform->name;
-    if (strcmp(result->spec.engine, "pytorch") == 0)
-        return "PyTorch";
-    return case_engine_label(&result->spec, report_buffer(report));
-}
-
-/* "CUDA 04_four_in_flight", "PyTorch graph", "jax-cuda jit". */
-static const char *owner_and_variant(const report_t *report, const headline_row_t *row,
-                                     const case_result_t *result) {
-    return result != NULL
-               ? report_text(report, "%s %s", owner_name(report, row, result), result->spec.variant)
-               : "–";
+/* "CUDA 04_four_in_flight", "PyTorch graph", "JAX jit". */
+static const char *engine_and_variant(const report_t *report, const case_result_t *result) {
+    return result != NULL ? report_text(report, "%s %s", engine_name(result->spec.engine),
+                                        result->spec.variant)
+                          : "–";
 }
 
 /* "CUDA 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)". */
-static const char *faster_text(const report_t *report, const headline_row_t *row,
-                               const speedup_t *speedup, const case_result_t *rival) {
+static const char *faster_text(const report_t *report, const headline_row_t *row) {
+    const speedup_t *speedup = &row->row->headline;
     if (speedup->verdict == VERDICT_NONE)
         return "–";
     const char *lead = lead_text(report, speedup);
     if (speedup->verdict == VERDICT_NO_DIFFERENCE)
         return report_text(report, "no difference, %s", lead);
-    return report_text(
-        report, "%s %s",
-        theirs_leads(speedup) ? owner_name(report, row, rival) : row->set->platform->name, lead);
+    const case_result_t *leader = theirs_leads(speedup) ? row->row->strongest : row->row->best;
+    return report_text(report, "%s %s", engine_name(leader->spec.engine), lead);
 }
 
 /* "3.3–3.6×", as faster_text() has it: the least and the most over the boots. */
-static const char *range_text(const report_t *report, const headline_row_t *row,
-                              const speedup_t *speedup, const case_result_t *rival) {
+static const char *range_text(const report_t *report, const headline_row_t *row) {
     if (row->part->boots == NULL || row->part->boots->n == 0)
         return "";
-    boots_range_t range = boots_range(row->part->boots, row->row->best, rival, row->set->phase);
+    boots_range_t range =
+        boots_range(row->part->boots, row->row->best, row->row->strongest, row->set->phase);
     if (range.n < 2)
         return "–";
-    if (theirs_leads(speedup))
+    if (theirs_leads(&row->row->headline))
         range = (boots_range_t){range.n, 1 / range.most, 1 / range.least};
     const size_t n = row->part->boots->n + 1;
     return report_text(report, "%s%s%s",
@@ -123,11 +103,9 @@ static const char *boots_heading(const report_t *report, const headline_t *headl
 static void fill_cells(const report_t *report, table_style_t style, const headline_row_t *row,
                        const char *cells[N_COLUMNS]) {
     const char *phase = row->set->phase, *when = row->part->when;
-    const case_result_t *best = row->row->best;
+    const case_result_t *best = row->row->best, *rival = row->row->strongest;
     const char *gpu = environment_get(&row->part->run->environment, "gpu.name");
     const bool on_gpu = strcmp(row->set->platform->device, "cuda") == 0;
-    const speedup_t *speedup;
-    const case_result_t *rival = rival_of(row, &speedup);
     const char *const texts[N_COLUMNS] = {
         [COLUMN_WORKLOAD] = safe(report, style, workload_label(report, row)),
         [COLUMN_MACHINE] = safe(report, style,
@@ -138,11 +116,11 @@ static void fill_cells(const report_t *report, table_style_t style, const headli
         [COLUMN_PHASE] = safe(report, style, phase),
         size_name(report, row->set, row->row->size),
         time_cell(report, best, phase),
-        safe(report, style, owner_and_variant(report, row, best)),
+        safe(report, style, engine_and_variant(report, best)),
         time_cell(report, rival, phase),
-        safe(report, style, owner_and_variant(report, row, rival)),
-        safe(report, style, faster_text(report, row, speedup, rival)),
-        [COLUMN_BOOTS] = range_text(report, row, speedup, rival),
+        safe(report, style, engine_and_variant(report, rival)),
+        safe(report, style, faster_text(report, row)),
+        [COLUMN_BOOTS] = range_text(report, row),
     };
     memcpy(cells, texts, sizeof texts);
 }

@@ -75,13 +75,13 @@ void print_tally(const report_t *report, const comparison_set_t *set, const tall
 /* That as a sentence, and where the lead changes. */
 void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_t speedup_of,
                 const char *ours, const char *theirs);
-/* `subject`: "**Host to host** (…), the fastest CUDA case against PyTorch's fastest mode". */
+/* `subject`: "**Host to host** (…)". Ours against the strongest rival, then against each; without a
+ * time of ours the rivals against each other. */
 void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject);
 /* How many boots there are; where they differ in which side is the faster. */
 void finding_boots(const report_t *report);
 void finding_disagreement(const report_t *report, const comparison_set_list_t *sets);
-void finding_others(const report_t *report, const comparison_set_t *set);
-void finding_missing(const report_t *report, const comparison_set_t *set);
+void finding_missing(const report_t *report, const comparison_set_t *set); /* sides without times */
 /* Number of samples and width of the intervals in a set's table. */
 void print_spread(const report_t *report, const comparison_set_t *set);
 

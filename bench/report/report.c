@@ -1,8 +1,8 @@
 #include "report/report.h"
 
-#include "report/columns.h"
 #include "report/headline.h"
 #include "report/mlp_infer/mlp_infer.h"
+#include "report/rivals.h"
 #include "report/sections/sections.h"
 #include "report/training/training.h"
 
@@ -262,12 +262,26 @@ static void print_top_passes(const report_t *report, const shown_run_t *shown) {
         print(report, "> %c%s.\n", toupper((unsigned char)*text), text + 1);
 }
 
+/* " against PyTorch and JAX": the rivals in a run; "" without any. */
+static const char *title_rivals(const report_t *report, const shown_run_t *shown) {
+    comparison_set_list_t all = {0};
+    for (size_t p = 0; p < shown->n_parts; p++)
+        for (size_t i = 0; i < shown->parts[p].sets.n; i++) {
+            mem_grow(&all.items, all.n, &all.capacity, sizeof *all.items);
+            all.items[all.n++] = shown->parts[p].sets.items[i]; /* borrowed */
+        }
+    const char *names = rivals_of_sets(report, &all);
+    free(all.items);
+    return names != NULL ? report_text(report, " against %s", names) : "";
+}
+
 /* Title, list of runs, headline. */
 static void write_top(const report_t *report, const shown_list_t *runs) {
     const record_t *run = &runs->items[0].whole;
     const char *machine = machine_text(report, run), *date = date_text(report, run);
     const char *host = environment_get(&run->environment, "host.name");
-    print(report, "# Hand-written code against PyTorch: %s, %s\n\n", machine, date);
+    print(report, "# Hand-written code%s: %s, %s\n\n", title_rivals(report, &runs->items[0]),
+          machine, date);
     print(report, "> **Run:** %s, measured on %s (%s) on %s%s.\n", report_code(report, run->folder),
           machine, report_safe(report, host != NULL ? host : "unknown host"), date,
           run->finished == NULL ? "; **it did not finish**" : "");
@@ -284,7 +298,9 @@ static void write_top(const report_t *report, const shown_list_t *runs) {
     }
     print(report, "\n");
     if (print_common_headline(report, runs, 1, TABLE_MARKDOWN))
-        print(report, "\nMedians. A rival is PyTorch in its fastest mode or another worker.\n\n");
+        print(report,
+              "\nMedians. A rival is every contender that is not this project's; each size has the "
+              "strongest, in its fastest mode.\n\n");
 }
 
 static void write_report(report_t *report, const shown_list_t *runs) {

@@ -1,5 +1,5 @@
 /* Findings for any workload: which side is faster where, and what is missing. */
-#include "report/columns.h"
+#include "report/rivals.h"
 
 #include "base/units.h"
 #include "io/fs.h"
@@ -14,8 +14,8 @@ static speedup_t headline_of(const size_row_t *row) {
 bool has_headline(const size_row_t *row) {
     return row->headline.verdict != VERDICT_NONE;
 }
-static bool has_other(const size_row_t *row) {
-    return row->against_other.verdict != VERDICT_NONE;
+static bool has_rival(const size_row_t *row) {
+    return row->strongest != NULL;
 }
 
 /* "1, 64–256, 2^20": sizes with this verdict; a dash joins adjacent ones. */
@@ -79,28 +79,79 @@ void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_
               sizes_with(report, set, speedup_of, VERDICT_THEIRS));
 }
 
-void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject) {
-    const char *name = set->platform->name;
-    const size_row_t *rows[3];
-    size_t n = key_rows(set, has_headline, rows);
-    if (n == 0)
-        return;
-    print(report, "- %s: ", subject);
-    print_lead(report, set, headline_of, name, "PyTorch");
+static void print_size(const report_t *report, const comparison_set_t *set, const size_row_t *row) {
+    const char *name = set->platform->name, *size = size_name(report, set, row->size);
+    print(report, "  - %c%s: %s, %s (%s) against %s (%s).", toupper((unsigned char)size[0]),
+          size + 1, verdict_text(report, &row->headline, name, who(report, row->strongest)),
+          median_text(report, row->headline.ours), name_cell(report, row->best),
+          median_text(report, row->headline.theirs), their_case(report, set, row->strongest));
+    if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->strongest)
+        print(report, " Against PyTorch eager, %s: %s.",
+              median_text(report, row->against_eager.theirs),
+              verdict_text(report, &row->against_eager, name, "eager"));
     print(report, "\n");
-    for (size_t i = 0; i < n; i++) {
-        const size_row_t *row = rows[i];
-        const char *size = size_name(report, set, row->size);
-        print(report, "  - %c%s: %s, %s (%s) against %s (%s).", toupper((unsigned char)size[0]),
-              size + 1, verdict_text(report, &row->headline, name, "PyTorch"),
-              median_text(report, row->headline.ours), name_cell(report, row->best),
-              median_text(report, row->headline.theirs), name_cell(report, row->fastest));
-        if (row->against_eager.verdict != VERDICT_NONE && row->eager != row->fastest)
-            print(report, " Against PyTorch eager, %s: %s.",
-                  median_text(report, row->against_eager.theirs),
-                  verdict_text(report, &row->against_eager, name, "eager"));
-        print(report, "\n");
+}
+
+/* Of several rivals: against each, and where it is the strongest. */
+static void print_each_rival(const report_t *report, const comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rivals && set->n_rivals > 1; i++) {
+        comparison_set_t against = comparison_set_against(set, i);
+        const char *name = their_name(report, &against);
+        const size_t n_compared = fitting_rows(&against, has_headline, NULL);
+        size_t n_strongest = 0;
+        for (size_t r = 0; r < set->n_rows; r++) {
+            const case_result_t *fastest = set->rows[r].rivals[i].fastest;
+            n_strongest += fastest != NULL && fastest == set->rows[r].strongest;
+        }
+        if (n_compared > 0) {
+            const size_t n = fitting_rows(set, has_rival, NULL);
+            print(report, "  - Against %s, the strongest at %zu of the %zu %s: ", name, n_strongest,
+                  n, sizes_word(set, n));
+            print_lead(report, &against, headline_of, set->platform->name, name);
+            print(report, "\n");
+        }
+        comparison_set_free_rows(&against);
     }
+}
+
+/* Without a time of ours: how the rivals' fastest compare with each other. */
+static void print_rivals_alone(const report_t *report, const comparison_set_t *set) {
+    const size_row_t *rows[3];
+    const size_t n = key_rows(set, has_rival, rows);
+    for (size_t r = 0; r < n; r++) {
+        text_list_t times = {0};
+        for (size_t i = 0; i < set->n_rivals; i++) {
+            const case_result_t *fastest = rows[r]->rivals[i].fastest;
+            if (fastest != NULL)
+                text_list_add_format(&times, "%s%s %s%s", fastest == rows[r]->strongest ? "**" : "",
+                                     who_and_name(report, fastest),
+                                     time_cell(report, fastest, set->phase),
+                                     fastest == rows[r]->strongest ? "**" : "");
+        }
+        print(report, "%sat %s %s",
+              r == 0
+                  ? report_text(report,
+                                "- **Rivals alone**, by `%s`, the strongest in bold: ", set->phase)
+                  : "; ",
+              size_name(report, set, rows[r]->size), report_join(report, &times, ", "));
+    }
+    print(report, "%s", n > 0 ? ".\n" : "");
+}
+
+void finding_headline(const report_t *report, const comparison_set_t *set, const char *subject) {
+    const size_row_t *rows[3];
+    const size_t n = key_rows(set, has_headline, rows);
+    if (n == 0) {
+        print_rivals_alone(report, set);
+        return;
+    }
+    print(report, "- %s, the fastest %s case against %s: ", subject, set->platform->name,
+          their_best(report, set));
+    print_lead(report, set, headline_of, set->platform->name, their_name(report, set));
+    print(report, "\n");
+    for (size_t i = 0; i < n; i++)
+        print_size(report, set, rows[i]);
+    print_each_rival(report, set);
 }
 
 void finding_boots(const report_t *report) {
@@ -123,82 +174,81 @@ void finding_disagreement(const report_t *report, const comparison_set_list_t *s
             const comparison_set_t *set = &sets->items[s];
             const size_row_t *row = &set->rows[i];
             const boots_range_t range =
-                boots_range(report->boots, row->best, row->fastest, set->phase);
+                boots_range(report->boots, row->best, row->strongest, set->phase);
             if (boots_disagree(&range))
-                text_list_add_format(&rows, "%s %s, %s, %s, %s against %s: %s",
-                                     report_safe(report, set->workload),
-                                     report_safe(report, set->key), set->platform->place,
-                                     size_name(report, set, row->size),
-                                     name_cell(report, row->best), name_cell(report, row->fastest),
-                                     units_range(report_buffer(report), range.least, range.most));
+                text_list_add_format(
+                    &rows, "%s %s, %s, %s, %s against %s: %s", report_safe(report, set->workload),
+                    report_safe(report, set->key), set->platform->place,
+                    size_name(report, set, row->size), name_cell(report, row->best),
+                    their_case(report, set, row->strongest),
+                    units_range(report_buffer(report), range.least, range.most));
         }
     const char *list = report_join(report, &rows, "; ");
     if (list != NULL)
         print(report, "**The boots disagree** on the faster side: %s.\n\n", list);
 }
 
-/* Contenders added by the user. */
-void finding_others(const report_t *report, const comparison_set_t *set) {
-    const size_row_t *rows[3];
-    size_t n = key_rows(set, has_other, rows);
-    const char *name = set->platform->name;
-    for (size_t i = 0; i < n; i++) {
-        const speedup_t *speedup = &rows[i]->against_other;
-        const char *other = key_cell(report, rows[i]->other);
-        if (i == 0)
-            print(report,
-                  "- **Other contenders**, the fastest at each %s against the fastest %s case:",
-                  sizes_word(set, 1), name);
-        print(report, "%s at %s %s takes %s: %s", i > 0 ? ";" : "",
-              size_name(report, set, rows[i]->size), other, median_text(report, speedup->theirs),
-              verdict_text(report, speedup, name, other));
+/* Nothing if it has a valid time. */
+static void print_missing(const report_t *report, const comparison_set_t *set, const char *whose,
+                          const char *name) {
+    size_t n = 0, timed = 0;
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, EVERY_SIZE)) != NULL) {
+        n++;
+        timed += result->status == CASE_OK;
     }
-    if (n > 0)
-        print(report, ".\n");
+    if (n == 0)
+        print(report, "- %s was not measured %s in this run.\n", name, set->platform->place);
+    else if (timed == 0)
+        print(report, "- None of the %zu cases of %s %s has a valid time: see the warnings.\n", n,
+              name, set->platform->place);
 }
 
-/* Sides without a valid time. */
 void finding_missing(const report_t *report, const comparison_set_t *set) {
-    for (owner_t owner = OWNER_OURS; owner <= OWNER_PYTORCH; owner++) {
-        size_t n = 0, timed = 0;
-        const case_result_t *result = NULL;
-        while ((result = comparison_set_next(set, result, owner, EVERY_SIZE)) != NULL) {
-            n++;
-            timed += result->status == CASE_OK;
-        }
-        const char *name = owner == OWNER_PYTORCH ? "PyTorch" : set->platform->name;
-        if (n == 0)
-            print(report, "- %s was not measured %s in this run.\n", name, set->platform->place);
-        else if (timed == 0)
-            print(report, "- None of the %zu cases of %s %s has a valid time: see the warnings.\n",
-                  n, name, set->platform->place);
-    }
+    print_missing(report, set, OURS, set->platform->name);
+    if (set->n_rivals == 0)
+        print(report, "- No rival was measured %s in this run.\n", set->platform->place);
+    for (size_t i = 0; i < set->n_rivals; i++)
+        print_missing(report, set, set->rivals[i],
+                      report_safe(report, engine_name(set->rivals[i])));
+}
+
+/* Number of samples of the cases shown in a table by size, and its widest interval. */
+typedef struct spread {
+    const char *phase;
+    size_t fewest, most;
+    double widest_frac; /* half width of the 95 % interval over the median */
+} spread_t;
+
+static void spread_take(spread_t *spread, const case_result_t *result) {
+    const bool timed = result != NULL && result_has_times(result);
+    const phase_t *phase = timed ? result_phase(result, spread->phase) : NULL;
+    if (phase == NULL || phase->summary.n == 0)
+        return;
+    const summary_t *s = &phase->summary;
+    spread->fewest = s->n < spread->fewest ? s->n : spread->fewest;
+    spread->most = s->n > spread->most ? s->n : spread->most;
+    spread->widest_frac = fmax(spread->widest_frac, (s->ci95[1] - s->ci95[0]) / 2 / s->median);
 }
 
 void print_spread(const report_t *report, const comparison_set_t *set) {
-    size_t fewest = SIZE_MAX, most = 0;
-    double widest_frac = 0; /* half width of the 95 % interval over the median */
+    spread_t spread = {.phase = set->phase, .fewest = SIZE_MAX};
     for (size_t i = 0; i < set->n_rows; i++) {
         const size_row_t *row = &set->rows[i];
-        const case_result_t *shown[] = {row->best, row->study, row->eager, row->fastest,
-                                        row->other};
-        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
-            const bool timed = shown[k] != NULL && result_has_times(shown[k]);
-            const phase_t *phase = timed ? result_phase(shown[k], set->phase) : NULL;
-            if (phase == NULL || phase->summary.n == 0)
-                continue;
-            const summary_t *s = &phase->summary;
-            fewest = s->n < fewest ? s->n : fewest;
-            most = s->n > most ? s->n : most;
-            widest_frac = fmax(widest_frac, (s->ci95[1] - s->ci95[0]) / 2 / s->median);
-        }
+        spread_take(&spread, row->best);
+        spread_take(&spread, row->study);
+        spread_take(&spread, row->eager);
+        for (size_t k = 0; k < set->n_rivals; k++)
+            spread_take(&spread, row->rivals[k].fastest);
     }
+    const size_t fewest = spread.fewest, most = spread.most;
     if (most == 0)
         return;
     const char *upto = fewest < most ? report_text(report, " to %zu", most) : "";
     print(report, "Each median has %zu%s samples", fewest, upto);
-    if (widest_frac > 0)
-        print(report, "; the widest 95 %% interval is ± %s", percent_text(report, widest_frac));
+    if (spread.widest_frac > 0)
+        print(report, "; the widest 95 %% interval is ± %s",
+              percent_text(report, spread.widest_frac));
     print(report, ".");
     const char *path = report_keep(report, fs_join(report->run->folder, "timings.csv"));
     if (fs_exists(path))

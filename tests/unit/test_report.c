@@ -183,7 +183,7 @@ static void test_what_was_not_measured_is_said(void **state) {
     plant(&alone, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
     char *run = save_run(alone, *state, "alone", "NVIDIA H200");
     char *text = report_of(*state, NULL, run, NULL);
-    assert_has(text, "PyTorch was not measured on the GPU in this run.");
+    assert_has(text, "No rival was measured on the GPU in this run.");
     assert_has_not(text, "as fast");
     free(text);
     free(run);

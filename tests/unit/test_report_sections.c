@@ -140,12 +140,18 @@ static void other_contenders_stand_beside_both_sides(void **state) {
     record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
     char *text = printed(all_findings, &run);
-    assert_has(text, "**Other contenders**");
-    assert_has(text, "at batch 1 mine-cuda jit takes 4.0");
+    assert_has(text, "the fastest CUDA case against the strongest rival: CUDA is faster at 1 of");
+    assert_has(text, "(PyTorch eager)");
+    assert_has(text,
+               "  - Against PyTorch, the strongest at 1 of the 1 batch size: CUDA is faster at 1");
+    assert_has(text,
+               "  - Against mine, the strongest at 0 of the 1 batch size: CUDA is faster at 1");
     free(text);
     text = printed(all_tables, &run);
-    assert_has(text, "Others' best");
-    assert_has(text, "| mine-cuda jit |");
+    assert_has(text, "| mine best | Mode |");
+    assert_has(text, "|  **2.00 µs** | eager |");
+    assert_has(text, " µs | jit  | 4.0");
+    assert_has(text, "Bold: the strongest rival of a row.");
     free(text);
     record_free(&run);
 }
@@ -243,12 +249,12 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     record_t run = run_with_techniques();
     char *text = printed(all_findings, &run);
     assert_has(text, "**Without polling:** at 1 batch size the fastest CUDA case has `wait=poll`");
-    assert_has(text, "which PyTorch does not offer");
+    assert_has(text, "With `wait=sync` on our side");
     assert_has(text, "CUDA is faster at 1 of the 1 batch size compared, PyTorch at 0");
     assert_has(text, "at batch 64 CUDA is **3.0");
     free(text);
     text = printed(all_tables, &run);
-    assert_has(text, "vs best, sync");
+    assert_has(text, "sync vs PyTorch |");
     free(text);
     record_free(&run);
     run = plant_ratios((double[]){2}, 1);
@@ -319,8 +325,9 @@ static void one_pass_claims_nothing(void **state) {
     assert_has_not(text, "rossover");
     free(text);
     text = printed(all_tables, &run);
-    assert_has(text, "PyTorch's median over ours; above 1, CUDA had the lower time.");
-    assert_has(text, "|   ≈ 3.4× |  ≈ 3.4× |");
+    assert_has(text,
+               "*vs PyTorch*: the rival's median over ours; above 1, CUDA had the lower time.");
+    assert_has(text, "|     ≈ 3.4× |       3.43 µs |   ≈ 3.4× |");
     assert_has(text, "\n\nOne pass: the spread between processes is unknown.\n\n");
     assert_has_not(text, "interval");
     free(text);

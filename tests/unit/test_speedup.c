@@ -86,14 +86,17 @@ static void test_only_ok_cases_compete(void **state) {
     assert_int_equal(sets.n, 2);
     const size_row_t *gpu = &sets.items[0].rows[0], *cpu = &sets.items[1].rows[0];
     assert_string_equal(gpu->best->spec.variant, "01_study");
-    assert_string_equal(gpu->fastest->spec.variant, "graph");
+    assert_string_equal(gpu->rivals[0].fastest->spec.variant, "graph");
     assert_string_equal(gpu->eager->spec.variant, "eager");
     assert_string_equal(gpu->eager->spec.device, "cuda");
-    assert_string_equal(gpu->other->spec.engine, "mine"); /* of neither side, and beside both */
-    assert_int_equal(gpu->against_other.verdict, VERDICT_THEIRS);
-    assert_null(cpu->other);
-    assert_string_equal(cpu->best->spec.variant, "omp"); /* the oracle is no contender */
-    assert_string_equal(cpu->fastest->spec.device, "cpu");
+    assert_string_equal(gpu->rivals[1].engine, "mine");
+    assert_int_equal(gpu->rivals[1].speedup.verdict, VERDICT_THEIRS);
+    assert_ptr_equal(gpu->strongest, gpu->rivals[1].fastest);
+    assert_int_equal(sets.items[1].n_rivals, 1);
+    assert_string_equal(cpu->best->spec.variant, "ref"); /* the oracle is a contender too */
+    assert_string_equal(cpu->strongest->spec.device, "cpu");
+    assert_ptr_equal(gpu->host, cpu->best);
+    assert_ptr_equal(gpu->host_rival, cpu->strongest);
     assert_null(cpu->study);
     comparison_set_list_free(&sets);
     record_free(&run);

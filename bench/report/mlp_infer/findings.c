@@ -17,7 +17,7 @@ static bool has_own_gain(const size_row_t *row) {
 /* Does one of our cases keep its buffers between samples? */
 static bool has_kept_buffers(const comparison_set_t *set, int64_t batch) {
     const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, OWNER_OURS, batch)) != NULL) {
+    while ((result = comparison_set_next(set, result, OURS, batch)) != NULL) {
         const char *alloc = case_technique(&result->spec, "alloc");
         const char *copy = case_technique(&result->spec, "copy");
         if (result->status == CASE_OK && alloc != NULL && copy != NULL &&
@@ -27,24 +27,20 @@ static bool has_kept_buffers(const comparison_set_t *set, int64_t batch) {
     return false;
 }
 
-static bool has_graph_rival(const size_row_t *row) {
-    return row->fastest != NULL && strcmp(row->fastest->spec.variant, "graph") == 0;
-}
-
-/* PyTorch's graph mode keeps its buffers, pinned if useful. Against a side that allocates in every
- * sample and copies from pageable memory, the ratio measures the set-up, not the kernel. */
+/* A rival may keep its buffers, pinned if useful, as PyTorch's graph mode does. Against a side that
+ * allocates in every sample and copies from pageable memory, the ratio measures the set-up, not the
+ * kernel. */
 static void print_unequal_setups(const report_t *report, const comparison_set_t *set) {
-    size_t with = 0, rivals = fitting_rows(set, has_graph_rival, NULL);
+    size_t with = 0, compared = fitting_rows(set, has_headline, NULL);
     for (size_t i = 0; i < set->n_rows; i++)
-        with += has_graph_rival(&set->rows[i]) && has_kept_buffers(set, set->rows[i].size);
-    if (strcmp(set->platform->device, "cuda") == 0 && with < rivals)
-        print(
-            report,
-            "  - Not always like for like: PyTorch's graph mode keeps its buffers between samples. "
-            "CUDA cases that also do (`alloc` not malloc, `copy` not pageable) were run at %zu of "
-            "the %zu batch sizes where graph is PyTorch's fastest; at the others CUDA allocates "
-            "or copies pageable memory in every sample.\n",
-            with, rivals);
+        with += has_headline(&set->rows[i]) && has_kept_buffers(set, set->rows[i].size);
+    if (strcmp(set->platform->device, "cuda") == 0 && with < compared)
+        print(report,
+              "  - Not always like for like: a rival may keep its buffers between samples. CUDA "
+              "cases that do (`alloc` not malloc, `copy` not pageable) were run at %zu of the %zu "
+              "batch sizes compared; at the others CUDA allocates or copies pageable memory in "
+              "every sample.\n",
+              with, compared);
 }
 
 /* The comparison published by the study. */
@@ -85,10 +81,7 @@ static void finding_host_to_host(const report_t *report, const comparison_set_t 
     static const char HOST_TO_HOST[] = "**Host to host** (input in host memory to output in host "
                                        "memory, without set-up)";
     const bool total = strcmp(set->phase, "host_to_host") != 0;
-    finding_headline(report, set,
-                     report_text(report, "%s, the fastest %s case against PyTorch's fastest mode",
-                                 total ? "**By the total of all phases**" : HOST_TO_HOST,
-                                 set->platform->name));
+    finding_headline(report, set, total ? "**By the total of all phases**" : HOST_TO_HOST);
     if (fitting_rows(set, has_headline, NULL) > 0)
         print_unequal_setups(report, set);
 }
@@ -118,7 +111,6 @@ void mlp_infer_findings(const report_t *report, const comparison_set_list_t *set
         finding_batch_constant(report, set);
         finding_study(report, set);
         finding_own_gain(report, set);
-        finding_others(report, set);
         print(report, "\n");
     }
 }

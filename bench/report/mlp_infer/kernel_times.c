@@ -5,13 +5,13 @@
 #include <string.h>
 
 bool has_contender(const size_row_t *row) {
-    return row->best != NULL || row->fastest != NULL;
+    return row->best != NULL || row->strongest != NULL;
 }
 
 static bool is_first_of_variant(const comparison_set_t *set, const case_result_t *result,
-                                owner_t owner, int64_t batch) {
+                                const char *whose, int64_t batch) {
     const case_result_t *other = NULL;
-    while ((other = comparison_set_next(set, other, owner, batch)) != result)
+    while ((other = comparison_set_next(set, other, whose, batch)) != result)
         if (strcmp(other->spec.variant, result->spec.variant) == 0 &&
             strcmp(other->spec.engine, result->spec.engine) == 0)
             return false;
@@ -20,10 +20,10 @@ static bool is_first_of_variant(const comparison_set_t *set, const case_result_t
 
 /* Host techniques do not change the kernel: only a variant's first case per batch is shown. */
 static const case_result_t *next_variant(const comparison_set_t *set, const case_result_t *after,
-                                         owner_t owner, int64_t batch) {
+                                         const char *whose, int64_t batch) {
     const case_result_t *result = after;
-    while ((result = comparison_set_next(set, result, owner, batch)) != NULL)
-        if (is_first_of_variant(set, result, owner, batch) && !is_not_applicable(result))
+    while ((result = comparison_set_next(set, result, whose, batch)) != NULL)
+        if (is_first_of_variant(set, result, whose, batch) && !is_not_applicable(result))
             return result;
     return NULL;
 }
@@ -59,12 +59,10 @@ static void add_limit_row(columns_t *table, const comparison_set_t *set,
 }
 
 bool comparison_set_has_limit(const comparison_set_t *set) {
-    for (owner_t owner = OWNER_OURS; owner <= OWNER_PYTORCH; owner++) {
-        const case_result_t *result = NULL;
-        while ((result = comparison_set_next(set, result, owner, EVERY_SIZE)) != NULL)
-            if (result_has_times(result) && isfinite(result->limit.frac))
-                return true;
-    }
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL)
+        if (result_has_times(result) && isfinite(result->limit.frac))
+            return true;
     return false;
 }
 
@@ -77,12 +75,13 @@ static void table_of_limits(const report_t *report, const comparison_set_t *set)
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     const size_row_t *rows[3];
     size_t n = key_rows(set, has_contender, rows);
-    for (size_t i = 0; i < n; i++)
-        for (owner_t owner = OWNER_OURS; owner <= OWNER_OTHERS; owner++) {
-            const case_result_t *result = NULL;
-            while ((result = next_variant(set, result, owner, rows[i]->size)) != NULL)
-                add_limit_row(&table, set, result);
-        }
+    for (size_t i = 0; i < n; i++) {
+        const case_result_t *result = NULL;
+        while ((result = next_variant(set, result, OURS, rows[i]->size)) != NULL)
+            add_limit_row(&table, set, result);
+        while ((result = next_variant(set, result, RIVALS, rows[i]->size)) != NULL)
+            add_limit_row(&table, set, result);
+    }
     columns_end_under(
         &table, 4, "Computation alone, and the limit",
         "*One launch*: one kernel launch or forward pass between two device events (*host*: by "
@@ -100,7 +99,7 @@ static bool is_shown_batch(const comparison_set_t *set, int64_t batch) {
 
 static bool any_has(const comparison_set_t *set, const char *phase) {
     const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, OWNER_OURS, EVERY_SIZE)) != NULL)
+    while ((result = comparison_set_next(set, result, OURS, EVERY_SIZE)) != NULL)
         if (isfinite(result_median(result, phase)))
             return true;
     return false;
@@ -124,7 +123,7 @@ static void table_of_kernel_times(const report_t *report, const comparison_set_t
         const int64_t batch = set->rows[r].size;
         const case_result_t *result = NULL;
         while (is_shown_batch(set, batch) &&
-               (result = next_variant(set, result, OWNER_OURS, batch)) != NULL) {
+               (result = next_variant(set, result, OURS, batch)) != NULL) {
             const char *cells[N_PHASES + 3] = {size_cell(report, set, batch),
                                                report_safe(report, result->spec.variant)};
             for (size_t k = 0; k < N_PHASES; k++)

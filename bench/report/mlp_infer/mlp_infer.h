@@ -2,7 +2,7 @@
 #ifndef BENCH_REPORT_MLP_INFER_MLP_INFER_H
 #define BENCH_REPORT_MLP_INFER_MLP_INFER_H
 
-#include "report/columns.h"
+#include "report/rivals.h"
 
 void mlp_infer_findings(const report_t *report, const comparison_set_list_t *sets);
 void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets);
@@ -12,14 +12,14 @@ bool has_contender(const size_row_t *row);
 
 /* kernel_times.c: the computation alone. */
 void section_compute(const report_t *report, const comparison_set_t *set);
-bool comparison_set_has_limit(const comparison_set_t *set); /* of ours or PyTorch's */
+bool comparison_set_has_limit(const comparison_set_t *set); /* for any case */
 
 /* techniques.c: gains from host techniques, polling and a constant batch. */
 void finding_techniques(const report_t *report, const comparison_set_t *set);
 void finding_polling(const report_t *report, const comparison_set_t *set);
 void finding_batch_constant(const report_t *report, const comparison_set_t *set);
 void section_techniques(const report_t *report, const comparison_set_t *set);
-/* Does CUDA's fastest case poll? Its fastest case that synchronises, against PyTorch's. */
+/* Does CUDA's fastest case poll? Its fastest case that synchronises, against the strongest rival. */
 bool is_by_polling(const size_row_t *row);
 speedup_t speedup_synchronising(const comparison_set_t *set, const size_row_t *row);
 

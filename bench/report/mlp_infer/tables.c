@@ -1,60 +1,61 @@
 /* mlp_infer's tables: times at each batch size, and where the time goes. */
 #include "report/mlp_infer/mlp_infer.h"
 
+#include "base/memory.h"
+
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool has_study(const size_row_t *row) {
     return row->study != NULL;
 }
-static bool has_others(const size_row_t *row) {
-    return row->other != NULL;
+static bool has_eager(const size_row_t *row) {
+    return row->eager != NULL;
+}
+
+/* "sync vs PyTorch", "sync vs the strongest rival". */
+static const char *sync_title(const report_t *report, const comparison_set_t *set) {
+    return report_text(report, "sync vs %s", their_name(report, set));
 }
 
 static void table_of_sizes(const report_t *report, const comparison_set_t *set) {
-    const bool no_study = fitting_rows(set, has_study, NULL) == 0;
-    const bool no_others = fitting_rows(set, has_others, NULL) == 0;
+    enum { OTHER_COLUMNS = 7 };
+    const size_t most = OTHER_COLUMNS + RIVAL_COLUMNS * set->n_rivals;
+    const bool no_eager = fitting_rows(set, has_eager, NULL) == 0;
     const bool polls = fitting_rows(set, is_by_polling, NULL) > 0;
-    const column_t columns[] = {
-        {size_title(report, set), 'r', false},
-        {report_text(report, "Best %s", set->platform->name), 'r', false},
-        {"Case", 'l', false},
-        {"PyTorch eager", 'r', false},
-        {"PyTorch best", 'r', false},
-        {"Mode", 'l', false},
-        {"vs eager", 'r', false},
-        {"vs best", 'r', false},
-        {"vs best, sync", 'r', !polls},
-        {"Study's CUDA", 'r', no_study},
-        {"Others' best", 'r', no_others},
-        {"Which", 'l', no_others}, /* engine and variant */
-        {"vs others", 'r', no_others},
-    };
-    columns_t table = columns_begin(report, columns, sizeof columns / sizeof *columns);
+    column_t *columns = mem_zeroed(most, sizeof *columns);
+    const char **cells = mem_zeroed(most, sizeof *cells);
+    size_t n = 0;
+    columns[n++] = (column_t){size_title(report, set), 'r', false};
+    columns[n++] = (column_t){report_text(report, "Best %s", set->platform->name), 'r', false};
+    columns[n++] = (column_t){"Case", 'l', false};
+    n += rival_columns(report, set, &columns[n]);
+    columns[n++] = (column_t){"PyTorch eager", 'r', no_eager};
+    columns[n++] = (column_t){"vs eager", 'r', no_eager};
+    columns[n++] = (column_t){sync_title(report, set), 'r', !polls};
+    columns[n++] = (column_t){"Study's CUDA", 'r', fitting_rows(set, has_study, NULL) == 0};
+    columns_t table = columns_begin(report, columns, n);
     for (size_t i = 0; i < set->n_rows; i++) {
         const size_row_t *row = &set->rows[i];
         const speedup_t synchronising =
             polls ? speedup_synchronising(set, row) : (speedup_t){.verdict = VERDICT_NONE};
-        const char *const cells[] = {
-            size_cell(report, set, row->size),
-            time_cell(report, row->best, set->phase),
-            name_cell(report, row->best),
-            time_cell(report, row->eager, set->phase),
-            time_cell(report, row->fastest, set->phase),
-            name_cell(report, row->fastest),
-            ratio_cell(report, &row->against_eager),
-            ratio_cell(report, &row->headline),
-            ratio_cell(report, &synchronising),
-            time_cell(report, row->study, set->phase),
-            time_cell(report, row->other, set->phase),
-            key_cell(report, row->other),
-            ratio_cell(report, &row->against_other),
-        };
+        n = 0;
+        cells[n++] = size_cell(report, set, row->size);
+        cells[n++] = time_cell(report, row->best, set->phase);
+        cells[n++] = name_cell(report, row->best);
+        n += rival_cells(report, set, row, &cells[n]);
+        cells[n++] = time_cell(report, row->eager, set->phase);
+        cells[n++] = ratio_cell(report, &row->against_eager);
+        cells[n++] = ratio_cell(report, &synchronising);
+        cells[n++] = time_cell(report, row->study, set->phase);
         columns_row(&table, cells);
     }
     columns_end(&table, "");
     print_passes(report);
+    free(columns);
+    free(cells);
 }
 
 static void print_unequal_choice(const report_t *report, const comparison_set_t *set) {
@@ -62,7 +63,7 @@ static void print_unequal_choice(const report_t *report, const comparison_set_t 
     for (size_t i = 0; i < set->n_rows; i++) {
         size_t n = 0;
         const case_result_t *result = NULL;
-        while ((result = comparison_set_next(set, result, OWNER_OURS, set->rows[i].size)) != NULL)
+        while ((result = comparison_set_next(set, result, OURS, set->rows[i].size)) != NULL)
             n++;
         fewest = n < fewest ? n : fewest;
         most = n > most ? n : most;
@@ -76,13 +77,13 @@ static void print_unequal_choice(const report_t *report, const comparison_set_t 
 
 static void section_headline(const report_t *report, const comparison_set_t *set) {
     print(report,
-          "Medians of `%s`. *vs eager* and *vs best*: PyTorch's median over ours%s. Techniques "
-          "after a + differ from the defaults. † marks a throttled case, which is not "
-          "compared.%s\n\n",
-          set->phase, ratio_meaning(report, set->platform->name),
+          "Medians of `%s`.%s Techniques after a + differ from the defaults. † marks a throttled "
+          "case, which is not compared.%s\n\n",
+          set->phase, rival_columns_meaning(report, set),
           fitting_rows(set, is_by_polling, NULL) > 0
-              ? " *vs best, sync*: CUDA cases that synchronise, as PyTorch does, instead of "
-                "polling."
+              ? report_text(report,
+                            " *%s*: of the fastest CUDA case that synchronises instead of polling.",
+                            sync_title(report, set))
               : "");
     print_spread(report, set);
     print_unequal_choice(report, set);
@@ -91,59 +92,77 @@ static void section_headline(const report_t *report, const comparison_set_t *set
 
 /* ---- where the time goes --------------------------------------------------------------------- */
 
-enum { MOST_PHASES = 8 };
-/* [on the GPU][owner]: C, PyTorch; CUDA, PyTorch. */
-static const char *const PHASES[][2][MOST_PHASES] = {
-    {{"forward", "residual", "total"}, {"init", "forward", "residual", "total"}},
-    {{"malloc", "h2d", "kernel", "d2h", "free", "residual", "total"},
-     {"init", "h2d", "forward", "d2h", "residual", "total"}},
-};
+/* In the order of a sample; a table has those that its cases have. */
+static const char *const PHASES[] = {"init", "malloc", "h2d",      "kernel", "forward",
+                                     "d2h",  "free",   "residual", "total"};
+enum { N_PHASES = sizeof PHASES / sizeof *PHASES, MOST_CASES = 6 };
 
-static void add_phase_row(columns_t *table, const char *const *phases, const char *compute,
-                          const char *batch, const case_result_t *result) {
+/* One side's cases of a table: at each size the study's, then the fastest. */
+typedef struct sampled {
+    const case_result_t *cases[MOST_CASES];
+    size_t n;
+} sampled_t;
+
+static bool any_has(const sampled_t *shown, const char *phase) {
+    for (size_t i = 0; i < shown->n; i++)
+        if (isfinite(result_median(shown->cases[i], phase)))
+            return true;
+    return false;
+}
+
+static void add_phase_row(columns_t *table, const comparison_set_t *set,
+                          const case_result_t *result) {
     const report_t *report = table->report;
-    const char *cells[MOST_PHASES + 4] = {batch, name_cell(report, result)};
-    size_t n = 2;
-    for (size_t i = 0; phases[i] != NULL; i++)
-        cells[n++] = time_cell(report, result, phases[i]);
-    double share = 1 - result_median(result, compute) / result_median(result, "total");
-    cells[n++] = share_cell(report, share >= 0 ? share : NAN);
-    cells[n] = limit_cell(report, result);
+    const phase_t *compute = result_compute_phase(result);
+    const double compute_ns = compute != NULL ? compute->summary.median : NAN;
+    const double share = 1 - compute_ns / result_median(result, "total");
+    const char *cells[N_PHASES + 4] = {size_cell(report, set, size_of_case(set, &result->spec)),
+                                       name_cell(report, result)};
+    for (size_t i = 0; i < N_PHASES; i++)
+        cells[2 + i] = time_cell(report, result, PHASES[i]);
+    cells[2 + N_PHASES] = share_cell(report, share >= 0 ? share : NAN);
+    cells[3 + N_PHASES] = limit_cell(report, result);
     columns_row(table, cells);
 }
 
 /* A host-to-host graph has no phases; then the fastest case by `total`. */
 static const case_result_t *fastest_with_phases(const comparison_set_t *set, const size_row_t *row,
-                                                owner_t owner) {
-    const case_result_t *best = owner == OWNER_PYTORCH ? row->fastest : row->best;
+                                                const char *whose) {
+    const case_result_t *best = comparison_set_fastest(set, row->size, whose, set->phase);
     if (best != NULL && isfinite(result_median(best, "total")))
         return best;
-    return comparison_set_fastest(set, row->size, owner, "total");
+    return comparison_set_fastest(set, row->size, whose, "total");
 }
 
-/* One side's table: at each batch the study's or eager case, then the fastest. */
-static void table_of_phases(const report_t *report, const comparison_set_t *set, owner_t owner,
-                            const char *title) {
-    const bool gpu = strcmp(set->platform->device, "cuda") == 0, ours = owner == OWNER_OURS;
-    const char *const *phases = PHASES[gpu][owner], *compute = gpu && ours ? "kernel" : "forward";
-    column_t columns[MOST_PHASES + 4] = {{"Batch", 'r', false}, {"Case", 'l', false}};
-    size_t n = 2;
-    for (size_t i = 0; phases[i] != NULL; i++)
-        columns[n++] = (column_t){phases[i], 'r', false};
-    columns[n++] = (column_t){report_text(report, "outside %s", compute), 'r', false};
-    columns[n++] = (column_t){"of the limit", 'r', !comparison_set_has_limit(set)};
-    columns_t table = columns_begin(report, columns, n);
+static sampled_t sampled_of(const comparison_set_t *set, const char *whose) {
     const size_row_t *rows[3];
-    size_t n_rows = key_rows(set, has_contender, rows);
+    const size_t n_rows = key_rows(set, has_contender, rows);
+    sampled_t shown = {.n = 0};
     for (size_t i = 0; i < n_rows; i++) {
-        const char *batch = size_cell(report, set, rows[i]->size);
-        const case_result_t *fixed = ours ? rows[i]->study : rows[i]->eager;
-        const case_result_t *best = fastest_with_phases(set, rows[i], owner);
-        if (fixed != NULL && result_has_times(fixed))
-            add_phase_row(&table, phases, compute, batch, fixed);
-        if (best != NULL && best != fixed)
-            add_phase_row(&table, phases, compute, batch, best);
+        const case_result_t *of_study[] = {rows[i]->study, rows[i]->eager};
+        const case_result_t *best = fastest_with_phases(set, rows[i], whose);
+        for (size_t k = 0; k < 2; k++)
+            if (of_study[k] != NULL && result_has_times(of_study[k]) && of_study[k] != best &&
+                comparison_set_has(set, of_study[k], whose))
+                shown.cases[shown.n++] = of_study[k];
+        if (best != NULL)
+            shown.cases[shown.n++] = best;
     }
+    return shown;
+}
+
+static void table_of_phases(const report_t *report, const comparison_set_t *set, const char *whose,
+                            const char *title) {
+    const sampled_t shown = sampled_of(set, whose);
+    const bool kernel = any_has(&shown, "kernel");
+    column_t columns[N_PHASES + 4] = {{"Batch", 'r', false}, {"Case", 'l', false}};
+    for (size_t i = 0; i < N_PHASES; i++)
+        columns[2 + i] = (column_t){PHASES[i], 'r', !any_has(&shown, PHASES[i])};
+    columns[2 + N_PHASES] = (column_t){kernel ? "outside kernel" : "outside forward", 'r', false};
+    columns[3 + N_PHASES] = (column_t){"of the limit", 'r', !comparison_set_has_limit(set)};
+    columns_t table = columns_begin(report, columns, N_PHASES + 4);
+    for (size_t i = 0; i < shown.n; i++)
+        add_phase_row(&table, set, shown.cases[i]);
     columns_end(&table, report_text(report, "%s:\n\n", title));
 }
 
@@ -154,7 +173,7 @@ static void phases_shown(const comparison_set_t *set, bool *any_mapped, bool *an
     *any_mapped = *any_without = false;
     for (size_t i = 0; i < n; i++) {
         const case_result_t *best = rows[i]->best;
-        const case_result_t *shown = fastest_with_phases(set, rows[i], OWNER_OURS);
+        const case_result_t *shown = fastest_with_phases(set, rows[i], OURS);
         const char *copy = shown != NULL ? case_technique(&shown->spec, "copy") : NULL;
         *any_mapped = *any_mapped || (copy != NULL && strcmp(copy, "mapped") == 0);
         *any_without = *any_without || (best != NULL && !isfinite(result_median(best, "total")));
@@ -180,11 +199,15 @@ static void section_phases(const report_t *report, const comparison_set_t *set) 
         print(report, " *Of the limit*: the hardware's minimum time for the computation over the "
                       "measured time; the next table has both.");
     print(report, "\n\n");
-    table_of_phases(report, set, OWNER_OURS,
+    table_of_phases(report, set, OURS,
                     !gpu    ? "C: the fastest case"
                     : study ? "CUDA: the study's set-up and the fastest case"
                             : "CUDA: the fastest case");
-    table_of_phases(report, set, OWNER_PYTORCH, "PyTorch: eager and the fastest mode");
+    for (size_t i = 0; i < set->n_rivals; i++)
+        table_of_phases(report, set, set->rivals[i],
+                        report_text(report, "%s: %sthe fastest mode",
+                                    report_safe(report, engine_name(set->rivals[i])),
+                                    strcmp(set->rivals[i], "pytorch") == 0 ? "eager and " : ""));
 }
 
 void mlp_infer_tables(const report_t *report, const comparison_set_list_t *sets) {

@@ -1,4 +1,4 @@
-/* Gains from host techniques, singly and together; effect of polling, which PyTorch lacks. */
+/* Gains from host techniques, singly and together; effect of polling. */
 #include "report/mlp_infer/mlp_infer.h"
 
 #include "analysis/technique_set.h"
@@ -21,7 +21,7 @@ static bool selection_of(const comparison_set_t *set, selection_t *selection) {
     const case_result_t **cases = mem_zeroed(set->run->n_cases + 1, sizeof *cases);
     const case_result_t *result = NULL;
     size_t n = 0;
-    while ((result = comparison_set_next(set, result, OWNER_OURS, EVERY_SIZE)) != NULL)
+    while ((result = comparison_set_next(set, result, OURS, EVERY_SIZE)) != NULL)
         if (strcmp(result->spec.engine, "cuda") == 0 && result_phase(result, set->phase) != NULL)
             cases[n++] = result;
     *selection = (selection_t){.set = set, .techniques = technique_set_of(cases, n)};
@@ -194,7 +194,7 @@ void section_techniques(const report_t *report, const comparison_set_t *set) {
     technique_set_free(&selection.techniques);
 }
 
-/* ---- a technique that PyTorch does not have -------------------------------------------------- */
+/* ---- polling -------------------------------------------------------------------------------- */
 
 static bool waits_by_polling(const case_result_t *result) {
     const char *wait = result != NULL ? case_technique(&result->spec, "wait") : NULL;
@@ -203,14 +203,14 @@ static bool waits_by_polling(const case_result_t *result) {
 
 static const case_result_t *fastest_synchronising(const comparison_set_t *set, int64_t batch) {
     const case_result_t *fastest = NULL, *result = NULL;
-    while ((result = comparison_set_next(set, result, OWNER_OURS, batch)) != NULL)
-        if (!waits_by_polling(result))
+    while ((result = comparison_set_next(set, result, OURS, batch)) != NULL)
+        if (!waits_by_polling(result) && can_be_fastest(result))
             fastest = faster_case(fastest, result, set->phase);
     return fastest;
 }
 
 speedup_t speedup_synchronising(const comparison_set_t *set, const size_row_t *row) {
-    return speedup_make(fastest_synchronising(set, row->size), set->phase, row->fastest,
+    return speedup_make(fastest_synchronising(set, row->size), set->phase, row->strongest,
                         set->phase);
 }
 
@@ -235,19 +235,19 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
     }
     print(report,
           "- **Without polling:** at %zu batch size%s the fastest CUDA case has `wait=poll`: the "
-          "host polls its memory for the output instead of synchronising, which PyTorch does not "
-          "offer. With `wait=sync` on both sides ",
+          "host polls its memory for the output instead of synchronising. With `wait=sync` on our "
+          "side ",
           n_won, n_won == 1 ? "" : "s");
-    print_tally(report, set, &tally, "CUDA", "PyTorch");
+    print_tally(report, set, &tally, "CUDA", their_name(report, set));
     for (size_t i = 0; i < n; i++) {
         const speedup_t speedup = speedup_synchronising(set, rows[i]);
         if (speedup.verdict != VERDICT_NONE)
             print(report, "; at %s %s, %s (%s) against %s (%s)",
                   size_name(report, set, rows[i]->size),
-                  verdict_text(report, &speedup, "CUDA", "PyTorch"),
+                  verdict_text(report, &speedup, "CUDA", who(report, rows[i]->strongest)),
                   median_text(report, speedup.ours),
                   name_cell(report, fastest_synchronising(set, rows[i]->size)),
-                  median_text(report, speedup.theirs), name_cell(report, rows[i]->fastest));
+                  median_text(report, speedup.theirs), their_case(report, set, rows[i]->strongest));
     }
     print(report, ".\n");
 }
@@ -257,7 +257,7 @@ void finding_polling(const report_t *report, const comparison_set_t *set) {
 static const case_result_t *default_rung(const comparison_set_t *set, int64_t batch,
                                          const char *prefix) {
     const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, OWNER_OURS, batch)) != NULL)
+    while ((result = comparison_set_next(set, result, OURS, batch)) != NULL)
         if (text_starts(result->spec.variant, prefix) && !has_changed_technique(&result->spec, ""))
             return result;
     return NULL;

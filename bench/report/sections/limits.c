@@ -1,5 +1,5 @@
 /* Findings on where the time goes: computation and its limit, time outside it, one-time costs. */
-#include "report/columns.h"
+#include "report/rivals.h"
 #include "report/sections/sections.h"
 
 #include "base/units.h"
@@ -11,12 +11,11 @@
 
 /* The ok case at a size with the largest share of its limit. */
 static const case_result_t *nearest_to_limit(const comparison_set_t *set, int64_t size,
-                                             owner_t owner) {
+                                             const char *whose) {
     const case_result_t *nearest = NULL;
     for (const case_result_t *result = NULL; (result = record_next(set->run, result)) != NULL;)
-        if (result->status == CASE_OK && isfinite(result->limit.frac) &&
-            size_of_case(set, &result->spec) == size && comparison_set_has(set, result, owner) &&
-            !result_is_algorithmic(result) && !is_rougher(&result->spec) &&
+        if (isfinite(result->limit.frac) && size_of_case(set, &result->spec) == size &&
+            comparison_set_has(set, result, whose) && can_be_fastest(result) &&
             (nearest == NULL || result->limit.frac > nearest->limit.frac))
             nearest = result;
     return nearest;
@@ -66,7 +65,7 @@ static const char *excess_text(const limit_t *limit) {
 }
 
 static void print_limit(const report_t *report, const comparison_set_t *set,
-                        const case_result_t *ours, const case_result_t *theirs) {
+                        const case_result_t *ours) {
     const limit_t *limit = &ours->limit;
     print(report,
           "- **Against the limit** at %s, computation alone: %s %s reaches **%s** of the hardware "
@@ -74,24 +73,27 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
           size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
           name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
           least_text(report, limit), bound_text(report, limit), excess_text(limit));
-    if (theirs != NULL)
-        print(report, " PyTorch's best, %s: %s, %s.", name_cell(report, theirs),
-              percent_text(report, theirs->limit.frac), measured_text(report, &theirs->limit));
+    for (size_t i = 0; i < set->n_rivals; i++) {
+        const case_result_t *theirs =
+            nearest_to_limit(set, size_of_case(set, &ours->spec), set->rivals[i]);
+        if (theirs != NULL)
+            print(report, " %s's best, %s: %s, %s.", who(report, theirs), name_cell(report, theirs),
+                  percent_text(report, theirs->limit.frac), measured_text(report, &theirs->limit));
+    }
 }
 
 /* At the requested size, else the largest; briefly at both ends, where other bounds apply. */
 void finding_limit(const report_t *report, const comparison_set_t *set, int64_t reference) {
     size_t i = set->n_rows;
-    while (i > 0 && nearest_to_limit(set, set->rows[i - 1].size, OWNER_OURS) == NULL)
+    while (i > 0 && nearest_to_limit(set, set->rows[i - 1].size, OURS) == NULL)
         i--;
     if (i == 0)
         return;
     const int64_t ends[] = {set->rows[0].size, set->rows[i - 1].size};
-    const int64_t size = nearest_to_limit(set, reference, OWNER_OURS) != NULL ? reference : ends[1];
-    print_limit(report, set, nearest_to_limit(set, size, OWNER_OURS),
-                nearest_to_limit(set, size, OWNER_PYTORCH));
+    const int64_t size = nearest_to_limit(set, reference, OURS) != NULL ? reference : ends[1];
+    print_limit(report, set, nearest_to_limit(set, size, OURS));
     for (size_t k = 0; k < 2; k++) {
-        const case_result_t *nearest = nearest_to_limit(set, ends[k], OWNER_OURS);
+        const case_result_t *nearest = nearest_to_limit(set, ends[k], OURS);
         if (ends[k] != size && nearest != NULL)
             print(report, " At %s: %s, %s (bound: %s).", size_name(report, set, ends[k]),
                   name_cell(report, nearest), percent_text(report, nearest->limit.frac),
@@ -100,38 +102,59 @@ void finding_limit(const report_t *report, const comparison_set_t *set, int64_t 
     print(report, "\n");
 }
 
-static void print_computation(const report_t *report, const comparison_set_t *set, int64_t size,
-                              const speedup_t *speedup, const char *ours, const char *theirs) {
-    const phase_t *own = speedup->ours, *other = speedup->theirs;
-    print(report, "- **Computation alone** at %s: ", size_name(report, set, size));
-    print(report, "%s, %s (%s, %s, %s clock) against %s (%s, %s, %s clock).%s\n",
-          verdict_text(report, speedup, set->platform->name, "PyTorch"), median_text(report, own),
-          ours, own->name, clock_domain_name(own->clock), median_text(report, other), theirs,
-          other->name, clock_domain_name(other->clock),
-          own->clock != other->clock
+/* Phases of the computation alone, of ours and of theirs; a device's clock is preferred. */
+static const struct alike {
+    const char *ours, *theirs;
+} ALIKE[] = {{"kernel", "forward_device"},
+             {"kernel", "kernel"},
+             {"kernel", "forward"},
+             {"forward", "forward"}};
+
+/* One side's fastest at one size. */
+typedef struct computed {
+    const case_result_t *result;
+    const phase_t *phase;
+} computed_t;
+
+static const char *computed_text(const report_t *report, const computed_t *computed) {
+    return report_text(report, "%s (%s, %s, %s clock)", median_text(report, computed->phase),
+                       name_cell(report, computed->result), computed->phase->name,
+                       clock_domain_name(computed->phase->clock));
+}
+
+static void print_computation(const report_t *report, const comparison_set_t *set,
+                              const case_result_t *ours, const case_result_t *theirs,
+                              const struct alike *alike) {
+    const speedup_t speedup = speedup_make(ours, alike->ours, theirs, alike->theirs);
+    const computed_t own = {ours, speedup.ours}, other = {theirs, speedup.theirs};
+    print(report, "- **Computation alone** at %s: ",
+          size_name(report, set, size_of_case(set, &ours->spec)));
+    print(report, "%s, %s against %s.%s\n",
+          verdict_text(report, &speedup, set->platform->name, who(report, theirs)),
+          computed_text(report, &own), computed_text(report, &other),
+          own.phase->clock != other.phase->clock
               ? " The host's clock includes launching the work; the device's does not."
               : "");
 }
 
-/* At the largest size common to both sides, with the first pair of phases that both have: the
- * device's clock is preferred. */
-void finding_compute(const report_t *report, const comparison_set_t *set) {
-    static const struct {
-        const char *ours, *theirs;
-    } LIKE[] = {{"kernel", "forward_device"}, {"kernel", "forward"}, {"forward", "forward"}};
-    for (size_t k = 0; k < sizeof LIKE / sizeof *LIKE; k++)
+/* At the largest size common to both sides, with the first pair of phases that both have. */
+static void finding_compute_against(const report_t *report, const comparison_set_t *set,
+                                    const char *rival) {
+    for (size_t k = 0; k < sizeof ALIKE / sizeof *ALIKE; k++)
         for (size_t i = set->n_rows; i-- > 0;) {
             const int64_t size = set->rows[i].size;
-            const case_result_t *ours = comparison_set_fastest(set, size, OWNER_OURS, LIKE[k].ours);
-            const case_result_t *theirs =
-                comparison_set_fastest(set, size, OWNER_PYTORCH, LIKE[k].theirs);
+            const case_result_t *ours = comparison_set_fastest(set, size, OURS, ALIKE[k].ours);
+            const case_result_t *theirs = comparison_set_fastest(set, size, rival, ALIKE[k].theirs);
             if (ours == NULL || theirs == NULL)
                 continue;
-            const speedup_t speedup = speedup_make(ours, LIKE[k].ours, theirs, LIKE[k].theirs);
-            print_computation(report, set, size, &speedup, name_cell(report, ours),
-                              name_cell(report, theirs));
+            print_computation(report, set, ours, theirs, &ALIKE[k]);
             return;
         }
+}
+
+void finding_compute(const report_t *report, const comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rivals; i++)
+        finding_compute_against(report, set, set->rivals[i]);
 }
 
 static bool share_is_known(const case_result_t *result) {
@@ -188,8 +211,7 @@ void finding_outside_kernel(const report_t *report, const comparison_set_t *set)
 }
 
 /* "CUDA 03_vectorized 205 ms (context 181 ms, …)"; nothing if no cost is known. */
-static void add_once(const report_t *report, text_list_t *sides, const case_result_t *result,
-                     const char *side) {
+static void add_once(const report_t *report, text_list_t *sides, const case_result_t *result) {
     double sum_ns = 0;
     text_list_t parts = {0};
     for (size_t i = 0; result != NULL && i < result->n_once; i++) {
@@ -201,7 +223,7 @@ static void add_once(const report_t *report, text_list_t *sides, const case_resu
     }
     const char *list = report_join(report, &parts, ", ");
     if (result != NULL && result->n_once > 0)
-        text_list_add_format(sides, "%s %s %s (%s)", side,
+        text_list_add_format(sides, "%s %s %s (%s)", who(report, result),
                              report_safe(report, result->spec.variant), time_text(report, sum_ns),
                              list != NULL ? list : "");
 }
@@ -213,8 +235,9 @@ void finding_once(const report_t *report, const comparison_set_t *set) {
             row = &set->rows[i];
     text_list_t sides = {0};
     if (row != NULL) {
-        add_once(report, &sides, row->best, set->platform->name);
-        add_once(report, &sides, row->fastest, "PyTorch");
+        add_once(report, &sides, row->best);
+        for (size_t i = 0; i < set->n_rivals; i++)
+            add_once(report, &sides, row->rivals[i].fastest);
     }
     if (sides.n > 0)
         print(report, "- **One-time costs**, not included above (%s): %s.\n",

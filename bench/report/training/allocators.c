@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static const unsigned REPORTED = OF_OURS | OF_PYTORCH | ONLY_OK;
+static const unsigned REPORTED = OF_OURS | OF_RIVALS | ONLY_OK;
 
 /* The same rung at the same size with another allocator; NULL if none. */
 static const case_result_t *sibling(const comparison_set_t *set, const case_result_t *result,
@@ -46,7 +46,10 @@ static kind_calls_t *kinds_of(const report_t *report, const comparison_set_t *se
         epoch_list_t epochs = epochs_of(result);
         const double later = later_driver_calls(&epochs);
         if (isfinite(later)) {
-            kind_calls_t *kind = kind_of(kinds, own != NULL ? own : "PyTorch's own");
+            kind_calls_t *kind =
+                kind_of(kinds, own != NULL ? own
+                                           : report_text(report, "%s's own",
+                                                         engine_name(result->spec.engine)));
             kind->first = fmax(kind->first, epochs.items[0].driver_calls);
             kind->later = fmax(kind->later, later);
             kind->n_cases++;
@@ -206,44 +209,54 @@ void table_of_allocators(const report_t *report, const training_pair_t *pair) {
         "driver. *Driver calls*: the driver's allocations and frees; *in the driver*: the host's "
         "time in them. *Fragmentation*: the share of the peak reserved bytes beyond the peak in "
         "use. *GPU busy*: the share of one more epoch, traced with CUPTI, in which a kernel or "
-        "copy ran. PyTorch's bytes include weights and images.\n\n");
+        "copy ran. A rival's bytes include weights and images.\n\n");
 }
 
 /* ---- the workload allocate ------------------------------------------------------------------- */
 
 static const char PHASE[] = "total";
 
-static const case_result_t *block_case(const comparison_set_t *set, int64_t size, unsigned owner,
-                                       const char *variant) {
+/* The time of a rival's call has what Python adds to it: see reference_pytorch/allocate.py. */
+static const char FROM_PYTHON[] =
+    "A rival's allocator is called from Python, ours from C: the time of an empty loop is "
+    "subtracted, what a call itself costs in Python is not";
+
+static const case_result_t *our_allocator(const comparison_set_t *set, int64_t size,
+                                          const char *variant) {
     const case_result_t *result = NULL;
-    while ((result = next_case(set, owner, size, result)) != NULL &&
+    while ((result = next_case(set, OF_OURS, size, result)) != NULL &&
            strcmp(result->spec.variant, variant) != 0)
         ;
     return result;
 }
 
-static void print_blocks(const report_t *report, const comparison_set_t *set, int64_t size) {
-    static const struct rival {
-        unsigned owner;
-        const char *variant, *name;
-    } RIVALS[] = {{OF_OURS, "async", "cudaMallocAsync"},
-                  {OF_PYTORCH, "caching", "PyTorch's"},
-                  {OF_OURS, "malloc", "cudaMalloc"}};
-    const case_result_t *caching = block_case(set, size, OF_OURS, "caching");
+static void print_block_ratio(const report_t *report, const case_result_t *caching,
+                              const case_result_t *other, const char *name) {
+    const speedup_t speedup = speedup_make(caching, PHASE, other, PHASE);
+    if (speedup.verdict == VERDICT_NONE)
+        return;
+    const bool rival = engine_is_rival(other->spec.engine);
+    print(report, "; %s %s%s: ", name, median_text(report, speedup.theirs),
+          rival ? " (called from Python)" : "");
+    print(report, "%s",
+          verdict_text(report, &speedup, rival ? "caching (called from C)" : "caching", name));
+}
+
+static void print_blocks(const report_t *report, const comparison_set_t *set,
+                         const size_row_t *row) {
+    const case_result_t *caching = our_allocator(set, row->size, "caching");
     if (caching == NULL || caching->status != CASE_OK)
         return;
     print(report,
           "- **%s block%s in use**, %s: freeing one block and allocating another takes caching %s",
-          size_cell(report, set, size), size == 1 ? "" : "s", set->platform->place,
+          size_cell(report, set, row->size), row->size == 1 ? "" : "s", set->platform->place,
           time_cell(report, caching, PHASE));
-    for (size_t i = 0; i < sizeof RIVALS / sizeof *RIVALS; i++) {
-        const speedup_t speedup = speedup_make(
-            caching, PHASE, block_case(set, size, RIVALS[i].owner, RIVALS[i].variant), PHASE);
-        if (speedup.verdict == VERDICT_NONE)
-            continue;
-        print(report, "; %s %s: ", RIVALS[i].name, median_text(report, speedup.theirs));
-        print(report, "%s", verdict_text(report, &speedup, "caching", RIVALS[i].name));
-    }
+    print_block_ratio(report, caching, our_allocator(set, row->size, "async"), "cudaMallocAsync");
+    for (size_t i = 0; i < set->n_rivals; i++)
+        if (row->rivals[i].fastest != NULL)
+            print_block_ratio(report, caching, row->rivals[i].fastest,
+                              report_text(report, "%s's", who(report, row->rivals[i].fastest)));
+    print_block_ratio(report, caching, our_allocator(set, row->size, "malloc"), "cudaMalloc");
     print(report, ".\n");
 }
 
@@ -251,18 +264,21 @@ void block_findings(const report_t *report, const comparison_set_list_t *sets) {
     report_heading(report, 3, "allocate");
     for (size_t i = 0; i < sets->n; i++)
         for (size_t r = 0; r < sets->items[i].n_rows; r++)
-            print_blocks(report, &sets->items[i], sets->items[i].rows[r].size);
+            print_blocks(report, &sets->items[i], &sets->items[i].rows[r]);
+    if (rivals_of_sets(report, sets) != NULL)
+        print(report, "- %s.\n", FROM_PYTHON);
     print(report, "\n");
 }
 
-static void add_blocks(columns_t *table, const comparison_set_t *set, int64_t size) {
+static void add_blocks(columns_t *table, const comparison_set_t *set, const size_row_t *row) {
     const report_t *report = table->report;
-    const case_result_t *pytorch = block_case(set, size, OF_PYTORCH, "caching"), *result = NULL;
-    while ((result = next_case(set, OF_OURS | OF_PYTORCH, size, result)) != NULL) {
-        const bool competes = result != pytorch && !result_is_algorithmic(result);
-        const speedup_t speedup = speedup_make(competes ? result : NULL, PHASE, pytorch, PHASE);
+    const case_result_t *result = NULL;
+    while ((result = next_case(set, OF_OURS | OF_RIVALS, row->size, result)) != NULL) {
+        const bool competes = engine_is_ours(result->spec.engine) && can_be_fastest(result);
+        const speedup_t speedup =
+            speedup_make(competes ? result : NULL, PHASE, row->strongest, PHASE);
         const char *const cells[] = {
-            size_cell(report, set, size),
+            size_cell(report, set, row->size),
             report_text(report, "%s%s", contender_text(report, result), algorithmic_mark(result)),
             time_cell(report, result, "allocate"),
             time_cell(report, result, "free"),
@@ -276,21 +292,21 @@ static void add_blocks(columns_t *table, const comparison_set_t *set, int64_t si
 void block_tables(const report_t *report, const comparison_set_list_t *sets) {
     static const column_t COLUMNS[] = {
         {"Live", 'r', false}, {"Allocator", 'l', false}, {"allocation", 'r', false},
-        {"free", 'r', false}, {"both", 'r', false},      {"vs PyTorch's", 'r', false},
+        {"free", 'r', false}, {"both", 'r', false},      {"vs the rival's", 'r', false},
     };
     columns_t table = columns_begin(report, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     for (size_t i = 0; i < sets->n; i++)
         for (size_t r = 0; r < sets->items[i].n_rows; r++)
-            add_blocks(&table, &sets->items[i], sets->items[i].rows[r].size);
+            add_blocks(&table, &sets->items[i], &sets->items[i].rows[r]);
     columns_end(
         &table,
         report_text(
             report,
             "*Live*: blocks in use. Medians of freeing one of them, chosen at random, and "
-            "allocating another on an idle device. *vs PyTorch's*: PyTorch's time over it%s. "
-            "*(algorithmic)*: planned from a first round of the same requests, so it knows all of "
-            "them in advance and is not compared. CPU cases time the bookkeeping alone, with a "
-            "driver that only counts addresses.\n\n",
-            ratio_meaning(report, "ours")));
+            "allocating another on an idle device. *vs the rival's*: the time of the strongest "
+            "rival over it%s. %s. *(algorithmic)*: planned from a first round of the same "
+            "requests, so it knows all of them in advance and is not compared. CPU cases time the "
+            "bookkeeping alone, with a driver that only counts addresses.\n\n",
+            ratio_meaning(report, "ours"), FROM_PYTHON));
     print_passes(report);
 }

@@ -43,10 +43,10 @@ static void print_seed_noise(const report_t *report, const training_pair_t *pair
     const training_run_t *one = NULL, *other = NULL; /* of different seeds, the closest */
     double noise = INFINITY, ours = NAN;
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
-        if (!run->pytorch)
+        if (!run->rival)
             ours = fmax(ours, run->distance); /* of a number and NaN: the number */
         for (const training_run_t *before = runs->first; before < run; before++) {
-            const bool only_seed_differs = before->pytorch && before->plain &&
+            const bool only_seed_differs = before->rival && before->plain &&
                                            before->place == run->place && before->size == run->size;
             const double distance = only_seed_differs ? loss_distance(before, run) : NAN;
             if (distance < noise) {
@@ -60,7 +60,7 @@ static void print_seed_noise(const report_t *report, const training_pair_t *pair
         return;
     print(report,
           "- **Against seed noise:** in the running mean of the loss, two seeds of %s differ by at "
-          "least **%.2g** (%s, seeds %lld and %lld); ours differ from PyTorch's of the same seed "
+          "least **%.2g** (%s, seeds %lld and %lld); ours differ from a rival's of the same seed "
           "by up to **%.2g**, %s the seed noise.\n",
           one->name, noise, size_name(report, pair->either, one->size), (long long)one->seed,
           (long long)other->seed, ours, ours < noise ? "within" : "⚠ **not within**");

@@ -14,9 +14,10 @@ static speedup_t host_of(const size_row_t *row) {
 }
 
 static void print_against(const report_t *report, const speedup_t *speedup,
-                          const case_result_t *theirs, const char *name) {
+                          const case_result_t *theirs, const char *where) {
     if (speedup->verdict == VERDICT_NONE)
         return;
+    const char *name = report_text(report, "%s%s", who(report, theirs), where);
     print(report, " %s, %s (%s): ", name, median_text(report, speedup->theirs),
           name_cell(report, theirs));
     print(report, "%s.", verdict_text(report, speedup, "CUDA", name));
@@ -26,14 +27,14 @@ static void print_host_row(const report_t *report, const comparison_set_t *set,
                            const size_row_t *row) {
     print(report, "  - %s: CUDA takes %s (%s).", size_name(report, set, row->size),
           time_cell(report, row->best, set->phase), name_cell(report, row->best));
-    print_against(report, &row->against_host, row->host, "C");
-    print_against(report, &row->against_host_pytorch, row->host_pytorch, "PyTorch on the CPU");
+    print_against(report, &row->against_host, row->host, "");
+    print_against(report, &row->against_host_rival, row->host_rival, " on the CPU");
     print(report, "\n");
 }
 
 static bool has_host(const size_row_t *row) {
     return row->against_host.verdict != VERDICT_NONE ||
-           row->against_host_pytorch.verdict != VERDICT_NONE;
+           row->against_host_rival.verdict != VERDICT_NONE;
 }
 
 void finding_host(const report_t *report, const training_pair_t *pair) {
@@ -176,10 +177,9 @@ typedef struct weights_row {
 } weights_row_t;
 
 static weights_row_t weights_row(const training_pair_t *pair, const size_row_t *row) {
-    weights_row_t found = {
-        .rates = device_rates_of_record(pair->gpu->run),
-        .size = row->size,
-        .best = comparison_set_fastest(pair->gpu, row->size, OWNER_OURS, STEP_PHASE)};
+    weights_row_t found = {.rates = device_rates_of_record(pair->gpu->run),
+                           .size = row->size,
+                           .best = comparison_set_fastest(pair->gpu, row->size, OURS, STEP_PHASE)};
     if (found.best == NULL)
         return found;
     const case_t *spec = &found.best->spec;

@@ -48,17 +48,22 @@ static training_run_t run_of(const report_t *report, const training_pair_t *pair
         .size = size_of_case(pair->either, &result->spec),
         .seed = seed,
         .accuracy = result_number(result, "accuracy"),
-        .pytorch = strcmp(result->spec.engine, "pytorch") == 0,
+        .rival = engine_is_rival(result->spec.engine),
         .weights = weights,
         .plain = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0,
         .distance = NAN,
     };
 }
 
+static bool is_better_reference(const training_run_t *a, const training_run_t *b) {
+    return a->plain != b->plain ? a->plain
+                                : engine_order(a->result->spec.engine, b->result->spec.engine) < 0;
+}
+
 static void set_reference(training_run_t *run, const training_runs_t *runs) {
     for (const training_run_t *other = runs->first; other < runs->end; other++)
-        if (other->pytorch && same_task(other, run) &&
-            (run->reference == NULL || (other->plain && !run->reference->plain)))
+        if (other->rival && same_task(other, run) &&
+            (run->reference == NULL || is_better_reference(other, run->reference)))
             run->reference = other;
     if (run->reference != NULL && run->reference != run)
         run->distance = loss_distance(run, run->reference);
@@ -162,10 +167,10 @@ static void print_other_weights(const report_t *report, const training_runs_t *r
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-static const training_run_t *farthest(const training_runs_t *runs, bool pytorch, bool plain) {
+static const training_run_t *farthest(const training_runs_t *runs, bool rival, bool plain) {
     const training_run_t *worst = NULL;
     for (const training_run_t *run = runs->first; run < runs->end; run++) {
-        if (run->pytorch == pytorch && run->plain == plain && isfinite(run->distance) &&
+        if (run->rival == rival && run->plain == plain && isfinite(run->distance) &&
             (worst == NULL || run->distance > worst->distance))
             worst = run;
     }
@@ -179,7 +184,7 @@ static const char *distance_text(const report_t *report, const training_run_t *r
 /* For float32 losses of about 2. */
 static const double FEW_ROUNDINGS = 1e-6;
 
-/* The spread of PyTorch's modes with the same weights is the yardstick for ours. */
+/* The spread of the rivals with the same weights is the yardstick for ours. */
 static void print_their_spread(const report_t *report, const training_runs_t *runs,
                                const training_run_t *ours) {
     const training_run_t *theirs = farthest(runs, true, true);
@@ -189,15 +194,15 @@ static void print_their_spread(const report_t *report, const training_runs_t *ru
                             : ours->distance < FEW_ROUNDINGS   ? "within a few roundings of float32"
                                                                : "**not inside** that spread";
         print(report,
-              " among our contenders; PyTorch's other modes with %s weights differ from it by up "
-              "to %s: ours are %s",
+              " among our contenders; the rivals' other cases with %s weights differ from it by "
+              "up to %s: ours are %s",
               weights_dtype(&ours->result->spec), distance_text(report, theirs), where);
     }
     if (others != NULL)
         print(report, "%s%s",
               theirs != NULL ? "; those with other weights by up to "
-                             : " among our contenders; PyTorch's modes with other weights differ "
-                               "from it by up to ",
+                             : " among our contenders; rivals with other weights differ from it by "
+                               "up to ",
               distance_text(report, others));
 }
 
@@ -222,9 +227,8 @@ static void print_repeated(const report_t *report, const training_runs_t *runs) 
         const check_t *before = &run->result->before, *after = &run->result->after;
         if (!before->done || !after->done)
             continue;
-        n[run->pytorch]++;
-        n_equal[run->pytorch] +=
-            before->rel_l2 == after->rel_l2 && before->max_abs == after->max_abs;
+        n[run->rival]++;
+        n_equal[run->rival] += before->rel_l2 == after->rel_l2 && before->max_abs == after->max_abs;
     }
     if (n[0] == 0)
         return;
@@ -233,7 +237,7 @@ static void print_repeated(const report_t *report, const training_runs_t *runs) 
           "found exactly the same error in %zu of %zu of our cases",
           n_equal[0], n[0]);
     if (n[1] > 0)
-        print(report, " and in %zu of %zu of PyTorch's", n_equal[1], n[1]);
+        print(report, " and in %zu of %zu of the rivals'", n_equal[1], n[1]);
     print(report, ".\n");
 }
 
@@ -301,7 +305,9 @@ void table_of_learning(const report_t *report, const training_pair_t *pair) {
     columns_end_under(
         &table, 4, "Accuracy and loss",
         "Test accuracy after all steps, then the largest difference of the running mean of the "
-        "loss from PyTorch's with weights of the case's precision (another if no mode has it) at "
-        "the same size and seed. *weights*: the precision in which they are kept between steps."
+        "loss from that of a rival with weights of the case's precision (of others if none has "
+        "it), "
+        "PyTorch's if it was run, at the same size and seed. *weights*: the precision in which "
+        "they are kept between steps."
         "\n\n");
 }

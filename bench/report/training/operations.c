@@ -32,7 +32,7 @@ static double fused_ns(const case_result_t *result) {
 
 /* " CUDA 03_tiled: forward 4.51 µs, loss 1.20 µs, sum 5.71 µs" */
 static void add_operations(text_list_t *list, const report_t *report, const case_result_t *result,
-                           const char *who) {
+                           const char *name) {
     text_list_t parts = {0};
     for (step_part_t part = PART_GATHER; part < PART_FUSED; part++) {
         const double ns = step_part_ns(result, part);
@@ -43,11 +43,11 @@ static void add_operations(text_list_t *list, const report_t *report, const case
         text_list_add_format(&parts, "sum %s", time_text(report, step_parts_sum_ns(result)));
     if (isfinite(fused_ns(result)))
         text_list_add_format(&parts, "fused %s", time_text(report, fused_ns(result)));
-    text_list_add_format(list, " %s %s: %s", who, name_cell(report, result),
+    text_list_add_format(list, " %s %s: %s", name, name_cell(report, result),
                          report_join(report, &parts, ", "));
 }
 
-/* Two of our rungs, and every PyTorch mode, since each has different operations. */
+/* Two of our rungs, and every rival's mode, since each has different operations. */
 void finding_operations(const report_t *report, const training_pair_t *pair) {
     const comparison_set_t *set = timed_set(pair);
     if (set == NULL || set->n_rows == 0)
@@ -59,14 +59,14 @@ void finding_operations(const report_t *report, const training_pair_t *pair) {
     if (fused != NULL && fused != separate)
         add_operations(&list, report, fused, set->platform->name);
     const case_result_t *result = NULL;
-    while ((result = next_case(set, OF_PYTORCH | REPORTED, largest(set), result)) != NULL)
+    while ((result = next_case(set, OF_RIVALS | REPORTED, largest(set), result)) != NULL)
         if (has_step_parts(result))
-            add_operations(&list, report, result, "PyTorch");
+            add_operations(&list, report, result, who(report, result));
     if (list.n > 0)
         print(report,
               "- **Operations of one %s** %s at %s, timed separately (*fused*: all together): the "
-              "fastest %s rung with separate operations, the fastest fused one, and every PyTorch "
-              "mode.%s.\n",
+              "fastest %s rung with separate operations, the fastest fused one, and every mode "
+              "of a rival.%s.\n",
               pair->training->step, set->platform->place, size_name(report, set, largest(set)),
               set->platform->name, report_join(report, &list, ";"));
 }

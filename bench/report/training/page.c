@@ -119,12 +119,8 @@ static void findings_on_device(const report_t *report, const training_pair_t *pa
     if (strcmp(set->phase, "total") != 0)
         spans = set == pair->gpu ? pair->training->gpu_task : pair->training->cpu_task;
     finding_headline(report, set,
-                     report_text(report,
-                                 "**Training %s** (%s), the fastest %s case against PyTorch's "
-                                 "fastest mode",
-                                 set->platform->place, spans, set->platform->name));
+                     report_text(report, "**Training %s** (%s)", set->platform->place, spans));
     finding_missing(report, set);
-    finding_others(report, set);
     if (set != pair->gpu)
         return;
     finding_host(report, pair);

@@ -13,8 +13,8 @@
 
 static bool is_chosen(const comparison_set_t *set, unsigned choice, const case_result_t *result) {
     const bool owned =
-        ((choice & OF_OURS) != 0 && comparison_set_has(set, result, OWNER_OURS)) ||
-        ((choice & OF_PYTORCH) != 0 && comparison_set_has(set, result, OWNER_PYTORCH)) ||
+        ((choice & OF_OURS) != 0 && comparison_set_has(set, result, OURS)) ||
+        ((choice & OF_RIVALS) != 0 && comparison_set_has(set, result, RIVALS)) ||
         ((choice & OF_ANYONE) != 0 && comparison_set_shares_work(set, &result->spec));
     return owned && ((choice & ONLY_OK) == 0 || result->status == CASE_OK) &&
            ((choice & NOT_ALGORITHMIC) == 0 || !result_is_algorithmic(result));

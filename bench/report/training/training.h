@@ -3,7 +3,7 @@
 #define BENCH_REPORT_TRAINING_TRAINING_H
 
 #include "analysis/learning.h"
-#include "report/columns.h"
+#include "report/rivals.h"
 
 /* page.c */
 void training_findings(const report_t *report, const comparison_set_list_t *sets);
@@ -41,7 +41,7 @@ struct training_pair {
 enum { ANY_SIZE = -2 };
 enum case_choice {
     OF_OURS = 1 << 0, /* on the set's own device … */
-    OF_PYTORCH = 1 << 1,
+    OF_RIVALS = 1 << 1,
     OF_ANYONE = 1 << 2, /* … or on any that does the set's work */
     ONLY_OK = 1 << 3,
     NOT_ALGORITHMIC = 1 << 4,
@@ -90,12 +90,12 @@ typedef struct training_run {
     const char *name, *task; /* "cuda 05_persistent"; "width 128, seed 1" */
     int64_t size, seed;
     double accuracy;
-    bool pytorch;
+    bool rival;
     const char *weights; /* their precision; NULL: unknown */
     bool plain;          /* weights in the case's precision; a better one is a different training */
     size_t place;        /* index of its contender */
-    /* PyTorch with plain weights, else any PyTorch, at the same task; and the largest difference
-     * of the losses from it, NaN without PyTorch and for the reference itself. */
+    /* A rival with plain weights, else any rival, at the same task, the first by engine_order(); and
+     * the largest difference of the losses from it, NaN without one and for the reference itself. */
     const struct training_run *reference;
     double distance;
 } training_run_t;

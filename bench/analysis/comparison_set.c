@@ -1,0 +1,295 @@
+/* Which cases of a run are compared at each size. */
+#include "analysis/speedup.h"
+
+#include "base/memory.h"
+#include "workloads/common/workload.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE_GPU, SIDE_CPU };
+static const platform_t PLATFORMS[] = {
+    [SIDE_GPU] = {.device = "cuda", .engine = "cuda", .name = "CUDA", .place = "on the GPU"},
+    [SIDE_CPU] = {.device = "cpu", .engine = "cpu", .name = "C", .place = "on the CPU"},
+};
+
+/* A workload unknown to this version is read like mlp_infer. */
+static const char *size_param_of(const char *workload) {
+    const workload_t *known = workload_find(workload);
+    return known != NULL && known->size_param != NULL ? known->size_param : "batch";
+}
+
+/* The size in the published study of the workload. */
+static int64_t reference_size_of(const char *size_param) {
+    static const struct {
+        const char *param;
+        int64_t size;
+    } SIZES[] = {{"batch", 64}, {"points", 5000000}, {"hidden", 1024}, {"width", 784}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
+        if (strcmp(SIZES[i].param, size_param) == 0)
+            return SIZES[i].size;
+    return -1;
+}
+
+/* What must be equal, besides the size, for two cases to do the same work. */
+static char *comparison_set_key(const case_t *spec, bool with_seed) {
+    const char *size_param = size_param_of(spec->workload);
+    text_list_t parts = {0};
+    for (size_t i = 0; i < spec->n_params; i++) {
+        const char *name = spec->params[i].name;
+        if (strcmp(name, size_param) == 0 || (!with_seed && strcmp(name, "seed") == 0))
+            continue;
+        const bool named = strcmp(name, "layers") != 0;
+        char *value = value_text(&spec->params[i].value);
+        text_list_add_format(&parts, "%s%s%s", named ? name : "", named ? "=" : "", value);
+        free(value);
+    }
+    text_list_add(&parts, spec->dtype);
+    char *key = text_list_join(&parts, ", ");
+    text_list_free(&parts);
+    return key;
+}
+
+static bool is_whose(const platform_t *platform, const case_t *spec, const char *whose) {
+    if (strcmp(spec->device, platform->device) != 0)
+        return false;
+    const bool ours = strcmp(spec->engine, platform->engine) == 0;
+    const bool rival = engine_is_rival(spec->engine);
+    if (strcmp(whose, ANYONE) == 0)
+        return ours || rival;
+    return strcmp(whose, OURS) == 0     ? ours
+           : strcmp(whose, RIVALS) == 0 ? rival
+                                        : strcmp(spec->engine, whose) == 0;
+}
+
+bool comparison_set_shares_work(const comparison_set_t *set, const case_t *spec) {
+    if (strcmp(spec->workload, set->workload) != 0)
+        return false;
+    char *key = comparison_set_key(spec, true);
+    bool same = strcmp(key, set->key) == 0;
+    free(key);
+    return same;
+}
+
+bool comparison_set_has(const comparison_set_t *set, const case_result_t *result,
+                        const char *whose) {
+    return is_whose(set->platform, &result->spec, whose) &&
+           comparison_set_shares_work(set, &result->spec);
+}
+
+int64_t size_of_case(const comparison_set_t *set, const case_t *spec) {
+    return case_param_int(spec, set->size_param, -1);
+}
+
+const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
+                                         const char *whose, int64_t size) {
+    const case_result_t *next = after != NULL ? after + 1 : set->run->cases;
+    for (; next < set->run->cases + set->run->n_cases; next++)
+        if ((size == EVERY_SIZE || size_of_case(set, &next->spec) == size) &&
+            comparison_set_has(set, next, whose))
+            return next;
+    return NULL;
+}
+
+comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
+    comparison_set_count_t count = {0};
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL) {
+        count.n++;
+        count.timed += result_has_times(result);
+    }
+    return count;
+}
+
+const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
+                                            const char *whose, const char *phase) {
+    const case_result_t *fastest = NULL, *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
+        if (can_be_fastest(result))
+            fastest = faster_case(fastest, result, phase);
+    return fastest;
+}
+
+/* One side of the study's comparison at a size: rung 01 in its set-up, or PyTorch eager. */
+static const case_result_t *of_study(const comparison_set_t *set, int64_t size, const char *whose,
+                                     const char *variant) {
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
+        if (fnmatch(variant, result->spec.variant, 0) == 0 &&
+            (engine_is_rival(result->spec.engine) || results_is_study_setup(&result->spec)))
+            return result;
+    return NULL;
+}
+
+/* host_to_host is used only if ours and the rivals have it, as far as they were run. */
+static const char *headline_phase(const comparison_set_t *set) {
+    static const char *const SIDES[] = {OURS, RIVALS};
+    const workload_t *workload = workload_find(set->workload);
+    if (workload != NULL && workload->compared_by != NULL)
+        return workload->compared_by;
+    for (size_t s = 0; s < 2; s++) {
+        size_t n = 0, timed = 0;
+        const case_result_t *result = NULL;
+        while ((result = comparison_set_next(set, result, SIDES[s], EVERY_SIZE)) != NULL) {
+            n++;
+            timed += timed_phase(result, "host_to_host") != NULL;
+        }
+        if (n > 0 && timed == 0)
+            return "total";
+    }
+    return "host_to_host";
+}
+
+static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
+    row->rivals = mem_zeroed(set->n_rivals + 1, sizeof *row->rivals);
+    row->strongest = NULL;
+    for (size_t i = 0; i < set->n_rivals; i++) {
+        rival_t *rival = &row->rivals[i];
+        rival->engine = set->rivals[i];
+        rival->fastest = comparison_set_fastest(set, row->size, rival->engine, set->phase);
+        rival->speedup = speedup_make(row->best, set->phase, rival->fastest, set->phase);
+        row->strongest = faster_case(row->strongest, rival->fastest, set->phase);
+    }
+    row->headline = speedup_make(row->best, set->phase, row->strongest, set->phase);
+}
+
+static void fill_row(const comparison_set_t *set, size_row_t *row) {
+    bool gpu = strcmp(set->platform->device, "cuda") == 0;
+    bool study = gpu && strcmp(set->workload, "mlp_infer") == 0;
+    const char *phase = set->phase;
+    row->best = comparison_set_fastest(set, row->size, OURS, phase);
+    fill_rivals(set, row);
+    row->study = study ? of_study(set, row->size, OURS, "01_*") : NULL;
+    row->eager = of_study(set, row->size, "pytorch", "eager");
+    if (gpu) {
+        comparison_set_t host = *set;
+        host.platform = &PLATFORMS[SIDE_CPU];
+        row->host = comparison_set_fastest(&host, row->size, OURS, phase);
+        row->host_rival = comparison_set_fastest(&host, row->size, RIVALS, phase);
+    }
+    row->against_eager = speedup_make(row->best, phase, row->eager, phase);
+    row->against_study = speedup_make(row->best, phase, row->study, phase);
+    row->against_host = speedup_make(row->best, phase, row->host, phase);
+    row->against_host_rival = speedup_make(row->best, phase, row->host_rival, phase);
+    row->study_total = speedup_make(row->study, "total", row->eager, "total");
+}
+
+static int by_engine(const void *a, const void *b) {
+    return engine_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void find_rivals(comparison_set_t *set) {
+    size_t capacity = 0;
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, RIVALS, EVERY_SIZE)) != NULL) {
+        size_t known = 0;
+        while (known < set->n_rivals && strcmp(set->rivals[known], result->spec.engine) != 0)
+            known++;
+        if (known < set->n_rivals)
+            continue;
+        mem_grow(&set->rivals, set->n_rivals, &capacity, sizeof *set->rivals);
+        set->rivals[set->n_rivals++] = result->spec.engine;
+    }
+    if (set->n_rivals > 0)
+        qsort(set->rivals, set->n_rivals, sizeof *set->rivals, by_engine);
+}
+
+static int by_size(const void *a, const void *b) {
+    int64_t x = ((const size_row_t *)a)->size, y = ((const size_row_t *)b)->size;
+    return (x > y) - (x < y);
+}
+
+static void fill_rows(comparison_set_t *set) {
+    size_t capacity = 0;
+    const case_result_t *result = NULL;
+    while ((result = comparison_set_next(set, result, ANYONE, EVERY_SIZE)) != NULL) {
+        size_t known = 0;
+        while (known < set->n_rows && set->rows[known].size != size_of_case(set, &result->spec))
+            known++;
+        if (known < set->n_rows)
+            continue;
+        mem_grow(&set->rows, set->n_rows, &capacity, sizeof *set->rows);
+        set->rows[set->n_rows++] = (size_row_t){.size = size_of_case(set, &result->spec)};
+    }
+    qsort(set->rows, set->n_rows, sizeof *set->rows, by_size);
+    for (size_t i = 0; i < set->n_rows; i++)
+        fill_row(set, &set->rows[i]);
+}
+
+static void add_set(comparison_set_list_t *list, const record_t *run, const platform_t *platform,
+                    const case_t *spec) {
+    comparison_set_t set = {.run = run,
+                            .platform = platform,
+                            .workload = spec->workload,
+                            .size_param = size_param_of(spec->workload),
+                            .key = comparison_set_key(spec, true)};
+    set.reference_size = reference_size_of(set.size_param);
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].platform == platform && strcmp(list->items[i].key, set.key) == 0) {
+            free(set.key);
+            return;
+        }
+    set.shape = comparison_set_key(spec, false);
+    set.phase = headline_phase(&set);
+    find_rivals(&set);
+    fill_rows(&set);
+    mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items);
+    list->items[list->n++] = set;
+}
+
+comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload) {
+    comparison_set_list_t list = {0};
+    for (size_t s = 0; s < sizeof PLATFORMS / sizeof *PLATFORMS; s++)
+        for (size_t i = 0; i < run->n_cases; i++) {
+            const case_t *spec = &run->cases[i].spec;
+            if (strcmp(spec->workload, workload) == 0 && is_whose(&PLATFORMS[s], spec, ANYONE))
+                add_set(&list, run, &PLATFORMS[s], spec);
+        }
+    return list;
+}
+
+/* A set with rows of its own, of the same sizes. */
+static comparison_set_t with_new_rows(const comparison_set_t *set) {
+    comparison_set_t other = *set;
+    other.rows = mem_zeroed(set->n_rows + 1, sizeof *other.rows);
+    for (size_t i = 0; i < set->n_rows; i++)
+        other.rows[i].size = set->rows[i].size;
+    return other;
+}
+
+comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phase) {
+    comparison_set_t other = with_new_rows(set);
+    other.phase = phase;
+    for (size_t i = 0; i < other.n_rows; i++)
+        fill_row(&other, &other.rows[i]);
+    return other;
+}
+
+comparison_set_t comparison_set_against(const comparison_set_t *set, size_t rival) {
+    comparison_set_t other = with_new_rows(set);
+    other.rivals = set->rivals + rival;
+    other.n_rivals = 1;
+    for (size_t i = 0; i < other.n_rows; i++) {
+        other.rows[i] = set->rows[i];
+        fill_rivals(&other, &other.rows[i]);
+    }
+    return other;
+}
+
+void comparison_set_free_rows(comparison_set_t *set) {
+    for (size_t i = 0; i < set->n_rows; i++)
+        free(set->rows[i].rivals);
+    free(set->rows);
+}
+
+void comparison_set_list_free(comparison_set_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i].key);
+        free(list->items[i].shape);
+        free(list->items[i].rivals);
+        comparison_set_free_rows(&list->items[i]);
+    }
+    free(list->items);
+    *list = (comparison_set_list_t){0};
+}

@@ -1,0 +1,57 @@
+#include "analysis/contenders.h"
+
+#include "analysis/labels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Ours first. A rival that is not listed needs no entry. */
+static const struct known_engine {
+    const char *engine, *name;
+} KNOWN[] = {{"cuda", "CUDA"}, {"cpu", "C"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
+enum { N_KNOWN = sizeof KNOWN / sizeof *KNOWN };
+
+static size_t place_of(const char *engine) {
+    size_t i = 0;
+    while (i < N_KNOWN && strcmp(KNOWN[i].engine, engine) != 0)
+        i++;
+    return i;
+}
+
+bool engine_is_ours(const char *engine) {
+    return case_engine_is_built_in(engine) && strcmp(engine, "null") != 0;
+}
+
+bool engine_is_rival(const char *engine) {
+    return !case_engine_is_built_in(engine);
+}
+
+const char *engine_name(const char *engine) {
+    const size_t place = place_of(engine);
+    return place < N_KNOWN ? KNOWN[place].name : engine;
+}
+
+int engine_order(const char *a, const char *b) {
+    const size_t left = place_of(a), right = place_of(b);
+    return left != right ? (left < right ? -1 : 1) : strcmp(a, b);
+}
+
+const phase_t *timed_phase(const case_result_t *result, const char *name) {
+    if (result == NULL || result->status != CASE_OK)
+        return NULL;
+    const phase_t *phase = result_phase(result, name);
+    return phase != NULL && isfinite(phase->summary.median) ? phase : NULL;
+}
+
+bool can_be_fastest(const case_result_t *result) {
+    return result->status == CASE_OK && !result_is_algorithmic(result) &&
+           !is_rougher(&result->spec);
+}
+
+const case_result_t *faster_case(const case_result_t *a, const case_result_t *b,
+                                 const char *phase) {
+    const phase_t *left = timed_phase(a, phase), *right = timed_phase(b, phase);
+    if (left == NULL || right == NULL)
+        return left != NULL ? a : right != NULL ? b : NULL;
+    return right->summary.median < left->summary.median ? b : a;
+}

@@ -1,0 +1,177 @@
+/* Every contender that is not ours is a rival by the same rule, whoever it is: runs with PyTorch,
+ * JAX and a script of a user's own, with and without ours. */
+#include "planted_run.h"
+#include "printed_section.h"
+#include "report/headline.h"
+#include "report/mlp_infer/mlp_infer.h"
+#include "report/report.h"
+#include "report_text.h"
+
+#include <stdlib.h>
+
+/* The strongest is PyTorch at batch 1, JAX at batch 64 and triton at batch 4096. */
+static const planted_t PLANTED[] = {
+    {"pytorch", "cuda", "eager", 1, 9000, CASE_OK, NULL},
+    {"pytorch", "cuda", "overlap", 1, 2000, CASE_OK, NULL},
+    {"jax", "cuda", "jit", 1, 3000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 1, 4000, CASE_OK, NULL},
+    {"pytorch", "cuda", "overlap", 64, 4000, CASE_OK, NULL},
+    {"jax", "cuda", "jit", 64, 3000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 64, 5000, CASE_OK, NULL},
+    {"pytorch", "cuda", "overlap", 4096, 4000, CASE_OK, NULL},
+    {"jax", "cuda", "jit", 4096, 5000, CASE_OK, NULL},
+    {"triton", "cuda", "fused", 4096, 500, CASE_OK, NULL},
+    {"triton", "cuda", "wrong", 4096, 10, CASE_WRONG, "off"},
+    {"jax", "cpu", "jit", 1, 800, CASE_OK, NULL},
+};
+static const planted_t OURS_TOO[] = {
+    {"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL},
+    {"cuda", "cuda", "01_study", 64, 1000, CASE_OK, NULL},
+    {"cuda", "cuda", "01_study", 4096, 1000, CASE_OK, NULL},
+    {"cpu", "cpu", "omp", 1, 900, CASE_OK, NULL},
+    {"cpu", "cpu", "ref", 1, 100, CASE_OK, NULL},
+    {"null", "cpu", "noop", 1, 1, CASE_OK, NULL},
+};
+
+static void plant_all(record_t *run, const planted_t *cases, size_t n, const char *left_out) {
+    for (size_t i = 0; i < n; i++)
+        if (left_out == NULL || strcmp(cases[i].engine, left_out) != 0)
+            plant(run, cases[i], 100 * run->n_cases);
+}
+
+static record_t planted(bool with_ours, const char *left_out) {
+    record_t run = {.name = mem_text("planted")};
+    plant_all(&run, PLANTED, sizeof PLANTED / sizeof *PLANTED, left_out);
+    if (with_ours)
+        plant_all(&run, OURS_TOO, sizeof OURS_TOO / sizeof *OURS_TOO, left_out);
+    return run;
+}
+
+static void who_is_ours_and_who_a_rival(void **state) {
+    (void)state;
+    assert_true(engine_is_ours("cuda") && engine_is_ours("cpu"));
+    assert_true(!engine_is_ours("null") && !engine_is_rival("null"));
+    assert_true(engine_is_rival("pytorch") && engine_is_rival("jax") && engine_is_rival("triton"));
+    assert_string_equal(engine_name("cpu"), "C");
+    assert_string_equal(engine_name("jax"), "JAX");
+    assert_string_equal(engine_name("triton"), "triton");
+    assert_true(engine_order("cuda", "pytorch") < 0);
+    assert_true(engine_order("jax", "abc") < 0); /* known by name first */
+    assert_true(engine_order("abc", "triton") < 0);
+}
+
+static void strongest_is_whoever_is_fastest(void **state) {
+    (void)state;
+    static const char *const STRONGEST[] = {"pytorch", "jax", "triton"};
+    record_t run = planted(true, NULL);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    assert_int_equal(sets.n, 2);
+    assert_int_equal(sets.items[0].n_rivals, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const size_row_t *row = &sets.items[0].rows[i];
+        assert_string_equal(sets.items[0].rivals[i], STRONGEST[i]); /* in the order of names */
+        assert_string_equal(row->strongest->spec.engine, STRONGEST[i]);
+        assert_ptr_equal(row->rivals[i].fastest, row->strongest);
+    }
+    assert_int_equal(sets.items[0].rows[2].headline.verdict, VERDICT_THEIRS);
+    assert_string_equal(sets.items[0].rows[0].host->spec.variant, "ref");
+    assert_string_equal(sets.items[0].rows[0].host_rival->spec.engine, "jax");
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+static void a_set_against_one_rival_has_that_alone(void **state) {
+    (void)state;
+    record_t run = planted(true, NULL);
+    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    comparison_set_t jax = comparison_set_against(&sets.items[0], 1);
+    assert_int_equal(jax.n_rivals, 1);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(jax.rows[i].strongest->spec.engine, "jax");
+        assert_int_equal(jax.rows[i].headline.verdict, VERDICT_OURS);
+    }
+    comparison_set_free_rows(&jax);
+    comparison_set_t total = comparison_set_by(&sets.items[0], "total");
+    assert_string_equal(total.phase, "total");
+    assert_string_equal(total.rows[1].strongest->spec.engine, "jax");
+    comparison_set_free_rows(&total);
+    comparison_set_list_free(&sets);
+    record_free(&run);
+}
+
+static void findings_name_each_rival(void **state) {
+    (void)state;
+    record_t run = planted(true, NULL);
+    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    assert_has(text,
+               "the fastest CUDA case against the strongest rival: CUDA is faster at 2 of the 3 "
+               "batch sizes compared, the strongest rival at 1.");
+    assert_has(text, "(the strongest rival faster)");
+    assert_has(text, "(01_study) against 2.00 µs (PyTorch overlap)");
+    assert_has(text, "µs (JAX jit)");
+    assert_has(text, "triton is **2.0");
+    assert_has(text, "  - Against PyTorch, the strongest at 1 of the 3 batch sizes: CUDA is faster "
+                     "at 3 of the 3");
+    assert_has(
+        text,
+        "  - Against JAX, the strongest at 1 of the 3 batch sizes: CUDA is faster at 3 of the 3");
+    assert_has(text, "  - Against triton, the strongest at 1 of the 3 batch sizes: CUDA is faster "
+                     "at 2 of the 3 batch "
+                     "sizes compared, triton at 1. **Crossover:**");
+    assert_has(text, "against 2.00 µs (overlap, forward"); /* computation alone: each */
+    assert_has(text, "(jit, forward");
+    assert_has(text, "(fused, forward");
+    assert_has(text, "the fastest C case against JAX's fastest mode");
+    free(text);
+    text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    assert_tables_are_whole(text);
+    assert_has(text, "| PyTorch best | Mode    |");
+    assert_has(text, "|    JAX best | Mode |");
+    assert_has(text, "| triton best | Mode  |");
+    assert_has(text, "JAX: the fastest mode:\n");
+    assert_has(text, "triton: the fastest mode:\n");
+    free(text);
+    record_free(&run);
+}
+
+static void without_pytorch_nothing_names_it(void **state) {
+    (void)state;
+    record_t run = planted(true, "pytorch");
+    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    assert_has(text, "against the strongest rival");
+    assert_has_not(text, "PyTorch");
+    free(text);
+    text = printed_sets(mlp_infer_tables, &run, "mlp_infer");
+    assert_has_not(text, "PyTorch");
+    assert_has_not(text, "eager");
+    free(text);
+    record_free(&run);
+}
+
+static void rivals_alone_are_told(void **state) {
+    (void)state;
+    record_t run = planted(false, NULL);
+    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    assert_has(text, "- **Rivals alone**, by `host_to_host`, the strongest in bold: at batch 1 "
+                     "**PyTorch overlap 2.00 µs**, JAX jit 3.01 µs, triton fused 4.00 µs; at");
+    assert_has(text, "- CUDA was not measured on the GPU in this run.");
+    free(text);
+    text = report_workload_tables(&run, NULL);
+    assert_has(text, "JAX jit ");
+    assert_has(text, "triton fused ");
+    assert_has_not(text, "CUDA");
+    free(text);
+    record_free(&run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_ours_and_who_a_rival),
+        cmocka_unit_test(strongest_is_whoever_is_fastest),
+        cmocka_unit_test(a_set_against_one_rival_has_that_alone),
+        cmocka_unit_test(findings_name_each_rival),
+        cmocka_unit_test(without_pytorch_nothing_names_it),
+        cmocka_unit_test(rivals_alone_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
