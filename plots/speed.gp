@@ -22,11 +22,11 @@ if (logarithmic) {
     set ytics format '%g×' scale 0.6
 }
 set yrange [y_low:y_high]
-set ylabel 'speed relative to PyTorch' . (logarithmic ? ' (log scale)' : '')
+set ylabel 'speed relative to the strongest rival' . (logarithmic ? ' (log scale)' : '')
 
 set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb '#000000' \
     linewidth 1.5 dashtype (12, 8)
-set label 4 'fastest PyTorch' at graph 1.008, first 1 left font small
+set label 4 'strongest rival' at graph 1.008, first 1 left font small
 set style textbox opaque noborder fillcolor rgb '#ffffff' margins 0.3,0.1
 
 # Columns: size, ratio, text, place.

@@ -35,30 +35,49 @@ set grid ytics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
 set key noenhanced autotitle columnheader
 
 # ---- line types: Okabe and Ito's palette, safe for the colour-blind (yellow darkened, an indigo
-# added, for lines on white). bench/plot/series.c assigns them to contenders; dashes and points
-# distinguish those that share a colour. Each: number, colour, point type, dash type.
+# added, for lines on white); those of rivals after PyTorch are of Paul Tol's
+# qualitative schemes (SRON/EPS/TN/09-002). bench/plot/styles.c assigns them to contenders; dashes and
+# points distinguish those that share a colour. Each: number, colour, point type, dash type.
 # CUDA rungs 01, 02, …; 8: any other variant.
 rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 13 1  6 #332288 7 1 ' . \
         '7 #7F2704 5 1  8 #E69F00 9 4 '
-# PyTorch: eager, inference, compile, graph, any other; compile_graph.
-pytorch = '9 #CC79A7 5 1  10 #CC79A7 11 2  11 #009E73 11 2  12 #009E73 9 1  13 #009E73 13 4  37 #AA4499 13 1 '
-# C: omp, ref, any other; PyTorch on the CPU: eager, compile, any other.
-cpu = '14 #333333 13 1  15 #999999 7 1  16 #333333 5 4  17 #666666 5 2  18 #666666 11 4  19 #666666 13 1 '
-# Contenders added by users.
-others = '29 #882255 7 1  30 #44AA99 5 1  31 #882255 9 2  32 #44AA99 11 2 '
+# PyTorch: eager, inference, compile, graph, compile_graph.
+pytorch = '9 #CC79A7 5 1  10 #CC79A7 11 2  11 #009E73 11 2  12 #009E73 9 1  37 #AA4499 13 1 '
+# C: omp, ref, any other; PyTorch on the CPU: eager, compile.
+cpu = '14 #333333 13 1  15 #999999 7 1  16 #333333 5 4  17 #666666 5 2  18 #666666 11 4 '
 # Allocators as contenders: caching, malloc, async, arena.
 allocators = '65 #0072B2 9 1  66 #D55E00 7 1  67 #E69F00 5 1  68 #332288 13 1'
-contenders = rungs . pytorch . cpu . others . allocators
+# Rivals, a colour each: PyTorch, JAX, others in their order. Of a colour four variants, then the
+# same on the CPU; the fastest at each size, if no single variant, has a thicker line.
+rival_colours = '#009E73 #882255 #44AA99 #661100 #999933 #6699CC'
+variant_points = '7 5 9 11'
+contenders = rungs . pytorch . cpu . allocators
 field(i) = word(contenders, i) + 0
 do for [i = 1:words(contenders):4] {
     set linetype field(i) linecolor rgb word(contenders, i + 1) linewidth 2 pointtype field(i + 2) \
         pointsize (field(i + 2) < 9 ? 0.8 : 1.0) dashtype field(i + 3)
 }
-# The fastest at each size, if no single contender: CUDA, PyTorch, C, PyTorch on the CPU.
+n_colours = words(rival_colours)
+point_of(v) = word(variant_points, v % 4 + 1) + 0
+dash_of(c, v) = v > 3 ? 2 : c == 0 ? 4 : 1
+do for [c = 0:n_colours - 1] {
+    do for [v = 0:7] {
+        set linetype 70 + 8 * c + v linecolor rgb word(rival_colours, c + 1) linewidth 2 \
+            pointtype point_of(v) pointsize (v % 4 < 2 ? 0.8 : 1.0) \
+            dashtype dash_of(c, v)
+    }
+    do for [v = 0:1] {
+        set linetype 70 + 8 * n_colours + 2 * c + v linecolor rgb word(rival_colours, c + 1) \
+            linewidth 2.6 pointtype 13 pointsize 0.9 dashtype v + 1
+    }
+}
+# The fastest at each size, if no single contender: CUDA, C, PyTorch, PyTorch on the CPU; of all
+# rivals.
 set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
-set linetype 34 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
-set linetype 35 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
-set linetype 36 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
+set linetype 34 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
+set linetype 118 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
+set linetype 119 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
+set linetype 69 linecolor rgb '#7A5195' linewidth 2.6 pointtype 9 pointsize 0.9 dashtype 1
 # Limits. Bounds of a training: data from DRAM in every epoch, from the L2, a grid barrier per
 # epoch, data read once; all weights moved three times a step in DRAM, and without what the L2
 # keeps.

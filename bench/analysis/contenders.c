@@ -10,6 +10,7 @@ static const struct known_engine {
     const char *engine, *name;
 } KNOWN[] = {{"cuda", "CUDA"}, {"cpu", "C"}, {"pytorch", "PyTorch"}, {"jax", "JAX"}};
 enum { N_KNOWN = sizeof KNOWN / sizeof *KNOWN };
+_Static_assert(N_KNOWN == 2 + KNOWN_RIVALS, "two of ours");
 
 static size_t place_of(const char *engine) {
     size_t i = 0;
@@ -34,6 +35,12 @@ const char *engine_name(const char *engine) {
 int engine_order(const char *a, const char *b) {
     const size_t left = place_of(a), right = place_of(b);
     return left != right ? (left < right ? -1 : 1) : strcmp(a, b);
+}
+
+size_t known_rival(const char *engine) {
+    const size_t place = place_of(engine);
+    return engine_is_rival(engine) && place < N_KNOWN ? place + KNOWN_RIVALS - N_KNOWN
+                                                      : KNOWN_RIVALS;
 }
 
 const phase_t *timed_phase(const case_result_t *result, const char *name) {

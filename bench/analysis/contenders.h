@@ -14,6 +14,9 @@ const char *engine_name(const char *engine);
 /* As strcmp(): the order of engines in tables and legends. Ours, then rivals known by name, then
  * others by their names. */
 int engine_order(const char *a, const char *b);
+/* 0, 1, … of the rivals known by name, which have a fixed colour; KNOWN_RIVALS for others. */
+enum { KNOWN_RIVALS = 2 };
+size_t known_rival(const char *engine);
 
 /* The phase, if the case is ok and has a median for it; else NULL. The case may be NULL. */
 const phase_t *timed_phase(const case_result_t *result, const char *name);

@@ -6,7 +6,7 @@
 #include "base/text.h"
 
 typedef struct chart_kind {
-    const char *name;    /* of the file, after the workload's */
+    const char *name;    /* of the file, after the workload's; ENGINE: one chart per engine */
     const char *family;  /* its name in a sweep's "charts"; NULL: not selectable */
     const char *summary; /* NULL: shares the line of the previous chart in the help */
 } chart_kind_t;

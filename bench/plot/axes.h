@@ -10,7 +10,8 @@
 typedef char *chart_build_t(const plot_data_t *data, chart_t *chart);
 
 /* Phases of one sample, stacked, with their exact shares as numbers below. */
-chart_build_t chart_phases_cuda, chart_phases_pytorch, chart_phases_cpu;
+/* Phases of one sample: of the engine's set-up of the study, else of its fastest. */
+char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart);
 /* "medians, 95 % intervals over passes"; "medians of one pass": fewer than 5 have no interval. */
 bool chart_has_intervals(const plot_data_t *data);
 const char *chart_medians(chart_t *chart, const plot_data_t *data);

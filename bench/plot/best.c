@@ -1,22 +1,22 @@
 /* The fastest contender of each engine at each size: it may differ between sizes. */
 #include "plot/source.h"
 
+#include "analysis/contenders.h"
 #include "base/memory.h"
+#include "plot/styles.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_MIXED_STYLE = 33 }; /* plots/style.gp: one an engine, in the order of legends */
+#define ALL_RIVALS_ON_GPU "(rivals)-cuda"
+#define ALL_RIVALS_ON_CPU "(rivals)-cpu"
 
-static bool is_faster(const case_result_t *result, const case_result_t *than, const char *phase) {
-    double ns = result != NULL && result->status == CASE_OK ? result_median(result, phase) : NAN;
-    return isfinite(ns) && (than == NULL || ns < result_median(than, phase));
-}
-
-/* The C reference, different algorithms and sums in lower precision do not compete. */
-static bool competes(const series_t *series) {
-    return !series_is_oracle(series) && !series->algorithmic && !series->rougher;
+static bool belongs(const series_t *series, const char *label) {
+    if (strcmp(label, ALL_RIVALS_ON_GPU) == 0 || strcmp(label, ALL_RIVALS_ON_CPU) == 0)
+        return engine_is_rival(series->engine) &&
+               series->on_gpu == (strcmp(label, ALL_RIVALS_ON_GPU) == 0);
+    return strcmp(series->label, label) == 0;
 }
 
 /* The number of times that a series needs to compete. By `total` the fastest set-ups have no time,
@@ -32,34 +32,43 @@ static size_t least_times(const plot_data_t *data, const char *label, const char
     return (longest + 1) / 2;
 }
 
-/* NULL if no case of the engine has a time there. */
+/* NULL if no case of the label has a time there. */
 static const case_result_t *fastest_at(const plot_data_t *data, const char *label,
                                        const char *phase, int64_t size, const series_t **whose) {
-    size_t least = least_times(data, label, phase);
     const case_result_t *fastest = NULL;
     for (size_t s = 0; s < data->n_series; s++) {
-        const case_result_t *result = series_at(&data->series[s], size);
-        if (strcmp(data->series[s].label, label) == 0 && competes(&data->series[s]) &&
-            series_times(&data->series[s], phase) >= least && is_faster(result, fastest, phase)) {
-            fastest = result;
-            *whose = &data->series[s];
-        }
+        const series_t *series = &data->series[s];
+        const case_result_t *result = series_at(series, size);
+        if (!belongs(series, label) || result == NULL || !can_be_fastest(result) ||
+            series_times(series, phase) < least_times(data, series->label, phase))
+            continue;
+        const case_result_t *before = fastest;
+        fastest = faster_case(fastest, result, phase);
+        if (fastest != before)
+            *whose = series;
     }
     return fastest;
 }
 
-static void name_mixed(plot_data_t *data, const series_t *one_of_it, series_t *mixed) {
-    const char *label = one_of_it->label, *title = plot_engine_title(label);
-    size_t length = strlen(title);
-    while (length > 0 && strchr(" ,", title[length - 1]) != NULL)
-        length--;
-    mixed->key = arena_format(&data->texts, "%s/", label);
-    mixed->title = arena_format(&data->texts, "%.*s, the fastest at each %s", (int)length, title,
-                                data->workload->size_noun);
-    mixed->label = label;
-    mixed->variant = "";
-    mixed->style = series_is_other(one_of_it) ? one_of_it->style
-                                              : FIRST_MIXED_STYLE + (int)plot_engine_rank(label);
+static void name_mixed(plot_data_t *data, const char *label, const series_t *one_of_it,
+                       series_t *mixed) {
+    const bool all_rivals = strcmp(one_of_it->label, label) != 0;
+    *mixed = (series_t){.cases = mixed->cases,
+                        .n_cases = mixed->n_cases,
+                        .capacity = mixed->capacity,
+                        .key = arena_format(&data->texts, "%s/", label),
+                        .label = label,
+                        .engine = all_rivals ? "" : one_of_it->engine,
+                        .on_gpu = one_of_it->on_gpu,
+                        .variant = ""};
+    mixed->side = !all_rivals     ? one_of_it->side
+                  : mixed->on_gpu ? "strongest rival"
+                                  : "strongest rival on the CPU";
+    mixed->title =
+        arena_format(&data->texts, all_rivals ? "%s at each %s" : "%s, the fastest at each %s",
+                     mixed->side, data->workload->size_noun);
+    mixed->style =
+        all_rivals ? STYLE_STRONGEST_RIVAL : style_of_mixed(data->run, &one_of_it->cases[0]->spec);
 }
 
 static void find(plot_data_t *data, const char *label, const char *phase) {
@@ -78,7 +87,7 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
     }
     if (single == NULL)
         return;
-    name_mixed(data, single, mixed);
+    name_mixed(data, label, single, mixed);
     best.single = several ? NULL : single;
     mem_grow(&data->best, data->n_best, &data->best_capacity, sizeof *data->best);
     data->best[data->n_best++] = best;
@@ -87,10 +96,13 @@ static void find(plot_data_t *data, const char *label, const char *phase) {
 void plot_best_find(plot_data_t *data) {
     const char *const phases[] = {"total", "host_to_host", data->workload->compared_by};
     const size_t n_phases = phases[2] != NULL ? 3 : 2;
-    for (size_t k = 0; k < n_phases; k++)
+    for (size_t k = 0; k < n_phases; k++) {
         for (size_t s = 0; s < data->n_series; s++)
             if (plot_is_first_of_engine(data, s))
                 find(data, data->series[s].label, phases[k]);
+        find(data, ALL_RIVALS_ON_GPU, phases[k]);
+        find(data, ALL_RIVALS_ON_CPU, phases[k]);
+    }
 }
 
 const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase) {
@@ -98,6 +110,24 @@ const series_t *plot_fastest_series(const plot_data_t *data, const char *label, 
         if (strcmp(data->best[i].label, label) == 0 && strcmp(data->best[i].phase, phase) == 0)
             return data->best[i].single != NULL ? data->best[i].single : &data->best[i].mixed;
     return NULL;
+}
+
+/* A single rival has its own mixed series, with its name. */
+const series_t *plot_strongest_rival(const plot_data_t *data, bool on_gpu, const char *phase) {
+    const series_t *only = NULL;
+    size_t n = 0;
+    for (size_t s = 0; s < data->n_series; s++) {
+        const series_t *series = &data->series[s];
+        if (!plot_is_first_of_engine(data, s) || !engine_is_rival(series->engine) ||
+            series->on_gpu != on_gpu)
+            continue;
+        const series_t *fastest = plot_fastest_series(data, series->label, phase);
+        only = fastest != NULL ? fastest : only;
+        n += fastest != NULL;
+    }
+    return n == 1
+               ? only
+               : plot_fastest_series(data, on_gpu ? ALL_RIVALS_ON_GPU : ALL_RIVALS_ON_CPU, phase);
 }
 
 bool series_is_mixed(const series_t *series) {

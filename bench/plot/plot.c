@@ -23,34 +23,32 @@ typedef enum applies {
 } applies_t;
 
 static const struct chart_entry {
-    const char *name; /* of a chart_kind_t */
-    chart_build_t *build;
+    const char *name;     /* of a chart_kind_t */
+    chart_build_t *build; /* NULL: chart_phases() of `engine` */
     applies_t applies;
     const char *dtype; /* NULL: any; else only of shapes with this dtype */
+    const char *engine;
 } CHARTS[] = {
-    {"phases_cuda", chart_phases_cuda, ALWAYS, NULL},
-    {"phases_pytorch", chart_phases_pytorch, ALWAYS, NULL},
-    {"phases_cpu", chart_phases_cpu, TO_RUNS_WITHOUT_CUDA, NULL},
-    {"total", chart_total, ALWAYS, NULL},
-    {"host_to_host", chart_host_to_host, TO_RUNS, NULL},
-    {"size", chart_times, TO_RUNS, NULL},
-    {"speed", chart_speed, TO_RUNS, NULL},
-    {"difference", chart_difference, ALWAYS, NULL},
-    {"difference_best", chart_difference_best, TO_RUNS, NULL},
-    {"ladder", chart_ladder, TO_RUNS, NULL},
-    {"ladder_batch", chart_ladder_batch, TO_RUNS, NULL},
-    {"epoch", chart_epoch, TO_EPOCHS, NULL},
-    {"epoch_tf32", chart_epoch, TO_EPOCHS, "tf32"},
-    {"operations", chart_operations, TO_STEPS, NULL},
-    {"loss", chart_loss, TO_TRAININGS, NULL},
-    {"loss_tf32", chart_loss, TO_EPOCHS, "tf32"},
-    {"accuracy", chart_accuracy, TO_EPOCHS, NULL},
-    {"accuracy_tf32", chart_accuracy, TO_EPOCHS, "tf32"},
-    {"allocators", chart_allocators, TO_EPOCHS, NULL},
-    {"driver_calls", chart_driver_calls, TO_EPOCHS, NULL},
-    {"blocks", chart_blocks, TO_BLOCKS, NULL},
-    {"techniques", chart_techniques, TO_RUNS, NULL},
-    {"once", chart_once, TO_RUNS, NULL},
+    {"total", chart_total, ALWAYS, NULL, NULL},
+    {"host_to_host", chart_host_to_host, TO_RUNS, NULL, NULL},
+    {"size", chart_times, TO_RUNS, NULL, NULL},
+    {"speed", chart_speed, TO_RUNS, NULL, NULL},
+    {"difference", chart_difference, ALWAYS, NULL, NULL},
+    {"difference_best", chart_difference_best, TO_RUNS, NULL, NULL},
+    {"ladder", chart_ladder, TO_RUNS, NULL, NULL},
+    {"ladder_batch", chart_ladder_batch, TO_RUNS, NULL, NULL},
+    {"epoch", chart_epoch, TO_EPOCHS, NULL, NULL},
+    {"epoch_tf32", chart_epoch, TO_EPOCHS, "tf32", NULL},
+    {"operations", chart_operations, TO_STEPS, NULL, NULL},
+    {"loss", chart_loss, TO_TRAININGS, NULL, NULL},
+    {"loss_tf32", chart_loss, TO_EPOCHS, "tf32", NULL},
+    {"accuracy", chart_accuracy, TO_EPOCHS, NULL, NULL},
+    {"accuracy_tf32", chart_accuracy, TO_EPOCHS, "tf32", NULL},
+    {"allocators", chart_allocators, TO_EPOCHS, NULL, NULL},
+    {"driver_calls", chart_driver_calls, TO_EPOCHS, NULL, NULL},
+    {"blocks", chart_blocks, TO_BLOCKS, NULL, NULL},
+    {"techniques", chart_techniques, TO_RUNS, NULL, NULL},
+    {"once", chart_once, TO_RUNS, NULL, NULL},
 };
 enum { N_CHARTS = sizeof CHARTS / sizeof *CHARTS };
 
@@ -232,7 +230,9 @@ static char *build_chart(const workload_section_t *section, const struct chart_e
         if (!has_dtype(&section->shapes[i], entry->dtype))
             continue;
         chart_free(chart);
-        char *why = entry->build(&section->shapes[i], chart);
+        const plot_data_t *shape = &section->shapes[i];
+        char *why = entry->build != NULL ? entry->build(shape, chart)
+                                         : chart_phases(shape, entry->engine, chart);
         if (why == NULL) {
             free(first_why);
             return NULL;
@@ -246,17 +246,56 @@ static char *build_chart(const workload_section_t *section, const struct chart_e
 }
 
 /* Charts of mlp_infer have plain names, from when it was the only workload. */
+static const char *file_name(const chart_set_t *set, const workload_t *workload,
+                             const char *chart) {
+    const bool plain = strcmp(workload->name, "mlp_infer") == 0;
+    return arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
+                        plain ? "" : "_", chart);
+}
+
 static status_t draw_chart(const chart_set_t *set, const workload_section_t *section,
                            const struct chart_entry *entry, error_t *err) {
     const workload_t *workload = section->workload;
-    const bool plain = strcmp(workload->name, "mlp_infer") == 0;
-    const char *name = arena_format(&set->plotter->texts, "%s%s%s", plain ? "" : workload->name,
-                                    plain ? "" : "_", entry->name);
+    const char *name = file_name(set, workload, entry->name);
     if (section->n == 0 || !applies(entry, section))
         return remove_older(set, name, err);
     chart_t chart = {0};
     char *why = build_chart(section, entry, &chart);
     return finish(set, name, workload->size_title, why, &chart, err);
+}
+
+/* Those of engines that are not in this run. */
+static status_t remove_older_phases(const chart_set_t *set, const workload_section_t *section,
+                                    error_t *err) {
+    const char *start = file_name(set, section->workload, "phases_");
+    text_list_t files = {0};
+    status_t status = fs_list(set->folder, "", &files, err);
+    for (size_t i = 0; i < files.n && status == STATUS_OK; i++)
+        if (text_starts(files.items[i], start))
+            status =
+                remove_older(set, arena_keep(&set->plotter->texts, fs_stem(files.items[i])), err);
+    text_list_free(&files);
+    return status;
+}
+
+/* One chart per engine, in the order of the series. */
+static status_t draw_phases(const chart_set_t *set, const workload_section_t *section,
+                            error_t *err) {
+    text_list_t engines = {0};
+    for (size_t i = 0; i < section->n; i++)
+        for (size_t s = 0; s < section->shapes[i].n_series; s++)
+            text_list_add_new(&engines, section->shapes[i].series[s].engine);
+    status_t status = remove_older_phases(set, section, err);
+    for (size_t i = 0; i < engines.n && status == STATUS_OK; i++) {
+        const char *engine = engines.items[i];
+        const struct chart_entry entry = {
+            .name = arena_format(&set->plotter->texts, "phases_%s", engine),
+            .applies = strcmp(engine, "cpu") == 0 ? TO_RUNS_WITHOUT_CUDA : ALWAYS,
+            .engine = engine};
+        status = draw_chart(set, section, &entry, err);
+    }
+    text_list_free(&engines);
+    return status;
 }
 
 /* Visits every workload, so that older charts of workloads outside this run are removed. */
@@ -274,6 +313,7 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
         if (workloads[w]->size_param == NULL)
             continue;
         workload_section_t section = section_of(set->source, workloads[w]);
+        status = draw_phases(set, &section, err);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
             status = draw_chart(set, &section, &CHARTS[i], err);
         text_list_free(&section.families);

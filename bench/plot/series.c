@@ -1,48 +1,15 @@
-/* Cases grouped by contender, and the names and line types of contenders. */
+/* Cases grouped by contender, and their names. */
 #include "plot/source.h"
 
+#include "analysis/contenders.h"
 #include "analysis/labels.h"
 #include "base/memory.h"
+#include "plot/styles.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Engines in the order of legends, with their titles and the line types of their variants: the
- * first `prefix` that the variant's name starts with. plots/style.gp defines the line types. */
-static const struct engine_style {
-    const char *label, *title;
-    struct {
-        const char *prefix;
-        int style;
-    } variants[12];
-} ENGINES[] = {
-    {"cuda",
-     "CUDA ",
-     {{"01", 1},
-      {"02", 2},
-      {"03", 3},
-      {"04", 4},
-      {"05", 5},
-      {"06", 6},
-      {"07", 7},
-      {"caching", 65},
-      {"malloc", 66},
-      {"async", 67},
-      {"arena", 68},
-      {"", 8}}},
-    {"pytorch-cuda",
-     "PyTorch ",
-     {{"eager", 9},
-      {"inference", 10},
-      {"compile_graph", 37},
-      {"compile", 11},
-      {"graph", 12},
-      {"", 13}}},
-    {"cpu", "C on the CPU, ", {{"omp", 14}, {"ref", 15}, {"", 16}}},
-    {"pytorch-cpu", "PyTorch on the CPU, ", {{"eager", 17}, {"compile", 18}, {"", 19}}},
-};
-enum { N_ENGINES = sizeof ENGINES / sizeof *ENGINES, FIRST_OTHER_STYLE = 29, N_OTHER_STYLES = 4 };
 
 int64_t size_of(const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
@@ -50,29 +17,19 @@ int64_t size_of(const case_result_t *result) {
     return sized ? case_param_int(&result->spec, workload->size_param, 0) : 0;
 }
 
-size_t plot_engine_rank(const char *label) {
-    size_t rank = 0;
-    while (rank < N_ENGINES && strcmp(ENGINES[rank].label, label) != 0)
-        rank++;
-    return rank;
+const char *series_title_of(arena_t *texts, const series_t *series, const char *name) {
+    return arena_format(texts, series->on_gpu ? "%s %s" : "%s, %s", series->side, name);
 }
 
 static void name_series(plot_data_t *data, series_t *series, const case_t *spec) {
     const char *name = arena_keep(&data->texts, contender_name(spec));
-    const size_t rank = plot_engine_rank(series->label);
-    if (rank == N_ENGINES) { /* style_others() sets its style */
-        series->title = arena_format(&data->texts, "%s %s", series->label, name);
-        return;
-    }
-    const struct engine_style *engine = &ENGINES[rank];
-    size_t i = 0;
-    while (!text_starts(series->variant, engine->variants[i].prefix))
-        i++;
-    series->style = engine->variants[i].style;
+    series->engine = spec->engine;
+    series->on_gpu = spec->device != NULL && strcmp(spec->device, "cuda") == 0;
+    series->side = arena_format(&data->texts, "%s%s", engine_name(spec->engine),
+                                series->on_gpu ? "" : " on the CPU");
+    series->style = style_of_case(data->run, spec);
     /* A study's log has one contender a side, and its set-up is not in the file. */
-    series->title = data->study_csv ? arena_format(&data->texts, "%.*s",
-                                                   (int)strcspn(engine->title, " "), engine->title)
-                                    : arena_format(&data->texts, "%s%s", engine->title, name);
+    series->title = data->study_csv ? series->side : series_title_of(&data->texts, series, name);
 }
 
 static void add_to_series(plot_data_t *data, const case_result_t *result) {
@@ -111,31 +68,17 @@ static int by_integer(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+/* The GPU first, then ours. */
 static int by_rank(const void *a, const void *b) {
     const series_t *left = a, *right = b;
-    size_t left_rank = plot_engine_rank(left->label), right_rank = plot_engine_rank(right->label);
-    if (left_rank != right_rank)
-        return left_rank < right_rank ? -1 : 1;
+    const int order = engine_order(left->engine, right->engine);
+    if (left->on_gpu != right->on_gpu)
+        return left->on_gpu ? -1 : 1;
+    if (order != 0)
+        return order;
     if (left->style != right->style)
         return left->style < right->style ? -1 : 1;
     return strcmp(left->key, right->key);
-}
-
-/* Contenders added by users share a few line types in turn. */
-static void style_others(plot_data_t *data) {
-    size_t n = 0;
-    for (size_t i = 0; i < data->n_series; i++)
-        if (plot_engine_rank(data->series[i].label) == N_ENGINES)
-            data->series[i].style = FIRST_OTHER_STYLE + (int)(n++ % N_OTHER_STYLES);
-}
-
-const char *plot_engine_title(const char *label) {
-    size_t rank = plot_engine_rank(label);
-    return rank < N_ENGINES ? ENGINES[rank].title : label;
-}
-
-bool series_is_other(const series_t *series) {
-    return plot_engine_rank(series->label) == N_ENGINES;
 }
 
 static void collect_sizes(plot_data_t *data) {
@@ -160,7 +103,6 @@ void plot_series_group(plot_data_t *data, const case_result_t *const *cases, siz
         qsort(data->series[s].cases, data->series[s].n_cases, sizeof(case_result_t *), by_size);
     if (data->n_series > 0)
         qsort(data->series, data->n_series, sizeof *data->series, by_rank);
-    style_others(data);
     collect_sizes(data);
 }
 
@@ -230,14 +172,17 @@ static bool series_has_times(const series_t *series) {
 }
 
 const series_t *plot_default_series(const plot_data_t *data, const char *label) {
-    const char *variant = strcmp(label, "cuda") == 0  ? "01_"
-                          : strcmp(label, "cpu") == 0 ? "omp"
-                                                      : "eager";
-    for (size_t i = 0; i < data->n_series; i++) {
-        const series_t *series = &data->series[i];
-        if (strcmp(series->label, label) == 0 && series->is_default &&
-            text_starts(series->variant, variant) && series_has_times(series))
-            return series;
-    }
+    static const struct {
+        const char *label, *pattern;
+    } OF_STUDY[] = {
+        {"cuda", "01_*"}, {"cpu", "omp"}, {"pytorch-cuda", "eager"}, {"pytorch-cpu", "eager"}};
+    for (size_t k = 0; k < sizeof OF_STUDY / sizeof *OF_STUDY; k++)
+        for (size_t i = 0; i < data->n_series; i++) {
+            const series_t *series = &data->series[i];
+            if (strcmp(OF_STUDY[k].label, label) == 0 && strcmp(series->label, label) == 0 &&
+                series->is_default && fnmatch(OF_STUDY[k].pattern, series->variant, 0) == 0 &&
+                series_has_times(series))
+                return series;
+        }
     return NULL;
 }

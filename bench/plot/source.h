@@ -13,6 +13,9 @@ typedef struct series {
     const char *key;   /* "cuda/03_vectorized/copy=pinned" */
     const char *title; /* "CUDA 03_vectorized + pinned" */
     const char *label; /* engine label: "cuda", "pytorch-cuda", "cpu", "pytorch-cpu", "mine-cuda" */
+    const char *engine; /* "pytorch", … */
+    bool on_gpu;
+    const char *side;            /* "CUDA", "PyTorch", "C on the CPU", "JAX on the CPU" */
     const char *variant;         /* "03_vectorized" */
     bool is_default;             /* every technique at its default */
     bool algorithmic;            /* a different algorithm: shown, but never the fastest */
@@ -22,9 +25,9 @@ typedef struct series {
     size_t n_cases, capacity;
 } series_t;
 
-/* The fastest of an engine, by one phase. */
+/* The fastest of an engine, or of all rivals on a kind of device, by one phase. */
 typedef struct best {
-    const char *phase, *label; /* label: the engine's */
+    const char *phase, *label; /* label: the engine's, or ALL_RIVALS_ON_… */
     const series_t *single;    /* the series that is the fastest at every size, or NULL */
     series_t mixed;            /* otherwise the fastest case at each size; its `variant` is "" */
 } best_t;
@@ -36,7 +39,7 @@ typedef struct plot_data {
     const char *shape; /* "mlp_infer, layers 4-5-1, f32" */
     bool synthetic;    /* synthetic images; the shape includes this */
     bool study_csv;
-    series_t *series; /* CUDA, PyTorch, C, PyTorch on the CPU, others; then by line type and key */
+    series_t *series; /* the GPU's first, then by engine_order(), line type and key */
     size_t n_series, series_capacity;
     best_t *best;
     size_t n_best, best_capacity;
@@ -81,24 +84,25 @@ bool series_has_phase(const series_t *series, const char *phase);
 /* The phase that the series is compared by: the workload's, else "host_to_host", else "total". */
 const char *series_compared_by(const plot_data_t *data, const series_t *series);
 
-/* Was the contender added by a user? */
-bool series_is_other(const series_t *series);
-
-/* Is it the C reference, which verifies the others and is not compared with them? */
+/* Is it the C reference, which verifies the others? */
 bool series_is_oracle(const series_t *series);
+/* "PyTorch graph", "C on the CPU, omp": its side, then the name. */
+const char *series_title_of(arena_t *texts, const series_t *series, const char *name);
 
 /* Index of the first of the `room` largest sizes. */
 size_t plot_first_size(const plot_data_t *data, size_t room);
 /* Is it the first series of its engine? */
 bool plot_is_first_of_engine(const plot_data_t *data, size_t s);
 
-/* The default contender of a side, the study's set-up: rung 01 with default techniques for "cuda",
- * eager mode for PyTorch, `omp` for "cpu". NULL if it has no times in the run. */
+/* A side of the study's comparison: rung 01 with default techniques for "cuda", eager mode for
+ * PyTorch, `omp` for "cpu". NULL for other engines and if it has no times in the run. */
 const series_t *plot_default_series(const plot_data_t *data, const char *label);
-/* The fastest ok case of an engine at each size by "host_to_host" or the workload's own phase, as
- * in the report, or by "total". If it is the same contender everywhere, its series; else a mixed
+/* The fastest case of an engine at each size by "host_to_host" or the workload's own phase, as in
+ * the report, or by "total". If it is the same contender everywhere, its series; else a mixed
  * series (series_is_mixed()). NULL if none has the phase. */
 const series_t *plot_fastest_series(const plot_data_t *data, const char *label, const char *phase);
+/* Likewise of all rivals on one kind of device: whoever is the strongest at each size. */
+const series_t *plot_strongest_rival(const plot_data_t *data, bool on_gpu, const char *phase);
 bool series_is_mixed(const series_t *series);
 
 /* Internal to series.c, best.c and source.c. `data` has its run, workload and shape; these
@@ -106,8 +110,6 @@ bool series_is_mixed(const series_t *series);
 void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n);
 void plot_best_find(plot_data_t *data);
 void plot_data_free(plot_data_t *data);
-size_t plot_engine_rank(const char *label);
-const char *plot_engine_title(const char *label);
 size_t series_times(const series_t *series, const char *phase);
 
 #endif

@@ -30,7 +30,7 @@ static const char *allocator_name(const series_t *series) {
 static const char *plain_title(const series_t *series, chart_t *chart) {
     return allocator_of(&series->cases[0]->spec) == NULL
                ? series->title
-               : chart_format(chart, "%s%s", plot_engine_title(series->label), series->variant);
+               : series_title_of(&chart->texts, series, series->variant);
 }
 
 static bool same_variant(const series_t *a, const series_t *b) {

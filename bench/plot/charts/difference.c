@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `name` labels its bars. */
-typedef struct side {
-    const series_t *series;
-    const char *name;
-} side_t;
-
 typedef enum lead { LEAD_UNKNOWN, LEAD_LEFT, LEAD_RIGHT, LEAD_NONE } lead_t;
 
 typedef struct bar {
@@ -24,11 +18,12 @@ typedef struct bar {
     double ratio;         /* slower / faster */
     bool has_interval;    /* does the ratio have one? */
     bool throttled;
-    const char *status; /* why a time is missing, or "" */
+    const char *names[2]; /* of both sides' engines */
+    const char *status;   /* why a time is missing, or "" */
 } bar_t;
 
 typedef struct difference {
-    side_t left, right;
+    const series_t *left, *right;
     const char *phase, *size_param;
     bar_t *bars;
     size_t n;
@@ -53,7 +48,10 @@ static lead_t lead_of(const speedup_t *speedup) {
 }
 
 static bar_t bar_of(const case_result_t *left, const case_result_t *right, const char *phase) {
-    bar_t bar = {.size = size_of(left), .difference_ns = NAN, .status = ""};
+    bar_t bar = {.size = size_of(left),
+                 .difference_ns = NAN,
+                 .names = {engine_name(left->spec.engine), engine_name(right->spec.engine)},
+                 .status = ""};
     double a = result_median(left, phase), b = result_median(right, phase);
     if (!isfinite(a) || !isfinite(b)) {
         const case_result_t *without = isfinite(a) ? right : left;
@@ -69,14 +67,14 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
     return bar;
 }
 
-static difference_t difference_of(const plot_data_t *data, side_t left, side_t right,
-                                  const char *phase) {
+static difference_t difference_of(const plot_data_t *data, const series_t *left,
+                                  const series_t *right, const char *phase) {
     difference_t difference = {
         .left = left, .right = right, .phase = phase, .size_param = data->workload->size_param};
     difference.bars = mem_zeroed(data->n_sizes, sizeof *difference.bars);
     for (size_t i = 0; i < data->n_sizes; i++) {
-        const case_result_t *a = series_at(left.series, data->sizes[i]);
-        const case_result_t *b = series_at(right.series, data->sizes[i]);
+        const case_result_t *a = series_at(left, data->sizes[i]);
+        const case_result_t *b = series_at(right, data->sizes[i]);
         if (a == NULL || b == NULL)
             continue;
         difference.bars[difference.n] = bar_of(a, b, phase);
@@ -89,11 +87,10 @@ static bool is_decided(const bar_t *bar) {
     return bar->lead == LEAD_LEFT || bar->lead == LEAD_RIGHT;
 }
 
-static const char *leader_of(const difference_t *difference, const bar_t *bar) {
-    return bar->lead == LEAD_LEFT    ? difference->left.name
-           : bar->lead == LEAD_RIGHT ? difference->right.name
-           : bar->lead == LEAD_NONE  ? "equal"
-                                     : "";
+static const char *leader_of(const bar_t *bar) {
+    return bar->lead == LEAD_NONE ? "equal"
+           : is_decided(bar)      ? bar->names[bar->lead == LEAD_RIGHT]
+                                  : "";
 }
 
 static void write_bars(const difference_t *difference, chart_t *chart) {
@@ -101,7 +98,7 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
         chart,
         "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
         "index size difference lead throttled who amount ratio status",
-        difference->left.name, difference->right.name);
+        difference->left->side, difference->right->side);
     for (size_t i = 0; i < difference->n; i++) {
         const bar_t *bar = &difference->bars[i];
         char size[UNITS_TEXT], amount[UNITS_TEXT] = "", ratio[UNITS_TEXT] = "";
@@ -116,7 +113,7 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
         chart_row(chart, "%zu %s %s %d %d %s %s %s %s", i,
                   chart_quote(chart, chart_size_text(size, bar->size)),
                   chart_us(chart, bar->difference_ns), (int)bar->lead, bar->throttled,
-                  chart_quote(chart, leader_of(difference, bar)), chart_quote(chart, amount),
+                  chart_quote(chart, leader_of(bar)), chart_quote(chart, amount),
                   chart_quote(chart, ratio), chart_quote(chart, bar->status));
     }
 }
@@ -145,11 +142,10 @@ static size_t write_crossovers(const difference_t *difference, chart_t *chart) {
         char size[UNITS_TEXT];
         const bar_t *bar = &difference->bars[i];
         chart_size_text(size, bar->size);
-        const char *text =
-            i == first && next_crossover(difference, i) == difference->n
-                ? chart_format(chart, "crossover: %s is faster from %s %s",
-                               leader_of(difference, bar), difference->size_param, size)
-                : "";
+        const char *text = i == first && next_crossover(difference, i) == difference->n
+                               ? chart_format(chart, "crossover: %s is faster from %s %s",
+                                              leader_of(bar), difference->size_param, size)
+                               : "";
         chart_row(chart, "%zu %s %s", i, chart_quote(chart, size), chart_quote(chart, text));
     }
     return n;
@@ -176,16 +172,15 @@ static void write_axis(const difference_t *difference, chart_t *chart) {
 /* The longer title if it fits above the chart. */
 static const char *title_of(const difference_t *difference, chart_t *chart) {
     enum { LONGEST = 105 };
-    const char *sides =
-        chart_format(chart, "%s − %s: who is faster", difference->left.series->title,
-                     difference->right.series->title);
+    const char *sides = chart_format(chart, "%s − %s: who is faster", difference->left->title,
+                                     difference->right->title);
     const char *title = chart_format(chart, "%s, and by how much", sides);
     return strlen(title) <= LONGEST ? title : sides;
 }
 
 static void draw(const plot_data_t *data, const difference_t *difference, chart_t *chart) {
     enum { LABELS_HEIGHT = 60 };
-    const int styles[] = {difference->left.series->style, difference->right.series->style};
+    const int styles[] = {difference->left->style, difference->right->style};
     chart_init(chart, "difference");
     chart->title = title_of(difference, chart);
     chart_integers(chart, "styles", styles, 2);
@@ -208,20 +203,28 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
                                meaning, changes);
 }
 
-static const series_t *series_of(const plot_data_t *data, const char *label, const char *phase,
-                                 bool fastest) {
+/* Without the rival of the study, the strongest one. */
+static const series_t *rival_of(const plot_data_t *data, bool on_gpu, const char *phase,
+                                bool fastest) {
+    const series_t *of_study = plot_default_series(data, on_gpu ? "pytorch-cuda" : "pytorch-cpu");
+    return fastest || of_study == NULL ? plot_strongest_rival(data, on_gpu, phase) : of_study;
+}
+
+static const series_t *ours_of(const plot_data_t *data, bool on_gpu, const char *phase,
+                               bool fastest) {
+    const char *label = on_gpu ? "cuda" : "cpu";
     return fastest ? plot_fastest_series(data, label, phase) : plot_default_series(data, label);
 }
 
-/* CUDA against PyTorch, or C against PyTorch on the CPU. */
+/* Ours against a rival on the GPU; on the CPU if only one of them was run there. */
 static char *compare(const plot_data_t *data, const char *phase, bool fastest, chart_t *chart) {
-    side_t left = {series_of(data, "cuda", phase, fastest), "CUDA"};
-    side_t right = {series_of(data, "pytorch-cuda", phase, fastest), "PyTorch"};
-    if (left.series == NULL || right.series == NULL) {
-        left = (side_t){series_of(data, "cpu", phase, fastest), "C"};
-        right.series = series_of(data, "pytorch-cpu", phase, fastest);
+    const series_t *left = ours_of(data, true, phase, fastest);
+    const series_t *right = rival_of(data, true, phase, fastest);
+    if (left == NULL || right == NULL) {
+        left = ours_of(data, false, phase, fastest);
+        right = rival_of(data, false, phase, fastest);
     }
-    if (left.series == NULL || right.series == NULL)
+    if (left == NULL || right == NULL)
         return mem_format("only one of the two sides has times%s",
                           fastest ? " for host_to_host" : "");
     char *why = NULL;
@@ -229,8 +232,8 @@ static char *compare(const plot_data_t *data, const char *phase, bool fastest, c
     if (difference.n_timed > 0)
         draw(data, &difference, chart);
     else
-        why = mem_format("no size at which both %s and %s have a time for %s", left.series->title,
-                         right.series->title, phase);
+        why = mem_format("no size at which both %s and %s have a time for %s", left->title,
+                         right->title, phase);
     free(difference.bars);
     return why;
 }

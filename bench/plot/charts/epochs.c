@@ -1,4 +1,5 @@
 /* epoch: time of an epoch by contender: the training alone, and with validation. */
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/panels.h"
@@ -15,7 +16,7 @@ static const double LINEAR_RATIO = 20;
 
 /* Allocators have their own chart. */
 static bool is_shown(const series_t *series) {
-    return series->is_default && !series_is_oracle(series) && series_has_phase(series, PHASES[0]);
+    return series->is_default && series_has_phase(series, PHASES[0]);
 }
 
 /* Contenders, with a free row between engines. */
@@ -42,11 +43,11 @@ static double limit_at(const panels_t *bars, int64_t size) {
     return NAN;
 }
 
-static double fastest_pytorch(const plot_data_t *data, int64_t size, const char *phase) {
-    const char *const labels[] = {"pytorch-cuda", "pytorch-cpu"};
-    for (size_t i = 0; i < 2; i++) {
-        const series_t *fastest = plot_fastest_series(data, labels[i], phase);
-        const case_result_t *result = fastest != NULL ? series_at(fastest, size) : NULL;
+/* On the GPU; without a rival there, on the CPU. */
+static double strongest_rival_ns(const plot_data_t *data, int64_t size, const char *phase) {
+    for (int cpu = 0; cpu < 2; cpu++) {
+        const series_t *strongest = plot_strongest_rival(data, !cpu, phase);
+        const case_result_t *result = strongest != NULL ? series_at(strongest, size) : NULL;
         if (result != NULL)
             return result_median(result, phase);
     }
@@ -58,9 +59,9 @@ static const char *bar_text(const plot_data_t *data, const series_t *series,
                             const case_result_t *result, const char *phase, chart_t *chart) {
     char time[UNITS_TEXT], digits[UNITS_TEXT];
     const double ns = result_median(result, phase);
-    const double ratio = fastest_pytorch(data, size_of(result), phase) / ns;
+    const double ratio = strongest_rival_ns(data, size_of(result), phase) / ns;
     units_time(time, ns);
-    if (text_starts(series->label, "pytorch") || !isfinite(ratio))
+    if (engine_is_rival(series->engine) || !isfinite(ratio))
         return chart_format(chart, "%s", time);
     return chart_format(chart, "%s, %s×", time, units_two_digits(digits, ratio));
 }
@@ -96,7 +97,7 @@ char *chart_epoch(const plot_data_t *data, chart_t *chart) {
     chart->title = "Time of one epoch, by contender";
     chart->note = chart_format(chart,
                                "%s  ·  %s  ·  dashed: the limit  ·  n×: "
-                               "speed vs. fastest PyTorch  ·  hollow: throttled",
+                               "speed vs. the strongest rival  ·  hollow: throttled",
                                data->shape, chart_medians(chart, data));
     for (size_t i = plot_first_size(data, MAX_EPOCH_SIZES); i < data->n_sizes; i++)
         for (size_t phase = 0; phase < N_PHASES; phase++)

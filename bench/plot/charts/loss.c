@@ -1,5 +1,6 @@
 /* loss: the loss over a training, all contenders overlaid at one size; below, their difference from
  * the float64 reference. Equal learning makes their times comparable. */
+#include "analysis/contenders.h"
 #include "analysis/curve.h"
 #include "base/memory.h"
 #include "base/units.h"
@@ -77,16 +78,17 @@ static void collect(const plot_data_t *data, int64_t size, losses_t *losses) {
         if (has_curve(&data->series[s], size))
             losses->items[losses->n++] =
                 (loss_t){&data->series[s], curve_of(series_at(&data->series[s], size), CURVE)};
-    /* Without a float64 reference, C on the CPU is preferred: its sums are in double. */
-    static const char *const PREFERRED[] = {"cpu", "pytorch-cpu", "cuda"};
+    /* Without a float64 reference, the CPU is preferred, and there C: its sums are in double. */
     const loss_t *best = NULL;
+    for (size_t i = losses->n; i-- > 0;)
+        if (!losses->items[i].series->on_gpu)
+            best = &losses->items[i];
     for (size_t i = 0; i < losses->n; i++)
         if (series_is_oracle(losses->items[i].series))
             best = &losses->items[i];
-    for (size_t p = 0; p < sizeof PREFERRED / sizeof *PREFERRED; p++)
-        for (size_t i = 0; i < losses->n && best == NULL; i++)
-            if (strcmp(losses->items[i].series->label, PREFERRED[p]) == 0)
-                best = &losses->items[i];
+    for (size_t i = losses->n; i-- > 0 && best == NULL;)
+        if (engine_is_ours(losses->items[i].series->engine))
+            best = &losses->items[i];
     if (best == NULL)
         best = &losses->items[0];
     losses->reference = best->series;

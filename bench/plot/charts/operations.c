@@ -1,5 +1,6 @@
 /* operations: time of each operation of one epoch of a training, contenders side by side. A
  * contender that fuses them has one bar: its parts are not estimated. */
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
@@ -95,26 +96,22 @@ static void add_group(panel_t *panel, const series_t *series, const case_result_
     panel->groups[panel->n++] = group;
 }
 
-/* In the study's order: PyTorch, then hand-fused kernels. `label` NULL: contenders added by
- * users. */
-static void add_label(const plot_data_t *data, int64_t size, const char *label, panel_t *panel) {
-    for (size_t s = 0; s < data->n_series; s++) {
-        const series_t *series = &data->series[s];
-        const case_result_t *result = operations_at(series, size);
-        const bool belongs =
-            label != NULL ? strcmp(series->label, label) == 0 : series_is_other(series);
-        if (result != NULL && belongs)
-            add_group(panel, series, result);
-    }
+/* In the study's order: rivals, then hand-fused kernels. */
+static void add_side(const plot_data_t *data, int64_t size, bool on_gpu, panel_t *panel) {
+    for (int ours = 0; ours < 2; ours++)
+        for (size_t s = 0; s < data->n_series; s++) {
+            const series_t *series = &data->series[s];
+            const case_result_t *result = operations_at(series, size);
+            if (result != NULL && series->on_gpu == on_gpu &&
+                engine_is_ours(series->engine) == (ours == 1))
+                add_group(panel, series, result);
+        }
 }
 
 static size_t make_panels(const plot_data_t *data, int64_t size, panel_t panels[2]) {
     panel_t gpu = {.range_ns = RANGE_INIT}, cpu = {.range_ns = RANGE_INIT};
-    add_label(data, size, "pytorch-cuda", &gpu);
-    add_label(data, size, "cuda", &gpu);
-    add_label(data, size, NULL, &gpu);
-    add_label(data, size, "pytorch-cpu", &cpu);
-    add_label(data, size, "cpu", &cpu);
+    add_side(data, size, true, &gpu);
+    add_side(data, size, false, &cpu);
     bool separate = cpu.range_ns.high > ONE_PANEL_RATIO * gpu.range_ns.high ||
                     gpu.range_ns.high > ONE_PANEL_RATIO * cpu.range_ns.high;
     panels[0] = gpu;
@@ -150,13 +147,6 @@ static void write_bars(const group_t *group, chart_t *chart) {
     }
 }
 
-/* "PyTorch", "C on the CPU", "CUDA": without the separator before the variant. */
-static const char *engine_name(const series_t *series, chart_t *chart) {
-    const char *title = plot_engine_title(series->label);
-    const char *end = strchr(title, ',') != NULL ? "," : " ";
-    return chart_format(chart, "%.*s", (int)strcspn(title, end), title);
-}
-
 /* The name, and a box as high as the sum of the operations timed separately. */
 static void write_group(const group_t *group, chart_t *chart) {
     char text[UNITS_TEXT];
@@ -165,10 +155,9 @@ static void write_group(const group_t *group, chart_t *chart) {
                                ? chart_format(chart, "Σ %s", number_text(text, group->sum_ns))
                                : "";
     chart_row(chart, "%.2f %s %s %.2f %.2f %s %s %d", group->middle,
-              chart_quote(chart, engine_name(group->series, chart)),
-              chart_quote(chart, group->series->variant), left, left + (double)group->n_alone,
-              chart_us(chart, group->sum_ns), chart_quote(chart, sum_text),
-              group->highest_ns > NEAR_THE_TOP * group->sum_ns);
+              chart_quote(chart, group->series->side), chart_quote(chart, group->series->variant),
+              left, left + (double)group->n_alone, chart_us(chart, group->sum_ns),
+              chart_quote(chart, sum_text), group->highest_ns > NEAR_THE_TOP * group->sum_ns);
 }
 
 static void write_panel(panel_t *panel, chart_t *chart) {

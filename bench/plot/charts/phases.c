@@ -1,10 +1,12 @@
 /* phases_*: stacked bars on a log axis, as in the study. Their heights are misleading as shares, so
  * the exact shares are printed below. */
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
 
 #include <math.h>
+#include <string.h>
 
 /* From bottom to top, with line types of plots/style.gp. No contender has two phases that share a
  * type. */
@@ -112,11 +114,23 @@ static range_t range_of(const phase_stack_t *stack) {
     return range;
 }
 
-/* `without`: the reason if `series` is NULL. */
-static char *build(const plot_data_t *data, const series_t *series, const char *without,
-                   chart_t *chart) {
+/* The engine's set-up of the study, else its fastest; on the GPU if it was run there. */
+static const series_t *series_of(const plot_data_t *data, const char *engine) {
+    for (int fastest = 0; fastest < 2; fastest++)
+        for (size_t i = 0; i < data->n_series; i++) { /* the GPU's first */
+            const char *label = data->series[i].label;
+            const series_t *series = fastest ? plot_fastest_series(data, label, "total")
+                                             : plot_default_series(data, label);
+            if (strcmp(data->series[i].engine, engine) == 0 && series != NULL)
+                return series;
+        }
+    return NULL;
+}
+
+char *chart_phases(const plot_data_t *data, const char *engine, chart_t *chart) {
+    const series_t *series = series_of(data, engine);
     if (series == NULL)
-        return mem_text(without);
+        return mem_format("no case of %s has times", engine_name(engine));
     phase_stack_t stack = stack_of(series);
     range_t range = range_of(&stack);
     if (range.high <= 0)
@@ -137,21 +151,4 @@ static char *build(const plot_data_t *data, const series_t *series, const char *
     write_times(&stack, chart);
     write_shares(&stack, chart);
     return NULL;
-}
-
-char *chart_phases_cuda(const plot_data_t *data, chart_t *chart) {
-    return build(data, plot_default_series(data, "cuda"),
-                 "no CUDA case of rung 01 with default techniques has times", chart);
-}
-
-char *chart_phases_pytorch(const plot_data_t *data, chart_t *chart) {
-    const series_t *series = plot_default_series(data, "pytorch-cuda");
-    if (series == NULL)
-        series = plot_default_series(data, "pytorch-cpu");
-    return build(data, series, "no case of PyTorch's eager mode has times", chart);
-}
-
-char *chart_phases_cpu(const plot_data_t *data, chart_t *chart) {
-    return build(data, plot_default_series(data, "cpu"), "no case of omp on the CPU has times",
-                 chart);
 }

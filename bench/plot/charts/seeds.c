@@ -1,6 +1,7 @@
 /* loss of a training from several seeds: one thin curve per seed, their mean thick, a panel per
- * size; below, the difference from PyTorch with the same seed and weight precision. The loss of one
+ * size; below, the difference from a rival with the same seed and weight precision. The loss of one
  * batch is noisy, so a running mean is drawn. */
+#include "analysis/contenders.h"
 #include "analysis/learning.h"
 #include "base/memory.h"
 #include "plot/axes.h"
@@ -95,14 +96,14 @@ static seed_panel_t panel_at(const plot_data_t *data, int64_t size) {
     return panel;
 }
 
-/* PyTorch with weights of the case's own precision, else PyTorch, else the first contender; ties go
- * to the one with the most seeds. */
+/* A rival with weights of the case's own precision, else a rival, else the first contender; ties go
+ * to the first in the order of engines, then to the one with the most seeds. */
 static size_t rank_as_reference(const trained_t *trained) {
     const case_result_t *result = trained->seeds.cases[0];
     char *weights = weights_of(result);
     bool same = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0;
     free(weights);
-    return strcmp(result->spec.engine, "pytorch") != 0 ? 2 : same ? 0 : 1;
+    return !engine_is_rival(result->spec.engine) ? 2 : same ? 0 : 1;
 }
 
 static void choose_reference(seed_panel_t *panel) {
@@ -110,7 +111,8 @@ static void choose_reference(seed_panel_t *panel) {
         const trained_t *item = &panel->items[i], *best = panel->reference;
         const size_t rank = rank_as_reference(item);
         if (best == NULL || rank < rank_as_reference(best) ||
-            (rank == rank_as_reference(best) && item->seeds.n > best->seeds.n))
+            (rank == rank_as_reference(best) && item->seeds.n > best->seeds.n &&
+             (rank == 2 || strcmp(item->series->engine, best->series->engine) == 0)))
             panel->reference = item;
     }
     char *of_reference = weights_of(panel->reference->seeds.cases[0]);

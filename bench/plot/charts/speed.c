@@ -1,4 +1,4 @@
-/* speed: the fastest of each side as a ratio to the fastest of PyTorch, at each size. */
+/* speed: the fastest of each engine as a ratio to the strongest rival, at each size. */
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
@@ -19,7 +19,7 @@ typedef struct side {
 typedef struct race {
     const plot_data_t *data;
     const char *phase;
-    const series_t *pytorch; /* the line at 1 */
+    const series_t *strongest; /* rival: the line at 1 */
     side_t sides[MAX_SIDES];
     size_t n;
     range_t seen;
@@ -36,7 +36,7 @@ static void add_side(race_t *race, const series_t *series) {
     size_t n_sizes = race->data->n_sizes, n_timed = 0;
     double *ratios = mem_zeroed(n_sizes, sizeof *ratios);
     for (size_t i = 0; i < n_sizes; i++) {
-        ratios[i] = time_at(race, race->pytorch, i) / time_at(race, series, i);
+        ratios[i] = time_at(race, race->strongest, i) / time_at(race, series, i);
         n_timed += isfinite(ratios[i]);
         range_take(&race->seen, ratios[i]);
     }
@@ -46,14 +46,13 @@ static void add_side(race_t *race, const series_t *series) {
         race->sides[race->n++] = (side_t){series, ratios};
 }
 
-/* PyTorch on the GPU; on the CPU only if there was no GPU. */
-static const series_t *pytorch_of(const plot_data_t *data, const char **phase) {
-    static const char *const LABELS[] = {"pytorch-cuda", "pytorch-cpu"};
+/* On the GPU; on the CPU only if no rival has a time on the GPU. */
+static const series_t *strongest_of(const plot_data_t *data, const char **phase) {
     const char *const phases[] = {data->workload->compared_by, "host_to_host", "total"};
-    for (size_t l = 0; l < 2; l++)
+    for (int cpu = 0; cpu < 2; cpu++)
         for (size_t p = 0; p < 3; p++) {
             const series_t *series =
-                phases[p] != NULL ? plot_fastest_series(data, LABELS[l], phases[p]) : NULL;
+                phases[p] != NULL ? plot_strongest_rival(data, !cpu, phases[p]) : NULL;
             *phase = phases[p];
             if (series != NULL)
                 return series;
@@ -67,7 +66,7 @@ static void find_sides(race_t *race) {
         if (!plot_is_first_of_engine(data, s))
             continue;
         const series_t *best = plot_fastest_series(data, data->series[s].label, race->phase);
-        if (best != NULL && best != race->pytorch)
+        if (best != NULL && best != race->strongest)
             add_side(race, best);
     }
 }
@@ -101,8 +100,8 @@ static bool is_labelled(const race_t *race, size_t i) {
  * line at 1. */
 static int place_of(const race_t *race, size_t side, size_t i) {
     double own = height_of(race, race->sides[side].ratios[i]);
-    double to_pytorch = height_of(race, 1) - own;
-    bool near_above = to_pytorch > 0 && to_pytorch < NEAR_Y, near_below = false;
+    double to_strongest = height_of(race, 1) - own;
+    bool near_above = to_strongest > 0 && to_strongest < NEAR_Y, near_below = false;
     for (size_t s = 0; s < race->n; s++) {
         double distance = height_of(race, race->sides[s].ratios[i]) - own;
         if (s == side || !(fabs(distance) < 2 * NEAR_Y))
@@ -139,12 +138,12 @@ static void write_side(const race_t *race, size_t side, chart_t *chart) {
     chart_row(chart, "\n");
 }
 
-static const char *pytorch_text(const race_t *race, chart_t *chart) {
-    const char *place = strcmp(race->pytorch->label, "pytorch-cuda") == 0 ? "GPU" : "CPU";
-    return series_is_mixed(race->pytorch)
-               ? chart_format(chart, "its fastest mode on the %s at each %s", place,
-                              race->data->workload->size_noun)
-               : chart_format(chart, "%s, on the %s", race->pytorch->variant, place);
+/* "PyTorch graph"; "PyTorch, the fastest at each batch size"; of several "the fastest at each …". */
+static const char *strongest_text(const race_t *race, chart_t *chart) {
+    const series_t *series = race->strongest;
+    return series->engine[0] != '\0'
+               ? series->title
+               : chart_format(chart, "the fastest at each %s", race->data->workload->size_noun);
 }
 
 static void draw(const race_t *race, chart_t *chart) {
@@ -152,14 +151,14 @@ static void draw(const race_t *race, chart_t *chart) {
     const plot_data_t *data = race->data;
     int styles[MAX_SIDES];
     chart_init(chart, "speed");
-    chart->title = chart_format(chart, "Relative speed against %s: the fastest PyTorch is 1",
+    chart->title = chart_format(chart, "Relative speed against %s: the strongest rival is 1",
                                 data->workload->size_noun);
     chart->note = chart_format(
-        chart, "%s  ·  phase %s, ratio of %s: 2× is half of PyTorch's time  ·  fastest PyTorch: %s",
+        chart, "%s  ·  phase %s, ratio of %s: 2× is half of the rival's time  ·  rival: %s",
         data->shape, race->phase,
         chart_has_intervals(data) ? "medians over passes" : chart_medians(chart, data),
-        pytorch_text(race, chart));
-    chart_row(chart, "# a block per side: fastest time of PyTorch / of the side");
+        strongest_text(race, chart));
+    chart_row(chart, "# a block per engine: time of the strongest rival / of the engine's fastest");
     for (size_t s = 0; s < race->n; s++) {
         styles[s] = race->sides[s].series->style;
         write_side(race, s, chart);
@@ -176,12 +175,12 @@ char *chart_speed(const plot_data_t *data, chart_t *chart) {
     race_t race = {.data = data, .seen = RANGE_INIT};
     if (data->n_sizes < 2)
         return mem_format("all cases have the same %s", data->workload->size_noun);
-    race.pytorch = pytorch_of(data, &race.phase);
-    if (race.pytorch == NULL)
-        return mem_text("no case of PyTorch has a time to compare with");
+    race.strongest = strongest_of(data, &race.phase);
+    if (race.strongest == NULL)
+        return mem_text("no rival has a time to compare with");
     find_sides(&race);
     if (race.n == 0)
-        return mem_format("no size at which both PyTorch and another side have a time for %s",
+        return mem_format("no size at which both a rival and another engine have a time for %s",
                           race.phase);
     choose_axis(&race);
     draw(&race, chart);

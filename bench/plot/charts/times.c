@@ -1,5 +1,6 @@
-/* Time against size. total, host_to_host: both sides with the study's set-up and at their fastest,
- * and the CPU; size: every contender. */
+/* Time against size. total, host_to_host: every engine with the study's set-up and at its fastest;
+ * size: every contender. */
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "plot/limit_lines.h"
 #include "plot/lines.h"
@@ -7,32 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- both sides ------------------------------------------------------------------------------ */
+/* ---- engines --------------------------------------------------------------------------------- */
 
-/* The title of a mixed series already says that it is the fastest. */
-static void add_fastest(lines_t *lines, const plot_data_t *data, const char *label,
-                        const char *phase, const char *role) {
-    const series_t *series = plot_fastest_series(data, label, phase);
-    bool mixed = series != NULL && series_is_mixed(series);
-    lines_add(lines, series, phase, mixed ? NULL : role);
+/* An engine's set-up of the study, and its fastest; the title of a mixed series already says that
+ * it is the fastest. */
+static void add_engine(lines_t *lines, const plot_data_t *data, const series_t *one_of_it,
+                       const char *phase, chart_t *chart) {
+    const series_t *fastest = plot_fastest_series(data, one_of_it->label, phase);
+    if (one_of_it->on_gpu)
+        lines_add(lines, plot_default_series(data, one_of_it->label), phase, "the study's");
+    const bool named = fastest != NULL && one_of_it->on_gpu && !series_is_mixed(fastest);
+    lines_add(lines, fastest, phase,
+              named ? chart_format(chart, "fastest %s", one_of_it->side) : NULL);
 }
 
-static lines_t both_sides(const plot_data_t *data, const char *phase) {
+static lines_t all_sides(const plot_data_t *data, const char *phase, chart_t *chart) {
     lines_t lines = {0};
-    if (data->study_csv) { /* one contender a side */
-        lines_add(&lines, plot_default_series(data, "cuda"), phase, NULL);
-        lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, NULL);
-        return lines;
+    for (size_t i = 0; i < data->n_series; i++) {
+        if (!plot_is_first_of_engine(data, i))
+            continue;
+        if (data->study_csv) /* one contender a side */
+            lines_add(&lines, plot_default_series(data, data->series[i].label), phase, NULL);
+        else
+            add_engine(&lines, data, &data->series[i], phase, chart);
     }
-    lines_add(&lines, plot_default_series(data, "cuda"), phase, "the study's");
-    add_fastest(&lines, data, "cuda", phase, "fastest CUDA");
-    lines_add(&lines, plot_default_series(data, "pytorch-cuda"), phase, "the study's");
-    add_fastest(&lines, data, "pytorch-cuda", phase, "fastest PyTorch");
-    lines_add(&lines, plot_default_series(data, "cpu"), phase, NULL);
-    lines_add(&lines, plot_fastest_series(data, "pytorch-cpu", phase), phase, NULL);
-    for (size_t i = 0; i < data->n_series; i++) /* the fastest of each engine added by users */
-        if (series_is_other(&data->series[i]))
-            lines_add(&lines, plot_fastest_series(data, data->series[i].label, phase), phase, NULL);
     return lines;
 }
 
@@ -48,10 +47,10 @@ static bool has_set_ups_without(const plot_data_t *data, const char *phase) {
 
 static char *compare_sides(const plot_data_t *data, const char *phase, const char *title,
                            const char *meaning, chart_t *chart) {
-    lines_t lines = both_sides(data, phase);
+    chart_init(chart, "lines");
+    lines_t lines = all_sides(data, phase, chart);
     if (lines.n == 0)
         return mem_format("no case has a time for %s", phase);
-    chart_init(chart, "lines");
     chart->title = chart_format(chart, "%s, against %s", title, data->workload->size_noun);
     chart->note =
         chart_format(chart, "%s  ·  %s%s%s%s", data->shape, meaning, chart_medians(chart, data),
@@ -89,9 +88,9 @@ static const char *default_phase(const plot_data_t *data) {
     return data->workload->compared_by != NULL ? data->workload->compared_by : "host_to_host";
 }
 
-/* PyTorch's modes are thin, the fastest of a device is thick: its own line if it is the same mode
+/* A rival's modes are thin, its fastest on a device is thick: its own line if it is the same mode
  * everywhere, else a separate line over those of the modes. */
-static void weigh_pytorch(lines_t *lines, const plot_data_t *data, const char *label) {
+static void weigh_rival(lines_t *lines, const plot_data_t *data, const char *label) {
     const series_t *fastest = plot_fastest_series(data, label, default_phase(data));
     if (fastest == NULL)
         fastest = plot_fastest_series(data, label, "total");
@@ -145,7 +144,7 @@ static void describe(lines_t *lines, const plot_data_t *data, chart_t *chart) {
                                data->shape, phase, chart_medians(chart, data), bounds);
 }
 
-/* The C reference does not compete, and combinations of techniques have their own chart. */
+/* Combinations of techniques have their own chart. */
 char *chart_times(const plot_data_t *data, chart_t *chart) {
     lines_t lines = {0};
     if (data->n_sizes < 2)
@@ -154,14 +153,14 @@ char *chart_times(const plot_data_t *data, chart_t *chart) {
         const series_t *series = &data->series[i];
         const char *phase = series_compared_by(data, series);
         bool by_default = strcmp(phase, default_phase(data)) == 0;
-        if (series->is_default && !series_is_oracle(series))
+        if (series->is_default)
             lines_add(&lines, series, phase, by_default ? NULL : phase);
     }
     if (lines.n == 0)
         return mem_format("no case has a time for %s or total", default_phase(data));
     for (size_t i = 0; i < data->n_series; i++)
-        if (plot_is_first_of_engine(data, i) && text_starts(data->series[i].label, "pytorch-"))
-            weigh_pytorch(&lines, data, data->series[i].label);
+        if (plot_is_first_of_engine(data, i) && engine_is_rival(data->series[i].engine))
+            weigh_rival(&lines, data, data->series[i].label);
     add_fastest_cuda(&lines, data);
     describe(&lines, data, chart);
     lines_write(&lines, data, chart);
