@@ -9,7 +9,7 @@ static const chart_kind_t KINDS[] = {
     {"epoch", "epoch", "mlp_train: time of an epoch by contender"},
     {"epoch_tf32", "epoch", NULL},
     {"size", "size", "every contender's time against size"},
-    {"speed", "speed", "each engine's best relative to the strongest rival, by size"},
+    {"speed", "speed", "each engine's best against the strongest rival"},
     {"difference", "difference", "ours minus a rival by size: as in the study; best"},
     {"difference_best", "difference", NULL},
     {"ladder", "ladder", "compute time of rungs, and the limits"},

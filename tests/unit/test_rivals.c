@@ -118,9 +118,9 @@ static void findings_name_each_rival(void **state) {
     assert_has(text, "  - Against triton, the strongest at 1 of the 3 batch sizes: CUDA is faster "
                      "at 2 of the 3 batch "
                      "sizes compared, triton at 1. **Crossover:**");
-    assert_has(text, "against 2.00 µs (overlap, forward"); /* computation alone: each */
-    assert_has(text, "(jit, forward");
-    assert_has(text, "(fused, forward");
+    assert_has(text, "µs (PyTorch overlap, forward"); /* computation alone: each */
+    assert_has(text, "(JAX jit, forward");
+    assert_has(text, "(triton fused, forward");
     assert_has(text, "the fastest C case against JAX's fastest mode");
     free(text);
     text = printed_sets(mlp_infer_tables, &run, "mlp_infer");

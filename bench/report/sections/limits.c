@@ -110,29 +110,22 @@ static const struct alike {
              {"kernel", "forward"},
              {"forward", "forward"}};
 
-/* One side's fastest at one size. */
-typedef struct computed {
-    const case_result_t *result;
-    const phase_t *phase;
-} computed_t;
-
-static const char *computed_text(const report_t *report, const computed_t *computed) {
-    return report_text(report, "%s (%s, %s, %s clock)", median_text(report, computed->phase),
-                       name_cell(report, computed->result), computed->phase->name,
-                       clock_domain_name(computed->phase->clock));
+static const char *computed_text(const report_t *report, const phase_t *phase, const char *name) {
+    return report_text(report, "%s (%s, %s, %s clock)", median_text(report, phase), name,
+                       phase->name, clock_domain_name(phase->clock));
 }
 
 static void print_computation(const report_t *report, const comparison_set_t *set,
                               const case_result_t *ours, const case_result_t *theirs,
                               const struct alike *alike) {
     const speedup_t speedup = speedup_make(ours, alike->ours, theirs, alike->theirs);
-    const computed_t own = {ours, speedup.ours}, other = {theirs, speedup.theirs};
     print(report, "- **Computation alone** at %s: ",
           size_name(report, set, size_of_case(set, &ours->spec)));
     print(report, "%s, %s against %s.%s\n",
           verdict_text(report, &speedup, set->platform->name, who(report, theirs)),
-          computed_text(report, &own), computed_text(report, &other),
-          own.phase->clock != other.phase->clock
+          computed_text(report, speedup.ours, name_cell(report, ours)),
+          computed_text(report, speedup.theirs, their_case(report, set, theirs)),
+          speedup.ours->clock != speedup.theirs->clock
               ? " The host's clock includes launching the work; the device's does not."
               : "");
 }

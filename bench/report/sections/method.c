@@ -78,6 +78,24 @@ static void print_fact(const report_t *report, const char *label, const char *ke
     print_item(report, label, value != NULL ? report_safe(report, value) : NULL);
 }
 
+/* The version of each rival: what its worker calls like the engine, for PyTorch "torch". */
+static void print_rivals(const report_t *report) {
+    text_list_t engines = {0};
+    for (size_t i = 0; i < report->run->n_cases; i++) {
+        const case_t *spec = &report->run->cases[i].spec;
+        const char *label = case_engine_label(spec, report_buffer(report));
+        if (engine_is_rival(spec->engine) && !text_list_has(&engines, spec->engine)) {
+            const bool torch = strcmp(spec->engine, "pytorch") == 0;
+            text_list_add(&engines, spec->engine);
+            print_fact(report, report_safe(report, engine_name(spec->engine)),
+                       torch ? "versions.pytorch"
+                             : report_text(report, "workers.%s.%s", label, spec->engine),
+                       torch ? "versions.torch" : "");
+        }
+    }
+    text_list_free(&engines);
+}
+
 void section_reproduce(const report_t *report) {
     const record_t *run = report->run;
     const bool gpu = environment_get(&run->environment, "gpu.name") != NULL;
@@ -88,7 +106,7 @@ void section_reproduce(const report_t *report) {
         print_fact(report, "Driver", "gpu.driver", "");
         print_fact(report, "CUDA compiler", "versions.cuda_compiler", "versions.nvrtc");
     }
-    print_fact(report, "PyTorch", "versions.pytorch", "versions.torch");
+    print_rivals(report);
     print_fact(report, "bench version", "versions.bench", "");
     print_fact(report, "Git revision", "git.revision", "");
     if (!gpu)
