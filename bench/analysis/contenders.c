@@ -1,8 +1,10 @@
 #include "analysis/contenders.h"
 
 #include "analysis/labels.h"
+#include "base/memory.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Ours first. A rival that is not listed needs no entry. */
@@ -41,6 +43,18 @@ size_t known_rival(const char *engine) {
     const size_t place = place_of(engine);
     return engine_is_rival(engine) && place < N_KNOWN ? place + KNOWN_RIVALS - N_KNOWN
                                                       : KNOWN_RIVALS;
+}
+
+const char *rival_version(const environment_t *env, const case_t *spec) {
+    if (strcmp(spec->engine, "pytorch") == 0) {
+        const char *version = environment_get(env, "versions.pytorch");
+        return version != NULL ? version : environment_get(env, "versions.torch");
+    }
+    char label[32];
+    char *key = mem_format("workers.%s.%s", case_engine_label(spec, label), spec->engine);
+    const char *version = environment_get(env, key);
+    free(key);
+    return version;
 }
 
 const phase_t *timed_phase(const case_result_t *result, const char *name) {

@@ -4,6 +4,7 @@
 #ifndef BENCH_ANALYSIS_CONTENDERS_H
 #define BENCH_ANALYSIS_CONTENDERS_H
 
+#include "model/environment.h"
 #include "model/result.h"
 
 bool engine_is_ours(const char *engine);
@@ -17,6 +18,10 @@ int engine_order(const char *a, const char *b);
 /* 0, 1, … of the rivals known by name, which have a fixed colour; KNOWN_RIVALS for others. */
 enum { KNOWN_RIVALS = 2 };
 size_t known_rival(const char *engine);
+
+/* The version of a rival, as its worker recorded it under the engine's name (PyTorch: "torch"); NULL
+ * if it did not. */
+const char *rival_version(const environment_t *env, const case_t *spec);
 
 /* The phase, if the case is ok and has a median for it; else NULL. The case may be NULL. */
 const phase_t *timed_phase(const case_result_t *result, const char *name);

@@ -20,7 +20,7 @@ bool is_calibration(const case_t *spec);
 bool is_cold_start(const case_result_t *result);
 
 /* Do its techniques have a larger tolerance than the defaults (mnist_train's fp16 sums)? Shown, but
- * not compared with PyTorch. */
+ * not compared with rivals. */
 bool is_rougher(const case_t *spec);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct platform {
     const char *place; /* "on the GPU" */
 } platform_t;
 
-/* Whose cases on a set's device: ours, those of all rivals, of both, or of one engine, by its name. */
+/* Whose cases on a set's device: ours, all rivals', anyone's of these; or an engine's, by its name. */
 #define OURS "(ours)"
 #define RIVALS "(rivals)"
 #define ANYONE "(anyone)"

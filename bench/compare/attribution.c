@@ -1,6 +1,7 @@
 /* Likely causes of a change: code or environment. See comparison.h. */
 #include "compare/comparison.h"
 
+#include "analysis/contenders.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -138,18 +139,24 @@ static void add_environment(text_list_t *parts, const comparison_t *comparison,
 }
 
 /* A case without a CUDA program of this project: its code is the worker's. */
-static const char *worker_code(const comparison_t *comparison, const char *engine) {
-    bool pytorch = strcmp(engine, "pytorch") == 0;
-    if (pytorch && has_change(comparison, "versions.pytorch"))
-        return "code: different PyTorch";
-    if (!pytorch && has_change(comparison, "versions.compiler"))
-        return "code: different C compiler";
-    if (has_change(comparison, "git.revision"))
-        return "code may have changed: different revision";
-    const char *dirty = environment_get(&comparison->candidate->environment, "git.dirty");
-    if (dirty != NULL && strcmp(dirty, "true") == 0)
-        return "code may have changed: uncommitted changes";
-    return "same revision";
+static void add_worker_code(text_list_t *parts, const comparison_t *comparison,
+                            const case_t *spec) {
+    const environment_t *before = &comparison->base->environment;
+    const environment_t *after = &comparison->candidate->environment;
+    const bool rival = engine_is_rival(spec->engine);
+    const char *old = rival ? rival_version(before, spec) : NULL;
+    const char *new = rival ? rival_version(after, spec) : NULL;
+    const char *dirty = environment_get(after, "git.dirty");
+    if (old != NULL && new != NULL && strcmp(old, new) != 0)
+        text_list_add_format(parts, "code: different %s", engine_name(spec->engine));
+    else if (!rival && has_change(comparison, "versions.compiler"))
+        text_list_add(parts, "code: different C compiler");
+    else if (has_change(comparison, "git.revision"))
+        text_list_add(parts, "code may have changed: different revision");
+    else if (dirty != NULL && strcmp(dirty, "true") == 0)
+        text_list_add(parts, "code may have changed: uncommitted changes");
+    else
+        text_list_add(parts, "same revision");
 }
 
 char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
@@ -158,7 +165,7 @@ char *cause_of_pair(const comparison_t *comparison, const case_result_t *base,
     text_list_t code = {0}, parts = {0}, around = {0};
     add_environment(&around, comparison, &base->device, &candidate->device);
     if (a->code_hash == NULL || b->code_hash == NULL) {
-        text_list_add(&parts, worker_code(comparison, base->spec.engine));
+        add_worker_code(&parts, comparison, &base->spec);
     } else if (strcmp(a->code_hash, b->code_hash) == 0) {
         text_list_add(&parts, "same machine code");
         if (around.n == 0)

@@ -21,9 +21,9 @@ chart_build_t chart_total, chart_host_to_host;
 chart_build_t chart_ladder, chart_ladder_batch;
 /* Combinations of host techniques, a panel of bars per size. */
 chart_build_t chart_techniques;
-/* Every contender's time against size; the fastest of each side as ratios to PyTorch's. */
+/* Every contender's time against size; each engine's fastest as ratios to the strongest rival. */
 chart_build_t chart_times, chart_speed;
-/* CUDA − PyTorch per size: `total` of the study's two set-ups; `host_to_host` of the fastest of
+/* Ours − a rival per size: `total` of the study's two set-ups; `host_to_host` of the fastest of
  * both at each size. */
 chart_build_t chart_difference, chart_difference_best;
 /* One-time costs by contender. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,20 @@ def test_code_without_a_hash_is_explained_by_its_versions(base: Run) -> None:
     )
     assert case_of(answer, TORCH)["cause"].startswith("code: different PyTorch")
     assert "host.governor: performance → powersave" in answer["changes"]
+
+
+def test_any_rival_is_explained_by_its_version(base: Run) -> None:
+    jax = TORCH.replace("pytorch", "jax")
+    base.cases[jax] = {**copy.deepcopy(base.cases[TORCH]), "id": jax, "engine": "jax"}
+    base.environment["workers"] = {"jax-cpu": {"jax": "0.10.0"}, "jax-cuda": {"jax": "0.10.0"}}
+    base.write()
+    candidate = rerun(base)
+    candidate.scale(jax, 1.2)
+    candidate.environment["versions"]["compiler"] = "another"
+    candidate.environment["workers"] = {"jax-cpu": {"jax": "0.11"}, "jax-cuda": {"jax": "0.11"}}
+    assert case_of(compare(base, candidate, expect=1), jax)["cause"].startswith(
+        "code: different JAX"
+    )
 
 
 def test_faster_missing_new_and_broken(base: Run) -> None:

@@ -146,6 +146,8 @@ def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
     report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
     assert "mine-cpu plain" in report
     assert "differs from the reference output" in report
+    assert "the fastest C case against mine's fastest mode" in report
+    assert "| mine best | Mode " in report
     if gnuplot is None:
         pytest.skip("gnuplot is not installed")
     drawn = bench("plot", run, "--out", tmp_path / "charts", root=root, **nothing)

@@ -164,6 +164,18 @@ static void rivals_alone_are_told(void **state) {
     record_free(&run);
 }
 
+static void versions_of_rivals_are_told(void **state) {
+    (void)state;
+    record_t run = planted(true, NULL);
+    environment_set(&run.environment, "versions.pytorch", "2.11.0");
+    environment_set(&run.environment, "workers.jax-cuda.jax", "0.11.0");
+    char *text = printed(section_reproduce, &run);
+    assert_has(text, "- [x] PyTorch: 2.11.0\n- [x] JAX: 0.11.0\n- [ ] triton: not recorded\n");
+    free(text);
+    assert_null(rival_version(&run.environment, &run.cases[3].spec));
+    record_free(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_ours_and_who_a_rival),
@@ -172,6 +184,7 @@ int main(void) {
         cmocka_unit_test(findings_name_each_rival),
         cmocka_unit_test(without_pytorch_nothing_names_it),
         cmocka_unit_test(rivals_alone_are_told),
+        cmocka_unit_test(versions_of_rivals_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

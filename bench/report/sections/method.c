@@ -78,20 +78,16 @@ static void print_fact(const report_t *report, const char *label, const char *ke
     print_item(report, label, value != NULL ? report_safe(report, value) : NULL);
 }
 
-/* The version of each rival: what its worker calls like the engine, for PyTorch "torch". */
 static void print_rivals(const report_t *report) {
     text_list_t engines = {0};
     for (size_t i = 0; i < report->run->n_cases; i++) {
         const case_t *spec = &report->run->cases[i].spec;
-        const char *label = case_engine_label(spec, report_buffer(report));
-        if (engine_is_rival(spec->engine) && !text_list_has(&engines, spec->engine)) {
-            const bool torch = strcmp(spec->engine, "pytorch") == 0;
-            text_list_add(&engines, spec->engine);
-            print_fact(report, report_safe(report, engine_name(spec->engine)),
-                       torch ? "versions.pytorch"
-                             : report_text(report, "workers.%s.%s", label, spec->engine),
-                       torch ? "versions.torch" : "");
-        }
+        if (!engine_is_rival(spec->engine) || text_list_has(&engines, spec->engine))
+            continue;
+        const char *version = rival_version(&report->run->environment, spec);
+        text_list_add(&engines, spec->engine);
+        print_item(report, report_safe(report, engine_name(spec->engine)),
+                   version != NULL ? report_safe(report, version) : NULL);
     }
     text_list_free(&engines);
 }

@@ -285,6 +285,20 @@ static const char *accuracy_cell(const report_t *report, const training_runs_t *
     return "–";
 }
 
+/* ", then the largest difference … of pytorch-cuda graph …"; "" if there is nothing to compare with. */
+static const char *references_text(const report_t *report, const training_runs_t *runs) {
+    text_list_t names = {0};
+    for (const training_run_t *run = runs->first; run < runs->end; run++)
+        if (isfinite(run->distance))
+            text_list_add_new(&names, run->reference->name);
+    const char *list = report_join(report, &names, " or ");
+    return list != NULL ? report_text(report,
+                                      ", then the largest difference of the running mean of the "
+                                      "loss from that of %s at the same size and seed",
+                                      list)
+                        : "";
+}
+
 void table_of_learning(const report_t *report, const training_pair_t *pair) {
     static const column_t FIRST[] = {
         {"Contender", 'l', false}, {"weights", 'l', false}, {"seed", 'r', false}};
@@ -304,10 +318,7 @@ void table_of_learning(const report_t *report, const training_pair_t *pair) {
     }
     columns_end_under(
         &table, 4, "Accuracy and loss",
-        "Test accuracy after all steps, then the largest difference of the running mean of the "
-        "loss from that of a rival with weights of the case's precision (of others if none has "
-        "it), "
-        "PyTorch's if it was run, at the same size and seed. *weights*: the precision in which "
-        "they are kept between steps."
-        "\n\n");
+        "Test accuracy after all steps%s. *weights*: the precision in which they are kept between "
+        "steps.\n\n",
+        references_text(report, &runs));
 }
