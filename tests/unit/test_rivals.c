@@ -74,6 +74,8 @@ static void strongest_is_whoever_is_fastest(void **state) {
         assert_ptr_equal(row->rivals[i].fastest, row->strongest);
     }
     assert_int_equal(sets.items[0].rows[2].headline.verdict, VERDICT_THEIRS);
+    assert_false(can_be_fastest(&run.cases[10])); /* the wrong one */
+    assert_true(can_be_fastest(&run.cases[9]));
     assert_string_equal(sets.items[0].rows[0].host->spec.variant, "ref");
     assert_string_equal(sets.items[0].rows[0].host_rival->spec.engine, "jax");
     comparison_set_list_free(&sets);
