@@ -1,6 +1,6 @@
 # Signed bars on an axis that is linear around 0 and logarithmic beyond, each with the faster side
 # and the difference; a dashed line where the lead changes, labelled if it changes once.
-# Numbers: n_bars, styles (of both sides), linear (decade where the axis becomes logarithmic),
+# Numbers: n_bars, linear (decade where the axis becomes logarithmic),
 # below, above (decades from there to the ends of the bars; 0: no bars on that side), n_crossovers.
 
 linear_us = 10.0 ** linear
@@ -43,18 +43,19 @@ do for [e = int(first_tick):int(linear + below)] {
 set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead linecolor rgb '#888888' linewidth 1
 
 # Columns: index, batch, difference, lead (1 first side, 2 second, 3 neither), throttled, who,
-# amount, ratio, status.
-bar(leader, hollow) = column(4) == leader && column(5) == hollow ? bent(column(3)) : NaN
+# amount, ratio, status, line type.
+led(hollow) = (column(4) == 1 || column(4) == 2) && column(5) == hollow ? bent(column(3)) : NaN
+equal(hollow) = column(4) == 3 && column(5) == hollow ? bent(column(3)) : NaN
 label_of(who, amount, ratio) = strlen(amount) == 0 ? who : \
     in_lines ? who . "\n" . amount . "\n" . ratio : who . '  ' . amount . '  ' . ratio
 top_of(us) = us >= 0 ? bent(us) + gap_above : NaN
 bottom_of(us) = us < 0 ? bent(us) - gap_below : NaN
 
-plot for [leader = 1:2] data index 0 using 1:(bar(leader, 0)):(0.8):xticlabels(2) with boxes \
-         fillstyle solid 1.0 noborder linetype style_of(leader - 1) notitle, \
-     for [leader = 1:2] data index 0 using 1:(bar(leader, 1)):(0.8) with boxes \
-         fillstyle empty linewidth 1.5 linetype style_of(leader - 1) notitle, \
-     for [hollow = 0:1] data index 0 using 1:(bar(3, hollow)):(0.8) with boxes \
+plot data index 0 using 1:(led(0)):(0.8):10:xticlabels(2) with boxes \
+         fillstyle solid 1.0 noborder linecolor variable notitle, \
+     data index 0 using 1:(led(1)):(0.8):10 with boxes \
+         fillstyle empty linewidth 1.5 linecolor variable notitle, \
+     for [hollow = 0:1] data index 0 using 1:(equal(hollow)):(0.8) with boxes \
          fillstyle solid 1.0 noborder linecolor rgb '#999999' notitle, \
      data index 0 using 1:(top_of($3)):(label_of(strcol(6), strcol(7), strcol(8))) \
          with labels @above_bar font small notitle, \

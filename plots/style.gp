@@ -35,9 +35,9 @@ set grid ytics linecolor rgb '#dddddd' linetype 1 linewidth 0.6
 set key noenhanced autotitle columnheader
 
 # ---- line types: Okabe and Ito's palette, safe for the colour-blind (yellow darkened, an indigo
-# added, for lines on white); those of rivals after PyTorch are of Paul Tol's
-# qualitative schemes (SRON/EPS/TN/09-002). bench/plot/styles.c assigns them to contenders; dashes and
-# points distinguish those that share a colour. Each: number, colour, point type, dash type.
+# added, for lines on white); rivals after PyTorch have colours of Paul Tol's qualitative schemes
+# (SRON/EPS/TN/09-002). bench/plot/styles.c assigns line types to contenders; dashes and points
+# distinguish those that share a colour. Each: number, colour, point type, dash type.
 # CUDA rungs 01, 02, …; 8: any other variant.
 rungs = '1 #D55E00 7 1  2 #E69F00 5 1  3 #0072B2 9 1  4 #56B4E9 11 1  5 #C9B800 13 1  6 #332288 7 1 ' . \
         '7 #7F2704 5 1  8 #E69F00 9 4 '
@@ -71,13 +71,11 @@ do for [c = 0:n_colours - 1] {
             linewidth 2.6 pointtype 13 pointsize 0.9 dashtype v + 1
     }
 }
-# The fastest at each size, if no single contender: CUDA, C, PyTorch, PyTorch on the CPU; of all
-# rivals.
+# The fastest at each size, if no single contender: CUDA, C, PyTorch, PyTorch on the CPU.
 set linetype 33 linecolor rgb '#22303C' linewidth 2.4 pointtype 5 pointsize 0.7 dashtype 1
 set linetype 34 linecolor rgb '#555555' linewidth 2 pointtype 13 pointsize 0.9 dashtype 2
 set linetype 118 linecolor rgb '#00664B' linewidth 2.4 pointtype 9 pointsize 0.9 dashtype 1
 set linetype 119 linecolor rgb '#888888' linewidth 2 pointtype 5 pointsize 0.7 dashtype 4
-set linetype 69 linecolor rgb '#7A5195' linewidth 2.6 pointtype 9 pointsize 0.9 dashtype 1
 # Limits. Bounds of a training: data from DRAM in every epoch, from the L2, a grid barrier per
 # epoch, data read once; all weights moved three times a step in DRAM, and without what the L2
 # keeps.

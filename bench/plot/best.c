@@ -67,8 +67,8 @@ static void name_mixed(plot_data_t *data, const char *label, const series_t *one
     mixed->title =
         arena_format(&data->texts, all_rivals ? "%s at each %s" : "%s, the fastest at each %s",
                      mixed->side, data->workload->size_noun);
-    mixed->style =
-        all_rivals ? STYLE_STRONGEST_RIVAL : style_of_mixed(data->run, &one_of_it->cases[0]->spec);
+    if (!all_rivals) /* which are no line in any chart */
+        mixed->style = style_of_mixed(data->run, &one_of_it->cases[0]->spec);
 }
 
 static void find(plot_data_t *data, const char *label, const char *phase) {

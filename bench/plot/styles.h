@@ -4,8 +4,6 @@
 
 #include "results/record.h"
 
-enum { STYLE_STRONGEST_RIVAL = 69 }; /* of all rivals, if it is not one alone */
-
 int style_of_case(const record_t *run, const case_t *spec);
 /* Of the fastest of a case's engine, if it is not the same contender at every size. */
 int style_of_mixed(const record_t *run, const case_t *spec);

@@ -32,10 +32,10 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     chart_t chart = {0};
     assert_drawn(chart_difference(world->data, &chart));
     const char *table = table_of(&chart);
-    assert_has(table, "0 \"1\" -100 1 0 \"CUDA\" \"100 µs\" \"2.00×\" \"\"\n");
-    assert_has(table, "1 \"2\" -1 3 1 \"equal\" \"\" \"\" \"\"\n");
-    assert_has(table, "2 \"4\" NaN 0 0 \"\" \"\" \"\" \"wrong\"\n");
-    assert_has(table, "3 \"8\" 250 2 0 \"PyTorch\" \"250 µs\" \"2.00×\" \"\"\n");
+    assert_has(table, "0 \"1\" -100 1 0 \"CUDA\" \"100 µs\" \"2.00×\" \"\" 1\n");
+    assert_has(table, "1 \"2\" -1 3 1 \"equal\" \"\" \"\" \"\" 1\n");
+    assert_has(table, "2 \"4\" NaN 0 0 \"\" \"\" \"\" \"wrong\" 1\n");
+    assert_has(table, "3 \"8\" 250 2 0 \"PyTorch\" \"250 µs\" \"2.00×\" \"\" 9\n");
     assert_has(table, "3 \"8\" \"crossover: PyTorch is faster from batch 8\"\n");
     assert_true(text_list_has(&chart.numbers, "n_crossovers=1"));
     assert_string_equal(chart.title,
@@ -54,7 +54,7 @@ static void difference_is_decided_by_the_ratio_of_passes(void **state) {
     chart_t chart = {0};
     load_cases(world, CASES, 2);
     assert_drawn(chart_difference(world->data, &chart));
-    assert_has(table_of(&chart), "0 \"1\" -0.8 1 0 \"CUDA\" \"800 ns\" \"1.01×\" \"\"\n");
+    assert_has(table_of(&chart), "0 \"1\" -0.8 1 0 \"CUDA\" \"800 ns\" \"1.01×\" \"\" 1\n");
     chart_free(&chart);
 }
 
@@ -64,7 +64,7 @@ static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
     chart_t chart = {0};
     assert_drawn(chart_difference(world->data, &chart));
     assert_has(chart.title, "C on the CPU, omp − PyTorch on the CPU, eager");
-    assert_has(table_of(&chart), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\"\n");
+    assert_has(table_of(&chart), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\" 17\n");
     chart_free(&chart);
     char *why = chart_phases(world->data, "cuda", &chart);
     assert_string_equal(why, "no case of CUDA has times");

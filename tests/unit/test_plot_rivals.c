@@ -49,7 +49,7 @@ static void difference_names_the_rival_of_each_size(void **state) {
     load_cases(world, CASES, N_CASES);
     assert_drawn(chart_difference_best(world->data, &chart));
     assert_has(chart.title, "CUDA 01_study − strongest rival at each batch");
-    assert_has(table_of(&chart), "2 \"4\" 25 2 0 \"triton\" \"25.0 µs\" \"2.00×\" \"\"\n");
+    assert_has(table_of(&chart), "2 \"4\" 25 2 0 \"triton\" \"25.0 µs\" \"2.00×\" \"\" 122\n");
     assert_has(table_of(&chart), "crossover: triton is faster from batch 4");
     chart_free(&chart);
     assert_drawn(chart_difference(world->data, &chart)); /* no eager: against the strongest */

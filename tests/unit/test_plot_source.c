@@ -83,7 +83,7 @@ static void study_csvs_give_the_study_charts(void **state) {
     assert_int_equal(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_OK);
     chart_t chart = {0};
     assert_drawn(chart_difference(&world->source.shapes[0], &chart));
-    assert_has(table_of(&chart), "2 \"4\" -140 1 0 \"CUDA\" \"140 µs\" \"1.5×\" \"\"\n");
+    assert_has(table_of(&chart), "2 \"4\" -140 1 0 \"CUDA\" \"140 µs\" \"1.5×\" \"\" 1\n");
     assert_has(table_of(&chart), "\"crossover: PyTorch is faster from batch 16\"");
     chart_free(&chart);
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
+#include "plot/styles.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ typedef struct bar {
     bool has_interval;    /* does the ratio have one? */
     bool throttled;
     const char *names[2]; /* of both sides' engines */
+    int styles[2];        /* their line types */
     const char *status;   /* why a time is missing, or "" */
 } bar_t;
 
@@ -45,6 +47,11 @@ static lead_t lead_of(const speedup_t *speedup) {
     default:
         return LEAD_NONE;
     }
+}
+
+/* Of all rivals together, each bar has the colour of its rival. */
+static int style_at(const plot_data_t *data, const series_t *series, const case_result_t *result) {
+    return series->engine[0] != '\0' ? series->style : style_of_mixed(data->run, &result->spec);
 }
 
 static bar_t bar_of(const case_result_t *left, const case_result_t *right, const char *phase) {
@@ -77,8 +84,11 @@ static difference_t difference_of(const plot_data_t *data, const series_t *left,
         const case_result_t *b = series_at(right, data->sizes[i]);
         if (a == NULL || b == NULL)
             continue;
-        difference.bars[difference.n] = bar_of(a, b, phase);
-        difference.n_timed += isfinite(difference.bars[difference.n++].difference_ns);
+        bar_t *bar = &difference.bars[difference.n++];
+        *bar = bar_of(a, b, phase);
+        bar->styles[0] = style_at(data, left, a);
+        bar->styles[1] = style_at(data, right, b);
+        difference.n_timed += isfinite(bar->difference_ns);
     }
     return difference;
 }
@@ -97,7 +107,7 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
     chart_row(
         chart,
         "# difference in µs, %s − %s; lead: 1 the first is faster, 2 the second, 3 none found\n"
-        "index size difference lead throttled who amount ratio status",
+        "index size difference lead throttled who amount ratio status style",
         difference->left->side, difference->right->side);
     for (size_t i = 0; i < difference->n; i++) {
         const bar_t *bar = &difference->bars[i];
@@ -110,11 +120,12 @@ static void write_bars(const difference_t *difference, chart_t *chart) {
             else
                 snprintf(ratio, sizeof ratio, "%.20s×", units_two_digits(digits, bar->ratio));
         }
-        chart_row(chart, "%zu %s %s %d %d %s %s %s %s", i,
+        chart_row(chart, "%zu %s %s %d %d %s %s %s %s %d", i,
                   chart_quote(chart, chart_size_text(size, bar->size)),
                   chart_us(chart, bar->difference_ns), (int)bar->lead, bar->throttled,
                   chart_quote(chart, leader_of(bar)), chart_quote(chart, amount),
-                  chart_quote(chart, ratio), chart_quote(chart, bar->status));
+                  chart_quote(chart, ratio), chart_quote(chart, bar->status),
+                  bar->styles[bar->lead == LEAD_RIGHT]);
     }
 }
 
@@ -180,10 +191,8 @@ static const char *title_of(const difference_t *difference, chart_t *chart) {
 
 static void draw(const plot_data_t *data, const difference_t *difference, chart_t *chart) {
     enum { LABELS_HEIGHT = 60 };
-    const int styles[] = {difference->left->style, difference->right->style};
     chart_init(chart, "difference");
     chart->title = title_of(difference, chart);
-    chart_integers(chart, "styles", styles, 2);
     write_axis(difference, chart);
     chart_size(chart, difference->n, CHART_HEIGHT + LABELS_HEIGHT);
     write_bars(difference, chart);
