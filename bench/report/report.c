@@ -298,9 +298,7 @@ static void write_top(const report_t *report, const shown_list_t *runs) {
     }
     print(report, "\n");
     if (print_common_headline(report, runs, 1, TABLE_MARKDOWN))
-        print(report,
-              "\nMedians. A rival is every contender that is not this project's; each size has the "
-              "strongest, in its fastest mode.\n\n");
+        print(report, "\nMedians. A rival is any engine that is not this program's own.\n\n");
 }
 
 static void write_report(report_t *report, const shown_list_t *runs) {

@@ -150,7 +150,14 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     shown_t shown = show(&run, 10);
     assert_has(shown.text, "mine jit ");
     assert_int_equal(shown.headline.rows[0].row->headline.verdict, VERDICT_THEIRS);
-    assert_has_not(shown.text, "PyTorch");
+    assert_has(shown.text, "  other rivals\n");
+    assert_has(shown.text, "mine 2.0");
+    assert_has(shown.text, "  PyTorch eager 4.0");
+    shown_free(&shown);
+    record_free(&run);
+    run = plant_ratios((double[]){4}, 1);
+    shown = show(&run, 10);
+    assert_has_not(shown.text, "other rivals");
     shown_free(&shown);
     record_free(&run);
 }

@@ -159,6 +159,8 @@ void section_method(const report_t *report) {
           "called faster.\n"
           "- ‡ marks a time with two values, between which rounds of the same process change. The "
           "interval of a ratio then covers the ratio of either value.\n"
+          "- Ours is what this program runs itself; any other engine is a rival. The headline is "
+          "against the strongest rival of a size, in its fastest mode.\n"
           "- A side's fastest case is selected by the medians that are then compared. This favours "
           "each side slightly, more so with more cases.\n"
           "- Every output is compared with float64 reference output before and after timing. "
