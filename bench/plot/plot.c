@@ -288,6 +288,8 @@ static status_t draw_phases(const chart_set_t *set, const workload_section_t *se
     status_t status = remove_older_phases(set, section, err);
     for (size_t i = 0; i < engines.n && status == STATUS_OK; i++) {
         const char *engine = engines.items[i];
+        if (!text_is_name(engine)) /* no name for a file */
+            continue;
         const struct chart_entry entry = {
             .name = arena_format(&set->plotter->texts, "phases_%s", engine),
             .applies = strcmp(engine, "cpu") == 0 ? TO_RUNS_WITHOUT_CUDA : ALWAYS,

@@ -252,6 +252,30 @@ def test_names_of_phases_and_runs_cannot_escape_the_folder(
     assert not [path for path in tmp_path.rglob("escaped*")]
 
 
+@needs_gnuplot
+def test_an_engine_gives_a_chart_its_name_only_if_it_is_one(base: Run, tmp_path: Path) -> None:
+    run = base.copy_to(tmp_path / "run")
+    run.cases[CASE]["engine"] = "x/../../../escaped"
+    run.write()
+    out = tmp_path / "deep" / "out"
+    (out / "phases_x").mkdir(parents=True)
+    bench("plot", run.folder, "--out", out)
+    assert not [path for path in tmp_path.rglob("escaped*")]
+
+
+@pytest.mark.parametrize("text", [MARKDOWN, SHELL])
+def test_markup_of_an_engine_is_not_the_reports(base: Run, text: str, tmp_path: Path) -> None:
+    run = base.copy_to(tmp_path / "run")
+    for case in run.cases.values():
+        if case["engine"] == "pytorch":
+            case["engine"] = text
+    run.write()
+    bench("report", run.folder, "--out", tmp_path / "REPORT.md")
+    written = re.sub(r"(?m)^    .*$", "", (tmp_path / "REPORT.md").read_text(encoding="utf-8"))
+    assert "<script>" not in re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", written)
+    bench("report", "--print", "headline", run.folder)
+
+
 def test_markup_of_a_run_is_not_the_reports(base: Run, tmp_path: Path) -> None:
     run = odd_run(base, tmp_path / "run", MARKDOWN)
     bench("report", run, "--out", tmp_path / "REPORT.md")

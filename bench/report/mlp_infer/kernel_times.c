@@ -42,20 +42,20 @@ static void add_limit_row(columns_t *table, const comparison_set_t *set,
     const char *bound = limit->bound != NULL ? limit->bound : "not named";
     const char *from = limit->phase != NULL ? limit->phase : "compute";
     char label[32];
-    columns_row(table,
-                (const char *const[]){
-                    size_cell(report, set, size_of_case(set, spec)),
-                    report_text(report, "%s %s", case_engine_label(spec, label),
-                                report_safe(report, spec->variant)),
-                    time_cell(report, result, single != NULL ? single->name : ""),
-                    report_text(report, "%s%s", single != NULL ? single->name : "–",
-                                single != NULL && single->clock == CLOCK_HOST ? " (host)" : ""),
-                    limited ? report_text(report, "%s, %s", time_text(report, limit->limit_ns),
-                                          report_safe(report, bound))
-                            : "–",
-                    limited ? percent_text(report, limit->frac) : "–",
-                    limited ? report_safe(report, from) : "–",
-                });
+    columns_row(
+        table, (const char *const[]){
+                   size_cell(report, set, size_of_case(set, spec)),
+                   report_text(report, "%s %s", report_safe(report, case_engine_label(spec, label)),
+                               report_safe(report, spec->variant)),
+                   time_cell(report, result, single != NULL ? single->name : ""),
+                   report_text(report, "%s%s", single != NULL ? single->name : "–",
+                               single != NULL && single->clock == CLOCK_HOST ? " (host)" : ""),
+                   limited ? report_text(report, "%s, %s", time_text(report, limit->limit_ns),
+                                         report_safe(report, bound))
+                           : "–",
+                   limited ? percent_text(report, limit->frac) : "–",
+                   limited ? report_safe(report, from) : "–",
+               });
 }
 
 bool comparison_set_has_limit(const comparison_set_t *set) {

@@ -170,7 +170,8 @@ static void add_epochs(columns_t *table, const comparison_set_t *set, const case
             continue;
         const char *const cells[] = {
             size_cell(report, set, size_of_case(set, &result->spec)),
-            report_text(report, "%s %s", case_engine_label(&result->spec, label),
+            report_text(report, "%s %s",
+                        report_safe(report, case_engine_label(&result->spec, label)),
                         report_safe(report, result->spec.variant)),
             allocator != NULL ? allocator : "built-in",
             count_cell(report, epoch->number),

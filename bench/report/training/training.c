@@ -109,7 +109,8 @@ const char *size_name_of(const report_t *report, const comparison_set_t *set,
 
 const char *contender_text(const report_t *report, const case_result_t *result) {
     char label[32];
-    return report_text(report, "%s %s", case_engine_label(&result->spec, label),
+    return report_text(report, "%s %s",
+                       report_safe(report, case_engine_label(&result->spec, label)),
                        name_cell(report, result));
 }
 
