@@ -81,6 +81,7 @@ const cli_option_t REPEAT_OPTIONS[] = {
     {"quick", NULL, "one pass: no intervals, only how far medians move", CLI_ASKED},
     {"time-limit", "TIME", "time limit per contender", CLI_ASKED},
     {"no-pytorch", NULL, "leave PyTorch out", CLI_ASKED},
+    {"no-jax", NULL, "leave JAX out", CLI_ASKED},
     {"device", "I", "index of the CUDA device", CLI_ASKED},
     {"timeout", "TIME", "time limit for one answer of a worker", CLI_ASKED},
     {"arch", "LIST", "native, or sm_90,…", CLI_ASKED},

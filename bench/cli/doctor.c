@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { DEVICE, NVML, NVRTC, HEADERS, NVCC, CUBLASLT, NVTX, GNUPLOT, MNIST };
-enum { NUMPY = MNIST + 1, TORCH, TORCH_COMPILE };
+enum { NUMPY = MNIST + 1, TORCH, TORCH_COMPILE, JAX };
 
 #define SETS_UP_PYTHON "./run_all.sh sets up .venv with it"
 
@@ -56,6 +56,9 @@ static const finding_t COMPONENTS[] = {
     [TORCH_COMPILE] = {.what = "torch.compile",
                        .costs = "PyTorch's compile modes are skipped",
                        .install = SETS_UP_PYTHON},
+    [JAX] = {.what = "JAX",
+             .costs = "JAX cases are skipped",
+             .install = "./run_all.sh sets up .venv-jax with it"},
 };
 
 /* Copies `detail`. The result is valid until the next call. */
@@ -156,10 +159,12 @@ static void find_mnist(finding_list_t *findings, const char *root) {
     free(folder);
 }
 
-static void find_python(finding_list_t *findings, const char *root) {
+/* `first` … `last`: the components if the worker cannot say. */
+static void find_python(finding_list_t *findings, const char *root, const char *engine, int first,
+                        int last) {
     static const char *const KEYS[] = {"what", "detail", "costs", "install"};
     error_t why = ERROR_INIT;
-    json_t *answer = doctor_ask_python(root, &why), *item;
+    json_t *answer = doctor_ask_python(root, engine, &why), *item;
     size_t i;
     json_array_foreach(answer, i, item) {
         const char *texts[4];
@@ -170,7 +175,7 @@ static void find_python(finding_list_t *findings, const char *root) {
         const finding_t finding = {.what = texts[0], .costs = texts[2], .install = texts[3]};
         add(findings, &finding, json_is_true(json_object_get(item, "found")), texts[1]);
     }
-    for (int c = NUMPY; c <= TORCH_COMPILE && answer == NULL; c++)
+    for (int c = first; c <= last && answer == NULL; c++)
         add(findings, &COMPONENTS[c], false, why.text);
     json_decref(answer);
 }
@@ -208,7 +213,8 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_nvtx(&findings);
     find_gnuplot(&findings);
     find_mnist(&findings, args->root);
-    find_python(&findings, args->root);
+    find_python(&findings, args->root, "pytorch", NUMPY, TORCH_COMPILE);
+    find_python(&findings, args->root, "jax", JAX, JAX);
     if (cli_has(args, "json"))
         print_findings_json(&findings);
     else

@@ -27,7 +27,7 @@ typedef struct finding_list {
  * such device. The caller frees it. */
 char *describe_device(const char *root, const char *engine, int index, const char *separator,
                       error_t *err);
-/* doctor_python.c: what `worker.py --needs` prints, an array; NULL if it fails. */
-json_t *doctor_ask_python(const char *root, error_t *err);
+/* doctor_python.c: what `worker.py --needs` of this engine prints, an array; NULL if it fails. */
+json_t *doctor_ask_python(const char *root, const char *engine, error_t *err);
 
 #endif

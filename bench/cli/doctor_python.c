@@ -10,11 +10,11 @@
 
 enum { TIMEOUT_S = 120 };
 
-json_t *doctor_ask_python(const char *root, error_t *err) {
-    char *python = NULL, *script = mem_format("%s/reference_pytorch/worker.py", root);
+json_t *doctor_ask_python(const char *root, const char *engine, error_t *err) {
+    char *python = NULL, *script = mem_format("%s/reference_%s/worker.py", root, engine);
     subprocess_result_t result = {0};
     json_t *answer = NULL;
-    status_t status = workers_find_python(root, NULL, &python, err);
+    status_t status = workers_find_python(root, NULL, engine, &python, err);
     if (status == STATUS_OK)
         status = subprocess_run((const char *const[]){python, script, "--needs", NULL}, NULL,
                                 TIMEOUT_S, &result, err);

@@ -40,11 +40,13 @@ static CLI_READER(read_shard) {
     {"workload", "W", "measure this workload instead of a sweep", SET(cli_text, single.workload)}, \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_text, single.variant)},                                                           \
-        {"engine", "E", "with --workload: cuda, cpu, null, pytorch, or NAME of reference_NAME/",   \
+        {"engine", "E",                                                                            \
+         "with --workload: cuda, cpu, null, pytorch, jax, or NAME of reference_NAME/",             \
          SET(cli_text, single.engine)},                                                            \
         {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)",  \
          CLI_ASKED},                                                                               \
-        {"no-pytorch", NULL, "leave PyTorch out", SET(cli_flag, no_pytorch)}, {                    \
+        {"no-pytorch", NULL, "leave PyTorch out", SET(cli_flag, no_pytorch)},                      \
+        {"no-jax", NULL, "leave JAX out", SET(cli_flag, no_jax)}, {                                \
         "device", "I", "index of the CUDA device (0)", RANGE(cli_number, device, 0, 1023)          \
     }
 

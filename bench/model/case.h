@@ -29,7 +29,7 @@ typedef struct named_value {
 typedef struct bench_case {
     char *id;       /* set by case_set_id(): "mlp_infer/cuda/03_vectorized/batch=64/copy=pinned" */
     char *workload; /* "mlp_infer" */
-    char *engine;   /* "cuda", "cpu", "null", "pytorch" */
+    char *engine;   /* "cuda", "cpu", "null", "pytorch", "jax", or yours */
     char *device;   /* "cuda" or "cpu" */
     char *variant;  /* rung, C implementation, or PyTorch mode */
     char *dtype;    /* "f32", "tf32", "f16" */

@@ -20,10 +20,9 @@ void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context) {
     sweep->n_cases = kept;
 }
 
-static bool is_not_pytorch(const sweep_t *sweep, const case_t *spec, const void *context) {
+static bool is_not_engine(const sweep_t *sweep, const case_t *spec, const void *engine) {
     (void)sweep;
-    (void)context;
-    return strcmp(spec->engine, "pytorch") != 0;
+    return strcmp(spec->engine, engine) != 0;
 }
 
 static group_t next_group(const sweep_t *sweep, size_t *at) {
@@ -84,7 +83,9 @@ static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->time_limit_s > 0)
         sweep->measure.time_limit_s = options->time_limit_s;
     if (options->no_pytorch)
-        run_keep_cases(sweep, is_not_pytorch, NULL);
+        run_keep_cases(sweep, is_not_engine, "pytorch");
+    if (options->no_jax)
+        run_keep_cases(sweep, is_not_engine, "jax");
     if (options->n_shards > 0)
         keep_shard(options, sweep);
 }

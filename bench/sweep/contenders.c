@@ -247,7 +247,8 @@ static status_t read_devices(const node_t *node, contender_t *contender, error_t
         return STATUS_OK;
     }
     if (!both)
-        return node_error(&list, err, "applies to engine pytorch only, not to %s",
+        return node_error(&list, err,
+                          "applies to engines with a worker script (pytorch, jax), not to %s",
                           contender->engine);
     return node_choices(&list, &(vocabulary_t){"device", "", DEVICES, 2}, &contender->devices, err);
 }

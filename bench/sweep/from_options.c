@@ -190,7 +190,7 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
                 contenders,
                 contender_json(engines[e], variants,
                                strcmp(engines[e], "cuda") == 0 ? settings->techniques : NULL,
-                               strcmp(engines[e], "pytorch") == 0 ? settings->device : NULL));
+                               !case_engine_is_built_in(engines[e]) ? settings->device : NULL));
         else
             json_decref(variants);
         for (size_t i = 0; i < known.n; i++)
@@ -220,10 +220,11 @@ static status_t check_settings_used(const settings_t *settings, const json_t *co
         return error_set(err, STATUS_USAGE,
                          "--set: \"%s\" applies to engine cuda only, which is not in this run",
                          json_object_iter_key(json_object_iter(settings->techniques)));
-    if (settings->device != NULL && !uses_engine(contenders, "pytorch"))
+    if (settings->device != NULL && !uses_engine(contenders, "pytorch") &&
+        !uses_engine(contenders, "jax"))
         return error_set(
             err, STATUS_USAGE,
-            "--set: \"device\" applies to engine pytorch only, which is not in this run");
+            "--set: \"device\" applies to pytorch and jax only, which are not in this run");
     return STATUS_OK;
 }
 

@@ -5,44 +5,84 @@
 #include "io/fs.h"
 #include "io/package.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* $BENCH_NAME_PYTHON; the caller frees it. */
+static char *variable_of(const char *engine) {
+    char *name = mem_format("BENCH_%s_PYTHON", engine);
+    for (char *c = name; *c != '\0'; c++)
+        *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    return name;
+}
+
+/* What a variable holds, or NULL; `*variable` becomes its name. */
+static char *named(const char *name, const char **variable) {
+    const char *value = getenv(name);
+    if (value == NULL || value[0] == '\0')
+        return NULL;
+    *variable = name;
+    return mem_text(value);
+}
+
 /* `other_root` may be NULL. */
-static char *find_python(const char *root, const char *other_root) {
-    const char *chosen = getenv("BENCH_PYTHON"), *const roots[] = {root, other_root};
-    if (chosen != NULL && chosen[0] != '\0')
-        return mem_text(chosen);
+static char *of_venv(const char *venv, const char *root, const char *other_root) {
+    const char *const roots[] = {root, other_root};
     for (size_t i = 0; i < 2 && roots[i] != NULL; i++) {
-        char *python = mem_format("%s/.venv/bin/python3", roots[i]);
+        char *python = mem_format("%s/%s/bin/python3", roots[i], venv);
         if (fs_exists(python))
             return python;
         free(python);
     }
-    return fs_find_program("python3");
+    return NULL;
 }
 
-status_t workers_find_python(const char *root, const char *other_root, char **python,
-                             error_t *err) {
+static char *find_python(const char *root, const char *other_root, const char *engine_variable,
+                         const char *engine, const char **variable) {
+    char *python = named(engine_variable, variable);
+    if (python == NULL) {
+        char *venv = mem_format(".venv-%s", engine);
+        python = of_venv(venv, root, other_root);
+        free(venv);
+    }
+    if (python == NULL)
+        python = named("BENCH_PYTHON", variable);
+    if (python == NULL)
+        python = of_venv(".venv", root, other_root);
+    return python != NULL ? python : fs_find_program("python3");
+}
+
+static status_t check_python(char *python, const char *variable, error_t *err) {
     static const package_t package = {"python3", "python3", "python"};
-    *python = find_python(root, other_root);
-    if (*python == NULL) {
+    if (python == NULL) {
         char *install = package_install(&package);
         error_set(err, STATUS_USAGE, "no python3 on $PATH: %s", install);
         free(install);
         return STATUS_USAGE;
     }
-    char *program = fs_find_program(*python); /* $BENCH_PYTHON may be a name */
+    char *program = fs_find_program(python); /* a variable may hold a name */
     bool exists = program != NULL;
     free(program);
     if (exists)
         return STATUS_OK;
-    error_set(err, STATUS_USAGE,
-              "$BENCH_PYTHON is not a program (%s): unset it, or set it to a Python interpreter",
-              *python);
-    free(*python);
-    *python = NULL;
-    return STATUS_USAGE;
+    return error_set(err, STATUS_USAGE,
+                     "$%s is not a program (%s): unset it, or set it to a Python interpreter",
+                     variable != NULL ? variable : "PATH", python);
+}
+
+status_t workers_find_python(const char *root, const char *other_root, const char *engine,
+                             char **python, error_t *err) {
+    char *engine_variable = variable_of(engine);
+    const char *variable = NULL;
+    *python = find_python(root, other_root, engine_variable, engine, &variable);
+    status_t status = check_python(*python, variable, err);
+    if (status != STATUS_OK) {
+        free(*python);
+        *python = NULL;
+    }
+    free(engine_variable);
+    return status;
 }
 
 static status_t python_argv(const workers_t *workers, const case_t *spec, text_list_t *argv,
@@ -54,7 +94,7 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
         status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s does not exist",
                            spec->engine, script);
     else
-        status = workers_find_python(workers->root, workers->own_root, &python, err);
+        status = workers_find_python(workers->root, workers->own_root, spec->engine, &python, err);
     if (status == STATUS_OK) {
         const char *const words[] = {python, script, "--device", spec->device};
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -24,10 +24,12 @@ status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err);
 void workers_free(workers_t *workers);
 
-/* The Python that runs reference_NAME/worker.py: $BENCH_PYTHON, <root>/.venv/bin/python3, the same
- * under `other_root` (may be NULL), or python3 on $PATH. The error says how to install one. The
+/* The Python that runs reference_NAME/worker.py for the engine NAME: $BENCH_NAME_PYTHON,
+ * <root>/.venv-NAME/bin/python3, $BENCH_PYTHON, <root>/.venv/bin/python3, or python3 on $PATH; both
+ * folders may also be under `other_root` (may be NULL). The error says how to install one. The
  * caller frees `*python`. */
-status_t workers_find_python(const char *root, const char *other_root, char **python, error_t *err);
+status_t workers_find_python(const char *root, const char *other_root, const char *engine,
+                             char **python, error_t *err);
 
 /* The command that starts another build, up to the subcommand. It sets $BENCH_ROOT to that build's
  * folder. */

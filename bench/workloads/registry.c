@@ -15,7 +15,7 @@ static const workload_t *const TABLE[] = {
     &workload_null,      &workload_device,       &workload_allocate};
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
-static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch"};
+static const char *const ENGINES[] = {"cuda", "cpu", "null", "pytorch", "jax"};
 
 const workload_t *workload_find(const char *name) {
     for (size_t i = 0; i < N_WORKLOADS; i++)
@@ -105,7 +105,7 @@ void workload_complete(const workload_t *workload, case_t *spec) {
     if (spec->workload == NULL)
         spec->workload = mem_text(workload->name);
     if (spec->device == NULL)
-        spec->device = mem_text(cuda || strcmp(spec->engine, "pytorch") == 0 ? "cuda" : "cpu");
+        spec->device = mem_text(cuda || !case_engine_is_built_in(spec->engine) ? "cuda" : "cpu");
     if (spec->dtype == NULL)
         spec->dtype = mem_text(workload->dtypes[0]);
 
@@ -190,6 +190,8 @@ status_t workload_variants(const workload_t *workload, const char *engine, const
         names = workload->null_variants;
     } else if (strcmp(engine, "pytorch") == 0) {
         names = workload->pytorch_variants;
+    } else if (strcmp(engine, "jax") == 0) {
+        names = workload->jax_variants;
     }
     for (; names != NULL && *names != NULL; names++)
         text_list_add(variants, *names);

@@ -103,9 +103,9 @@ static void test_options_that_do_not(void **state) {
                      "device for engine cpu; did you mean \"copy\"? (known: copy)"},
         {.workload = "device",
          .engine = "gpu-cuda",
-         .expected =
-             "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
-             "(known: cuda, cpu, null, pytorch), and reference_gpu-cuda/worker.py does not exist"},
+         .expected = "(command line): $.contenders[0].engine: unknown engine \"gpu-cuda\" "
+                     "(known: cuda, cpu, null, pytorch, jax), and reference_gpu-cuda/worker.py "
+                     "does not exist"},
         {.workload = "mlp_infer",
          .sets = {"bacth=1"},
          .expected = "--set: unknown key \"bacth\" of mlp_infer; did you mean \"batch\"? (known: "

@@ -60,6 +60,7 @@ typedef struct workload {
     const char *const *cpu_variants;  /* NULL-terminated; "ref" is the oracle; NULL for none */
     const char *const *null_variants; /* of the null engine */
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
+    const char *const *jax_variants;     /* likewise, the JAX worker */
     /* Checks beyond ranges: STATUS_USAGE with a message that names the parameter. NULL: none. */
     status_t (*validate)(const case_t *spec, error_t *err);
     workload_cost_t (*cost)(const case_t *spec);
@@ -90,7 +91,7 @@ char *workload_group(const workload_t *workload, const case_t *spec); /* see cas
  * is an empty ladder. */
 status_t workload_rungs(const char *root, const char *workload, text_list_t *rungs, error_t *err);
 
-/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch"; `*n` gets the number. */
+/* The engines that a contender may name: "cuda", "cpu", "null", "pytorch", "jax"; `*n` gets their number. */
 const char *const *workload_engines(size_t *n);
 
 /* The variants that `engine` can run, in the order of "*": for cuda rungs, then built-in variants;

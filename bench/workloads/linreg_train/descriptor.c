@@ -64,6 +64,7 @@ const workload_t workload_linreg_train = {
     .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "compile", "graph", "compile_graph"),
+    .jax_variants = NAMES("jit", "scan"),
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

@@ -90,6 +90,7 @@ const workload_t workload_mlp_infer = {
     .dtypes = NAMES("f32", "f16"),
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "inference", "compile", "graph"),
+    .jax_variants = NAMES("jit", "aot", "overlap"),
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

@@ -70,6 +70,7 @@ const workload_t workload_mlp_train = {
     .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("dataloader", "eager", "compile", "graph", "compile_graph"),
+    .jax_variants = NAMES("jit", "scan"),
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,

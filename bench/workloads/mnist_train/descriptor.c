@@ -100,6 +100,7 @@ const workload_t workload_mnist_train = {
     .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "compile", "graph", "compile_graph"),
+    .jax_variants = NAMES("jit", "scan"),
     .validate = validate,
     .cost = cost,
     .tolerance = tolerance,
