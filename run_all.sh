@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch;
-# without one it shows the saved H200 results, measures C and PyTorch on the CPU, and compiles every CUDA kernel for
-# every architecture.
+# The main job: set-up, sweeps of every workload, charts, report. With a GPU it measures CUDA against PyTorch and JAX;
+# without one it shows the saved H200 results, measures C, PyTorch and JAX on the CPU, and compiles every CUDA kernel
+# for every architecture.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 usage() {
     cat <<'EOF'
-usage: ./run_all.sh [--full | --quick] [--no-pytorch] [--out DIR]
+usage: ./run_all.sh [--full | --quick] [--no-pytorch] [--no-jax] [--out DIR]
 
   --full         all sizes and contenders of the sweeps (default with a GPU)
   --quick        few sizes, at most 2 s per contender (default without a GPU)
   --no-pytorch   do not install or measure PyTorch
+  --no-jax       do not install or measure JAX
   --out DIR      folder of the run (default results/HOST-TIME); an unfinished run there is resumed
 EOF
 }
@@ -21,11 +22,11 @@ die() {
     exit 2
 }
 
-mode="" out="" pytorch=()
+mode="" out="" without=()
 while [ $# -gt 0 ]; do
     case $1 in
     --full | --quick) mode=${1#--} ;;
-    --no-pytorch) pytorch=(--no-pytorch) ;;
+    --no-pytorch | --no-jax) without+=("$1") ;;
     --out) [ $# -gt 1 ] || die "--out needs a folder"; out=$2; shift ;;
     --out=*) out=${1#--out=} ;;
     -h | --help) usage; exit 0 ;;
@@ -37,8 +38,8 @@ done
 step() { printf '\n== %s\n' "$*" >&2; }
 tell() { printf 'run_all.sh: %s\n' "$*" >&2; }
 
-step "set-up: installing missing packages and PyTorch (minutes), then building bench (1 min)"
-tests/tools/setup.sh run "${pytorch[@]}"
+step "set-up: installing missing packages, PyTorch and JAX (minutes), then building bench (1 min)"
+tests/tools/setup.sh run "${without[@]}"
 make --no-print-directory features
 bench=build/bench
 
@@ -74,7 +75,7 @@ step "MNIST (11 MB download if missing)"
 
 step "measuring into $out: ${#sweeps[@]} sweeps, about $takes"
 status=0 compiled=0
-"$bench" run "${sweeps[@]}" "${flags[@]}" "${pytorch[@]}" --out "$out" --resume || status=$?
+"$bench" run "${sweeps[@]}" "${flags[@]}" "${without[@]}" --out "$out" --resume || status=$?
 [ -s "$out/cases.jsonl" ] || exit "$status"
 
 if [ "$gpu" = no ]; then

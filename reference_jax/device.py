@@ -49,7 +49,7 @@ class CudaDevice(JaxDevice):
         try:
             self.jax_device = jax.devices("cuda")[0]
             jnp.zeros(1, device=self.jax_device).block_until_ready()
-        except RuntimeError as error:
+        except (RuntimeError, AssertionError) as error:  # the latter without any platform
             raise Unavailable(_why_no_cuda(error)) from error
         self.once_ns = {"context": now_ns() - start_ns}
         self.watch_memory()

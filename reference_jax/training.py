@@ -85,8 +85,13 @@ class Training(Case, ABC, Generic[Params]):
     def results(self) -> dict[str, Any]:
         return self._results
 
+    @property
+    def start_inputs(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """The start weights of the next run, and its order of the images."""
+        return self._start_weights, self._start_order
+
     def load(self, weights: list[np.ndarray], order: np.ndarray) -> None:
-        """Replace the start weights and the order of the images of the next run."""
+        """Replace them by others of the same shapes."""
         self._start_weights, self._start_order = weights, order
 
     def run(self) -> None:

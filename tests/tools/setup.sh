@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
 # Install missing software, or print the exact command. Used by run_all.sh and by `make check`.
 #   setup.sh build     compiler and libraries, to build bench
-#   setup.sh run       build + gnuplot, Python with headers, PyTorch, NVRTC and CUDA's headers, for the main job
+#   setup.sh run       build + gnuplot, Python with headers, PyTorch, JAX, NVRTC and CUDA's headers, for the main job
 #   setup.sh check     run + test tools, for the tests
-# --no-pytorch leaves PyTorch out. Prints one line for each thing that it installs, otherwise nothing. Exit code 2:
+# --no-pytorch leaves PyTorch out, --no-jax JAX. Prints one line for each thing that it installs, otherwise nothing. Exit code 2:
 # something is missing that it may not install; nothing was created.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 level=${1:?build, run or check}
-with_pytorch=yes
-[ "${2:-}" = --no-pytorch ] && with_pytorch=no
+with_pytorch=yes with_jax=yes
+for option in "${@:2}"; do
+    case $option in
+    --no-pytorch) with_pytorch=no ;;
+    --no-jax) with_jax=no ;;
+    esac
+done
 torch_version=2.13.0
+jax_version=0.10.2
 cuda_version=13.0.88
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -129,9 +135,12 @@ make_venv() {
     }
 }
 
-pip_install() {
+pip_install() { pip_install_into .venv "$@"; }
+pip_install_into() {
+    local venv=$1
+    shift
     say "pip install $*"
-    .venv/bin/python3 -m pip install -q --disable-pip-version-check "$@" 2>build/pip.log
+    "$venv/bin/python3" -m pip install -q --disable-pip-version-check "$@" 2>build/pip.log
 }
 
 install_pytorch() {
@@ -146,6 +155,33 @@ install_pytorch() {
     pip_install "torch==$torch_version" numpy && return
     tail -n 5 build/pip.log >&2
     say "could not install PyTorch: its cases will be skipped"
+}
+
+# Print JAX as pip names it: for the CUDA version of the driver, or for the CPU.
+jax_package() {
+    local cuda
+    cuda=$(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
+    if [ -z "$cuda" ]; then
+        echo "jax==$jax_version"
+    else
+        echo "jax[cuda$([ "$cuda" -ge 13 ] && echo 13 || echo 12)]==$jax_version"
+    fi
+}
+
+# In an environment of its own: PyTorch and JAX may need different versions of NVIDIA's libraries.
+install_jax() {
+    "$(tests/tools/python.sh jax)" -c "import jax, numpy" >/dev/null 2>&1 && return
+    if [ -n "${BENCH_JAX_PYTHON:-}" ]; then
+        say "\$BENCH_JAX_PYTHON has no JAX: its cases will be skipped"
+        return
+    fi
+    if [ ! -x .venv-jax/bin/python3 ]; then
+        say "python3 -m venv .venv-jax"
+        python3 -m venv .venv-jax 2>build/pip.log || rm -rf .venv-jax
+    fi
+    [ -d .venv-jax ] && pip_install_into .venv-jax "$(jax_package)" numpy && return
+    tail -n 5 build/pip.log >&2
+    say "could not install JAX: its cases will be skipped"
 }
 
 # NVRTC's wheel has no headers; the runtime's wheel installs them into the same folder.
@@ -179,6 +215,7 @@ if [ "$with_pytorch" = yes ]; then
     has_python_header || say "$(python) has no headers (Python.h): torch.compile cases on the CPU are skipped"
     install_pytorch
 fi
+[ "$with_jax" = yes ] && install_jax
 [ "$level" = check ] && install_test_tools
 make --no-print-directory -j"$(nproc)" build/bench >build/make.log 2>&1 || {
     tail -n 20 build/make.log >&2

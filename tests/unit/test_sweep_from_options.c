@@ -147,7 +147,7 @@ static void test_options_that_do_not(void **state) {
         {.workload = "mlp_infer",
          .variant = "omp",
          .sets = {"device=cpu"},
-         .expected = "--set: \"device\" applies to engine pytorch only, which is not in this "
+         .expected = "--set: \"device\" applies to pytorch and jax only, which are not in this "
                      "run"},
     };
     for (size_t i = 0; i < sizeof EXAMPLES / sizeof EXAMPLES[0]; i++) {
