@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -103,5 +104,6 @@ def out_of_memory_reason(error: BaseException, device_kind: str) -> str | None:
 def _why_no_cuda(error: BaseException) -> str:
     name = f"JAX {jax.__version__}"
     if built_for() == "the CPU":
-        return f"no CUDA device ({name} is a CPU build): {pip_install('jax[cuda13]')}"
+        cure = f": {pip_install('jax[cuda13]')}" if shutil.which("nvidia-smi") else ""
+        return f"no CUDA device ({name} is a CPU build){cure}"
     return f"no CUDA device ({name}: {first_line(error)})"

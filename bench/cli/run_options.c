@@ -40,8 +40,7 @@ static CLI_READER(read_shard) {
     {"workload", "W", "measure this workload instead of a sweep", SET(cli_text, single.workload)}, \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
          SET(cli_text, single.variant)},                                                           \
-        {"engine", "E",                                                                            \
-         "with --workload: cuda, cpu, null, pytorch, jax, or NAME of reference_NAME/",             \
+        {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \
          SET(cli_text, single.engine)},                                                            \
         {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)",  \
          CLI_ASKED},                                                                               \
