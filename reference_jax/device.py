@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -22,9 +21,6 @@ class JaxDevice(Device):
     """What both kinds have in common. Nothing to synchronise: cases wait for their own arrays."""
 
     jax_device: jax.Device
-
-    def mark(self, name: str) -> AbstractContextManager[Any]:
-        return jax.profiler.TraceAnnotation(name)
 
 
 class CpuDevice(JaxDevice):

@@ -110,11 +110,7 @@ class Trainer:
 
     def start(self, weights: Sequence[np.ndarray]) -> None:
         """Copy start weights to the device."""
-        # A copy, because JAX may use a NumPy array's memory on the CPU.
-        copies = (
-            [weight.copy() for weight in weights] if self._device.platform == "cpu" else weights
-        )
-        self.weights = jax.device_put(list(copies), self._device)
+        self.weights = jax.device_put(list(weights), self._device)
 
     def place(self, order: np.ndarray) -> None:
         """Copy the numbers of the images of all steps to the device."""

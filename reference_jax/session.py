@@ -13,7 +13,6 @@ from linreg_train import LinregTrain
 from mlp_infer import MlpInfer
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
-from timing import Mark
 
 # No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
 WORKLOADS = {
@@ -44,9 +43,6 @@ class Session(EngineSession):
         if self._device.kind == "cpu":
             return {}
         return {name: list(workload.modes) for name, workload in WORKLOADS.items()}
-
-    def marks(self) -> Mark:
-        return self._device.mark
 
     def prepare(self, request: protocol.OpenRequest) -> None:
         if request.compile_cache:
