@@ -25,8 +25,9 @@ def weights_in(dtype: str, layers: Layers, seed: int) -> list[np.ndarray]:
 
 
 def precision_of(dtype: str) -> AbstractContextManager[Any]:
-    """Return the context in which code for this dtype is traced: products in float32 or TF32."""
-    return jax.default_matmul_precision("tensorfloat32" if dtype == "tf32" else "highest")
+    """Return the context in which code for this dtype is traced: no TF32 for float32."""
+    names = {"f32": "highest", "tf32": "tensorfloat32", "f16": "default"}
+    return jax.default_matmul_precision(names[dtype])
 
 
 def logits_of(x: jax.Array, weights: Weights) -> jax.Array:

@@ -20,7 +20,7 @@ from mlp_model import logits_of, precision_of
 
 # Steps in one iteration of XLA's loop: on a GPU the host starts every iteration, and XLA puts the
 # kernels of one into a CUDA graph. On the CPU an iteration costs next to nothing.
-_UNROLLED = {"cpu": 1, "gpu": 10}
+_UNROLLED_ON_GPU = 10
 # Learning rates that reveal the gradient, as in PyTorch's `mlp_trainers.py`.
 PROBE_RATE = {np.dtype(np.float32): 2.0**60, np.dtype(np.float16): 4096.0}
 
@@ -107,6 +107,7 @@ class Trainer:
         self._images = images
         self._static = {"batch": batch, "dtype": dtype}
         self._device = device
+        self._rates: dict[float, jax.Array] = {}
 
     def start(self, weights: Sequence[np.ndarray]) -> None:
         """Copy start weights to the device."""
@@ -118,7 +119,9 @@ class Trainer:
 
     def train(self, rate: float) -> None:
         """Run a step for each batch of the order, without waiting; the last may be smaller."""
-        self.losses = self._run(np.float32(rate))
+        if rate not in self._rates:  # a number that is not on the device is copied in every call
+            self._rates[rate] = jax.device_put(np.float32(rate), self._device)
+        self.losses = self._run(self._rates[rate])
 
     def wait(self) -> None:
         """Wait until the weights and losses are computed, or copied to the device."""
@@ -138,18 +141,18 @@ class Trainer:
             for old, new in zip(start, self.weights, strict=True)
         ]
 
-    def _at_once(self, rate: np.float32) -> jax.Array:
+    def _at_once(self, rate: jax.Array) -> jax.Array:
         self.weights, losses = all_steps(
             self.weights,
             self._images,
             self._order,
             rate,
-            unroll=_UNROLLED[self._device.platform],
+            unroll=1 if self._device.platform == "cpu" else _UNROLLED_ON_GPU,
             **self._static,
         )
         return losses
 
-    def _step_by_step(self, rate: np.float32) -> jax.Array:
+    def _step_by_step(self, rate: jax.Array) -> jax.Array:
         batch = self._static["batch"]
         full, rest = divmod(self._order.size, batch)
         losses = jnp.full(full + (rest > 0), jnp.nan, jnp.float32, device=self._device)

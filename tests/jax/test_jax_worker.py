@@ -80,6 +80,20 @@ def test_other_inputs_change_the_output_without_compiling():
 
 
 @needs_jax()
+def test_compiled_code_is_kept_in_the_folder_of_the_request(tmp_path):
+    folder = tmp_path / "not yet there"
+    opening = open_request("mlp_infer", "aot", {"batch": 9, "layers": LAYERS})
+    _, answer = ask_worker({**opening, "compile_cache": str(folder)})
+    assert answer["status"] == "ok", answer
+    kept = set(folder.iterdir())
+    assert kept
+    _, answer = ask_worker({**opening, "compile_cache": str(folder)})
+    assert answer["status"] == "ok"
+    programs = {path.name for path in folder.iterdir() if path.name.endswith("-cache")}
+    assert programs == {path.name for path in kept if path.name.endswith("-cache")}
+
+
+@needs_jax()
 @pytest.mark.parametrize(
     ("opening", "reason"),
     [
