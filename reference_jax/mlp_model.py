@@ -30,12 +30,35 @@ def precision_of(dtype: str) -> AbstractContextManager[Any]:
     return jax.default_matmul_precision(names[dtype])
 
 
+@jax.custom_vjp
+def _linear(x: jax.Array, w: jax.Array, b: jax.Array) -> jax.Array:
+    """Return x·Wᵀ + b; in float16 rounded once, after the bias.
+
+    A product that is rounded before it gets its bias changes the sign of some small sums, and with
+    it what ReLU lets pass. JAX would derive products of float32 and float16 from this; hence the
+    derivative below, whose products are in the inputs' dtype.
+    """
+    product = jnp.matmul(x, w.T, preferred_element_type=jnp.float32)
+    return (product + b.astype(jnp.float32)).astype(x.dtype)
+
+
+def _linear_forward(x: jax.Array, w: jax.Array, b: jax.Array) -> tuple[jax.Array, Any]:
+    return _linear(x, w, b), (x, w)
+
+
+def _linear_backward(kept: Any, dy: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    x, w = kept
+    return dy @ w, dy.T @ x, dy.sum(axis=0)
+
+
+_linear.defvjp(_linear_forward, _linear_backward)
+
+
 def logits_of(x: jax.Array, weights: Weights) -> jax.Array:
     """Return the model's output by matrix products."""
     for w, b in _layers(weights)[:-1]:
-        x = jax.nn.relu(x @ w.T + b)
-    w, b = _layers(weights)[-1]
-    return x @ w.T + b
+        x = jax.nn.relu(_linear(x, w, b))
+    return _linear(x, *_layers(weights)[-1])
 
 
 def is_small(weights: Weights) -> bool:
