@@ -46,9 +46,9 @@ static const struct shown_fact {
     {"This program", "versions.bench", "bench ", ""},
     {"This program", "git.revision", "git ", ""},
     {"This program", "git.dirty", "uncommitted changes: ", ""},
+    {"This program", "versions.compiler", "compiler ", ""},
     {"Its folder", "git.folder.revision", "git ", ""},
     {"Its folder", "git.folder.dirty", "uncommitted changes: ", ""},
-    {"This program", "versions.compiler", "compiler ", ""},
 };
 enum { N_SHOWN = sizeof SHOWN / sizeof *SHOWN };
 
