@@ -89,6 +89,7 @@ static void test_timings_csv_of_passes(void **state) {
         phase_t *phase = result_add_phase(&result, "forward", CLOCK_HOST);
         for (int r = 0; r < 8; r++)
             phase_add_round(phase, (double[]){(r < 6 ? 1000 : 2000) + 0.01 * (r + 8 * pass)}, 1);
+        phase_summarise(phase);
         result.pass = pass;
         append(folder, result);
     }

@@ -16,6 +16,8 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     case_result_t host = make_result("pytorch", "eager", 8, NO_COPIES, 1000);
     free(host.spec.device);
     host.spec.device = mem_text("cpu");
+    free(host.spec.id);
+    host.spec.id = mem_text("mlp_infer/pytorch-cpu/eager/batch=8");
     append(folder, host);
     record_t run;
     assert_ok(record_load(folder, &run, &err));

@@ -42,7 +42,8 @@ static void test_options_that_work(void **state) {
     (void)state;
     static const example_t EXAMPLES[] = {
         {.workload = "device",
-         .expected = "device/cuda/copy/bytes=1073741824\ndevice/cpu/copy/bytes=1073741824"},
+         .expected = "device/cuda/copy/bytes=1073741824\ndevice/cuda/bus/bytes=1073741824\n"
+                     "device/cpu/copy/bytes=1073741824"},
         {.workload = "mlp_infer",
          .variant = "omp",
          .sets = {"batch=1,64", "layers=4-5-1,8-16-4"},
@@ -95,7 +96,7 @@ static void test_options_that_do_not(void **state) {
         {.workload = "device",
          .variant = "cpy",
          .expected = "--variant: unknown variant \"cpy\" of device; did you mean \"copy\"? "
-                     "(known: copy)"},
+                     "(known: copy, bus)"},
         {.workload = "device",
          .variant = "cpy",
          .engine = "cpu",
