@@ -57,15 +57,15 @@ static status_t refuse_gzip(const char *path, int fd, size_t size, error_t *err)
                      path);
 }
 
-static status_t repair_line(const char *path, int fd, const char *line, size_t length,
-                            size_t start, error_t *err) {
+static status_t repair_line(const char *path, int fd, const char *line, size_t length, size_t start,
+                            error_t *err) {
     if (!begins_like_result(line, length))
         return error_set(err, STATUS_USAGE,
                          "%s: its last line has no end and is not the beginning of a case: not cut "
                          "off; remove it yourself if it is not needed",
                          path);
-    const bool repaired = is_result(line, length) ? write(fd, "\n", 1) == 1
-                                                  : ftruncate(fd, (off_t)start) == 0;
+    const bool repaired =
+        is_result(line, length) ? write(fd, "\n", 1) == 1 : ftruncate(fd, (off_t)start) == 0;
     return repaired ? STATUS_OK
                     : error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
                                 strerror(errno));
