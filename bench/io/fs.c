@@ -1,6 +1,7 @@
 #include "io/fs.h"
 
 #include "base/memory.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static const size_t READ_LIMIT_BYTES = (size_t)4 << 30;
+enum { READ_MOST = 256 << 20, PACKED_MOST = 32, PACKED_ALLOWANCE = 1 << 20 };
 
 static status_t system_error(const char *path, const char *doing, error_t *err) {
     return error_set(err, STATUS_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
@@ -31,21 +32,33 @@ static status_t gzip_error(gzFile stream, const char *path, error_t *err) {
     return error_set(err, STATUS_USAGE, "%s: broken gzip file: %s", path, message);
 }
 
+/* What a file may hold. */
+typedef struct room {
+    size_t expected, most; /* bytes: the file's own, and unpacked */
+} room_t;
+
+static status_t too_large(const char *path, const room_t *room, error_t *err) {
+    char most[UNITS_TEXT], own[UNITS_TEXT];
+    return error_set(err, STATUS_USAGE, "%s: more than %s (%s as a file)", path,
+                     units_bytes(most, (double)room->most),
+                     units_bytes(own, (double)room->expected));
+}
+
 /* Read all of `stream`; one spare byte is kept for the terminating NUL. */
-static status_t read_stream(gzFile stream, const char *path, size_t expected_bytes, char **data,
+static status_t read_stream(gzFile stream, const char *path, const room_t *room, char **data,
                             size_t *size, error_t *err) {
-    size_t capacity = expected_bytes + 2, used = 0;
+    size_t capacity = room->expected + 2, used = 0;
     char *buffer = mem_alloc(capacity);
     status_t status = STATUS_OK;
     for (int got = 1; got > 0 && status == STATUS_OK;) {
-        size_t room = capacity - used - 1;
+        size_t left = capacity - used - 1;
         errno = 0;
-        got = gzread(stream, buffer + used, room < INT_MAX ? (unsigned)room : INT_MAX);
+        got = gzread(stream, buffer + used, left < INT_MAX ? (unsigned)left : INT_MAX);
         used += got > 0 ? (size_t)got : 0;
         if (got < 0)
             status = gzip_error(stream, path, err);
-        else if (used > READ_LIMIT_BYTES)
-            status = error_set(err, STATUS_USAGE, "%s: more than 4 GiB unpacked", path);
+        else if (used > room->most)
+            status = too_large(path, room, err);
         else if (used == capacity - 1)
             buffer = mem_resize(buffer, capacity *= 2, 1);
     }
@@ -55,22 +68,45 @@ static status_t read_stream(gzFile stream, const char *path, size_t expected_byt
     return status;
 }
 
-status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
+status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err) {
     struct stat info;
-    if (stat(path, &info) != 0)
+    /* A pipe that nobody writes to must not block. */
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (*fd < 0)
         return system_error(path, "open", err);
-    if (S_ISDIR(info.st_mode)) {
+    status_t status = STATUS_OK;
+    if (fstat(*fd, &info) != 0) {
+        status = system_error(path, "open", err);
+    } else if (S_ISDIR(info.st_mode)) {
         errno = EISDIR;
-        return system_error(path, "read", err);
+        status = system_error(path, "read", err);
+    } else if (!S_ISREG(info.st_mode)) {
+        status = error_set(err, STATUS_USAGE, "%s: not a file, but a pipe or device", path);
     }
-    if ((uintmax_t)info.st_size > READ_LIMIT_BYTES)
-        return error_set(err, STATUS_USAGE, "%s: %jd bytes, more than 4 GiB", path,
-                         (intmax_t)info.st_size);
-    gzFile stream = gzopen(path, "rbe"); /* reads files without the gzip magic unchanged */
-    if (stream == NULL)
+    *size = (size_t)info.st_size;
+    if (status != STATUS_OK)
+        close(*fd);
+    return status;
+}
+
+status_t fs_read_up_to(const char *path, size_t most, char **data, size_t *size, error_t *err) {
+    int fd;
+    room_t room = {.most = most};
+    TRY(fs_open_file(path, &fd, &room.expected, err));
+    if (room.expected > most) {
+        close(fd);
+        return too_large(path, &room, err);
+    }
+    /* Text and results shrink to a tenth; what shrinks much more was made to fill the memory. */
+    if (room.expected + PACKED_ALLOWANCE < most / PACKED_MOST)
+        room.most = (room.expected + PACKED_ALLOWANCE) * PACKED_MOST;
+    gzFile stream = gzdopen(fd, "rb"); /* reads files without the gzip magic unchanged */
+    if (stream == NULL) {
+        close(fd);
         return system_error(path, "open", err);
+    }
     gzbuffer(stream, 1 << 17);
-    status_t status = read_stream(stream, path, (size_t)info.st_size, data, size, err);
+    status_t status = read_stream(stream, path, &room, data, size, err);
     /* A truncated stream reads like a complete one; only closing reports it. */
     if (gzclose_r(stream) == Z_BUF_ERROR && status == STATUS_OK)
         status = error_set(err, STATUS_USAGE, "%s: broken gzip file: it ends too early", path);
@@ -79,6 +115,10 @@ status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
         *data = NULL;
     }
     return status;
+}
+
+status_t fs_read(const char *path, char **data, size_t *size, error_t *err) {
+    return fs_read_up_to(path, READ_MOST, data, size, err);
 }
 
 /* Create a new file beside `path`; the caller owns `*temporary`, its name. Not mkstemp(), which

@@ -9,9 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Open a file for reading: no folder, pipe or device. `*size`: in bytes. */
+status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err);
+
 /* Read a whole file; `*data` has a NUL after `*size` bytes and is owned by the caller. A gzip file
- * is unpacked (zlib). Files over 4 GiB unpacked are rejected. */
+ * is unpacked (zlib). Refused: what is over 256 MiB unpacked, and what unpacks to 32 times its size. */
 status_t fs_read(const char *path, char **data, size_t *size, error_t *err);
+/* The same for files that may be larger: up to `most` bytes. */
+status_t fs_read_up_to(const char *path, size_t most, char **data, size_t *size, error_t *err);
 
 /* Write a temporary file beside `path`, flush, rename it: readers see the old or the new file,
  * never a partial one. */

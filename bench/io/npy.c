@@ -2,15 +2,14 @@
 
 #include "base/half.h"
 #include "base/memory.h"
+#include "io/fs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array data are copied unchanged");
@@ -196,29 +195,18 @@ static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
     return check_size(&file->array, size - used - length, err);
 }
 
-static status_t open_regular(const char *path, npy_file_t *file, size_t *size, error_t *err) {
-    struct stat info;
-    /* A pipe must not block: workers write these files. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return error_set(err, STATUS_USAGE, "cannot open: %s", strerror(errno));
-    file->stream = fdopen(fd, "r");
-    if (file->stream == NULL || fstat(fd, &info) != 0) {
-        error_set(err, STATUS_USAGE, "cannot open: %s", strerror(errno));
-        if (file->stream == NULL)
-            close(fd);
-        return STATUS_USAGE;
-    }
-    if (!S_ISREG(info.st_mode))
-        return error_set(err, STATUS_USAGE, "not a file, but a folder, pipe or device");
-    *size = (size_t)info.st_size;
-    return STATUS_OK;
-}
-
 status_t npy_open(const char *path, npy_file_t *file, error_t *err) {
-    size_t size = 0;
-    *file = (npy_file_t){.path = mem_text(path)};
-    status_t status = open_regular(path, file, &size, err);
+    int fd;
+    size_t size;
+    *file = (npy_file_t){0};
+    TRY(fs_open_file(path, &fd, &size, err));
+    file->path = mem_text(path);
+    file->stream = fdopen(fd, "r");
+    status_t status = STATUS_OK;
+    if (file->stream == NULL) {
+        close(fd);
+        status = error_set(err, STATUS_USAGE, "cannot open: %s", strerror(errno));
+    }
     if (status == STATUS_OK)
         status = read_header(file, size, err);
     file->left = file->array.n;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRACE_MOST = 1 << 30 }; /* bytes */
+
 void trace_file_init(trace_file_t *file, int64_t origin_ns) {
     static const char *const HEADINGS[] = {
         "case",        "kernels", "copies and sets", "driver calls",
@@ -90,7 +92,7 @@ static status_t read_events(trace_file_t *file, const char *path, const char *id
                             error_t *err) {
     char *text;
     size_t size;
-    TRY(fs_read(path, &text, &size, err));
+    TRY(fs_read_up_to(path, TRACE_MOST, &text, &size, err));
     json_error_t where;
     json_t *trace = json_loadb(text, size, 0, &where);
     free(text);

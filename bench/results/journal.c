@@ -76,7 +76,7 @@ static status_t repair_line(const char *path, int fd, const char *line, size_t l
 static status_t repair_last_line(const char *path, int fd, error_t *err) {
     char *data;
     size_t size;
-    TRY(fs_read(path, &data, &size, err));
+    TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
     size_t start = size;
     while (start > 0 && data[start - 1] != '\n')
         start--;

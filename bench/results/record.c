@@ -165,7 +165,7 @@ static status_t load_lines(record_t *run, const char *path, const text_list_t *p
                            error_t *err) {
     char *data;
     size_t size;
-    TRY(fs_read(path, &data, &size, err));
+    TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
     line_list_t lines = split_lines(data, size);
 #pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = 0; i < lines.n; i++) {

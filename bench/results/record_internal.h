@@ -7,6 +7,8 @@
 #define HEADER "run.json"
 #define JOURNAL "cases.jsonl"
 #define JOURNAL_GZIP "cases.jsonl.gz"
+#define JOURNAL_MOST                                                                               \
+    ((size_t)4 << 30) /* bytes; a sweep of thousands of cases has a tenth of a GiB */
 
 /* Read <folder>/run.json into an empty record. */
 status_t record_read_header(const char *folder, record_t *run, error_t *err);

@@ -164,6 +164,8 @@ status_t sweep_parse(const char *path, const char *text, const char *root, sweep
     return status;
 }
 
+static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+
 status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t *err) {
     *sweep = (sweep_t){0};
     char *text = NULL;
@@ -173,6 +175,11 @@ status_t sweep_load(const char *path, const char *root, sweep_t *sweep, error_t 
     if (strlen(text) != size) /* parsing would stop at the NUL */
         status = error_set(err, STATUS_USAGE, "%s: found a NUL byte at offset %zu, expected text",
                            path, strlen(text));
+    else if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        status = error_set(err, STATUS_USAGE,
+                           "%s: begins with a byte order mark (U+FEFF), which JSON does not have: "
+                           "save it as UTF-8 without one",
+                           path);
     else
         status = sweep_parse(path, text, root, sweep, err);
     free(text);

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from project import bench, null_sweep
+from project import bench, null_sweep, read_lines
 
 QUICK = ("--time-limit", "0.1s", "--passes", "1")
 
@@ -71,3 +76,70 @@ def test_own_files_are_not_overwritten(run: Path, name: str) -> None:
     assert f"{name}: would overwrite" in done.stderr
     assert (own.read_bytes() if own.exists() else None) == before
     bench("report", run, "--out", run.parent / name)
+
+
+# ---- what is read ---------------------------------------------------------------------------------
+
+
+def test_only_files_are_read(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in ("/dev/zero", tmp_path / "pipe.json"):
+        done = bench("run", path, "--out", tmp_path / "new", expect=2)
+        assert done.stderr == f"bench: {path}: not a file, but a pipe or device\n"
+    (run / "run.json").unlink()
+    os.mkfifo(run / "run.json")
+    assert "not a file" in bench("report", run, "--out", tmp_path / "r.md", expect=2).stderr
+
+
+def test_gzip_file_that_would_fill_the_memory(run: Path, tmp_path: Path) -> None:
+    whole = (run / "cases.jsonl").read_bytes()
+    with gzip.open(run / "cases.jsonl.gz", "wb") as file:
+        file.write(whole + b" " * (100 << 20) + b"\n")
+    done = bench("report", run, "--out", tmp_path / "r.md", expect=2)
+    assert f"{run}/cases.jsonl.gz: more than " in done.stderr
+    with gzip.open(run / "cases.jsonl.gz", "wb") as file:
+        file.write(whole + b" " * (10 << 20) + b"\n")
+    bench("report", run, "--out", tmp_path / "r.md")
+
+
+def test_sweep_with_a_byte_order_mark(finished: Path, tmp_path: Path) -> None:
+    sweep = tmp_path / "s.json"
+    sweep.write_bytes(b"\xef\xbb\xbf" + (finished / "s.json").read_bytes())
+    done = bench("run", sweep, "--out", tmp_path / "run", expect=2)
+    assert f"{sweep}: begins with a byte order mark" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda line: {**line, "id": line["id"] + "0"},
+            '"id" is "null/null/steady/work_ns=10000": ',
+        ),
+        (lambda line: {**line, "variant": "noisy"}, "expected it to begin with null/null/noisy"),
+        (
+            lambda line: {**line, "params": {"work_ns": 7}},
+            "it says work_ns=1000, but the case has ",
+        ),
+        (
+            lambda line: changed(line, "median", 500),
+            '"phases.total": "median" is 500, but that of ',
+        ),
+        (lambda line: changed(line, "n", 3), '"phases.total": "n" is 3, but there are '),
+    ],
+)
+def test_edited_case_is_refused(
+    run: Path, change: Callable[[dict[str, Any]], dict[str, Any]], message: str, tmp_path: Path
+) -> None:
+    [line] = read_lines(run)
+    (run / "cases.jsonl").write_text(json.dumps(change(line)) + "\n", encoding="utf-8")
+    commands = [("report", run, "--out", tmp_path / "r.md"), ("compare", run, run)]
+    for command in commands:
+        done = bench(*command, expect=2)
+        assert f"{run}/cases.jsonl:1: " in done.stderr
+        assert message in done.stderr
+
+
+def changed(line: dict[str, Any], key: str, value: float) -> dict[str, Any]:
+    phases = {**line["phases"], "total": {**line["phases"]["total"], key: value}}
+    return {**line, "phases": phases}
