@@ -162,8 +162,16 @@ char *text_utf8(const char *text) {
 }
 
 /* U+0000 to U+001F, U+007F to U+009F. */
+/* Marks that are not seen but change what is: of direction, line and paragraph ends, U+FEFF. */
+static bool is_unseen_mark(const unsigned char *at) {
+    if (at[0] == 0xE2 && at[1] == 0x80)
+        return at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE);
+    return (at[0] == 0xE2 && at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9) ||
+           (at[0] == 0xD8 && at[1] == 0x9C) || (at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF);
+}
+
 static bool is_control(const unsigned char *at) {
-    return at[0] < 0x20 || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
+    return at[0] < 0x20 || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0) || is_unseen_mark(at);
 }
 
 void text_make_plain(char *text) {

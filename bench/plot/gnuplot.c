@@ -165,12 +165,27 @@ static status_t run_gnuplot(chart_t *chart, const chart_target_t *target, const 
     return status;
 }
 
+/* gnuplot writes ">" as it is, but "]]>" must not be in XML. */
+static status_t mend_xml(const char *path, error_t *err) {
+    char *text, *at;
+    size_t size;
+    TRY(fs_read(path, &text, &size, err));
+    const bool is_broken = strstr(text, "]]>") != NULL;
+    for (at = text; (at = strstr(at, "]]>")) != NULL; at += 3)
+        at[1] = ' ';
+    status_t status = is_broken ? fs_write_atomic(path, text, size, err) : STATUS_OK;
+    free(text);
+    return status;
+}
+
 static status_t draw(chart_t *chart, const chart_target_t *target, const char *data,
                      const char *format, error_t *err) {
     const char *suffix = chart_format(chart, ".%s", format);
     const char *picture = plain_path(chart, target->folder, target->name, suffix);
     const char *unfinished = chart_format(chart, "%s.tmp", picture);
     status_t status = run_gnuplot(chart, target, data, unfinished, format, err);
+    if (status == STATUS_OK && strcmp(format, "svg") == 0)
+        status = mend_xml(unfinished, err);
     if (status == STATUS_OK && rename(unfinished, picture) != 0)
         status = error_set(err, STATUS_USAGE, "%s: %s", picture, strerror(errno));
     if (status != STATUS_OK)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from project import FIXTURES, ROOT, bench, make_root, read_cases, read_lines, write_sweep
@@ -51,6 +52,16 @@ def sweep_text(**keys: Any) -> str:
 
 def contender(**keys: Any) -> dict[str, Any]:
     return {"contenders": [{"engine": "cpu", "variants": ["ref"], **keys}]}
+
+
+def rename(case: dict[str, Any], **fields: str) -> None:
+    """Change the engine or variant, and the id with it."""
+    rest = case["id"].split("/", 3)[3]
+    case.update(fields)
+    label = case["engine"]
+    if label not in {"cuda", "cpu", "null"}:
+        label = f"{label[:24]}-{case['on']}"
+    case["id"] = f"{case['workload']}/{label}/{case['variant']}/{rest}"
 
 
 # ---- sweeps --------------------------------------------------------------------------------------
@@ -255,7 +266,7 @@ def test_names_of_phases_and_runs_cannot_escape_the_folder(
 @needs_gnuplot
 def test_an_engine_gives_a_chart_its_name_only_if_it_is_one(base: Run, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
-    run.cases[CASE]["engine"] = "x/../../../escaped"
+    rename(run.cases[CASE], engine="x/../../../escaped")
     run.write()
     out = tmp_path / "deep" / "out"
     (out / "phases_x").mkdir(parents=True)
@@ -263,12 +274,44 @@ def test_an_engine_gives_a_chart_its_name_only_if_it_is_one(base: Run, tmp_path:
     assert not [path for path in tmp_path.rglob("escaped*")]
 
 
+@needs_gnuplot
+def test_names_do_not_break_a_picture(base: Run, tmp_path: Path) -> None:
+    run = base.copy_to(tmp_path / "run")
+    for case in run.cases.values():
+        rename(case, variant=case["variant"] + " ]]> <b> &")
+    run.write()
+    bench("plot", run.folder, "--out", tmp_path / "out")
+    pictures = list((tmp_path / "out").rglob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        ElementTree.parse(picture)
+
+
+@pytest.mark.parametrize(
+    "text", ["\u202egpj.exe", "a\u2028b", "\u2066x\u2069", "\ufeffx", "\u200fx"]
+)
+def test_text_that_is_not_seen_does_not_reach_the_terminal(
+    base: Run, text: str, tmp_path: Path
+) -> None:
+    run = base.copy_to(tmp_path / "run")
+    run.cases[CASE].update(status="failed", reason=text)
+    run.write()
+    done = bench("compare", run.folder, run.folder, "--all", expect=None)
+    bench("report", run.folder, "--out", tmp_path / "r.md")
+    for shown in (done.stdout + done.stderr, (tmp_path / "r.md").read_text(encoding="utf-8")):
+        assert not set(shown) & set("\u202e\u2028\u2066\u2069\ufeff\u200f")
+    rename(run.cases[CASE], variant=text)
+    run.write()
+    done = bench("report", run.folder, "--out", tmp_path / "r.md", expect=2)
+    assert "found control characters" in done.stderr
+
+
 @pytest.mark.parametrize("text", [MARKDOWN, SHELL])
 def test_markup_of_an_engine_is_not_the_reports(base: Run, text: str, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
     for case in run.cases.values():
         if case["engine"] == "pytorch":
-            case["engine"] = text
+            rename(case, engine=text)
     run.write()
     bench("report", run.folder, "--out", tmp_path / "REPORT.md")
     written = re.sub(r"(?m)^    .*$", "", (tmp_path / "REPORT.md").read_text(encoding="utf-8"))

@@ -62,11 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     worker_link_init(link, "odd", (text_list_t){0});
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC), answers = answers_of(data, size);
     link->running = true;
+    link->hello = json_object(); /* it has answered that already */
     link->generation = 1;
     link->child = (subprocess_t){.pid = 0, .in_fd = nothing, .out_fd = answers, .err_fd = nothing};
 
     contender_t contender;
     contender_init(&contender, &spec, link, NULL, &SETTINGS);
+    contender.may_retry = false; /* there is no program to start again */
     contender_open(&contender);
     for (int i = 0; i < ROUNDS && contender.active && contender.result.stop == STOP_NONE; i++)
         contender_round(&contender);
