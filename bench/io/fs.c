@@ -199,8 +199,11 @@ status_t fs_make_folders(const char *path, error_t *err) {
         end += strcspn(end, "/");
         char separator = *end;
         *end = '\0';
-        if (mkdir(partial, 0777) != 0 && !fs_is_folder(partial))
+        const int why = mkdir(partial, 0777) == 0 ? 0 : errno;
+        if (why != 0 && !fs_is_folder(partial)) {
+            errno = why;
             status = system_error(partial, "make folder", err);
+        }
         *end = separator;
     }
     free(partial);
@@ -263,16 +266,6 @@ status_t fs_remove_tree(const char *path, error_t *err) {
     status_t status = remove_at(AT_FDCWD, trimmed, trimmed, err);
     free(trimmed);
     return status;
-}
-
-status_t fs_temporary_folder(char **path, error_t *err) {
-    const char *base = fs_variable("TMPDIR");
-    *path = fs_join(base != NULL ? base : "/tmp", "bench-XXXXXX");
-    if (mkdtemp(*path) != NULL)
-        return STATUS_OK;
-    status_t failed = system_error(*path, "make folder", err);
-    free(*path);
-    return failed;
 }
 
 status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err) {

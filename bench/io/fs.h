@@ -31,6 +31,8 @@ status_t fs_remove_tree(const char *path, error_t *err); /* a missing path is no
 
 /* A new private folder under $TMPDIR or /tmp; the caller frees `*path` and removes the folder. */
 status_t fs_temporary_folder(char **path, error_t *err);
+/* Remove those of this user's processes that were killed. */
+void fs_remove_dead_folders(void);
 
 /* Names (not paths) in `folder` that end in `suffix` ("" for all), sorted, without "." and "..". */
 status_t fs_list(const char *folder, const char *suffix, text_list_t *names, error_t *err);

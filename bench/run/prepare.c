@@ -173,6 +173,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
                          "--out",
                          run->folder);
     fs_remove_orphans(run->folder);
+    fs_remove_dead_folders();
     if (exists)
         TRY(resume(run, err));
     else

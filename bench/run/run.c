@@ -19,8 +19,13 @@ static void on_interrupt(int signal_number) {
 static void catch_interrupts(void) {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+    for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
+        struct sigaction before;
+        sigaction(SIGNALS[i], NULL, &before);
+        if (SIGNALS[i] != SIGHUP || before.sa_handler != SIG_IGN) /* else it is for nohup */
+            sigaction(SIGNALS[i], &action, NULL);
+    }
 }
 
 static status_t measure(run_t *run, error_t *err) {

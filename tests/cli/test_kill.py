@@ -76,6 +76,29 @@ def test_orphaned_temporary_files_are_removed(tmp_path: Path) -> None:
     assert {name for name in [orphan, *kept] if (run / name).exists()} == set(kept)
 
 
+def test_folders_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    dead = temporary / f"bench-{namespace}-{ended.pid}-a1B2c3"
+    kept = [
+        f"bench-{namespace}-{os.getpid()}-a1B2c3",
+        f"bench-{namespace + 1}-{ended.pid}-a1B2c3",
+        f"bench-{namespace}-{ended.pid}-notes2",
+        f"bench-{namespace}-{ended.pid}-a1B2c3.old",
+    ]
+    (dead / "inside").mkdir(parents=True)
+    for name in kept:
+        (temporary / name).mkdir()
+    (temporary / kept[2]).rmdir()
+    (temporary / kept[2]).touch()  # a file
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
+    bench("run", sweep, "--out", tmp_path / "run", TMPDIR=str(temporary))
+    assert sorted(path.name for path in temporary.iterdir()) == sorted(kept)
+
+
 # ---- a full disk --------------------------------------------------------------------------------
 
 

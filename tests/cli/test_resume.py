@@ -113,26 +113,23 @@ def test_existing_run_is_not_changed(whole: Path, tmp_path: Path) -> None:
 # ---- Ctrl-C -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_keeps_finished_cases(
-    tmp_path: Path, signal_number: signal.Signals
-) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
+def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None:
     run = tmp_path / "run"
     many = [1000 + i for i in range(200)]
     sweep = null_sweep(tmp_path / "many.json", ["steady"], many)
     marker = f"BENCH_TEST_MARKER={run}"
-    name, value = marker.split("=")
     with subprocess.Popen(
         [str(BENCH), "run", str(sweep), "--out", str(run)],
         text=True,
-        env={**os.environ, "BENCH_ROOT": str(ROOT), name: value},
+        env={**os.environ, "BENCH_ROOT": str(ROOT), **dict([marker.split("=")])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
         journal = run / "cases.jsonl"
         assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
         assert len(processes_with(marker)) >= 2  # itself and a worker
-        process.send_signal(signal_number)
+        process.send_signal(signal.Signals[name])
         _, printed = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
     assert "interrupted" in printed
