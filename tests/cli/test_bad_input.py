@@ -54,6 +54,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kill_anywhere import MARKER, processes_with, wait_until
 from project import FIXTURES, bench, make_root, read_cases, read_header, write_sweep
 
 # ---- refused before measuring -------------------------------------------------------------------
@@ -185,6 +186,15 @@ def test_odd_worker_fails_only_its_case(tmp_path: Path) -> None:
         assert cases[f"mlp_infer/{well}/batch=3"]["status"] == "ok"
     assert f"{len(ODD) + 1} of {len(cases)} cases were wrong or failed" in done.stderr
     assert read_header(run)["finished"]
+
+
+def test_server_that_a_worker_leaves_behind_is_ended(tmp_path: Path) -> None:
+    root = make_odd_root(tmp_path / "project")
+    odd = {"engine": "odd", "device": ["cpu"], "variants": ["leaves_a_server"]}
+    sweep = write_sweep(tmp_path / "s.json", "mlp_infer", [odd], axes={"batch": [3]})
+    environment = {"BENCH_PYTHON": sys.executable, MARKER: str(tmp_path)}
+    bench("run", sweep, "--out", tmp_path / "run", root=root, **environment)
+    assert wait_until(lambda: not processes_with(f"{MARKER}={tmp_path}"))
 
 
 def test_files_of_a_killed_worker_are_removed_with_the_run(tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def assert_free(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("whole_group", [False, True], ids=["run", "group"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_run(
     fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool
 ) -> None:
@@ -322,7 +322,7 @@ def test_interrupted_run(
     assert not fake.processes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT])
 @pytest.mark.parametrize("whole_group", [False, True], ids=["run", "group"])
 def test_killed_run(fake: Fake, tmp_path: Path, number: signal.Signals, whole_group: bool) -> None:
     hang = {"engine": "null", "variants": ["hang"]}
