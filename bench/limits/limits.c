@@ -60,6 +60,12 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     limit->frac = limit->limit_ns / phase->summary.median;
 }
 
+double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates) {
+    const double in_ns = cost->bus_in_bytes / rates->bus_in_bytes_per_s * 1e9;
+    const double out_ns = cost->bus_out_bytes / rates->bus_out_bytes_per_s * 1e9;
+    return in_ns > 0 && out_ns > 0 ? fmax(in_ns, out_ns) : NAN;
+}
+
 static void flag_limit(case_result_t *result) {
     if (result->limit.frac > PLAUSIBILITY_MOST_OF_LIMIT)
         flag_list_add(&result->flags, FLAG_OVER_LIMIT, result->limit.bound, result->limit.frac,

@@ -136,6 +136,29 @@ static void findings_name_each_rival(void **state) {
     record_free(&run);
 }
 
+static void each_side_is_held_against_the_bus(void **state) {
+    (void)state;
+    record_t run = planted(true, NULL);
+    char *text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    assert_has_not(text, "Against the bus"); /* an older run, without its rates */
+    free(text);
+    /* 4096 samples: 65,536 bytes in, 16,384 out */
+    environment_set_number(&run.environment, "measured.bus_in_bytes_per_s", 163.84e9);
+    environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 81.92e9);
+    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    assert_has(text,
+               "- **Against the bus** at batch 2^12, host to host: 65.5 kB in at 164 GB/s and "
+               "16.4 kB out at 81.9 GB/s, both at once, take at least 400 ns; CUDA 01_study ");
+    assert_has(text, " ns (40 %), PyTorch overlap ");
+    assert_has(text, " µs (10 %), JAX jit ");
+    environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 16.384e9);
+    free(text);
+    text = printed_sets(mlp_infer_findings, &run, "mlp_infer");
+    assert_has(text, "take at least 1.00 µs; ");
+    free(text);
+    record_free(&run);
+}
+
 static void without_pytorch_nothing_names_it(void **state) {
     (void)state;
     record_t run = planted(true, "pytorch");
@@ -184,6 +207,7 @@ int main(void) {
         cmocka_unit_test(strongest_is_whoever_is_fastest),
         cmocka_unit_test(a_set_against_one_rival_has_that_alone),
         cmocka_unit_test(findings_name_each_rival),
+        cmocka_unit_test(each_side_is_held_against_the_bus),
         cmocka_unit_test(without_pytorch_nothing_names_it),
         cmocka_unit_test(rivals_alone_are_told),
         cmocka_unit_test(versions_of_rivals_are_told),

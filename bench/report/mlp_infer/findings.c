@@ -104,6 +104,7 @@ void mlp_infer_findings(const report_t *report, const comparison_set_list_t *set
         finding_missing(report, set);
         finding_polling(report, set);
         finding_limit(report, set, -1);
+        finding_bus(report, set);
         finding_outside_kernel(report, set);
         finding_compute(report, set);
         finding_once(report, set);

@@ -14,6 +14,9 @@ bool has_contender(const size_row_t *row);
 void section_compute(const report_t *report, const comparison_set_t *set);
 bool comparison_set_has_limit(const comparison_set_t *set); /* for any case */
 
+/* bus.c */
+void finding_bus(const report_t *report, const comparison_set_t *set);
+
 /* techniques.c: gains from host techniques, polling and a constant batch. */
 void finding_techniques(const report_t *report, const comparison_set_t *set);
 void finding_polling(const report_t *report, const comparison_set_t *set);

@@ -38,6 +38,8 @@ typedef struct workload_cost {
     double working_set_bytes; /* can stay in a cache that is large enough */
     double further_passes;    /* over the working set, after the one counted in `bytes` */
     double device_bytes;      /* allocated on the device by one case */
+    /* What host_to_host moves over the bus at least, to the GPU and back; 0: nothing that counts. */
+    double bus_in_bytes, bus_out_bytes;
 } workload_cost_t;
 
 typedef struct workload {

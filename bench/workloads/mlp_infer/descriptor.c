@@ -50,10 +50,13 @@ static workload_cost_t cost(const case_t *spec) {
     double elem_bytes = is_f16(spec) ? 2 : 4;
     double in_and_out = (double)(shape.sizes[0] + shape.sizes[shape.n_matrices]);
     double bytes = ((double)shape.batch * in_and_out + shape.n_weights) * elem_bytes;
-    return (workload_cost_t){.bytes = bytes,
-                             .flops = (double)shape.batch * shape.flops_per_sample,
-                             .working_set_bytes = bytes,
-                             .device_bytes = bytes};
+    return (workload_cost_t){
+        .bytes = bytes,
+        .flops = (double)shape.batch * shape.flops_per_sample,
+        .working_set_bytes = bytes,
+        .device_bytes = bytes,
+        .bus_in_bytes = (double)(shape.batch * shape.sizes[0]) * elem_bytes,
+        .bus_out_bytes = (double)(shape.batch * shape.sizes[shape.n_matrices]) * elem_bytes};
 }
 
 /* A few float32 roundings (6e-8 each), or one rounding of the output to float16 (at most 4.9e-4)
