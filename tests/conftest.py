@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 DESELECTED = pytest.StashKey[dict[str, int]]()
+
+
+def pytest_configure() -> None:
+    """Undo nohup, under which the programs of the tests would ignore SIGHUP, too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

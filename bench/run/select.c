@@ -65,6 +65,25 @@ static void keep_shard(const run_options_t *options, sweep_t *sweep) {
     sweep->n_cases = kept;
 }
 
+static bool is_in_no_earlier_sweep(const sweep_t *sweep, const case_t *spec, const void *context) {
+    const run_t *run = context;
+    (void)sweep;
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
+            if (strcmp(run->sweeps[s].cases[i].id, spec->id) == 0)
+                return false;
+    return true;
+}
+
+/* Measured twice, the later result would replace the earlier without a word. */
+static void drop_repeated(const run_t *run, sweep_t *sweep) {
+    const size_t n = sweep->n_cases;
+    run_keep_cases(sweep, is_in_no_earlier_sweep, run);
+    if (sweep->n_cases < n && run->build == NULL && !run->options->quiet)
+        fprintf(stderr, "%zu cases of %s are in an earlier sweep and are measured once, there\n",
+                n - sweep->n_cases, sweep->path);
+}
+
 static void apply_options(const run_options_t *options, sweep_t *sweep) {
     if (options->quick) {
         sweep->measure.time_limit_s = fmin(sweep->measure.time_limit_s, QUICK_TIME_LIMIT_S);
@@ -104,6 +123,7 @@ status_t run_load_sweeps(run_t *run, error_t *err) {
             TRY(sweep_from_options(&options->single, options->root, &run->sweeps[i], err));
         else
             TRY(sweep_load(options->sweeps[i], options->root, &run->sweeps[i], err));
+        drop_repeated(run, &run->sweeps[i]);
         apply_options(options, &run->sweeps[i]);
     }
     return STATUS_OK;

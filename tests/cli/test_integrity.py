@@ -78,6 +78,17 @@ def test_own_files_are_not_overwritten(run: Path, name: str) -> None:
     bench("report", run, "--out", run.parent / name)
 
 
+def test_case_in_two_sweeps_is_measured_once(tmp_path: Path) -> None:
+    first = null_sweep(tmp_path / "first.json", ["steady"], [1000, 2000])
+    second = null_sweep(tmp_path / "second.json", ["steady"], [2000, 3000])
+    done = bench("run", first, second, "--out", tmp_path / "run", *QUICK)
+    told = f"1 cases of {second} are in an earlier sweep and are measured once, there\n"
+    assert told in done.stderr
+    assert len(read_lines(tmp_path / "run")) == 3
+    done = bench("run", first, second, "--out", tmp_path / "quiet", "--quiet", *QUICK)
+    assert done.stderr == ""
+
+
 # ---- what is read ---------------------------------------------------------------------------------
 
 

@@ -146,6 +146,21 @@ def test_interrupted_run_keeps_finished_cases(tmp_path: Path, name: str) -> None
     assert len(read_cases(run)) == len(kept) + 2
 
 
+def test_run_under_nohup_is_not_interrupted(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000 + i for i in range(20)])
+    with subprocess.Popen(
+        ["nohup", str(BENCH), "run", str(sweep), "--out", str(run)],
+        env={**os.environ, "BENCH_ROOT": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        journal = run / "cases.jsonl"
+        assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(TIMEOUT_S) == 0
+
+
 def test_killed_supervisor_ends_its_workers(tmp_path: Path) -> None:
     run = tmp_path / "run"
     sweep = null_sweep(tmp_path / "hang.json", ["hang"], [1000])
