@@ -1,4 +1,4 @@
-"""Parameters and points of `linreg_train`; all engines use the same bits.
+"""Parameters, start values and points of `linreg_train`; all engines use the same bits.
 
 Each operation on x and y is rounded to float32, as NumPy does. Every fifth point is for the test.
 """
@@ -19,6 +19,10 @@ Floats = npt.NDArray[np.float32]
 
 NOISE_STREAM = 1
 TEST_EVERY = 5
+
+# The study's start values of w and b.
+START = (0.83, 0.7645)
+LOSS_EVERY = 10
 
 # A whole number of test intervals.
 _CHUNK_POINTS = TEST_EVERY << 16

@@ -62,6 +62,14 @@ def start_weights(layers: Layers, seed: int) -> list[Floats]:
     return weights
 
 
+def by_layer(name: str, arrays: Sequence[Floats]) -> dict[str, Floats]:
+    """Return one new array for each layer of such W and b, with b's part in the last column."""
+    return {
+        f"{name}_{layer}": np.concatenate((w, b[:, None]), axis=1)
+        for layer, (w, b) in enumerate(zip(arrays[0::2], arrays[1::2], strict=True))
+    }
+
+
 def inputs(params: Params, seed: int) -> Floats:
     """Return the inputs of `mlp_infer`, shape (batch, inputs of the first layer)."""
     x = np.empty((params.batch, params.layers[0]), dtype=np.float32)

@@ -47,6 +47,17 @@ class OpenCase(Protocol):
         """One-time costs of preparing the case, without its first run."""
         ...
 
+    def load(self, inputs: Any) -> None:
+        """Have further runs use these inputs, of the same shapes: refills what runs read.
+
+        Nothing is compiled or captured anew.
+        """
+        ...
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Return, as new arrays, what the last run of a probe left; runs nothing."""
+        ...
+
     def output(self) -> dict[str, np.ndarray]:
         """Poison every output buffer, run what the probes run, and return new arrays."""
         ...

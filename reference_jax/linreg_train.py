@@ -19,7 +19,7 @@ once. The final training loss and the test loss are computed after the training 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,14 +31,11 @@ from jax import lax
 from case import Case, nothing_to_wait_for, poison
 from device import JaxDevice
 from host_memory import expect_room
-from linreg_points import Params, Points
+from linreg_points import LOSS_EVERY, START, Params, Points
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, expect_dtype
 
-# The study's start values.
-START = (0.83, 0.7645)
-LOSS_EVERY = 10
 # Per point in host memory: x and y; on the CPU also the temporaries of an epoch.
 _DATA_BYTES = 8
 _EPOCH_BYTES = 16
@@ -104,7 +101,7 @@ class LinregTraining(Case):
         self._train: Callable[[], jax.Array] = {"jit": self._by_epoch, "scan": self._at_once}[
             variant
         ]
-        self._once("data", self.load, points, START)
+        self._once("data", self.load, points)
         self.once_ns["data"] += points.made_ns
         self._once("compile", self._train)
         self.probes: list[Probe] = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
@@ -119,12 +116,12 @@ class LinregTraining(Case):
         fused = ["fused"] if self._times_fused else []
         return dict.fromkeys([*work, "total", "residual", "host_to_host", *fused], "host")
 
-    def load(self, points: Points, start: tuple[float, float]) -> None:
-        """Replace the points and the start values; the number of points stays."""
+    def load(self, inputs: Points, start: Sequence[float] = START) -> None:
+        """Have further runs use these points and start values."""
         train, test, line = jax.device_put(
             (
-                (points.x_train, points.y_train),
-                (points.x_test, points.y_test),
+                (inputs.x_train, inputs.y_train),
+                (inputs.x_test, inputs.y_test),
                 tuple(map(np.float32, start)),
             ),
             self._device,

@@ -48,13 +48,13 @@ class MlpTraining(Training[Params]):
     def _checked_losses(self) -> np.ndarray:
         checked = self._params.checked_steps(self._inputs.n_images)
         self._sample()
-        losses = self.read()[0]
+        losses = self.read()["losses"]
         # If a sample has too few steps for the check, continue the training from it.
         for order in self._inputs.order[1:]:
             if len(losses) >= checked:
                 break
             self._run_epoch(order)
-            losses = np.concatenate((losses, self.read()[0]))
+            losses = np.concatenate((losses, self.read()["losses"]))
         return losses[:checked]
 
     def _run_epoch(self, order: np.ndarray) -> None:
@@ -64,10 +64,10 @@ class MlpTraining(Training[Params]):
 
     def _validate(self) -> list[float]:
         """Return the mean loss and accuracy of the validation."""
-        return validation_of(self._trainer.weights, self._inputs.images, self._inputs.dtype)
+        return validation_of(self._trainer.weights, self._images, self._inputs.dtype)
 
     def _sample(self) -> Sample:
-        self._trainer.start(self._start_weights)
+        self._trainer.start(self._inputs.weights)
         self._trainer.place(self._start_order)
         self._trainer.wait()
         clock = PhaseClock(nothing_to_wait_for, self._mark)
@@ -88,7 +88,7 @@ class MlpTraining(Training[Params]):
                 self._run_epoch(order)
                 validation_loss, accuracy = self._validate()
                 self.once_ns["training"] += now_ns() - start_ns
-                epoch_losses = self.read()[0].tolist()
+                epoch_losses = self._download()[0].tolist()
                 expect_finite(epoch_losses, len(losses))
                 if not math.isfinite(validation_loss):
                     raise CaseError(f"validation loss is not finite after epoch {epoch}")

@@ -48,7 +48,7 @@ class MnistTraining(Training[Params]):
 
     def _checked_losses(self) -> np.ndarray:
         self._sample()
-        return self.read()[0][: self._params.checked_steps].astype(np.float64)
+        return self.read()["losses"][: self._params.checked_steps]
 
     def _descent(self) -> np.ndarray:
         """Return how much the loss falls in each of the first steps of a descent.
@@ -61,11 +61,11 @@ class MnistTraining(Training[Params]):
         self._trainer.start(self._inputs.weights)
         self._trainer.place(order)
         self._trainer.train(DESCENT_RATE)
-        losses = self.read()[0][:steps].astype(np.float64)
+        losses = self.read()["losses"][:steps]
         return losses[0] - losses
 
     def _upload(self) -> None:
-        self._trainer.start(self._start_weights)
+        self._trainer.start(self._inputs.weights)
         self._trainer.place(self._start_order)
         self._trainer.wait()
 
@@ -78,7 +78,7 @@ class MnistTraining(Training[Params]):
             clock = PhaseClock(nothing_to_wait_for, self._mark)
             clock.time("h2d", self._upload)
             clock.time("train", self._train)
-            clock.time("d2h", self.read)
+            clock.time("d2h", self._download)
         else:
             self._upload()
             clock = PhaseClock(nothing_to_wait_for, self._mark)
@@ -100,7 +100,7 @@ class MnistTraining(Training[Params]):
             losses = np.concatenate(parts).astype(np.float64).tolist()
         self.once_ns["training"] = now_ns() - start_ns
         expect_finite(losses)
-        _, accuracy = validation_of(trainer.weights, self._inputs.images, self._inputs.dtype)
+        _, accuracy = validation_of(trainer.weights, self._images, self._inputs.dtype)
         return {
             "loss": loss_curve(losses),
             "accuracy": accuracy,

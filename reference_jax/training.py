@@ -18,6 +18,7 @@ from case import Case, poison
 from device import JaxDevice
 from mlp_model import DTYPES, Weights, logits_of, precision_of, weights_in
 from mlp_trainers import Images, Trainer, losses_of
+from mlp_weights import by_layer
 from mnist_params import MlpParams, numbers_of_pixels
 from timing import Mark, Probe, Sample, now_ns
 
@@ -61,10 +62,10 @@ class Training(Case, ABC, Generic[Params]):
         super().__init__(device, mark)
         self._inputs = inputs
         self._params = inputs.params
-        images = self._once("data", lambda: inputs.images)
+        self._images = self._once("data", lambda: inputs.images)
         self.once_ns["data"] += inputs.made_ns
-        self._trainer = Trainer(mode, images, self._params.batch, inputs.dtype, self._device)
-        self.load(inputs.weights, self._first_order())
+        self._trainer = Trainer(mode, self._images, self._params.batch, inputs.dtype, self._device)
+        self.load(inputs)
         self._once("compile", self._sample)
         self._results = self._train_whole()
         self.probes: list[Probe] = [self._sample]
@@ -76,30 +77,28 @@ class Training(Case, ABC, Generic[Params]):
         losses = self._checked_losses()
         first = self._first_order().reshape(-1)[: self._params.batch]
         gradients = self._trainer.gradients(self._inputs.weights, first)
-        arrays = {
-            f"gradient_{layer}": np.concatenate((w, b[:, None]), axis=1)
-            for layer, (w, b) in enumerate(zip(gradients[0::2], gradients[1::2], strict=True))
-        }
-        return {**arrays, "losses": losses}
+        return {**by_layer("gradient", gradients), "losses": losses}
 
     def results(self) -> dict[str, Any]:
         return self._results
 
-    @property
-    def start_inputs(self) -> tuple[list[np.ndarray], np.ndarray]:
-        """The start weights of the next run, and its order of the images."""
-        return self._start_weights, self._start_order
-
-    def load(self, weights: list[np.ndarray], order: np.ndarray) -> None:
-        """Replace them by others of the same shapes."""
-        self._start_weights, self._start_order = weights, order
+    def load(self, inputs: Inputs[Params]) -> None:
+        """Have further runs start from these weights and take the images in this order."""
+        self._inputs = inputs
+        self._start_order = self._first_order()
 
     def run(self) -> None:
         """Train once as a sample does."""
         self._sample()
 
-    def read(self) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the losses and the weights that the last run left."""
+    def read(self) -> dict[str, np.ndarray]:
+        """Return losses and weights of the last run."""
+        losses, weights = self._download()
+        weights = [weight.astype(np.float32) for weight in weights]
+        return {**by_layer("weights", weights), "losses": losses.astype(np.float64)}
+
+    def _download(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Copy losses and weights to the host."""
         return jax.device_get((self._trainer.losses, self._trainer.weights))
 
     @abstractmethod

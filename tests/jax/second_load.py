@@ -16,7 +16,7 @@ import numpy as np
 
 import mlp_infer
 from device import CpuDevice
-from linreg_train import START, LinregTrain
+from linreg_train import LinregTrain
 from mlp_infer import Aot, MlpInfer, Overlap
 from mlp_train import MlpTrain
 from mnist_train import MnistTrain
@@ -79,7 +79,7 @@ def linreg(variant: str, device: CpuDevice) -> dict[str, Any]:
     spec = spec_of("linreg_train", variant, points=50, epochs=25, rate=0.01)
     one, other = (LinregTrain().make_inputs(spec, seed) for seed in (1, 2))
     first, second = (LinregTrain().open(spec, points, device, no_mark) for points in (one, other))
-    return told(first, lambda: first.load(other, START), second)
+    return told(first, lambda: first.load(other), second)
 
 
 def training(workload: Any, device: CpuDevice, variant: str, **params: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def training(workload: Any, device: CpuDevice, variant: str, **params: Any) -> d
         workload().open(spec, inputs, device, no_mark)
         for spec, inputs in zip(specs, (one, other), strict=True)
     )
-    return told(first, lambda: first.load(*second.start_inputs), second)
+    return told(first, lambda: first.load(other), second)
 
 
 def main() -> int:
