@@ -88,7 +88,7 @@ def take_round(
     phases: dict[str, list[float]] = {}
     warmed, warmed_ns = 0, 0
     share = len(probes)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         for probe in probes:
             n, spent_ns = _warm_up(probe, warmup_samples, -(-warmup_ns // share))
             warmed += n
@@ -114,7 +114,7 @@ def _warm_up(probe: Probe, at_least: int, at_least_ns: int) -> tuple[int, int]:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Keep Python's cycle collector out of the samples, as `timeit` does."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import types
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
+
+from timing import no_garbage_collection
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -54,15 +58,42 @@ def run_on_side_stream(work: Callable[[], Any]) -> None:
     torch.cuda.synchronize()
 
 
-def capture(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
-    """Capture work in a CUDA graph; return the graph and the work's result, which replays refill.
+class Captured(Generic[T]):
+    """Work captured in a CUDA graph.
 
-    A graph holds addresses, not references: the caller keeps alive what it uses.
+    A graph holds addresses, not references. `work` keeps alive the tensors that it names; the
+    graph's private pool keeps what it allocated. Replays refill `result`, which work returned.
     """
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = work()
-    return graph, result
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._graph = torch.cuda.CUDAGraph()
+        # Garbage may hold graphs and events, which must not be destroyed during a capture.
+        gc.collect()
+        with _own_workspaces(), no_garbage_collection(), torch.cuda.graph(self._graph):
+            self.result = work()
+        self.replay: Callable[[], None] = self._graph.replay
+
+
+def capture(work: Callable[[], T]) -> Captured[T]:
+    """Capture work, which must have run before (`run_on_side_stream`)."""
+    return Captured(work)
+
+
+@contextmanager
+def _own_workspaces() -> Iterator[None]:
+    """Have cuBLAS allocate its workspaces in the graph that is captured, and nowhere else.
+
+    PyTorch keeps one workspace per handle and stream. All graphs are captured on one stream, so a
+    graph would use the workspace in the pool of an older one. The compiler's CUDA graphs free all
+    workspaces, and so does, in newer versions, the end of any graph (pytorch/pytorch#193402). The
+    compiler clears the list around its own captures in the same way (`clear_cublas_manager`).
+    """
+    torch._C._cuda_clearCublasWorkspaces()
+    try:
+        yield
+    finally:
+        torch._C._cuda_clearCublasWorkspaces()
 
 
 def poison(outputs: Iterable[Tensor]) -> None:

@@ -1,14 +1,15 @@
-"""Common parts of the workloads' cases: one-time costs, and times between CUDA events."""
+"""Common parts of the workloads' cases: one-time costs, results, times between CUDA events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, TypeVar
 
 import torch
 
 from device import Device
-from timing import Mark, now_ns
+from timing import Mark, Probe, Sample, now_ns
 
 T = TypeVar("T")
 
@@ -46,9 +47,27 @@ class Case:
         self._mark = mark
         self._on_gpu = device.kind == "cuda"
         self._events = Events(device)
+        self._left: Any = None
+        """What the last run of a probe computed."""
 
     def results(self) -> dict[str, Any]:
         return {}
+
+    def _keeping(self, probes: Sequence[Probe]) -> list[Probe]:
+        """Return the probes, each of which keeps what its run computes until the next run."""
+
+        def keeping(probe: Probe) -> Probe:
+            @wraps(probe)
+            def run() -> Sample:
+                # Dropped before the run, which can then reuse its memory.
+                self._left = None
+                sample = probe()
+                self._left = sample.output
+                return sample
+
+            return run
+
+        return [keeping(probe) for probe in probes]
 
     def _once(self, name: str, work: Callable[..., T], *arguments: Any) -> T:
         """Return `work(*arguments)` and record its time as the one-time cost `name`."""

@@ -30,11 +30,12 @@ WORKLOADS = {
     "allocate": Allocate(),
 }
 
-# Modes that use `torch.compile`, by kind of device. On the CPU `compile_graph` is skipped for lack
-# of CUDA graphs.
-COMPILING = {"cpu": ("compile",), "cuda": ("compile", "compile_graph")}
+# Modes that use `torch.compile`, by kind of device. On the CPU those that also capture are skipped
+# for lack of CUDA graphs.
+_COMPILING_GRAPHS = ("compile_graph", "compile_overlap", "mapped", "manual_graph")
+COMPILING = {"cpu": ("compile",), "cuda": ("compile", *_COMPILING_GRAPHS)}
 # Modes that capture CUDA graphs by hand.
-CAPTURING = ("graph", "compile_graph")
+CAPTURING = ("graph", "overlap", *_COMPILING_GRAPHS)
 
 
 class Session(EngineSession):

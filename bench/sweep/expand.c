@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUDA graphs need a CUDA device: "*" leaves out graph on the CPU; if the sweep names it, the
+/* Modes of PyTorch that capture CUDA graphs (CAPTURING in reference_pytorch/session.py). */
+static const char *const CAPTURING[] = {"graph",   "compile_graph",   "manual_graph",
+                                        "overlap", "compile_overlap", "mapped"};
+
+/* CUDA graphs need a CUDA device: "*" leaves out these modes on the CPU; if the sweep names one, the
  * worker skips it with the reason. */
 static bool is_offered(const contender_t *contender, const char *variant, const char *device) {
-    bool graph_on_cpu = strcmp(contender->engine, "pytorch") == 0 &&
-                        strcmp(variant, "graph") == 0 && strcmp(device, "cpu") == 0;
-    return !graph_on_cpu || text_list_has(&contender->named, variant);
+    if (strcmp(contender->engine, "pytorch") != 0 || strcmp(device, "cpu") != 0 ||
+        text_list_has(&contender->named, variant))
+        return true;
+    for (size_t i = 0; i < sizeof CAPTURING / sizeof *CAPTURING; i++)
+        if (strcmp(variant, CAPTURING[i]) == 0)
+            return false;
+    return true;
 }
 
 /* A double, since the product may overflow an integer. */

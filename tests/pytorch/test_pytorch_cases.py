@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
+import json
 
 import pytest
 
 pytest.importorskip("torch")
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from project import bench  # noqa: E402
 
 import protocol  # noqa: E402
 from device import CpuDevice, out_of_memory_reason  # noqa: E402
-from mlp_infer import Eager, Inference, MlpInputs  # noqa: E402
-from session import WORKLOADS, Session  # noqa: E402
+from mlp_infer_cases import Eager, Inference, MlpInputs  # noqa: E402
+from session import CAPTURING, WORKLOADS, Session  # noqa: E402
 from timing import no_mark  # noqa: E402
 from workload import CaseError  # noqa: E402
 
@@ -29,8 +31,8 @@ class ComputesOnce(Inference):
 class DiffersWithoutPhases(Eager):
     """Computes something else in the run without phases."""
 
-    def _run_whole(self):
-        return 2 * super()._run_whole()
+    def run(self):
+        return 2 * super().run()
 
 
 def make(mode):
@@ -69,6 +71,20 @@ def test_inputs_are_shared_and_freed_with_their_last_case():
         assert session.handle(protocol.CloseRequest(case_id))["status"] == "ok"
         gc.collect()
         assert len(session._inputs) == left
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "allocate"])
+def test_bench_knows_the_modes_and_which_need_a_gpu(tmp_path, name):
+    sweep = tmp_path / "all.json"
+    contender = {"engine": "pytorch", "device": ["cpu", "cuda"], "variants": ["*"]}
+    sweep.write_text(
+        json.dumps({"schema": 1, "name": "all", "workload": name, "contenders": [contender]})
+    )
+    planned = {line.split()[1] for line in bench("plan", sweep).stdout.splitlines()[:-1]}
+    modes = WORKLOADS[name].modes
+    expected = {f"pytorch-cuda/{mode}" for mode in modes}
+    expected |= {f"pytorch-cpu/{mode}" for mode in modes if mode not in CAPTURING}
+    assert {"/".join(case.split("/")[1:3]) for case in planned} == expected
 
 
 def test_unexpected_error_is_reported_by_type_and_first_line(monkeypatch, capsys):

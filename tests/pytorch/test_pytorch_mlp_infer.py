@@ -10,7 +10,10 @@ import pytest
 np = pytest.importorskip("numpy")
 import philox  # noqa: E402 -- needs NumPy
 
-FAST_MODES = ["eager", "inference", "graph"]
+GRAPH_MODES = ["graph", "overlap"]
+COMPILED_GRAPH_MODES = ["compile_graph", "compile_overlap", "mapped"]
+FAST_MODES = ["eager", "inference", *GRAPH_MODES]
+ALL_MODES = [*FAST_MODES, *(pytest.param(m, marks=pytest.mark.slow) for m in COMPILED_GRAPH_MODES)]
 SHAPES = [
     (1, [4, 5, 1]),
     (64, [4, 5, 1]),
@@ -45,7 +48,7 @@ def expected_output(
 
 
 def takes_gpu(variant="", **_):
-    return variant == "graph"
+    return variant in [*GRAPH_MODES, *COMPILED_GRAPH_MODES]
 
 
 def open_ok(worker, variant, *shape, **keys):
@@ -79,7 +82,7 @@ def check_samples(opened, sampled, max_samples):
     assert min(phases["residual"]) >= 0
 
 
-@pytest.mark.parametrize("variant", FAST_MODES)
+@pytest.mark.parametrize("variant", ALL_MODES)
 @pytest.mark.parametrize(("batch", "layers"), SHAPES, ids=str)
 def test_output_is_correct_before_and_after_sampling(worker, tmp_path, variant, batch, layers):
     opened = open_ok(worker, variant, batch, layers)
@@ -108,13 +111,14 @@ def test_compile_handles_more_sizes_than_the_default_cache_limit(worker, tmp_pat
         assert worker.ask("close", id=answer["id"])["status"] == "ok"
 
 
-@pytest.mark.parametrize("variant", FAST_MODES)
+@pytest.mark.parametrize("variant", ALL_MODES)
 def test_phases_match_mode_and_device(worker, variant):
     opened = open_ok(worker, variant)
     expected = {"init"} if variant == "eager" else set()
     expected |= {"forward", "total", "residual", "host_to_host"}
     if worker.device == "cuda":
-        expected |= {"h2d", "d2h", "forward_device"}
+        copies = set() if variant == "mapped" else {"h2d", "d2h"}
+        expected |= {"forward_device", *copies}
     assert set(opened["phases"]) == expected
     domains = {name: "host" for name in expected} | (
         {"forward_device": "device"} if worker.device == "cuda" else {}
@@ -157,7 +161,7 @@ def test_open_cases_are_independent(worker, tmp_path):
         del specs[0]
 
 
-@pytest.mark.parametrize("variant", FAST_MODES)
+@pytest.mark.parametrize("variant", ALL_MODES)
 def test_float16_rounds_inputs_and_weights(worker, tmp_path, variant):
     """The float16 output is close to that of the rounded data, not to the float32 output."""
     opened = open_ok(worker, variant, 257, [4, 5, 1], dtype="f16")
@@ -198,9 +202,10 @@ def test_unsupported_case_is_skipped(worker, case, reason):
     worker.ask("close", id="c")
 
 
+@pytest.mark.parametrize("variant", [*GRAPH_MODES, *COMPILED_GRAPH_MODES])
 @pytest.mark.only_on("cpu")
-def test_graph_is_skipped_without_a_gpu(worker):
-    answer = worker.open("graph")
+def test_graphs_are_skipped_without_a_gpu(worker, variant):
+    answer = worker.open(variant)
     assert (answer["status"], answer["reason"]) == ("skipped", "CUDA graphs need a GPU")
 
 
@@ -214,7 +219,8 @@ def test_graph_is_skipped_without_a_gpu(worker):
         ),
         (
             {"variant": "fast"},
-            "variant: expected eager or inference or compile or graph, found fast",
+            "variant: expected eager or inference or compile or graph or compile_graph or overlap "
+            "or compile_overlap or mapped, found fast",
         ),
         ({"engine": "cuda"}, "engine: expected pytorch, found cuda"),
         ({"device": "abacus"}, "device: expected {device}, found abacus"),

@@ -68,7 +68,7 @@ def test_the_budget_ends_a_round():
     assert taken.phases == {"a": [1]}
 
 
-def test_no_garbage_collection_inside_a_round_even_after_an_error():
+def testno_garbage_collection_inside_a_round_even_after_an_error():
     seen = []
 
     def probe() -> Sample:

@@ -118,10 +118,15 @@ def test_hello_describes_the_worker(worker):
     assert answer["protocol"] == 1
     assert answer["engine"] == "pytorch"
     assert answer["capabilities"] == {
-        "mlp_infer": ["eager", "inference", "compile", "graph"],
+        "mlp_infer": [
+            "eager",
+            "inference",
+            "compile",
+            *("graph", "compile_graph", "overlap", "compile_overlap", "mapped"),
+        ],
         "linreg_train": ["eager", "compile", "graph", "compile_graph"],
-        "mnist_train": ["eager", "compile", "graph", "compile_graph"],
-        "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph"],
+        "mnist_train": ["eager", "compile", "graph", "compile_graph", "manual_graph"],
+        "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"],
         "allocate": ["caching"],
     }
     assert all(isinstance(version, str) for version in answer["versions"].values())

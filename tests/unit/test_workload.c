@@ -193,7 +193,9 @@ static void test_variants(void **state) {
     (void)state;
     check_variants("mlp_infer", "cuda", "01_study 02_thread_per_sample 03_vectorized");
     check_variants("mlp_infer", "cpu", "ref omp");
-    check_variants("mlp_infer", "pytorch", "eager inference compile graph");
+    check_variants("mlp_infer", "pytorch",
+                   "eager inference compile graph compile_graph overlap compile_overlap "
+                   "mapped");
     check_variants("mlp_infer", "null", "");
     check_variants("null", "cuda", "");
     check_variants("null", "cpu", "");

@@ -1,0 +1,202 @@
+"""The modes of `mlp_infer` that capture CUDA graphs by hand."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from capturing import Captured, capture, compiled, run_on_side_stream
+from mlp_infer_cases import Forward, Inference
+from mlp_model import output_of
+from needs import first_line
+from timing import now_ns
+from workload import CaseError, Skip
+
+_CHUNKS = 2, 16
+# The output of two chunks, in bytes: see `chunk_count`.
+_CHUNK_SCALE_BYTES = 1 << 18
+_POLL_MOST_NS = 1_000_000_000
+_WORDS = {torch.float32: ctypes.c_uint32, torch.float16: ctypes.c_uint16}
+
+
+class Graph(Inference):
+    """The forward pass and the run from host to host, captured in two CUDA graphs."""
+
+    def run(self) -> Tensor:
+        self._whole_graph.replay()
+        return self._y_host
+
+    def _prepare_forward(self, model: nn.Module) -> Forward:
+        with self.grad_mode():
+            forward = self._function(model)
+            run_on_side_stream(lambda: (forward(self._upload()), self._whole(forward)))
+            graph = self._once("capture", self._capture, forward)
+
+        def replay(_x: Tensor) -> Tensor:
+            graph.replay()
+            return graph.result
+
+        return replay
+
+    def _function(self, model: nn.Module) -> Forward:
+        """Return the forward pass to capture."""
+        return model
+
+    def _capture(self, forward: Forward) -> Captured[Tensor]:
+        self._whole_graph = capture(lambda: self._whole(forward))
+        return capture(lambda: forward(self._x))
+
+    def _whole(self, forward: Forward) -> Sequence[Tensor]:
+        """Run from host to host; return the outputs on the device."""
+        y = forward(self._upload())
+        self._download(y)
+        return [y]
+
+    def _outputs(self) -> list[Tensor]:
+        return [*super()._outputs(), *self._whole_graph.result]
+
+
+class CompiledGraph(Graph):
+    """The graphs of a forward pass that is compiled, one kernel if the layers are small."""
+
+    def _function(self, model: nn.Module) -> Forward:
+        weights = list(model.parameters())
+
+        def forward(x: Tensor) -> Tensor:
+            return output_of(x, weights)
+
+        # Our captured graphs replace the compiler's own.
+        function = compiled(forward, "max-autotune-no-cudagraphs")
+        self._once("compile", self._compile, function)
+        return function
+
+    def _compile(self, function: Forward) -> None:
+        """Run the function once for each shape."""
+        for x in self._shapes():
+            function(x)
+
+    def _shapes(self) -> list[Tensor]:
+        """Return an input of each shape that runs use."""
+        return [self._x]
+
+
+class Overlap(Graph):
+    """Copies in, computation and copies out overlap: one stream each, in chunks."""
+
+    def _prepare_buffers(self) -> None:
+        super()._prepare_buffers()
+        rows = -(-len(self._x) // chunk_count(self._y_host.nbytes))
+        parts = (buffer.split(rows) for buffer in (self._x_host, self._x, self._y_host))
+        self._chunks = list(zip(*parts, strict=True))
+        self._copying_in, self._copying_out = torch.cuda.Stream(), torch.cuda.Stream()
+
+    def _whole(self, forward: Forward) -> Sequence[Tensor]:
+        computing = torch.cuda.current_stream()
+        self._copying_in.wait_stream(computing)
+        # All outputs are kept: the next chunk must not be computed where one is being copied from.
+        outputs = []
+        for x_host, x, y_host in self._chunks:
+            with torch.cuda.stream(self._copying_in):
+                x.copy_(x_host, non_blocking=True)
+            computing.wait_stream(self._copying_in)
+            outputs.append(forward(x))
+            self._copying_out.wait_stream(computing)
+            with torch.cuda.stream(self._copying_out):
+                y_host.copy_(outputs[-1], non_blocking=True)
+        computing.wait_stream(self._copying_out)
+        return outputs
+
+
+class CompiledOverlap(Overlap, CompiledGraph):
+    """Overlapping chunks of a compiled forward pass."""
+
+    def _shapes(self) -> list[Tensor]:
+        # A last chunk may be smaller.
+        return [*super()._shapes(), *(self._chunks[i][1] for i in (0, -1))]
+
+
+class Mapped(CompiledGraph):
+    """A compiled forward pass on host memory; the host polls the output."""
+
+    def run(self) -> Tensor:
+        self._bits.fill(self._unwritten)
+        return super().run()
+
+    def _prepare_buffers(self) -> None:
+        super()._prepare_buffers()
+        self._copies = False
+        self._x, self._y = device_view(self._x_host), device_view(self._y_host)
+        word = _WORDS[self._y_host.dtype]
+        self._bits = self._y_host.numpy().reshape(-1).view(word)
+        self._last = word.from_buffer(self._bits[-1:])
+        self._unwritten = np.iinfo(word).max
+
+    def _function(self, model: nn.Module) -> Forward:
+        weights, y = list(model.parameters()), self._y
+
+        def forward(x: Tensor) -> None:
+            y.copy_(output_of(x, weights))
+
+        function = compiled(forward, "max-autotune-no-cudagraphs")
+        self._once("compile", function, self._x)
+
+        def forward_in_place(x: Tensor) -> Tensor:
+            function(x)
+            return y
+
+        return forward_in_place
+
+    def _upload(self) -> Tensor:
+        return self._x
+
+    def _download(self, y: Tensor) -> Tensor:
+        return y
+
+    def _wait(self) -> None:
+        """Poll until every output has changed, in any order."""
+        start_ns = now_ns()
+        for turn in count(1):
+            # The last element first: looking at one is faster than looking at all.
+            if self._last.value != self._unwritten and self._unwritten not in self._bits:
+                return
+            if turn % 1024 == 0 and now_ns() - start_ns > _POLL_MOST_NS:
+                self._device.synchronize()
+                if self._unwritten in self._bits:
+                    raise CaseError("the kernel ended without writing every output")
+
+
+def chunk_count(y_bytes: int) -> int:
+    """Return into how many chunks to divide a run whose output has this size.
+
+    The bus is busy with the input all the time; what follows the last copy in, one chunk's
+    computation and copy out, shrinks with the number of chunks n, and n chunks have n times the cost
+    of starting one. The sum of t/n and n·c is least at n = √(t/c), a power of two here.
+    """
+    least, most = _CHUNKS
+    n = 2 ** round(math.log2(max(1, y_bytes / _CHUNK_SCALE_BYTES)) / 2)
+    return min(max(n, least), most)
+
+
+def device_view(host: Tensor) -> Tensor:
+    """Return pinned host memory as a tensor on the GPU, under the same (unified) address.
+
+    PyTorch accepts foreign memory through `__cuda_array_interface__` and asks CUDA on which device
+    it is; for pinned memory that is the GPU. Raises `Skip` where PyTorch does not do this.
+    """
+    array = host.numpy()
+    # The view refers to this object, which keeps the memory.
+    owner = SimpleNamespace(__cuda_array_interface__=array.__array_interface__, array=array)
+    try:
+        view = torch.as_tensor(owner, device="cuda")
+    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+        raise Skip(f"PyTorch refuses mapped host memory: {first_line(error)}") from error
+    if view.data_ptr() != host.data_ptr():
+        raise Skip("PyTorch copies mapped host memory instead of using it")
+    return view

@@ -1,0 +1,69 @@
+"""A device that passes for a GPU: the modes that capture CUDA graphs run on the CPU, unchanged."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from device import CpuDevice
+
+
+class Replay:
+    """Replaces a captured graph: repeats the work."""
+
+    captured = 0
+
+    def __init__(self, work: Any) -> None:
+        Replay.captured += 1
+        self._work = work
+        self.result = work()
+
+    def replay(self) -> None:
+        """Refill the result's memory, as a graph does."""
+        for own, new in zip(_tensors(self.result), _tensors(self._work()), strict=True):
+            own.copy_(new)
+
+
+def _tensors(result: Any) -> list[Any]:
+    return [] if result is None else list(result) if isinstance(result, list) else [result]
+
+
+class FakeGpu(CpuDevice):
+    kind = "cuda"
+
+
+class Stream:
+    def wait_stream(self, _other: Any) -> None: ...
+
+
+def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
+    """Let the modules capture and compile without a GPU, and tensors be pinned; return a device."""
+    empty = torch.empty
+    monkeypatch.setattr(
+        torch, "empty", lambda *size, pin_memory=False, **keys: empty(*size, **keys)
+    )
+    fakes = {
+        "Event": lambda **_: SimpleNamespace(
+            record=lambda: None, synchronize=lambda: None, elapsed_time=lambda _: 1e-3
+        ),
+        "Stream": Stream,
+        "stream": lambda _: nullcontext(),
+        "current_stream": Stream,
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor.clone())
+    monkeypatch.setattr(Replay, "captured", 0)
+    fakes = {
+        "capture": Replay,
+        "run_on_side_stream": lambda work: work(),
+        "compiled": lambda function, _mode: function,
+    }
+    for module in modules:
+        for name, fake in fakes.items():
+            monkeypatch.setattr(module, name, fake, raising=False)
+    return FakeGpu()

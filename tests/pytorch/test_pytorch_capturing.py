@@ -1,0 +1,95 @@
+"""A captured graph has all that it uses."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from conftest import needs_gpu  # noqa: E402 -- these need PyTorch
+
+from capturing import capture, run_on_side_stream  # noqa: E402
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Return the calls that a capture makes, here without a GPU."""
+    made = []
+
+    @contextmanager
+    def graph(_graph):
+        made.append("begin")
+        yield
+        made.append("end")
+
+    replays = SimpleNamespace(replay=lambda: made.append("replay"))
+    clear = "_cuda_clearCublasWorkspaces"
+    monkeypatch.setattr(torch._C, clear, lambda: made.append("clear"), raising=False)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: replays)
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    return made
+
+
+def test_a_graph_has_its_own_workspaces(calls):
+    captured = capture(lambda: calls.append("work"))
+    captured.replay()
+    assert calls == ["clear", "begin", "work", "end", "clear", "replay"]
+
+
+def test_workspaces_are_cleared_after_a_capture_that_fails(calls):
+    with pytest.raises(ZeroDivisionError):
+        capture(lambda: 1 / 0)
+    assert calls == ["clear", "begin", "clear"]
+    assert gc.isenabled()
+
+
+def test_no_garbage_is_collected_during_a_capture(calls):
+    class Garbage:
+        def __init__(self):
+            self.cycle = self
+
+    gone = []
+    weakref.finalize(Garbage(), calls.append, "collected")
+    capture(lambda: gone.append(gc.isenabled()))
+    assert gone == [False]
+    assert calls[0] == "collected"
+
+
+def test_a_graph_keeps_what_its_work_names(calls):
+    tensor = torch.ones(3)
+    held = weakref.ref(tensor)
+    captured = capture(lambda t=tensor: t.sum())
+    del tensor
+    assert held() is not None
+    del captured
+    gc.collect()
+    assert held() is None
+
+
+@needs_gpu
+def test_a_graph_outlives_older_graphs_and_the_compilers_clearing():
+    """As when a case is closed, another stays open, and a third is compiled with CUDA graphs."""
+    # One that cuBLAS splits along the inner dimension, which takes a workspace.
+    a, b = (torch.randn(shape, device="cuda") for shape in ((64, 8192), (8192, 64)))
+    expected = a @ b
+
+    def captured():
+        run_on_side_stream(lambda: a @ b)
+        return capture(lambda: a @ b)
+
+    older, graph = captured(), captured()
+    del older
+    gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    taken = [torch.full((1 << 20,), float("nan"), device="cuda") for _ in range(100)]
+    for _ in range(3):
+        graph.result.fill_(float("nan"))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert torch.allclose(graph.result, expected, rtol=1e-4, atol=1e-3)
+    assert all(t.isnan().all() for t in taken)

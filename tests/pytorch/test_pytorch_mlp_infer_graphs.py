@@ -1,0 +1,203 @@
+"""The modes of mlp_infer with CUDA graphs, run on the CPU, and how cases take new inputs."""
+
+from __future__ import annotations
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
+from test_pytorch_mlp_infer import expected_output  # noqa: E402
+
+import mlp_infer_graphs  # noqa: E402
+from capturing import compiled  # noqa: E402
+from device import CpuDevice  # noqa: E402
+from mlp_infer import MODES  # noqa: E402
+from mlp_infer_cases import MlpInputs  # noqa: E402
+from mlp_infer_graphs import Mapped, chunk_count, device_view  # noqa: E402
+from mlp_model import output_of  # noqa: E402
+from timing import no_mark  # noqa: E402
+from workload import CaseError, Skip  # noqa: E402
+
+GRAPHS = ["graph", "compile_graph", "overlap", "compile_overlap", "mapped"]
+DTYPES = {torch.float32: (np.float32, 1e-6), torch.float16: (np.float16, 2e-3)}
+# Layers of few and of many inputs, alone and mixed.
+LAYERS = [[4, 5, 1], [3, 2], [7, 8, 4], [2, 9, 7, 1, 3], [16, 16, 16]]
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    # On the CPU a view of host memory on the device is that memory.
+    monkeypatch.setattr(mlp_infer_graphs, "device_view", lambda host: host)
+    return fake_gpu.install(monkeypatch, mlp_infer_graphs)
+
+
+def check(y, batch, layers, seed, dtype=torch.float32):
+    numpy_dtype, tolerance = DTYPES[dtype]
+    expected = expected_output(batch, layers, seed, numpy_dtype)
+    assert y.shape == expected.shape
+    assert np.linalg.norm(y - expected) <= tolerance * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("layers", LAYERS, ids=str)
+def test_products_and_sums_are_the_same_model(layers, dtype):
+    inputs = MlpInputs(17, layers, 42, dtype)
+    weights = list(inputs.build_model(torch.device("cpu")).parameters())
+    check(output_of(inputs.x, weights).detach().float().numpy(), 17, layers, 42, dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layers", LAYERS[:3], ids=str)
+def test_small_layers_become_one_kernel(layers):
+    from torch._inductor.utils import run_and_get_code
+
+    inputs = MlpInputs(17, layers, 42)
+    weights = list(inputs.build_model(torch.device("cpu")).requires_grad_(False).parameters())
+
+    def forward(x):
+        return output_of(x, weights)
+
+    y, (code,) = run_and_get_code(compiled(forward, "default"), inputs.x)
+    check(y.numpy(), 17, layers, 42)
+    small = all(n_in < 8 for n_in in layers[:-1])
+    assert ("extern_kernels" not in code.split("def call")[1]) == small
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64, 1001])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("variant", GRAPHS)
+def test_every_probe_computes_the_output(gpu, variant, batch, dtype):
+    case = MODES[variant](MlpInputs(batch, [4, 5, 1], 42, dtype), gpu, no_mark)
+    check(case.output()["y"], batch, [4, 5, 1], 42, dtype)
+    for probe in case.probes:
+        assert set(probe().ns) <= set(case.phases)
+        check(case.read()["y"], batch, [4, 5, 1], 42, dtype)
+
+
+@pytest.mark.parametrize("variant", GRAPHS)
+def test_new_inputs_are_used_without_another_capture(gpu, variant):
+    case = MODES[variant](MlpInputs(33, [4, 5, 2], 1), gpu, no_mark)
+    captured = fake_gpu.Replay.captured
+    for seed in (2, 3):
+        case.load(MlpInputs(33, [4, 5, 2], seed))
+        for probe in case.probes:
+            probe()
+            check(case.read()["y"], 33, [4, 5, 2], seed)
+        check(case.output()["y"], 33, [4, 5, 2], seed)
+    assert fake_gpu.Replay.captured == captured == 2
+
+
+@pytest.mark.parametrize("variant", ["eager", "inference"])
+def test_new_inputs_on_the_cpu(variant):
+    case = MODES[variant](MlpInputs(33, [4, 5, 2], 1), CpuDevice(), no_mark)
+    case.load(MlpInputs(33, [4, 5, 2], 2))
+    for probe in case.probes:
+        probe()
+        check(case.read()["y"], 33, [4, 5, 2], 2)
+
+
+@pytest.mark.slow
+def test_new_inputs_are_used_without_another_compilation():
+    from torch._dynamo.utils import counters
+
+    case = MODES["compile"](MlpInputs(33, [4, 5, 2], 1), CpuDevice(), no_mark)
+    compiled_before = counters["stats"]["unique_graphs"]
+    case.load(MlpInputs(33, [4, 5, 2], 2))
+    for probe in case.probes:
+        probe()
+        check(case.read()["y"], 33, [4, 5, 2], 2)
+    assert counters["stats"]["unique_graphs"] == compiled_before
+
+
+def test_read_returns_what_the_last_run_left(gpu):
+    """A copy, which later runs leave alone, and not another run."""
+    case = MODES["graph"](MlpInputs(5, [4, 5, 1], 1), gpu, no_mark)
+    case.probes[1]()
+    first = case.read()["y"]
+    case.load(MlpInputs(5, [4, 5, 1], 2))
+    assert np.array_equal(case.read()["y"], first)
+    case.probes[1]()
+    check(case.read()["y"], 5, [4, 5, 1], 2)
+    check(first, 5, [4, 5, 1], 1)
+
+
+# ---- overlap ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("batch", "chunks"),
+    [(1, 2), (1 << 16, 2), (1 << 20, 4), (1 << 22, 8), (1 << 24, 16), (1 << 28, 16)],
+)
+def test_larger_outputs_have_more_chunks(batch, chunks):
+    assert chunk_count(4 * batch) == chunks
+
+
+@pytest.mark.parametrize("batch", [2, 7, 1001])
+def test_chunks_are_copied_before_and_after_they_are_computed(gpu, monkeypatch, batch):
+    monkeypatch.setattr(mlp_infer_graphs, "chunk_count", lambda _: 4)
+    order = []
+
+    class Stream:
+        def __init__(self, name):
+            self.name = name
+
+        def wait_stream(self, other):
+            order.append(f"{self.name} after {other.name}")
+
+    names = iter(["in", "out"])
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: Stream(next(names)))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: Stream("compute"))
+    case = MODES["overlap"](MlpInputs(batch, [4, 5, 1], 42), gpu, no_mark)
+    n = len(case._chunks)
+    assert sum(len(x) for _, x, _ in case._chunks) == batch
+    # The memory of no output is free for the next chunk.
+    assert len(case._whole_graph.result) == n
+    order.clear()
+    case.probes[1]()
+    each = ["compute after in", "out after compute"]
+    assert order == ["in after compute", *each * n, "compute after out"]
+
+
+# ---- mapped ----------------------------------------------------------------------------------------
+
+
+def test_memory_that_cannot_be_mapped_is_skipped_with_the_reason():
+    with pytest.raises(Skip, match="^PyTorch refuses mapped host memory: .+") as caught:
+        device_view(torch.zeros(3))
+    assert str(caught.value.__cause__).startswith(str(caught.value).partition(": ")[2])
+
+
+def test_memory_that_is_copied_is_skipped(monkeypatch):
+    monkeypatch.setattr(torch, "as_tensor", lambda owner, device: torch.tensor(owner.array))
+    with pytest.raises(Skip, match="copies mapped host memory"):
+        device_view(torch.zeros(3))
+
+
+def test_memory_that_is_mapped_keeps_address_and_owner(monkeypatch):
+    monkeypatch.setattr(torch, "as_tensor", lambda owner, device: torch.from_numpy(owner.array))
+    host = torch.zeros(3, dtype=torch.float16)
+    view = device_view(host)
+    host[1] = 2
+    assert view.tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("missing", [0, 3, 6])
+def test_every_element_is_polled(gpu, monkeypatch, dtype, missing):
+    case = Mapped(MlpInputs(7, [4, 5, 1], 42, dtype), gpu, no_mark)
+    monkeypatch.setattr(mlp_infer_graphs, "_POLL_MOST_NS", 0)
+    case._bits.fill(0)
+    case._wait()
+    case._bits[missing] = case._unwritten
+    with pytest.raises(CaseError, match="^the kernel ended without writing every output$"):
+        case._wait()
+
+
+def test_the_output_of_an_earlier_run_is_not_taken_for_this_one(gpu, monkeypatch):
+    case = Mapped(MlpInputs(7, [4, 5, 1], 42), gpu, no_mark)
+    case.probes[1]()
+    monkeypatch.setattr(mlp_infer_graphs, "_POLL_MOST_NS", 0)
+    monkeypatch.setattr(case._whole_graph, "replay", lambda: None)
+    with pytest.raises(CaseError, match="^the kernel ended without writing every output$"):
+        case.probes[1]()
