@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import grad, vjp
 
 from capturing import compiled
-from linreg_trainers import CompiledTrainer, Step, Task, Trainer
+from linreg_trainers import AnyTrainer, CompiledTrainer, Step, Task, Trainer
 
 Operation = Callable[[], object]
 NAMES = ("forward", "loss", "backward", "update")
@@ -98,6 +98,7 @@ class CompiledOperations(CompiledTrainer):
     """Each operation is compiled separately: nothing is fused across them."""
 
     def __init__(self, task: Task, mode: str) -> None:
+        AnyTrainer.__init__(self, task)
         module = Parts(task)
 
         def operation(name: str) -> Operation:

@@ -9,8 +9,9 @@ compile        Forward pass, backward pass and step as one function, with gradie
                `torch.func.grad_and_value`, which compiles without graph breaks, compiled by
                `torch.compile(mode="max-autotune", fullgraph=True)`: the passes over the points are
                fused. On a GPU this mode replays CUDA graphs of the compiler.
-graph          The epoch of `eager`, captured by hand in a CUDA graph and replayed.
-compile_graph  The compiled function, captured by hand in a CUDA graph and replayed.
+graph          All epochs of `eager` from the start values on (up to 1024), captured by hand in one
+               CUDA graph; for `host_to_host` in one that ends with the copy to the host.
+compile_graph  The same with the compiled function.
 
 Phases on a GPU: `init` (eager only: every sample builds model and optimiser), `train`, `d2h` (w, b
 and the recorded losses), each ended by a synchronisation, `total`, `residual`; `host_to_host`,
@@ -31,26 +32,29 @@ once. The final training loss and the test loss are computed after the training 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from capturing import poison
+from capturing import Captured, capture, poison
 from case import Case
 from device import Device
 from host_memory import expect_room
 from linreg_data import Params, Points
 from linreg_operations import NAMES, CompiledOperations, EagerOperations, Operations
+from linreg_points import LOSS_EVERY, START
 from linreg_trainers import (
     AnyTrainer,
     CapturedTrainer,
     CompiledTrainer,
     FusedTrainer,
+    RecordingTrainer,
     Task,
     Trainer,
+    loss_rows,
 )
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
@@ -58,10 +62,9 @@ from workload import CaseError, ClockDomain, expect_dtype
 
 T = TypeVar("T")
 
-LOSS_EVERY = 10
-# Per point in host memory: x and y, and the temporaries of an epoch on the CPU.
+# Per point in host memory: x and y, and on the CPU a case's own copy and an epoch's temporaries.
 _DATA_BYTES = 8
-_EPOCH_BYTES = 16
+_CASE_BYTES = 8 + 16
 # Relative tolerance between the results of two probes: they may sum float32 differently.
 _TOLERANCE = 5e-6
 
@@ -71,7 +74,7 @@ class Mode(NamedTuple):
 
     make: Callable[[Task], Trainer | CompiledTrainer]
     captured: bool = False
-    """Whether the epoch is captured in a CUDA graph."""
+    """Whether the epochs are captured in a CUDA graph."""
     fuses: bool = True
     """Whether an epoch is one function, built before all samples; else building it is a phase."""
     operations: Callable[[Task], Operations] | None = None
@@ -87,7 +90,7 @@ MODES = {
     "graph": Mode(FusedTrainer, captured=True),
     # Our captured graph replaces the compiler's own.
     "compile_graph": Mode(
-        lambda task: CompiledTrainer(task, "max-autotune-no-cudagraphs"), captured=True
+        lambda task: RecordingTrainer(task, "max-autotune-no-cudagraphs"), captured=True
     ),
 }
 
@@ -101,18 +104,18 @@ class LinregTraining(Case):
         super().__init__(device, mark)
         self._mode = mode
         self._epochs = params.epochs
-        x, y, *self._test = self._once("data", points.on, device)
+        self._task, self._test = self._once("data", self._prepare, points, params)
         self.once_ns["data"] += points.made_ns
-        self._task = Task(x, y, params.rate)
-        self._losses = torch.empty(-(-self._epochs // LOSS_EVERY), device=device.torch_device)
+        self._whole: Captured[None] | None = None
         self._trainer = self._build()
         self._operations = self._build_operations() if self._epochs == 1 else None
         self._times_fused = self._epochs == 1 and mode.fuses
-        self.probes: list[Probe] = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
+        probes = [self._phased, *([self._host_to_host] if self._on_gpu else [])]
         if self._operations is not None:
-            self.probes.append(self._by_operation)
+            probes.append(self._by_operation)
         if self._times_fused:
-            self.probes.append(self._fused)
+            probes.append(self._fused)
+        self.probes: list[Probe] = self._keeping(probes)
         self._fit = self._evaluated(self._phased().output)
         self._check_losses()
 
@@ -130,6 +133,16 @@ class LinregTraining(Case):
         if self._times_fused:
             phases["fused"] = clock
         return phases
+
+    def load(self, inputs: Points, start: Sequence[float] = START) -> None:
+        """Have further runs use these points and start values."""
+        for own, given in zip((*self._task[:2], *self._test), inputs.on(self._device), strict=True):
+            own.copy_(given)
+        self._task.start.copy_(torch.tensor(start))
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Return what the last run left and the final losses, which are computed now."""
+        return self._evaluated(self._left)
 
     def output(self) -> dict[str, np.ndarray]:
         """Return what the probes compute after checking that they agree."""
@@ -152,11 +165,33 @@ class LinregTraining(Case):
             results["test_loss"] = self._fit["test_loss"].item()
         return results
 
+    def _prepare(self, points: Points, params: Params) -> tuple[Task, list[Tensor]]:
+        """Return the task, and the test points, in memory that only this case uses."""
+        x, y, *test = (part.clone() for part in points.on(self._device))
+        device = self._device.torch_device
+        losses = loss_rows(params.epochs, device)
+        start = torch.tensor(START, device=device)
+        return Task(x, y, start, losses, params.rate, params.epochs), test
+
     def _build(self) -> AnyTrainer:
         trainer = self._mode.make(self._task)
         if isinstance(trainer, CompiledTrainer):
             self._once("compile", trainer.compile)
-        return self._once("capture", CapturedTrainer, trainer) if self._mode.captured else trainer
+        return self._once("capture", self._capture, trainer) if self._mode.captured else trainer
+
+    def _capture(self, trainer: Trainer | CompiledTrainer) -> CapturedTrainer:
+        """Capture the training, and for `host_to_host` also with the copy of its result."""
+
+        def train_and_download() -> None:
+            trainer.train()
+            self._on_host.copy_(self._computed(trainer), non_blocking=True)
+
+        captured = CapturedTrainer(trainer, self._task)
+        self._computed(trainer)  # loads its kernels before they are captured
+        if captured.is_one_graph:
+            self._on_host = torch.empty(2 + len(self._task.losses), pin_memory=True)
+            self._whole = capture(train_and_download)
+        return captured
 
     def _build_operations(self) -> Operations | None:
         if self._mode.operations is None:
@@ -166,21 +201,27 @@ class LinregTraining(Case):
             self._once("compile_operations", operations.compile)
         return operations
 
-    def _train(self, trainer: AnyTrainer) -> None:
-        trainer.start()
-        for epoch in range(self._epochs):
-            loss = trainer.epoch()
-            if epoch % LOSS_EVERY == 0:
-                self._losses[epoch // LOSS_EVERY].copy_(loss)
+    def _computed(self, trainer: AnyTrainer | Operations) -> Tensor:
+        """Return w, b and the recorded losses on the device."""
+        return torch.cat((torch.stack(trainer.params), self._task.losses[:, 0]))
 
     def _download(self, trainer: AnyTrainer | Operations) -> Tensor:
         """Return w, b and the recorded losses with one copy."""
-        return torch.cat((torch.stack(trainer.params), self._losses)).cpu()
+        return self._computed(trainer).cpu()
+
+    def _run(self, trainer: AnyTrainer) -> Tensor:
+        """Train from the start values and return what `_download` returns."""
+        if self._whole is None:
+            trainer.train()
+            return self._download(trainer)
+        self._whole.replay()
+        self._device.synchronize()
+        return self._on_host
 
     def _phased(self) -> Sample:
         clock = PhaseClock(self._device.synchronize, self._mark)
         trainer = self._trainer if self._mode.fuses else clock.time("init", self._build)
-        clock.time("train", self._events.around, self._train, trainer)
+        clock.time("train", self._events.around, trainer.train)
         if self._on_gpu:
             computed = clock.time("d2h", self._download, trainer)
             ns = clock.finish()
@@ -196,8 +237,7 @@ class LinregTraining(Case):
         with self._mark("host_to_host"):
             self._device.synchronize()
             start_ns = now_ns()
-            self._train(trainer)
-            computed = self._download(trainer)
+            computed = self._run(trainer)
             return Sample({"host_to_host": now_ns() - start_ns}, computed)
 
     def _by_operation(self) -> Sample:
@@ -208,13 +248,13 @@ class LinregTraining(Case):
             name: self._time_separately(name, part)[0]
             for name, part in zip(NAMES, operations.parts(), strict=True)
         }
-        self._losses[0].copy_(operations.loss)
+        self._task.losses[0, 0].copy_(operations.loss)
         return Sample(ns, self._download(operations))
 
     def _fused(self) -> Sample:
         self._trainer.start()
         ns, loss = self._time_separately("fused", self._trainer.epoch)
-        self._losses[0].copy_(loss)
+        self._task.losses[0, 0].copy_(loss)
         return Sample({"fused": ns}, self._download(self._trainer))
 
     def _time_separately(self, name: str, work: Callable[[], T]) -> tuple[int, T]:
@@ -229,7 +269,7 @@ class LinregTraining(Case):
             return now_ns() - start_ns, result
 
     def _run_poisoned(self, probe: Probe) -> dict[str, np.ndarray]:
-        poison([*self._trainer.params, self._losses])
+        poison([*self._trainer.params, self._task.losses])
         if self._operations is not None:
             poison([*self._operations.params, *self._operations.between])
         self._device.synchronize()
@@ -263,18 +303,18 @@ class LinregTrain:
         """Return the data of a case with these parameters."""
         expect_dtype(spec, ("f32",), on_cpu=("f32",))
         points = Params.of(spec).points
-        expect_room(points * (_DATA_BYTES + _epoch_bytes(spec)))
+        expect_room(points * (_DATA_BYTES + _case_bytes(spec)))
         return Points(points, seed)
 
     def open(self, spec: CaseSpec, inputs: Points, device: Device, mark: Mark) -> LinregTraining:
         """Build a case."""
-        expect_room(Params.of(spec).points * _epoch_bytes(spec))
+        expect_room(Params.of(spec).points * _case_bytes(spec))
         return LinregTraining(MODES[spec.variant], inputs, Params.of(spec), device, mark)
 
 
-def _epoch_bytes(spec: CaseSpec) -> int:
-    """Return the host memory of an epoch's temporaries, per point."""
-    return _EPOCH_BYTES if spec.device == "cpu" else 0
+def _case_bytes(spec: CaseSpec) -> int:
+    """Return the host memory of a case, per point."""
+    return _CASE_BYTES if spec.device == "cpu" else 0
 
 
 def _loss(w: Tensor, b: Tensor, x: Tensor, y: Tensor) -> float:

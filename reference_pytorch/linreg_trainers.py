@@ -1,4 +1,4 @@
-"""Ways to run one epoch of `linreg_train`, without timing."""
+"""Ways to run the epochs of `linreg_train`, without timing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad_and_value
 
-from capturing import capture, compiled, run_on_side_stream
+from capturing import Captured, capture, compiled, run_on_side_stream
+from linreg_points import LOSS_EVERY
 
-# The study's start values.
-START_W = 0.83
-START_B = 0.7645
+# As many as the CUDA ladder captures in one graph.
+_EPOCHS_AT_ONCE = 1024
 
 
 class Line(nn.Module):
@@ -30,28 +30,61 @@ class Line(nn.Module):
 
 
 class Task(NamedTuple):
-    """The data to train on."""
+    """What to train on, in device memory. All of it may be refilled between runs."""
 
     x: Tensor
     y: Tensor
-    """x and y of the training points, in device memory."""
+    """x and y of the training points."""
+    start: Tensor
+    """w and b before the first epoch."""
+    losses: Tensor
+    """The loss of every tenth epoch, before its step, in the first column: `loss_rows`."""
     rate: float
+    epochs: int
+
+
+def loss_rows(epochs: int, device: torch.device) -> Tensor:
+    """Return memory for the losses of every tenth of these epochs.
+
+    A row has 16 bytes: compiled code copies arguments that are aligned to less.
+    """
+    return torch.empty((-(-epochs // LOSS_EVERY), 4), device=device)
 
 
 class AnyTrainer(ABC):
-    """Parameters, and one epoch of training on them."""
+    """Parameters, and the epochs of training on them."""
 
     params: tuple[Tensor, Tensor]
     """w and b, 0-d tensors."""
 
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
     def start(self) -> None:
         """Set w and b to the start values."""
-        for own, value in zip(self.params, (START_W, START_B), strict=True):
-            own.fill_(value)
+        for own, value in zip(self.params, self._task.start.unbind(), strict=True):
+            own.copy_(value)
 
     @abstractmethod
     def epoch(self) -> Tensor:
         """Run one epoch; return the loss before its step, valid until the next epoch."""
+
+    def recorded_epoch(self, loss: Tensor) -> None:
+        """Run one epoch and write the loss before its step to `loss`."""
+        loss.copy_(self.epoch())
+
+    def train(self) -> None:
+        """Run all epochs from the start values and record losses."""
+        self.start()
+        self.run(self._task.epochs, self._task.losses)
+
+    def run(self, epochs: int, losses: Tensor) -> None:
+        """Run epochs and record every tenth loss, the first one's included."""
+        for epoch in range(epochs):
+            if epoch % LOSS_EVERY == 0:
+                self.recorded_epoch(losses[epoch // LOSS_EVERY, 0])
+            else:
+                self.epoch()
 
 
 class Trainer(AnyTrainer):
@@ -60,6 +93,7 @@ class Trainer(AnyTrainer):
     optimizer_options: Mapping[str, Any] = {}
 
     def __init__(self, task: Task) -> None:
+        super().__init__(task)
         self._x, self._y = task.x, task.y
         self._model = Line().to(task.x.device)
         # Detached, so that autograd does not track changes between epochs.
@@ -97,12 +131,14 @@ class Step(nn.Module):
         for name in ("w", "b", "loss"):
             self.register_buffer(name, torch.empty((), device=task.x.device))
 
-    def forward(self) -> None:
+    def forward(self, record: Tensor) -> None:
+        """Run an epoch and write the loss before its step to `record`."""
+
         def loss_of(w: Tensor, b: Tensor) -> Tensor:
             return nn.functional.mse_loss(w * self.x + b, self.y)
 
         (dw, db), loss = grad_and_value(loss_of, argnums=(0, 1))(self.w, self.b)
-        self.loss.copy_(loss)
+        record.copy_(loss)
         self.w.sub_(self.rate * dw)
         self.b.sub_(self.rate * db)
 
@@ -111,10 +147,11 @@ class CompiledTrainer(AnyTrainer):
     """The epoch compiled as one function."""
 
     def __init__(self, task: Task, mode: str) -> None:
+        super().__init__(task)
         module = Step(task)
 
         def step() -> None:
-            module()
+            module(module.loss)
 
         self._module = module
         self._step = compiled(step, mode)
@@ -131,17 +168,83 @@ class CompiledTrainer(AnyTrainer):
         self.epoch()
 
 
-class CapturedTrainer(AnyTrainer):
-    """Another trainer's epoch, captured and replayed."""
+class RecordingTrainer(CompiledTrainer):
+    """The compiled epoch writes its loss where it is to be recorded; no copy follows.
 
-    def __init__(self, trainer: AnyTrainer) -> None:
-        trainer.start()
-        run_on_side_stream(trainer.epoch)
-        # A graph holds addresses, not references: keep the trainer's tensors alive.
-        self._trainer = trainer
-        self.params = trainer.params
-        self._graph, self._loss = capture(trainer.epoch)
+    The compiler's CUDA graphs refuse arguments that a function changes, so this is for our own.
+    """
+
+    def __init__(self, task: Task, mode: str) -> None:
+        super().__init__(task, mode)
+        module = self._module
+
+        def step(record: Tensor) -> None:
+            module(record)
+
+        self._recording_step = compiled(step, mode)
 
     def epoch(self) -> Tensor:
-        self._graph.replay()
-        return self._loss
+        self.recorded_epoch(self._module.loss)
+        return self._module.loss
+
+    @torch.no_grad()
+    def recorded_epoch(self, loss: Tensor) -> None:
+        self._recording_step(loss)
+
+
+class CapturedTrainer(AnyTrainer):
+    """Another trainer's epochs, captured in graphs of as many as possible."""
+
+    def __init__(self, trainer: Trainer | CompiledTrainer, task: Task) -> None:
+        super().__init__(task)
+        self._trainer = trainer
+        self.params = trainer.params
+        trainer.start()
+        run_on_side_stream(trainer.epoch)
+        # One graph is the whole training. If there are too many epochs for that, one graph is
+        # repeated, and another has the rest.
+        self._whole = self._one = None
+        if task.epochs <= _EPOCHS_AT_ONCE:
+            self._whole = capture(trainer.train)
+        else:
+            at_once = _EPOCHS_AT_ONCE // LOSS_EVERY * LOSS_EVERY
+            n_full, rest = divmod(task.epochs, at_once)
+            self._stretches = [self._captured(at_once)] * n_full
+            self._stretches += [self._captured(rest)] if rest > 0 else []
+        if task.epochs == 1:
+            self._one = capture(trainer.epoch)
+
+    @property
+    def is_one_graph(self) -> bool:
+        """Whether one replay is the whole training."""
+        return self._whole is not None
+
+    def epoch(self) -> Tensor:
+        """Run the epoch; only for a training of one."""
+        assert self._one is not None
+        self._one.replay()
+        return self._one.result
+
+    def train(self) -> None:
+        if self._whole is not None:
+            self._whole.replay()
+        else:
+            super().train()
+
+    def run(self, epochs: int, losses: Tensor) -> None:
+        first = 0
+        for graph in self._stretches:
+            graph.replay()
+            recorded = graph.result
+            losses[first : first + len(recorded)].copy_(recorded)
+            first += len(recorded)
+
+    def _captured(self, epochs: int) -> Captured[Tensor]:
+        """Capture epochs; the result is their recorded losses."""
+        recorded = loss_rows(epochs, self._task.x.device)
+
+        def run() -> Tensor:
+            self._trainer.run(epochs, recorded)
+            return recorded
+
+        return capture(run)

@@ -9,10 +9,19 @@ import pytest
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("torch")
-import host_memory  # noqa: E402 -- these need NumPy and PyTorch
-from linreg_data import Points  # noqa: E402
+import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
+
+import host_memory  # noqa: E402
+import linreg_train  # noqa: E402
+import linreg_trainers  # noqa: E402
+from capturing import compiled  # noqa: E402
+from device import CpuDevice  # noqa: E402
+from linreg_data import Params, Points  # noqa: E402
 from linreg_operations import EagerOperations  # noqa: E402
+from linreg_points import START  # noqa: E402
 from linreg_train import MODES, LinregTrain, LinregTraining  # noqa: E402
+from linreg_trainers import Trainer  # noqa: E402
+from timing import no_mark  # noqa: E402
 from workload import CaseError, Skip  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "linreg.json").read_text())
@@ -146,13 +155,9 @@ def test_more_epochs_have_no_operations(worker, variant):
     worker.ask("close", id=opened["id"])
 
 
-def open_here(kind, points, epochs):
-    from device import CpuDevice
-    from linreg_data import Params
-    from timing import no_mark
-
+def open_here(kind, points, epochs, mode=MODES["eager"], device=None):
     params = Params(points, epochs, 0.01)
-    return kind(MODES["eager"], Points(points, 1), params, CpuDevice(), no_mark)
+    return kind(mode, Points(points, 1), params, device or CpuDevice(), no_mark)
 
 
 class SkipsTheUpdate(LinregTraining):
@@ -171,7 +176,7 @@ def test_operations_that_do_not_train_are_detected():
 
 
 @pytest.mark.parametrize(
-    ("device", "need"), [("cpu", "needs 51.5 GB of"), ("cuda", "needs 17.2 GB of")]
+    ("device", "need"), [("cpu", "needs 68.7 GB of"), ("cuda", "needs 17.2 GB of")]
 )
 def test_points_that_exceed_host_memory_are_skipped(monkeypatch, device, need):
     from protocol import CaseSpec
@@ -248,16 +253,122 @@ def test_invalid_params_fail_with_the_reason(worker, params, reason):
     assert answer == {"status": "failed", "id": "c", "reason": reason}
 
 
-class KeepsOldLosses(LinregTraining):
-    """Trains, but keeps the recorded losses of an earlier run."""
+class KeepsOldLosses(Trainer):
+    """Trains; records losses only while `records`."""
 
-    def _train(self, trainer):
-        kept = self._losses.clone()
-        super()._train(trainer)
-        if hasattr(self, "_fit"):
-            self._losses.copy_(kept)
+    records = True
+
+    def train(self):
+        kept = self._task.losses.clone()
+        super().train()
+        if not KeepsOldLosses.records:
+            self._task.losses.copy_(kept)
 
 
-def test_losses_of_an_earlier_run_are_detected():
-    losses = open_here(KeepsOldLosses, 10, 20).output()["losses"]
+def test_losses_of_an_earlier_run_are_detected(monkeypatch):
+    mode = MODES["eager"]._replace(make=KeepsOldLosses)
+    case = open_here(LinregTraining, 10, 20, mode)
+    monkeypatch.setattr(KeepsOldLosses, "records", False)
+    losses = case.output()["losses"]
     assert np.isnan(losses[:-1]).all()
+
+
+# ---- new inputs, and captured epochs on the CPU ----------------------------------------------------
+
+
+def check_fit(found, case_like, points, epochs, seed, start=START):
+    """Compare with a training in float64."""
+    data = Points(points, seed)
+    x, y = data.x_train.astype(np.float64), data.y_train.astype(np.float64)
+    w, b = start
+    losses = []
+    for epoch in range(epochs + 1):
+        error = w * x + b - y
+        if epoch % 10 == 0 or epoch == epochs:
+            losses.append((error**2).mean().item())
+        if epoch < epochs:
+            w, b = (
+                w - 0.01 * 2 * (error * x).mean().item(),
+                b - 0.01 * 2 * error.mean().item(),
+            )
+    assert found["params"].tolist() == pytest.approx([w, b], rel=2e-5)
+    assert found["losses"].tolist() == pytest.approx(losses, rel=2e-5)
+    assert set(found) == set(case_like)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    return fake_gpu.install(monkeypatch, linreg_trainers, linreg_train)
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 29, 30, 60, 75, 200])
+@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+def test_graphs_of_any_number_of_epochs(gpu, monkeypatch, variant, epochs):
+    """One graph up to 64 epochs, then graphs of 60 and a shorter one."""
+    monkeypatch.setattr(linreg_trainers, "_EPOCHS_AT_ONCE", 64)
+    case = open_here(LinregTraining, 40, epochs, MODES[variant], gpu)
+    check_fit(case.output(), ["params", "losses", "test_loss"], 40, epochs, 1)
+    for probe in case.probes:
+        probe()
+        check_fit(case.read(), ["params", "losses", "test_loss"], 40, epochs, 1)
+
+
+@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.parametrize(("epochs", "graphs"), [(1, 3), (1024, 2), (1025, 2), (2040, 1)])
+def test_a_training_is_few_graphs(gpu, monkeypatch, variant, epochs, graphs):
+    """The whole; with the copy to the host; for one epoch also the epoch. Else stretches."""
+    open_here(LinregTraining, 4, epochs, MODES[variant], gpu)
+    assert fake_gpu.Replay.captured == graphs
+
+
+@pytest.mark.parametrize("variant", ["eager", "graph", "compile_graph"])
+@pytest.mark.parametrize("epochs", [1, 25, 75])
+def test_new_points_and_start_values_are_used(gpu, monkeypatch, variant, epochs):
+    monkeypatch.setattr(linreg_trainers, "_EPOCHS_AT_ONCE", 64)
+    case = open_here(LinregTraining, 40, epochs, MODES[variant], gpu)
+    captured = fake_gpu.Replay.captured
+    names = case.output()
+    case.load(Points(40, 7), (0.5, 0.25))
+    for probe in case.probes:
+        probe()
+        check_fit(case.read(), names, 40, epochs, 7, (0.5, 0.25))
+    check_fit(case.output(), names, 40, epochs, 7, (0.5, 0.25))
+    assert fake_gpu.Replay.captured == captured
+
+
+def test_cases_that_share_points_do_not_share_buffers():
+    points = Points(40, 1)
+    cases = [
+        LinregTraining(MODES["eager"], points, Params(40, 10, 0.01), CpuDevice(), no_mark)
+        for _ in range(2)
+    ]
+    cases[0].load(Points(40, 7))
+    check_fit(cases[1].output(), ["params", "losses", "test_loss"], 40, 10, 1)
+
+
+@pytest.mark.slow
+def test_compiled_epochs_write_losses_where_they_are_recorded(gpu, monkeypatch):
+    """One compiled function for all places."""
+    from torch._dynamo.utils import counters
+
+    monkeypatch.setattr(linreg_trainers, "compiled", lambda f, _mode: compiled(f, "default"))
+    case = open_here(LinregTraining, 40, 75, MODES["compile_graph"], gpu)
+    compiled_before = counters["stats"]["unique_graphs"]
+    check_fit(case.output(), ["params", "losses", "test_loss"], 40, 75, 1)
+    case.load(Points(40, 7))
+    for probe in case.probes:
+        probe()
+        check_fit(case.read(), ["params", "losses", "test_loss"], 40, 75, 7)
+    assert counters["stats"]["unique_graphs"] == compiled_before
+
+
+@pytest.mark.slow
+def test_new_points_are_used_without_another_compilation():
+    from torch._dynamo.utils import counters
+
+    case = open_here(LinregTraining, 40, 25, MODES["compile"])
+    compiled_before = counters["stats"]["unique_graphs"]
+    case.load(Points(40, 7), (0.5, 0.25))
+    case.probes[0]()
+    check_fit(case.read(), ["params", "losses", "test_loss"], 40, 25, 7, (0.5, 0.25))
+    assert counters["stats"]["unique_graphs"] == compiled_before
