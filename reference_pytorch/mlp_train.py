@@ -13,10 +13,13 @@ compile        Batch, model, loss and update as one function, with gradients by
                `torch.func.grad_and_value`, compiled by `torch.compile(mode="max-autotune",
                fullgraph=True)`. On a GPU this mode replays CUDA graphs of the compiler. A smaller
                last batch of an epoch has a separate function.
-graph          SGD with one kernel for all weights. Up to fifty steps are captured in one CUDA
-               graph, which reads its position from a counter on the device; a smaller last batch
+graph          SGD with one kernel for all weights. The steps of an epoch are captured in few CUDA
+               graphs, which read their position from a counter on the device; a smaller last batch
                has a separate graph.
 compile_graph  The compiled functions, captured in such graphs.
+manual_graph   The backward pass written by hand: a product updates the weights with the gradient
+               that it computes, and the compiler fuses all that is not a product; captured in such
+               graphs.
 
 In dtype f32 everything is float32; in tf32 matrix products may use TF32. `dataloader` validates
 batch by batch, the others with all 10,000 images at once.
@@ -53,7 +56,7 @@ from mnist_mlp import DeviceImages, Inputs
 from mnist_params import MlpTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample, now_ns
-from training import STATIC_MODES, Mode, Training
+from training import STATIC_MODES, Mode, Trained, Training
 from workload import CaseError, ClockDomain, expect_dtype
 
 DTYPES = ("f32", "tf32")
@@ -150,9 +153,7 @@ class MlpTraining(Training[Params]):
 
     def _prepare(self) -> Task:
         inputs, device = self._inputs, self._device.torch_device
-        self._orders = inputs.order
-        if self._on_gpu:
-            self._start_weights, self._orders = inputs.pinned_weights, inputs.pinned_order
+        self._load_order()
         self._pairs = {name: Events(self._device) for name in ("train", "validate")}
         data_device = torch.device("cpu") if self._mode.make is LoaderTrainer else device
         return Task(
@@ -162,6 +163,13 @@ class MlpTraining(Training[Params]):
             order=inputs.order[0].to(data_device, copy=True),
             losses=torch.empty(self._params.epoch_steps(inputs.n_images), device=device),
         )
+
+    @property
+    def _sample_steps(self) -> int:
+        return self._task.full_steps
+
+    def _load_order(self) -> None:
+        self._orders = self._inputs.pinned_order if self._on_gpu else self._inputs.order
 
     def _run_epoch(self, order: Tensor) -> None:
         self._task.order.copy_(order, non_blocking=True)
@@ -189,7 +197,7 @@ class MlpTraining(Training[Params]):
         ns["step"] = ns["train"] / len(self._task.losses)
         if self._on_gpu:
             ns |= {f"{name}_device": pair.elapsed_ns() for name, pair in self._pairs.items()}
-        return Sample(ns, validated)
+        return Sample(ns, Trained(self._task.losses, self._trainer.weights, validated))
 
     @contextmanager
     def _products(self) -> Iterator[None]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.func import grad_and_value
+from torch import Tensor
 from torch.nn import functional
 
-from capturing import capture, compiled, run_on_side_stream
-from mlp_model import build_model, logits_of
+from mlp_model import build_model
 from mnist_mlp import DeviceImages, MlpParams
 
-# A replay costs the host some microseconds: negligible next to fifty steps.
-_STEPS_AT_ONCE = 50
 _IMAGES_AT_ONCE = 8192
 # Learning rates that reveal the gradient: the step dwarfs the weights, however small the gradient of
 # the first of many layers is. The step fits into float32; in float16, gradients below 16 fit.
@@ -141,23 +138,20 @@ class Trainer:
         return functional.cross_entropy(logits, y, reduction=self._task.reduction)
 
 
-class FusedTrainer(Trainer):
-    """Weights in the products' dtype, updated by one kernel; for capture in a graph.
+class GathersAhead(ABC):
+    """Steps that read their position from a counter on the device; for capture in a graph.
 
-    The step counter and all other inputs of a step, the learning rate included, are in device
-    memory. Several steps gather their images together.
+    Several steps gather their images together.
     """
 
-    optimizer_options: Mapping[str, Any] = {"fused": True}
+    _task: Task
 
-    def __init__(self, task: Task) -> None:
-        self._rate = torch.full((), task.params.rate / task.scale, device=task.device)
-        super().__init__(task)
-        self._next = torch.zeros(1, dtype=torch.int64, device=task.device)
-        self._ahead = torch.arange(_STEPS_AT_ONCE, device=task.device)
-
-    def set_rate(self, rate: float) -> None:
-        self._rate.fill_(rate / self._task.scale)
+    def _count_steps(self) -> None:
+        """Allocate the counter."""
+        device = self._task.device
+        self._next = torch.zeros(1, dtype=torch.int64, device=device)
+        n = max(1, _IMAGES_AT_ONCE // self._task.params.batch)
+        self._ahead = torch.arange(n, device=device)
 
     def rewind(self) -> None:
         """Go back to the first step."""
@@ -165,18 +159,18 @@ class FusedTrainer(Trainer):
 
     def advance(self, steps: int) -> None:
         """Run the next steps, all with full batches."""
-        steps_ahead = self._next + self._ahead[:steps]
-        self._advance(steps_ahead, self._task.batches.index_select(0, steps_ahead))
+        at_once = len(self._ahead)
+        for first in range(0, steps, at_once):
+            numbers = self._next + self._ahead[: min(at_once, steps - first)]
+            self._advance(numbers, self._task.batches.index_select(0, numbers))
 
     def advance_last(self) -> None:
         """Run the step with the smaller last batch."""
         self._advance(self._next + self._ahead[:1], self._task.rest.view(1, -1))
 
-    def _start_rate(self) -> float | Tensor:
-        return self._rate
-
-    def _weights_dtype(self) -> torch.dtype:
-        return self._task.dtype
+    @abstractmethod
+    def _step(self, x: Tensor, y: Tensor) -> Tensor:
+        """Run a step on these images; return its loss."""
 
     def _advance(self, steps: Tensor, numbers: Tensor) -> None:
         """Run steps on the images with these indices, one row per step."""
@@ -188,103 +182,59 @@ class FusedTrainer(Trainer):
         self._next.add_(n_steps)
 
 
-class Step(nn.Module):
-    """A step as one function of tensors with fixed addresses, for the compiler.
+class FusedTrainer(GathersAhead, Trainer):
+    """Weights in the products' dtype, updated by one kernel.
 
-    It reads and writes buffers, which CUDA graphs use in place without copying inputs. Weights wider
-    than the inputs are rounded to their dtype for the products, as autocast does.
+    All inputs of a step, the learning rate included, are in device memory.
     """
 
-    def __init__(self, task: Task, weights_dtype: torch.dtype) -> None:
-        super().__init__()
-        self._reduction = task.reduction
-        self._names: list[str] = []
-        for layer, (n_in, n_out) in enumerate(task.params.layers):
-            for kind, shape in (("w", (n_out, n_in)), ("b", (n_out,))):
-                name = f"{kind}{layer}"
-                empty = torch.empty(shape, dtype=weights_dtype, device=task.device)
-                self.register_buffer(name, empty)
-                self._names.append(name)
-        self.register_buffer("x", task.images.train_x)
-        self.register_buffer("y", task.images.train_y)
-        self.register_buffer("batches", task.batches)
-        self.register_buffer("rest", task.rest)
-        self.register_buffer("losses", task.losses)
-        self.register_buffer("step", torch.zeros(1, dtype=torch.int64, device=task.device))
-        rate = torch.full((), task.params.rate / task.scale, device=task.device)
-        self.register_buffer("rate", rate)
+    optimizer_options: Mapping[str, Any] = {"fused": True}
+    captured_rate = None
 
-    def weights(self) -> list[Tensor]:
-        """Return W and b of layer 0, 1, …."""
-        return [getattr(self, name) for name in self._names]
+    def __init__(self, task: Task) -> None:
+        self._rate = torch.full((), task.params.rate / task.scale, device=task.device)
+        super().__init__(task)
+        self._count_steps()
 
-    def forward(self, last: bool) -> None:
-        numbers = self.rest if last else self.batches.index_select(0, self.step).view(-1)
-        x, y = self.x.index_select(0, numbers), self.y.index_select(0, numbers)
+    def set_rate(self, rate: float) -> None:
+        self._rate.fill_(rate / self._task.scale)
 
-        def loss_of(weights: list[Tensor]) -> Tensor:
-            return functional.cross_entropy(logits_of(x, weights), y, reduction=self._reduction)
+    def _step(self, x: Tensor, y: Tensor) -> Tensor:
+        return Trainer._step(self, x, y)
 
-        gradients, loss = grad_and_value(loss_of)(self.weights())
-        self.losses.index_copy_(0, self.step, loss.view(1))
-        self.step.add_(1)
-        for weight, gradient in zip(self.weights(), gradients, strict=True):
-            weight.copy_(weight.float() - self.rate * gradient.float())
+    def _start_rate(self) -> float | Tensor:
+        return self._rate
+
+    def _weights_dtype(self) -> torch.dtype:
+        return self._task.dtype
 
 
-class CompiledTrainer:
-    """Batch, model, loss and update compiled as one function per batch size."""
+class StaticTrainer(ABC):
+    """Training without autograd's tensors: compiled, or with a backward pass written by hand."""
 
-    def __init__(self, task: Task, weights_dtype: torch.dtype, mode: str) -> None:
-        module = Step(task, weights_dtype)
+    weights: Sequence[Tensor]
+    """W and b of layer 0, 1, …."""
+    captured_rate: float | None = None
+    """The learning rate that a captured graph keeps; None: it reads the rate from memory."""
 
-        def step() -> None:
-            module(False)
-
-        def step_last() -> None:
-            module(True)
-
+    def __init__(self, task: Task) -> None:
         self._task = task
-        self._module = module
-        self._probe_rate = _PROBE_RATE[weights_dtype]
-        self._step = compiled(step, mode)
-        self._step_last = compiled(step_last, mode)
-
-    @property
-    def weights(self) -> list[Tensor]:
-        return self._module.weights()
 
     def start(self, weights: Sequence[Tensor]) -> None:
+        """Set the weights without waiting for copies from pinned memory."""
         for own, given in zip(self.weights, weights, strict=True):
             own.copy_(given, non_blocking=True)
 
-    def set_rate(self, rate: float) -> None:
-        self._module.rate.fill_(rate / self._task.scale)
-
     def compile(self, runs: int) -> None:
-        """Run each function `runs` times as the first step."""
+        """Run each step `runs` times as the first one."""
         rest = [self.advance_last] if self._task.rest.numel() > 0 else []
         for step in (lambda: self.advance(1), *rest):
             for _ in range(runs):
                 self.rewind()
                 step()
 
-    def rewind(self) -> None:
-        """Go back to the first step."""
-        self._module.step.zero_()
-
-    @torch.no_grad()
-    def advance(self, steps: int) -> None:
-        """Run the next steps, all with full batches."""
-        for _ in range(steps):
-            self._step()
-
-    @torch.no_grad()
-    def advance_last(self) -> None:
-        """Run the step with the smaller last batch."""
-        self._step_last()
-
     def run(self, steps: int) -> None:
+        """Run the first `steps` steps and record their losses."""
         self.rewind()
         full = min(steps, self._task.full_steps)
         self.advance(full)
@@ -292,72 +242,34 @@ class CompiledTrainer:
             self.advance_last()
 
     def gradients(self) -> list[Tensor]:
+        """Run the first step; return the gradients of its mean loss by the weights."""
         return self.gradients_of(lambda: self.run(1))
 
     def gradients_of(self, run_step: Callable[[], None]) -> list[Tensor]:
         """Return the gradients of the step that `run_step` runs.
 
-        Compiled code keeps no gradients, so compute them from the weights' change at a high rate.
+        Such a step keeps no gradients, so compute them from the weights' change at a high rate.
         """
+        probe_rate = _PROBE_RATE[self.weights[0].dtype]
         before = [weight.float().clone() for weight in self.weights]
-        rate = self._module.rate.clone()
-        self.set_rate(self._probe_rate)
+        self.set_rate(probe_rate)
         run_step()
-        self._module.rate.copy_(rate)
+        self.set_rate(self._task.params.rate)
         pairs = zip(before, self.weights, strict=True)
-        return [(old - new.float()) / self._probe_rate for old, new in pairs]
+        return [(old - new.float()) / probe_rate for old, new in pairs]
 
-
-class CapturedTrainer:
-    """Another trainer's steps, captured in graphs of many steps and of one step."""
-
-    def __init__(self, trainer: FusedTrainer | CompiledTrainer, task: Task) -> None:
-        self._trainer = trainer
-        self._task = task
-        at_once = min(_STEPS_AT_ONCE, _IMAGES_AT_ONCE // task.params.batch, task.full_steps)
-        self._at_once = max(1, at_once)
-        self._many = self._captured(lambda: trainer.advance(self._at_once))
-        self._rest = self._captured(trainer.advance_last) if task.rest.numel() > 0 else None
-        # Captured last, because autograd's gradients belong to the last graph.
-        self._one = self._captured(lambda: trainer.advance(1))
-
-    @property
-    def weights(self) -> list[Tensor]:
-        return self._trainer.weights
-
-    def start(self, weights: Sequence[Tensor]) -> None:
-        self._trainer.start(weights)
-
+    @abstractmethod
     def set_rate(self, rate: float) -> None:
-        self._trainer.set_rate(rate)
+        """Change the learning rate of all further steps."""
 
-    def run(self, steps: int) -> None:
-        self._trainer.rewind()
-        full = min(steps, self._task.full_steps)
-        n_many, n_single = divmod(full, self._at_once)
-        for _ in range(n_many):
-            self._many.replay()
-        for _ in range(n_single):
-            self._one.replay()
-        if steps > full and self._rest is not None:
-            self._rest.replay()
+    @abstractmethod
+    def rewind(self) -> None:
+        """Go back to the first step."""
 
-    def gradients(self) -> list[Tensor]:
-        def run_step() -> None:
-            self._trainer.rewind()
-            self._one.replay()
+    @abstractmethod
+    def advance(self, steps: int) -> None:
+        """Run the next steps, all with full batches."""
 
-        return self._trainer.gradients_of(run_step)
-
-    def _captured(self, advance: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        def from_the_first() -> None:
-            self._trainer.rewind()
-            advance()
-
-        run_on_side_stream(from_the_first)
-        self._trainer.rewind()
-        graph, _ = capture(advance)
-        return graph
-
-
-AnyTrainer = Trainer | CompiledTrainer | CapturedTrainer
+    @abstractmethod
+    def advance_last(self) -> None:
+        """Run the step with the smaller last batch."""

@@ -9,9 +9,13 @@ eager          As in the study: weights in float32, autocast, autograd and `torc
 compile        The same arithmetic: batch, model, loss and update as one function, with gradients by
                `torch.func.grad_and_value`, compiled by `torch.compile(mode="max-autotune",
                fullgraph=True)`. On a GPU this mode replays CUDA graphs of the compiler.
-graph          Weights in float16, too, and SGD with one kernel for all of them. Fifty steps are
-               captured in one CUDA graph, which reads its position from a counter on the device.
+graph          Weights in float16, too, and SGD with one kernel for all of them. The steps of a
+               sample are captured in one CUDA graph, which reads its position from a counter on the
+               device.
 compile_graph  The compiled function with weights in float16, captured in such a graph.
+manual_graph   The backward pass written by hand: a product updates the weights with the gradient
+               that it computes, and the compiler fuses all that is not a product; captured in such a
+               graph.
 
 In dtype f32 everything is float32. Products are accumulated in float32 (cuBLAS may reduce partial
 sums in float16, which PyTorch allows by default).
@@ -28,6 +32,7 @@ its accuracy on the test images.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,14 +44,14 @@ from device import Device
 from host_memory import expect_room
 from losses import expect_finite, loss_curve
 from mlp_model import logits_of
-from mlp_trainers import AnyTrainer, Task, Trainer
+from mlp_trainers import Task, Trainer
 from mnist_data import MNIST
 from mnist_mlp import Inputs
 from mnist_params import DESCENT_RATE
 from mnist_params import MnistTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample
-from training import STATIC_MODES, Mode, Training
+from training import STATIC_MODES, AnyTrainer, Mode, Trained, Training
 from workload import ClockDomain, expect_dtype
 
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
@@ -89,7 +94,7 @@ class MnistTraining(Training[Params]):
         return {**super().output(), "descent": self._descent()}
 
     def _checked_losses(self) -> Tensor:
-        return self._sample().output[: self._params.checked_steps]
+        return self._sample().output.losses[: self._params.checked_steps]
 
     def _descent(self) -> np.ndarray:
         """Return how much the loss falls in each of the first steps of a descent.
@@ -100,7 +105,7 @@ class MnistTraining(Training[Params]):
         steps = params.descent_steps
         poison([task.losses])
         task.order[:steps] = self._inputs.order[0].to(task.device)
-        self._trainer.start(self._inputs.weights)
+        self._trainer.start(self._start_weights)
         self._trainer.set_rate(DESCENT_RATE)
         self._trainer.run(params.sample_steps if self._on_gpu else steps)
         self._trainer.set_rate(params.rate)
@@ -112,10 +117,8 @@ class MnistTraining(Training[Params]):
         inputs, params, device = self._inputs, self._params, self._device.torch_device
         # A mode that builds the model in the sample also allocates in it.
         self._pins = self._on_gpu and not self._mode.builds_in_sample
-        self._start_order = inputs.order[: params.sample_steps]
+        self._start_order = self._order_to_start()
         if self._pins:
-            self._start_weights = inputs.pinned_weights
-            self._start_order = self._start_order.pin_memory()
             self._losses_host = torch.empty(params.sample_steps, pin_memory=True)
             self._weights_host: list[Tensor] = []
         return Task(
@@ -127,6 +130,20 @@ class MnistTraining(Training[Params]):
             reduction="sum",
         )
 
+    @property
+    def _sample_steps(self) -> int:
+        return self._params.sample_steps
+
+    def _weights_to_start(self) -> Sequence[Tensor]:
+        return self._inputs.pinned_weights if self._pins else self._inputs.weights
+
+    def _order_to_start(self) -> Tensor:
+        order = self._inputs.order[: self._params.sample_steps]
+        return order.pin_memory() if self._pins else order
+
+    def _load_order(self) -> None:
+        self._start_order = self._order_to_start()
+
     def _upload(self, trainer: AnyTrainer) -> None:
         trainer.start(self._start_weights)
         self._task.order[: self._params.sample_steps].copy_(self._start_order, non_blocking=True)
@@ -134,20 +151,19 @@ class MnistTraining(Training[Params]):
     def _train(self, trainer: AnyTrainer) -> None:
         self._events.around(trainer.run, self._params.sample_steps)
 
-    def _download(self, trainer: AnyTrainer) -> Tensor:
-        """Copy the weights and losses to the host; return the losses."""
+    def _download(self, trainer: AnyTrainer) -> Trained:
+        """Copy the losses, as they are recorded, and the weights to the host."""
         weights, losses = trainer.weights, self._task.losses[: self._params.sample_steps]
         if not self._pins:
-            for weight in weights:
-                weight.detach().cpu()
-            return losses.cpu()
+            weights_host = [weight.detach().cpu() for weight in weights]
+            return Trained(losses.cpu(), weights_host)
         if not self._weights_host:
             self._weights_host = [
                 torch.empty(weight.shape, dtype=weight.dtype, pin_memory=True) for weight in weights
             ]
         for weight, host in zip(weights, self._weights_host, strict=True):
             host.copy_(weight.detach(), non_blocking=True)
-        return self._losses_host.copy_(losses, non_blocking=True)
+        return Trained(self._losses_host.copy_(losses, non_blocking=True), self._weights_host)
 
     def _sample(self) -> Sample:
         builds = self._mode.builds_in_sample
@@ -156,7 +172,7 @@ class MnistTraining(Training[Params]):
             trainer = clock.time("init", self._build) if builds else self._trainer
             clock.time("h2d", self._upload, trainer)
             clock.time("train", self._train, trainer)
-            losses = clock.time("d2h", self._download, trainer)
+            trained = clock.time("d2h", self._download, trainer)
             ns: dict[str, float] = {**clock.finish()}
             ns["train_device"] = self._events.elapsed_ns()
             ns["step_device"] = ns["train_device"] / self._params.sample_steps
@@ -166,11 +182,12 @@ class MnistTraining(Training[Params]):
             clock = PhaseClock(self._device.synchronize, self._mark)
             clock.time("train", self._train, trainer)
             ns = {**clock.finish()}
-            losses = self._download(trainer)
+            trained = self._download(trainer)
         ns["step"] = ns["train"] / self._params.sample_steps
         if isinstance(trainer, Trainer) and trainer is not self._trainer:
             trainer.release()
-        return Sample(ns, losses.double() / self._params.batch)
+        losses = trained.losses.double() / self._params.batch
+        return Sample(ns, trained._replace(losses=losses))
 
     def _train_whole(self) -> dict[str, Any]:
         self._trainer.start(self._start_weights)

@@ -6,7 +6,7 @@ Each workload defines its sample, its phases and the results of the complete tra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, NamedTuple
 
@@ -14,33 +14,54 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capturing import poison
+from capturing import compiled, poison
 from case import Case
 from device import Device
-from mlp_trainers import AnyTrainer, CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer
+from mlp_captured import CapturedTrainer
+from mlp_compiled import CompiledTrainer
+from mlp_manual import ManualTrainer
+from mlp_trainers import FusedTrainer, StaticTrainer, Task, Trainer
+from mlp_weights import by_layer
 from mnist_mlp import Inputs, Params
 from timing import Mark, Probe, Sample
+
+AnyTrainer = Trainer | StaticTrainer | CapturedTrainer
 
 
 class Mode(NamedTuple):
     """A way to run the steps."""
 
-    make: Callable[[Task], Trainer | CompiledTrainer]
+    make: Callable[[Task], Trainer | StaticTrainer]
     captured: bool = False
     """Are the steps captured in CUDA graphs?"""
     builds_in_sample: bool = False
     """Is building the model and its optimiser a phase?"""
 
 
+_NO_GRAPHS = "max-autotune-no-cudagraphs"
 # Modes that build the model outside samples, with weights in float32 or in the case's dtype.
 STATIC_MODES = {
     "compile": Mode(lambda task: CompiledTrainer(task, torch.float32, "max-autotune")),
     "graph": Mode(FusedTrainer, captured=True),
     # Our captured graphs replace the compiler's own.
     "compile_graph": Mode(
-        lambda task: CompiledTrainer(task, task.dtype, "max-autotune-no-cudagraphs"), captured=True
+        lambda task: CompiledTrainer(task, task.dtype, _NO_GRAPHS), captured=True
+    ),
+    "manual_graph": Mode(
+        lambda task: ManualTrainer(task, lambda function: compiled(function, _NO_GRAPHS)),
+        captured=True,
     ),
 }
+
+
+class Trained(NamedTuple):
+    """What a sample leaves."""
+
+    losses: Tensor
+    """The mean loss of each step."""
+    weights: Sequence[Tensor]
+    validation: Tensor | None = None
+    """Mean loss and accuracy, if the sample has a validation."""
 
 
 class Training(Case, ABC, Generic[Params]):
@@ -54,27 +75,36 @@ class Training(Case, ABC, Generic[Params]):
         self._mode = mode
         self._inputs = inputs
         self._params = inputs.params
-        self._start_weights = inputs.weights
         self._task = self._once("data", self._prepare)
+        self._start_weights = self._weights_to_start()
         self.once_ns["data"] += inputs.made_ns
         with self._products():
             self._trainer = self._build()
             self._results = self._train_whole()
-        self.probes: list[Probe] = [self._sample]
+        self.probes: list[Probe] = self._keeping([self._sample])
+
+    def load(self, inputs: Inputs[Params]) -> None:
+        """Have further runs start from these weights and take the images in this order."""
+        self._inputs = inputs
+        self._start_weights = self._weights_to_start()
+        self._load_order()
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Return losses and weights of the last sample."""
+        trained = self._left
+        losses = trained.losses.detach().cpu().double().numpy().copy()
+        return {**_by_layer("weights", trained.weights), "losses": losses}
 
     def output(self) -> dict[str, np.ndarray]:
         """Return the first step's gradients, and the losses of the first steps of a training."""
+        self._left = None
         poison([*self._trainer.weights, self._task.losses])
         self._device.synchronize()
         with self._products():
             losses = self._checked_losses()
             self._trainer.start(self._start_weights)
             gradients = self._trainer.gradients()
-        arrays = {
-            f"gradient_{layer}": torch.cat((w, b[:, None]), dim=1).cpu().numpy()
-            for layer, (w, b) in enumerate(zip(gradients[0::2], gradients[1::2], strict=True))
-        }
-        return {**arrays, "losses": losses.numpy()}
+        return {**_by_layer("gradient", gradients), "losses": losses.numpy()}
 
     def results(self) -> dict[str, Any]:
         return self._results
@@ -84,8 +114,12 @@ class Training(Case, ABC, Generic[Params]):
         """Prepare the training data and the source and target buffers of copies."""
 
     @abstractmethod
+    def _load_order(self) -> None:
+        """Have samples, which begin with a copy of the order, take that of the inputs."""
+
+    @abstractmethod
     def _sample(self) -> Sample:
-        """Train for one sample."""
+        """Train for one sample; its output is a `Trained`."""
 
     @abstractmethod
     def _checked_losses(self) -> Tensor:
@@ -95,16 +129,29 @@ class Training(Case, ABC, Generic[Params]):
     def _train_whole(self) -> dict[str, Any]:
         """Run all steps from the start weights and return the results of the case."""
 
+    @property
+    @abstractmethod
+    def _sample_steps(self) -> int:
+        """The number of steps with full batches in a sample."""
+
+    def _weights_to_start(self) -> Sequence[Tensor]:
+        """Return the start weights in host memory, pinned on a GPU."""
+        return self._inputs.pinned_weights if self._on_gpu else self._inputs.weights
+
     def _products(self) -> AbstractContextManager[None]:
         """Return the context in which all matrix products run."""
         return nullcontext()
 
     def _build(self) -> AnyTrainer:
         trainer = self._mode.make(self._task)
-        if isinstance(trainer, CompiledTrainer):
+        if isinstance(trainer, StaticTrainer):
             trainer.start(self._start_weights)
             self._once("compile", trainer.compile, self.runs_to_compile)
         if self._mode.captured:
             trainer.start(self._start_weights)
-            return self._once("capture", CapturedTrainer, trainer, self._task)
+            return self._once("capture", CapturedTrainer, trainer, self._task, self._sample_steps)
         return trainer
+
+
+def _by_layer(name: str, tensors: Sequence[Tensor]) -> dict[str, np.ndarray]:
+    return by_layer(name, [tensor.detach().float().cpu().numpy() for tensor in tensors])

@@ -24,7 +24,7 @@ from workload import CaseError, Skip  # noqa: E402
 
 LOAD = mnist_data.load
 FAST_MODES = ["dataloader", "eager", "graph"]
-SLOW_MODES = ["compile", "compile_graph"]
+SLOW_MODES = ["compile", "compile_graph", "manual_graph"]
 # 9 steps per epoch, the last with 400 images.
 DEFAULTS = {"width": 8, "depth": 3, "batch": 700, "epochs": 2, "rate": 0.5, "seed": 1}
 STEPS = 9
@@ -222,7 +222,7 @@ def test_a_bad_file_fails_with_its_name(tmp_path, monkeypatch):
     assert str(caught.value) == f"{bad}: ends after 6 bytes, expected 47040016"
 
 
-@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.parametrize("variant", ["graph", "compile_graph", "manual_graph"])
 @pytest.mark.only_on("cpu")
 def test_graphs_are_skipped_without_a_gpu(worker, variant):
     answer = open_case(worker, variant, {})

@@ -11,13 +11,18 @@ torch = pytest.importorskip("torch")
 import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
 from mlp_float64 import error_of  # noqa: E402
 
+import mlp_captured  # noqa: E402
 import mlp_train  # noqa: E402
 import mlp_trainers  # noqa: E402
 import mnist_data  # noqa: E402
 import mnist_train  # noqa: E402
+from capturing import compiled  # noqa: E402
 from device import CpuDevice, CudaDevice  # noqa: E402
+from mlp_captured import CapturedTrainer  # noqa: E402
+from mlp_compiled import CompiledTrainer  # noqa: E402
+from mlp_manual import ManualTrainer  # noqa: E402
 from mlp_train import MODES, LoaderTrainer, MlpTraining, Params  # noqa: E402
-from mlp_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task, Trainer  # noqa: E402
+from mlp_trainers import FusedTrainer, Task, Trainer  # noqa: E402
 from mnist_mlp import Inputs  # noqa: E402
 from mnist_params import epoch_order  # noqa: E402
 from timing import no_mark  # noqa: E402
@@ -29,7 +34,7 @@ IMAGES = 150
 
 
 class Replay:
-    """Replaces a CUDA graph: repeats the captured work."""
+    """Replaces a CUDA graph: repeats the captured work. A capture does not run it."""
 
     def __init__(self, work) -> None:
         self.replay = work
@@ -45,8 +50,8 @@ def few_images(monkeypatch):
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    monkeypatch.setattr(mlp_trainers, "run_on_side_stream", lambda work: work())
-    monkeypatch.setattr(mlp_trainers, "capture", lambda work: (Replay(work), None))
+    monkeypatch.setattr(mlp_captured, "run_on_side_stream", lambda work: work())
+    monkeypatch.setattr(mlp_captured, "capture", Replay)
 
 
 def inputs_of(**params):
@@ -84,8 +89,16 @@ def check_trainer(trainer, task, inputs):
 BATCHES = pytest.mark.parametrize("batch", [4, 16, 50, 149, 150])
 
 
+def not_compiled(function):
+    return function
+
+
+def manual(task):
+    return ManualTrainer(task, not_compiled)
+
+
 @BATCHES
-@pytest.mark.parametrize("kind", [Trainer, LoaderTrainer, FusedTrainer])
+@pytest.mark.parametrize("kind", [Trainer, LoaderTrainer, FusedTrainer, manual])
 def test_step_by_step(kind, batch):
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
@@ -95,11 +108,12 @@ def test_step_by_step(kind, batch):
 @pytest.mark.usefixtures("no_gpu")
 @BATCHES
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
-def test_graphs_of_any_number_of_steps(monkeypatch, batch, at_once):
-    monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
+@pytest.mark.parametrize("kind", [FusedTrainer, manual])
+def test_graphs_of_any_number_of_steps(monkeypatch, kind, batch, at_once):
+    monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
-    trainer = CapturedTrainer(FusedTrainer(task), task)
+    trainer = CapturedTrainer(kind(task), task, task.full_steps)
     check_trainer(trainer, task, inputs)
     # It starts from the first step again.
     check_trainer(trainer, task, inputs)
@@ -107,32 +121,82 @@ def test_graphs_of_any_number_of_steps(monkeypatch, batch, at_once):
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
-    ("batch", "images_at_once", "replays"),
-    # 37 steps of 4 images and one of 2; four steps per graph; one full batch; no smaller batch.
-    [(4, 8192, 37 // 37 + 1), (4, 16, 9 + 1 + 1), (150, 8192, 1), (50, 50, 3)],
+    ("batch", "at_once", "replays"),
+    # 37 steps of 4 images and one of 2; graphs of ten steps and of seven; one full batch; three.
+    [(4, 256, 1 + 1), (4, 10, 3 + 1 + 1), (150, 256, 1), (50, 256, 1), (50, 2, 1 + 1)],
 )
-def test_large_batches_are_captured_by_fewer_steps(monkeypatch, batch, images_at_once, replays):
+def test_an_epoch_is_few_replays(monkeypatch, batch, at_once, replays):
     replayed = []
-    monkeypatch.setattr(mlp_trainers, "_IMAGES_AT_ONCE", images_at_once)
+    monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
     monkeypatch.setattr(Replay, "__init__", lambda self, work: None)
     monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
     inputs = inputs_of(batch=batch)
     task = task_of(inputs)
-    CapturedTrainer(FusedTrainer(task), task).run(len(task.losses))
+    CapturedTrainer(FusedTrainer(task), task, task.full_steps).run(len(task.losses))
     assert len(replayed) == replays
+
+
+@pytest.mark.parametrize(
+    ("at_once", "gathered"), [(8192, [148]), (16, [16] * 9 + [4]), (3, [4] * 37)]
+)
+@pytest.mark.parametrize("kind", [FusedTrainer, manual])
+def test_few_images_are_gathered_at_once(monkeypatch, kind, at_once, gathered):
+    monkeypatch.setattr(mlp_trainers, "_IMAGES_AT_ONCE", at_once)
+    found = []
+
+    class Watched(kind if isinstance(kind, type) else ManualTrainer):
+        def _advance(self, steps, numbers):
+            found.append(numbers.numel())
+            super()._advance(steps, numbers)
+
+    inputs = inputs_of(batch=4)
+    task = task_of(inputs)
+    trainer = Watched(task) if kind is FusedTrainer else Watched(task, not_compiled)
+    trainer.start(inputs.weights)
+    trainer.rewind()
+    trainer.advance(37)
+    assert found == gathered
+    expected = mlp_float64.train(inputs, 37).losses
+    assert error_of(task.losses[:37].tolist(), expected) < 1e-4
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_another_rate_is_captured_once():
+    """The products of a backward pass written by hand take the rate as a number."""
+    inputs = inputs_of()
+    task = task_of(inputs)
+    trainer = CapturedTrainer(manual(task), task, task.full_steps)
+    before = len(trainer._graphs)
+    losses = []
+    for rate in (0.1, 0.2, 0.1, 0.2):
+        trainer.set_rate(rate)
+        trainer.start(inputs.weights)
+        trainer.run(len(task.losses))
+        losses.append(task.losses.tolist())
+    assert losses[0] == losses[2] != losses[1] == losses[3]
+    # An epoch has one graph and one for its last batch.
+    assert len(trainer._graphs) == before + 2
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_gpu")
-def test_compiled():
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda task: CompiledTrainer(task, torch.float32, "default"),
+        lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
+    ],
+    ids=["compile", "manual"],
+)
+def test_compiled(kind):
     """A smaller last batch, and enough layers for small gradients."""
     inputs = inputs_of(batch=40, depth=8, width=16)
     task = task_of(inputs)
-    trainer = CompiledTrainer(task, torch.float32, "default")
+    trainer = kind(task)
     trainer.start(inputs.weights)
     trainer.compile(3)
     check_trainer(trainer, task, inputs)
-    check_trainer(CapturedTrainer(trainer, task), task, inputs)
+    check_trainer(CapturedTrainer(trainer, task, task.full_steps), task, inputs)
 
 
 def test_validation_by_batches_matches_that_of_all_images():
@@ -239,7 +303,7 @@ def test_the_sample_is_the_first_epoch_from_the_start_weights():
     case = open_here(MODES["eager"].make)
     first = case.results()["epochs"][0]
     for _ in range(2):
-        validated = case.probes[0]().output.tolist()
+        validated = case.probes[0]().output.validation.tolist()
         assert validated == [first["validation_loss"], first["accuracy"]]
 
 
@@ -258,6 +322,30 @@ def test_tf32_products_only_in_cases_of_that_dtype(dtype):
     case.output()
     assert set(seen) == {dtype == "tf32"}
     assert torch.backends.cuda.matmul.allow_tf32 == before
+
+
+# ---- new inputs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["dataloader", "eager"])
+def test_new_inputs_and_what_a_sample_leaves(variant):
+    case = open_here(MODES[variant].make)
+    first = case.output()["losses"]
+    inputs = inputs_of(seed=7)
+    case.load(inputs)
+    case.probes[0]()
+    left = case.read()
+    expected = mlp_float64.train(inputs, 38)
+    assert error_of(left["losses"], expected.losses) < 1e-4
+    weights = [torch.from_numpy(left[f"weights_{layer}"].copy()) for layer in range(4)]
+    parts = [part for w in weights for part in (w[:, :-1], w[:, -1])]
+    loss, accuracy = mlp_train.validation_of(parts, case._task.images).tolist()
+    assert [loss, accuracy] == pytest.approx(
+        [expected.validation_loss, expected.accuracy], rel=1e-4
+    )
+    assert error_of(case.output()["losses"][:38], expected.losses) < 1e-4
+    case.load(inputs_of())
+    assert np.array_equal(case.output()["losses"], first)
 
 
 # ---- the allocator's statistics --------------------------------------------------------------------

@@ -22,7 +22,7 @@ from workload import CaseError, Skip  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())
 FAST_MODES = ["eager", "graph"]
-SLOW_MODES = ["compile", "compile_graph"]
+SLOW_MODES = ["compile", "compile_graph", "manual_graph"]
 # The workload's tolerance: relative L2 error of each array.
 TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2}
 
@@ -281,6 +281,25 @@ def test_more_is_trained_than_sampled():
     assert case.output()["losses"].shape == (200,)
 
 
+def test_new_inputs_and_what_a_sample_leaves():
+    case = open_here(MODES["eager"].make)
+    first = case.output()
+    case.load(Inputs(Params(hidden=8, batch=4, steps=12, rate=0.1, seed=7)))
+    case.probes[0]()
+    left = case.read()
+    other = open_here(MODES["eager"].make, seed=7)
+    # Its complete training is as long as a sample.
+    trained = [weight.detach().numpy().copy() for weight in other._trainer.weights]
+    expected = other.output()
+    assert np.array_equal(left["losses"], expected["losses"])
+    assert not np.array_equal(left["losses"], first["losses"])
+    for layer in range(4):
+        assert np.array_equal(left[f"weights_{layer}"], np.column_stack(trained[2 * layer :][:2]))
+    case.load(Inputs(Params(hidden=8, batch=4, steps=12, rate=0.1, seed=1)))
+    again = case.output()
+    assert all(np.array_equal(again[name], first[name]) for name in first)
+
+
 def test_a_model_built_in_a_sample_is_freed(monkeypatch):
     case = open_here(MODES["eager"].make)
     built = []
@@ -320,7 +339,7 @@ def test_weights_that_exceed_host_memory_are_skipped(monkeypatch, device, dtype,
 # ---- skipped and invalid cases ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["graph", "compile_graph"])
+@pytest.mark.parametrize("variant", ["graph", "compile_graph", "manual_graph"])
 @pytest.mark.only_on("cpu")
 def test_graphs_are_skipped_without_a_gpu(worker, variant):
     answer = open_case(worker, variant, {})

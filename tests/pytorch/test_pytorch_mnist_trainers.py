@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-import mlp_trainers  # noqa: E402 -- these need PyTorch
-from mlp_trainers import CapturedTrainer, CompiledTrainer, FusedTrainer, Task  # noqa: E402
+import mlp_captured  # noqa: E402 -- these need PyTorch
+from capturing import compiled  # noqa: E402
+from mlp_captured import CapturedTrainer  # noqa: E402
+from mlp_compiled import CompiledTrainer  # noqa: E402
+from mlp_manual import ManualTrainer  # noqa: E402
+from mlp_trainers import FusedTrainer, Task  # noqa: E402
 from mnist_mlp import Inputs  # noqa: E402
 from mnist_params import DESCENT_RATE  # noqa: E402
 from mnist_train import AutocastTrainer, Params  # noqa: E402
@@ -22,7 +26,7 @@ TOLERANCE = {"f32": 1e-4, "f16": 2.5e-2}
 
 
 class Replay:
-    """Replaces a CUDA graph: repeats the captured work."""
+    """Replaces a CUDA graph: repeats the captured work. A capture does not run it."""
 
     def __init__(self, work) -> None:
         self.replay = work
@@ -30,8 +34,8 @@ class Replay:
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    monkeypatch.setattr(mlp_trainers, "run_on_side_stream", lambda work: work())
-    monkeypatch.setattr(mlp_trainers, "capture", lambda work: (Replay(work), None))
+    monkeypatch.setattr(mlp_captured, "run_on_side_stream", lambda work: work())
+    monkeypatch.setattr(mlp_captured, "capture", Replay)
     # On the CPU PyTorch's fused SGD does not update most of a float16 tensor.
     monkeypatch.setattr(FusedTrainer, "optimizer_options", {})
 
@@ -79,8 +83,12 @@ def known_task(dtype):
     return known, *task_of(params, torch.float16 if dtype == "f16" else torch.float32)
 
 
+def manual(task):
+    return ManualTrainer(task, lambda function: function)
+
+
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("kind", [AutocastTrainer, FusedTrainer])
+@pytest.mark.parametrize("kind", [AutocastTrainer, FusedTrainer, manual])
 def test_float16(kind):
     known, task, inputs = known_task("f16")
     trainer = kind(task)
@@ -92,25 +100,14 @@ def test_float16(kind):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 @pytest.mark.parametrize("at_once", [1, 2, 5, 50])
-def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once):
-    monkeypatch.setattr(mlp_trainers, "_STEPS_AT_ONCE", at_once)
+@pytest.mark.parametrize("kind", [FusedTrainer, manual])
+def test_graphs_of_any_number_of_steps(monkeypatch, dtype, at_once, kind):
+    monkeypatch.setattr(mlp_captured, "_STEPS_AT_ONCE", at_once)
     known, task, inputs = known_task(dtype)
-    trainer = CapturedTrainer(FusedTrainer(task), task)
+    trainer = CapturedTrainer(kind(task), task, known["steps"])
     check_trainer(trainer, task, inputs, known)
     # From the first step again, whatever ran before.
     check_trainer(trainer, task, inputs, known)
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_large_batches_are_captured_by_fewer_steps(monkeypatch):
-    replayed = []
-    monkeypatch.setattr(Replay, "__init__", lambda self, work: None)
-    monkeypatch.setattr(Replay, "replay", lambda self: replayed.append(1), raising=False)
-    for batch, replays in ((60, 2), (2000, 25)):
-        task, _ = task_of(Params(8, batch, 100, 0.1, 1), torch.float32)
-        CapturedTrainer(FusedTrainer(task), task).run(100)
-        assert len(replayed) == replays
-        replayed.clear()
 
 
 def test_a_released_trainer_is_gone_without_a_garbage_collector():
@@ -130,9 +127,18 @@ def test_a_released_trainer_is_gone_without_a_garbage_collector():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("weights", [torch.float32, torch.float16], ids=["f32", "f16"])
-def test_compiled_float16(weights):
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda task: CompiledTrainer(task, torch.float32, "default"),
+        lambda task: CompiledTrainer(task, torch.float16, "default"),
+        lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
+    ],
+    ids=["f32", "f16", "manual"],
+)
+def test_compiled_float16(kind):
     known, task, inputs = known_task("f16")
-    trainer = CompiledTrainer(task, weights, "default")
+    trainer = kind(task)
     check_trainer(trainer, task, inputs, known)
-    check_trainer(CapturedTrainer(trainer, task), task, inputs, known)
+    captured = CapturedTrainer(trainer, task, known["steps"])
+    check_trainer(captured, task, inputs, known)

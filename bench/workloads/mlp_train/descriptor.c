@@ -69,7 +69,8 @@ const workload_t workload_mlp_train = {
     .dtypes = NAMES("f32", "tf32"),
     .has_stages = true,
     .cpu_variants = NAMES("ref", "omp"),
-    .pytorch_variants = NAMES("dataloader", "eager", "compile", "graph", "compile_graph"),
+    .pytorch_variants =
+        NAMES("dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"),
     .jax_variants = NAMES("jit", "scan"),
     .cost = cost,
     .tolerance = tolerance,
