@@ -306,7 +306,7 @@ def test_sweep_has_the_planned_cases() -> None:
     done = bench("plan", "sweeps/mnist_train.json", cwd=ROOT)
     ids = {line.split()[1] for line in done.stdout.splitlines()[:-1]}
     for hidden in (128, 256, 512, 1024, 2048, 4096, 8192):
-        for mode in ("graph", "compile_graph"):
+        for mode in ("graph", "compile_graph", "manual_graph"):
             assert f"mnist_train/pytorch-cuda/{mode}/hidden={hidden}" in ids
         assert any(re.fullmatch(rf"mnist_train/cuda/\w+/hidden={hidden}", name) for name in ids)
     for hidden in (128, 1024, 8192):  # of the slow modes
