@@ -101,6 +101,20 @@ static void contenders_have_line_types_of_their_own(void **state) {
         assert_int_equal(series_named(world, TITLES[i])->style, STYLES[i]);
 }
 
+static void no_two_modes_look_alike(void **state) {
+    world_t *world = *state;
+    write_header(world->run, "Some GPU");
+    for (const char *const *mode = workload_find("mlp_infer")->pytorch_variants; *mode; mode++) {
+        const planted_t planted = {"pytorch", "cuda", *mode,   NULL,         1,
+                                   100e3,     5e3,    CASE_OK, .limit_ns = 0};
+        append(world->run, &planted);
+    }
+    load_run(world);
+    for (size_t i = 0; i < world->data->n_series; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(world->data->series[i].style, world->data->series[k].style);
+}
+
 /* Another workload with an engine that comes first by name has it in the run: not another colour. */
 static void colours_are_those_of_the_whole_run(void **state) {
     static const planted_t BEFORE = {.engine = "cupy",
@@ -128,6 +142,7 @@ int main(void) {
         WITH_FOLDER(speed_is_relative_to_the_strongest),
         WITH_FOLDER(every_engine_has_its_line_and_its_phases),
         WITH_FOLDER(contenders_have_line_types_of_their_own),
+        WITH_FOLDER(no_two_modes_look_alike),
         WITH_FOLDER(colours_are_those_of_the_whole_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
