@@ -249,12 +249,18 @@ static void what_polling_wins_is_also_told_without_it(void **state) {
     record_t run = run_with_techniques();
     char *text = printed(all_findings, &run);
     assert_has(text, "**Without polling:** at 1 batch size the fastest CUDA case has `wait=poll`");
-    assert_has(text, "With `wait=sync` on our side");
+    assert_has(text, "With synchronisation on both sides");
+    assert_has_not(text, "polls, too");
     assert_has(text, "CUDA is faster at 1 of the 1 batch size compared, PyTorch at 0");
     assert_has(text, "at batch 64 CUDA is **3.0");
     free(text);
     text = printed(all_tables, &run);
     assert_has(text, "sync vs PyTorch |");
+    free(text);
+    plant(&run, (planted_t){"pytorch", "cuda", "mapped", 64, 600, CASE_OK, NULL}, 98);
+    text = printed(all_findings, &run);
+    assert_has(text, "At 1 of these the strongest rival polls, too. With synchronisation on both");
+    assert_has(text, "against 3.00 µs (graph"); /* not mapped's 600 ns */
     free(text);
     record_free(&run);
     run = plant_ratios((double[]){2}, 1);

@@ -22,7 +22,7 @@ void finding_techniques(const report_t *report, const comparison_set_t *set);
 void finding_polling(const report_t *report, const comparison_set_t *set);
 void finding_batch_constant(const report_t *report, const comparison_set_t *set);
 void section_techniques(const report_t *report, const comparison_set_t *set);
-/* Does CUDA's fastest case poll? Its fastest case that synchronises, against the strongest rival. */
+/* Does CUDA's fastest case poll? The fastest cases of both sides that synchronise. */
 bool is_by_polling(const size_row_t *row);
 speedup_t speedup_synchronising(const comparison_set_t *set, const size_row_t *row);
 

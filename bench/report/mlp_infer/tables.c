@@ -82,7 +82,8 @@ static void section_headline(const report_t *report, const comparison_set_t *set
           set->phase, rival_columns_meaning(report, set),
           fitting_rows(set, is_by_polling, NULL) > 0
               ? report_text(report,
-                            " *%s*: of the fastest CUDA case that synchronises instead of polling.",
+                            " *%s*: of the fastest cases of both sides that synchronise instead "
+                            "of polling.",
                             sync_title(report, set))
               : "");
     print_spread(report, set);

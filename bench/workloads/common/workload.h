@@ -62,7 +62,8 @@ typedef struct workload {
     const char *const *cpu_variants;  /* NULL-terminated; "ref" is the oracle; NULL for none */
     const char *const *null_variants; /* of the null engine */
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
-    const char *const *jax_variants;     /* likewise, the JAX worker */
+    const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
+    const char *const *jax_variants;     /* modes that the JAX worker knows */
     /* Checks beyond ranges: STATUS_USAGE with a message that names the parameter. NULL: none. */
     status_t (*validate)(const case_t *spec, error_t *err);
     workload_cost_t (*cost)(const case_t *spec);

@@ -94,6 +94,7 @@ const workload_t workload_mlp_infer = {
     .cpu_variants = NAMES("ref", "omp"),
     .pytorch_variants = NAMES("eager", "inference", "compile", "graph", "compile_graph", "overlap",
                               "compile_overlap", "mapped"),
+    .pytorch_polling = NAMES("mapped"),
     .jax_variants = NAMES("jit", "aot", "overlap"),
     .cost = cost,
     .tolerance = tolerance,
