@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compare_runs import CPU, CUDA, OTHER, TORCH, Run, case_of, compare, refused, rerun, verdicts
+from compare_runs import (
+    CPU,
+    CUDA,
+    OTHER,
+    TORCH,
+    Run,
+    case_of,
+    compare,
+    refused,
+    rerun,
+    verdicts,
+)
+from make_pair import renamed
 from project import bench
 
 
@@ -106,7 +118,7 @@ def test_faster_missing_new_and_broken(base: Run) -> None:
     candidate = rerun(base)
     candidate.scale(CUDA, 0.8)
     del candidate.cases[OTHER]
-    new = dict(candidate.cases[CPU], id=CPU + "/new")
+    new = renamed(candidate.cases[CPU], variant="new")
     candidate.cases[new["id"]] = new
     candidate.cases[TORCH].update(status="wrong", reason="relative L2 error 0.3", phases={})
     answer = compare(base, candidate, expect=1)

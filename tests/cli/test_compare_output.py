@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from compare_runs import CPU, CUDA, OTHER, TORCH, Run, compare, refused, rerun
+from make_pair import renamed
 from project import bench
 
 GOLDEN = Path(__file__).parent / "golden_compare"
@@ -36,7 +37,7 @@ def hostile(base: Run) -> Run:
     candidate.cases[CPU].update(
         status="failed", reason='<b>&"x" | `rm -rf` \x1b[31m ]]> \x01\ufffe', phases={}
     )
-    odd = dict(candidate.cases[OTHER], id='mlp_infer/<&">|`/é')
+    odd = renamed(candidate.cases[OTHER], variant='<&">|`é')
     candidate.cases[odd["id"]] = odd
     return candidate
 
@@ -68,15 +69,14 @@ def test_markdown_fits_a_comment_and_counts_omitted_cases(base: Run, tmp_path: P
     candidate = rerun(base)
     case = base.cases[CUDA]
     for i in range(300):
-        key = f"{CUDA}/{'techniques=' * 20}{i}"
-        base.cases[key] = dict(case, id=key)
-        candidate.cases[key] = dict(candidate.cases[CUDA], id=key)
-        candidate.cases[key]["phases"] = slower(case["phases"])
+        long = renamed(case, variant=f"{case['variant']}_{'long_' * 40}{i}")
+        base.cases[long["id"]] = long
+        candidate.cases[long["id"]] = {**long, "phases": slower(case["phases"])}
     base.write()
     compare(base, candidate, "--markdown", tmp_path / "x.md", expect=1)
     text = (tmp_path / "x.md").read_text(encoding="utf-8")
     assert len(text) < 65_536
-    listed = set(re.findall(rf"`({CUDA}/\S*)`", text))
+    listed = set(re.findall(r"`(mlp_infer/cuda/\S*)`", text))
     left_out = re.search(r"(\d+) more cases are not shown\.", text)
     assert left_out
     assert listed

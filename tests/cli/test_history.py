@@ -14,7 +14,7 @@ from project import FIXTURES, bench
 
 sys.path.insert(0, str(FIXTURES))
 
-from make_pair import Run
+from make_pair import Run, renamed
 
 STEP = "mlp_infer/cuda/03_vectorized/batch=4"
 CREEP = "mlp_infer/cpu/omp/batch=4"
@@ -41,6 +41,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             del run.cases[QUIET]
         made.append(run.write())
     return made
+
+
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    lines = (run / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def history(runs: list[Path], *options: str | Path) -> dict[str, Any]:
@@ -110,13 +115,15 @@ def test_charts_are_drawn_with_their_data(runs: list[Path], tmp_path: Path) -> N
 
 @needs_gnuplot
 def test_names_cannot_escape_the_folder(runs: list[Path], tmp_path: Path) -> None:
-    evil = "../../evil/$(touch x)`y`/batch=4"
+    names = {"workload": "../../evil", "variant": "$(touch x)`y`"}
+    evil = "../../evil/cuda/$(touch x)`y`/batch=4"
     folders = []
     for i, run in enumerate(runs):
         folder = tmp_path / f"run{i:02}"
         folder.mkdir()
         (folder / "run.json").write_bytes((run / "run.json").read_bytes())
-        lines = (run / "cases.jsonl").read_text(encoding="utf-8").replace(STEP, evil)
+        cases = [case if case["id"] != STEP else renamed(case, **names) for case in lines_of(run)]
+        lines = "".join(f"{json.dumps(case)}\n" for case in cases)
         (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
         folders.append(folder)
     out = tmp_path / "deep" / "out"

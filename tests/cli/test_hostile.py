@@ -20,7 +20,7 @@ from project import FIXTURES, ROOT, bench, make_root, read_cases, read_lines, wr
 
 sys.path.insert(0, str(FIXTURES))
 
-from make_pair import Run
+from make_pair import Run, renamed
 
 needs_gnuplot = pytest.mark.skipif(
     shutil.which("gnuplot") is None, reason="gnuplot is not installed"
@@ -52,16 +52,6 @@ def sweep_text(**keys: Any) -> str:
 
 def contender(**keys: Any) -> dict[str, Any]:
     return {"contenders": [{"engine": "cpu", "variants": ["ref"], **keys}]}
-
-
-def rename(case: dict[str, Any], **fields: str) -> None:
-    """Change the engine or variant, and the id with it."""
-    rest = case["id"].split("/", 3)[3]
-    case.update(fields)
-    label = case["engine"]
-    if label not in {"cuda", "cpu", "null"}:
-        label = f"{label[:24]}-{case['on']}"
-    case["id"] = f"{case['workload']}/{label}/{case['variant']}/{rest}"
 
 
 # ---- sweeps --------------------------------------------------------------------------------------
@@ -266,7 +256,7 @@ def test_names_of_phases_and_runs_cannot_escape_the_folder(
 @needs_gnuplot
 def test_an_engine_gives_a_chart_its_name_only_if_it_is_one(base: Run, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
-    rename(run.cases[CASE], engine="x/../../../escaped")
+    run.cases[CASE] = renamed(run.cases[CASE], engine="x/../../../escaped")
     run.write()
     out = tmp_path / "deep" / "out"
     (out / "phases_x").mkdir(parents=True)
@@ -277,8 +267,8 @@ def test_an_engine_gives_a_chart_its_name_only_if_it_is_one(base: Run, tmp_path:
 @needs_gnuplot
 def test_names_do_not_break_a_picture(base: Run, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
-    for case in run.cases.values():
-        rename(case, variant=case["variant"] + " ]]> <b> &")
+    for name, case in run.cases.items():
+        run.cases[name] = renamed(case, variant=case["variant"] + " ]]> <b> &")
     run.write()
     bench("plot", run.folder, "--out", tmp_path / "out")
     pictures = list((tmp_path / "out").rglob("*.svg"))
@@ -300,7 +290,7 @@ def test_text_that_is_not_seen_does_not_reach_the_terminal(
     bench("report", run.folder, "--out", tmp_path / "r.md")
     for shown in (done.stdout + done.stderr, (tmp_path / "r.md").read_text(encoding="utf-8")):
         assert not set(shown) & set("\u202e\u2028\u2066\u2069\ufeff\u200f")
-    rename(run.cases[CASE], variant=text)
+    run.cases[CASE] = renamed(run.cases[CASE], variant=text)
     run.write()
     done = bench("report", run.folder, "--out", tmp_path / "r.md", expect=2)
     assert "found control characters" in done.stderr
@@ -309,9 +299,9 @@ def test_text_that_is_not_seen_does_not_reach_the_terminal(
 @pytest.mark.parametrize("text", [MARKDOWN, SHELL])
 def test_markup_of_an_engine_is_not_the_reports(base: Run, text: str, tmp_path: Path) -> None:
     run = base.copy_to(tmp_path / "run")
-    for case in run.cases.values():
+    for name, case in run.cases.items():
         if case["engine"] == "pytorch":
-            rename(case, engine=text)
+            run.cases[name] = renamed(case, engine=text)
     run.write()
     bench("report", run.folder, "--out", tmp_path / "REPORT.md")
     written = re.sub(r"(?m)^    .*$", "", (tmp_path / "REPORT.md").read_text(encoding="utf-8"))
