@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def test_two_values_stand_below_the_phases(tmp_path: Path) -> None:
         for k, start in enumerate(phase["round_starts"][:-1]):
             for i in range(start, phase["round_starts"][k + 1]):
                 phase["samples"][i] *= 1.7 if k % 4 == 0 else 1
+        phase["median"] = statistics.median(phase["samples"])
         lines.append(json.dumps(case) + "\n")
     journal.write_text("".join(lines), "utf-8")
     shown = run_null(tmp_path, 6)
