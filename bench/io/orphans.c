@@ -15,10 +15,6 @@
 
 enum { MOST_ROUNDS = 100 }; /* each may bring up children of those that it killed */
 
-void orphans_adopt(void) {
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
 /* 0 if there is no such process. */
 static pid_t parent_of(const char *pid) {
     char path[64], state;
@@ -42,16 +38,30 @@ static bool runs_our_program(const char *pid) {
            own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-static bool kill_some(void) {
-    bool any = false;
-    text_list_t names = {0};
+static text_list_t children(void) {
+    text_list_t names = {0}, found = {0};
     error_t ignored = ERROR_INIT;
     if (fs_list("/proc", "", &names, &ignored) != STATUS_OK)
-        return false;
-    for (size_t i = 0; i < names.n; i++) {
-        const char *name = names.items[i];
-        if (strspn(name, "0123456789") != strlen(name) || parent_of(name) != getpid() ||
-            runs_our_program(name))
+        return found;
+    for (size_t i = 0; i < names.n; i++)
+        if (strspn(names.items[i], "0123456789") == strlen(names.items[i]) &&
+            parent_of(names.items[i]) == getpid())
+            text_list_add(&found, names.items[i]);
+    text_list_free(&names);
+    return found;
+}
+
+text_list_t orphans_adopt(void) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return children();
+}
+
+static bool kill_some(const text_list_t *spared) {
+    bool any = false;
+    text_list_t found = children();
+    for (size_t i = 0; i < found.n; i++) {
+        const char *name = found.items[i];
+        if (text_list_has(spared, name) || runs_our_program(name))
             continue;
         const pid_t pid = (pid_t)strtol(name, NULL, 10);
         kill(pid, SIGKILL);
@@ -59,11 +69,12 @@ static bool kill_some(void) {
             ;
         any = true;
     }
-    text_list_free(&names);
+    text_list_free(&found);
     return any;
 }
 
-void orphans_kill(void) {
-    for (int i = 0; i < MOST_ROUNDS && kill_some(); i++)
+void orphans_kill(text_list_t *spared) {
+    for (int i = 0; i < MOST_ROUNDS && kill_some(spared); i++)
         ;
+    text_list_free(spared);
 }

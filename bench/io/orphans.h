@@ -3,11 +3,14 @@
 #ifndef BENCH_IO_ORPHANS_H
 #define BENCH_IO_ORPHANS_H
 
-/* From now on they become our children, not init's (PR_SET_CHILD_SUBREAPER). */
-void orphans_adopt(void);
+#include "base/text.h"
 
-/* Kill all children that run another program than ours, and theirs in turn. Only when no child is
- * needed any more. */
-void orphans_kill(void);
+/* From now on they become our children, not init's (PR_SET_CHILD_SUBREAPER). Returns the children
+ * that we have already, from before an exec: they are not ours to end. */
+text_list_t orphans_adopt(void);
+
+/* Kill all other children that run another program than ours, and theirs in turn; frees the list.
+ * Only when no child is needed any more. */
+void orphans_kill(text_list_t *spared);
 
 #endif

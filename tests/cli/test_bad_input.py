@@ -49,13 +49,27 @@ driver older than the toolkit       test_driver.py: test_unusable_driver_skips_c
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from kill_anywhere import MARKER, processes_with, wait_until
-from project import FIXTURES, bench, make_root, read_cases, read_header, write_sweep
+from project import (
+    BENCH,
+    FIXTURES,
+    ROOT,
+    TIMEOUT_S,
+    bench,
+    make_root,
+    null_sweep,
+    read_cases,
+    read_header,
+    write_sweep,
+)
 
 # ---- refused before measuring -------------------------------------------------------------------
 
@@ -195,6 +209,20 @@ def test_server_that_a_worker_leaves_behind_is_ended(tmp_path: Path) -> None:
     environment = {"BENCH_PYTHON": sys.executable, MARKER: str(tmp_path)}
     bench("run", sweep, "--out", tmp_path / "run", root=root, **environment)
     assert wait_until(lambda: not processes_with(f"{MARKER}={tmp_path}"))
+
+
+def test_process_of_the_callers_is_not_ended(tmp_path: Path) -> None:
+    """After an exec the shell's background jobs are children of bench."""
+    sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
+    subprocess.run(
+        ["sh", "-c", f'sleep 600 & exec "{BENCH}" run "{sweep}" --out "{tmp_path}/run" --quiet'],
+        env={**os.environ, "BENCH_ROOT": str(ROOT), MARKER: str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+        timeout=TIMEOUT_S,
+    )
+    [other] = processes_with(f"{MARKER}={tmp_path}")
+    os.kill(other, signal.SIGKILL)
 
 
 def test_files_of_a_killed_worker_are_removed_with_the_run(tmp_path: Path) -> None:
