@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -88,6 +89,8 @@ class Worker:
         about["once_ns"] = {"import": import_ns, **about["once_ns"]}
         self._introduction = protocol.ok(protocol=protocol.VERSION, **about)
         self._session = session
+        # Modules stay: without this every collection looks at all that they define.
+        gc.freeze()
 
 
 def claim_stdio() -> tuple[BinaryIO, BinaryIO]:

@@ -5,7 +5,7 @@ points on the device. The modes:
 
 jit   One epoch is one call of a compiled function, which also records the loss on the device.
 scan  All epochs are one call: a `lax.scan` over groups of ten epochs, whose first one returns the
-      loss and which are unrolled, so that XLA sees ten epochs at once.
+      loss. Groups and loop are unrolled, so that XLA sees fifty epochs at once.
 
 Phases on a GPU: `train`, `d2h` (w, b and the recorded losses), each waited for, `total`,
 `residual`; `host_to_host`, training and copy without a wait between them. On the CPU one run gives
@@ -39,6 +39,9 @@ from workload import CaseError, ClockDomain, expect_dtype
 # Per point in host memory: x and y; on the CPU also the temporaries of an epoch.
 _DATA_BYTES = 8
 _EPOCH_BYTES = 16
+
+# Groups of epochs in one iteration of XLA's loop; on a GPU the host starts every iteration.
+_UNROLLED = 5
 
 # w, b and x, y.
 Line = tuple[jax.Array, jax.Array]
@@ -77,7 +80,12 @@ def all_epochs(line: Line, data: Line, epochs: int, rate: float) -> jax.Array:
         return line, loss
 
     n_groups, rest = divmod(epochs, LOSS_EVERY)
-    line, losses = lax.scan(lambda line, _: group(line, LOSS_EVERY), line, length=n_groups)
+    line, losses = lax.scan(
+        lambda line, _: group(line, LOSS_EVERY),
+        line,
+        length=n_groups,
+        unroll=max(1, min(_UNROLLED, n_groups)),
+    )
     if rest > 0:
         line, loss = group(line, rest)
         losses = jnp.append(losses, loss)

@@ -19,8 +19,10 @@ from jax import lax
 from mlp_model import logits_of, precision_of
 
 # Steps in one iteration of XLA's loop: on a GPU the host starts every iteration, and XLA puts the
-# kernels of one into a CUDA graph. On the CPU an iteration costs next to nothing.
+# kernels of one into a CUDA graph. With large weights several steps take longer than one (measured:
+# docs/jax.md). On the CPU an iteration costs next to nothing.
 _UNROLLED_ON_GPU = 10
+_UNROLLED_WEIGHTS_BYTES = 1 << 24
 # Learning rates that reveal the gradient, as in PyTorch's `mlp_trainers.py`.
 PROBE_RATE = {np.dtype(np.float32): 2.0**60, np.dtype(np.float16): 4096.0}
 
@@ -147,10 +149,16 @@ class Trainer:
             self._images,
             self._order,
             rate,
-            unroll=1 if self._device.platform == "cpu" else _UNROLLED_ON_GPU,
+            unroll=self._unroll(),
             **self._static,
         )
         return losses
+
+    def _unroll(self) -> int:
+        bytes_of_weights = sum(weight.nbytes for weight in self.weights)
+        if self._device.platform == "cpu" or bytes_of_weights > _UNROLLED_WEIGHTS_BYTES:
+            return 1
+        return _UNROLLED_ON_GPU
 
     def _step_by_step(self, rate: jax.Array) -> jax.Array:
         batch = self._static["batch"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from itertools import count
+from itertools import accumulate, count, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,9 +19,12 @@ from needs import first_line
 from timing import now_ns
 from workload import CaseError, Skip
 
-_CHUNKS = 2, 16
-# The output of two chunks, in bytes: see `chunk_count`.
+_EQUAL_CHUNKS = 2, 16
+# The output of two equal chunks, in bytes: see `equal_chunks`.
 _CHUNK_SCALE_BYTES = 1 << 18
+_SHRINKING_CHUNKS = 6  # at most; each is compiled, and PyTorch keeps eight
+_LEAST_CHUNK_BYTES = 1 << 20
+_CHUNK_ROWS = 1024  # all but the last are multiples, so that the compiler sees aligned memory
 _POLL_MOST_NS = 1_000_000_000
 _WORDS = {torch.float32: ctypes.c_uint32, torch.float16: ctypes.c_uint16}
 
@@ -92,10 +95,14 @@ class Overlap(Graph):
 
     def _prepare_buffers(self) -> None:
         super()._prepare_buffers()
-        rows = -(-len(self._x) // chunk_count(self._y_host.nbytes))
+        rows = self._divide(len(self._x), self._x_host.nbytes, self._y_host.nbytes)
         parts = (buffer.split(rows) for buffer in (self._x_host, self._x, self._y_host))
         self._chunks = list(zip(*parts, strict=True))
         self._copying_in, self._copying_out = torch.cuda.Stream(), torch.cuda.Stream()
+
+    def _divide(self, rows: int, in_bytes: int, out_bytes: int) -> list[int]:
+        """Return the sizes of the chunks; computation takes a good part of the time of copies."""
+        return equal_chunks(rows, out_bytes)
 
     def _whole(self, forward: Forward) -> Sequence[Tensor]:
         computing = torch.cuda.current_stream()
@@ -117,9 +124,12 @@ class Overlap(Graph):
 class CompiledOverlap(Overlap, CompiledGraph):
     """Overlapping chunks of a compiled forward pass."""
 
+    def _divide(self, rows: int, in_bytes: int, out_bytes: int) -> list[int]:
+        """Return the sizes of the chunks; computation takes next to no time."""
+        return shrinking_chunks(rows, in_bytes, out_bytes)
+
     def _shapes(self) -> list[Tensor]:
-        # A last chunk may be smaller.
-        return [*super()._shapes(), *(self._chunks[i][1] for i in (0, -1))]
+        return [*super()._shapes(), *(x for _, x, _ in self._chunks)]
 
 
 class Mapped(CompiledGraph):
@@ -172,16 +182,42 @@ class Mapped(CompiledGraph):
                     raise CaseError("the kernel ended without writing every output")
 
 
-def chunk_count(y_bytes: int) -> int:
-    """Return into how many chunks to divide a run whose output has this size.
+def equal_chunks(rows: int, out_bytes: int) -> list[int]:
+    """Return the sizes of equal chunks of a run whose output has this many bytes.
 
     The bus is busy with the input all the time; what follows the last copy in, one chunk's
     computation and copy out, shrinks with the number of chunks n, and n chunks have n times the cost
     of starting one. The sum of t/n and n·c is least at n = √(t/c), a power of two here.
     """
-    least, most = _CHUNKS
-    n = 2 ** round(math.log2(max(1, y_bytes / _CHUNK_SCALE_BYTES)) / 2)
-    return min(max(n, least), most)
+    least, most = _EQUAL_CHUNKS
+    n = 2 ** round(math.log2(max(1, out_bytes / _CHUNK_SCALE_BYTES)) / 2)
+    each = -(-rows // min(max(n, least), most))
+    return [min(each, rows - start) for start in range(0, rows, each)]
+
+
+def shrinking_chunks(rows: int, in_bytes: int, out_bytes: int) -> list[int]:
+    """Return the sizes of shrinking chunks of a run with this input and output.
+
+    The bus is busy with the larger copy all the time; what it cannot hide is the last chunk's way
+    out (or the first one's way in, where the output is larger). So chunks shrink towards that end,
+    as fast as the smaller copy of one still ends before the larger copy of the next: by the ratio
+    of the two, less a quarter. `copy=overlapped` of our own kernels divides likewise.
+    """
+    larger, smaller = max(in_bytes, out_bytes), min(in_bytes, out_bytes)
+    ratio = min(max(0.75 * larger / smaller, 1.25), 4)
+    parts = [1.0]
+    while (
+        len(parts) < _SHRINKING_CHUNKS
+        and larger / (sum(parts) + ratio ** len(parts)) >= _LEAST_CHUNK_BYTES
+    ):
+        parts.append(ratio ** len(parts))
+    if in_bytes >= out_bytes:
+        parts.reverse()
+    ends = [
+        int(rows * done / sum(parts)) // _CHUNK_ROWS * _CHUNK_ROWS for done in accumulate(parts)
+    ]
+    ends[-1] = rows
+    return [end - start for start, end in pairwise([0, *ends]) if end > start]
 
 
 def device_view(host: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ enum {
     ROUND_WARMUP_SAMPLES = 3,
     ROUND_WARMUP_NS = 2000000,
     WARMUP_SAMPLES = 3,
-    WARMUP_NS = 50000000,
-    WARMUP_STEP_NS = 25000000,
+    WARMUP_NS = 20000000,
+    WARMUP_STEP_NS = 10000000,
     WARMUP_MOST_S = 3,
     LONG_ROUND_NS = 100000000,
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */

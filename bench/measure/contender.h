@@ -58,7 +58,7 @@ status_t contender_reference(contender_t *oracle, reference_t *reference, error_
 /* Run once on poisoned buffers and compare the output with the reference. */
 void contender_check(contender_t *contender, const reference_t *reference, double tolerance,
                      check_t *check);
-/* Warm up: at least 3 samples and 50 ms, until the clock stops rising; at most 3 s. */
+/* Warm up: at least 3 samples and 20 ms, until the clock stops rising; at most 3 s. */
 void contender_warm_up(contender_t *contender);
 /* One round; sets result.stop if it was the last. */
 void contender_round(contender_t *contender);

@@ -14,7 +14,7 @@ from capturing import compiled  # noqa: E402
 from device import CpuDevice  # noqa: E402
 from mlp_infer import MODES  # noqa: E402
 from mlp_infer_cases import MlpInputs  # noqa: E402
-from mlp_infer_graphs import Mapped, chunk_count, device_view  # noqa: E402
+from mlp_infer_graphs import Mapped, device_view, equal_chunks, shrinking_chunks  # noqa: E402
 from mlp_model import output_of  # noqa: E402
 from timing import no_mark  # noqa: E402
 from workload import CaseError, Skip  # noqa: E402
@@ -127,15 +127,42 @@ def test_read_returns_what_the_last_run_left(gpu):
 
 @pytest.mark.parametrize(
     ("batch", "chunks"),
-    [(1, 2), (1 << 16, 2), (1 << 20, 4), (1 << 22, 8), (1 << 24, 16), (1 << 28, 16)],
+    [(1, 1), (2, 2), (1 << 16, 2), (1 << 20, 4), (1 << 22, 8), (1 << 24, 16), (1 << 28, 16)],
 )
-def test_larger_outputs_have_more_chunks(batch, chunks):
-    assert chunk_count(4 * batch) == chunks
+def test_larger_outputs_have_more_equal_chunks(batch, chunks):
+    sizes = equal_chunks(batch, 4 * batch)
+    assert len(sizes) == chunks
+    assert set(sizes) == {batch // chunks}
+
+
+@pytest.mark.parametrize(
+    ("rows", "in_bytes", "out_bytes", "expected"),
+    [
+        (1, 16, 4, [1]),
+        (100000, 1600000, 400000, [100000]),
+        (1 << 18, 1 << 22, 1 << 20, [196608, 65536]),
+        (1 << 18, 1 << 20, 1 << 22, [65536, 196608]),
+        (1 << 20, 1 << 24, 1 << 22, [724992, 242688, 80896]),
+    ],
+)
+def test_chunks_shrink_towards_the_smaller_copy(rows, in_bytes, out_bytes, expected):
+    assert shrinking_chunks(rows, in_bytes, out_bytes) == expected
+
+
+@pytest.mark.parametrize("rows", [1, 1200, 65537, 1 << 20, 12345678])
+@pytest.mark.parametrize(("columns_in", "columns_out"), [(4, 1), (1, 1), (2, 9), (2000, 10)])
+def test_chunks_are_the_whole_batch(rows, columns_in, columns_out):
+    sizes = shrinking_chunks(rows, 4 * rows * columns_in, 4 * rows * columns_out)
+    assert sum(sizes) == rows
+    assert min(sizes) > 0
+    assert len(sizes) <= 6
 
 
 @pytest.mark.parametrize("batch", [2, 7, 1001])
 def test_chunks_are_copied_before_and_after_they_are_computed(gpu, monkeypatch, batch):
-    monkeypatch.setattr(mlp_infer_graphs, "chunk_count", lambda _: 4)
+    quarter = -(-batch // 4)
+    rows = [min(quarter, batch - at) for at in range(0, batch, quarter)]
+    monkeypatch.setattr(mlp_infer_graphs, "equal_chunks", lambda *_: rows)
     order = []
 
     class Stream:

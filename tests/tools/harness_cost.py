@@ -186,7 +186,7 @@ def main() -> int:
         )
     print(
         "\nA round is 16 samples of each phase after at least 3 untimed ones and 2 ms; warm-up is at\n"
-        "least 50 ms a case. Both are rules of the method (docs/measuring.md), no loss here.\n"
+        "least 20 ms a case. Both are rules of the method (docs/measuring.md), no loss here.\n"
         "A case beyond them: opening it and its oracle, two checks, its line in the journal."
     )
     return 0

@@ -31,9 +31,6 @@ static status_t check_applies(const case_t *spec, const mlp_cuda_t *s, error_t *
         return error_set(err, STATUS_FAILED,
                          "launch=graph copies without a call: needs copy=pinned, mapped or "
                          "overlapped");
-    if (s->copy == COPY_OVERLAPPED && !is(spec, "launch", "graph"))
-        return error_set(err, STATUS_FAILED,
-                         "copy=overlapped submits its chunks as one graph: needs launch=graph");
     if (s->poll && s->copy != COPY_MAPPED)
         return error_set(err, STATUS_FAILED,
                          "wait=poll watches the output in host memory: needs copy=mapped");

@@ -58,6 +58,8 @@ status_t mlp_cuda_launch(mlp_cuda_t *s, error_t *err);
 /* Over `count` samples from number `first`. */
 status_t mlp_cuda_launch_part(mlp_cuda_t *s, size_t first, size_t count, error_t *err);
 status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err);
+/* Copies and kernels of a sample, without waiting for them. */
+status_t mlp_cuda_submit(mlp_cuda_t *s, error_t *err);
 /* A complete sample, synchronised only at its end. */
 status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err);
 

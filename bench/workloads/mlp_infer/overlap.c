@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Each chunk costs a few µs of its own, so none is smaller than what takes about that long. */
-enum { CHUNKS_MOST = 16, CHUNK_LEAST_BYTES = 1 << 16 };
+enum { CHUNKS_MOST = 16, CHUNK_LEAST_BYTES = 1 << 19 };
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 

@@ -172,13 +172,7 @@ static status_t make_batch(mlp_cuda_t *s, error_t *err) {
 static status_t make_whole(mlp_cuda_t *s, error_t *err) {
     s->current = s->fixed;
     TRY(gpu_capture_begin(s->gpu, err));
-    if (s->copy == COPY_OVERLAPPED) {
-        TRY(mlp_overlap_submit(s, err));
-    } else {
-        TRY(mlp_cuda_copy_in(s, err));
-        TRY(mlp_cuda_launch(s, err));
-        TRY(mlp_cuda_copy_out(s, err));
-    }
+    TRY(mlp_cuda_submit(s, err));
     return gpu_capture_end(s->gpu, &s->whole, err);
 }
 
