@@ -65,8 +65,8 @@ const phase_t *timed_phase(const case_result_t *result, const char *name) {
 }
 
 bool can_be_fastest(const case_result_t *result) {
-    return result->status == CASE_OK && !result_is_algorithmic(result) &&
-           !is_rougher(&result->spec);
+    return result->status == CASE_OK && result->trust != TRUST_SELF_REPORTED &&
+           !result_is_algorithmic(result) && !is_rougher(&result->spec);
 }
 
 const case_result_t *faster_case(const case_result_t *a, const case_result_t *b,

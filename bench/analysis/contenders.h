@@ -25,8 +25,8 @@ const char *rival_version(const environment_t *env, const case_t *spec);
 
 /* The phase, if the case is ok and has a median for it; else NULL. The case may be NULL. */
 const phase_t *timed_phase(const case_result_t *result, const char *name);
-/* May the case be called the fastest? It is ok, uses the common algorithm (result_is_algorithmic())
- * and the common tolerance (is_rougher()). */
+/* May the case be called the fastest? It is ok, not self-reported (trust_t), uses the common algorithm
+ * (result_is_algorithmic()) and the common tolerance (is_rougher()). */
 bool can_be_fastest(const case_result_t *result);
 /* The faster of two cases by a phase, the first if equal. Either may be NULL or not ok, and then
  * has no time; NULL if neither has one. */

@@ -27,4 +27,7 @@ void device_rates_set_limits_again(record_t *run);
  * under the event floor, a total under the sum of its phases. */
 void plausibility_check(case_result_t *result, const device_rates_t *rates);
 
+/* Flag phases whose fresh samples (phase_t) are slower than caches explain. */
+void fresh_check(case_result_t *result);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/secret.h"
 #include "io/fs.h"
 #include "measure/samples.h"
 #include "measure/throttling.h"
@@ -58,29 +59,43 @@ bool contender_close(contender_t *c) {
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-static json_t *ask_output(contender_t *c, const char *folder) {
-    if (!contender_reopen(c))
-        return NULL;
-    json_t *request = request_of(c, "output");
+/* `op` is output or last. */
+static json_t *ask_arrays(contender_t *c, const char *op, const char *folder) {
+    json_t *request = request_of(c, op);
     json_object_set_new(request, "path", json_string(folder));
     return contender_ask(c, request);
 }
 
-status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err) {
+static text_list_t names_of(const json_t *answer) {
+    text_list_t names = {0};
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(answer, "arrays"), i, name) {
+        if (json_is_string(name))
+            text_list_add(&names, json_string_value(name));
+    }
+    return names;
+}
+
+static bool refill(contender_t *c, uint64_t seed) {
+    json_t *request = request_of(c, "refill");
+    json_object_set_new(request, "seed", json_integer((json_int_t)seed));
+    json_t *answer = contender_ask(c, request);
+    json_decref(answer);
+    return answer != NULL;
+}
+
+status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
+                             error_t *err) {
     char *folder;
     *reference = (reference_t){0};
     TRY(fs_temporary_folder(&folder, err));
-    contender_open(oracle);
-    json_t *answer = oracle->active ? ask_output(oracle, folder) : NULL;
+    json_t *answer = oracle->active && (seed == 0 || refill(oracle, seed))
+                         ? ask_arrays(oracle, "output", folder)
+                         : NULL;
     status_t status = STATUS_FAILED;
     if (answer != NULL) {
-        text_list_t names = {0};
-        size_t i;
-        json_t *name;
-        json_array_foreach(json_object_get(answer, "arrays"), i, name) {
-            if (json_is_string(name))
-                text_list_add(&names, json_string_value(name));
-        }
+        text_list_t names = names_of(answer);
         status = reference_load(folder, &names, reference, err);
         text_list_free(&names);
         json_decref(answer);
@@ -100,13 +115,63 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
         return;
     if (fs_temporary_folder(&folder, &err) != STATUS_OK)
         return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_t *answer = ask_output(c, folder);
+    json_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
         verify_outputs(reference, folder, tolerance, check, &reason);
         if (!check->ok)
             contender_drop(c, CASE_WRONG, reason);
     }
     free(reason);
+    json_decref(answer);
+    fs_remove_tree(folder, NULL);
+    free(folder);
+}
+
+/* The arrays of `all` with these names; they stay those of `all`. */
+static reference_t part_of(const reference_t *all, const text_list_t *names) {
+    reference_t part = {.arrays = mem_zeroed(names->n + 1, sizeof *part.arrays)};
+    for (size_t i = 0; i < all->names.n; i++)
+        if (text_list_has(names, all->names.items[i])) {
+            part.arrays[part.names.n] = all->arrays[i];
+            text_list_add(&part.names, all->names.items[i]);
+        }
+    return part;
+}
+
+/* The caller frees the reason; NULL: right. */
+static char *compare_last(contender_t *c, const json_t *answer, const char *folder) {
+    char *reason = NULL;
+    text_list_t names = names_of(answer);
+    reference_t part = part_of(c->audit.reference, &names);
+    if (part.names.n == 0)
+        reason = mem_text("the worker names no array that output has");
+    else
+        verify_outputs(&part, folder, c->audit.tolerance, &c->result.after, &reason);
+    text_list_free(&part.names);
+    text_list_free(&names);
+    free(part.arrays);
+    return reason;
+}
+
+void contender_check_last(contender_t *c) {
+    char *folder;
+    error_t err = ERROR_INIT;
+    if (c->audit.reference->names.n == 0)
+        return;
+    if (fs_temporary_folder(&folder, &err) != STATUS_OK)
+        return (void)contender_drop(c, CASE_FAILED, err.text);
+    json_t *answer = ask_arrays(c, "last", folder);
+    if (answer != NULL) {
+        char *why = compare_last(c, answer, folder);
+        if (why != NULL) {
+            char *reason = mem_format("the output of a timed sample, inputs refilled with seed "
+                                      "%llu: %s",
+                                      (unsigned long long)c->audit.seed, why);
+            contender_drop(c, CASE_WRONG, reason);
+            free(reason);
+        }
+        free(why);
+    }
     json_decref(answer);
     fs_remove_tree(folder, NULL);
     free(folder);
@@ -122,17 +187,20 @@ bool contender_is_finished(const contender_t *c) {
 typedef struct sample_limits {
     double budget_s, warmup_s;
     int max_samples, warmup_samples;
+    uint64_t fresh; /* seed of the inputs of one more sample; 0: none */
 } sample_limits_t;
 
 static json_t *ask_sample(contender_t *c, sample_limits_t limits) {
     if (!contender_reopen(c))
         return NULL;
-    return contender_ask(c,
-                         json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:I}", "op", "sample", "id",
-                                   c->result.spec.id, "round", (int)c->stopping.rounds, "budget_ns",
-                                   (json_int_t)(limits.budget_s * 1e9), "max_samples",
-                                   limits.max_samples, "warmup_samples", limits.warmup_samples,
-                                   "warmup_ns", (json_int_t)(limits.warmup_s * 1e9)));
+    json_t *request = json_pack("{s:s, s:s, s:i, s:I, s:i, s:i, s:I}", "op", "sample", "id",
+                                c->result.spec.id, "round", (int)c->stopping.rounds, "budget_ns",
+                                (json_int_t)(limits.budget_s * 1e9), "max_samples",
+                                limits.max_samples, "warmup_samples", limits.warmup_samples,
+                                "warmup_ns", (json_int_t)(limits.warmup_s * 1e9));
+    if (limits.fresh > 0)
+        json_object_set_new(request, "fresh", json_integer((json_int_t)limits.fresh));
+    return contender_ask(c, request);
 }
 
 /* The warm-up runs and the one timed run. */
@@ -199,6 +267,9 @@ void contender_round(contender_t *c) {
                                    .max_samples = ROUND_MOST_SAMPLES,
                                    .warmup_samples = c->is_long ? 1 : ROUND_WARMUP_SAMPLES,
                                    .warmup_s = ROUND_WARMUP_NS / 1e9};
+    const bool audited = c->audit.seed > 0 && c->stopping.rounds == c->audit.round;
+    if (c->audit.seed > 0)
+        limits.fresh = audited ? c->audit.seed : secret_seed();
     bool slow;
     json_t *answer = sample_on_fast_core(c, limits, &slow);
     if (answer == NULL)
@@ -207,6 +278,7 @@ void contender_round(contender_t *c) {
     const bool made_up = strcmp(c->result.spec.engine, "null") == 0;
     const sample_claim_t claim = {.answer = answer,
                                   .most = (size_t)limits.max_samples,
+                                  .fresh = limits.fresh > 0,
                                   .took_ns = made_up ? INFINITY : (double)(clock_ns() - start_ns)};
     nvml_reading_t after = clocks_read(c->settings->nvml, &c->result);
     bool low = clocks_are_low(&after, c->settings->max_sm_mhz, c->settings->clock_is_locked);
@@ -225,6 +297,17 @@ void contender_round(contender_t *c) {
     if (c->settings->profile)
         c->result.stop = STOP_SINGLE;
     c->result.rounds = c->stopping.rounds;
+    if (audited)
+        contender_check_last(c);
+}
+
+void contender_audit(contender_t *c) {
+    if (!c->active || c->audit.seed == 0 || c->stopping.rounds > c->audit.round)
+        return;
+    json_t *answer = ask_sample(c, (sample_limits_t){.max_samples = 1, .fresh = c->audit.seed});
+    if (answer != NULL)
+        contender_check_last(c);
+    json_decref(answer);
 }
 
 bool contender_run_once(contender_t *c, double *run_ns) {

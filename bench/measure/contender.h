@@ -25,6 +25,15 @@ typedef struct contender_settings {
     bool cold;      /* phases of cold_start.h, not the worker's */
 } contender_settings_t;
 
+/* What was timed is checked: in one round, which nobody can know before, the output that the timed
+ * sample on new inputs left is compared with the reference for these inputs. */
+typedef struct audit {
+    uint64_t seed;                /* of these inputs (`refill` in docs/worker-protocol.md) */
+    unsigned round;               /* counted from 0 */
+    const reference_t *reference; /* no names: nothing to compare */
+    double tolerance;
+} audit_t;
+
 typedef struct contender {
     case_result_t result;
     worker_link_t *worker;
@@ -36,6 +45,7 @@ typedef struct contender {
     unsigned generation; /* of the worker in which it is open */
     bool may_retry;      /* if its worker dies, open it once more in a new process */
     char *first_death;   /* why its worker died before that; NULL: it did not */
+    audit_t audit;       /* seed 0: none, and the inputs stay those of opening the case */
     stopping_t stopping;
     case_result_t throttled_rounds; /* phases of the rounds taken at low clocks */
     case_result_t slow_rounds;      /* … on a core that became slow */
@@ -53,15 +63,21 @@ void contender_free(contender_t *contender);
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
-/* Open the case of an oracle and load its output into `reference`. */
-status_t contender_reference(contender_t *oracle, reference_t *reference, error_t *err);
-/* Run once on poisoned buffers and compare the output with the reference. */
+/* Load the output of an oracle, which is open, into `reference`: of the inputs of this seed, 0: those
+ * of opening it. */
+status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
+                             error_t *err);
+/* Run once, with outputs filled at random before, and compare them with the reference. */
 void contender_check(contender_t *contender, const reference_t *reference, double tolerance,
                      check_t *check);
 /* Warm up: at least 3 samples and 20 ms, until the clock stops rising; at most 3 s. */
 void contender_warm_up(contender_t *contender);
-/* One round; sets result.stop if it was the last. */
+/* One round, audited if it is the audit's; sets result.stop if it was the last. */
 void contender_round(contender_t *contender);
+/* Compare what the last timed sample left; it must have run on the audit's inputs. */
+void contender_check_last(contender_t *contender);
+/* If the rounds ended before that of the audit: take a sample for it. */
+void contender_audit(contender_t *contender);
 
 /* Send a request, which names its op (takes the reference). False if no answer came; the reason then
  * names the request. The caller owns `*answer`, which may have any status. */

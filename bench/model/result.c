@@ -13,6 +13,7 @@ static const char *const STATUS_NAMES[] = {"ok",     "skipped",   "wrong",
 static const char *const STOP_NAMES[] = {"none",       "precise",     "noise_floor", "most_rounds",
                                          "time_limit", "fixed_count", "single"};
 static const char *const CLOCK_NAMES[] = {"host", "device"};
+static const char *const TRUST_NAMES[] = {NULL, "sealed", "audited", "self-reported"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -26,6 +27,10 @@ const char *stop_reason_name(stop_reason_t stop) {
 
 const char *clock_domain_name(clock_domain_t clock) {
     return CLOCK_NAMES[clock];
+}
+
+const char *trust_name(trust_t trust) {
+    return TRUST_NAMES[trust];
 }
 
 /* -1 if unknown. */
@@ -51,6 +56,12 @@ bool stop_reason_parse(const char *name, stop_reason_t *stop) {
 bool clock_domain_parse(const char *name, clock_domain_t *clock) {
     int i = index_of(name, CLOCK_NAMES, COUNT(CLOCK_NAMES));
     *clock = i < 0 ? CLOCK_HOST : (clock_domain_t)i;
+    return i >= 0;
+}
+
+bool trust_parse(const char *name, trust_t *trust) {
+    int i = index_of(name, TRUST_NAMES + 1, COUNT(TRUST_NAMES) - 1);
+    *trust = (trust_t)(i + 1);
     return i >= 0;
 }
 
@@ -160,6 +171,7 @@ void result_free(case_result_t *result) {
         free(result->phases[i].samples);
         free(result->phases[i].round_starts);
         free(result->phases[i].pass_starts);
+        free(result->phases[i].fresh);
     }
     free(result->phases);
     free(result->results_json);

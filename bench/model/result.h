@@ -35,6 +35,14 @@ typedef enum stop_reason {
     STOP_SINGLE,      /* --profile */
 } stop_reason_t;
 
+/* How far the times of a case are vouched for. */
+typedef enum trust {
+    TRUST_UNKNOWN,       /* no times, or of a run that did not ask */
+    TRUST_SEALED,        /* timed by this program; a rung's author runs no host code */
+    TRUST_AUDITED,       /* a worker's claim that agrees with the supervisor's clock */
+    TRUST_SELF_REPORTED, /* a worker's claim that does not */
+} trust_t;
+
 typedef enum clock_domain { CLOCK_HOST, CLOCK_DEVICE } clock_domain_t;
 
 /* Times in ns; NaN without samples. */
@@ -55,6 +63,9 @@ typedef struct phase {
     size_t n_rounds;
     size_t *pass_starts; /* n_passes + 1 offsets into the rounds */
     size_t n_passes;
+    double
+        *fresh; /* ns: one more sample of each round, on inputs that were new; not in `samples` */
+    size_t n_fresh;
     bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */
     size_t n_slow_core; /* … because the worker's core became slow (cores.h) */
@@ -65,6 +76,13 @@ typedef struct check {
     bool ok;
     double rel_l2, max_abs, tolerance; /* tolerance applies to rel_l2 */
 } check_t;
+
+/* A worker's claims against the supervisor's clock, a pass each (measure/trust.h). */
+typedef struct claims {
+    unsigned n, n_agree;
+    double
+        ratio; /* time by the supervisor's clock over the claimed median: the one farthest from 1 */
+} claims_t;
 
 typedef struct named_ns {
     char *name; /* "process", "context", "module_load", "first_run", "compile", … */
@@ -118,6 +136,8 @@ typedef struct case_result {
     char *reason; /* why not ok; NULL if ok */
     flag_list_t flags;
     check_t before, after;
+    trust_t trust;
+    claims_t claims;
     draw_t *draws; /* of joined passes: draw k + 1 */
     size_t n_draws;
     named_ns_t *once; /* one-time costs */
@@ -138,10 +158,14 @@ typedef struct case_result {
 const char *case_status_name(case_status_t status); /* "ok", … */
 const char *stop_reason_name(stop_reason_t stop);   /* "precise", …; "none" */
 const char *clock_domain_name(clock_domain_t clock);
+const char *trust_name(trust_t trust); /* "sealed", …; NULL if unknown */
 /* The inverse; false for an unknown name. */
 bool case_status_parse(const char *name, case_status_t *status);
 bool stop_reason_parse(const char *name, stop_reason_t *stop);
 bool clock_domain_parse(const char *name, clock_domain_t *clock);
+bool trust_parse(const char *name, trust_t *trust);
+/* Add the claims of other passes; most passes decide how far a worker is trusted. */
+void result_add_claims(case_result_t *result, claims_t more);
 
 /* Does a verdict of sanitize_t report errors? */
 bool sanitize_is_finding(const char *verdict);
@@ -177,6 +201,7 @@ void result_free(case_result_t *result);
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock);
 /* Append one round of samples to the last pass of a phase. */
 void phase_add_round(phase_t *phase, const double *samples, size_t n);
+void phase_add_fresh(phase_t *phase, const double *samples, size_t n);
 /* Append the rounds of `more` to the last pass. */
 void phase_add_rounds(phase_t *phase, const phase_t *more);
 /* Append the passes of `more`. */

@@ -34,6 +34,13 @@ static json_t *integers(const size_t *values, size_t n) {
     return list;
 }
 
+static json_t *numbers(const double *values, size_t n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, number(values[i]));
+    return list;
+}
+
 static void add_passes(const phase_t *phase, json_t *json) {
     const bimodal_t *two = &phase->bimodal;
     const double error_frac =
@@ -58,11 +65,10 @@ static json_t *phase_to_json(const phase_t *phase) {
                   number(s->min), "max", number(s->max), "mad", number(s->mad), "n_throttled",
                   (json_int_t)phase->n_throttled, "n_slow_core", (json_int_t)phase->n_slow_core);
     add_passes(phase, json);
-    json_t *samples = json_array();
-    for (size_t i = 0; i < phase->n_samples; i++)
-        json_array_append_new(samples, number(phase->samples[i]));
     json_object_set_new(json, "round_starts", integers(phase->round_starts, phase->n_rounds + 1));
-    json_object_set_new(json, "samples", samples);
+    json_object_set_new(json, "samples", numbers(phase->samples, phase->n_samples));
+    if (phase->n_fresh > 0)
+        json_object_set_new(json, "fresh", numbers(phase->fresh, phase->n_fresh));
     return json;
 }
 
@@ -109,6 +115,12 @@ static json_t *device_to_json(const device_state_t *device) {
                      pair(device->temperature_c), "throttle", json_texts(&device->throttle));
 }
 
+static json_t *claims_to_json(const claims_t *claims) {
+    return claims->n == 0 ? json_null()
+                          : json_pack("{s:i, s:i, s:o}", "n", (int)claims->n, "n_agree",
+                                      (int)claims->n_agree, "ratio", number(claims->ratio));
+}
+
 static json_t *draws_to_json(const case_result_t *result) {
     json_t *list = json_array();
     for (size_t i = 0; i < result->n_draws; i++)
@@ -145,6 +157,8 @@ json_t *result_to_json(const case_result_t *result) {
                   results != NULL ? results : json_object(), "limit", limit_to_json(&result->limit),
                   "device", device_to_json(&result->device), "rounds", (int)result->rounds, "stop",
                   stop_reason_name(result->stop), "warmup_ns", number(result->warmup_ns));
+    json_object_set_new(rest, "trust", json_text(trust_name(result->trust)));
+    json_object_set_new(rest, "claims", claims_to_json(&result->claims));
     /* In a line, "device" is the state of the device; "on" is the device of the case. */
     json_object_set(json, "on", json_object_get(json, "device"));
     json_object_update(json, rest);

@@ -41,6 +41,14 @@ void phase_add_round(phase_t *phase, const double *samples, size_t n) {
     phase->pass_starts[phase->n_passes] = phase->n_rounds;
 }
 
+void phase_add_fresh(phase_t *phase, const double *samples, size_t n) {
+    if (n == 0)
+        return;
+    phase->fresh = mem_resize(phase->fresh, phase->n_fresh + n, sizeof *phase->fresh);
+    memcpy(phase->fresh + phase->n_fresh, samples, n * sizeof *samples);
+    phase->n_fresh += n;
+}
+
 void phase_add_rounds(phase_t *phase, const phase_t *more) {
     for (size_t r = 0; r < more->n_rounds; r++)
         phase_add_round(phase, more->samples + more->round_starts[r],
@@ -55,6 +63,7 @@ void phase_add_passes(phase_t *phase, const phase_t *more) {
             phase_add_round(phase, rounds.values + rounds.starts[r],
                             rounds.starts[r + 1] - rounds.starts[r]);
     }
+    phase_add_fresh(phase, more->fresh, more->n_fresh);
     phase->n_throttled += more->n_throttled;
     phase->n_slow_core += more->n_slow_core;
 }
@@ -206,9 +215,23 @@ static void add_stops(case_result_t *result, const case_result_t *more) {
     result->stop = more->stop > result->stop ? more->stop : result->stop;
 }
 
+void result_add_claims(case_result_t *result, claims_t more) {
+    if (more.n == 0)
+        return;
+    claims_t *claims = &result->claims;
+    if (claims->n == 0 || fabs(log(more.ratio)) > fabs(log(claims->ratio)))
+        claims->ratio = more.ratio;
+    claims->n += more.n;
+    claims->n_agree += more.n_agree;
+    result->trust = 2 * claims->n_agree > claims->n ? TRUST_AUDITED : TRUST_SELF_REPORTED;
+}
+
 void result_add_passes(case_result_t *result, const case_result_t *more) {
     add_stops(result, more);
     worsen(result, more);
+    if (result->trust == TRUST_UNKNOWN)
+        result->trust = more->trust;
+    result_add_claims(result, more->claims);
     keep_worse_check(&result->before, &more->before);
     keep_worse_check(&result->after, &more->after);
     join_phases(result, more);

@@ -187,6 +187,10 @@ static status_t get_phases(const json_t *json, const raw_arrays_t *raw_arrays,
         phase_t *phase = result_add_phase(result, name, clock);
         if (get_rounds(item, raw_arrays, phase, err) != STATUS_OK)
             return error_within(err, "\"phases.%s\"", name);
+        numbers_t fresh = {0};
+        if (get_numbers(json_object_get(item, "fresh"), raw_arrays, &fresh))
+            phase_add_fresh(phase, fresh.values, fresh.n);
+        free(fresh.values);
         phase->n_throttled = (size_t)get_integer(item, "n_throttled");
         phase->n_slow_core = (size_t)get_integer(item, "n_slow_core");
         summary_t *s = &phase->summary;
@@ -272,6 +276,13 @@ static void get_details(const json_t *json, case_result_t *result) {
     result->warmup_ns = get_number(json, "warmup_ns");
 }
 
+static void get_claims(const json_t *json, claims_t *claims) {
+    if (json_is_object(json))
+        *claims = (claims_t){.n = (unsigned)get_integer(json, "n"),
+                             .n_agree = (unsigned)get_integer(json, "n_agree"),
+                             .ratio = get_number(json, "ratio")};
+}
+
 static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
                             case_result_t *result, error_t *err) {
     const char *status = json_string_value(json_object_get(json, "status"));
@@ -286,7 +297,12 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
                          "\"stop\" is \"%s\", expected precise, noise_floor, most_rounds, "
                          "time_limit, fixed_count, single or none",
                          stop);
+    const char *trust = json_string_value(json_object_get(json, "trust"));
+    if (trust != NULL && !trust_parse(trust, &result->trust))
+        return error_set(err, STATUS_USAGE,
+                         "\"trust\" is \"%s\", expected sealed, audited or self-reported", trust);
     result->reason = get_text(json, "reason");
+    get_claims(json_object_get(json, "claims"), &result->claims);
     get_details(json, result);
     return get_phases(json, raw_arrays, result, err);
 }

@@ -18,6 +18,8 @@ void lines_add(lines_t *lines, const series_t *series, const char *phase, const 
         *line = (line_t){.series = series, .phase = phase};
         if (series->algorithmic)
             line->roles[line->n_roles++] = "algorithmic";
+        if (series->self_reported)
+            line->roles[line->n_roles++] = "self-reported";
     }
     if (role != NULL && line->n_roles < MAX_ROLES)
         line->roles[line->n_roles++] = role;

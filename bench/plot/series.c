@@ -52,6 +52,7 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
     text_list_free(&changed);
     series_t *series = &data->series[i];
     series->algorithmic = series->algorithmic || result_is_algorithmic(result);
+    series->self_reported = series->self_reported || result->trust == TRUST_SELF_REPORTED;
     series->rougher = series->rougher || is_rougher(spec);
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
     series->cases[series->n_cases++] = result;

@@ -19,6 +19,7 @@ typedef struct series {
     const char *variant;         /* "03_vectorized" */
     bool is_default;             /* every technique at its default */
     bool algorithmic;            /* a different algorithm: shown, but never the fastest */
+    bool self_reported;          /* not vouched for (trust_t): likewise */
     bool rougher;                /* with a larger error tolerance: likewise */
     int style;                   /* line type in plots/style.gp, the same in every chart */
     const case_result_t **cases; /* ascending size; borrowed from the run */

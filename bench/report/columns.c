@@ -69,9 +69,15 @@ const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
                        speedup->ours->bimodal.found ? "" : bimodal_mark(speedup->theirs));
 }
 
+static const char *trust_mark(const case_result_t *result) {
+    return result->trust == TRUST_SELF_REPORTED ? " *(self-reported)*" : "";
+}
+
 const char *name_cell(const report_t *report, const case_result_t *result) {
-    return result != NULL ? report_safe(report, report_keep(report, contender_name(&result->spec)))
-                          : "–";
+    if (result == NULL)
+        return "–";
+    const char *name = report_safe(report, report_keep(report, contender_name(&result->spec)));
+    return report_text(report, "%s%s", name, trust_mark(result));
 }
 
 const char *key_cell(const report_t *report, const case_result_t *result) {
@@ -79,9 +85,10 @@ const char *key_cell(const report_t *report, const case_result_t *result) {
         return "–";
     const case_t *spec = &result->spec;
     const bool f32 = strcmp(spec->dtype, "f32") == 0;
-    return report_safe(report, report_text(report, "%s %s%s%s",
-                                           case_engine_label(spec, report_buffer(report)),
-                                           spec->variant, f32 ? "" : ", ", f32 ? "" : spec->dtype));
+    const char *name = report_safe(
+        report, report_text(report, "%s %s%s%s", case_engine_label(spec, report_buffer(report)),
+                            spec->variant, f32 ? "" : ", ", f32 ? "" : spec->dtype));
+    return report_text(report, "%s%s", name, trust_mark(result));
 }
 
 const char *share_cell(const report_t *report, double frac) {

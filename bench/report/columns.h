@@ -33,6 +33,7 @@ const char *time_cell(const report_t *report, const case_result_t *result, const
 /* "3.4× (3.3–3.6)"; "≈ 3.4×" without an interval; "–" without a ratio. */
 const char *ratio_cell(const report_t *report, const speedup_t *speedup);
 /* "03_vectorized + arena"; "cuda 03_vectorized", without techniques and parameters. */
+/* With a mark if self-reported. */
 const char *name_cell(const report_t *report, const case_result_t *result);
 const char *key_cell(const report_t *report, const case_result_t *result);
 /* "88 %"; with a decimal if rounding would give 100 %: "99.7 %". */

@@ -1,8 +1,10 @@
 #include "run/entrants.h"
 
 #include "base/memory.h"
+#include "base/secret.h"
 #include "measure/cold_start.h"
 #include "measure/schedule.h"
+#include "measure/trust.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +29,23 @@ static bool oracle_case(const group_t *group, case_t *oracle) {
 }
 
 static status_t run_oracle(run_t *run, const case_t *spec, worker_link_t *worker,
-                           reference_t *reference, error_t *err) {
+                           kept_reference_t *kept, error_t *err) {
     contender_t oracle;
     contender_init(&oracle, spec, worker, NULL, &run->settings);
     oracle.may_retry = false; /* compute_reference() tries again */
     status_t status = worker_link_start(worker, run->options->timeout_s, err);
+    if (status == STATUS_OK) {
+        contender_open(&oracle);
+        status = contender_reference(&oracle, 0, &kept->reference, err);
+    }
     if (status == STATUS_OK)
-        status = contender_reference(&oracle, reference, err);
+        status = contender_reference(&oracle, kept->seed, &kept->refilled, err);
     contender_finish(&oracle);
     contender_free(&oracle);
     return status;
 }
 
-static status_t compute_reference(run_t *run, const group_t *group, reference_t *reference,
+static status_t compute_reference(run_t *run, const group_t *group, kept_reference_t *kept,
                                   error_t *err) {
     case_t spec;
     if (run->options->profile || !oracle_case(group, &spec))
@@ -48,12 +54,12 @@ static status_t compute_reference(run_t *run, const group_t *group, reference_t 
     status_t status = workers_find(&run->workers, &spec, "oracle", &worker, err);
     if (status == STATUS_OK) {
         error_t why = ERROR_INIT;
-        status = run_oracle(run, &spec, worker, reference, &why);
+        status = run_oracle(run, &spec, worker, kept, &why);
         /* Retry a worker that died (out of memory, say): the whole group depends on it. */
         if (status != STATUS_OK && !worker->running) {
             progress_note(&run->progress, "retrying the reference output: %s", why.text);
             error_clear(&why);
-            status = run_oracle(run, &spec, worker, reference, &why);
+            status = run_oracle(run, &spec, worker, kept, &why);
         }
         if (status != STATUS_OK)
             error_set(err, status, "%s", why.text);
@@ -62,25 +68,26 @@ static status_t compute_reference(run_t *run, const group_t *group, reference_t 
     return status == STATUS_OK ? status : error_within(err, "reference output");
 }
 
-/* The group's reference output, computed in the first pass. Without it nothing can be verified, so
+/* The group's reference outputs, computed in the first pass. Without them nothing can be verified, so
  * nothing is timed: then all contenders are dropped, and it is NULL. */
-static const reference_t *find_reference(entrants_t *entrants) {
+static const kept_reference_t *find_reference(entrants_t *entrants) {
     run_t *run = entrants->run;
     error_t why = ERROR_INIT;
-    reference_t reference = {0};
+    kept_reference_t kept = {.seed = secret_seed()};
     char *name = workload_group(entrants->group->workload, &entrants->group->cases[0]);
     size_t at = 0;
     while (at < run->n_references && strcmp(run->references[at].group, name) != 0)
         at++;
     if (at == run->n_references &&
-        compute_reference(run, entrants->group, &reference, &why) == STATUS_OK) {
+        compute_reference(run, entrants->group, &kept, &why) == STATUS_OK) {
+        kept.group = mem_text(name);
         run->references =
             mem_resize(run->references, run->n_references + 1, sizeof *run->references);
-        run->references[run->n_references++] = (kept_reference_t){mem_text(name), reference};
+        run->references[run->n_references++] = kept;
     }
     free(name);
     if (at < run->n_references)
-        return &run->references[at].reference;
+        return &run->references[at];
     for (size_t i = 0; i < entrants->n; i++)
         if (entrants->contenders[i].active)
             contender_drop(&entrants->contenders[i], CASE_FAILED, why.text);
@@ -149,28 +156,51 @@ static bool open_all(entrants_t *entrants, bool backward) {
     return any;
 }
 
+static double tolerance_of(const entrants_t *entrants, const contender_t *contender) {
+    return entrants->group->workload->tolerance(&contender->result.spec);
+}
+
 static void check_all(entrants_t *entrants, const reference_t *reference, bool after) {
     for (size_t i = 0; i < entrants->n && !*entrants->run->interrupted; i++) {
         contender_t *contender = &entrants->contenders[i];
-        case_result_t *result = &contender->result;
-        contender_check(contender, reference, entrants->group->workload->tolerance(&result->spec),
-                        after ? &result->after : &result->before);
+        contender_check(contender, reference, tolerance_of(entrants, contender),
+                        after ? &contender->result.after : &contender->result.before);
     }
 }
 
-static void take_rounds(entrants_t *entrants, const reference_t *reference) {
+/* All in the same round, one that every contender takes. */
+static void plan_audits(entrants_t *entrants, const kept_reference_t *kept) {
+    const unsigned round =
+        (unsigned)(secret_seed() % (uint64_t)entrants->group->measure->min_rounds);
+    for (size_t i = 0; i < entrants->n; i++) {
+        contender_t *contender = &entrants->contenders[i];
+        contender->audit = (audit_t){.seed = kept->seed,
+                                     .round = round,
+                                     .reference = &kept->refilled,
+                                     .tolerance = tolerance_of(entrants, contender)};
+    }
+}
+
+static void take_cold_rounds(entrants_t *entrants, const reference_t *reference) {
     run_t *run = entrants->run;
-    const run_options_t *options = run->options;
-    if (!options->profile)
-        check_all(entrants, reference, false);
-    if (options->cold)
-        cold_rounds(entrants->contenders, entrants->n, &run->workers, options->seed,
-                    run->n_groups++, run->interrupted);
-    else
-        schedule_rounds(entrants->contenders, entrants->n, options->seed, run->n_groups++,
-                        run->interrupted);
-    if (!options->profile)
-        check_all(entrants, reference, true);
+    check_all(entrants, reference, false);
+    cold_rounds(entrants->contenders, entrants->n, &run->workers, run->options->seed,
+                run->n_groups++, run->interrupted);
+    check_all(entrants, reference, true);
+}
+
+static void take_rounds(entrants_t *entrants, const kept_reference_t *kept) {
+    run_t *run = entrants->run;
+    if (!run->options->profile) {
+        check_all(entrants, &kept->reference, false);
+        plan_audits(entrants, kept);
+    }
+    schedule_rounds(entrants->contenders, entrants->n, run->options->seed, run->n_groups++,
+                    run->interrupted);
+    for (size_t i = 0; i < entrants->n && !*run->interrupted && !run->options->profile; i++) {
+        contender_audit(&entrants->contenders[i]);
+        trust_find(&entrants->contenders[i]);
+    }
 }
 
 /* Compare the result with the hardware limits and journal it. */
@@ -181,6 +211,7 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     case_result_t *result = &entrants->contenders[i].result;
     limit_set(result, entrants->group->workload, rates);
     plausibility_check(result, rates);
+    fresh_check(result);
     device_rates_calibrate(result, rates);
     if (side->settings.pass == 0 && (!result_is_draw(result) || result->status == CASE_SKIPPED)) {
         side->progress.done++; /* not even opened: the passes will say why */
@@ -203,9 +234,11 @@ status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
     for (size_t i = 0; i < entrants->n; i++)
         entrants->sides[i]->has_measured = true;
     const bool any = open_all(entrants, backward);
-    const reference_t *reference = any ? find_reference(entrants) : NULL;
-    if (reference != NULL)
-        take_rounds(entrants, reference);
+    const kept_reference_t *kept = any ? find_reference(entrants) : NULL;
+    if (kept != NULL && entrants->run->options->cold)
+        take_cold_rounds(entrants, &kept->reference);
+    else if (kept != NULL)
+        take_rounds(entrants, kept);
     for (size_t i = 0; i < entrants->n; i++) {
         if (entrants->contenders[i].worker != NULL)
             contender_finish(&entrants->contenders[i]);

@@ -45,6 +45,7 @@ void run_free(run_t *run) {
     free(run->sanitized);
     for (size_t i = 0; i < run->n_references; i++) {
         reference_free(&run->references[i].reference);
+        reference_free(&run->references[i].refilled);
         free(run->references[i].group);
     }
     free(run->references);

@@ -34,10 +34,12 @@ static inline bool case_is_complete(const case_state_t *state, unsigned n_passes
     return state->dropped || (state->finished & all) == all;
 }
 
-/* A reference output, kept for the passes that follow. */
+/* The reference outputs of a group, kept for the passes that follow. */
 typedef struct kept_reference {
     char *group;
-    reference_t reference;
+    reference_t reference; /* of the inputs that cases are opened with */
+    uint64_t seed;
+    reference_t refilled; /* of those that they are refilled with: see audit_t */
 } kept_reference_t;
 
 enum { N_CALIBRATIONS = 5 };

@@ -99,6 +99,20 @@ static void print_draws(FILE *out, const case_result_t *result) {
         fputc('\n', out);
 }
 
+/* "audited: by the supervisor's clock 102 % of the claimed time" */
+static void print_trust(FILE *out, const case_result_t *result) {
+    char text[UNITS_TEXT];
+    if (trust_name(result->trust) == NULL)
+        return;
+    fprintf(out, "  trust        %s", trust_name(result->trust));
+    if (isfinite(result->claims.ratio) && result->claims.n > 0)
+        fprintf(out, ": by the supervisor's clock %s of the claimed time",
+                units_percent(text, result->claims.ratio));
+    else if (result->claims.n > 0)
+        fprintf(out, ": the worker answers no audit");
+    fputc('\n', out);
+}
+
 static void print_case(FILE *out, const case_result_t *result) {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     fprintf(out, "%s  %s%s%s\n", result->spec.id, case_status_name(result->status),
@@ -110,6 +124,7 @@ static void print_case(FILE *out, const case_result_t *result) {
     print_sanitized(out, &result->sanitize);
     if (result_has_times(result))
         print_phases(out, result);
+    print_trust(out, result);
     if (isfinite(result->limit.frac))
         fprintf(out, "  limit        %s (%s): %s is %s of it\n",
                 units_time(a, result->limit.limit_ns), result->limit.bound, result->limit.phase,

@@ -1,0 +1,22 @@
+/* Is a case slower on inputs that it has not seen before? Then it keeps results. */
+#include "limits/limits.h"
+
+#include "stats/summary.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What caches explain: after new inputs were written, they and the code are colder. */
+static const double MOST_TIMES = 2, MOST_MORE_NS = 20000;
+
+void fresh_check(case_result_t *result) {
+    for (size_t i = 0; i < result->n_phases; i++) {
+        const phase_t *phase = &result->phases[i];
+        if (phase->n_fresh == 0 || phase->n_samples == 0 || strcmp(phase->name, "residual") == 0)
+            continue;
+        const double fresh_ns = stats_median(phase->fresh, phase->n_fresh);
+        const double usual_ns = stats_median(phase->samples, phase->n_samples);
+        if (fresh_ns > MOST_TIMES * usual_ns + MOST_MORE_NS)
+            flag_list_add(&result->flags, FLAG_FRESH_SLOWER, phase->name, fresh_ns, usual_ns);
+    }
+}

@@ -1,0 +1,79 @@
+"""An honest contender for mlp_infer in NumPy; the cheats change parts of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from refill import flip_signs, sign_mask
+
+import mlp_weights
+
+PHASES = ("forward", "host_to_host")
+VERDICT = {"status": "ok", "trust": "audited"}
+
+
+def now_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+class Contender:
+    """A case; the worker calls the methods without an underscore."""
+
+    def __init__(self, spec: dict[str, Any], seed: int) -> None:
+        params = mlp_weights.Params(spec["params"]["batch"], spec["params"]["layers"])
+        self._base = mlp_weights.inputs(params, seed)
+        weights = mlp_weights.start_weights(mlp_weights.layers_of(params.layers), seed)
+        self._layers = list(zip(weights[0::2], weights[1::2], strict=True))
+        self._random = np.random.default_rng()
+        self.x = self._base.copy()
+        self.y = np.empty((params.batch, params.layers[-1]), np.float32)
+        self.compute()
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        for i, (w, b) in enumerate(self._layers):
+            x = (x if i == 0 else np.maximum(x, 0)) @ w.T + b
+        return x
+
+    def compute(self) -> None:
+        """What is timed."""
+        self.y[...] = self.forward(self.x)
+
+    def time_once(self) -> float:
+        start_ns = now_ns()
+        self.compute()
+        return now_ns() - start_ns
+
+    def fill(self) -> None:
+        """Overwrite the output with values that look like one."""
+        self.y[...] = self._random.uniform(-1, 1, self.y.shape)
+
+    def refill(self, seed: int) -> None:
+        np.copyto(self.x, self._base)
+        flip_signs(self.x, sign_mask(seed))
+
+    def sample(self, request: dict[str, Any]) -> dict[str, list[float]]:
+        for _ in range(request["warmup_samples"]):
+            self.time_once()
+        ns = [self.time_once()]
+        end_ns = now_ns() + request["budget_ns"]
+        while len(ns) < request["max_samples"] and now_ns() < end_ns:
+            ns.append(self.time_once())
+        if request.get("fresh") is not None:
+            self.refill(request["fresh"])
+            self.fill()
+            ns.append(self.time_once())
+        return dict.fromkeys(PHASES, ns)
+
+    def output(self) -> np.ndarray:
+        self.fill()
+        self.compute()
+        return self.y
+
+    def last(self) -> np.ndarray:
+        return self.y
+
+    def audit(self, runs: int) -> None:
+        for _ in range(runs):
+            self.compute()

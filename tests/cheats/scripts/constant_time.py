@@ -1,0 +1,13 @@
+"""Answers 100 ns for every sample."""
+
+from __future__ import annotations
+
+import honest
+
+VERDICT = {"status": "ok", "trust": "self-reported"}
+
+
+class Contender(honest.Contender):
+    def time_once(self) -> float:
+        self.compute()
+        return 100

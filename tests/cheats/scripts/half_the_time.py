@@ -1,0 +1,12 @@
+"""Answers half of the time that it took."""
+
+from __future__ import annotations
+
+import honest
+
+VERDICT = {"status": "ok", "trust": "self-reported"}
+
+
+class Contender(honest.Contender):
+    def time_once(self) -> float:
+        return super().time_once() / 2

@@ -1,0 +1,12 @@
+"""Does not know `audit`."""
+
+from __future__ import annotations
+
+import honest
+
+VERDICT = {"status": "ok", "trust": "self-reported"}
+
+
+class Contender(honest.Contender):
+    def audit(self, runs: int) -> None:
+        raise ValueError("unknown op 'audit'")

@@ -1,0 +1,46 @@
+"""Scripts that cheat: each gets the verdict that its file names (`tests/cheats/scripts/`)."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import QUICK_MEASURE, ROOT, bench, make_root, read_cases, write_sweep
+
+CHEATS = ROOT / "tests" / "cheats"
+FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
+
+
+def verdict_of(file: Path) -> dict[str, str]:
+    """Return the verdict in a file without running the rest of it."""
+    line = next(x for x in file.read_text(encoding="utf-8").splitlines() if x.startswith("VERDICT"))
+    found: dict[str, str] = literal_eval(line.partition("=")[2].strip())
+    return found
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """All cheats in one run, in one process: none may disturb the others."""
+    folder = tmp_path_factory.mktemp("cheats")
+    root = make_root(folder / "root")
+    (root / "reference_cheat").symlink_to(CHEATS)
+    contender = {"engine": "cheat", "device": ["cpu"], "variants": [file.stem for file in FILES]}
+    sweep = write_sweep(
+        folder / "cheats.json",
+        "mlp_infer",
+        [contender],
+        axes={"batch": [16384]},
+        measure={**QUICK_MEASURE, "min_rounds": 4},
+    )
+    bench("run", sweep, "--out", folder / "run", root=root, expect=1)
+    return {case["variant"]: case for case in read_cases(folder / "run").values()}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
+    case, expected = cases[file.stem], verdict_of(file)
+    assert case["status"] == expected["status"], case["reason"]
+    assert expected.get("reason", "") in (case["reason"] or "")
+    assert case["trust"] == expected.get("trust", case["trust"])
