@@ -96,13 +96,14 @@ static const kept_reference_t *find_reference(entrants_t *entrants) {
 
 /* ---- contenders ------------------------------------------------------------------------------ */
 
-status_t entrant_make(run_t *run, const case_t *spec, contender_t *contender, error_t *err) {
+status_t entrant_make(run_t *run, const case_t *spec, const char *role, contender_t *contender,
+                      error_t *err) {
     const program_t *program = NULL;
     worker_link_t *worker = NULL;
     case_status_t drop_status;
     char *reason = run_drop_reason(run, spec, &drop_status);
     error_t why = ERROR_INIT;
-    if (reason == NULL && workers_find(&run->workers, spec, "", &worker, &why) != STATUS_OK)
+    if (reason == NULL && workers_find(&run->workers, spec, role, &worker, &why) != STATUS_OK)
         reason = mem_text(why.text);
     if (reason == NULL)
         TRY(run_find_program(run, spec, &program, err));
@@ -124,7 +125,10 @@ entrants_t entrants_make(run_t *run, const group_t *group, size_t most) {
 status_t entrants_add(entrants_t *entrants, run_t *side, const case_t *spec, case_state_t *state,
                       error_t *err) {
     contender_t *contender = &entrants->contenders[entrants->n];
-    TRY(entrant_make(side, spec, contender, err));
+    char *role = side->options->isolate ? mem_format("%zu", entrants->n + 1) : mem_text("");
+    const status_t status = entrant_make(side, spec, role, contender, err);
+    free(role);
+    TRY(status);
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
     entrants->sides[entrants->n] = side;
     entrants->states[entrants->n++] = state;
@@ -211,7 +215,7 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
     case_result_t *result = &entrants->contenders[i].result;
     limit_set(result, entrants->group->workload, rates);
     plausibility_check(result, rates);
-    fresh_check(result);
+    implausible_find(result);
     device_rates_calibrate(result, rates);
     if (side->settings.pass == 0 && (!result_is_draw(result) || result->status == CASE_SKIPPED)) {
         side->progress.done++; /* not even opened: the passes will say why */

@@ -13,8 +13,10 @@ typedef struct entrants {
     size_t n;
 } entrants_t;
 
-/* Make a contender, not opened yet. One that cannot run is inactive and its result says why. */
-status_t entrant_make(run_t *run, const case_t *spec, contender_t *contender, error_t *err);
+/* Make a contender, not opened yet. One that cannot run is inactive and its result says why. Those
+ * with equal roles share a worker process for each engine. */
+status_t entrant_make(run_t *run, const case_t *spec, const char *role, contender_t *contender,
+                      error_t *err);
 
 /* Room for `most` contenders. */
 entrants_t entrants_make(run_t *run, const group_t *group, size_t most);

@@ -12,7 +12,7 @@ static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, 
                            error_t *err) {
     contender_t contender;
     progress_now(&run->progress, spec->id);
-    TRY(entrant_make(run, spec, &contender, err));
+    TRY(entrant_make(run, spec, "", &contender, err));
     trace_file_add(file, &contender);
     state->finished = 1;
     state->broken = contender.result.status == CASE_FAILED;

@@ -37,7 +37,7 @@ class Contender:
         return x
 
     def compute(self) -> None:
-        """What is timed."""
+        """Do what is timed."""
         self.y[...] = self.forward(self.x)
 
     def time_once(self) -> float:
