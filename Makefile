@@ -120,6 +120,11 @@ $(BUILD)/replay-%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/fuzz -o $@ $< tests/fuzz/replay.c $(FUZZ_SHARED) $(LIBRARY) $(LIBS)
 
+.PHONY: cheats
+cheats: $(BUILD)/bench ## scripts that cheat, each with the verdict that it must get (docs/cheating.md)
+	$(Q)tests/tools/setup.sh check
+	$(Q)tests/tools/pytest.sh tests/cli/test_cheats.py
+
 .PHONY: check-gpu
 check-gpu: $(BUILD)/bench ## every CUDA rung and PyTorch mode against the float64 reference; needs a GPU
 	$(Q)tests/tools/check_gpu.sh $(BUILD)/bench

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ast import literal_eval
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,14 @@ def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
     assert case["status"] == expected["status"], case["reason"]
     assert expected.get("reason", "") in (case["reason"] or "")
     assert case["trust"] == expected.get("trust", case["trust"])
+
+
+def test_the_documentation_has_every_verdict() -> None:
+    text = (ROOT / "docs" / "cheating.md").read_text(encoding="utf-8")
+    documented = {}
+    for row in re.findall(r"^\| (`\w+`[^|]*)\| `([\w-]+)` \|$", text, re.MULTILINE):
+        documented |= dict.fromkeys(re.findall(r"`(\w+)`", row[0].partition(":")[0]), row[1])
+    for file in FILES[1:]:
+        verdict = verdict_of(file)
+        assert documented.pop(file.stem) == verdict.get("trust", verdict["status"])
+    assert not documented.keys() - {"sealed", "audited"}
