@@ -1,6 +1,9 @@
 #include "base/rng.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Contracting x * y + z to a fused operation rounds once instead of twice and changes the bits. gcc
  * does not contract under -std=c11 and does not know the pragma. */
@@ -64,4 +67,13 @@ void rng_permutation(uint32_t *order, size_t n, uint64_t seed, uint32_t stream) 
         order[i] = order[j];
         order[j] = moved;
     }
+}
+
+uint64_t rng_secret(void) {
+    uint64_t secret;
+    if (getentropy(&secret, sizeof secret) != 0) {
+        perror("getentropy");
+        abort();
+    }
+    return secret;
 }

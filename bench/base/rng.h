@@ -28,4 +28,7 @@ void rng_fill_uniform(float *values, size_t n, rng_position_t from, float low, f
  * rng_word(seed, stream, i) % (i + 1). */
 void rng_permutation(uint32_t *order, size_t n, uint64_t seed, uint32_t stream);
 
+/* 64 bits of the system's random source: what must not be guessed. */
+uint64_t rng_secret(void);
+
 #endif

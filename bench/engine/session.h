@@ -29,9 +29,18 @@ typedef struct session_ops {
      * if needed, results_json. For a case that does not apply, set session->skipped and return a
      * failure with the reason. After a failure there is nothing to close. */
     status_t (*open)(session_t *session, const open_request_t *request, error_t *err);
-    /* Poison the outputs, run once, write NAME.npy files into `folder`, add each NAME to `arrays`.
-     */
+    /* Give the inputs the signs of this seed (workloads/common/signs.h) in every buffer that a run
+     * reads. Called before every request that runs the case, because open cases may share inputs.
+     * NULL: there are no inputs. */
+    status_t (*refill)(session_t *session, uint64_t seed, error_t *err);
+    /* Fill the outputs with random values, before a fresh sample. NULL: there are no outputs. */
+    status_t (*fill)(session_t *session, error_t *err);
+    /* Fill the outputs, run once, write NAME.npy files into `folder`, add each NAME to `arrays`. */
     status_t (*output)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
+    /* Write the same files, or some of them, of what the last fresh sample of the compared probe
+     * (`host_to_host`, else the one of `total`) left, without running anything again. No other probe
+     * destroys it. NULL: there are no outputs. */
+    status_t (*last)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
     /* Called before close, after the last sample: measure what would disturb samples and add it to
      * session->results_json. May be NULL. */
     status_t (*finish)(session_t *session, error_t *err);
@@ -53,6 +62,9 @@ struct session {
     resources_t resources; /* those that only the worker knows; code_hash and arch are static */
     char *results_json; /* JSON object for the answer to close; NULL for {}; freed by the worker */
     bool skipped;
+    uint64_t seed; /* of the signs of its inputs */
+    bool fresh;    /* this sample is a fresh one */
+    bool has_last; /* a fresh sample left its outputs */
 };
 
 typedef struct engine {

@@ -267,8 +267,10 @@ static status_t receive_hello(worker_link_t *link, int64_t deadline_ns, error_t 
     if (link->declined) {
         error_set(err, STATUS_FAILED, "%s", worker_answer_reason(answer));
     } else if (json_is_integer(version) && json_integer_value(version) != PROTOCOL_VERSION) {
-        error_set(err, STATUS_FAILED, "worker %s speaks protocol %lld, expected %d", link->label,
-                  (long long)json_integer_value(version), PROTOCOL_VERSION);
+        error_set(err, STATUS_FAILED,
+                  "worker %s speaks protocol %lld, expected %d: add refill, last and the key fresh "
+                  "of sample (docs/worker-protocol.md)",
+                  link->label, (long long)json_integer_value(version), PROTOCOL_VERSION);
     } else {
         link->hello = answer;
         return STATUS_OK;

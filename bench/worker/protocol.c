@@ -13,7 +13,7 @@ typedef struct key {
 
 typedef struct op {
     const char *name;
-    request_key_t keys[6];
+    request_key_t keys[7];
 } op_t;
 
 static const op_t OPS[] = {
@@ -23,6 +23,7 @@ static const op_t OPS[] = {
                   {"seed", JSON_INTEGER, false},
                   {"program", JSON_OBJECT, true},
                   {"profile", JSON_TRUE, true}}},
+    [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},
     [OP_OUTPUT] = {"output", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
     [OP_SAMPLE] = {"sample",
                    {{"id", JSON_STRING, false},
@@ -30,7 +31,9 @@ static const op_t OPS[] = {
                     {"budget_ns", JSON_INTEGER, false},
                     {"max_samples", JSON_INTEGER, false},
                     {"warmup_samples", JSON_INTEGER, false},
-                    {"warmup_ns", JSON_INTEGER, false}}},
+                    {"warmup_ns", JSON_INTEGER, false},
+                    {"fresh", JSON_INTEGER, true}}},
+    [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
     [OP_TRACE_START] = {"trace_start", {{0}}},
     [OP_TRACE] = {"trace",
                   {{"id", JSON_STRING, false},
@@ -115,4 +118,12 @@ json_t *protocol_parse_request(const char *line, protocol_op_t *op, error_t *err
         return request;
     json_decref(request);
     return NULL;
+}
+
+json_int_t request_integer(const json_t *request, const char *key) {
+    return json_integer_value(json_object_get(request, key));
+}
+
+const char *request_text(const json_t *request, const char *key) {
+    return json_string_value(json_object_get(request, key));
 }

@@ -1,10 +1,10 @@
 #include "worker/server.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "cuda/nvtx.h"
 #include "io/json_text.h"
 #include "model/result_json.h"
+#include "worker/case_requests.h"
 #include "worker/engines.h"
 #include "worker/protocol.h"
 #include "worker/trace_session.h"
@@ -34,14 +34,6 @@ static session_t *find_session(const worker_t *worker, const char *id) {
         if (strcmp(worker->sessions[i]->spec.id, id) == 0)
             return worker->sessions[i];
     return NULL;
-}
-
-static json_int_t integer_of(const json_t *request, const char *key) {
-    return json_integer_value(json_object_get(request, key));
-}
-
-static const char *text_of(const json_t *request, const char *key) {
-    return json_string_value(json_object_get(request, key));
 }
 
 /* {"name": …} of all facts "device.name", …, for prefix "device.". */
@@ -81,7 +73,7 @@ static json_t *capabilities_of(const engine_t *engine) {
 }
 
 static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
-    json_int_t version = integer_of(request, "protocol");
+    json_int_t version = request_integer(request, "protocol");
     if (version != PROTOCOL_VERSION) {
         error_set(err, STATUS_FAILED, "protocol %lld requested, this worker speaks %d",
                   (long long)version, PROTOCOL_VERSION);
@@ -138,9 +130,9 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     const json_t *program = json_object_get(request, "program");
     const open_request_t open = {
         .spec = &session->spec,
-        .seed = (uint64_t)integer_of(request, "seed"),
-        .cubin = text_of(program, "cubin"),
-        .arch = text_of(program, "arch"),
+        .seed = (uint64_t)request_integer(request, "seed"),
+        .cubin = request_text(program, "cubin"),
+        .arch = request_text(program, "arch"),
     };
     if (status != STATUS_OK)
         error_within(err, "\"case\"");
@@ -172,84 +164,6 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
     return open_answer(session);
 }
 
-static json_t *on_output(session_t *session, const json_t *request, error_t *err) {
-    text_list_t arrays = {0};
-    json_t *answer = NULL;
-    if (session->ops->output(session, text_of(request, "path"), &arrays, err) == STATUS_OK)
-        answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
-    text_list_free(&arrays);
-    return answer;
-}
-
-typedef struct share {
-    int64_t warmup_ns, budget_ns;
-    json_int_t warmup_samples, max_samples;
-} share_t;
-
-/* Starts with untimed runs, because the first launch after another process used the device includes
- * the switch. */
-static status_t sample_probe(session_t *session, const probe_t *probe, const share_t *share,
-                             int64_t *warmed_up, error_t *err) {
-    recorder_t ignored = session->recorder;
-    for (size_t i = 0; i < ignored.n_phases; i++) {
-        ignored.phases[i].ns = NULL;
-        ignored.phases[i].n = ignored.phases[i].capacity = 0;
-    }
-    status_t status = STATUS_OK;
-    int64_t start_ns = clock_ns();
-    for (json_int_t n = 0; status == STATUS_OK &&
-                           (n < share->warmup_samples || clock_ns() - start_ns < share->warmup_ns);
-         n++, (*warmed_up)++)
-        status = probe->run(session, &ignored, err);
-    recorder_free(&ignored);
-    start_ns = clock_ns();
-    for (json_int_t n = 0;
-         status == STATUS_OK &&
-         (n == 0 || (n < share->max_samples && clock_ns() - start_ns < share->budget_ns));
-         n++)
-        status = probe->run(session, &session->recorder, err);
-    return status;
-}
-
-static json_t *samples_to_json(const recorder_t *recorder) {
-    json_t *phases = json_object();
-    for (size_t i = 0; i < recorder->n_phases; i++) {
-        json_t *samples = json_array();
-        for (size_t k = 0; k < recorder->phases[i].n; k++)
-            json_array_append_new(samples, json_real(recorder->phases[i].ns[k]));
-        json_object_set_new(phases, recorder->phases[i].name, samples);
-    }
-    return phases;
-}
-
-static json_t *on_sample(session_t *session, const json_t *request, error_t *err) {
-    recorder_clear(&session->recorder);
-    const json_int_t n = (json_int_t)session->n_probes;
-    const share_t share = {
-        .warmup_ns = integer_of(request, "warmup_ns") / n,
-        .warmup_samples = (integer_of(request, "warmup_samples") + n - 1) / n,
-        .budget_ns = integer_of(request, "budget_ns") / n,
-        .max_samples = integer_of(request, "max_samples"),
-    };
-    char *label =
-        mem_format("%s round %lld", session->spec.id, (long long)integer_of(request, "round"));
-    nvtx_push(label);
-    free(label);
-    int64_t warmed_up = 0, start_ns = clock_ns();
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < session->n_probes && status == STATUS_OK; i++) {
-        nvtx_push(session->probes[i].name);
-        status = sample_probe(session, &session->probes[i], &share, &warmed_up, err);
-        nvtx_pop();
-    }
-    nvtx_pop();
-    if (status != STATUS_OK)
-        return NULL;
-    return json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
-                     samples_to_json(&session->recorder), "warmup", "samples",
-                     (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
-}
-
 static json_t *on_trace_start(worker_t *worker) {
     trace_session_start(&worker->trace, worker->engine);
     return json_pack("{s:s}", "source", worker->trace.source);
@@ -260,8 +174,10 @@ static json_t *on_trace(worker_t *worker, session_t *session, const json_t *requ
         error_set(err, STATUS_FAILED, "trace before trace_start");
         return NULL;
     }
-    if (trace_session_run(&worker->trace, session, text_of(request, "path"),
-                          integer_of(request, "origin_ns"), err) != STATUS_OK)
+    session->has_last = false;
+    if (case_restore_inputs(session, err) != STATUS_OK ||
+        trace_session_run(&worker->trace, session, request_text(request, "path"),
+                          request_integer(request, "origin_ns"), err) != STATUS_OK)
         return NULL;
     return json_pack("{s:s, s:s}", "id", session->spec.id, "source", worker->trace.source);
 }
@@ -288,10 +204,10 @@ static json_t *on_close(worker_t *worker, session_t *session, error_t *err) {
 
 /* The answer; NULL means failed, with the reason in `err`. */
 static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request, error_t *err) {
-    const char *id = text_of(request, "id");
+    const char *id = request_text(request, "id");
     session_t *session = id != NULL ? find_session(worker, id) : NULL;
     if ((op == OP_OPEN || op == OP_TRACE_START) && !worker->started) {
-        error_set(err, STATUS_FAILED, "%s before hello", text_of(request, "op"));
+        error_set(err, STATUS_FAILED, "%s before hello", request_text(request, "op"));
         return NULL;
     }
     if (id != NULL && session == NULL) {
@@ -303,10 +219,14 @@ static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request,
         return on_hello(worker, request, err);
     case OP_OPEN:
         return on_open(worker, request, err);
+    case OP_REFILL:
+        return case_refill(session, request, err);
     case OP_OUTPUT:
-        return on_output(session, request, err);
+        return case_output(session, request, err);
     case OP_SAMPLE:
-        return on_sample(session, request, err);
+        return case_sample(session, request, err);
+    case OP_LAST:
+        return case_last(session, request, err);
     case OP_TRACE_START:
         return on_trace_start(worker);
     case OP_TRACE:

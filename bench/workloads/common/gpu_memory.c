@@ -33,6 +33,24 @@ void gpu_memory_free(gpu_memory_t *memory, gpu_t *gpu) {
     *memory = (gpu_memory_t){0};
 }
 
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+status_t gpu_random_fill(gpu_t *gpu, cu_pointer_t at, size_t bytes, random_kind_t kind,
+                         error_t *err) {
+    const cuda_api_t *api = &gpu->api;
+    size_t done = smaller(bytes, random_tile_bytes(kind));
+    TRY(cuda_check(api, api->copy_in_async(at, random_tile(kind), done, gpu->stream),
+                   "copy_in_async", err));
+    for (size_t n; done < bytes; done += n) {
+        n = smaller(done, bytes - done);
+        TRY(cuda_check(api, api->copy_device_async(at + done, at, n, gpu->stream),
+                       "copy_device_async", err));
+    }
+    return STATUS_OK;
+}
+
 status_t gpu_copy_out(gpu_t *gpu, void *to, cu_pointer_t from, size_t bytes, error_t *err) {
     return cuda_check(&gpu->api, gpu->api.copy_out(to, from, bytes), "copy_out", err);
 }

@@ -3,6 +3,7 @@
 #define BENCH_WORKLOADS_COMMON_GPU_MEMORY_H
 
 #include "engine/gpu.h"
+#include "workloads/common/random_fill.h"
 
 /* Start with zeros. */
 typedef struct gpu_memory {
@@ -19,6 +20,10 @@ status_t gpu_memory_pinned(gpu_memory_t *memory, gpu_t *gpu, size_t bytes, void 
 void gpu_memory_free(gpu_memory_t *memory, gpu_t *gpu);
 /* The same for a captured graph, or NULL. */
 void gpu_graph_free(gpu_t *gpu, cu_graph_exec_t *graph);
+
+/* Fill device memory by repeating a tile, on gpu->stream. */
+status_t gpu_random_fill(gpu_t *gpu, cu_pointer_t at, size_t bytes, random_kind_t kind,
+                         error_t *err);
 
 /* A synchronous copy to the host. */
 status_t gpu_copy_out(gpu_t *gpu, void *to, cu_pointer_t from, size_t bytes, error_t *err);

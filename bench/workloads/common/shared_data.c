@@ -17,7 +17,18 @@ const void *shared_data_take(shared_pool_t *pool, const void *shape) {
         pool->first = data;
     }
     data->users++;
+    shared_data_refill(pool, data, 0);
     return data;
+}
+
+void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed) {
+    shared_data_t *shared = (shared_data_t *)data; /* the pool's own: make() allocated it */
+    if (shared->seed == seed)
+        return;
+    signs_t flips;
+    signs_between(shared->seed, seed, &flips);
+    pool->flip(shared, &flips);
+    shared->seed = seed;
 }
 
 void shared_data_release(shared_pool_t *pool, const void *data) {

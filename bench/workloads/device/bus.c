@@ -82,8 +82,8 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     (void)folder;
     (void)arrays;
     size_t wrong = 0;
-    memset(s->host_to, 0xFF, s->bytes);
-    TRY(gpu_fill(s->gpu, s->device_to, 0xFF, s->bytes, err));
+    random_fill(s->host_to, s->bytes, RANDOM_F32);
+    TRY(gpu_random_fill(s->gpu, s->device_to, s->bytes, RANDOM_F32, err));
     TRY(copy_both(s, err));
     TRY(gpu_sync(s->gpu, err));
     for (size_t i = 0; i < s->bytes; i++)

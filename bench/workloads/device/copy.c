@@ -121,7 +121,7 @@ static status_t open_cpu(session_t *session, const open_request_t *request, erro
 }
 
 static status_t copy_again(state_t *s, char *copied, error_t *err) {
-    TRY(gpu_fill(s->gpu, s->device_to, 0xFF, s->bytes, err));
+    TRY(gpu_random_fill(s->gpu, s->device_to, s->bytes, RANDOM_F32, err));
     TRY(copy_batch(s, err));
     TRY(gpu_sync(s->gpu, err));
     return gpu_copy_out(s->gpu, copied, s->device_to, s->bytes, err);
@@ -141,7 +141,7 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     (void)folder;
     (void)arrays;
     if (s->gpu == NULL) {
-        memset(s->to, 0xFF, s->bytes);
+        random_fill(s->to, s->bytes, RANDOM_F32);
         copy_host(s);
         return check_copied(s->to, s->bytes, err);
     }

@@ -197,16 +197,18 @@ static double mean_squared_error(const state_t *s, points_t all) {
     return sums.ee / (double)all.n; /* 0 / 0 without points */
 }
 
-/* Starts from NaN, which stays where nothing is written. */
-static void train_and_evaluate(state_t *s) {
+/* After the last epoch, outside the sample. */
+static void evaluate(state_t *s) {
     linreg_fit_t *fit = &s->fit;
-    fit->w = fit->b = NAN;
-    for (size_t i = 0; i < fit->n_losses; i++)
-        fit->losses[i] = NAN;
-    train(s);
     const points_t test = {s->data->x_test, s->data->y_test, s->data->n_test};
     fit->losses[fit->n_losses - 1] = mean_squared_error(s, training_points(s->data));
     fit->test_loss = mean_squared_error(s, test);
+}
+
+static void train_and_evaluate(state_t *s) {
+    linreg_fit_fill(&s->fit);
+    train(s);
+    evaluate(s);
 }
 
 /* Without copies and synchronisation, train and host_to_host are the same: one run gives all
@@ -277,11 +279,34 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return STATUS_OK;
 }
 
+static status_t refill(session_t *session, uint64_t seed, error_t *err) {
+    (void)err;
+    linreg_data_refill(((const state_t *)session->state)->data, seed);
+    return STATUS_OK;
+}
+
+static status_t fill(session_t *session, error_t *err) {
+    (void)err;
+    linreg_fit_fill(&((state_t *)session->state)->fit);
+    return STATUS_OK;
+}
+
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     state_t *s = session->state;
     train_and_evaluate(s);
     return linreg_fit_write(&s->fit, folder, arrays, err);
 }
 
-const session_ops_t linreg_train_cpu = {
-    .workload = "linreg_train", .open = open_case, .output = output, .close = close_case};
+static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    state_t *s = session->state;
+    evaluate(s);
+    return linreg_fit_write(&s->fit, folder, arrays, err);
+}
+
+const session_ops_t linreg_train_cpu = {.workload = "linreg_train",
+                                        .open = open_case,
+                                        .refill = refill,
+                                        .fill = fill,
+                                        .output = output,
+                                        .last = last,
+                                        .close = close_case};

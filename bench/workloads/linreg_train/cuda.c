@@ -13,26 +13,25 @@
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
+/* Points whose signs change at a time, 16 MiB: whole periods of the signs. */
+enum { STAGED = 64 * SIGNS_PERIOD };
+
 typedef status_t train_t(void *linreg_cuda, error_t *err);
+
+static status_t fill_results(linreg_cuda_t *s, error_t *err) {
+    const size_t bytes = s->n_results * sizeof *s->results;
+    random_fill(s->results, bytes, RANDOM_F64);
+    return gpu_random_fill(s->gpu, s->problem.results, bytes, RANDOM_F64, err);
+}
 
 /* Train and evaluate into s->fit, with no results left from an earlier training. */
 static status_t train_once(linreg_cuda_t *s, train_t *train, error_t *err) {
-    const size_t bytes = s->n_results * sizeof *s->results;
-    memset(s->results, 0xFF, bytes);
-    TRY(gpu_fill(s->gpu, s->problem.results, 0xFF, bytes, err));
+    TRY(fill_results(s, err));
     TRY(linreg_cuda_upload(s, err));
     TRY(train(s, err));
-    TRY(linreg_cuda_evaluate(s, err));
     TRY(linreg_cuda_copy_out(s, err));
     TRY(gpu_sync(s->gpu, err));
-    linreg_fit_t *fit = &s->fit;
-    fit->w = s->results[RESULT_W];
-    fit->b = s->results[RESULT_B];
-    for (size_t i = 0; i + 1 < fit->n_losses; i++)
-        fit->losses[i] = s->results[RESULT_LOSSES + i];
-    fit->losses[fit->n_losses - 1] = s->results[RESULT_LAST_LOSS];
-    fit->test_loss = s->problem.n_test > 0 ? s->results[RESULT_TEST_LOSS] : NAN;
-    return STATUS_OK;
+    return linreg_cuda_keep(s, err);
 }
 
 static void describe_problem(linreg_cuda_t *s, const open_request_t *request) {
@@ -193,5 +192,42 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     return linreg_fit_write(&s->fit, folder, arrays, err);
 }
 
-const session_ops_t linreg_train_cuda = {
-    .workload = "linreg_train", .open = open_case, .output = output, .close = close_case};
+/* The points are on the device only. */
+static status_t refill(session_t *session, uint64_t seed, error_t *err) {
+    linreg_cuda_t *s = session->state;
+    if (seed == s->seed)
+        return STATUS_OK;
+    signs_t flips;
+    signs_between(s->seed, seed, &flips);
+    if (s->staged == NULL)
+        TRY(gpu_memory_pinned(&s->memory, s->gpu, STAGED * sizeof *s->staged, &s->staged, err));
+    for (size_t first = 0; first < s->problem.n; first += STAGED) {
+        const size_t n = s->problem.n - first < STAGED ? s->problem.n - first : STAGED;
+        const cu_pointer_t x = s->problem.x + first * sizeof *s->staged;
+        TRY(gpu_copy_out(s->gpu, s->staged, x, n * sizeof *s->staged, err));
+        signs_flip_floats(s->staged, n, &flips);
+        CUDA(copy_in_async(x, s->staged, n * sizeof *s->staged, s->gpu->stream));
+        TRY(gpu_sync(s->gpu, err));
+    }
+    s->seed = seed;
+    return STATUS_OK;
+}
+
+static status_t fill(session_t *session, error_t *err) {
+    linreg_cuda_t *s = session->state;
+    TRY(fill_results(s, err));
+    return gpu_sync(s->gpu, err);
+}
+
+/* linreg_cuda_keep() kept it. */
+static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    return linreg_fit_write(&((const linreg_cuda_t *)session->state)->fit, folder, arrays, err);
+}
+
+const session_ops_t linreg_train_cuda = {.workload = "linreg_train",
+                                         .open = open_case,
+                                         .refill = refill,
+                                         .fill = fill,
+                                         .output = output,
+                                         .last = last,
+                                         .close = close_case};

@@ -7,6 +7,7 @@
 #include "engine/gpu_module.h"
 #include "engine/session.h"
 #include "workloads/common/gpu_memory.h"
+#include "workloads/common/signs.h"
 #include "workloads/common/train_phases.h"
 #include "workloads/linreg_train/fit.h"
 
@@ -63,6 +64,8 @@ typedef struct linreg_cuda {
     linreg_state_t *start; /* pinned: for the upload … */
     double *results;       /* … and the download */
     size_t n_results, prediction_bytes;
+    uint64_t seed; /* of the signs of problem.x */
+    float *staged; /* pinned: part of x, while its signs change */
     cu_stream_t streams[LINREG_MAX_STREAMS];
     cu_event_t forked, joined[LINREG_MAX_STREAMS];
     cu_graph_exec_t graph; /* plan.graph: some epochs */
@@ -79,8 +82,11 @@ status_t linreg_cuda_make_data(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_upload(void *linreg_cuda, error_t *err);
 status_t linreg_cuda_train(void *linreg_cuda, error_t *err);
 status_t linreg_cuda_run_stage(linreg_cuda_t *s, const gpu_stage_t *stage, error_t *err);
-status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err);
 status_t linreg_cuda_copy_out(void *linreg_cuda, error_t *err);
+
+/* Keep the copied results of a training in s->fit. Then evaluate it on the device and add the two
+ * losses of the evaluation. Waits. */
+status_t linreg_cuda_keep(linreg_cuda_t *s, error_t *err);
 
 /* Capture the epochs, with the buffers of `fixed`, if the rung's plan asks for a graph. */
 status_t linreg_cuda_capture(linreg_cuda_t *s, error_t *err);

@@ -74,7 +74,12 @@ static void free_data(void *dead) {
     free(data);
 }
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
+static void flip(void *refilled, const signs_t *flips) {
+    linreg_data_t *data = refilled;
+    signs_flip_floats(data->x_train, data->n_train, flips);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .flip = flip};
 
 static linreg_data_t shape_of(const case_t *spec, uint64_t seed) {
     return (linreg_data_t){.points = (size_t)case_param_int(spec, "points", 1), .seed = seed};
@@ -90,6 +95,10 @@ status_t linreg_data_room(const case_t *spec, uint64_t seed, double more_bytes, 
 const linreg_data_t *linreg_data_take(const case_t *spec, uint64_t seed) {
     const linreg_data_t shape = shape_of(spec, seed);
     return shared_data_take(&open_data, &shape);
+}
+
+void linreg_data_refill(const linreg_data_t *data, uint64_t seed) {
+    shared_data_refill(&open_data, data, seed);
 }
 
 void linreg_data_release(const linreg_data_t *data) {

@@ -31,6 +31,8 @@ status_t linreg_data_room(const case_t *spec, uint64_t seed, double more_bytes, 
 
 /* Every take needs a release; the last one frees. Not thread-safe. */
 const linreg_data_t *linreg_data_take(const case_t *spec, uint64_t seed);
+/* Give x_train the signs of this seed, until another case that shares it gives it others. */
+void linreg_data_refill(const linreg_data_t *data, uint64_t seed);
 void linreg_data_release(const linreg_data_t *data);
 
 #endif

@@ -1,6 +1,7 @@
 #include "workloads/linreg_train/fit.h"
 
 #include "base/memory.h"
+#include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 
 #include <float.h>
@@ -24,6 +25,13 @@ linreg_fit_t linreg_fit_new(const case_t *spec) {
 void linreg_fit_free(linreg_fit_t *fit) {
     free(fit->losses);
     *fit = (linreg_fit_t){0};
+}
+
+void linreg_fit_fill(linreg_fit_t *fit) {
+    random_fill(&fit->w, sizeof fit->w, RANDOM_F64);
+    random_fill(&fit->b, sizeof fit->b, RANDOM_F64);
+    random_fill(fit->losses, fit->n_losses * sizeof *fit->losses, RANDOM_F64);
+    random_fill(&fit->test_loss, sizeof fit->test_loss, RANDOM_F64);
 }
 
 size_t linreg_loss_epoch(const linreg_fit_t *fit, size_t i) {

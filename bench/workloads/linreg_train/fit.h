@@ -30,6 +30,9 @@ typedef struct linreg_fit {
 linreg_fit_t linreg_fit_new(const case_t *spec);
 void linreg_fit_free(linreg_fit_t *fit);
 
+/* Random values in place of all results. */
+void linreg_fit_fill(linreg_fit_t *fit);
+
 /* The epoch of losses[i]; `epochs` for the last one. */
 size_t linreg_loss_epoch(const linreg_fit_t *fit, size_t i);
 

@@ -32,7 +32,7 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     TRY(gpu_sync(s->gpu, err));
     int64_t end_ns = clock_ns();
     recorder_add_between(recorder, s->host_to_host, (double)(end_ns - start_ns), start_ns, end_ns);
-    return STATUS_OK;
+    return session->fresh ? linreg_cuda_keep(s, err) : STATUS_OK;
 }
 
 void linreg_cuda_add_probes(session_t *session) {

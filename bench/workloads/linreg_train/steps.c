@@ -1,6 +1,8 @@
 /* The steps of one training on the GPU. */
 #include "workloads/linreg_train/cuda.h"
 
+#include <math.h>
+
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
 status_t linreg_cuda_allocate(linreg_cuda_t *s, linreg_buffers_t *buffers, error_t *err) {
@@ -95,14 +97,24 @@ status_t linreg_cuda_train(void *linreg_cuda, error_t *err) {
     return STATUS_OK;
 }
 
-status_t linreg_cuda_evaluate(linreg_cuda_t *s, error_t *err) {
-    return run_stages(s, STAGE_AFTER, s->problem.n, err);
-}
-
 status_t linreg_cuda_copy_out(void *linreg_cuda, error_t *err) {
     linreg_cuda_t *s = linreg_cuda;
     CUDA(copy_out_async(s->results, s->problem.results, s->n_results * sizeof *s->results,
                         s->gpu->stream));
+    return STATUS_OK;
+}
+
+status_t linreg_cuda_keep(linreg_cuda_t *s, error_t *err) {
+    linreg_fit_t *fit = &s->fit;
+    fit->w = s->results[RESULT_W];
+    fit->b = s->results[RESULT_B];
+    for (size_t i = 0; i + 1 < fit->n_losses; i++)
+        fit->losses[i] = s->results[RESULT_LOSSES + i];
+    TRY(run_stages(s, STAGE_AFTER, s->problem.n, err));
+    TRY(linreg_cuda_copy_out(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    fit->losses[fit->n_losses - 1] = s->results[RESULT_LAST_LOSS];
+    fit->test_loss = s->problem.n_test > 0 ? s->results[RESULT_TEST_LOSS] : NAN;
     return STATUS_OK;
 }
 

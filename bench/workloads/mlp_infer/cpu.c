@@ -2,6 +2,7 @@
  * careful C programmer would run: float32, all cores, vectorised across samples. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 #include "workloads/mlp_infer/data.h"
@@ -156,17 +157,37 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return STATUS_OK;
 }
 
-static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
-    state_t *s = session->state;
-    const size_t rows = s->data->batch, columns = s->data->sizes[s->data->n_layers];
+static status_t refill(session_t *session, uint64_t seed, error_t *err) {
+    (void)err;
+    mlp_data_refill(((const state_t *)session->state)->data, seed);
+    return STATUS_OK;
+}
+
+static status_t fill(session_t *session, error_t *err) {
+    (void)err;
+    const state_t *s = session->state;
+    const size_t n = s->data->batch * s->data->sizes[s->data->n_layers];
     if (s->y64 != NULL)
-        memset(s->y64, 0xFF, rows * columns * sizeof *s->y64);
+        random_fill(s->y64, n * sizeof *s->y64, RANDOM_F64);
     else
-        memset(s->y32, 0xFF, rows * columns * sizeof *s->y32);
-    forward(session);
-    const output_array_t y = {
-        .name = "y", .f32 = s->y32, .f64 = s->y64, .rows = rows, .columns = columns};
+        random_fill(s->y32, n * sizeof *s->y32, RANDOM_F32);
+    return STATUS_OK;
+}
+
+static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    const state_t *s = session->state;
+    const output_array_t y = {.name = "y",
+                              .f32 = s->y32,
+                              .f64 = s->y64,
+                              .rows = s->data->batch,
+                              .columns = s->data->sizes[s->data->n_layers]};
     return output_write(&y, folder, arrays, err);
+}
+
+static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    TRY(fill(session, err));
+    forward(session);
+    return last(session, folder, arrays, err);
 }
 
 static void close_case(session_t *session) {
@@ -179,5 +200,10 @@ static void close_case(session_t *session) {
     free(s);
 }
 
-const session_ops_t mlp_infer_cpu = {
-    .workload = "mlp_infer", .open = open_case, .output = output, .close = close_case};
+const session_ops_t mlp_infer_cpu = {.workload = "mlp_infer",
+                                     .open = open_case,
+                                     .refill = refill,
+                                     .fill = fill,
+                                     .output = output,
+                                     .last = last,
+                                     .close = close_case};

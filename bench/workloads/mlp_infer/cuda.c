@@ -47,8 +47,8 @@ static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     s->y_bytes = d->batch * d->sizes[d->n_layers] * element_bytes;
     if (s->copy == COPY_PAGEABLE) {
         s->x = x;
-        s->y = mem_alloc(s->y_bytes);
-        memset(s->y, 0xFF, s->y_bytes); /* touch every page before timing */
+        s->last = s->y = mem_alloc(s->y_bytes);
+        random_fill(s->y, s->y_bytes, mlp_cuda_random(s)); /* touch every page before timing */
         return STATUS_OK;
     }
     unsigned flags = CU_HOST_ALLOC_PORTABLE;
@@ -57,8 +57,15 @@ static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     CUDA(host_alloc(&s->x, s->x_bytes, flags));
     CUDA(host_alloc(&s->y, s->y_bytes, flags));
     memcpy(s->x, x, s->x_bytes);
-    memset(s->y, 0xFF, s->y_bytes);
+    random_fill(s->y, s->y_bytes, mlp_cuda_random(s));
+    s->last = s->copy == COPY_MAPPED ? mem_alloc(s->y_bytes) : s->y;
     return STATUS_OK;
+}
+
+/* For the probes that only launch the kernel. */
+static status_t copy_x_to_fixed(mlp_cuda_t *s, error_t *err) {
+    CUDA(copy_in_async(s->fixed.x, s->x, s->x_bytes, s->gpu->stream));
+    return gpu_sync(s->gpu, err);
 }
 
 static void read_techniques(mlp_cuda_t *s, const case_t *spec) {
@@ -95,6 +102,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(mlp_cuda_allocate(s, &s->fixed, err));
     TRY(mlp_cuda_copy_weights(s, &s->fixed, err));
     TRY(gpu_sync(s->gpu, err));
+    if (s->copy != COPY_MAPPED)
+        TRY(copy_x_to_fixed(s, err));
     int64_t start_ns = clock_ns();
     TRY(mlp_cuda_sample(s, err));
     session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
@@ -114,6 +123,8 @@ static void release(mlp_cuda_t *s) {
     if (s->alloc == ALLOC_ASYNC)
         gpu_pool_trim(s->gpu);
     gpu_kernel_unload(s->gpu, &s->kernel);
+    if (s->copy == COPY_MAPPED)
+        free(s->last);
     if (s->copy == COPY_PAGEABLE) {
         free(s->y);
     } else {
@@ -136,15 +147,43 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return session_open_program(session, request, sizeof(mlp_cuda_t), prepare, err);
 }
 
-static status_t write_y(const mlp_cuda_t *s, const char *folder, text_list_t *arrays,
-                        error_t *err) {
+static status_t refill(session_t *session, uint64_t seed, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    if (s->copy == COPY_PAGEABLE) {
+        mlp_data_refill(s->data, seed);
+    } else if (s->x_seed != seed) {
+        signs_t flips;
+        signs_between(s->x_seed, seed, &flips);
+        if (s->data->f16)
+            signs_flip_halves(s->x, s->x_bytes / sizeof(uint16_t), &flips);
+        else
+            signs_flip_floats(s->x, s->x_bytes / sizeof(float), &flips);
+        s->x_seed = seed;
+    }
+    if (s->copy == COPY_MAPPED || s->fixed_seed == seed)
+        return STATUS_OK;
+    TRY(copy_x_to_fixed(s, err));
+    s->fixed_seed = seed;
+    return STATUS_OK;
+}
+
+static status_t fill(session_t *session, error_t *err) {
+    mlp_cuda_t *s = session->state;
+    random_fill(s->y, s->y_bytes, mlp_cuda_random(s));
+    if (s->copy != COPY_MAPPED)
+        TRY(gpu_random_fill(s->gpu, s->fixed.y, s->y_bytes, mlp_cuda_random(s), err));
+    return gpu_sync(s->gpu, err);
+}
+
+static status_t write_y(const mlp_cuda_t *s, const void *from, const char *folder,
+                        text_list_t *arrays, error_t *err) {
     const size_t rows = s->data->batch, columns = s->data->sizes[s->data->n_layers];
     const size_t n = rows * columns;
     float *widened = s->data->f16 ? mem_zeroed(n, sizeof *widened) : NULL;
     for (size_t i = 0; widened != NULL && i < n; i++)
-        widened[i] = half_to_float(((const uint16_t *)s->y)[i]);
+        widened[i] = half_to_float(((const uint16_t *)from)[i]);
     const output_array_t y = {
-        .name = "y", .f32 = widened != NULL ? widened : s->y, .rows = rows, .columns = columns};
+        .name = "y", .f32 = widened != NULL ? widened : from, .rows = rows, .columns = columns};
     const status_t status = output_write(&y, folder, arrays, err);
     free(widened);
     return status;
@@ -152,16 +191,23 @@ static status_t write_y(const mlp_cuda_t *s, const char *folder, text_list_t *ar
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     mlp_cuda_t *s = session->state;
-    memset(s->y, 0xFF, s->y_bytes);
-    /* A captured graph cannot poison its output. */
-    if (s->whole != NULL && s->copy != COPY_MAPPED)
-        TRY(gpu_fill(s->gpu, s->fixed.y, 0xFF, s->y_bytes, err));
-    s->poison = true;
+    TRY(fill(session, err));
+    s->fill_y = s->copy != COPY_MAPPED && s->alloc != ALLOC_ARENA; /* then not filled yet */
     status_t status = mlp_cuda_sample(s, err);
-    s->poison = false;
+    s->fill_y = false;
     TRY(status);
-    return write_y(s, folder, arrays, err);
+    return write_y(s, s->y, folder, arrays, err);
 }
 
-const session_ops_t mlp_infer_cuda = {
-    .workload = "mlp_infer", .open = open_case, .output = output, .close = close_case};
+static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    const mlp_cuda_t *s = session->state;
+    return write_y(s, s->last, folder, arrays, err);
+}
+
+const session_ops_t mlp_infer_cuda = {.workload = "mlp_infer",
+                                      .open = open_case,
+                                      .refill = refill,
+                                      .fill = fill,
+                                      .output = output,
+                                      .last = last,
+                                      .close = close_case};

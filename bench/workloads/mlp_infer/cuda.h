@@ -5,6 +5,7 @@
 
 #include "engine/gpu.h"
 #include "engine/session.h"
+#include "workloads/common/random_fill.h"
 #include "workloads/mlp_infer/data.h"
 
 #include <stdbool.h>
@@ -34,11 +35,17 @@ typedef struct mlp_cuda {
     bool upload; /* copy the weights in each sample */
     bool poll;   /* wait=poll */
     bool weights_by_value;
-    void *x, *y; /* host side: pageable, pinned or mapped memory; float32, or f16 bits */
+    /* Host side, float32 or f16 bits: x is pinned or mapped memory, or (pageable) that of `data`. */
+    void *x, *y;
     size_t x_bytes, y_bytes;
+    uint64_t x_seed, fixed_seed; /* of the signs of x and fixed.x, unless that is the same memory */
+    const void *nans;            /* wait=poll: the tile of NaNs that y was filled with */
+    /* The outputs of the last fresh sample: y or, with copy=mapped, a copy: the kernel of the probes
+     * after it writes to y too. */
+    void *last;
     mlp_buffers_t fixed;   /* allocated once: for alloc=arena and batches of launches */
     mlp_buffers_t current; /* of this sample */
-    bool poison;           /* fill the next sample's output with NaN */
+    bool fill_y;           /* with random values, in the next sample */
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
     mlp_overlap_t overlap; /* copy=overlapped */
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
@@ -49,6 +56,7 @@ typedef struct mlp_cuda {
 } mlp_cuda_t;
 
 status_t mlp_cuda_allocate(mlp_cuda_t *s, mlp_buffers_t *buffers, error_t *err);
+random_kind_t mlp_cuda_random(const mlp_cuda_t *s); /* of outputs */
 /* Free what this sample allocated. */
 status_t mlp_cuda_release(mlp_cuda_t *s, error_t *err);
 void mlp_cuda_release_all(mlp_cuda_t *s);
@@ -62,6 +70,8 @@ status_t mlp_cuda_copy_out(mlp_cuda_t *s, error_t *err);
 status_t mlp_cuda_submit(mlp_cuda_t *s, error_t *err);
 /* A complete sample, synchronised only at its end. */
 status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err);
+/* Keep its outputs in s->last; to be called once its time is taken. */
+void mlp_cuda_keep(mlp_cuda_t *s);
 
 /* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */
 bool mlp_cuda_allocates(const mlp_cuda_t *s);

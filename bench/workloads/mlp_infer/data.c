@@ -74,7 +74,15 @@ static void free_data(void *dead) {
     free(data);
 }
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
+static void flip(void *refilled, const signs_t *flips) {
+    mlp_data_t *data = refilled;
+    const size_t n = data->batch * data->sizes[0];
+    signs_flip_floats(data->x, n, flips);
+    if (data->f16)
+        signs_flip_halves(data->x16, n, flips);
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .flip = flip};
 
 status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
     const value_t *layers = case_param(spec, "layers");
@@ -93,6 +101,10 @@ const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed) {
     for (size_t l = 0; l <= shape.n_layers; l++)
         shape.sizes[l] = (size_t)layers->ints[l];
     return shared_data_take(&open_data, &shape);
+}
+
+void mlp_data_refill(const mlp_data_t *data, uint64_t seed) {
+    shared_data_refill(&open_data, data, seed);
 }
 
 void mlp_data_release(const mlp_data_t *data) {

@@ -32,6 +32,8 @@ status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err);
 
 /* Every take needs a release; the last one frees. Not thread-safe. */
 const mlp_data_t *mlp_data_take(const case_t *spec, uint64_t seed);
+/* Give x the signs of this seed, until another case that shares it gives it others. */
+void mlp_data_refill(const mlp_data_t *data, uint64_t seed);
 void mlp_data_release(const mlp_data_t *data);
 
 #endif

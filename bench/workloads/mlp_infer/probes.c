@@ -106,6 +106,8 @@ static status_t probe_host_to_host(session_t *session, recorder_t *recorder, err
     int64_t start_ns = clock_ns();
     TRY(mlp_cuda_sample(s, err));
     int64_t end_ns = clock_ns();
+    if (session->fresh)
+        mlp_cuda_keep(s);
     add_between(session, recorder, HOST_TO_HOST, (double)(end_ns - start_ns), start_ns, end_ns);
     return STATUS_OK;
 }

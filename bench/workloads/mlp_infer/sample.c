@@ -1,5 +1,6 @@
 /* A sample of mlp_infer on a GPU from host memory to host memory: what is submitted, and the wait. */
 #include "base/clock.h"
+#include "workloads/common/gpu_memory.h"
 #include "workloads/mlp_infer/cuda.h"
 
 #include <string.h>
@@ -8,17 +9,32 @@ enum { POLL_MOST_NS = 1000000000 };
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-/* Arithmetic never produces these bits: the NaN of a GPU is 0x7FFFFFFF, or 0x7FFF in f16. */
+random_kind_t mlp_cuda_random(const mlp_cuda_t *s) {
+    return s->data->f16 ? RANDOM_F16 : RANDOM_F32;
+}
+
+void mlp_cuda_keep(mlp_cuda_t *s) {
+    if (s->last != s->y)
+        memcpy(s->last, s->y, s->y_bytes);
+}
+
+static void fill_with_nans(mlp_cuda_t *s) {
+    s->nans = random_fill(s->y, s->y_bytes, s->data->f16 ? RANDOM_NAN_F16 : RANDOM_NAN_F32);
+}
+
+/* Does every element differ from the NaN that was written there? */
 static bool output_complete(const mlp_cuda_t *s) {
     if (s->data->f16) {
         const volatile uint16_t *y = s->y;
+        const uint16_t *nans = s->nans;
         for (size_t i = 0; i < s->y_bytes / sizeof *y; i++)
-            if (y[i] == UINT16_MAX)
+            if (y[i] == nans[i % RANDOM_TILE])
                 return false;
     } else {
         const volatile uint32_t *y = s->y;
+        const uint32_t *nans = s->nans;
         for (size_t i = 0; i < s->y_bytes / sizeof *y; i++)
-            if (y[i] == UINT32_MAX)
+            if (y[i] == nans[i % RANDOM_TILE])
                 return false;
     }
     return true;
@@ -40,8 +56,8 @@ static status_t wait_for_output(mlp_cuda_t *s, error_t *err) {
 }
 
 status_t mlp_cuda_submit(mlp_cuda_t *s, error_t *err) {
-    if (s->poison)
-        CUDA(fill_async(s->current.y, 0xFF, s->y_bytes, s->gpu->stream));
+    if (s->fill_y)
+        TRY(gpu_random_fill(s->gpu, s->current.y, s->y_bytes, mlp_cuda_random(s), err));
     if (s->copy == COPY_OVERLAPPED)
         return mlp_overlap_submit(s, err);
     TRY(mlp_cuda_copy_in(s, err));
@@ -51,7 +67,7 @@ status_t mlp_cuda_submit(mlp_cuda_t *s, error_t *err) {
 
 status_t mlp_cuda_sample(mlp_cuda_t *s, error_t *err) {
     if (s->poll)
-        memset(s->y, 0xFF, s->y_bytes);
+        fill_with_nans(s);
     if (s->whole != NULL) {
         CUDA(graph_launch(s->whole, s->gpu->stream));
         return wait_for_output(s, err);

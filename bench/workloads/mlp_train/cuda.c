@@ -35,11 +35,10 @@ static double bytes_of(const mlpt_shape_t *shape) {
     return mnist_gpu_images_bytes(false) + orders + 2 * (double)parameter_bytes(shape) + passes;
 }
 
-static status_t place_parameters(mlpt_cuda_t *s, error_t *err) {
+/* The start weights, and where the loop finds each of their copies. Waits, because open cases share
+ * the host's. */
+static status_t copy_start(mlpt_cuda_t *s, error_t *err) {
     const mlpt_shape_t *shape = &s->shape;
-    s->parameter_bytes = parameter_bytes(shape);
-    TRY(gpu_memory_device(&s->memory, s->gpu, s->parameter_bytes, &s->parameters, err));
-    TRY(gpu_memory_device(&s->memory, s->gpu, s->parameter_bytes, &s->start, err));
     size_t at = 0;
     for (size_t l = 0; l < shape->layers; l++) {
         const size_t w_bytes = shape->sizes[l] * shape->sizes[l + 1] * sizeof(float);
@@ -52,6 +51,13 @@ static status_t place_parameters(mlpt_cuda_t *s, error_t *err) {
         at += aligned(b_bytes);
     }
     return gpu_sync(s->gpu, err);
+}
+
+static status_t place_parameters(mlpt_cuda_t *s, error_t *err) {
+    s->parameter_bytes = parameter_bytes(&s->shape);
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->parameter_bytes, &s->parameters, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, s->parameter_bytes, &s->start, err));
+    return copy_start(s, err);
 }
 
 /* Everything but operator results: images, parameters, order, losses. */
@@ -201,10 +207,10 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static status_t poisoned(mlpt_cuda_t *s, gpu_memory_t *memory, size_t elements, cu_pointer_t *at,
-                         error_t *err) {
+static status_t filled(mlpt_cuda_t *s, gpu_memory_t *memory, size_t elements, cu_pointer_t *at,
+                       error_t *err) {
     TRY(gpu_memory_device(memory, s->gpu, elements * sizeof(float), at, err));
-    return gpu_fill(s->gpu, *at, 0xFF, elements * sizeof(float), err);
+    return gpu_random_fill(s->gpu, *at, elements * sizeof(float), RANDOM_F32, err);
 }
 
 /* Copy the gradients of a layer into one array, with the bias in the last column. */
@@ -228,8 +234,8 @@ static status_t copy_gradient(mlpt_cuda_t *s, size_t l, float *array, error_t *e
 static status_t run_gradients(mlpt_cuda_t *s, gpu_memory_t *memory, float **arrays, error_t *err) {
     for (size_t l = 0; l < s->shape.layers; l++) {
         const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
-        TRY(poisoned(s, memory, n_in * n_out, &s->loop.gradient_w[l], err));
-        TRY(poisoned(s, memory, n_out, &s->loop.gradient_b[l], err));
+        TRY(filled(s, memory, n_in * n_out, &s->loop.gradient_w[l], err));
+        TRY(filled(s, memory, n_out, &s->loop.gradient_b[l], err));
         arrays[l] = mem_alloc((n_in + 1) * n_out * sizeof(float));
     }
     mlpt_cuda_shuffle(s, 0);
@@ -257,13 +263,24 @@ static status_t write_gradients(mlpt_cuda_t *s, const char *folder, text_list_t 
     return status;
 }
 
+static status_t fill_results(mlpt_cuda_t *s, error_t *err) {
+    const size_t loss_bytes = s->shape.steps * sizeof *s->host_losses;
+    const size_t sum_bytes = SUMS * sizeof *s->host_sums;
+    random_fill(s->host_losses, loss_bytes, RANDOM_F32);
+    random_fill(s->host_sums, sum_bytes, RANDOM_F32);
+    TRY(gpu_random_fill(s->gpu, s->losses, loss_bytes, RANDOM_F32, err));
+    if (s->window_losses != 0)
+        TRY(gpu_random_fill(s->gpu, s->window_losses, MLPT_GRAPH_STEPS * sizeof(float), RANDOM_F32,
+                            err));
+    return gpu_random_fill(s->gpu, s->sums, sum_bytes, RANDOM_F32, err);
+}
+
 /* The first losses, run like a sample, over as many epochs as needed. */
 static status_t first_losses(mlpt_cuda_t *s, double *values, size_t n, error_t *err) {
     TRY(mlpt_cuda_restore(s, err));
     for (size_t done = 0, epoch = 0; done < n; epoch++) {
         const size_t steps = n - done < s->shape.steps ? n - done : s->shape.steps;
-        memset(s->host_losses, 0xFF, s->shape.steps * sizeof *s->host_losses);
-        TRY(gpu_fill(s->gpu, s->losses, 0xFF, s->shape.steps * sizeof *s->host_losses, err));
+        TRY(fill_results(s, err));
         mlpt_cuda_shuffle(s, (uint32_t)epoch);
         TRY(mlpt_cuda_upload_order(s, err));
         TRY(mlpt_cuda_epoch(s, steps, err));
@@ -283,8 +300,38 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     return mnist_write_losses(values, checked, folder, arrays, err);
 }
 
+static status_t refill(session_t *session, uint64_t seed, error_t *err) {
+    mlpt_cuda_t *s = session->state;
+    if (seed == s->seed)
+        return STATUS_OK;
+    mnist_data_refill(s->data, seed);
+    TRY(copy_start(s, err));
+    s->seed = seed;
+    return STATUS_OK;
+}
+
+static status_t fill(session_t *session, error_t *err) {
+    mlpt_cuda_t *s = session->state;
+    TRY(fill_results(s, err));
+    return gpu_sync(s->gpu, err);
+}
+
+/* Fewer steps than are checked, if an epoch has fewer. */
+static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    const mlpt_cuda_t *s = session->state;
+    const size_t checked = mlpt_checked_steps(&s->shape);
+    const size_t n = checked < s->shape.steps ? checked : s->shape.steps;
+    double values[MLPT_MAX_CHECKED_STEPS];
+    for (size_t i = 0; i < n; i++)
+        values[i] = s->host_losses[i];
+    return mnist_write_losses(values, n, folder, arrays, err);
+}
+
 const session_ops_t mlp_train_cuda = {.workload = "mlp_train",
                                       .open = open_case,
+                                      .refill = refill,
+                                      .fill = fill,
                                       .output = output,
+                                      .last = last,
                                       .finish = mlpt_cuda_split,
                                       .close = close_case};

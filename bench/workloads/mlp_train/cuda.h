@@ -30,6 +30,7 @@ typedef struct mlpt_cuda {
     gpu_memory_t memory;            /* everything else, allocated while the case is open */
     size_t parameter_bytes;         /* all weights and biases, each at a multiple of 256 */
     cu_pointer_t parameters, start; /* current weights; start weights */
+    uint64_t seed;                  /* of the signs of `start` */
     cu_pointer_t order, losses;     /* of one epoch */
     cu_pointer_t sums;              /* of a validation */
     /* plan.graph: one graph of whole batches, replayed, and one of the remaining steps. The first

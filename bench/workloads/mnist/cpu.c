@@ -2,13 +2,13 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "workloads/common/random_fill.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/mnist/fit.h"
 #include "workloads/mnist/omp.h"
 #include "workloads/mnist/oracle.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The oracle validates networks up to this size, which includes hidden = 2048. */
 static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;
@@ -225,8 +225,9 @@ static status_t write_training(state_t *s, const char *folder, text_list_t *arra
     for (size_t l = 0; l < network->layers; l++) {
         const size_t bytes = (network->sizes[l] + 1) * network->sizes[l + 1] * sizeof(float);
         gradients[l] = mem_alloc(bytes);
-        memset(gradients[l], 0xFF, bytes); /* NaN */
+        random_fill(gradients[l], bytes, RANDOM_F32);
     }
+    random_fill(losses, checked * sizeof *losses, RANDOM_F64);
     train_first(s, checked, losses, gradients);
     status_t status = mnist_write_gradients(network, gradients, folder, arrays, err);
     if (status == STATUS_OK)
@@ -246,4 +247,24 @@ status_t mnist_cpu_output(session_t *session, const char *folder, text_list_t *a
         return STATUS_OK;
     descend(s, steps, losses);
     return mnist_write_descent(losses, steps, folder, arrays, err);
+}
+
+status_t mnist_cpu_refill(session_t *session, uint64_t seed, error_t *err) {
+    (void)err;
+    mnist_data_refill(((const state_t *)session->state)->training.data, seed);
+    return STATUS_OK;
+}
+
+status_t mnist_cpu_fill(session_t *session, error_t *err) {
+    (void)err;
+    const state_t *s = session->state;
+    random_fill(s->losses, s->training.sample_steps * sizeof *s->losses, RANDOM_F64);
+    return STATUS_OK;
+}
+
+/* A sample may have fewer steps than are checked, if its epoch has. */
+status_t mnist_cpu_last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    const state_t *s = session->state;
+    const size_t checked = s->training.checked_steps, steps = s->training.sample_steps;
+    return mnist_write_losses(s->losses, checked < steps ? checked : steps, folder, arrays, err);
 }

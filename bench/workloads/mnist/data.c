@@ -126,7 +126,15 @@ static void free_data(void *dead) {
     free(data);
 }
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data};
+static void flip(void *refilled, const signs_t *flips) {
+    mnist_data_t *data = refilled;
+    for (size_t l = 0; l < data->layers; l++) {
+        signs_flip_floats(data->w[l], data->sizes[l] * data->sizes[l + 1], flips);
+        signs_flip_floats(data->b[l], data->sizes[l + 1], flips);
+    }
+}
+
+static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .flip = flip};
 
 status_t mnist_shape_room(const mnist_data_t *shape, double more_bytes, error_t *err) {
     double need_bytes = more_bytes;
@@ -165,6 +173,10 @@ status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err) {
 status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err) {
     mnist_data_t shape = shape_of(spec);
     return mnist_shape_take(&shape, data, err);
+}
+
+void mnist_data_refill(const mnist_data_t *data, uint64_t seed) {
+    shared_data_refill(&open_data, data, seed);
 }
 
 void mnist_data_release(const mnist_data_t *data) {

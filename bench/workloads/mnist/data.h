@@ -60,6 +60,9 @@ status_t mnist_shape_take(mnist_data_t *shape, const mnist_data_t **data, error_
 /* The same for a case of mnist_train. */
 status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err);
 status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err);
+/* Give the start weights the signs of this seed, until another case that shares them gives them
+ * others. */
+void mnist_data_refill(const mnist_data_t *data, uint64_t seed);
 void mnist_data_release(const mnist_data_t *data);
 
 #endif

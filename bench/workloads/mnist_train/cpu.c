@@ -29,5 +29,8 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 const session_ops_t mnist_train_cpu = {.workload = "mnist_train",
                                        .open = open_case,
+                                       .refill = mnist_cpu_refill,
+                                       .fill = mnist_cpu_fill,
                                        .output = mnist_cpu_output,
+                                       .last = mnist_cpu_last,
                                        .close = mnist_cpu_close};

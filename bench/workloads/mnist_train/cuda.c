@@ -207,7 +207,7 @@ static status_t run_gradients(mnist_cuda_t *s, gpu_memory_t *memory, float **gra
     cu_pointer_t *on_device = s->problem.gradients;
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
         TRY(gpu_memory_device(memory, s->gpu, gradient_bytes(s, l), &on_device[l], err));
-        TRY(gpu_fill(s->gpu, on_device[l], 0xFF, gradient_bytes(s, l), err));
+        TRY(gpu_random_fill(s->gpu, on_device[l], gradient_bytes(s, l), RANDOM_F32, err));
         gradients[l] = mem_alloc(gradient_bytes(s, l));
     }
     TRY(mnist_cuda_upload(s, 1, err));
@@ -231,20 +231,29 @@ static status_t write_gradients(mnist_cuda_t *s, const char *folder, text_list_t
     return status;
 }
 
-/* The first `n` losses of a training that runs like a sample. */
-static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
-    const size_t bytes = s->sample_steps * sizeof(float);
-    memset(s->results, 0xFF, results_bytes(s));
-    TRY(gpu_fill(s->gpu, s->problem.losses, 0xFF, bytes, err));
-    TRY(mnist_cuda_upload(s, s->sample_steps, err));
-    TRY(mnist_cuda_train(s, s->sample_steps, err));
-    TRY(mnist_cuda_copy_out(s, err));
-    TRY(gpu_sync(s->gpu, err));
+static status_t fill_results(mnist_cuda_t *s, error_t *err) {
+    const size_t loss_bytes = s->sample_steps * sizeof(float);
+    random_fill(s->results, s->sample.losses, RANDOM_F16);
+    random_fill(s->results + s->sample.losses, loss_bytes, RANDOM_F32);
+    return gpu_random_fill(s->gpu, s->problem.losses, loss_bytes, RANDOM_F32, err);
+}
+
+static void read_losses(const mnist_cuda_t *s, double *losses, size_t n) {
     for (size_t i = 0; i < n; i++) {
         float loss;
         memcpy(&loss, s->results + s->sample.losses + i * sizeof loss, sizeof loss);
         losses[i] = loss;
     }
+}
+
+/* The first `n` losses of a training that runs like a sample. */
+static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
+    TRY(fill_results(s, err));
+    TRY(mnist_cuda_upload(s, s->sample_steps, err));
+    TRY(mnist_cuda_train(s, s->sample_steps, err));
+    TRY(mnist_cuda_copy_out(s, err));
+    TRY(gpu_sync(s->gpu, err));
+    read_losses(s, losses, n);
     return STATUS_OK;
 }
 
@@ -285,5 +294,41 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     return write_descent(session->state, folder, arrays, err);
 }
 
-const session_ops_t mnist_train_cuda = {
-    .workload = "mnist_train", .open = open_case, .output = output, .close = close_case};
+/* Each upload copies the start weights. */
+static status_t refill(session_t *session, uint64_t seed, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    (void)err;
+    if (seed == s->seed)
+        return STATUS_OK;
+    signs_t flips;
+    signs_between(s->seed, seed, &flips);
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        const size_t n_in = s->data->sizes[l], n_out = s->data->sizes[l + 1];
+        signs_flip_halves((uint16_t *)(s->start + s->sample.w[l]), n_in * n_out, &flips);
+        signs_flip_halves((uint16_t *)(s->start + s->sample.b[l]), n_out, &flips);
+    }
+    s->seed = seed;
+    return STATUS_OK;
+}
+
+static status_t fill(session_t *session, error_t *err) {
+    mnist_cuda_t *s = session->state;
+    TRY(fill_results(s, err));
+    return gpu_sync(s->gpu, err);
+}
+
+static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
+    const mnist_cuda_t *s = session->state;
+    double losses[MNIST_SAMPLE_STEPS];
+    const size_t steps = mnist_checked_steps(s->data->hidden, s->data->steps);
+    read_losses(s, losses, steps);
+    return mnist_write_losses(losses, steps, folder, arrays, err);
+}
+
+const session_ops_t mnist_train_cuda = {.workload = "mnist_train",
+                                        .open = open_case,
+                                        .refill = refill,
+                                        .fill = fill,
+                                        .output = output,
+                                        .last = last,
+                                        .close = close_case};

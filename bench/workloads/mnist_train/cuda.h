@@ -41,6 +41,7 @@ typedef struct mnist_cuda {
     train_phases_t phases;
     uint32_t sample_steps;
     unsigned char *start;   /* pinned, for the upload: weights, biases … */
+    uint64_t seed;          /* of the signs of `start` */
     uint32_t *order;        /* … and the order of a sample */
     unsigned char *results; /* pinned, for the download: weights, biases, losses */
     mnist_fit_t fit;

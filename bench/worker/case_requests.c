@@ -1,0 +1,162 @@
+#include "worker/case_requests.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cuda/nvtx.h"
+#include "io/json_text.h"
+#include "worker/protocol.h"
+#include "workloads/common/random_fill.h"
+
+#include <stdlib.h>
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+status_t case_restore_inputs(session_t *session, error_t *err) {
+    return session->ops->refill != NULL ? session->ops->refill(session, session->seed, err)
+                                        : STATUS_OK;
+}
+
+static status_t set_inputs(session_t *session, uint64_t seed, error_t *err) {
+    session->seed = seed;
+    return case_restore_inputs(session, err);
+}
+
+json_t *case_refill(session_t *session, const json_t *request, error_t *err) {
+    if (set_inputs(session, (uint64_t)request_integer(request, "seed"), err) != STATUS_OK)
+        return NULL;
+    return json_pack("{s:s}", "id", session->spec.id);
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+typedef status_t write_t(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
+
+static json_t *write_arrays(session_t *session, write_t *write, const json_t *request,
+                            error_t *err) {
+    text_list_t arrays = {0};
+    json_t *answer = NULL;
+    if (write == NULL || write(session, request_text(request, "path"), &arrays, err) == STATUS_OK)
+        answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
+    text_list_free(&arrays);
+    return answer;
+}
+
+json_t *case_output(session_t *session, const json_t *request, error_t *err) {
+    session->has_last = false;
+    if (case_restore_inputs(session, err) != STATUS_OK)
+        return NULL;
+    return write_arrays(session, session->ops->output, request, err);
+}
+
+json_t *case_last(session_t *session, const json_t *request, error_t *err) {
+    if (!session->has_last) {
+        error_set(err, STATUS_FAILED, "last before sample with \"fresh\"");
+        return NULL;
+    }
+    if (case_restore_inputs(session, err) != STATUS_OK)
+        return NULL;
+    return write_arrays(session, session->ops->last, request, err);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Of each probe. */
+typedef struct share {
+    int64_t warmup_ns, budget_ns;
+    json_int_t warmup_samples, max_samples;
+    const json_t *fresh; /* the seed of a fresh sample, or NULL */
+} share_t;
+
+/* Fewer ordinary samples by a random number, so that a kernel cannot count to the fresh one. */
+enum { FEWER_MOST = 3 };
+
+/* The first launch after another process used the device includes the switch. */
+static status_t warm_up(session_t *session, const probe_t *probe, const share_t *share,
+                        int64_t *warmed_up, error_t *err) {
+    recorder_t ignored = session->recorder;
+    for (size_t i = 0; i < ignored.n_phases; i++) {
+        ignored.phases[i].ns = NULL;
+        ignored.phases[i].n = ignored.phases[i].capacity = 0;
+    }
+    status_t status = STATUS_OK;
+    const int64_t start_ns = clock_ns();
+    for (json_int_t n = 0; status == STATUS_OK &&
+                           (n < share->warmup_samples || clock_ns() - start_ns < share->warmup_ns);
+         n++, (*warmed_up)++)
+        status = probe->run(session, &ignored, err);
+    recorder_free(&ignored);
+    return status;
+}
+
+/* One more sample, of other inputs. */
+static status_t sample_fresh(session_t *session, const probe_t *probe, uint64_t seed,
+                             error_t *err) {
+    TRY(set_inputs(session, seed, err));
+    if (session->ops->fill != NULL)
+        TRY(session->ops->fill(session, err));
+    session->fresh = true;
+    const status_t status = probe->run(session, &session->recorder, err);
+    session->fresh = false;
+    return status;
+}
+
+static status_t sample_probe(session_t *session, const probe_t *probe, const share_t *share,
+                             int64_t *warmed_up, error_t *err) {
+    TRY(warm_up(session, probe, share, warmed_up, err));
+    const json_int_t most =
+        share->max_samples - (share->fresh != NULL ? random_below(FEWER_MOST + 1) : 0);
+    const int64_t start_ns = clock_ns();
+    for (json_int_t n = 0; n == 0 || (n < most && clock_ns() - start_ns < share->budget_ns); n++)
+        TRY(probe->run(session, &session->recorder, err));
+    return share->fresh == NULL
+               ? STATUS_OK
+               : sample_fresh(session, probe, (uint64_t)json_integer_value(share->fresh), err);
+}
+
+static json_t *samples_to_json(const recorder_t *recorder) {
+    json_t *phases = json_object();
+    for (size_t i = 0; i < recorder->n_phases; i++) {
+        json_t *samples = json_array();
+        for (size_t k = 0; k < recorder->phases[i].n; k++)
+            json_array_append_new(samples, json_real(recorder->phases[i].ns[k]));
+        json_object_set_new(phases, recorder->phases[i].name, samples);
+    }
+    return phases;
+}
+
+static share_t share_of(const session_t *session, const json_t *request) {
+    const json_int_t n = (json_int_t)session->n_probes;
+    const json_t *fresh = json_object_get(request, "fresh");
+    return (share_t){.warmup_ns = request_integer(request, "warmup_ns") / n,
+                     .warmup_samples = (request_integer(request, "warmup_samples") + n - 1) / n,
+                     .budget_ns = request_integer(request, "budget_ns") / n,
+                     .max_samples = request_integer(request, "max_samples"),
+                     .fresh = json_is_integer(fresh) ? fresh : NULL};
+}
+
+json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
+    const share_t share = share_of(session, request);
+    recorder_clear(&session->recorder);
+    session->has_last = false;
+    if (case_restore_inputs(session, err) != STATUS_OK)
+        return NULL;
+    char *label =
+        mem_format("%s round %lld", session->spec.id, (long long)request_integer(request, "round"));
+    nvtx_push(label);
+    free(label);
+    int64_t warmed_up = 0;
+    const int64_t start_ns = clock_ns();
+    status_t status = STATUS_OK;
+    for (size_t i = 0; i < session->n_probes && status == STATUS_OK; i++) {
+        nvtx_push(session->probes[i].name);
+        status = sample_probe(session, &session->probes[i], &share, &warmed_up, err);
+        nvtx_pop();
+    }
+    nvtx_pop();
+    if (status != STATUS_OK)
+        return NULL;
+    session->has_last = share.fresh != NULL;
+    return json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
+                     samples_to_json(&session->recorder), "warmup", "samples",
+                     (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
+}
