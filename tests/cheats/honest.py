@@ -6,12 +6,12 @@ import time
 from typing import Any
 
 import numpy as np
-from refill import flip_signs, sign_mask
 
 import mlp_weights
+from refill import flip_signs, sign_mask
 
 PHASES = ("forward", "host_to_host")
-VERDICT = {"status": "ok", "trust": "audited"}
+VERDICT = {"status": "ok"}
 
 
 def now_ns() -> int:

@@ -32,8 +32,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         folder / "cheats.json",
         "mlp_infer",
         [contender],
-        axes={"batch": [16384]},
-        measure={**QUICK_MEASURE, "min_rounds": 4},
+        axes={"batch": [8192]},
+        measure={**QUICK_MEASURE, "time_limit_s": 0.05, "min_rounds": 4},
     )
     bench("run", sweep, "--out", folder / "run", root=root, expect=1)
     return {case["variant"]: case for case in read_cases(folder / "run").values()}
