@@ -1,0 +1,135 @@
+/* How far times are vouched for: fresh samples, claims of workers, and what they may win. */
+#include "analysis/contenders.h"
+#include "base/memory.h"
+#include "limits/limits.h"
+#include "model/result_json.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static case_result_t make(double usual_ns, double fresh_ns) {
+    case_t spec = {.id = mem_text("null/mine-cpu/steady"),
+                   .workload = mem_text("null"),
+                   .engine = mem_text("mine"),
+                   .device = mem_text("cpu"),
+                   .variant = mem_text("steady"),
+                   .dtype = mem_text("f32")};
+    case_result_t result;
+    result_init(&result, &spec);
+    case_free(&spec);
+    result.pass = 1;
+    phase_t *phase = result_add_phase(&result, "total", CLOCK_HOST);
+    for (int r = 0; r < 3; r++) {
+        phase_add_round(phase, (double[]){usual_ns, usual_ns}, 2);
+        phase_add_fresh(phase, (double[]){fresh_ns + r}, 1);
+    }
+    phase_summarise(phase);
+    return result;
+}
+
+static void fresh_samples_are_no_part_of_any_figure(void **state) {
+    (void)state;
+    case_result_t result = make(1000, 5000);
+    assert_int_equal(result.phases[0].n_samples, 6);
+    assert_true(result.phases[0].summary.max == 1000);
+    assert_int_equal(result.phases[0].n_fresh, 3);
+    result_free(&result);
+}
+
+static void slower_on_new_inputs_is_implausible(void **state) {
+    (void)state;
+    static const struct {
+        double usual_ns, fresh_ns;
+        case_status_t status;
+    } CASES[] = {{1000, 21500, CASE_OK},
+                 {1000, 22500, CASE_IMPLAUSIBLE},
+                 {1e6, 2.01e6, CASE_OK},
+                 {1e6, 2.03e6, CASE_IMPLAUSIBLE}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        case_result_t result = make(CASES[i].usual_ns, CASES[i].fresh_ns);
+        implausible_find(&result);
+        assert_int_equal(result.status, CASES[i].status);
+        assert_int_equal(result.flags.n, CASES[i].status == CASE_OK ? 0 : 1);
+        result_free(&result);
+    }
+    case_result_t result = make(1000, 30000); /* one as fast as the others: no result was kept */
+    result.phases[0].fresh[1] = 1000;
+    implausible_find(&result);
+    assert_int_equal(result.status, CASE_OK);
+    result_free(&result);
+}
+
+static void over_its_limit_is_implausible(void **state) {
+    (void)state;
+    case_result_t result = make(1000, 1000);
+    flag_list_add(&result.flags, FLAG_OVER_LIMIT, "dram", 1.8, NAN);
+    implausible_find(&result);
+    assert_int_equal(result.status, CASE_IMPLAUSIBLE);
+    assert_string_equal(result.reason, "faster than the dram limit (180 % of it)");
+    result_free(&result);
+}
+
+static void most_passes_decide(void **state) {
+    (void)state;
+    static const claims_t AGREES = {1, 1, 1.05}, DIFFERS = {1, 0, 0.5};
+    case_result_t result = make(1000, 1000), more = make(1000, 1000);
+    result_add_claims(&result, AGREES);
+    assert_int_equal(result.trust, TRUST_AUDITED);
+    result_add_claims(&more, DIFFERS);
+    assert_int_equal(more.trust, TRUST_SELF_REPORTED);
+    result_add_passes(&result, &more);
+    assert_int_equal(result.trust, TRUST_SELF_REPORTED); /* one of two is not most */
+    assert_true(result.claims.ratio == 0.5);             /* the one farthest from 1 */
+    result_add_claims(&result, AGREES);
+    assert_int_equal(result.trust, TRUST_AUDITED);
+    result_free(&result);
+    result_free(&more);
+}
+
+static void self_reported_is_never_the_fastest(void **state) {
+    (void)state;
+    case_result_t result = make(1000, 1000);
+    for (trust_t trust = TRUST_UNKNOWN; trust <= TRUST_SELF_REPORTED; trust++) {
+        result.trust = trust;
+        assert_int_equal(can_be_fastest(&result), trust != TRUST_SELF_REPORTED);
+    }
+    result_free(&result);
+}
+
+static void all_of_it_is_saved(void **state) {
+    (void)state;
+    error_t err = ERROR_INIT;
+    case_result_t result = make(1000, 5000), again;
+    result_add_claims(&result, (claims_t){2, 2, 1.02});
+    json_t *json = result_to_json(&result);
+    assert_int_equal(result_from_json(json, &again, &err), STATUS_OK);
+    assert_int_equal(again.trust, TRUST_AUDITED);
+    assert_memory_equal(&again.claims, &result.claims, sizeof again.claims);
+    assert_int_equal(again.phases[0].n_fresh, 3);
+    assert_true(again.phases[0].fresh[2] == 5002);
+    result_free(&again);
+    json_object_set_new(json, "trust", json_string("blind"));
+    assert_int_equal(result_from_json(json, &again, &err), STATUS_USAGE);
+    assert_non_null(strstr(err.text, "\"trust\" is \"blind\""));
+    error_clear(&err);
+    json_decref(json);
+    result_free(&result);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fresh_samples_are_no_part_of_any_figure),
+        cmocka_unit_test(slower_on_new_inputs_is_implausible),
+        cmocka_unit_test(over_its_limit_is_implausible),
+        cmocka_unit_test(most_passes_decide),
+        cmocka_unit_test(self_reported_is_never_the_fastest),
+        cmocka_unit_test(all_of_it_is_saved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
