@@ -31,11 +31,11 @@ static double *read_samples(const phase_t *phase, bool is_whole, const sample_cl
     const json_t *array = json_object_get(json_object_get(claim->answer, "phases"), phase->name);
     *n = json_array_size(array);
     *reason = NULL;
-    const size_t most = claim->most + claim->fresh, least = 1 + claim->fresh;
-    if (*n > most || (*n > 0 && *n < least)) {
-        *reason = mem_format("the worker answered with %zu samples of phase \"%s\": expected %zu "
-                             "to %zu",
-                             *n, phase->name, least, most);
+    const size_t most = claim->most + claim->fresh;
+    if (*n > most) {
+        *reason = mem_format("the worker answered with %zu samples of phase \"%s\": at most %zu "
+                             "were asked for",
+                             *n, phase->name, most);
         return NULL;
     }
     double *values = mem_zeroed(*n, sizeof *values), sum_ns = 0;
@@ -69,8 +69,9 @@ char *samples_add(case_result_t *into, const sample_claim_t *claim) {
         double *values = read_samples(phase, phase == whole, claim, &n, &reason);
         if (values == NULL)
             return reason;
-        phase_add_round(phase, values, n - claim->fresh);
-        if (claim->fresh)
+        const bool both = claim->fresh && n > 1;
+        phase_add_round(phase, values, n - both);
+        if (both)
             phase_add_fresh(phase, &values[n - 1], 1);
         free(values);
     }

@@ -13,7 +13,8 @@ typedef struct sample_claim {
     double took_ns;       /* from the request to the answer; INFINITY: times need not fit into it */
 } sample_claim_t;
 
-/* Add the round's samples to each phase of `into`, the fresh one to phase->fresh. NULL, or why not, which the caller frees: a phase
+/* Add the round's samples to each phase of `into`, a fresh one to phase->fresh unless it is the only
+ * one. NULL, or why not, which the caller frees: a phase
  * has none, or more than were asked for; a time is not a number, under 0, or longer than the request
  * took; or the times of the phase that cases are compared by are 0 or together longer than that. */
 char *samples_add(case_result_t *into, const sample_claim_t *claim);

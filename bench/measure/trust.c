@@ -50,8 +50,10 @@ static claims_t ask_claims(contender_t *c) {
 }
 
 void trust_find(contender_t *c) {
+    if (!c->active)
+        return;
     if (case_engine_is_built_in(c->result.spec.engine))
         c->result.trust = TRUST_SEALED;
-    else if (c->active)
+    else
         result_add_claims(&c->result, ask_claims(c));
 }

@@ -70,9 +70,10 @@ typedef struct share {
 /* Fewer ordinary samples by a random number, so that a kernel cannot count to the fresh one. */
 enum { FEWER_MOST = 3 };
 
-/* The first launch after another process used the device includes the switch. */
+/* The first launch after another process used the device includes the switch. `*run_ns` is how long
+ * the last run took, 0 without one. */
 static status_t warm_up(session_t *session, const probe_t *probe, const share_t *share,
-                        int64_t *warmed_up, error_t *err) {
+                        int64_t *n_runs, int64_t *run_ns, error_t *err) {
     recorder_t ignored = session->recorder;
     for (size_t i = 0; i < ignored.n_phases; i++) {
         ignored.phases[i].ns = NULL;
@@ -80,10 +81,16 @@ static status_t warm_up(session_t *session, const probe_t *probe, const share_t 
     }
     status_t status = STATUS_OK;
     const int64_t start_ns = clock_ns();
-    for (json_int_t n = 0; status == STATUS_OK &&
-                           (n < share->warmup_samples || clock_ns() - start_ns < share->warmup_ns);
-         n++, (*warmed_up)++)
+    int64_t now_ns = start_ns;
+    *run_ns = 0;
+    for (json_int_t n = 0;
+         status == STATUS_OK && (n < share->warmup_samples || now_ns - start_ns < share->warmup_ns);
+         n++, (*n_runs)++) {
+        const int64_t before_ns = now_ns;
         status = probe->run(session, &ignored, err);
+        now_ns = clock_ns();
+        *run_ns = now_ns - before_ns;
+    }
     recorder_free(&ignored);
     return status;
 }
@@ -100,17 +107,28 @@ static status_t sample_fresh(session_t *session, const probe_t *probe, uint64_t 
     return status;
 }
 
-static status_t sample_probe(session_t *session, const probe_t *probe, const share_t *share,
-                             int64_t *warmed_up, error_t *err) {
-    TRY(warm_up(session, probe, share, warmed_up, err));
-    const json_int_t most =
-        share->max_samples - (share->fresh != NULL ? random_below(FEWER_MOST + 1) : 0);
-    const int64_t start_ns = clock_ns();
-    for (json_int_t n = 0; n == 0 || (n < most && clock_ns() - start_ns < share->budget_ns); n++)
+/* The fresh sample is part of the budget: without time for two, it is the only one. */
+static status_t sample_and_fresh(session_t *session, const probe_t *probe, const share_t *share,
+                                 int64_t run_ns, error_t *err) {
+    const json_int_t most = share->max_samples - random_below(FEWER_MOST + 1);
+    const int64_t end_ns = clock_ns() + share->budget_ns - 2 * run_ns;
+    for (json_int_t n = 0; run_ns > 0 && n < most && clock_ns() <= end_ns; n++)
         TRY(probe->run(session, &session->recorder, err));
-    return share->fresh == NULL
-               ? STATUS_OK
-               : sample_fresh(session, probe, (uint64_t)json_integer_value(share->fresh), err);
+    return sample_fresh(session, probe, (uint64_t)json_integer_value(share->fresh), err);
+}
+
+static status_t sample_probe(session_t *session, const probe_t *probe, const share_t *share,
+                             int64_t *n_runs, error_t *err) {
+    int64_t run_ns;
+    TRY(warm_up(session, probe, share, n_runs, &run_ns, err));
+    if (share->fresh != NULL)
+        return sample_and_fresh(session, probe, share, run_ns, err);
+    const int64_t end_ns = clock_ns() + share->budget_ns;
+    json_int_t n = 0;
+    do
+        TRY(probe->run(session, &session->recorder, err));
+    while (++n < share->max_samples && clock_ns() < end_ns);
+    return STATUS_OK;
 }
 
 static json_t *samples_to_json(const recorder_t *recorder) {
