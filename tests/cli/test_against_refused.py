@@ -27,7 +27,7 @@ def script_build(folder: Path, worker: str, version: str = "bench 0.0.1 (0123456
 @pytest.mark.parametrize(
     ("worker", "complaint"),
     [
-        ("""read r; echo '{"status":"ok","protocol":2}'""", "speaks protocol 2, expected 1"),
+        ("""read r; echo '{"status":"ok","protocol":1}'""", "speaks protocol 1, expected 2"),
         (
             """read r; echo '{"status":"failed","reason":"protocol 1 asked for, I speak 0"}'""",
             "has no compatible worker: protocol 1 asked for, I speak 0",

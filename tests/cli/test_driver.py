@@ -115,4 +115,3 @@ def test_fault_on_the_device_fails_only_its_cases(tmp_path: Path) -> None:
         else:
             assert case["status"] == "wrong"
             assert "y differs from the reference output: relative L2 error" in case["reason"]
-            assert "NaN" in case["reason"]

@@ -40,7 +40,7 @@ A_WORKER = """
 import json, sys
 for line in sys.stdin:
     request = json.loads(line)
-    answer = {"status": "ok", "protocol": 1, "id": request.get("id")}
+    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
     if request["op"] == "hello":
         answer["device"] = {"kind": "cuda", "name": "Mine", "uuid": "GPU-mine"}
     if request["op"] == "open":

@@ -40,7 +40,7 @@ here = pathlib.Path(__file__).parent
 with here.joinpath("log").open("a", buffering=1) as log:
     for line in sys.stdin:
         request = json.loads(line)
-        answer = {"status": "ok", "protocol": 1, "id": request.get("id")}
+        answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
         if request["op"] == "open":
             answer["id"] = request["case"]["id"]
             log.write(f"{os.getpid()} {answer['id']}\\n")
@@ -66,7 +66,7 @@ with started.open("a") as file:
     file.write("x")
 for line in sys.stdin:
     request = json.loads(line)
-    answer = {"status": "ok", "protocol": 1, "id": request.get("id"), "phases": {"total": [1000]}}
+    answer = {"status": "ok", "protocol": 2, "id": request.get("id"), "phases": {"total": [1000]}}
     if request["op"] == "hello" and started.stat().st_size == 2:
         deadline = time.monotonic() + 30
         while other.stat().st_size < 2:

@@ -14,7 +14,7 @@ WORKER = f"""
 import json, sys, time
 for line in sys.stdin:
     request = json.loads(line)
-    answer = {{"status": "ok", "protocol": 1, "id": request.get("id")}}
+    answer = {{"status": "ok", "protocol": 2, "id": request.get("id")}}
     if request["op"] == "open":
         answer["id"] = request["case"]["id"]
         answer["phases"] = {{"total": "host"}}

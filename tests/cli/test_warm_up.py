@@ -17,7 +17,7 @@ log = pathlib.Path(__file__).with_name("asked").open("w", buffering=1)
 pause_s, runs = 0, 0
 for line in sys.stdin:
     request = json.loads(line)
-    answer = {"status": "ok", "protocol": 1, "id": request.get("id")}
+    answer = {"status": "ok", "protocol": 2, "id": request.get("id")}
     if request["op"] == "open":
         pause_s, runs = {"long": (0.12, 0), "short": (0.002, 50)}[request["case"]["variant"]]
         answer["id"] = request["case"]["id"]

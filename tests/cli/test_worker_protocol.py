@@ -9,10 +9,10 @@ import pytest
 from project import FIXTURES, bench, make_root, read_lines, write_sweep
 
 MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
-SPOKEN = '"protocol": 1,'
+SPOKEN = '"protocol": 2,'
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_other_protocol_versions_are_refused(version: int, tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
     (root / "reference_mine").mkdir()
@@ -22,10 +22,13 @@ def test_other_protocol_versions_are_refused(version: int, tmp_path: Path) -> No
     mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
     sweep, run = write_sweep(tmp_path / "s.json", "mlp_infer", [mine]), tmp_path / "run"
     options = ("--out", run, "--quiet")
-    bench("run", sweep, *options, root=root, expect=int(version != 1), BENCH_PYTHON=sys.executable)
+    bench("run", sweep, *options, root=root, expect=int(version != 2), BENCH_PYTHON=sys.executable)
     (case,) = read_lines(run)
-    if version == 1:
+    if version == 2:
         assert case["status"] == "ok"
     else:
         assert case["status"] == "failed"
-        assert case["reason"] == f"worker mine-cpu speaks protocol {version}, expected 1"
+        assert case["reason"] == (
+            f"worker mine-cpu speaks protocol {version}, expected 2: "
+            "add refill, last and the key fresh of sample (docs/worker-protocol.md)"
+        )

@@ -45,7 +45,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        self.ask({"op": "hello", "protocol": 1})
+        self.ask({"op": "hello", "protocol": 2})
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
         """Return the answer, its length in bytes and the time in ns."""

@@ -18,8 +18,8 @@ typedef struct good {
 } good_t;
 
 static const good_t GOOD[] = {
-    {"{\"op\":\"hello\",\"protocol\":1}", OP_HELLO},
-    {"{\"op\":\"hello\",\"protocol\":2}", OP_HELLO}, /* the handler's matter, with both numbers */
+    {"{\"op\":\"hello\",\"protocol\":2}", OP_HELLO},
+    {"{\"op\":\"hello\",\"protocol\":1}", OP_HELLO}, /* the handler's matter, with both numbers */
     {"{\"op\":\"open\",\"case\":{},\"seed\":0}", OP_OPEN},
     {"{\"op\":\"open\",\"case\":{},\"seed\":9223372036854775807,\"program\":null,"
      "\"profile\":false}",
@@ -30,6 +30,14 @@ static const good_t GOOD[] = {
     {"{\"op\":\"sample\",\"id\":\"a\",\"round\":0,\"budget_ns\":0,\"max_samples\":0,"
      "\"warmup_samples\":0,\"warmup_ns\":0}",
      OP_SAMPLE},
+    {"{\"op\":\"sample\",\"id\":\"a\",\"budget_ns\":0,\"max_samples\":0,\"warmup_samples\":0,"
+     "\"warmup_ns\":0,\"fresh\":null}",
+     OP_SAMPLE},
+    {"{\"op\":\"sample\",\"id\":\"a\",\"budget_ns\":0,\"max_samples\":0,\"warmup_samples\":0,"
+     "\"warmup_ns\":0,\"fresh\":9223372036854775807}",
+     OP_SAMPLE},
+    {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":0}", OP_REFILL},
+    {"{\"op\":\"last\",\"id\":\"a\",\"path\":\"/tmp\"}", OP_LAST},
     {"{\"op\":\"trace_start\"}", OP_TRACE_START},
     {"{\"op\":\"trace\",\"id\":\"a\",\"path\":\"/tmp/t.json\",\"origin_ns\":0}", OP_TRACE},
     {" {\"id\":\"a\", \"op\":\"close\"} \n", OP_CLOSE},
@@ -85,6 +93,14 @@ static const bad_t BAD[] = {
     {"{\"op\":\"sample\",\"id\":\"a\",\"budget_ns\":3e7,\"max_samples\":1,\"warmup_samples\":0,"
      "\"warmup_ns\":0}",
      "sample: \"budget_ns\" must be a non-negative integer"},
+    {"{\"op\":\"sample\",\"id\":\"a\",\"budget_ns\":0,\"max_samples\":0,\"warmup_samples\":0,"
+     "\"warmup_ns\":0,\"fresh\":true}",
+     "sample: \"fresh\" must be a non-negative integer"},
+    {"{\"op\":\"refill\",\"id\":\"a\"}", "refill needs \"seed\""},
+    {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":null}",
+     "refill: \"seed\" must be a non-negative integer"},
+    {"{\"op\":\"last\",\"id\":\"a\"}", "last needs \"path\""},
+    {"{\"op\":\"audit\",\"id\":\"a\",\"runs\":16}", "unknown op \"audit\""},
     {"{\"op\":\"close\"}", "close needs \"id\""},
     {"{\"op\":\"close\",\"id\":\"a\",\"ID\":\"a\"}", "close has no key \"ID\""},
 };
