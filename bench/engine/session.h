@@ -38,8 +38,8 @@ typedef struct session_ops {
     /* Fill the outputs, run once, write NAME.npy files into `folder`, add each NAME to `arrays`. */
     status_t (*output)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
     /* Write the same files, or some of them, of what the last fresh sample of the compared probe
-     * (`host_to_host`, else the one of `total`) left, without running anything again. No other probe
-     * destroys it. NULL: there are no outputs. */
+     * (`host_to_host`, else the one of `total`) left, without running anything again. Neither later
+     * probes nor their fill() destroy it. NULL: there are no outputs. */
     status_t (*last)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
     /* Called before close, after the last sample: measure what would disturb samples and add it to
      * session->results_json. May be NULL. */

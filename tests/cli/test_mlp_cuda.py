@@ -30,8 +30,6 @@ Cases = dict[tuple[str, str], dict[str, Any]]
 
 PHASES = ["train", "validate", "driver", "total", "residual", "step"]
 PHASES += ["train_device", "validate_device"]
-NOT_FILLED = {"FAKE_CUDA": "cuMemsetD8Async always zeros"}
-"""Without this, the poisoned losses would not be finite."""
 AXES = {"05_persistent": {"width": [16], "epochs": [1]}}
 """16 is the smallest supported."""
 BATCH = 64
@@ -73,7 +71,6 @@ def train(
     )
     keys = {
         **driver,
-        **NOT_FILLED,
         **ONE_THREAD,
         "MNIST_DIR": "",
         "BENCH_CUPTI": "none",
@@ -191,15 +188,6 @@ def test_images_that_exceed_device_memory_are_skipped(
     (case,) = train(tmp_path, project_without_images, contenders, "-DMEMORY_MIB=200").values()
     assert case["status"] == "skipped"
     assert "of device memory, 210 MB of 210 MB are free" in case["reason"]
-
-
-def test_remaining_poison_is_detected(tmp_path: Path, project_without_images: Path) -> None:
-    keys = {"FAKE_CUDA": ""}
-    contenders = {"01_naive": ["caching"]}
-    (case,) = train(tmp_path, project_without_images, contenders, MEMORY, **keys).values()
-    # Its losses were never written; new memory is zero, so the check poisons it.
-    assert case["status"] == "wrong"
-    assert "gradient_0" in case["reason"]
 
 
 # ---- the operators run on the host -----------------------------------------------------------------

@@ -18,7 +18,7 @@ LIBRARY_STAGES = ["gather", "forward", "loss", "backward_data", "backward_weight
 PHASES = ["h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"]
 NOT_FILLED = {
     "FAKE_CUDA": "cuMemsetD8Async always zeros"
-}  # without this, the poisoned losses would not be finite
+}  # without this, the losses of the complete training would not be finite
 
 
 def build_library(folder: Path) -> dict[str, str]:
@@ -67,7 +67,7 @@ def test_stages_only_with_one_step(tmp_path: Path) -> None:
     assert set(graph["phases"]) == {*PHASES, *LIBRARY_STAGES}
 
 
-def test_remaining_poison_is_detected(tmp_path: Path) -> None:
+def test_losses_that_are_never_written_are_detected(tmp_path: Path) -> None:
     (case,) = train(tmp_path, ["01_library"], 3, **build_library(tmp_path))
     assert case["status"] == "failed"
     assert "loss is not finite from step 0 on" in case["reason"]

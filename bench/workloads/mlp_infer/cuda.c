@@ -45,9 +45,10 @@ static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     void *x = d->f16 ? (void *)d->x16 : (void *)d->x;
     s->x_bytes = d->batch * d->sizes[0] * element_bytes;
     s->y_bytes = d->batch * d->sizes[d->n_layers] * element_bytes;
+    s->last = mem_alloc(s->y_bytes);
     if (s->copy == COPY_PAGEABLE) {
         s->x = x;
-        s->last = s->y = mem_alloc(s->y_bytes);
+        s->y = mem_alloc(s->y_bytes);
         random_fill(s->y, s->y_bytes, mlp_cuda_random(s)); /* touch every page before timing */
         return STATUS_OK;
     }
@@ -58,7 +59,6 @@ static status_t make_host_side(mlp_cuda_t *s, error_t *err) {
     CUDA(host_alloc(&s->y, s->y_bytes, flags));
     memcpy(s->x, x, s->x_bytes);
     random_fill(s->y, s->y_bytes, mlp_cuda_random(s));
-    s->last = s->copy == COPY_MAPPED ? mem_alloc(s->y_bytes) : s->y;
     return STATUS_OK;
 }
 
@@ -123,8 +123,7 @@ static void release(mlp_cuda_t *s) {
     if (s->alloc == ALLOC_ASYNC)
         gpu_pool_trim(s->gpu);
     gpu_kernel_unload(s->gpu, &s->kernel);
-    if (s->copy == COPY_MAPPED)
-        free(s->last);
+    free(s->last);
     if (s->copy == COPY_PAGEABLE) {
         free(s->y);
     } else {

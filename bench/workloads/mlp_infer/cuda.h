@@ -40,15 +40,13 @@ typedef struct mlp_cuda {
     size_t x_bytes, y_bytes;
     uint64_t x_seed, fixed_seed; /* of the signs of x and fixed.x, unless that is the same memory */
     const void *nans;            /* wait=poll: the tile of NaNs that y was filled with */
-    /* The outputs of the last fresh sample: y or, with copy=mapped, a copy: the kernel of the probes
-     * after it writes to y too. */
-    void *last;
-    mlp_buffers_t fixed;   /* allocated once: for alloc=arena and batches of launches */
-    mlp_buffers_t current; /* of this sample */
-    bool fill_y;           /* with random values, in the next sample */
-    cu_graph_exec_t whole; /* launch=graph: the whole sample */
-    mlp_overlap_t overlap; /* copy=overlapped */
-    cu_graph_exec_t batch; /* many launches, for kernel_graph */
+    void *last;                  /* a copy of y after the last fresh sample of host_to_host */
+    mlp_buffers_t fixed;         /* allocated once: for alloc=arena and batches of launches */
+    mlp_buffers_t current;       /* of this sample */
+    bool fill_y;                 /* with random values, in the next sample */
+    cu_graph_exec_t whole;       /* launch=graph: the whole sample */
+    mlp_overlap_t overlap;       /* copy=overlapped */
+    cu_graph_exec_t batch;       /* many launches, for kernel_graph */
     unsigned batch_launches;
     float weights[MLP_MAX_ARGUMENT_WEIGHTS];
     unsigned phase[16];

@@ -87,7 +87,7 @@ static shared_pool_t open_data = {.same = same, .make = make, .free = free_data,
 status_t mlp_data_room(const case_t *spec, unsigned copies, error_t *err) {
     const value_t *layers = case_param(spec, "layers");
     double n_in = (double)layers->ints[0], n_out = (double)layers->ints[layers->n_ints - 1];
-    /* Inputs in float32 and f16; outputs up to float64 (the oracle's). */
+    /* Inputs in float32 and f16; outputs in float64 (the oracle's) or twice in float32. */
     double per_sample = n_in * (sizeof(float) + sizeof(uint16_t)) + n_out * sizeof(double);
     return host_room(copies * (double)case_param_int(spec, "batch", 1) * per_sample, err);
 }

@@ -238,14 +238,6 @@ static status_t fill_results(mnist_cuda_t *s, error_t *err) {
     return gpu_random_fill(s->gpu, s->problem.losses, loss_bytes, RANDOM_F32, err);
 }
 
-static void read_losses(const mnist_cuda_t *s, double *losses, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        float loss;
-        memcpy(&loss, s->results + s->sample.losses + i * sizeof loss, sizeof loss);
-        losses[i] = loss;
-    }
-}
-
 /* The first `n` losses of a training that runs like a sample. */
 static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *err) {
     TRY(fill_results(s, err));
@@ -253,7 +245,7 @@ static status_t run_losses(mnist_cuda_t *s, double *losses, size_t n, error_t *e
     TRY(mnist_cuda_train(s, s->sample_steps, err));
     TRY(mnist_cuda_copy_out(s, err));
     TRY(gpu_sync(s->gpu, err));
-    read_losses(s, losses, n);
+    mnist_cuda_losses(s, losses, n);
     return STATUS_OK;
 }
 
@@ -319,10 +311,8 @@ static status_t fill(session_t *session, error_t *err) {
 
 static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const mnist_cuda_t *s = session->state;
-    double losses[MNIST_SAMPLE_STEPS];
     const size_t steps = mnist_checked_steps(s->data->hidden, s->data->steps);
-    read_losses(s, losses, steps);
-    return mnist_write_losses(losses, steps, folder, arrays, err);
+    return mnist_write_losses(s->last, steps, folder, arrays, err);
 }
 
 const session_ops_t mnist_train_cuda = {.workload = "mnist_train",

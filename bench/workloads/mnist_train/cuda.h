@@ -40,10 +40,11 @@ typedef struct mnist_cuda {
     cu_pointer_t own;             /* of a sample that allocates */
     train_phases_t phases;
     uint32_t sample_steps;
-    unsigned char *start;   /* pinned, for the upload: weights, biases … */
-    uint64_t seed;          /* of the signs of `start` */
-    uint32_t *order;        /* … and the order of a sample */
-    unsigned char *results; /* pinned, for the download: weights, biases, losses */
+    unsigned char *start;            /* pinned, for the upload: weights, biases … */
+    uint64_t seed;                   /* of the signs of `start` */
+    uint32_t *order;                 /* … and the order of a sample */
+    unsigned char *results;          /* pinned, for the download: weights, biases, losses */
+    double last[MNIST_SAMPLE_STEPS]; /* losses of the last fresh sample */
     mnist_fit_t fit;
     cu_graph_exec_t graph; /* plan.graph: graph_steps steps */
     uint32_t graph_steps;
@@ -65,6 +66,9 @@ status_t mnist_cuda_train(mnist_cuda_t *s, uint32_t steps, error_t *err);
 status_t mnist_cuda_run_unit(mnist_cuda_t *s, const mnist_unit_t *unit, error_t *err);
 status_t mnist_cuda_evaluate(mnist_cuda_t *s, error_t *err);
 status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err); /* a sample's results */
+
+/* The first `n` losses of the copied results. */
+void mnist_cuda_losses(const mnist_cuda_t *s, double *losses, size_t n);
 
 /* Capture steps, with the block of the case, if the rung's plan asks for a graph. */
 status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err);

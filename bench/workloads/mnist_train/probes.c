@@ -16,6 +16,8 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     mnist_cuda_t *s = session->state;
     status_t status = train_phases_sample(&s->phases, s, recorder, err);
     mnist_cuda_use_fixed(s);
+    if (session->fresh)
+        mnist_cuda_losses(s, s->last, s->sample_steps);
     return status;
 }
 

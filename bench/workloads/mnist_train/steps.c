@@ -157,6 +157,14 @@ status_t mnist_cuda_copy_out(void *mnist_cuda, error_t *err) {
     return STATUS_OK;
 }
 
+void mnist_cuda_losses(const mnist_cuda_t *s, double *losses, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float loss;
+        memcpy(&loss, s->results + s->sample.losses + i * sizeof loss, sizeof loss);
+        losses[i] = loss;
+    }
+}
+
 /* Equal replays leave few remaining steps. */
 status_t mnist_cuda_capture(mnist_cuda_t *s, error_t *err) {
     size_t n_run;

@@ -1,0 +1,226 @@
+"""Refilled inputs, fresh samples and `last` of the CUDA worker: a fake GPU that computes."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+from fake_driver import build_gpu
+from project import BENCH, bench, write_sweep
+
+BATCH = 2000
+TOLERANCE = 1e-5
+SEED = 2**40 + 3
+
+ARENA = {"alloc": "arena", "copy": "pinned"}
+MAPPED = {"alloc": "arena", "copy": "mapped", "weights": "resident"}
+TECHNIQUES: list[dict[str, str]] = [
+    {},
+    {"alloc": "async", "copy": "pinned"},
+    {**ARENA, "weights": "resident", "launch": "graph"},
+    {**ARENA, "copy": "overlapped"},
+    {"alloc": "malloc", "copy": "mapped", "wait": "poll"},
+    MAPPED,
+    {**MAPPED, "wait": "poll"},
+    {**MAPPED, "wait": "poll", "launch": "graph"},
+]
+
+
+class Worker:
+    def __init__(self, engine: str, environment: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [BENCH, "worker", "--engine", engine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **environment},
+            text=True,
+        )
+        self.ask("ok", op="hello", protocol=2)
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.communicate()
+
+    def ask(self, status: str, **request: Any) -> dict[str, Any]:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        assert answer["status"] == status, answer
+        return answer
+
+
+class Case:
+    """An open case of mlp_infer."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        folder: Path,
+        engine: str,
+        techniques: dict[str, str] | None = None,
+        program: dict[str, str] | None = None,
+    ) -> None:
+        self._worker, self._folder = worker, folder
+        spec = {
+            "id": f"{engine} {techniques}",
+            "workload": "mlp_infer",
+            "engine": engine,
+            "device": engine,
+            "variant": "omp" if engine == "cpu" else "02_thread_per_sample",
+            "dtype": "f32",
+            "params": {"batch": BATCH, "layers": [4, 5, 1]},
+            "techniques": techniques or {},
+        }
+        self._id = spec["id"]
+        worker.ask("ok", op="open", case=spec, seed=42, program=program)
+
+    def ask(self, op: str, status: str = "ok", **keys: Any) -> dict[str, Any]:
+        return self._worker.ask(status, op=op, id=self._id, **keys)
+
+    def sample(self, **keys: int) -> dict[str, list[float]]:
+        request = {"budget_ns": 0, "max_samples": 8, "warmup_samples": 0, "warmup_ns": 0}
+        return self.ask("sample", **request, **keys)["phases"]
+
+    def written(self, op: str) -> list[float]:
+        """Return y of `output` or `last`."""
+        assert self.ask(op, path=str(self._folder))["arrays"] == ["y"]
+        data = (self._folder / "y.npy").read_bytes()
+        values = array.array("f", data[-4 * BATCH :])
+        (self._folder / "y.npy").unlink()
+        return list(values)
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return build_gpu(tmp_path_factory.mktemp("fake") / "gpu")
+
+
+@pytest.fixture(scope="module")
+def program(gpu: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("program")
+    rung = {"engine": "cuda", "variants": ["02_thread_per_sample"]}
+    sweep = write_sweep(folder / "s.json", "mlp_infer", [rung])
+    done = bench("compile", sweep, "--arch", "sm_90", "--json", "--quiet", **gpu)
+    programs = json.loads(done.stdout)["programs"]
+    (cubin,) = {each["cubin"] for each in programs if each["variant"] == "02_thread_per_sample"}
+    return {"cubin": cubin, "arch": "sm_90"}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[float]]:
+    """Return y of the CPU by the seed of the refill."""
+    folder = tmp_path_factory.mktemp("expected")
+    values: dict[int, list[float]] = {}
+    with Worker("cpu", {}) as worker:
+        case = Case(worker, folder, "cpu")
+        for seed in (0, 5, SEED):
+            case.ask("refill", seed=seed)
+            values[seed] = case.written("output")
+    return values
+
+
+def differs(found: list[float], expected: list[float]) -> bool:
+    """Whether any element does; NaN does."""
+    return not all(
+        abs(a - b) <= TOLERANCE * max(1, abs(b)) for a, b in zip(found, expected, strict=True)
+    )
+
+
+def techniques_id(techniques: dict[str, str]) -> str:
+    return "-".join(techniques.values()) or "default"
+
+
+@pytest.mark.parametrize("techniques", TECHNIQUES, ids=techniques_id)
+def test_refill_fresh_and_last(
+    techniques: dict[str, str],
+    gpu: dict[str, str],
+    program: dict[str, str],
+    expected: dict[int, list[float]],
+    tmp_path: Path,
+) -> None:
+    with Worker("cuda", gpu) as worker:
+        case = Case(worker, tmp_path, "cuda", techniques, program)
+        assert not differs(case.written("output"), expected[0])
+        case.ask("refill", seed=SEED)
+        assert not differs(case.written("output"), expected[SEED])
+        reason = case.ask("last", "failed", path=str(tmp_path))["reason"]
+        assert reason == 'last before sample with "fresh"'
+        phases = case.sample(fresh=5)
+        assert {len(values) for values in phases.values()} == {2}
+        assert not differs(case.written("last"), expected[5])
+        assert not differs(case.written("output"), expected[5])
+        case.ask("refill", seed=0)
+        assert not differs(case.written("output"), expected[0])
+
+
+def test_open_cases_have_their_own_inputs(
+    gpu: dict[str, str],
+    program: dict[str, str],
+    expected: dict[int, list[float]],
+    tmp_path: Path,
+) -> None:
+    """Those that copy from pageable memory share it."""
+    with Worker("cuda", gpu) as worker:
+        refilled = Case(worker, tmp_path, "cuda", {}, program)
+        refilled.ask("refill", seed=SEED)
+        opened = Case(worker, tmp_path, "cuda", {"alloc": "arena"}, program)
+        refilled.sample(fresh=5)
+        assert not differs(opened.written("output"), expected[0])
+        assert not differs(refilled.written("last"), expected[5])
+        opened.ask("refill", seed=SEED)
+        assert not differs(refilled.written("output"), expected[5])
+        assert not differs(opened.written("output"), expected[SEED])
+
+
+@pytest.mark.parametrize(
+    "techniques", [{}, {**ARENA, "launch": "graph"}, {**MAPPED, "wait": "poll"}], ids=techniques_id
+)
+def test_kernel_that_keeps_its_first_result(
+    techniques: dict[str, str],
+    gpu: dict[str, str],
+    program: dict[str, str],
+    expected: dict[int, list[float]],
+    tmp_path: Path,
+) -> None:
+    environment = {**gpu, "FAKE_CUDA": "cuLaunchKernel always repeats"}
+    with Worker("cuda", environment) as worker:
+        case = Case(worker, tmp_path, "cuda", techniques, program)
+        assert not differs(case.written("output"), expected[0])
+        case.sample(fresh=0)
+        assert not differs(case.written("last"), expected[0])
+        case.sample(fresh=5)
+        assert differs(case.written("last"), expected[5])
+        assert differs(case.written("output"), expected[5])
+
+
+@pytest.mark.parametrize(
+    "techniques", [ARENA, {**ARENA, "launch": "graph"}, MAPPED], ids=techniques_id
+)
+def test_kernel_that_writes_nothing_leaves_random_values(
+    techniques: dict[str, str], gpu: dict[str, str], tmp_path: Path
+) -> None:
+    """Neither zeros of new memory nor a pattern: the kernel of another workload."""
+    sweep = write_sweep(tmp_path / "s.json", "null", [{"engine": "cuda", "variants": ["*"]}])
+    done = bench("compile", sweep, "--arch", "sm_90", "--json", "--quiet", **gpu)
+    nothing = json.loads(done.stdout)["programs"][0]["cubin"]
+    with Worker("cuda", gpu) as worker:
+        case = Case(worker, tmp_path, "cuda", techniques, {"cubin": nothing, "arch": "sm_90"})
+        case.sample(fresh=5)
+        for op in ("last", "output"):
+            y = case.written(op)
+            assert len(set(y)) > BATCH / 2
+            assert all(-1 <= value < 1 for value in y)
