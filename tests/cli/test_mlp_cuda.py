@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_driver import build_driver
+from fake_driver import WITH_OPERATORS, build_driver
 from project import (
     EPOCH_MEASURE,
     FIXTURES,
     ONE_THREAD,
-    ROOT,
     bench,
     compiler_options,
     make_root_without_images,
@@ -36,12 +35,6 @@ BATCH = 64
 STEPS = 938
 """Steps of an epoch of 60000 images; the last has 32 of them."""
 MEMORY = "-DMEMORY_MIB=2000"
-WITH_OPERATORS = ["-O3", "-march=native", "-fopenmp-simd", "-DWITH_OPERATORS"]
-WITH_OPERATORS += [f"-I{ROOT}/bench", f"-I{ROOT}/tests", f"{FIXTURES}/fakes/operators.c"]
-WITH_OPERATORS += [
-    f"{ROOT}/bench/{part}.c"
-    for part in ("base/error", "base/memory", "base/text", "workloads/mlp_train/operators")
-]
 
 
 def train(

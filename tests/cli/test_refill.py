@@ -5,14 +5,15 @@ from __future__ import annotations
 import array
 import json
 import os
+import struct
 import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pytest
-from fake_driver import build_gpu
-from project import BENCH, bench, write_sweep
+from fake_driver import WITH_OPERATORS, build_driver, build_gpu
+from project import BENCH, ONE_THREAD, bench, compiler_options, write_sweep
 
 BATCH = 2000
 TOLERANCE = 1e-5
@@ -56,7 +57,7 @@ class Worker:
 
     def ask(self, status: str, **request: Any) -> dict[str, Any]:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.write(json.dumps(request, separators=(",", ":")) + "\n")
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
         assert answer["status"] == status, answer
@@ -64,7 +65,7 @@ class Worker:
 
 
 class Case:
-    """An open case of mlp_infer."""
+    """An open case."""
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class Case:
         engine: str,
         techniques: dict[str, str] | None = None,
         program: dict[str, str] | None = None,
+        **keys: Any,
     ) -> None:
         self._worker, self._folder = worker, folder
         spec = {
@@ -84,6 +86,7 @@ class Case:
             "dtype": "f32",
             "params": {"batch": BATCH, "layers": [4, 5, 1]},
             "techniques": techniques or {},
+            **keys,
         }
         self._id = spec["id"]
         worker.ask("ok", op="open", case=spec, seed=42, program=program)
@@ -95,12 +98,13 @@ class Case:
         request = {"budget_ns": 0, "max_samples": 8, "warmup_samples": 0, "warmup_ns": 0}
         return self.ask("sample", **request, **keys)["phases"]
 
-    def written(self, op: str) -> list[float]:
-        """Return y of `output` or `last`."""
-        assert self.ask(op, path=str(self._folder))["arrays"] == ["y"]
-        data = (self._folder / "y.npy").read_bytes()
-        values = array.array("f", data[-4 * BATCH :])
-        (self._folder / "y.npy").unlink()
+    def written(self, op: str, name: str = "y") -> list[float]:
+        """Return an array of `output` or `last`."""
+        assert name in self.ask(op, path=str(self._folder))["arrays"]
+        data = (self._folder / f"{name}.npy").read_bytes()
+        (self._folder / f"{name}.npy").unlink()
+        (header_bytes,) = struct.unpack("<H", data[8:10])
+        values = array.array("d" if b"f8" in data[:64] else "f", data[10 + header_bytes :])
         return list(values)
 
 
@@ -133,10 +137,10 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[float]]
     return values
 
 
-def differs(found: list[float], expected: list[float]) -> bool:
+def differs(found: list[float], expected: list[float], tolerance: float = TOLERANCE) -> bool:
     """Whether any element does; NaN does."""
     return not all(
-        abs(a - b) <= TOLERANCE * max(1, abs(b)) for a, b in zip(found, expected, strict=True)
+        abs(a - b) <= tolerance * max(1, abs(b)) for a, b in zip(found, expected, strict=True)
     )
 
 
@@ -224,3 +228,56 @@ def test_kernel_that_writes_nothing_leaves_random_values(
             y = case.written(op)
             assert len(set(y)) > BATCH / 2
             assert all(-1 <= value < 1 for value in y)
+
+
+@pytest.mark.parametrize(
+    ("techniques", "status"), [({}, "failed"), (ARENA, "failed"), (MAPPED, "ok")], ids=str
+)
+def test_refill_reaches_the_inputs_of_kernel_probes(
+    techniques: dict[str, str],
+    status: str,
+    gpu: dict[str, str],
+    program: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    """Nothing shows what these compute: a refill fails if the copy to the device does."""
+    environment = {**gpu, "FAKE_CUDA": "cuMemcpyHtoDAsync_v2 op=refill error=1"}
+    with Worker("cuda", environment) as worker:
+        case = Case(worker, tmp_path, "cuda", techniques, program)
+        case.ask("refill", status, seed=5)
+
+
+@pytest.mark.parametrize(("rung", "allocator"), [("01_naive", "caching"), ("04_graph", "arena")])
+def test_refilled_training(rung: str, allocator: str, tmp_path: Path) -> None:
+    """mlp_train on a driver that runs its operators."""
+    params = {"width": 16, "depth": 2, "batch": 3000, "epochs": 1, "rate": 0.1, "seed": 1}
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_train",
+        [{"engine": "cuda", "variants": [rung]}],
+        axes={name: [value] for name, value in params.items()},
+    )
+    options = (*compiler_options(), "--cache", tmp_path / "cache")
+    done = bench("compile", sweep, "--arch", "sm_90", "--json", "--quiet", *options)
+    cubins = {each["variant"]: each["cubin"] for each in json.loads(done.stdout)["programs"]}
+    driver = build_driver(tmp_path / "lib", "-DMEMORY_MIB=2000", *WITH_OPERATORS)
+    keys = {"workload": "mlp_train", "params": params}
+    environment = {"MNIST_DIR": "", "BENCH_CUPTI": "none", **ONE_THREAD, **driver}
+    with Worker("cpu", environment) as cpu, Worker("cuda", environment) as cuda:
+        right = Case(cpu, tmp_path, "cpu", {}, **keys)
+        program = {"cubin": cubins[rung], "arch": "sm_90"}
+        case = Case(cuda, tmp_path, "cuda", {"allocator": allocator}, program, variant=rung, **keys)
+        opened = case.written("output", "losses")
+        expected = [right.written("output", "losses")]
+        for seed in (5, SEED):
+            right.ask("refill", seed=seed)
+            expected.append(right.written("output", "losses"))
+        assert not differs(opened, expected[0], 1e-4)
+        case.ask("refill", seed=5)
+        assert not differs(case.written("output", "losses"), expected[1], 1e-4)
+        case.sample(fresh=SEED)
+        assert not differs(case.written("last", "losses"), expected[2], 1e-4)
+        case.ask("refill", seed=0)
+        assert case.written("output", "losses") == opened
+        assert differs(expected[0], expected[1], 1e-3)
+        assert differs(expected[1], expected[2], 1e-3)
