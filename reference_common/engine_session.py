@@ -9,6 +9,7 @@ import traceback
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,35 @@ import needs
 import protocol
 from compute_device import Device
 from protocol import Answer, CaseRequest, CaseSpec
-from timing import Mark, no_mark, now_ns, take_round
-from workload import CaseError, OpenCase, Skip, Workload
+from refill import Refill
+from timing import Limits, Mark, no_garbage_collection, no_mark, now_ns, take_round
+from workload import COMPARED, CaseError, OpenCase, Skip, Workload
+
+
+@dataclass
+class Opened:
+    """An open case and what its requests have left."""
+
+    case: OpenCase
+    mark: Mark
+    refill: Refill
+    last: dict[str, np.ndarray] | None = None
+    """What the last sample of the compared phase left."""
+
+    @property
+    def compared(self) -> str:
+        """The phase by which the case is compared with others."""
+        return next(name for name in COMPARED if name in self.case.phases)
+
+    def renew(self, seed: int) -> None:
+        """Prepare a sample that knows neither its inputs nor its outputs."""
+        self.refill(seed)
+        self.case.leave_random()
+
+    def keep(self, ns: Mapping[str, float]) -> None:
+        """Keep what a probe left that took these times, if it is the compared one."""
+        if self.compared in ns:
+            self.last = self.case.read()
 
 
 class EngineSession(ABC):
@@ -30,7 +58,7 @@ class EngineSession(ABC):
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._cases: dict[str, tuple[OpenCase, Mark]] = {}
+        self._cases: dict[str, Opened] = {}
         # Cases with equal inputs share them; they are freed with the last such case.
         self._inputs: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
@@ -115,8 +143,15 @@ class EngineSession(ABC):
                 return self._open(request)
             case protocol.OutputRequest():
                 return self._output(request)
+            case protocol.RefillRequest():
+                self._opened(request.id).refill(request.seed)
+                return {}
             case protocol.SampleRequest():
                 return self._sample(request)
+            case protocol.LastRequest():
+                return self._last(request)
+            case protocol.AuditRequest():
+                return self._audit(request)
             case protocol.TraceRequest():
                 return self._trace(request)
             case protocol.CloseRequest():
@@ -137,7 +172,7 @@ class EngineSession(ABC):
             self._device.synchronize()
             first_run_ns = now_ns() - start_ns
         peak_bytes = self._device.peak_bytes()
-        self._cases[spec.id] = case, mark
+        self._cases[spec.id] = Opened(case, mark, Refill(case, inputs))
         return {
             "phases": dict(case.phases),
             "once_ns": {**case.once_ns, "first_run": first_run_ns},
@@ -174,44 +209,61 @@ class EngineSession(ABC):
             self._inputs[key] = inputs
         return inputs
 
-    def _case(self, case_id: str) -> tuple[OpenCase, Mark]:
+    def _opened(self, case_id: str) -> Opened:
         if case_id not in self._cases:
             raise CaseError(f"the case {case_id} is not open")
         return self._cases[case_id]
 
     def _output(self, request: protocol.OutputRequest) -> dict[str, Any]:
-        case, mark = self._case(request.id)
-        folder = Path(request.path)
-        if not folder.is_dir():
-            raise CaseError(f"path: {request.path} is not a folder")
-        with mark(f"{request.id} output"):
-            arrays = case.output()
-        for name, array in arrays.items():
-            np.save(folder / f"{name}.npy", array)
-        return {"arrays": list(arrays)}
+        opened = self._opened(request.id)
+        folder = _folder(request.path)
+        with opened.mark(f"{request.id} output"):
+            arrays = opened.case.output()
+        return _save(arrays, folder)
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
-        case, mark = self._case(request.id)
-        with mark(f"{request.id} round {request.round}"):
-            taken = take_round(
-                case.probes,
-                budget_ns=request.budget_ns,
-                max_samples=request.max_samples,
-                warmup_samples=request.warmup_samples,
-                warmup_ns=request.warmup_ns,
-            )
+        opened, fresh = self._opened(request.id), request.fresh
+        limits = Limits(
+            request.budget_ns, request.max_samples, request.warmup_samples, request.warmup_ns
+        )
+        renew = None if fresh is None else lambda: opened.renew(fresh)
+        with opened.mark(f"{request.id} round {request.round}"):
+            taken = take_round(opened.case.probes, limits, renew, opened.keep)
         return {
             "phases": taken.phases,
             "warmup": {"samples": taken.warmup_samples, "ns": taken.warmup_ns},
         }
 
+    def _last(self, request: protocol.LastRequest) -> dict[str, Any]:
+        opened = self._opened(request.id)
+        if opened.last is None:
+            raise CaseError("last before sample")
+        return _save(opened.last, _folder(request.path))
+
+    def _audit(self, request: protocol.AuditRequest) -> dict[str, Any]:
+        opened = self._opened(request.id)
+        with opened.case.timed() as run, no_garbage_collection():
+            for _ in range(request.runs):
+                run()
+        return {"phase": opened.compared}
+
     def _trace(self, request: protocol.TraceRequest) -> dict[str, Any]:
-        case, _ = self._case(request.id)
-        return {"source": self.trace(request, case)}
+        return {"source": self.trace(request, self._opened(request.id).case)}
 
     def _close(self, request: protocol.CloseRequest) -> dict[str, Any]:
-        case, _ = self._case(request.id)
-        results = case.results()
-        del self._cases[request.id], case
+        results = self._opened(request.id).case.results()
+        del self._cases[request.id]
         self._device.release_unused()
         return {"results": results}
+
+
+def _folder(path: str) -> Path:
+    if not Path(path).is_dir():
+        raise CaseError(f"path: {path} is not a folder")
+    return Path(path)
+
+
+def _save(arrays: Mapping[str, np.ndarray], folder: Path) -> dict[str, Any]:
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    return {"arrays": list(arrays)}

@@ -50,6 +50,9 @@ class Params(NamedTuple):
 class Points:
     """The data set in host memory, made from the seed; shared by cases and read-only."""
 
+    signed = ("x_train",)
+    """What a refill changes."""
+
     def __init__(self, points: int, seed: int) -> None:
         start_ns = now_ns()
         n_test = points // TEST_EVERY

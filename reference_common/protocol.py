@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 MAX_LINE_BYTES = 64 << 20
 
 Answer = dict[str, Any]
@@ -70,15 +70,23 @@ class OpenRequest:
 
 @dataclass(frozen=True)
 class OutputRequest:
-    """Run a case once on poisoned outputs and write its arrays into the folder `path`."""
+    """Fill outputs at random, run a case once and write its arrays into the folder `path`."""
 
     id: str
     path: str
 
 
 @dataclass(frozen=True)
+class RefillRequest:
+    """Have further runs use the inputs of this seed; 0: those as opened."""
+
+    id: str
+    seed: int
+
+
+@dataclass(frozen=True)
 class SampleRequest:
-    """Take one round of samples."""
+    """Take one round of samples; a probe's last one with the inputs of the seed `fresh`."""
 
     id: str
     budget_ns: int
@@ -86,6 +94,23 @@ class SampleRequest:
     warmup_samples: int
     warmup_ns: int
     round: int = 0
+    fresh: int | None = None
+
+
+@dataclass(frozen=True)
+class LastRequest:
+    """Write what the last sample left into the folder `path`; run nothing."""
+
+    id: str
+    path: str
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """Run what the compared phase times so many times, without clocks."""
+
+    id: str
+    runs: int
 
 
 @dataclass(frozen=True)
@@ -114,7 +139,16 @@ class ByeRequest:
     """End the worker."""
 
 
-CaseRequest = OpenRequest | OutputRequest | SampleRequest | TraceRequest | CloseRequest
+CaseRequest = (
+    OpenRequest
+    | OutputRequest
+    | RefillRequest
+    | SampleRequest
+    | LastRequest
+    | AuditRequest
+    | TraceRequest
+    | CloseRequest
+)
 Request = HelloRequest | TraceStartRequest | CaseRequest | ByeRequest
 
 
@@ -241,6 +275,7 @@ _REQUESTS: Mapping[str, _Shape] = {
         {"program": _object, "profile": _boolean, "compile_cache": _text},
     ),
     "output": _Shape(OutputRequest, {"id": _text, "path": _text}),
+    "refill": _Shape(RefillRequest, {"id": _text, "seed": _SEED}),
     "sample": _Shape(
         SampleRequest,
         {
@@ -250,8 +285,10 @@ _REQUESTS: Mapping[str, _Shape] = {
             "warmup_samples": _COUNT,
             "warmup_ns": _COUNT,
         },
-        {"round": _COUNT},
+        {"round": _COUNT, "fresh": _SEED},
     ),
+    "last": _Shape(LastRequest, {"id": _text, "path": _text}),
+    "audit": _Shape(AuditRequest, {"id": _text, "runs": _COUNT}),
     "trace_start": _Shape(TraceStartRequest, {}),
     "trace": _Shape(TraceRequest, {"id": _text, "path": _text, "origin_ns": _COUNT}),
     "close": _Shape(CloseRequest, {"id": _text}),

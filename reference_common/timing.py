@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,6 +24,15 @@ class Sample(NamedTuple):
 # A probe runs the case once and times it. Phases that would disturb each other, such as
 # synchronised ones and the run without synchronisation, belong to different probes.
 Probe = Callable[[], Sample]
+
+
+class Limits(NamedTuple):
+    """How long a round warms up and samples, as the request says."""
+
+    budget_ns: int
+    max_samples: int
+    warmup_samples: int
+    warmup_ns: int
 
 
 class Round(NamedTuple):
@@ -74,33 +84,51 @@ class PhaseClock:
 
 def take_round(
     probes: Sequence[Probe],
-    *,
-    budget_ns: int,
-    max_samples: int,
-    warmup_samples: int,
-    warmup_ns: int,
+    limits: Limits,
+    renew: Callable[[], None] | None,
+    left: Callable[[Mapping[str, float]], None],
 ) -> Round:
     """Sample every probe: untimed runs first, then timed ones until its share is used up.
 
     Probes share the budget and the warm-up time evenly and run one after another, so that a probe's
-    samples follow its own runs. Each takes at least one and at most `max_samples` samples.
+    samples follow its own runs. Each takes at least one and at most `max_samples` samples, and with
+    `renew`, which gives it new inputs and buffers, another one after that. As soon as a probe's last
+    sample has been taken, `left` is called with its times.
     """
     phases: dict[str, list[float]] = {}
     warmed, warmed_ns = 0, 0
     share = len(probes)
     with no_garbage_collection():
         for probe in probes:
-            n, spent_ns = _warm_up(probe, warmup_samples, -(-warmup_ns // share))
+            n, spent_ns = _warm_up(probe, limits.warmup_samples, -(-limits.warmup_ns // share))
             warmed += n
             warmed_ns += spent_ns
-            deadline_ns = now_ns() + budget_ns // share
-            for _ in range(max(1, max_samples)):
+            deadline_ns = now_ns() + limits.budget_ns // share
+            for _ in range(_most_samples(limits, renew is not None)):
                 # Drop the run's output at once, so that the next run can reuse its memory.
-                for phase, ns in probe().ns.items():
-                    phases.setdefault(phase, []).append(ns)
+                ns = probe().ns
+                _append(phases, ns)
                 if now_ns() >= deadline_ns:
                     break
+            if renew is not None:
+                renew()
+                ns = probe().ns
+                left(ns)
+                _append(phases, ns)
+            else:
+                left(ns)
     return Round(phases, warmed, warmed_ns)
+
+
+def _most_samples(limits: Limits, renews: bool) -> int:
+    """Return a number that no worker can know, so that none counts to the sample that is checked."""
+    fewer = random.SystemRandom().randrange(4) if renews else 0
+    return max(1, limits.max_samples - fewer)
+
+
+def _append(phases: dict[str, list[float]], ns: Mapping[str, float]) -> None:
+    for phase, value in ns.items():
+        phases.setdefault(phase, []).append(value)
 
 
 def _warm_up(probe: Probe, at_least: int, at_least_ns: int) -> tuple[int, int]:

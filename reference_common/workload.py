@@ -6,7 +6,8 @@ To add a workload, write a class of this shape and add it to `WORKLOADS` in the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ from timing import Mark, Probe
 ENGINES = {"pytorch": "PyTorch", "jax": "JAX"}
 
 ClockDomain = Literal["host", "device"]
+# A case is compared with others by the first of these that it has.
+COMPARED = ("host_to_host", "train", "total")
 Inputs = TypeVar("Inputs")
 
 
@@ -54,12 +57,23 @@ class OpenCase(Protocol):
         """
         ...
 
+    def leave_random(self) -> None:
+        """Fill every buffer that runs write, on host and device, with random values."""
+        ...
+
     def read(self) -> dict[str, np.ndarray]:
-        """Return, as new arrays, what the last run of a probe left; runs nothing."""
+        """Return, as new arrays, those of `output` that the last run of a probe left.
+
+        Runs nothing.
+        """
         ...
 
     def output(self) -> dict[str, np.ndarray]:
-        """Poison every output buffer, run what the probes run, and return new arrays."""
+        """Do `leave_random`, run what the probes run, and return new arrays."""
+        ...
+
+    def timed(self) -> AbstractContextManager[Callable[[], Any]]:
+        """Prepare what the compared phase times; each call of it is one complete run."""
         ...
 
     def results(self) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from device import JaxDevice
+from refill import random_tile
 from timing import Mark, now_ns
 
 T = TypeVar("T")
@@ -17,8 +19,8 @@ T = TypeVar("T")
 class Case:
     """Base class of the cases that implement `workload.OpenCase`.
 
-    Each is written as load(inputs), run() and read(): `load` replaces the inputs of compiled code,
-    `run` is what is timed, and `read` returns what the last run left.
+    Each is written as load(inputs), timed() and read(): `load` replaces the inputs of compiled code,
+    `timed` gives what is timed, and `read` returns what the last run left.
     """
 
     def __init__(self, device: JaxDevice, mark: Mark) -> None:
@@ -42,11 +44,15 @@ def nothing_to_wait_for() -> None:
     """Synchronise a `PhaseClock` whose work waits for its own arrays."""
 
 
-def poison(outputs: Any) -> None:
-    """Leave NaN where outputs of this shape were: JAX reuses freed memory for the next ones.
+def leave_random(outputs: Any) -> None:
+    """Leave random values where outputs of this shape were: JAX reuses freed memory for the next.
 
     The caller must have dropped the outputs themselves.
     """
-    jax.block_until_ready(
-        jax.tree.map(lambda y: jnp.full(y.shape, jnp.nan, y.dtype, device=y.sharding), outputs)
-    )
+
+    def filled(y: Any) -> jax.Array:
+        values = np.resize(random_tile(math.prod(y.shape)), y.shape).astype(y.dtype)
+        # In memory of JAX's own, also on the CPU; and nothing is compiled for it.
+        return jax.device_put(values, y.sharding, may_alias=False)
+
+    jax.block_until_ready(jax.tree.map(filled, outputs))

@@ -19,7 +19,8 @@ once. The final training loss and the test loss are computed after the training 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from case import Case, nothing_to_wait_for, poison
+from case import Case, leave_random, nothing_to_wait_for
 from device import JaxDevice
 from host_memory import expect_room
 from linreg_points import LOSS_EVERY, START, Params, Points
@@ -36,8 +37,9 @@ from protocol import CaseSpec
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, expect_dtype
 
-# Per point in host memory: x and y; on the CPU also the temporaries of an epoch.
-_DATA_BYTES = 8
+# Per point in host memory: x and y, and x with other signs; on the CPU also the temporaries of an
+# epoch.
+_DATA_BYTES = 8 + 4
 _EPOCH_BYTES = 16
 
 # Groups of epochs in one iteration of XLA's loop; on a GPU the host starts every iteration.
@@ -140,6 +142,15 @@ class LinregTraining(Case):
         """Train and copy the result to the host."""
         self._computed = np.asarray(self._train())
 
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], object]]:
+        yield self.run if self._on_gpu else self._train_and_wait
+
+    def leave_random(self) -> None:
+        self._computed = np.empty(0)
+        shape = (2 + self._n_losses,)
+        leave_random(jax.ShapeDtypeStruct(shape, np.float32, sharding=self._sharding()))
+
     def read(self) -> dict[str, np.ndarray]:
         """Return the arrays of the last run, with its final losses."""
         line = tuple(jax.device_put(self._computed[:2], self._device))
@@ -151,8 +162,7 @@ class LinregTraining(Case):
 
     def output(self) -> dict[str, np.ndarray]:
         """Return what the last probe computes."""
-        poison(jax.ShapeDtypeStruct((2 + self._n_losses,), np.float32, sharding=self._sharding()))
-        self._computed = np.empty(0)
+        self.leave_random()
         self.probes[-1]()
         return self.read()
 
@@ -173,12 +183,15 @@ class LinregTraining(Case):
     def _at_once(self) -> jax.Array:
         return all_epochs(self._start, self._data, self._params.epochs, self._params.rate)
 
+    def _train_and_wait(self) -> jax.Array:
+        return self._train().block_until_ready()
+
     def _sharding(self) -> jax.sharding.Sharding:
         return jax.sharding.SingleDeviceSharding(self._device)
 
     def _phased(self) -> Sample:
         clock = PhaseClock(nothing_to_wait_for, self._mark)
-        trained = clock.time("train", lambda: self._train().block_until_ready())
+        trained = clock.time("train", self._train_and_wait)
         if self._on_gpu:
             self._computed = clock.time("d2h", np.asarray, trained)
             return Sample(clock.finish())
@@ -190,9 +203,9 @@ class LinregTraining(Case):
         return Sample(ns)
 
     def _host_to_host(self) -> Sample:
-        with self._mark("host_to_host"):
+        with self.timed() as run, self._mark("host_to_host"):
             start_ns = now_ns()
-            self.run()
+            run()
             return Sample({"host_to_host": now_ns() - start_ns})
 
     def _loss_epochs(self) -> list[int]:

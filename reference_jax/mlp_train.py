@@ -45,8 +45,12 @@ class MlpTraining(Training[Params]):
     def _first_order(self) -> np.ndarray:
         return self._inputs.order[0]
 
+    @property
+    def _checked_steps(self) -> int:
+        return self._params.checked_steps(self._inputs.n_images)
+
     def _checked_losses(self) -> np.ndarray:
-        checked = self._params.checked_steps(self._inputs.n_images)
+        checked = self._checked_steps
         self._sample()
         losses = self.read()["losses"]
         # If a sample has too few steps for the check, continue the training from it.
@@ -56,6 +60,9 @@ class MlpTraining(Training[Params]):
             self._run_epoch(order)
             losses = np.concatenate((losses, self.read()["losses"]))
         return losses[:checked]
+
+    def _train(self) -> None:
+        self._run_epoch(self._start_order)
 
     def _run_epoch(self, order: np.ndarray) -> None:
         self._trainer.place(order)
@@ -71,7 +78,7 @@ class MlpTraining(Training[Params]):
         self._trainer.place(self._start_order)
         self._trainer.wait()
         clock = PhaseClock(nothing_to_wait_for, self._mark)
-        clock.time("train", self._run_epoch, self._start_order)
+        clock.time("train", self._train)
         clock.time("validate", self._validate)
         ns: dict[str, float] = {**clock.finish()}
         ns["step"] = ns["train"] / self._params.epoch_steps(self._inputs.n_images)

@@ -46,9 +46,13 @@ class MnistTraining(Training[Params]):
     def _first_order(self) -> np.ndarray:
         return self._inputs.order[: self._params.sample_steps]
 
+    @property
+    def _checked_steps(self) -> int:
+        return self._params.checked_steps
+
     def _checked_losses(self) -> np.ndarray:
         self._sample()
-        return self.read()["losses"][: self._params.checked_steps]
+        return self.read()["losses"]
 
     def _descent(self) -> np.ndarray:
         """Return how much the loss falls in each of the first steps of a descent.

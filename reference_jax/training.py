@@ -6,6 +6,8 @@ Each workload defines its sample, its phases and the results of the complete tra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import mnist_data
-from case import Case, poison
+from case import Case, leave_random
 from device import JaxDevice
 from mlp_model import DTYPES, Weights, logits_of, precision_of, weights_in
 from mlp_trainers import Images, Trainer, losses_of
@@ -29,6 +31,9 @@ Params = TypeVar("Params", bound=MlpParams)
 
 class Inputs(Generic[Params]):
     """The inputs in host memory, made from the seed; shared by cases and read-only."""
+
+    signed = ("weights",)
+    """What a refill changes."""
 
     def __init__(self, params: Params, dtype: str) -> None:
         start_ns = now_ns()
@@ -67,13 +72,16 @@ class Training(Case, ABC, Generic[Params]):
         self._trainer = Trainer(mode, self._images, self._params.batch, inputs.dtype, self._device)
         self.load(inputs)
         self._once("compile", self._sample)
+        self._outputs = [
+            jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=array.sharding)
+            for array in (self._trainer.losses, *self._trainer.weights)
+        ]
         self._results = self._train_whole()
         self.probes: list[Probe] = [self._sample]
 
     def output(self) -> dict[str, np.ndarray]:
         """Return the first step's gradients, and the losses of the first steps of a training."""
-        self._trainer.losses = None
-        poison([jax.ShapeDtypeStruct(w.shape, w.dtype) for w in self._inputs.weights])
+        self.leave_random()
         losses = self._checked_losses()
         first = self._first_order().reshape(-1)[: self._params.batch]
         gradients = self._trainer.gradients(self._inputs.weights, first)
@@ -87,15 +95,21 @@ class Training(Case, ABC, Generic[Params]):
         self._inputs = inputs
         self._start_order = self._first_order()
 
-    def run(self) -> None:
-        """Train once as a sample does."""
-        self._sample()
+    def leave_random(self) -> None:
+        self._trainer.weights, self._trainer.losses = [], None
+        leave_random(self._outputs)
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], None]]:
+        self._trainer.start(self._inputs.weights)
+        self._trainer.place(self._start_order)
+        self._trainer.wait()
+        yield self._train
 
     def read(self) -> dict[str, np.ndarray]:
-        """Return losses and weights of the last run."""
-        losses, weights = self._download()
-        weights = [weight.astype(np.float32) for weight in weights]
-        return {**by_layer("weights", weights), "losses": losses.astype(np.float64)}
+        """Return the losses of the last run, at most as many as are checked."""
+        losses = np.asarray(self._trainer.losses)[: self._checked_steps]
+        return {"losses": losses.astype(np.float64)}
 
     def _download(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """Copy losses and weights to the host."""
@@ -104,6 +118,15 @@ class Training(Case, ABC, Generic[Params]):
     @abstractmethod
     def _first_order(self) -> np.ndarray:
         """Return the image numbers of a sample."""
+
+    @property
+    @abstractmethod
+    def _checked_steps(self) -> int:
+        """The number of steps whose losses are compared with the reference."""
+
+    @abstractmethod
+    def _train(self) -> None:
+        """Do what the phase `train` times, and wait for it."""
 
     @abstractmethod
     def _sample(self) -> Sample:

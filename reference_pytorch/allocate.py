@@ -19,7 +19,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -55,6 +55,9 @@ class Change(NamedTuple):
 
 class Trace:
     """The start sizes of a case's blocks and the endless list of changes."""
+
+    signed = ()
+    """A refill changes nothing."""
 
     def __init__(self, live: int, seed: int) -> None:
         self._live, self._seed = live, seed
@@ -110,6 +113,13 @@ class Allocations:
     def load(self, inputs: Trace) -> None:
         """Have further changes come from this list."""
         self._trace = inputs
+
+    def leave_random(self) -> None:
+        """Do nothing: a change writes no buffer."""
+
+    def timed(self) -> NoReturn:
+        """Refuse: the time of a change is that of a batch less an empty loop."""
+        raise CaseError("a change of blocks is too short to audit")
 
     def read(self) -> dict[str, np.ndarray]:
         """Return nothing: a change computes nothing."""

@@ -6,13 +6,12 @@ import gc
 import importlib
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
 
 from timing import no_garbage_collection
 
@@ -109,10 +108,3 @@ def _own_workspaces() -> Iterator[None]:
         yield
     finally:
         torch._C._cuda_clearCublasWorkspaces()
-
-
-def poison(outputs: Iterable[Tensor]) -> None:
-    """Set all bits of each tensor, which makes floating-point values NaN."""
-    for y in outputs:
-        # Detached to bypass autograd; flattened because a 0-d tensor cannot be viewed as bytes.
-        y.detach().view(-1).view(torch.uint8).fill_(0xFF)

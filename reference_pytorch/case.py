@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 from device import Device
+from refill import random_tile
 from timing import Mark, Probe, Sample, now_ns
 
 T = TypeVar("T")
@@ -77,3 +79,14 @@ class Case:
         self._device.synchronize()
         self.once_ns[name] = now_ns() - start_ns
         return result
+
+
+def fill_randomly(outputs: Iterable[Tensor]) -> None:
+    """Fill each tensor with random values."""
+    for y in outputs:
+        # Detached to bypass autograd.
+        flat = y.detach().view(-1)
+        tile = torch.from_numpy(random_tile(flat.numel())).to(y.device, y.dtype)
+        whole = flat.numel() // len(tile) * len(tile)
+        flat[:whole].view(-1, len(tile)).copy_(tile)
+        flat[whole:].copy_(tile[: flat.numel() - whole])

@@ -32,20 +32,21 @@ once. The final training loss and the test loss are computed after the training 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from capturing import Captured, capture, poison
-from case import Case
+from capturing import Captured, capture
+from case import Case, fill_randomly
 from device import Device
 from host_memory import expect_room
-from linreg_data import Params, Points
 from linreg_operations import NAMES, CompiledOperations, EagerOperations, Operations
-from linreg_points import LOSS_EVERY, START
+from linreg_points import LOSS_EVERY, START, Params, Points
 from linreg_trainers import (
     AnyTrainer,
     CapturedTrainer,
@@ -62,9 +63,11 @@ from workload import CaseError, ClockDomain, expect_dtype
 
 T = TypeVar("T")
 
-# Per point in host memory: x and y, and on the CPU a case's own copy and an epoch's temporaries.
+# Per point in host memory: x and y; a case's x with other signs, and on the CPU also what it trains
+# on and an epoch's temporaries.
 _DATA_BYTES = 8
-_CASE_BYTES = 8 + 16
+_REFILL_BYTES = 4
+_CPU_BYTES = 8 + 16
 # Relative tolerance between the results of two probes: they may sum float32 differently.
 _TOLERANCE = 5e-6
 
@@ -116,6 +119,7 @@ class LinregTraining(Case):
         if self._times_fused:
             probes.append(self._fused)
         self.probes: list[Probe] = self._keeping(probes)
+        self._compared = self.probes[1 if self._on_gpu else 0]
         self._fit = self._evaluated(self._phased().output)
         self._check_losses()
 
@@ -136,9 +140,23 @@ class LinregTraining(Case):
 
     def load(self, inputs: Points, start: Sequence[float] = START) -> None:
         """Have further runs use these points and start values."""
-        for own, given in zip((*self._task[:2], *self._test), inputs.on(self._device), strict=True):
+        for own, given in zip((*self._task[:2], *self._test), _host_tensors(inputs), strict=True):
             own.copy_(given)
         self._task.start.copy_(torch.tensor(start))
+
+    def leave_random(self) -> None:
+        self._left = None
+        fill_randomly([*self._trainer.params, self._task.losses])
+        if self._operations is not None:
+            fill_randomly([*self._operations.params, *self._operations.between])
+        if self._whole is not None:
+            fill_randomly([self._on_host])
+        self._device.synchronize()
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], object]]:
+        trainer = self._trainer if self._mode.fuses else self._build()
+        yield partial(self._run, trainer) if self._on_gpu else trainer.train
 
     def read(self) -> dict[str, np.ndarray]:
         """Return what the last run left and the final losses, which are computed now."""
@@ -146,7 +164,11 @@ class LinregTraining(Case):
 
     def output(self) -> dict[str, np.ndarray]:
         """Return what the probes compute after checking that they agree."""
-        fits = [self._run_poisoned(probe) for probe in self.probes]
+        fits = []
+        for probe in self.probes:
+            self.leave_random()
+            probe()
+            fits.append(self.read())
         for probe, fit in zip(self.probes[1:], fits[1:], strict=True):
             for name, array in fit.items():
                 if not np.allclose(array, fits[0][name], rtol=_TOLERANCE, atol=0, equal_nan=True):
@@ -155,7 +177,7 @@ class LinregTraining(Case):
                         f"output: {self.probes[0].__name__} and {probe.__name__} runs differ in "
                         f"{name} by up to {worst:.3g}"
                     )
-        return fits[-1]
+        return fits[self.probes.index(self._compared)]
 
     def results(self) -> dict[str, Any]:
         w, b = self._fit["params"].tolist()
@@ -167,8 +189,8 @@ class LinregTraining(Case):
 
     def _prepare(self, points: Points, params: Params) -> tuple[Task, list[Tensor]]:
         """Return the task, and the test points, in memory that only this case uses."""
-        x, y, *test = (part.clone() for part in points.on(self._device))
         device = self._device.torch_device
+        x, y, *test = (part.to(device, copy=True) for part in _host_tensors(points))
         losses = loss_rows(params.epochs, device)
         start = torch.tensor(START, device=device)
         return Task(x, y, start, losses, params.rate, params.epochs), test
@@ -233,11 +255,10 @@ class LinregTraining(Case):
         return Sample(ns, computed)
 
     def _host_to_host(self) -> Sample:
-        trainer = self._trainer if self._mode.fuses else self._build()
-        with self._mark("host_to_host"):
+        with self.timed() as run, self._mark("host_to_host"):
             self._device.synchronize()
             start_ns = now_ns()
-            computed = self._run(trainer)
+            computed = run()
             return Sample({"host_to_host": now_ns() - start_ns}, computed)
 
     def _by_operation(self) -> Sample:
@@ -267,13 +288,6 @@ class LinregTraining(Case):
             start_ns = now_ns()
             result = work()
             return now_ns() - start_ns, result
-
-    def _run_poisoned(self, probe: Probe) -> dict[str, np.ndarray]:
-        poison([*self._trainer.params, self._task.losses])
-        if self._operations is not None:
-            poison([*self._operations.params, *self._operations.between])
-        self._device.synchronize()
-        return self._evaluated(probe().output)
 
     def _evaluated(self, computed: Tensor) -> dict[str, np.ndarray]:
         """Return the case's arrays: the results of a run and its final losses."""
@@ -312,9 +326,15 @@ class LinregTrain:
         return LinregTraining(MODES[spec.variant], inputs, Params.of(spec), device, mark)
 
 
+def _host_tensors(points: Points) -> list[Tensor]:
+    """Return x and y of the training points and of the test points."""
+    arrays = points.x_train, points.y_train, points.x_test, points.y_test
+    return [torch.from_numpy(array) for array in arrays]
+
+
 def _case_bytes(spec: CaseSpec) -> int:
     """Return the host memory of a case, per point."""
-    return _CASE_BYTES if spec.device == "cpu" else 0
+    return _REFILL_BYTES + (_CPU_BYTES if spec.device == "cpu" else 0)
 
 
 def _loss(w: Tensor, b: Tensor, x: Tensor, y: Tensor) -> float:

@@ -22,7 +22,7 @@ overlap          `graph`, whose second graph copies and computes in chunks on th
 compile_overlap  `overlap` with the forward pass of `compile_graph`.
 mapped           The forward pass of `compile_graph` on pinned host memory that the GPU reads and
                  writes over the bus, in one graph without copies. The host fills the output with
-                 bits that no arithmetic produces and polls until every element has changed.
+                 random NaNs, others for each run, and polls until every element has changed.
 
 Phases on a GPU: (`init`), `h2d`, `forward`, `d2h`, each ended by a synchronisation, `total`,
 `residual`; `host_to_host`, with only the last synchronisation and without `init`;

@@ -56,7 +56,7 @@ from mnist_mlp import DeviceImages, Inputs
 from mnist_params import MlpTrainParams as Params
 from protocol import CaseSpec
 from timing import Mark, PhaseClock, Sample, now_ns
-from training import STATIC_MODES, Mode, Trained, Training
+from training import STATIC_MODES, AnyTrainer, Mode, Trained, Training
 from workload import CaseError, ClockDomain, expect_dtype
 
 DTYPES = ("f32", "tf32")
@@ -138,8 +138,12 @@ class MlpTraining(Training[Params]):
             phases |= {"train_device": "device", "validate_device": "device"}
         return phases
 
+    @property
+    def _checked_steps(self) -> int:
+        return self._params.checked_steps(self._inputs.n_images)
+
     def _checked_losses(self) -> Tensor:
-        checked = self._params.checked_steps(self._inputs.n_images)
+        checked = self._checked_steps
         self._sample()
         losses = self._task.losses.to("cpu", copy=True)
         # If a sample has too few steps for the check, continue the training from it.
@@ -181,7 +185,11 @@ class MlpTraining(Training[Params]):
             return self._trainer.validation()
         return validation_of(self._trainer.weights, self._task.images)
 
-    def _train(self) -> None:
+    def _started(self) -> AnyTrainer:
+        self._trainer.start(self._start_weights)
+        return self._trainer
+
+    def _train(self, _trainer: AnyTrainer) -> None:
         self._pairs["train"].around(self._run_epoch, self._orders[0])
 
     def _validate(self) -> Tensor:
@@ -189,9 +197,9 @@ class MlpTraining(Training[Params]):
 
     def _sample(self) -> Sample:
         with self._products():
-            self._trainer.start(self._start_weights)
+            trainer = self._started()
             clock = PhaseClock(self._device.synchronize, self._mark)
-            clock.time("train", self._train)
+            clock.time("train", self._train, trainer)
             validated = clock.time("validate", self._validate)
         ns: dict[str, float] = {**clock.finish()}
         ns["step"] = ns["train"] / len(self._task.losses)

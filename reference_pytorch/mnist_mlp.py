@@ -38,6 +38,9 @@ Params = TypeVar("Params", bound=MlpParams)
 class Inputs(Generic[Params]):
     """The inputs in host memory, made from the seed; shared by cases and read-only."""
 
+    signed = ("weights",)
+    """What a refill changes."""
+
     def __init__(self, params: Params, dtype: torch.dtype = torch.float32) -> None:
         start_ns = now_ns()
         self.params = params
@@ -50,11 +53,6 @@ class Inputs(Generic[Params]):
         """Image indices, int32, one row per epoch or step: `MlpParams.order`."""
         self.made_ns = now_ns() - start_ns
         self._images = weakref.WeakValueDictionary[str, DeviceImages]()
-
-    @cached_property
-    def pinned_weights(self) -> list[Tensor]:
-        """The weights in pinned memory; needs CUDA."""
-        return [weight.pin_memory() for weight in self.weights]
 
     @cached_property
     def pinned_order(self) -> Tensor:

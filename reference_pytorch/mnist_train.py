@@ -32,14 +32,13 @@ its accuracy on the test images.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from capturing import poison
+from case import fill_randomly
 from device import Device
 from host_memory import expect_room
 from losses import expect_finite, loss_curve
@@ -93,8 +92,22 @@ class MnistTraining(Training[Params]):
         """Return gradients, losses and how much the loss falls in a descent."""
         return {**super().output(), "descent": self._descent()}
 
+    @property
+    def _checked_steps(self) -> int:
+        return self._params.checked_steps
+
+    @property
+    def _pins(self) -> bool:
+        # A mode that builds the model in the sample also allocates in it.
+        return self._on_gpu and not self._mode.builds_in_sample
+
+    def leave_random(self) -> None:
+        super().leave_random()
+        if self._pins:
+            fill_randomly([self._losses_host, *self._weights_host])
+
     def _checked_losses(self) -> Tensor:
-        return self._sample().output.losses[: self._params.checked_steps]
+        return self._sample().output.losses[: self._checked_steps]
 
     def _descent(self) -> np.ndarray:
         """Return how much the loss falls in each of the first steps of a descent.
@@ -103,7 +116,7 @@ class MnistTraining(Training[Params]):
         """
         params, task = self._params, self._task
         steps = params.descent_steps
-        poison([task.losses])
+        fill_randomly([task.losses])
         task.order[:steps] = self._inputs.order[0].to(task.device)
         self._trainer.start(self._start_weights)
         self._trainer.set_rate(DESCENT_RATE)
@@ -115,8 +128,6 @@ class MnistTraining(Training[Params]):
 
     def _prepare(self) -> Task:
         inputs, params, device = self._inputs, self._params, self._device.torch_device
-        # A mode that builds the model in the sample also allocates in it.
-        self._pins = self._on_gpu and not self._mode.builds_in_sample
         self._start_order = self._order_to_start()
         if self._pins:
             self._losses_host = torch.empty(params.sample_steps, pin_memory=True)
@@ -134,15 +145,17 @@ class MnistTraining(Training[Params]):
     def _sample_steps(self) -> int:
         return self._params.sample_steps
 
-    def _weights_to_start(self) -> Sequence[Tensor]:
-        return self._inputs.pinned_weights if self._pins else self._inputs.weights
-
     def _order_to_start(self) -> Tensor:
         order = self._inputs.order[: self._params.sample_steps]
         return order.pin_memory() if self._pins else order
 
     def _load_order(self) -> None:
         self._start_order = self._order_to_start()
+
+    def _started(self) -> AnyTrainer:
+        trainer = self._build() if self._mode.builds_in_sample else self._trainer
+        self._upload(trainer)
+        return trainer
 
     def _upload(self, trainer: AnyTrainer) -> None:
         trainer.start(self._start_weights)
@@ -166,8 +179,8 @@ class MnistTraining(Training[Params]):
         return Trained(self._losses_host.copy_(losses, non_blocking=True), self._weights_host)
 
     def _sample(self) -> Sample:
-        builds = self._mode.builds_in_sample
         if self._on_gpu:
+            builds = self._mode.builds_in_sample
             clock = PhaseClock(self._device.synchronize, self._mark)
             trainer = clock.time("init", self._build) if builds else self._trainer
             clock.time("h2d", self._upload, trainer)
@@ -177,15 +190,13 @@ class MnistTraining(Training[Params]):
             ns["train_device"] = self._events.elapsed_ns()
             ns["step_device"] = ns["train_device"] / self._params.sample_steps
         else:
-            trainer = self._build() if builds else self._trainer
-            self._upload(trainer)
+            trainer = self._started()
             clock = PhaseClock(self._device.synchronize, self._mark)
             clock.time("train", self._train, trainer)
             ns = {**clock.finish()}
             trained = self._download(trainer)
         ns["step"] = ns["train"] / self._params.sample_steps
-        if isinstance(trainer, Trainer) and trainer is not self._trainer:
-            trainer.release()
+        self._release(trainer)
         losses = trained.losses.double() / self._params.batch
         return Sample(ns, trained._replace(losses=losses))
 

@@ -6,16 +6,16 @@ Each workload defines its sample, its phases and the results of the complete tra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from capturing import compiled, poison
-from case import Case
+from capturing import compiled
+from case import Case, fill_randomly
 from device import Device
 from mlp_captured import CapturedTrainer
 from mlp_compiled import CompiledTrainer
@@ -76,7 +76,8 @@ class Training(Case, ABC, Generic[Params]):
         self._inputs = inputs
         self._params = inputs.params
         self._task = self._once("data", self._prepare)
-        self._start_weights = self._weights_to_start()
+        self._start_weights: list[Tensor] = []
+        self._load_weights()
         self.once_ns["data"] += inputs.made_ns
         with self._products():
             self._trainer = self._build()
@@ -86,25 +87,41 @@ class Training(Case, ABC, Generic[Params]):
     def load(self, inputs: Inputs[Params]) -> None:
         """Have further runs start from these weights and take the images in this order."""
         self._inputs = inputs
-        self._start_weights = self._weights_to_start()
+        self._load_weights()
         self._load_order()
 
+    def leave_random(self) -> None:
+        self._left = None
+        fill_randomly([*self._trainer.weights, self._task.losses])
+        self._device.synchronize()
+
     def read(self) -> dict[str, np.ndarray]:
-        """Return losses and weights of the last sample."""
-        trained = self._left
-        losses = trained.losses.detach().cpu().double().numpy().copy()
-        return {**_by_layer("weights", trained.weights), "losses": losses}
+        """Return the losses of the last sample, at most as many as are checked."""
+        losses = self._left.losses[: self._checked_steps].detach().cpu().double()
+        return {"losses": losses.numpy().copy()}
+
+    @contextmanager
+    def timed(self) -> Iterator[Callable[[], None]]:
+        with self._products():
+            trainer = self._started()
+            self._device.synchronize()
+
+            def run() -> None:
+                self._train(trainer)
+                self._device.synchronize()
+
+            yield run
+            self._release(trainer)
 
     def output(self) -> dict[str, np.ndarray]:
         """Return the first step's gradients, and the losses of the first steps of a training."""
-        self._left = None
-        poison([*self._trainer.weights, self._task.losses])
-        self._device.synchronize()
+        self.leave_random()
         with self._products():
             losses = self._checked_losses()
             self._trainer.start(self._start_weights)
             gradients = self._trainer.gradients()
-        return {**_by_layer("gradient", gradients), "losses": losses.numpy()}
+        arrays = [gradient.detach().float().cpu().numpy() for gradient in gradients]
+        return {**by_layer("gradient", arrays), "losses": losses.numpy()}
 
     def results(self) -> dict[str, Any]:
         return self._results
@@ -116,6 +133,19 @@ class Training(Case, ABC, Generic[Params]):
     @abstractmethod
     def _load_order(self) -> None:
         """Have samples, which begin with a copy of the order, take that of the inputs."""
+
+    @abstractmethod
+    def _started(self) -> AnyTrainer:
+        """Return a trainer that has the start weights."""
+
+    @abstractmethod
+    def _train(self, trainer: AnyTrainer) -> None:
+        """Do what the phase `train` times, without waiting for the device."""
+
+    @property
+    @abstractmethod
+    def _checked_steps(self) -> int:
+        """The number of steps whose losses are compared with the reference."""
 
     @abstractmethod
     def _sample(self) -> Sample:
@@ -134,9 +164,25 @@ class Training(Case, ABC, Generic[Params]):
     def _sample_steps(self) -> int:
         """The number of steps with full batches in a sample."""
 
-    def _weights_to_start(self) -> Sequence[Tensor]:
-        """Return the start weights in host memory, pinned on a GPU."""
-        return self._inputs.pinned_weights if self._on_gpu else self._inputs.weights
+    @property
+    def _pins(self) -> bool:
+        """Whether samples copy from and to pinned host memory."""
+        return self._on_gpu
+
+    def _load_weights(self) -> None:
+        """Have further runs start from the weights of the inputs."""
+        if not self._pins:
+            self._start_weights = self._inputs.weights
+        elif not self._start_weights:
+            self._start_weights = [weight.pin_memory() for weight in self._inputs.weights]
+        else:
+            for own, given in zip(self._start_weights, self._inputs.weights, strict=True):
+                own.copy_(given)
+
+    def _release(self, trainer: AnyTrainer) -> None:
+        """Free a trainer that was built for a sample."""
+        if isinstance(trainer, Trainer) and trainer is not self._trainer:
+            trainer.release()
 
     def _products(self) -> AbstractContextManager[None]:
         """Return the context in which all matrix products run."""
@@ -151,7 +197,3 @@ class Training(Case, ABC, Generic[Params]):
             trainer.start(self._start_weights)
             return self._once("capture", CapturedTrainer, trainer, self._task, self._sample_steps)
         return trainer
-
-
-def _by_layer(name: str, tensors: Sequence[Tensor]) -> dict[str, np.ndarray]:
-    return by_layer(name, [tensor.detach().float().cpu().numpy() for tensor in tensors])

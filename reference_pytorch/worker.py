@@ -4,7 +4,7 @@
 It reads requests from stdin and writes answers to stdout, one JSON object a line
 (`docs/worker-protocol.md`). To try it by hand:
 
-    echo '{"op":"hello","protocol":1}' | python3 reference_pytorch/worker.py --device cpu
+    echo '{"op":"hello","protocol":2}' | python3 reference_pytorch/worker.py --device cpu
 """
 
 from __future__ import annotations

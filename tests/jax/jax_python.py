@@ -53,7 +53,7 @@ def run_program(path: Path, *arguments: str) -> Any:
 
 def ask_worker(*requests: dict[str, Any], device: str = "cpu") -> list[dict[str, Any]]:
     """Return a worker's answers to hello and these requests."""
-    lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 1}, *requests)]
+    lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 2}, *requests)]
     done = subprocess.run(
         [python(), str(WORKER), "--device", device],
         input="\n".join(lines) + "\n",

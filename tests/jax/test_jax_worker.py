@@ -151,7 +151,7 @@ def test_missing_packages_are_answered(tmp_path, jax, numpy, reason):
     done = subprocess.run(
         [sys.executable, "-S", str(WORKER), "--device", "cpu"],
         env={"PYTHONPATH": str(tmp_path)},
-        input='{"op":"hello","protocol":1}\n',
+        input='{"op":"hello","protocol":2}\n',
         capture_output=True,
         text=True,
         timeout=60,

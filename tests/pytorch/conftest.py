@@ -70,7 +70,7 @@ class WorkerProcess:
         return self.ask_line(json.dumps({"op": op, **keys}).encode() + b"\n")
 
     def hello(self) -> dict[str, Any]:
-        return self.ask("hello", protocol=1)
+        return self.ask("hello", protocol=2)
 
     def open(
         self,

@@ -13,6 +13,7 @@ import torch  # noqa: E402
 from project import bench  # noqa: E402
 
 import protocol  # noqa: E402
+from case import fill_randomly  # noqa: E402
 from device import CpuDevice, out_of_memory_reason  # noqa: E402
 from mlp_infer_cases import Eager, Inference, MlpInputs  # noqa: E402
 from session import CAPTURING, WORKLOADS, Session  # noqa: E402
@@ -46,12 +47,25 @@ def open_request(case_id, seed=1):
 
 
 def test_outputs_of_an_earlier_run_are_detected():
-    assert np.isnan(make(ComputesOnce).output()["y"]).all()
+    """Each run is left with other random values, so that these differ."""
+    with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
+        make(ComputesOnce).output()
 
 
 def test_phased_and_whole_runs_must_agree():
     with pytest.raises(CaseError, match="phased and host_to_host runs differ by up to"):
         make(DiffersWithoutPhases).output()
+
+
+def test_outputs_are_filled_with_numbers_that_look_like_outputs():
+    y, zeros = torch.empty(150_001), torch.zeros(0)
+    fill_randomly([y, zeros])
+    first = y.clone()
+    assert (first.abs() <= 1).all()
+    assert first.std() > 0.5
+    assert (first[:65536] == first[65536:131072]).all()
+    fill_randomly([y.view(-1, 1), torch.tensor(1.0)])
+    assert (y != first).float().mean() > 0.99, "others each time"
 
 
 def test_outputs_are_copies():

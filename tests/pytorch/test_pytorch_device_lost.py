@@ -55,7 +55,7 @@ def ask_to_open(program: str, device: str = "cpu") -> subprocess.CompletedProces
         "params": {"batch": 4, "layers": [4, 5, 1]},
         "techniques": {},
     }
-    requests = [{"op": "hello", "protocol": 1}]
+    requests = [{"op": "hello", "protocol": 2}]
     requests += [{"op": "open", "case": {"id": name, **case}, "seed": 1} for name in ("a", "b")]
     return subprocess.run(
         [sys.executable, "-c", program],

@@ -16,9 +16,8 @@ import linreg_train  # noqa: E402
 import linreg_trainers  # noqa: E402
 from capturing import compiled  # noqa: E402
 from device import CpuDevice  # noqa: E402
-from linreg_data import Params, Points  # noqa: E402
 from linreg_operations import EagerOperations  # noqa: E402
-from linreg_points import START  # noqa: E402
+from linreg_points import START, Params, Points  # noqa: E402
 from linreg_train import MODES, LinregTrain, LinregTraining  # noqa: E402
 from linreg_trainers import Trainer  # noqa: E402
 from timing import no_mark  # noqa: E402
@@ -176,7 +175,7 @@ def test_operations_that_do_not_train_are_detected():
 
 
 @pytest.mark.parametrize(
-    ("device", "need"), [("cpu", "needs 68.7 GB of"), ("cuda", "needs 17.2 GB of")]
+    ("device", "need"), [("cpu", "needs 77.3 GB of"), ("cuda", "needs 25.8 GB of")]
 )
 def test_points_that_exceed_host_memory_are_skipped(monkeypatch, device, need):
     from protocol import CaseSpec
@@ -269,8 +268,8 @@ def test_losses_of_an_earlier_run_are_detected(monkeypatch):
     mode = MODES["eager"]._replace(make=KeepsOldLosses)
     case = open_here(LinregTraining, 10, 20, mode)
     monkeypatch.setattr(KeepsOldLosses, "records", False)
-    losses = case.output()["losses"]
-    assert np.isnan(losses[:-1]).all()
+    right, losses = case._fit["losses"], case.output()["losses"]
+    assert not np.isclose(losses[:-1], right[:-1]).any()
 
 
 # ---- new inputs, and captured epochs on the CPU ----------------------------------------------------

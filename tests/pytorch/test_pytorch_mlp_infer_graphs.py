@@ -214,11 +214,36 @@ def test_memory_that_is_mapped_keeps_address_and_owner(monkeypatch):
 def test_every_element_is_polled(gpu, monkeypatch, dtype, missing):
     case = Mapped(MlpInputs(7, [4, 5, 1], 42, dtype), gpu, no_mark)
     monkeypatch.setattr(mlp_infer_graphs, "_POLL_MOST_NS", 0)
-    case._bits.fill(0)
+    case._polled.fill()
+    y = case._y_host.view(-1)
+    assert y.isnan().all()
+    nan = y[missing].clone()
+    y.fill_(0)
     case._wait()
-    case._bits[missing] = case._unwritten
+    y[missing] = nan
     with pytest.raises(CaseError, match="^the kernel ended without writing every output$"):
         case._wait()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("size", [3, 65536, 150001])
+def test_what_is_polled_is_random_nans_others_for_each_run(monkeypatch, dtype, size):
+    y = np.zeros((size, 1), dtype)
+    polled = mlp_infer_graphs.Polled(y)
+    bits = y.view(f"u{y.itemsize}")
+    before = bits.copy()
+    polled.fill()
+    assert np.isnan(y).all()
+    assert len(np.unique(bits)) > min(size, 1000) * 0.9
+    assert (bits != before).mean() > 0.9
+    assert not polled.is_written()
+    written = bits.copy()
+    for place in (0, size // 2, size - 1):
+        y[:] = 0
+        bits[place] = written[place]
+        assert not polled.is_written()
+    y[:] = 0
+    assert polled.is_written()
 
 
 def test_the_output_of_an_earlier_run_is_not_taken_for_this_one(gpu, monkeypatch):

@@ -268,9 +268,9 @@ def test_losses_of_an_earlier_run_are_detected():
                 self._task.losses.copy_(kept)
 
     case = open_here(KeepsOldLosses)
-    assert np.isfinite(case.output()["losses"]).all()
+    right = case.output()["losses"]
     KeepsOldLosses.records = False
-    assert np.isnan(case.output()["losses"]).all()
+    assert not np.isclose(case.output()["losses"], right).any()
 
 
 @pytest.mark.parametrize("step", [0, 17, 37])
@@ -337,9 +337,7 @@ def test_new_inputs_and_what_a_sample_leaves(variant):
     left = case.read()
     expected = mlp_float64.train(inputs, 38)
     assert error_of(left["losses"], expected.losses) < 1e-4
-    weights = [torch.from_numpy(left[f"weights_{layer}"].copy()) for layer in range(4)]
-    parts = [part for w in weights for part in (w[:, :-1], w[:, -1])]
-    loss, accuracy = mlp_train.validation_of(parts, case._task.images).tolist()
+    loss, accuracy = mlp_train.validation_of(case._left.weights, case._task.images).tolist()
     assert [loss, accuracy] == pytest.approx(
         [expected.validation_loss, expected.accuracy], rel=1e-4
     )

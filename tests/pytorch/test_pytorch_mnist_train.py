@@ -216,9 +216,9 @@ class KeepsOldLosses(Trainer):
 
 def test_losses_of_an_earlier_run_are_detected(monkeypatch):
     case = open_here(KeepsOldLosses)
-    assert np.isfinite(case.output()["losses"]).all()
+    right = case.output()["losses"]
     monkeypatch.setattr(KeepsOldLosses, "records", False)
-    assert np.isnan(case.output()["losses"]).all()
+    assert not np.isclose(case.output()["losses"], right).any()
 
 
 class Idle(Trainer):
@@ -290,11 +290,11 @@ def test_new_inputs_and_what_a_sample_leaves():
     other = open_here(MODES["eager"].make, seed=7)
     # Its complete training is as long as a sample.
     trained = [weight.detach().numpy().copy() for weight in other._trainer.weights]
+    weights = [weight.numpy() for weight in case._left.weights]
     expected = other.output()
     assert np.array_equal(left["losses"], expected["losses"])
     assert not np.array_equal(left["losses"], first["losses"])
-    for layer in range(4):
-        assert np.array_equal(left[f"weights_{layer}"], np.column_stack(trained[2 * layer :][:2]))
+    assert all(map(np.array_equal, weights, trained))
     case.load(Inputs(Params(hidden=8, batch=4, steps=12, rate=0.1, seed=1)))
     again = case.output()
     assert all(np.array_equal(again[name], first[name]) for name in first)

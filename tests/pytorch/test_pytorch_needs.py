@@ -196,7 +196,7 @@ def test_version_of_python(monkeypatch):
 
 def test_declining_answers_every_request():
     program = "import needs; needs.decline('too old')"
-    requests = b'{"op":"hello","protocol":1}\nwhat?\n{"op":"bye"}\n'
+    requests = b'{"op":"hello","protocol":2}\nwhat?\n{"op":"bye"}\n'
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=WORKER.parents[1] / "reference_common",
@@ -228,7 +228,7 @@ def test_missing_packages_are_answered(tmp_path, torch, numpy, reason):
     done = subprocess.run(
         [sys.executable, "-S", str(WORKER), "--device", "cpu"],
         env={"PYTHONPATH": str(tmp_path)},
-        input=b'{"op":"hello","protocol":1}\n',
+        input=b'{"op":"hello","protocol":2}\n',
         capture_output=True,
         timeout=60,
         check=True,
@@ -248,7 +248,7 @@ def test_a_bug_of_the_worker_is_not_answered(tmp_path):
     done = subprocess.run(
         [sys.executable, "-S", "-c", program, "--device", "cpu"],
         env={"PYTHONPATH": str(tmp_path)},
-        input=b'{"op":"hello","protocol":1}\n',
+        input=b'{"op":"hello","protocol":2}\n',
         capture_output=True,
         timeout=60,
         check=False,

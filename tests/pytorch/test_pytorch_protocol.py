@@ -28,13 +28,17 @@ BAD_LINES = [
     ("[]", None, "expected a JSON object, found an array"),
     ("null", None, "expected a JSON object, found null"),
     ("3", None, "expected a JSON object, found a number"),
-    ("{}", None, "op: expected one of hello, open, output, sample, trace_start, trace, close, bye"),
+    (
+        "{}",
+        None,
+        "op: expected one of hello, open, output, refill, sample, last, audit, trace_start, ",
+    ),
     ('{"op":"dance"}', None, 'op: expected one of .*, found "dance"'),
     ('{"op":["bye"]}', None, r'op: expected one of .*, found \["bye"\]'),
     ('{"op":"dance","id":"c"}', "c", "op: expected one of"),
     ('{"op":"hello"}', None, "protocol: missing"),
     ('{"op":"hello","protocol":"1"}', None, "protocol: expected an integer, found a string"),
-    ('{"op":"hello","protocol":1,"x":1}', None, "x: unknown key; known: protocol"),
+    ('{"op":"hello","protocol":2,"x":1}', None, "x: unknown key; known: protocol"),
     ('{"op":"bye","x":1}', None, "x: unknown key; known: none"),
     ('{"op":"close"}', None, "id: missing"),
     ('{"op":"close","id":7}', None, "id: expected a string, found a number"),
@@ -111,6 +115,19 @@ def test_sample_is_read_in_full():
     assert protocol.parse(line.encode()) == protocol.SampleRequest("c", 2, 3, 4, 5, round=1)
 
 
+def test_requests_for_new_inputs_are_read_in_full():
+    line = '{"op":"sample","id":"c",' + SAMPLE + ',"fresh":18446744073709551615}'
+    assert protocol.parse(line.encode()).fresh == 2**64 - 1
+    line = '{"op":"sample","id":"c",' + SAMPLE + ',"fresh":null}'
+    assert protocol.parse(line.encode()).fresh is None
+    for line, expected in (
+        ('{"op":"refill","id":"c","seed":0}', protocol.RefillRequest("c", 0)),
+        ('{"op":"last","id":"c","path":"/p"}', protocol.LastRequest("c", "/p")),
+        ('{"op":"audit","id":"c","runs":16}', protocol.AuditRequest("c", 16)),
+    ):
+        assert protocol.parse(line.encode()) == expected
+
+
 def test_optional_keys_may_be_null_or_absent():
     optional = ',"program":null,"profile":null'
     bare, full = (
@@ -128,7 +145,7 @@ def test_every_request_in_the_document_is_accepted():
     ops = {json.loads(request)["op"] for request in requests}
     for request in requests:
         protocol.parse(request.encode())
-    assert ops == {"hello", "open", "output", "sample", "trace_start", "trace", "close", "bye"}
+    assert ops == set(protocol._REQUESTS)
 
 
 def test_answers_are_one_line_of_strict_json():

@@ -83,8 +83,8 @@ def test_hello_comes_first(start_worker):
 
 
 def test_another_protocol_is_refused_with_both_numbers(start_worker):
-    answer = start_worker("cpu").ask("hello", protocol=2)
-    assert answer == {"status": "failed", "reason": "protocol: this worker speaks 1, found 2"}
+    answer = start_worker("cpu").ask("hello", protocol=1)
+    assert answer == {"status": "failed", "reason": "protocol: this worker speaks 2, found 1"}
 
 
 def test_without_pytorch_hello_fails_with_the_reason(start_worker):
@@ -101,7 +101,7 @@ def test_without_a_gpu_hello_fails_with_the_reason():
     hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         [sys.executable, str(WORKER), "--device", "cuda"],
-        input=b'{"op":"hello","protocol":1}\n',
+        input=b'{"op":"hello","protocol":2}\n',
         capture_output=True,
         env=hidden,
         timeout=120,
@@ -115,7 +115,7 @@ def test_without_a_gpu_hello_fails_with_the_reason():
 
 def test_hello_describes_the_worker(worker):
     answer = worker.hello()
-    assert answer["protocol"] == 1
+    assert answer["protocol"] == 2
     assert answer["engine"] == "pytorch"
     assert answer["capabilities"] == {
         "mlp_infer": [

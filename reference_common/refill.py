@@ -1,0 +1,95 @@
+"""What buffers hold before a run: inputs with other signs, outputs at random.
+
+A run must not know its inputs in advance, nor find its outputs in its buffers
+(`docs/worker-protocol.md`, refill).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import philox
+from workload import OpenCase
+
+SIGN_STREAM = 203
+_MASK_WORDS = 2048
+# Elements after which the mask repeats.
+PERIOD = 32 * _MASK_WORDS
+# Elements after which random values repeat.
+TILE = 65536
+
+Array = npt.NDArray[Any]
+
+# The process's own random source: a run cannot know it.
+_random = np.random.default_rng()
+
+
+def sign_mask(seed: int) -> npt.NDArray[np.uint8]:
+    """Return for the first `PERIOD` elements whether (1) their signs change; seed 0: none does."""
+    if seed == 0:
+        return np.zeros(PERIOD, np.uint8)
+    words = philox.words(seed, SIGN_STREAM, 0, _MASK_WORDS)
+    return np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+
+
+def flip_signs(array: Array, mask: npt.NDArray[np.uint8]) -> None:
+    """Change the signs of a contiguous array of floats in place, by a mask that repeats."""
+    word = f"u{array.itemsize}"
+    signs = mask.astype(word) << (8 * array.itemsize - 1)
+    bits = array.view(word).reshape(-1)
+    whole = bits.size // PERIOD * PERIOD
+    for part, flipped in (
+        (bits[:whole].reshape(-1, PERIOD), signs),
+        (bits[whole:], signs[: bits.size - whole]),
+    ):
+        np.bitwise_xor(part, flipped, out=part)
+
+
+class Refill:
+    """Gives an open case the inputs of a seed, in its own copy of the shared inputs."""
+
+    def __init__(self, case: OpenCase, inputs: Any) -> None:
+        self._case = case
+        self._inputs = inputs
+        self._own = False
+        self._seed = 0
+
+    def __call__(self, seed: int) -> None:
+        """Have further runs use the inputs of this seed; 0: those as opened."""
+        names = self._inputs.signed
+        if seed == self._seed or not names:
+            return
+        if not self._own:
+            self._inputs = copy.copy(self._inputs)
+            for name in names:
+                setattr(self._inputs, name, copy.deepcopy(getattr(self._inputs, name)))
+            self._own = True
+        mask = sign_mask(self._seed) ^ sign_mask(seed)
+        for name in names:
+            for array in _arrays(getattr(self._inputs, name)):
+                flip_signs(array, mask)
+        self._case.load(self._inputs)
+        self._seed = seed
+
+
+def _arrays(value: Any) -> list[Array]:
+    """Return an attribute's memory: of an array or tensor, or of a list of them."""
+    return [np.asarray(part) for part in (value if isinstance(value, list) else [value])]
+
+
+def random_tile(size: int = TILE) -> npt.NDArray[np.float32]:
+    """Return at most `TILE` numbers in [-1, 1), others each time: they look like outputs."""
+    return _random.random(min(max(size, 1), TILE), np.float32) * np.float32(2) - np.float32(1)
+
+
+def random_nans(size: int, dtype: npt.DTypeLike) -> Array:
+    """Return the bits of NaNs of this dtype (float16 or float32) with random sign and payload."""
+    about = np.finfo(dtype)
+    word = f"u{about.bits // 8}"
+    payloads = _random.integers(1, 1 << about.nmant, size, word)
+    signs = _random.integers(0, 2, size, word) << (about.bits - 1)
+    return np.array(np.inf, dtype).view(word) | signs | payloads

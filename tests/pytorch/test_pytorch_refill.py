@@ -1,0 +1,314 @@
+"""refill, fresh samples, last and audit: every workload, on the CPU and as on a GPU."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections import Counter
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
+import few_images  # noqa: E402
+
+import linreg_train  # noqa: E402
+import linreg_trainers  # noqa: E402
+import mlp_captured  # noqa: E402
+import mlp_compiled  # noqa: E402
+import mlp_infer_graphs  # noqa: E402
+import mlp_train  # noqa: E402
+import mnist_data  # noqa: E402
+import mnist_params  # noqa: E402
+import mnist_train  # noqa: E402
+import philox  # noqa: E402
+import protocol  # noqa: E402
+import training  # noqa: E402
+from refill import PERIOD, flip_signs, random_tile, sign_mask  # noqa: E402
+from session import WORKLOADS, Session  # noqa: E402
+from timing import no_mark  # noqa: E402
+
+SEED = 123456789012345678
+PARAMS = {
+    "mlp_infer": {"batch": 33, "layers": [4, 5, 2]},
+    "linreg_train": {"points": 40, "epochs": 25, "rate": 0.01},
+    "mnist_train": {"hidden": 8, "batch": 4, "steps": 12, "rate": 0.02, "seed": 7},
+    "mlp_train": {"width": 8, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.5, "seed": 7},
+}
+COMPARED = {"mlp_infer": "host_to_host", "linreg_train": "host_to_host"}
+CASES = [
+    (device, workload, variant)
+    for device in ("cpu", "cuda")
+    for workload in PARAMS
+    for variant in WORKLOADS[workload].modes
+    if device == "cuda" or variant in ("eager", "inference", "dataloader")
+    # The compiler's own graphs need a GPU; without them this mode is that of the CPU.
+    if variant != "compile"
+]
+every_case = pytest.mark.parametrize(("device", "workload", "variant"), CASES)
+
+
+class Replay(fake_gpu.Replay):
+    """A graph that can be broken."""
+
+    writes = True
+
+    def replay(self):
+        if Replay.writes:
+            super().replay()
+
+
+class ReplaySteps(Replay):
+    """A graph of training steps: their capture does not run them."""
+
+    def __init__(self, work):
+        super().__init__(lambda: None)
+        self._work = work
+
+
+FEW = functools.cache(few_images.few_images)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    images = FEW()
+    monkeypatch.setattr(mnist_data, "load", lambda: images)
+    monkeypatch.setattr(mnist_data, "MNIST", mnist_data.MNIST._replace(n_train=6000))
+    for module in (mnist_params, mnist_train, mlp_train):
+        monkeypatch.setattr(module, "MNIST", mnist_data.MNIST)
+
+
+class Opened:
+    """A case in a session, asked as the supervisor does."""
+
+    def __init__(self, monkeypatch, tmp_path, device, workload, variant):
+        self.folder = tmp_path
+        self.session = Session("cpu")
+        if device == "cuda":
+            modules = (linreg_trainers, linreg_train, mlp_captured, mlp_compiled, training)
+            fake = fake_gpu.install(monkeypatch, mlp_infer_graphs, *modules)
+            # On the CPU a view of host memory on the device is that memory.
+            monkeypatch.setattr(mlp_infer_graphs, "device_view", lambda host: host)
+            for module in (mlp_infer_graphs, linreg_trainers, linreg_train):
+                monkeypatch.setattr(module, "capture", Replay)
+            monkeypatch.setattr(mlp_captured, "capture", ReplaySteps)
+            monkeypatch.setattr(self.session, "_device", fake)
+            monkeypatch.setattr(self.session, "prepare", lambda _request: None)
+        spec = protocol.CaseSpec("c", workload, "pytorch", device, variant, "f32", PARAMS[workload])
+        self.ok(protocol.OpenRequest(spec, 42))
+        self.spec = spec
+
+    @property
+    def case(self):
+        return self.session._cases["c"].case
+
+    def ok(self, request):
+        answer = self.session.handle(request)
+        assert answer["status"] == "ok", answer
+        assert answer["id"] == "c"
+        return answer
+
+    def arrays(self, request):
+        names = self.ok(request("c", str(self.folder)))["arrays"]
+        return {name: np.load(self.folder / f"{name}.npy") for name in names}
+
+    def output(self):
+        return self.arrays(protocol.OutputRequest)
+
+    def last(self):
+        return self.arrays(protocol.LastRequest)
+
+    def refill(self, seed):
+        self.ok(protocol.RefillRequest("c", seed))
+
+    def sample(self, fresh=None, max_samples=2):
+        request = protocol.SampleRequest("c", 10**9, max_samples, 1, 0, fresh=fresh)
+        return self.ok(request)["phases"]
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path, device, workload, variant):
+    return Opened(monkeypatch, tmp_path, device, workload, variant)
+
+
+def same(found, expected, tolerance=0.0):
+    """Compare the arrays that both have."""
+    assert set(found) & set(expected)
+    return all(
+        np.allclose(found[name], expected[name], rtol=tolerance, atol=tolerance)
+        for name in set(found) & set(expected)
+    )
+
+
+def flipped_inputs(opened):
+    """Return inputs of the case whose signs are changed one by one."""
+    workload = WORKLOADS[opened.spec.workload]
+    inputs = copy.copy(workload.make_inputs(opened.spec, 42))
+    (name,) = inputs.signed
+    given = getattr(inputs, name)
+    parts, words = [], philox.words(SEED, 203, 0, 2048).tolist()
+    for part in given if isinstance(given, list) else [given]:
+        array = np.asarray(part).copy()
+        for i in range(array.size):
+            if words[i // 32 % 2048] >> (i % 32) & 1:
+                array.reshape(-1)[i] *= -1
+        parts.append(torch.from_numpy(array) if isinstance(part, torch.Tensor) else array)
+    setattr(inputs, name, parts if isinstance(given, list) else parts[0])
+    return workload, inputs
+
+
+@every_case
+def test_a_refill_changes_signs_and_0_restores_them(opened, variant):
+    as_opened = opened.output()
+    opened.refill(SEED)
+    captured = Replay.captured
+    refilled = opened.output()
+    assert not same(refilled, as_opened, 1e-3)
+    workload, inputs = flipped_inputs(opened)
+    other = workload.open(opened.spec, inputs, opened.session._device, no_mark)
+    assert same(refilled, other.output(), 1e-5)
+    now_captured = Replay.captured
+    for seed in (1, SEED, SEED):
+        opened.refill(seed)
+        assert same(opened.output(), refilled) == (seed == SEED)
+    opened.refill(0)
+    assert same(opened.output(), as_opened)
+    assert captured > 0 or "graph" not in variant
+    assert Replay.captured == now_captured, "nothing is captured anew"
+
+
+@pytest.mark.parametrize(
+    ("device", "workload", "variant"), [case for case in CASES if case[2] == "eager"]
+)
+def test_cases_that_share_inputs_are_refilled_alone(opened):
+    spec = opened.spec.__class__(**{**vars(opened.spec), "id": "other"})
+    assert opened.session.handle(protocol.OpenRequest(spec, 42))["status"] == "ok"
+    other = opened.session._cases["other"].case
+    before = other.output()
+    opened.refill(SEED)
+    assert same(other.output(), before)
+
+
+@every_case
+def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
+    results = copy.deepcopy(opened.case.results())
+    answer = opened.session.handle(protocol.LastRequest("c", str(opened.folder)))
+    assert answer == {"status": "failed", "id": "c", "reason": "last before sample"}
+    opened.sample(SEED)
+    case, opened.session._cases["c"].case = opened.case, None  # so that nothing can run
+    left = opened.last()
+    opened.session._cases["c"].case = case
+    output = opened.output()
+    if workload in ("mnist_train", "mlp_train"):
+        assert set(left) == {"losses"}
+    else:
+        assert set(left) == set(output)
+    assert same(left, output)
+    opened.refill(0)
+    assert not same(left, opened.output(), 1e-3)
+    assert same(opened.last(), left), "later requests do not change it"
+    opened.sample()
+    assert same(opened.last(), opened.output())
+    assert opened.ok(protocol.CloseRequest("c"))["results"] == results, "those as opened"
+
+
+@every_case
+def test_the_fresh_sample_is_the_last_of_each_phase(opened, monkeypatch):
+    """It has the new inputs, and its outputs are random before."""
+    events = []
+
+    def watched(index, probe):
+        def run():
+            sample = probe()
+            events.append(index)
+            return sample._replace(ns={name: len(events) for name in sample.ns})
+
+        return run
+
+    case = opened.case
+    case.probes = [watched(i, probe) for i, probe in enumerate(case.probes)]
+    for name in ("load", "leave_random"):
+        real = getattr(case, name)
+        call = lambda *given, name=name, real=real: (events.append(name), real(*given))  # noqa: E731
+        monkeypatch.setattr(case, name, call)
+    phases = opened.sample(SEED, max_samples=1)
+    assert set(phases) == set(case.phases)
+    expected = []
+    for i in range(len(case.probes)):
+        renewed = ["load", "leave_random"] if i == 0 else ["leave_random"]
+        expected += [i, i, *renewed, i]  # warm-up, ordinary, fresh
+    assert events == expected
+    assert {len(samples) for samples in phases.values()} == {2}
+    assert max(max(samples) for samples in phases.values()) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("device", "workload", "variant"), [case for case in CASES if "graph" in case[2]]
+)
+def test_a_run_that_writes_nothing_leaves_no_old_output(opened, monkeypatch):
+    opened.sample(SEED)
+    right = opened.last()
+    monkeypatch.setattr(Replay, "writes", False)
+    lefts = []
+    for _ in range(2):
+        opened.sample(SEED)
+        lefts.append(opened.last())
+    for left in (*lefts, right):
+        assert not same(left, lefts[0], 1e-3) or left is lefts[0]
+
+
+@every_case
+def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch):
+    opened.refill(SEED)
+    output = opened.output()
+    counted = Counter()
+
+    class Counting:
+        def __init__(self, timed):
+            self._timed = timed
+
+        def __enter__(self):
+            work = self._timed.__enter__()
+
+            def run():
+                counted["runs"] += 1
+                work()
+
+            return run
+
+        def __exit__(self, *error):
+            return self._timed.__exit__(*error)
+
+    timed = opened.case.timed
+    monkeypatch.setattr(opened.case, "timed", lambda: Counting(timed()))
+    for runs in (0, 1, 5):
+        counted.clear()
+        answer = opened.ok(protocol.AuditRequest("c", runs))
+        assert answer == {"status": "ok", "id": "c", "phase": COMPARED.get(workload, "train")}
+        assert counted["runs"] == runs
+    assert same(opened.output(), output)
+
+
+# ---- the mask --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("size", [1, 65535, 65536, 150_001])
+def test_signs_follow_the_mask(dtype, size):
+    bits = philox.words(SEED, 203, 0, 2048)
+    values = random_tile(65536).astype(dtype).repeat(3)[:size]
+    found = values.copy()
+    flip_signs(found.reshape(-1, 1), sign_mask(SEED))
+    i = np.arange(size)
+    flips = bits[i // 32 % 2048] >> (i % 32).astype(np.uint32) & 1
+    assert np.array_equal(found, np.where(flips == 1, -values, values))
+    assert PERIOD == 65536
+    flip_signs(found, sign_mask(SEED))
+    assert np.array_equal(found, values)
+
+
+def test_seed_0_changes_no_sign():
+    assert not sign_mask(0).any()
+    assert 0.49 < sign_mask(1).mean() < 0.51
+    assert not np.array_equal(sign_mask(1), sign_mask(1 << 32))
