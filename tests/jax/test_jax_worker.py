@@ -72,11 +72,11 @@ def test_known_regression(tmp_path, variant):
 
 
 @needs_jax()
-def test_other_inputs_change_the_output_without_compiling():
-    found = run_program(Path(__file__).with_name("second_load.py"))
-    right = {"compiled": 0, "changed": True, "right": True, "repeatable": True}
-    assert found == dict.fromkeys(found, right)
-    assert len(found) == 14
+def test_new_inputs_and_what_is_left_of_them():
+    """refill, fresh samples, last and audit: `refilled.py` names what does not hold."""
+    found = run_program(Path(__file__).with_name("refilled.py"))
+    assert found == dict.fromkeys(found, [])
+    assert len(found) == 18
 
 
 @needs_jax()

@@ -273,13 +273,21 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch
 
             def run():
                 counted["runs"] += 1
-                work()
+                return work()
 
             return run
 
         def __exit__(self, *error):
             return self._timed.__exit__(*error)
 
+    train = getattr(opened.case, "_train", None)
+    if train is not None:
+
+        def counting(trainer):
+            counted["trained"] += 1
+            train(trainer)
+
+        monkeypatch.setattr(opened.case, "_train", counting)
     timed = opened.case.timed
     monkeypatch.setattr(opened.case, "timed", lambda: Counting(timed()))
     for runs in (0, 1, 5):
@@ -287,6 +295,7 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch
         answer = opened.ok(protocol.AuditRequest("c", runs))
         assert answer == {"status": "ok", "id": "c", "phase": COMPARED.get(workload, "train")}
         assert counted["runs"] == runs
+        assert train is None or counted["trained"] == runs
     assert same(opened.output(), output)
 
 

@@ -1,0 +1,116 @@
+"""The worker of docs/adding-a-contender.md, asked as the supervisor does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT, TIMEOUT_S
+
+np = pytest.importorskip("numpy")
+
+SPEC = {
+    "id": "c",
+    "workload": "mlp_infer",
+    "engine": "numpy",
+    "device": "cpu",
+    "variant": "matmul",
+    "dtype": "f32",
+    "params": {"batch": 33, "layers": [4, 5, 2]},
+}
+OPEN = {"op": "open", "case": SPEC, "seed": 42}
+SAMPLE = {"op": "sample", "id": "c", "budget_ns": 10**9, "warmup_samples": 2, "warmup_ns": 0}
+SEED = 12345678901234567
+
+
+class Guide:
+    """Gives the worker requests, all at once, and reads what it answers."""
+
+    def __init__(self, folder: Path) -> None:
+        text = (ROOT / "docs" / "adding-a-contender.md").read_text(encoding="utf-8")
+        source = text.split("```python\n")[1].split("```")[0]
+        (folder / "reference_numpy").mkdir()
+        (folder / "reference_common").symlink_to(ROOT / "reference_common")
+        self._worker = folder / "reference_numpy" / "worker.py"
+        self._worker.write_text(source, encoding="utf-8")
+        self._folder = folder
+
+    def output(self, name: str, op: str = "output") -> dict[str, Any]:
+        """Return a request for arrays, which `y` reads."""
+        (self._folder / name).mkdir(exist_ok=True)
+        return {"op": op, "id": "c", "path": str(self._folder / name)}
+
+    def y(self, name: str) -> Any:
+        return np.load(self._folder / name / "y.npy")
+
+    def ask(self, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+        lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 2}, *requests)]
+        done = subprocess.run(
+            [sys.executable, str(self._worker), "--device", "cpu"],
+            input="\n".join(lines) + "\n",
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
+        )
+        first, *answers = map(json.loads, done.stdout.splitlines())
+        assert (first["status"], first["protocol"]) == ("ok", 2)
+        return answers
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Guide:
+    return Guide(tmp_path)
+
+
+def refill(seed: int) -> dict[str, Any]:
+    return {"op": "refill", "id": "c", "seed": seed}
+
+
+def test_new_inputs_and_what_the_last_sample_left(guide: Guide) -> None:
+    answers = guide.ask(
+        OPEN,
+        guide.output("opened"),
+        {**SAMPLE, "max_samples": 1, "fresh": SEED},
+        guide.output("last", "last"),
+        guide.output("fresh"),
+        refill(1),
+        guide.output("other"),
+        guide.output("kept", "last"),
+        refill(0),
+        guide.output("restored"),
+        {"op": "bye"},
+    )
+    assert {answer["status"] for answer in answers} == {"ok"}
+    assert {len(samples) for samples in answers[2]["phases"].values()} == {2}
+    assert np.array_equal(guide.y("last"), guide.y("fresh"))
+    assert np.array_equal(guide.y("kept"), guide.y("fresh"))
+    assert np.array_equal(guide.y("restored"), guide.y("opened"))
+    for name in ("opened", "other"):
+        assert not np.allclose(guide.y("fresh"), guide.y(name))
+
+
+def test_the_number_of_samples_is_not_known(guide: Guide) -> None:
+    few = {**SAMPLE, "max_samples": 7}
+    _, plain, *fresh = guide.ask(OPEN, few, *[{**few, "fresh": SEED}] * 60)
+    assert len(plain["phases"]["forward"]) == 7
+    assert {len(answer["phases"]["forward"]) for answer in fresh} == {5, 6, 7, 8}
+
+
+def test_audit_and_what_is_refused(guide: Guide) -> None:
+    _, early, audited, odd, version = guide.ask(
+        OPEN,
+        guide.output("last", "last"),
+        {"op": "audit", "id": "c", "runs": 3},
+        {"op": "dance", "id": "c"},
+        {"op": "hello", "protocol": 1},
+    )
+    assert audited == {"status": "ok", "id": "c", "phase": "host_to_host"}
+    assert "last before sample" in early["reason"]
+    assert "unknown op 'dance'" in odd["reason"]
+    assert "speaks protocol 2, found 1" in version["reason"]
+    assert {answer["status"] for answer in (early, odd, version)} == {"failed"}

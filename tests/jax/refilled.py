@@ -1,0 +1,170 @@
+"""Ask a session for refill, fresh samples, last and audit; print what is as it must be."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reference_common"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reference_jax"))
+
+import jax
+import numpy as np
+
+import mlp_infer
+import protocol
+from device import CpuDevice
+from refill import flip_signs, sign_mask
+from session import WORKLOADS, Session
+from timing import no_mark
+
+WIDE = {"batch": 23, "layers": [20, 30, 7]}
+PARAMS = {
+    "mlp_infer": {"batch": 23, "layers": [4, 5, 2]},
+    "linreg_train": {"points": 50, "epochs": 25, "rate": 0.01},
+    "mnist_train": {"hidden": 16, "batch": 32, "steps": 5, "rate": 0.1, "seed": 1},
+    "mlp_train": {"width": 16, "depth": 3, "batch": 7000, "epochs": 1, "rate": 0.1, "seed": 1},
+}
+SEED = 12345678901234567
+
+compiled: list[str] = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _seconds, **_: compiled.append(event) if "/compile/" in event else None
+)
+
+
+class AsOnAGpu(CpuDevice):
+    """The CPU, with the copies of a GPU: XLA's CPU has pinned memory, too."""
+
+    kind = "cuda"
+
+
+class Opened:
+    """A case in a session, asked as the supervisor does."""
+
+    def __init__(
+        self, device: CpuDevice, workload: str, variant: str, params: dict[str, Any], folder: str
+    ) -> None:
+        self.session = Session("cpu")
+        self.session._device = device
+        self.folder = folder
+        self.spec = protocol.CaseSpec("c", workload, "jax", device.kind, variant, "f32", params)
+        self.ok(protocol.OpenRequest(self.spec, 42))
+        self.case = self.session._cases["c"].case
+
+    def ok(self, request: Any) -> Any:
+        answer = self.session.handle(request)
+        assert answer["status"] == "ok", answer
+        return answer
+
+    def arrays(self, request: Any) -> dict[str, np.ndarray]:
+        names = self.ok(request("c", self.folder))["arrays"]
+        return {name: np.load(Path(self.folder, f"{name}.npy")) for name in names}
+
+    def output(self) -> dict[str, np.ndarray]:
+        return self.arrays(protocol.OutputRequest)
+
+    def last(self) -> dict[str, np.ndarray]:
+        return self.arrays(protocol.LastRequest)
+
+    def refilled_output(self, seed: int) -> dict[str, np.ndarray]:
+        self.ok(protocol.RefillRequest("c", seed))
+        return self.output()
+
+    def with_flipped_inputs(self) -> dict[str, np.ndarray]:
+        """Return the output of another case that is opened with the inputs of SEED."""
+        workload = WORKLOADS[self.spec.workload]
+        inputs = workload.make_inputs(self.spec, 42)
+        (name,) = inputs.signed
+        given = getattr(inputs, name)
+        for array in given if isinstance(given, list) else [given]:
+            flip_signs(array, sign_mask(SEED))
+        return workload.open(self.spec, inputs, self.session._device, no_mark).output()
+
+
+def same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> bool:
+    """Compare the arrays that both have."""
+    names = set(found) & set(expected)
+    return bool(names) and all(np.array_equal(found[name], expected[name]) for name in names)
+
+
+def refills(opened: Opened) -> dict[str, bool]:
+    as_opened = opened.output()
+    refilled = opened.refilled_output(SEED)
+    before = len(compiled)
+    again = opened.refilled_output(0)
+    return {
+        "changed": not same(refilled, as_opened),
+        "restored": same(again, as_opened),
+        "repeatable": same(opened.refilled_output(SEED), refilled),
+        "other seeds differ": not same(opened.refilled_output(1), refilled),
+        "nothing is compiled": len(compiled) == before,
+        "right": same(refilled, opened.with_flipped_inputs()),
+    }
+
+
+def samples(opened: Opened) -> dict[str, bool]:
+    early = opened.session.handle(protocol.LastRequest("c", opened.folder))
+    before = len(compiled)
+    request = protocol.SampleRequest("c", 10**9, 1, 1, 0, fresh=SEED)
+    phases = opened.ok(request)["phases"]
+    n_compiled = len(compiled) - before
+    kept, opened.session._cases["c"].case = opened.case, None  # so that nothing can run
+    left = opened.last()
+    opened.session._cases["c"].case = kept
+    output = opened.output()
+    return {
+        "early": early["reason"] == "last before sample",
+        "one more": {len(values) for values in phases.values()} == {2},
+        "nothing is compiled for a sample": n_compiled == 0,
+        "last": same(left, output) and set(left) <= set(output),
+        "of the fresh inputs": not same(left, opened.refilled_output(0)),
+    }
+
+
+def audits(opened: Opened) -> dict[str, bool]:
+    """Count the runs by what all of them call."""
+    names = ("run", "_train_and_wait", "_run_epoch", "_train")
+    name = next(name for name in names if hasattr(opened.case, name))
+    if opened.spec.workload == "linreg_train" and opened.spec.device == "cpu":
+        name = "_train_and_wait"
+    work, runs = getattr(opened.case, name), []
+    setattr(opened.case, name, lambda *given: (runs.append(name), work(*given))[1])
+    answers = [opened.ok(protocol.AuditRequest("c", n)) for n in (0, 1, 4)]
+    delattr(opened.case, name)
+    phase = "train" if "train" in opened.spec.workload[-5:] else "host_to_host"
+    phase = "host_to_host" if opened.spec.workload == "linreg_train" else phase
+    return {
+        "audited": len(runs) == 5,
+        "phase": {answer["phase"] for answer in answers} == {phase},
+        "still right": same(opened.refilled_output(SEED), opened.with_flipped_inputs()),
+    }
+
+
+def broken(device: CpuDevice, workload: str, variant: str, params: dict[str, Any]) -> list[str]:
+    """Return what does not hold for a case."""
+    with tempfile.TemporaryDirectory() as folder:
+        opened = Opened(device, workload, variant, params, folder)
+        checks = {**samples(opened), **refills(opened), **audits(opened)}
+    return [check for check, holds in checks.items() if not holds]
+
+
+def main() -> int:
+    mlp_infer._CHUNK_SAMPLES = 10  # so that there are several, of different sizes
+    found = {"wide": broken(CpuDevice(), "mlp_infer", "aot", WIDE)}
+    for device in (CpuDevice(), AsOnAGpu()):
+        for workload, params in PARAMS.items():
+            for variant in WORKLOADS[workload].modes:
+                if variant != "overlap" or device.kind == "cuda":
+                    name = f"{device.kind} {workload} {variant}"
+                    found[name] = broken(device, workload, variant, params)
+    assert compiled, "the listener hears of compilations"
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
