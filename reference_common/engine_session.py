@@ -20,7 +20,7 @@ import protocol
 from compute_device import Device
 from protocol import Answer, CaseRequest, CaseSpec
 from refill import Refill
-from timing import Limits, Mark, no_garbage_collection, no_mark, now_ns, take_round
+from timing import Fresh, Limits, Mark, no_garbage_collection, no_mark, now_ns, take_round
 from workload import COMPARED, CaseError, OpenCase, Skip, Workload
 
 
@@ -32,15 +32,15 @@ class Opened:
     mark: Mark
     refill: Refill
     last: dict[str, np.ndarray] | None = None
-    """What the last sample of the compared phase left."""
+    """What the fresh sample of the compared phase left in the last round."""
 
     @property
     def compared(self) -> str:
         """The phase by which the case is compared with others."""
         return next(name for name in COMPARED if name in self.case.phases)
 
-    def renew(self, seed: int) -> None:
-        """Prepare a sample that knows neither its inputs nor its outputs."""
+    def prepare(self, seed: int) -> None:
+        """Give the next run the inputs of a seed, and random values where it writes."""
         self.refill(seed)
         self.case.leave_random()
 
@@ -222,13 +222,14 @@ class EngineSession(ABC):
         return _save(arrays, folder)
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
-        opened, fresh = self._opened(request.id), request.fresh
+        opened, seed = self._opened(request.id), request.fresh
+        opened.last = None
         limits = Limits(
             request.budget_ns, request.max_samples, request.warmup_samples, request.warmup_ns
         )
-        renew = None if fresh is None else lambda: opened.renew(fresh)
+        fresh = None if seed is None else Fresh(lambda: opened.prepare(seed), opened.keep)
         with opened.mark(f"{request.id} round {request.round}"):
-            taken = take_round(opened.case.probes, limits, renew, opened.keep)
+            taken = take_round(opened.case.probes, limits, fresh)
         return {
             "phases": taken.phases,
             "warmup": {"samples": taken.warmup_samples, "ns": taken.warmup_ns},
@@ -237,7 +238,7 @@ class EngineSession(ABC):
     def _last(self, request: protocol.LastRequest) -> dict[str, Any]:
         opened = self._opened(request.id)
         if opened.last is None:
-            raise CaseError("last before sample")
+            raise CaseError('last before sample with "fresh"')
         return _save(opened.last, _folder(request.path))
 
     def _audit(self, request: protocol.AuditRequest) -> dict[str, Any]:

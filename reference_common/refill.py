@@ -87,9 +87,11 @@ def random_tile(size: int = TILE) -> npt.NDArray[np.float32]:
 
 
 def random_nans(size: int, dtype: npt.DTypeLike) -> Array:
-    """Return the bits of NaNs of this dtype (float16 or float32) with random sign and payload."""
+    """Return the bits of NaNs of this dtype (float16 or float32) with random payload.
+
+    They are negative: arithmetic on a GPU makes positive ones.
+    """
     about = np.finfo(dtype)
     word = f"u{about.bits // 8}"
     payloads = _random.integers(1, 1 << about.nmant, size, word)
-    signs = _random.integers(0, 2, size, word) << (about.bits - 1)
-    return np.array(np.inf, dtype).view(word) | signs | payloads
+    return np.array(-np.inf, dtype).view(word) | payloads

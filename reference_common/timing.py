@@ -35,6 +35,15 @@ class Limits(NamedTuple):
     warmup_ns: int
 
 
+class Fresh(NamedTuple):
+    """What makes a sample one whose inputs and buffers no run has seen."""
+
+    prepare: Callable[[], None]
+    """Gives the next run new inputs, and random values where it writes."""
+    keep: Callable[[Mapping[str, float]], None]
+    """Called with the sample's times as soon as it is taken, to keep what it left."""
+
+
 class Round(NamedTuple):
     """The samples of one round."""
 
@@ -85,15 +94,13 @@ class PhaseClock:
 def take_round(
     probes: Sequence[Probe],
     limits: Limits,
-    renew: Callable[[], None] | None,
-    left: Callable[[Mapping[str, float]], None],
+    fresh: Fresh | None = None,
 ) -> Round:
     """Sample every probe: untimed runs first, then timed ones until its share is used up.
 
     Probes share the budget and the warm-up time evenly and run one after another, so that a probe's
     samples follow its own runs. Each takes at least one and at most `max_samples` samples, and with
-    `renew`, which gives it new inputs and buffers, another one after that. As soon as a probe's last
-    sample has been taken, `left` is called with its times.
+    `fresh` another one after that.
     """
     phases: dict[str, list[float]] = {}
     warmed, warmed_ns = 0, 0
@@ -104,25 +111,22 @@ def take_round(
             warmed += n
             warmed_ns += spent_ns
             deadline_ns = now_ns() + limits.budget_ns // share
-            for _ in range(_most_samples(limits, renew is not None)):
+            for _ in range(_most_samples(limits, fresh is not None)):
                 # Drop the run's output at once, so that the next run can reuse its memory.
-                ns = probe().ns
-                _append(phases, ns)
+                _append(phases, probe().ns)
                 if now_ns() >= deadline_ns:
                     break
-            if renew is not None:
-                renew()
+            if fresh is not None:
+                fresh.prepare()
                 ns = probe().ns
-                left(ns)
+                fresh.keep(ns)
                 _append(phases, ns)
-            else:
-                left(ns)
     return Round(phases, warmed, warmed_ns)
 
 
-def _most_samples(limits: Limits, renews: bool) -> int:
-    """Return a number that no worker can know, so that none counts to the sample that is checked."""
-    fewer = random.SystemRandom().randrange(4) if renews else 0
+def _most_samples(limits: Limits, one_is_fresh: bool) -> int:
+    """Return a number that no run can know, so that none counts to the sample that is checked."""
+    fewer = random.SystemRandom().randrange(4) if one_is_fresh else 0
     return max(1, limits.max_samples - fewer)
 
 

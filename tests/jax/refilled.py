@@ -117,7 +117,7 @@ def samples(opened: Opened) -> dict[str, bool]:
     opened.session._cases["c"].case = kept
     output = opened.output()
     return {
-        "early": early["reason"] == "last before sample",
+        "early": early["reason"] == 'last before sample with "fresh"',
         "one more": {len(values) for values in phases.values()} == {2},
         "nothing is compiled for a sample": n_compiled == 0,
         "last": same(left, output) and set(left) <= set(output),

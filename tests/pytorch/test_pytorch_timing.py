@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from timing import Limits, PhaseClock, Sample, now_ns, take_round
+from timing import Fresh, Limits, PhaseClock, Sample, now_ns, take_round
 
 LONG_NS = 3_600_000_000_000
 
@@ -22,9 +22,12 @@ class CountingProbe:
         return Sample({self.phase: self.runs})
 
 
-def round_of(*probes, renew=None, left=lambda _ns: None, **given):
+UNSEEN = Fresh(lambda: None, lambda _ns: None)
+
+
+def round_of(*probes, fresh=None, **given):
     limits = {"budget_ns": LONG_NS, "max_samples": 4, "warmup_samples": 0, "warmup_ns": 0}
-    return take_round(probes, Limits(**{**limits, **given}), renew, left)
+    return take_round(probes, Limits(**{**limits, **given}), fresh)
 
 
 def test_no_budget_still_gives_one_sample_of_each_phase():
@@ -41,15 +44,6 @@ def test_max_samples_ends_a_round():
     assert round_of(CountingProbe("a"), max_samples=7).phases == {"a": [1, 2, 3, 4, 5, 6, 7]}
 
 
-def test_what_a_probe_leaves_is_known_after_its_last_sample():
-    seen = []
-    a, b = CountingProbe("a"), CountingProbe("b")
-    round_of(
-        a, b, warmup_samples=3, max_samples=2, left=lambda ns: seen.append((ns, a.runs, b.runs))
-    )
-    assert seen == [({"a": 5}, 5, 0), ({"b": 5}, 5, 5)]
-
-
 def test_the_sample_with_new_inputs_is_the_last_of_each_phase():
     seen = []
     a, b = CountingProbe("a"), CountingProbe("b")
@@ -57,8 +51,7 @@ def test_the_sample_with_new_inputs_is_the_last_of_each_phase():
         *(a, b),
         max_samples=1,
         warmup_samples=2,
-        renew=lambda: seen.append((a.runs, b.runs)),
-        left=lambda ns: seen.append(ns),
+        fresh=Fresh(lambda: seen.append((a.runs, b.runs)), seen.append),
     )
     assert taken.phases == {"a": [3, 4], "b": [3, 4]}
     assert seen == [(3, 0), {"a": 4}, (4, 3), {"b": 4}], "new inputs come after all other samples"
@@ -67,11 +60,11 @@ def test_the_sample_with_new_inputs_is_the_last_of_each_phase():
 def test_the_number_of_samples_before_new_inputs_is_not_known():
     """A round of at most 7 has 4 … 7 of them, and one with new inputs."""
     numbers = {
-        len(round_of(CountingProbe("a"), max_samples=7, renew=lambda: None).phases["a"])
+        len(round_of(CountingProbe("a"), max_samples=7, fresh=UNSEEN).phases["a"])
         for _ in range(200)
     }
     assert numbers == {5, 6, 7, 8}
-    taken = round_of(CountingProbe("a"), budget_ns=0, max_samples=7, renew=lambda: None)
+    taken = round_of(CountingProbe("a"), budget_ns=0, max_samples=7, fresh=UNSEEN)
     assert taken.phases == {"a": [1, 2]}
 
 
