@@ -1,5 +1,5 @@
-/* Verify a contender's output: compare its arrays with the float64 reference by relative L2 error.
- */
+/* Verify a contender's output: compare its arrays with the float64 reference by relative L2 error, of
+ * the whole array and of each row and column. */
 #ifndef BENCH_MEASURE_VERIFY_H
 #define BENCH_MEASURE_VERIFY_H
 
@@ -10,6 +10,7 @@
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
+    double *norms; /* squared L2 norm of each */
 } reference_t;
 
 /* Load NAME.npy of each name from `folder`. */
@@ -17,10 +18,14 @@ status_t reference_load(const char *folder, const text_list_t *names, reference_
                         error_t *err);
 void reference_free(reference_t *reference);
 
+/* A row's or column's error may be this many times the tolerance of the array. */
+extern const double VERIFY_ROW_FACTOR, VERIFY_COLUMN_FACTOR;
+
 /* Compare every array of the reference with the one of the same name in `folder`, and store the
- * largest relative L2 error, ‖out − ref‖ / ‖ref‖, and the largest absolute error in `check`. If an
- * array is missing, has another shape or a NaN, or exceeds the tolerance, check->ok is false and
- * `*reason` (owned by the caller) says why. */
+ * largest relative L2 error, ‖out − ref‖ / ‖ref‖, of an array, a row and a column, and the largest
+ * absolute error in `check`. A row's error is relative to its own norm or that of an average row,
+ * the larger. If an array is missing, has another shape or a NaN, or exceeds the tolerance,
+ * check->ok is false and `*reason` (owned by the caller) says why. */
 void verify_outputs(const reference_t *reference, const char *folder, double tolerance,
                     check_t *check, char **reason);
 

@@ -75,6 +75,7 @@ typedef struct check {
     bool done;
     bool ok;
     double rel_l2, max_abs, tolerance; /* tolerance applies to rel_l2 */
+    double row_rel_l2, column_rel_l2;  /* of the worst row and column; NaN: older runs */
 } check_t;
 
 /* A worker's claims against the supervisor's clock, a pass each (measure/trust.h). */

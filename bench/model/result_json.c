@@ -22,9 +22,10 @@ static json_t *pair(const double values[2]) {
 static json_t *check_to_json(const check_t *check) {
     if (!check->done)
         return json_null();
-    return json_pack("{s:o, s:o, s:o, s:b}", "rel_l2", number(check->rel_l2), "max_abs",
-                     number(check->max_abs), "tolerance", number(check->tolerance), "ok",
-                     check->ok);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "rel_l2", number(check->rel_l2),
+                     "row_rel_l2", number(check->row_rel_l2), "column_rel_l2",
+                     number(check->column_rel_l2), "max_abs", number(check->max_abs), "tolerance",
+                     number(check->tolerance), "ok", check->ok);
 }
 
 static json_t *integers(const size_t *values, size_t n) {

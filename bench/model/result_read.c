@@ -59,6 +59,8 @@ static void get_check(const json_t *object, const char *key, check_t *check) {
         .rel_l2 = get_number(json, "rel_l2"),
         .max_abs = get_number(json, "max_abs"),
         .tolerance = get_number(json, "tolerance"),
+        .row_rel_l2 = get_number(json, "row_rel_l2"),
+        .column_rel_l2 = get_number(json, "column_rel_l2"),
     };
 }
 

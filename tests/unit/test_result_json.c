@@ -37,8 +37,8 @@ static case_result_t full_result(void) {
     r.status = CASE_THROTTLED;
     r.reason = mem_text("only 3 samples at full clocks (\"SW power cap\"; 5 °C)");
     flag_list_add_text(&r.flags, "implausible: faster than the dram limit");
-    r.before = (check_t){true, true, 1.5e-7, 2e-6, 1e-5};
-    r.after = (check_t){true, false, NAN, NAN, 1e-5};
+    r.before = (check_t){true, true, 1.5e-7, 2e-6, 1e-5, 3e-7, 2e-7};
+    r.after = (check_t){true, false, NAN, NAN, 1e-5, NAN, NAN};
     result_add_once(&r, "context", 3.1e8);
     result_add_once(&r, "first_run", 1234.5);
     r.resources = (resources_t){.arch = mem_text("sm_90"),
@@ -109,6 +109,8 @@ static void test_round_trip(void **state) {
     assert_int_equal(again.status, CASE_THROTTLED);
     assert_string_equal(again.reason, result.reason);
     assert_true(again.before.done && again.before.ok && again.before.rel_l2 == 1.5e-7);
+    assert_true(again.before.row_rel_l2 == 3e-7 && again.before.column_rel_l2 == 2e-7);
+    assert_true(isnan(again.after.row_rel_l2) && isnan(again.after.column_rel_l2));
     assert_true(again.after.done && !again.after.ok && isnan(again.after.rel_l2));
     const phase_t *kernel = result_phase(&again, "kernel");
     assert_int_equal(kernel->n_rounds, 2);
