@@ -6,12 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN,
+                                             NAN, NAN, NAN, NAN, NAN, NAN};
+
+/* What NVIDIA documents of an architecture. FP32 lanes: CUDA C++ Programming Guide, throughput of
+ * arithmetic instructions. Multiply-adds of float16 matrices without zeros to skip, per clock and
+ * multiprocessor: the whitepapers of V100, TU102, A100, GA102, AD102, H100 and GB202; sm_100 from the
+ * data sheet of HGX B200: 2.25 PFLOP/s, with 148 multiprocessors at 1.85 GHz. */
+typedef struct chip {
+    const char *arch;
+    int fp32_lanes, f16_multiply_adds;
+    int tensor_memory_kib; /* of a multiprocessor */
+} chip_t;
+
+static const chip_t CHIPS[] = {{"sm_70", 64, 512, 0},      {"sm_75", 64, 512, 0},
+                               {"sm_80", 64, 1024, 0},     {"sm_86", 128, 512, 0},
+                               {"sm_89", 128, 512, 0},     {"sm_90", 128, 2048, 0},
+                               {"sm_100", 128, 4096, 256}, {"sm_120", 128, 512, 0}};
 
 /* sm_90: 64 Ki registers of 4 bytes, 228 KiB of shared memory (CUDA C++ Programming Guide,
- * technical specifications per compute capability); no other architecture has more. sm_100's tensor
- * memory, which only its matrix units use, is not counted. */
-static const double KEPT_BY_MULTIPROCESSOR_BYTES = (256 + 228) * 1024.0;
+ * technical specifications per compute capability); no other architecture has more. */
+enum { KEPT_BY_MULTIPROCESSOR_KIB = 256 + 228 };
 
 static double fact(const environment_t *env, const char *name) {
     const char *text = environment_get(env, name);
@@ -23,22 +38,28 @@ double recorded_number(const record_t *run, const char *key) {
     return fact(&run->environment, key);
 }
 
-/* FP32 lanes per multiprocessor (CUDA C++ Programming Guide, arithmetic throughput). */
-static int lanes_of(const environment_t *env) {
+static const chip_t *chip_of(const environment_t *env) {
     const char *arch = environment_get(env, "gpu.arch");
-    return arch != NULL && (strcmp(arch, "sm_75") == 0 || strcmp(arch, "sm_80") == 0) ? 64 : 128;
+    for (size_t i = 0; arch != NULL && i < sizeof CHIPS / sizeof *CHIPS; i++)
+        if (strcmp(CHIPS[i].arch, arch) == 0)
+            return &CHIPS[i];
+    return NULL;
 }
 
 void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
+    const chip_t *chip = chip_of(env);
     const double multiprocessors = fact(env, "gpu.multiprocessors");
     const double locked_mhz = lock_clocks_recorded_mhz(env);
-    const double clock_mhz = isfinite(locked_mhz)
-                                 ? locked_mhz
-                                 : fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
+    const double top_mhz = fmax(fact(env, "gpu.clock_mhz"), fact(env, "gpu.clock_max_mhz"));
+    const double clock_mhz = isfinite(locked_mhz) ? locked_mhz : top_mhz;
+    const int kept_kib = KEPT_BY_MULTIPROCESSOR_KIB + (chip != NULL ? chip->tensor_memory_kib : 0);
     rates->l2_bytes = fact(env, "gpu.l2_bytes");
-    rates->on_chip_bytes = rates->l2_bytes + multiprocessors * KEPT_BY_MULTIPROCESSOR_BYTES;
+    rates->on_chip_bytes = rates->l2_bytes + multiprocessors * kept_kib * 1024.0;
     /* A multiply-add counts as two operations. */
-    rates->fp32_flops_per_s = multiprocessors * lanes_of(env) * 2 * clock_mhz * 1e6;
+    const int lanes = chip != NULL ? chip->fp32_lanes : 128;
+    rates->fp32_flops_per_s = multiprocessors * lanes * 2 * clock_mhz * 1e6;
+    rates->f16_peak_flops_per_s =
+        chip != NULL ? multiprocessors * chip->f16_multiply_adds * 2 * top_mhz * 1e6 : NAN;
 }
 
 void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) {

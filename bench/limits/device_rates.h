@@ -14,6 +14,7 @@ typedef struct device_rates {
     double l2_bytes;             /* size of the L2 */
     double on_chip_bytes;        /* L2, registers and shared memory of all multiprocessors */
     double fp32_flops_per_s;     /* multiprocessors · lanes · 2 · highest clock: not measured */
+    double f16_peak_flops_per_s; /* of tensor cores, likewise, at a clock that is not locked */
     double launch_ns;            /* an empty kernel in a graph */
     double event_ns;             /* two events with nothing between */
     double barrier_ns;           /* one barrier of the whole grid */
@@ -21,7 +22,8 @@ typedef struct device_rates {
 
 extern const device_rates_t DEVICE_RATES_UNKNOWN;
 
-/* Set what follows from the environment alone: L2 size, on-chip memory, peak FLOP/s. */
+/* Set what follows from the environment alone: L2 size, on-chip memory, peak FLOP/s. The tensor
+ * cores' is NaN for an unknown architecture. */
 void device_rates_from_facts(const environment_t *env, device_rates_t *rates);
 
 /* Set the rates measured by a calibration case (workloads device and null on cuda). */

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tolerated ratio between two ways to time one kernel. */
+/* Tolerated ratio between two ways to time one kernel, and between a time and what is possible. */
 static const double SLACK = 1.05;
-const double PLAUSIBILITY_MOST_OF_LIMIT = 1.05;
+
+/* What a kernel may read from DRAM over what a copy moves: a copy turns the bus around between reads
+ * and writes. An H200's pins carry 4.8 TB/s, 1.13 times what a copy reaches. */
+static const double DRAM_PEAK_OVER_COPY = 1.15;
 
 /* The phase of the computation alone, the least disturbed first. */
 static const phase_t *bare_compute(const case_result_t *result) {
@@ -66,10 +69,59 @@ double bus_limit_ns(const workload_cost_t *cost, const device_rates_t *rates) {
     return in_ns > 0 && out_ns > 0 ? fmax(in_ns, out_ns) : NAN;
 }
 
-static void flag_limit(case_result_t *result) {
-    if (result->limit.frac > PLAUSIBILITY_MOST_OF_LIMIT)
-        flag_list_add(&result->flags, FLAG_OVER_LIMIT, result->limit.bound, result->limit.frac,
-                      NAN);
+/* ---- plausibility ---------------------------------------------------------------------------- */
+
+/* A launch starts with empty registers and shared memory, so that its first pass over the data finds
+ * only what the L2 has kept; further passes find what the chip can keep. */
+static double least_dram_bytes(const workload_cost_t *cost, const device_rates_t *rates) {
+    const double data = cost->working_set_bytes;
+    const double passes = cost->bytes / data + cost->further_passes;
+    return fmax(0, data - rates->l2_bytes) + (passes - 1) * fmax(0, data - rates->on_chip_bytes);
+}
+
+/* TF32 runs at half the rate of float16. One product of it is the least that a float32 product takes
+ * on tensor cores; where there is no TF32, it is two in float16. */
+static double peak_flops_per_s(const char *dtype, const device_rates_t *rates) {
+    if (strcmp(dtype, "f16") == 0)
+        return rates->f16_peak_flops_per_s;
+    if (strcmp(dtype, "f32") == 0 || strcmp(dtype, "tf32") == 0)
+        return rates->f16_peak_flops_per_s / 2;
+    return NAN;
+}
+
+/* Time that no honest kernel can undercut; NaN if none is known. */
+static double least_ns(const case_result_t *result, const device_rates_t *rates,
+                       const char **bound) {
+    const workload_cost_t cost = workload_find(result->spec.workload)->cost(&result->spec);
+    const bool chip_known = isfinite(rates->f16_peak_flops_per_s);
+    const struct {
+        const char *name;
+        double ns;
+    } BOUNDS[] = {
+        {"launch", rates->launch_ns},
+        {"arithmetic", cost.flops / peak_flops_per_s(result->spec.dtype, rates) * 1e9},
+        {"dram", chip_known ? least_dram_bytes(&cost, rates) /
+                                  (DRAM_PEAK_OVER_COPY * rates->dram_bytes_per_s) * 1e9
+                            : NAN},
+    };
+    double ns = NAN;
+    for (size_t i = 0; i < sizeof BOUNDS / sizeof *BOUNDS; i++)
+        if (isfinite(BOUNDS[i].ns) && !(BOUNDS[i].ns <= ns)) {
+            ns = BOUNDS[i].ns;
+            *bound = BOUNDS[i].name;
+        }
+    return ns;
+}
+
+/* limit_set() has chosen the phase; none if no limit applies. */
+static void flag_limit(case_result_t *result, const device_rates_t *rates) {
+    const char *bound = NULL;
+    if (result->limit.phase == NULL)
+        return;
+    const double frac =
+        least_ns(result, rates, &bound) / result_median(result, result->limit.phase);
+    if (frac > SLACK)
+        flag_list_add(&result->flags, FLAG_OVER_LIMIT, bound, frac, NAN);
 }
 
 void limit_set_again(case_result_t *result, const workload_t *workload,
@@ -80,7 +132,7 @@ void limit_set_again(case_result_t *result, const workload_t *workload,
     limit_set(result, workload, rates);
     flag_list_remove(&result->flags, FLAG_OVER_LIMIT);
     if (result_has_times(result))
-        flag_limit(result);
+        flag_limit(result, rates);
 }
 
 static bool are_complete(const device_rates_t *rates) {
@@ -118,7 +170,7 @@ static void flag_order(case_result_t *result) {
 void plausibility_check(case_result_t *result, const device_rates_t *rates) {
     if (!result_has_times(result))
         return;
-    flag_limit(result);
+    flag_limit(result, rates);
     flag_order(result);
     double kernel_ns = result_median(result, "kernel");
     if (strcmp(result->spec.engine, "cuda") == 0 && kernel_ns < rates->event_ns)

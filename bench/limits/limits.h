@@ -1,15 +1,13 @@
-/* A case's share of the hardware limit, and checks that its times are plausible. */
+/* A case's share of the hardware limit, and checks that its times are plausible: two different bounds. */
 #ifndef BENCH_LIMITS_LIMITS_H
 #define BENCH_LIMITS_LIMITS_H
 
 #include "limits/device_rates.h"
 #include "workloads/common/workload.h"
 
-/* A larger share of the limit is impossible. It is above 1 because the DRAM rate comes from a copy,
- * and a kernel that mostly reads can be slightly faster. */
-extern const double PLAUSIBILITY_MOST_OF_LIMIT;
-
-/* Fill in result->limit. */
+/* Fill in result->limit: what the hardware allows a kernel that moves its data once a pass and computes
+ * by the FP32 lanes, at measured rates. A kernel that keeps data on the chip, or splits float32 for the
+ * tensor cores, can be faster. */
 void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates);
 
 /* The least time of host_to_host on a GPU: the larger of input and output at the bus's rate, as both
@@ -23,7 +21,7 @@ void limit_set_again(case_result_t *result, const workload_t *workload,
 /* Recompute a loaded run's limits by this version's rules, if the run has all rates. */
 void device_rates_set_limits_again(record_t *run);
 
-/* Flag implausible times: faster than the limit, a graph slower than back-to-back launches, a time
+/* Flag implausible times, after limit_set(): faster than the chip's peak allows, a graph slower than back-to-back launches, a time
  * under the event floor, a total under the sum of its phases. */
 void plausibility_check(case_result_t *result, const device_rates_t *rates);
 

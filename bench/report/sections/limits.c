@@ -52,16 +52,31 @@ static const char *least_text(const report_t *report, const limit_t *limit) {
                        units_bytes(report_buffer(report), limit->bytes), time);
 }
 
-static const char *excess_text(const limit_t *limit) {
-    if (limit->frac > PLAUSIBILITY_MOST_OF_LIMIT)
-        return " **More than 105 % is impossible: the limit or the time is wrong.**";
-    if (limit->frac > 1 && is_bound_by(limit, "dram"))
+/* A larger share of the limit has another reason than noise. */
+static const double MOST_BY_NOISE = 1.05;
+
+static bool is_over_limit(const case_result_t *result) {
+    for (size_t i = 0; i < result->flags.n; i++)
+        if (result->flags.items[i].kind == FLAG_OVER_LIMIT)
+            return true;
+    return false;
+}
+
+static const char *excess_text(const case_result_t *result) {
+    const limit_t *limit = &result->limit;
+    if (is_over_limit(result))
+        return " **No kernel can be that fast on this chip: the time is wrong.**";
+    if (!(limit->frac > 1))
+        return "";
+    if (limit->frac > MOST_BY_NOISE && is_bound_by(limit, "fp32"))
+        return " (Tensor cores compute float32 products in TF32 parts faster than the FP32 lanes.)";
+    if (limit->frac > MOST_BY_NOISE)
+        return " (Data that stay on the chip from pass to pass are not moved again.)";
+    if (is_bound_by(limit, "dram"))
         return " (Up to 105 % is plausible: the DRAM rate comes from a copy, and a kernel that "
                "mostly "
                "reads can be slightly faster.)";
-    if (limit->frac > 1)
-        return " (Up to 105 % is within the error of comparing two measurements.)";
-    return "";
+    return " (Up to 105 % is within the error of comparing two measurements.)";
 }
 
 static void print_limit(const report_t *report, const comparison_set_t *set,
@@ -72,7 +87,7 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
           "limit with %s; %s (bound: %s).%s",
           size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
           name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
-          least_text(report, limit), bound_text(report, limit), excess_text(limit));
+          least_text(report, limit), bound_text(report, limit), excess_text(ours));
     for (size_t i = 0; i < set->n_rivals; i++) {
         const case_result_t *theirs =
             nearest_to_limit(set, size_of_case(set, &ours->spec), set->rivals[i]);
