@@ -13,7 +13,6 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 VERIFY_C = Path(__file__).parents[2] / "bench" / "measure" / "verify.c"
@@ -28,12 +27,11 @@ def factors() -> tuple[float, ...]:
     return 1.0, float(found[1]), float(found[2])
 
 
-def lines(run: Path) -> Iterator[str]:
+def lines(run: Path) -> list[str]:
     plain = run / "cases.jsonl"
     if plain.exists():
-        yield from plain.open(encoding="utf-8")
-    else:
-        yield from gzip.open(run / "cases.jsonl.gz", "rt", encoding="utf-8")
+        return plain.read_text("utf-8").splitlines()
+    return gzip.decompress((run / "cases.jsonl.gz").read_bytes()).decode().splitlines()
 
 
 def main() -> None:
