@@ -124,6 +124,8 @@ static void test_reference_of_zeros(void **state) {
     write_vector(f->expected, "y", (double[]){0, 0}, 2);
     write_vector(f->found, "y", (double[]){0, 0}, 2);
     assert_true(verify(f, "y", 1e-5, &reason).ok);
+    write_vector(f->found, "y", (double[]){0, 1e-6}, 2);
+    assert_true(verify(f, "y", 1e-5, &reason).ok);
     write_vector(f->found, "y", (double[]){0, 1e-3}, 2);
     assert_false(verify(f, "y", 1e-5, &reason).ok);
     free(reason);
@@ -139,6 +141,7 @@ static void test_nan_is_wrong(void **state) {
     check_t check = verify(f, "y", 1e30, &reason);
     assert_false(check.ok);
     assert_true(isnan(check.rel_l2) && isnan(check.max_abs));
+    assert_true(isnan(check.row_rel_l2) && isnan(check.column_rel_l2));
     assert_says(
         reason,
         "y differs from the reference output: relative L2 error NaN, allowed 1e+30; worst at "
