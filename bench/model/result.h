@@ -99,7 +99,7 @@ typedef struct resources {
     double occupancy_frac; /* NaN if unknown */
 } resources_t;
 
-/* The shortest time that the hardware allows. `bound` is NULL if no limit is known. */
+/* The time of a kernel at the hardware's rates (limits/limits.h). `bound` is NULL if it is unknown. */
 typedef struct limit {
     double bytes, flops;
     char *bound;     /* "dram", "l2", "fp32", "launch" */

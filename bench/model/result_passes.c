@@ -183,12 +183,17 @@ static void worsen(case_result_t *result, const case_result_t *more) {
     result->reason = mem_text(more->reason);
 }
 
-/* The one that failed, else the one with the larger error. */
+/* The one that failed, else the larger errors. */
 static void keep_worse_check(check_t *check, const check_t *more) {
     if (!more->done || (check->done && !check->ok))
         return;
+    const check_t first = *check;
     if (!check->done || !more->ok || more->rel_l2 > check->rel_l2)
         *check = *more;
+    if (first.done && more->ok) {
+        check->row_rel_l2 = fmax(first.row_rel_l2, more->row_rel_l2);
+        check->column_rel_l2 = fmax(first.column_rel_l2, more->column_rel_l2);
+    }
 }
 
 static void join_phases(case_result_t *result, const case_result_t *more) {

@@ -209,6 +209,21 @@ static void worse_status_stays(void **state) {
         }
 }
 
+/* The largest error of each kind may be of different passes. */
+static void largest_errors_stay(void **state) {
+    (void)state;
+    case_result_t whole = make(2), more = make(1);
+    whole.before.row_rel_l2 = 3;
+    whole.before.column_rel_l2 = 4;
+    more.before.row_rel_l2 = 5;
+    more.before.column_rel_l2 = 3;
+    result_add_passes(&whole, &more);
+    assert_true(whole.before.rel_l2 == 2);
+    assert_true(whole.before.row_rel_l2 == 5 && whole.before.column_rel_l2 == 4);
+    result_free(&whole);
+    result_free(&more);
+}
+
 static void failed_check_stays(void **state) {
     (void)state;
     case_result_t whole = make(1), bad = make(0.5), undone = make(9);
@@ -238,6 +253,7 @@ int main(void) {
         cmocka_unit_test(what_passes_share),
         cmocka_unit_test(worse_status_stays),
         cmocka_unit_test(failed_check_stays),
+        cmocka_unit_test(largest_errors_stay),
     };
     return cmocka_run_group_tests_name("result_passes", tests, NULL, NULL);
 }
