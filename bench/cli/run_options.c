@@ -70,6 +70,7 @@ const cli_option_t RUN_OPTIONS[] = {
      SET(cli_text, cpus)},
     {"resume", NULL, "continue the run in --out; finished passes of cases are kept",
      SET(cli_flag, resume)},
+    {"retry", NULL, "with --resume: try failed and skipped cases again", SET(cli_flag, retry)},
     {"arch", "LIST", "native, or sm_90,… (as in the sweep)", SET(cli_arch, arch)},
     {"compiler", "C", "nvrtc (default) or nvcc",
      CLI_CHOICE(run_options_t, compiler, COMPILER_CHOICES)},
@@ -122,6 +123,8 @@ static status_t check(const cli_args_t *args, const run_options_t *options, erro
         return error_set(err, STATUS_USAGE, "--against needs --passes of at least 2");
     if (options->resume && options->out == NULL)
         return error_set(err, STATUS_USAGE, "--resume needs --out: the run to continue");
+    if (options->retry && !options->resume)
+        return error_set(err, STATUS_USAGE, "--retry needs --resume");
     return STATUS_OK;
 }
 

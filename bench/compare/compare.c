@@ -16,7 +16,9 @@ static status_t load(const char *folder, const text_list_t *phases, record_t *ru
                          "%s/run.json: found schema %lld, expected %d to %d: made by a different "
                          "version",
                          folder, schema, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
-    return record_load_phases(folder, phases, run, err);
+    TRY(record_load_phases(folder, phases, run, err));
+    record_tell_incomplete(run);
+    return STATUS_OK;
 }
 
 typedef void (*print_t)(const comparison_t *comparison, FILE *out);

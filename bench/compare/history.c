@@ -128,7 +128,8 @@ status_t history_runs(const history_options_t *options, error_t *err) {
     while (loaded < options->runs->n && status == STATUS_OK) {
         status = record_load_phases(options->runs->items[loaded], only ? &needed : NULL,
                                     &runs[loaded], err);
-        loaded += status == STATUS_OK;
+        if (status == STATUS_OK)
+            record_tell_incomplete(&runs[loaded++]);
     }
     if (status == STATUS_OK)
         status = check_runs(runs, loaded, &options->allow, err);

@@ -307,7 +307,8 @@ status_t repeat_runs(const repeat_options_t *options, error_t *err) {
     status_t status = STATUS_OK;
     while (loaded < n && status == STATUS_OK) {
         status = record_load(options->operands->items[loaded], &runs[loaded], err);
-        loaded += status == STATUS_OK;
+        if (status == STATUS_OK)
+            record_tell_incomplete(&runs[loaded++]);
     }
     for (size_t a = 0; a < n && status == STATUS_OK; a++)
         for (size_t b = a + 1; b < n; b++)

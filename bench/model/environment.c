@@ -38,6 +38,12 @@ void environment_set_flag(environment_t *env, const char *key, bool value) {
     set(env, key, mem_text(value ? "true" : "false"), FACT_FLAG);
 }
 
+void environment_add(environment_t *env, const environment_t *facts) {
+    for (size_t i = 0; i < facts->n; i++)
+        if (environment_find(env, facts->facts[i].key) == NULL)
+            set(env, facts->facts[i].key, mem_text(facts->facts[i].value), facts->facts[i].kind);
+}
+
 const char *environment_get(const environment_t *env, const char *key) {
     const fact_t *fact = environment_find(env, key);
     return fact != NULL ? fact->value : NULL;

@@ -22,6 +22,8 @@ typedef struct environment {
 void environment_set(environment_t *env, const char *key, const char *value);
 void environment_set_number(environment_t *env, const char *key, double value);
 void environment_set_flag(environment_t *env, const char *key, bool value);
+/* Copy the facts of keys that `env` lacks. */
+void environment_add(environment_t *env, const environment_t *facts);
 fact_t *environment_find(const environment_t *env, const char *key);    /* NULL when absent */
 const char *environment_get(const environment_t *env, const char *key); /* NULL when absent */
 /* Whether the program was built from another state of the source ("git.revision", "git.dirty") than

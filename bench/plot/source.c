@@ -162,6 +162,7 @@ static char *footer_of(const record_t *run) {
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err) {
     *source = (plot_source_t){0};
     TRY(record_load(folder, &source->run, err));
+    record_tell_incomplete(&source->run);
     device_rates_set_limits_again(&source->run);
     /* The name becomes a folder. */
     source->name = mem_text(text_is_name(source->run.name) ? source->run.name : "run");

@@ -12,7 +12,8 @@ passes_t passes_join(passes_t a, passes_t b) {
         return a.most == 0 ? b : a;
     return (passes_t){.fewest = a.fewest < b.fewest ? a.fewest : b.fewest,
                       .most = a.most > b.most ? a.most : b.most,
-                      .bimodal = a.bimodal || b.bimodal};
+                      .bimodal = a.bimodal || b.bimodal,
+                      .quick = a.quick || b.quick};
 }
 
 static passes_t passes_of_case(const case_result_t *result) {
@@ -31,6 +32,7 @@ passes_t passes_of(const record_t *run) {
     for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
         if (result_has_times(result) && !is_calibration(&result->spec))
             passes = passes_join(passes, passes_of_case(result));
+    passes.quick = environment_get(&run->environment, "measure.quick") != NULL;
     return passes;
 }
 
@@ -46,6 +48,8 @@ const char *passes_text(const report_t *report, passes_t passes) {
                         : passes_word(report, passes.most);
     if (passes.most == 0)
         return "";
+    if (passes.quick)
+        n = report_text(report, "%s, measured with --quick", n);
     if (!passes_have_intervals(passes))
         return report_text(report, "%s: the spread between processes is unknown", n);
     return report_text(report, "%s; 95 %% intervals are over passes%s", n,
@@ -61,6 +65,42 @@ const char *passes_note(const report_t *report, passes_t passes) {
     return report_text(
         report, "%c%s.%s", toupper((unsigned char)*text), text + 1,
         passes.bimodal ? " ‡: it has two values; the interval of a ratio covers both." : "");
+}
+
+/* The passes on the machine of `passes[at]`; NULL if an earlier one is on it. */
+static const char *passes_there(const report_t *report, size_t at) {
+    const record_t *run = report->whole;
+    const char *host = environment_get(&run->passes[at], "host"),
+               *gpu = environment_get(&run->passes[at], "gpu");
+    text_list_t numbers = {0};
+    for (size_t i = 0; i < run->n_passes; i++) {
+        if (!record_pass_is_on(&run->passes[i], host, gpu))
+            continue;
+        if (i < at) {
+            text_list_free(&numbers);
+            return NULL;
+        }
+        const char *number = environment_get(&run->passes[i], "pass");
+        if (!text_list_has(&numbers, number)) /* two shards have the same passes */
+            text_list_add(&numbers, number);
+    }
+    const char *plural = numbers.n == 1 ? "" : "es", *list = report_join(report, &numbers, ", ");
+    return report_text(report, "pass%s %s on %s%s%s%s", plural, list,
+                       host != NULL ? host : "unknown host", gpu != NULL ? " (" : "",
+                       gpu != NULL ? gpu : "", gpu != NULL ? ")" : "");
+}
+
+const char *machines_text(const report_t *report) {
+    text_list_t machines = {0};
+    for (size_t i = 0; i < report->whole->n_passes; i++) {
+        const char *passes = passes_there(report, i);
+        if (passes != NULL)
+            text_list_add(&machines, report_safe(report, passes));
+    }
+    if (machines.n > 1)
+        return report_join(report, &machines, "; ");
+    text_list_free(&machines);
+    return NULL;
 }
 
 void print_passes(const report_t *report) {

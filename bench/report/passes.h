@@ -8,6 +8,7 @@
 typedef struct passes {
     size_t fewest, most;
     bool bimodal; /* does a phase have two values? */
+    bool quick;   /* measured with --quick */
 } passes_t;
 
 passes_t passes_of(const record_t *run);
@@ -20,6 +21,8 @@ bool passes_have_intervals(passes_t passes);
 const char *passes_text(const report_t *report, passes_t passes);
 /* That and the meaning of ‡ as sentences, for below a table with ratios; "" without times. */
 const char *passes_note(const report_t *report, passes_t passes);
+/* "passes 1, 2 on node1 (GPU-…); pass 3 on node2"; NULL for one machine. */
+const char *machines_text(const report_t *report);
 void print_passes(const report_t *report); /* of report->run, as a paragraph */
 /* What a column of ratios says, to follow its name: "; above 1, CUDA had the lower time". */
 const char *ratio_meaning(const report_t *report, const char *ours);

@@ -120,6 +120,8 @@ static status_t load_runs(const char *const *folders, size_t n, shown_list_t *li
     for (size_t i = 0; i < n; i++) {
         record_t run;
         status_t status = record_load(folders[i], &run, err);
+        if (status == STATUS_OK)
+            record_tell_incomplete(&run);
         if (status == STATUS_OK && (status = add_run(list, &run, err)) != STATUS_OK)
             record_free(&run);
         if (status != STATUS_OK) {

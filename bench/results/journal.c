@@ -107,6 +107,57 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
     return STATUS_OK;
 }
 
+static bool is_of_pass(const char *line, size_t length, uint64_t passes) {
+    case_result_t result;
+    error_t ignored = ERROR_INIT;
+    const text_list_t no_phases = {0};
+    if (result_from_text(line, length, &no_phases, &result, &ignored) != STATUS_OK)
+        return false;
+    const bool found = result.pass > 0 && (passes >> (result.pass - 1) & 1) != 0;
+    result_free(&result);
+    return found;
+}
+
+/* Append the lines of a file that are not of these passes to `kept`. */
+static status_t keep_lines(const char *path, uint64_t passes, FILE *kept, error_t *err) {
+    char *data;
+    size_t size;
+    TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
+    for (const char *line = data; line < data + size;) {
+        const char *end = memchr(line, '\n', (size_t)(data + size - line));
+        const size_t length = (size_t)((end != NULL ? end : data + size) - line);
+        const bool whole = end != NULL || is_result(line, length);
+        if (whole && !is_of_pass(line, length, passes)) {
+            fwrite(line, 1, length, kept);
+            fputc('\n', kept);
+        }
+        line += length + 1;
+    }
+    free(data);
+    return STATUS_OK;
+}
+
+status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err) {
+    journal_t journal;
+    TRY(journal_open(folder, &journal, err));
+    journal_close(&journal);
+    char *plain = fs_join(folder, JOURNAL), *gzip = fs_join(folder, JOURNAL_GZIP), *text;
+    size_t size;
+    FILE *kept = open_memstream(&text, &size);
+    status_t status = fs_exists(gzip) ? keep_lines(gzip, passes, kept, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = keep_lines(plain, passes, kept, err);
+    fclose(kept);
+    if (status == STATUS_OK)
+        status = fs_write_atomic(plain, text, size, err);
+    if (status == STATUS_OK)
+        unlink(gzip);
+    free(text);
+    free(plain);
+    free(gzip);
+    return status;
+}
+
 status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err) {
     json_t *json = result_to_json(result);
     char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));

@@ -9,21 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that must agree between shards. Host names and GPU UUIDs may differ between the nodes of a
- * cluster. A key that ends in a dot stands for all below it. Keys that only one shard has (a node
- * without PyTorch) are ignored. */
-static const char *const SAME_MACHINE[] = {
-    "gpu.name", "gpu.driver", "gpu.ecc", "gpu.mig", "gpu.power_limit_w",
-    "host.cpu", "versions.",  "git.",    "measure."};
+/* Facts that all shards must have, or none. */
+static const struct fact_words {
+    const char *key, *what, *with, *without;
+} IN_BOTH[] = {
+    {"measure.lock_clocks.locked_mhz", "the GPU clock was", "locked", "not locked"},
+    {"measure.quick", "it was measured", "with --quick", "without --quick"},
+};
 
-static const char LOCKED_MHZ[] = "measure.lock_clocks.locked_mhz";
-
-static bool must_match(const char *key) {
-    for (size_t i = 0; i < sizeof SAME_MACHINE / sizeof *SAME_MACHINE; i++)
-        if (text_ends(SAME_MACHINE[i], ".") ? text_starts(key, SAME_MACHINE[i])
-                                            : strcmp(key, SAME_MACHINE[i]) == 0)
-            return true;
-    return false;
+/* Unlike in record_other_kind(), that only one has the fact is a difference. */
+static status_t check_in_both(const record_t *first, const record_t *shard,
+                              const struct fact_words *fact, error_t *err) {
+    const bool ours = environment_get(&first->environment, fact->key) != NULL;
+    const bool theirs = environment_get(&shard->environment, fact->key) != NULL;
+    if (ours == theirs)
+        return STATUS_OK;
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "%s: %s %s, but %s in %s: it must be the same in all shards of a run",
+                     shard->folder, fact->what, theirs ? fact->with : fact->without,
+                     ours ? fact->with : fact->without, first->folder);
 }
 
 static status_t check_machine(const record_t *first, const record_t *shard, error_t *err) {
@@ -32,24 +36,15 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
                          "%s: its results have schema %d, but %d in %s: shards of a run must come "
                          "from the same version",
                          shard->folder, shard->schema, first->schema, first->folder);
-    for (size_t i = 0; i < first->environment.n; i++) {
-        const fact_t *fact = &first->environment.facts[i];
-        const char *other = environment_get(&shard->environment, fact->key);
-        if (must_match(fact->key) && other != NULL && strcmp(other, fact->value) != 0)
-            return error_set(err, STATUS_INCOMPARABLE,
-                             "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
-                             "same kind of machine and software",
-                             shard->folder, fact->key, other, fact->value, first->folder);
-    }
-    /* Unlike above, a lock in only one shard is a difference. */
-    const char *ours = environment_get(&first->environment, LOCKED_MHZ);
-    const char *theirs = environment_get(&shard->environment, LOCKED_MHZ);
-    if ((ours == NULL) != (theirs == NULL))
+    const char *key = record_other_kind(&first->environment, &shard->environment);
+    if (key != NULL)
         return error_set(err, STATUS_INCOMPARABLE,
-                         "%s: the GPU clock was %s, but %s in %s: shards of a run must all have a "
-                         "locked clock, or none",
-                         shard->folder, theirs != NULL ? "locked" : "not locked",
-                         ours != NULL ? "locked" : "not locked", first->folder);
+                         "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
+                         "same kind of machine and software",
+                         shard->folder, key, environment_get(&shard->environment, key),
+                         environment_get(&first->environment, key), first->folder);
+    for (size_t i = 0; i < sizeof IN_BOTH / sizeof *IN_BOTH; i++)
+        TRY(check_in_both(first, shard, &IN_BOTH[i], err));
     if (first->seed != shard->seed)
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s: the seed is %llu, but %llu in %s: they measured different data",
@@ -58,22 +53,13 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
     return STATUS_OK;
 }
 
-static bool has_sweep(const record_t *run, const char *text) {
-    for (size_t i = 0; i < run->n_sweeps; i++)
-        if (strcmp(run->sweeps[i].text, text) == 0)
-            return true;
-    return false;
-}
-
 static status_t check_sweeps(const record_t *first, const record_t *shard, error_t *err) {
-    bool same = first->n_sweeps == shard->n_sweeps;
-    for (size_t i = 0; same && i < shard->n_sweeps; i++)
-        same = has_sweep(first, shard->sweeps[i].text);
-    return same ? STATUS_OK
-                : error_set(err, STATUS_INCOMPARABLE,
-                            "%s: the sweeps differ from those of %s: shards of a run must have the "
-                            "same sweeps",
-                            shard->folder, first->folder);
+    if (first->n_sweeps == shard->n_sweeps && record_other_sweep(first, shard) == NULL)
+        return STATUS_OK;
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "%s: the sweeps differ from those of %s: shards of a run must have the same "
+                     "sweeps",
+                     shard->folder, first->folder);
 }
 
 static char *result_text(const case_result_t *result) {
@@ -131,6 +117,7 @@ static void widen_times(record_t *merged, record_t *shard) {
 static status_t take_shard(record_t *merged, const char *folder, error_t *err) {
     record_t shard;
     TRY(record_load_passes(folder, &shard, err));
+    record_tell_incomplete(&shard);
     status_t status = check_machine(merged, &shard, err);
     if (status == STATUS_OK)
         status = check_sweeps(merged, &shard, err);
@@ -172,6 +159,7 @@ status_t results_merge(const char *folder, const char *const *runs, size_t n_run
         return error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
     record_t merged;
     TRY(record_load_passes(runs[0], &merged, err));
+    record_tell_incomplete(&merged);
     status_t status = STATUS_OK;
     for (size_t i = 1; i < n_runs && status == STATUS_OK; i++)
         status = take_shard(&merged, runs[i], err);

@@ -234,6 +234,18 @@ status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
     return load(folder, NULL, false, run, err);
 }
 
+void record_tell_dropped(const record_t *run) {
+    if (run->n_dropped_lines > 0)
+        fprintf(stderr, "%s: dropped the half-written last line of " JOURNAL "\n", run->folder);
+}
+
+void record_tell_incomplete(const record_t *run) {
+    record_tell_dropped(run);
+    if (run->finished == NULL)
+        fprintf(stderr, "%s: the run did not finish: it has only the finished cases\n",
+                run->folder);
+}
+
 status_t record_lock(const char *folder, int *lock, error_t *err) {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)

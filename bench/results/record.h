@@ -50,8 +50,23 @@ const case_result_t *record_next(const record_t *run, const case_result_t *after
 case_result_t *record_find(const record_t *run, const char *id);
 /* In a run whose passes are not joined: the result of the same case, pass and draw, or NULL. */
 case_result_t *record_find_same(const record_t *run, const case_result_t *like);
-/* The facts of a pass, which are added if there are none. */
-environment_t *record_pass(record_t *run, unsigned pass);
+/* Was a pass measured on this machine? An unknown (NULL) host or GPU is any. */
+bool record_pass_is_on(const environment_t *facts, const char *host, const char *gpu);
+/* The facts of a pass on a machine, which are added if there are none. */
+environment_t *record_pass(record_t *run, unsigned pass, const char *host, const char *gpu);
+unsigned record_pass_number(const environment_t *facts);
+
+/* The key of the first fact in which the machines or their software are not of one kind; NULL if they
+ * are. */
+const char *record_other_kind(const environment_t *first, const environment_t *other);
+/* Path of the first sweep of `other` whose text is not among the sweeps of `first`; NULL if there is
+ * none. */
+const char *record_other_sweep(const record_t *first, const record_t *other);
+
+/* Report on stderr that loading the run dropped a half-written line. */
+void record_tell_dropped(const record_t *run);
+/* The same, and that the run was not finished. For commands that only read runs. */
+void record_tell_incomplete(const record_t *run);
 
 /* Cases by id, for runs with thousands. Borrows the cases: none may be added while it exists. */
 typedef struct record_index {
@@ -79,7 +94,10 @@ typedef struct journal {
     char *path;
 } journal_t;
 
+/* Repairs an incomplete last line. */
 status_t journal_open(const char *folder, journal_t *journal, error_t *err);
+/* Remove the lines of these passes: bit p - 1 for pass p. */
+status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err);
 status_t journal_append(journal_t *journal, const case_result_t *result, error_t *err);
 void journal_close(journal_t *journal);
 

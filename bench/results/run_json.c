@@ -167,9 +167,23 @@ static status_t read_passes(const json_t *list, record_t *run, error_t *err) {
     return STATUS_OK;
 }
 
-environment_t *record_pass(record_t *run, unsigned pass) {
+unsigned record_pass_number(const environment_t *facts) {
+    return (unsigned)strtoul(environment_get(facts, "pass"), NULL, 10);
+}
+
+static bool agrees(const environment_t *facts, const char *key, const char *value) {
+    const char *known = environment_get(facts, key);
+    return known == NULL || value == NULL || strcmp(known, value) == 0;
+}
+
+bool record_pass_is_on(const environment_t *facts, const char *host, const char *gpu) {
+    return agrees(facts, "host", host) && agrees(facts, "gpu", gpu);
+}
+
+environment_t *record_pass(record_t *run, unsigned pass, const char *host, const char *gpu) {
     for (size_t i = 0; i < run->n_passes; i++)
-        if (strtoul(environment_get(&run->passes[i], "pass"), NULL, 10) == pass)
+        if (record_pass_number(&run->passes[i]) == pass &&
+            record_pass_is_on(&run->passes[i], host, gpu))
             return &run->passes[i];
     run->passes = mem_resize(run->passes, run->n_passes + 1, sizeof *run->passes);
     environment_t *added = &run->passes[run->n_passes++];

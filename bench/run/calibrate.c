@@ -33,7 +33,7 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
     run->progress.total++;
     const case_result_t key = {.spec = spec, .pass = pass};
     const case_result_t *before = record_find_same(&run->record, &key);
-    if (before != NULL) {
+    if (before != NULL && (before->status == CASE_OK || !run->options->retry)) {
         device_rates_calibrate(before, &run->rates);
         run->calibrations[index].finished |= 1ULL << (pass - 1);
     }

@@ -58,6 +58,12 @@ static status_t compare_with_before(const run_t *run, double before_mhz, const c
                      reason != NULL ? ")" : "");
 }
 
+/* The rates of a GPU come from `here`. */
+static void note_lock(run_t *run, unsigned asked_mhz, unsigned locked_mhz, const char *reason) {
+    lock_clocks_record(&run->here, asked_mhz, locked_mhz, reason);
+    lock_clocks_record(&run->record.environment, asked_mhz, locked_mhz, reason);
+}
+
 status_t run_lock_clocks(run_t *run, error_t *err) {
     const unsigned asked_mhz = run->options->lock_mhz;
     environment_t *env = &run->record.environment;
@@ -65,7 +71,7 @@ status_t run_lock_clocks(run_t *run, error_t *err) {
     if (asked_mhz == 0) {
         TRY(compare_with_before(run, before_mhz, NULL, err));
         if (isfinite(before_mhz)) /* no case was finished at that clock */
-            lock_clocks_record(env, 0, 0, NULL);
+            note_lock(run, 0, 0, NULL);
         return STATUS_OK;
     }
     const char *uuid;
@@ -77,13 +83,12 @@ status_t run_lock_clocks(run_t *run, error_t *err) {
         return error_set(err, status, "%s", why.text);
     const char *reason = status == STATUS_OK ? NULL : why.text;
     TRY(compare_with_before(run, before_mhz, reason, err));
-    lock_clocks_record(env, asked_mhz, run->clock_lock.mhz, reason);
+    note_lock(run, asked_mhz, run->clock_lock.mhz, reason);
     char *sentence = lock_clocks_sentence(env);
     progress_note(&run->progress, "%s%s", sentence,
                   reason != NULL ? "; continuing with the clock unlocked" : "");
     free(sentence);
-    /* Written now, so that a killed run is resumed at the same clock. */
-    return record_write_header(&run->record, err);
+    return STATUS_OK;
 }
 
 status_t run_share_clocks(const run_t *run, run_t *other, error_t *err) {
@@ -95,7 +100,7 @@ status_t run_share_clocks(const run_t *run, run_t *other, error_t *err) {
     other->clock_lock.mhz = run->clock_lock.mhz;
     TRY(compare_with_before(other, before_mhz, reason, err));
     if (run->options->lock_mhz > 0 || isfinite(before_mhz))
-        lock_clocks_record(env, run->options->lock_mhz, run->clock_lock.mhz, reason);
+        note_lock(other, run->options->lock_mhz, run->clock_lock.mhz, reason);
     return STATUS_OK;
 }
 

@@ -235,8 +235,11 @@ static status_t write_result(entrants_t *entrants, size_t i, error_t *err) {
 }
 
 status_t entrants_measure(entrants_t *entrants, bool backward, error_t *err) {
-    for (size_t i = 0; i < entrants->n; i++)
+    for (size_t i = 0; i < entrants->n; i++) {
         entrants->sides[i]->has_measured = true;
+        if (entrants->sides[i]->settings.pass > 0)
+            TRY(run_note_pass(entrants->sides[i], err));
+    }
     const bool any = open_all(entrants, backward);
     const kept_reference_t *kept = any ? find_reference(entrants) : NULL;
     if (kept != NULL && entrants->run->options->cold)

@@ -30,7 +30,7 @@ typedef struct run_options {
     double recheck_limit_s; /* time limit for re-measuring undecided cases; 0: off */
     bool strict;            /* STATUS_NOISY if cases stay undecided */
     bool isolate;           /* a worker process for each case of a group */
-    bool resume, quick, no_pytorch, no_jax, cold, profile, trace, sanitize, quiet, json;
+    bool resume, retry, quick, no_pytorch, no_jax, cold, profile, trace, sanitize, quiet, json;
     const char *const *argv; /* for the record */
     size_t n_argv;
     FILE *print; /* result output */

@@ -34,24 +34,52 @@ static void replace_processes(run_t *run) {
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
-    char now[32];
-    environment_t *facts = record_pass(&run->record, pass);
     replace_processes(run);
     run->settings.pass = pass;
-    if (environment_get(facts, "started") == NULL) /* else it was started before --resume */
-        environment_set(facts, "started", clock_timestamp(now));
-    environment_set(facts, "host", environment_get(&run->record.environment, "host.name"));
+}
+
+static environment_t *find_pass(run_t *run) {
+    return record_pass(&run->record, run->settings.pass, environment_get(&run->here, "host.name"),
+                       environment_get(&run->here, "gpu.uuid"));
+}
+
+status_t run_note_pass(run_t *run, error_t *err) {
+    char now[32];
+    environment_t *facts = find_pass(run);
+    if (environment_get(facts, "started") != NULL)
+        return STATUS_OK;
+    environment_set(facts, "started", clock_timestamp(now));
+    environment_set(facts, "host", environment_get(&run->here, "host.name"));
+    environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
+    /* Before its first line: a resumed run must know where it was measured. */
+    return record_write_header(&run->record, err);
+}
+
+/* Was there nothing left of the current pass after --resume on another machine? */
+static bool is_from_elsewhere(const run_t *run) {
+    bool known = false, here = false;
+    for (size_t i = 0; i < run->record.n_passes; i++) {
+        const environment_t *facts = &run->record.passes[i];
+        if (record_pass_number(facts) != run->settings.pass)
+            continue;
+        known = true;
+        here |= record_pass_is_on(facts, environment_get(&run->here, "host.name"),
+                                  environment_get(&run->here, "gpu.uuid"));
+    }
+    return known && !here;
 }
 
 status_t run_end_pass(run_t *run, error_t *err) {
     char now[32];
-    environment_t *facts = record_pass(&run->record, run->settings.pass);
-    if (*run->interrupted)
+    if (*run->interrupted || is_from_elsewhere(run))
         return STATUS_OK;
+    environment_t *facts = find_pass(run);
     char *used = cores_take_used(&run->cores);
     if (used[0] != '\0') /* else no worker was placed */
         environment_set(facts, "cores", used);
     free(used);
+    if (environment_get(facts, "gpu") == NULL) /* a Python worker found it */
+        environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
     if (environment_get(facts, "finished") == NULL) /* else it was complete before --resume */
         environment_set(facts, "finished", clock_timestamp(now));
     return record_write_header(&run->record, err);

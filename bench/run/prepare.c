@@ -25,66 +25,42 @@ static char *default_folder(const run_t *run) {
     return mem_format("%s/results/%s-%s", run->options->root, run->sweeps[0].name, text);
 }
 
-static const char *mode_name(bool cold) {
-    return cold ? "cold" : "steady";
-}
-
-/* Identify a side of an --against run in run.json. */
-static void describe_side(run_t *run) {
-    environment_t *env = &run->record.environment;
-    const build_t *build = run->build;
-    environment_set(env, "measure.pair", run->pair);
-    environment_set(env, "measure.side", build == NULL ? "candidate" : "base");
-    if (build == NULL)
-        return;
-    environment_set(env, "versions.bench", build->version);
-    environment_set(env, "git.revision", build->revision);
-    environment_set_flag(env, "git.dirty", build->dirty);
-}
-
-static status_t check_option(const run_t *run, const char *option, bool before, bool now,
-                             error_t *err) {
-    const char *with = before ? "with" : "without";
-    if (before == now)
-        return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "%s was measured %s %s: resume it %s it, or choose another --out", run->folder,
-                     with, option, with);
-}
-
-/* A resumed --against run must be the same run, measured with the same builds. */
-static status_t check_side(const run_t *run, error_t *err) {
-    const environment_t *env = &run->record.environment;
-    const char *pair = environment_get(env, "measure.pair");
-    const char *revision = environment_get(env, "git.revision");
-    const build_t *build = run->build;
-    TRY(check_option(run, "--against", pair != NULL, run->pair != NULL, err));
-    if (build == NULL)
-        return STATUS_OK;
-    if (strcmp(pair, run->pair) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "%s and its parent folder belong to different runs: measure.pair is %s, "
-                         "expected %s",
-                         run->folder, pair, run->pair);
-    if (revision != NULL && strcmp(revision, build->revision) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "%s was measured with revision %s, and --against is revision %s: resume "
-                         "it with the same build",
-                         run->folder, revision, build->revision);
-    return STATUS_OK;
-}
-
 static void describe_folder(run_t *run) {
-    environment_t *env = &run->record.environment;
     git_state_t folder;
-    if (!git_read(run->options->root, &folder))
+    if (!git_read(run->options->root, run->folder, &folder))
         return;
-    environment_set(env, "git.folder.revision", folder.revision);
-    environment_set_flag(env, "git.folder.dirty", folder.dirty);
-    char *other = environment_other_source(env);
+    environment_set(&run->here, "git.folder.revision", folder.revision);
+    environment_set_flag(&run->here, "git.folder.dirty", folder.dirty);
+    if (folder.dirty)
+        environment_set(&run->here, "git.folder.changes", folder.changes);
+    char *other = environment_other_source(&run->here);
     if (other != NULL)
         progress_note(&run->progress, "%s", other);
     free(other);
+}
+
+static void describe_program(run_t *run) {
+    environment_t *env = &run->here;
+    const build_t *build = run->build;
+    environment_set(env, "versions.bench", build != NULL ? build->version : BENCH_VERSION);
+    environment_set(env, "git.revision", build != NULL ? build->revision : BENCH_REVISION);
+    environment_set_flag(env, "git.dirty", build != NULL ? build->dirty : BENCH_DIRTY);
+    if (build != NULL && !build->self)
+        return;
+    if (BENCH_CHANGES[0] != '\0')
+        environment_set(env, "git.changes", BENCH_CHANGES);
+    environment_set(env, "versions.compiler", __VERSION__);
+}
+
+static void describe_machine(run_t *run) {
+    environment_set(&run->here, "measure.mode", run->options->cold ? "cold" : "steady");
+    if (run->options->quick)
+        environment_set_flag(&run->here, "measure.quick", true);
+    describe_program(run);
+    host_describe(&run->here);
+    if (run->pair != NULL)
+        environment_set(&run->here, "measure.side", run->build == NULL ? "candidate" : "base");
+    describe_folder(run);
 }
 
 static void describe_run(run_t *run) {
@@ -100,39 +76,8 @@ static void describe_run(run_t *run) {
     for (size_t i = 0; i < run->n_sweeps; i++)
         record->sweeps[record->n_sweeps++] =
             (sweep_text_t){mem_text(run->sweeps[i].path), mem_text(run->sweeps[i].text)};
-    environment_set(&record->environment, "measure.mode", mode_name(run->options->cold));
-    environment_set(&record->environment, "versions.bench", BENCH_VERSION);
-    environment_set(&record->environment, "git.revision", BENCH_REVISION);
-    environment_set_flag(&record->environment, "git.dirty", BENCH_DIRTY);
-    if (run->build == NULL || run->build->self)
-        environment_set(&record->environment, "versions.compiler", __VERSION__);
-    host_describe(&record->environment);
-    if (run->pair != NULL)
-        describe_side(run);
-    describe_folder(run);
-}
-
-static status_t resume(run_t *run, error_t *err) {
-    TRY(record_load_passes(run->folder, &run->record, err));
-    if (run->record.schema != RESULT_SCHEMA)
-        return error_set(err, STATUS_USAGE,
-                         "%s has schema %d, from an older version: results of schema %d cannot be "
-                         "added to it; choose another --out",
-                         run->folder, run->record.schema, RESULT_SCHEMA);
-    free(run->record.finished);
-    run->record.finished = NULL;
-    if (run->record.seed != run->options->seed)
-        return error_set(err, STATUS_USAGE,
-                         "%s was made with --seed %llu: resume it with the same seed", run->folder,
-                         (unsigned long long)run->record.seed);
-    const char *mode = environment_get(&run->record.environment, "measure.mode");
-    const bool was_cold = mode != NULL && strcmp(mode, mode_name(true)) == 0;
-    TRY(check_option(run, "--cold", was_cold, run->options->cold, err));
-    TRY(check_side(run, err));
-    if (run->record.n_dropped_lines > 0)
-        progress_note(&run->progress, "dropped the half-written last line of %s/cases.jsonl",
-                      run->folder);
-    return STATUS_OK;
+    environment_add(&record->environment, &run->here);
+    environment_set(&record->environment, "measure.pair", run->pair);
 }
 
 static bool one_walk(const run_t *run) {
@@ -165,23 +110,32 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     TRY(record_lock(run->folder, &run->folder_lock, err));
     /* Under the lock: a concurrent run may have written it in the meantime. */
     char *header = fs_join(run->folder, "run.json");
-    bool exists = fs_exists(header);
+    run->resumed = fs_exists(header);
     free(header);
-    if (exists && !run->options->resume)
+    if (run->resumed && !run->options->resume)
         return error_set(err, STATUS_USAGE,
                          "%s already holds a run: continue it with --resume, or choose another "
                          "--out",
                          run->folder);
-    fs_remove_orphans(run->folder);
     fs_remove_dead_folders();
-    if (exists)
-        TRY(resume(run, err));
+    describe_machine(run);
+    if (run->resumed)
+        TRY(run_resume(run, err));
     else
         describe_run(run);
-    run_make_states(run);
     char *folder = realpath(run->folder, NULL); /* workers may run elsewhere */
     run->compiled = fs_join(folder != NULL ? folder : run->folder, "compiled");
     free(folder);
+    return STATUS_OK;
+}
+
+status_t run_begin(run_t *run, error_t *err) {
+    run_note_workers(run);
+    if (run->resumed)
+        TRY(run_resume_here(run, err));
+    environment_add(&run->record.environment, &run->here);
+    fs_remove_orphans(run->folder);
+    run_make_states(run);
     note_lost_draws(run);
     TRY(record_write_header(&run->record, err));
     return journal_open(run->folder, &run->journal, err);
@@ -203,7 +157,7 @@ static void copy_facts(environment_t *env, const char *prefix, const json_t *obj
 }
 
 void run_note_workers(run_t *run) {
-    environment_t *env = &run->record.environment;
+    environment_t *env = &run->here;
     for (size_t i = 0; i < run->workers.n; i++) {
         const worker_link_t *link = run->workers.items[i];
         if (link->hello == NULL)
@@ -230,7 +184,7 @@ static void keep_cores_near(run_t *run) {
 }
 
 static void note_gpu(run_t *run, const worker_link_t *link) {
-    environment_t *env = &run->record.environment;
+    environment_t *env = &run->here;
     const json_t *device = json_object_get(link->hello, "device");
     const char *uuid = json_string_value(json_object_get(device, "uuid"));
     const char *arch = json_string_value(json_object_get(device, "arch"));
@@ -281,7 +235,7 @@ status_t run_survey(run_t *run, error_t *err) {
     if (link != NULL)
         note_gpu(run, link);
     char *cpus = cores_text(run->cores.allowed, run->cores.n);
-    environment_set(&run->record.environment, "host.cpus", cpus);
+    environment_set(&run->here, "host.cpus", cpus);
     free(cpus);
     return STATUS_OK;
 }
@@ -327,6 +281,7 @@ status_t run_close(run_t *run, error_t *err) {
     progress_end(&run->progress);
     journal_close(&run->journal);
     run_note_workers(run);
+    environment_add(&run->record.environment, &run->here);
     TRY(record_load(run->folder, &finished, err));
     note_rates(run, &finished);
     if (run->progress.done == run->progress.total) {

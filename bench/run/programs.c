@@ -65,7 +65,7 @@ status_t run_compile(run_t *run, error_t *err) {
         progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
         return STATUS_OK;
     }
-    environment_set(&run->record.environment, "versions.cuda_compiler", described);
+    environment_set(&run->here, "versions.cuda_compiler", described);
     free(described);
     return compile_all(&compile, &run->programs, err);
 }

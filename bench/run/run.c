@@ -41,8 +41,7 @@ static status_t steps(run_t *run, error_t *err) {
     TRY(run_prepare_folder(run, err));
     TRY(run_survey(run, err));
     TRY(run_compile(run, err));
-    /* Tables printed during the run read the GPU name from run.json. */
-    TRY(record_write_header(&run->record, err));
+    TRY(run_begin(run, err));
     TRY(run_sanitize(run, err));
     return measure(run, err) == STATUS_OK ? run_print(run, err) : run_add_resume_hint(run, err);
 }

@@ -21,14 +21,18 @@ void case_note_draw(case_state_t *state, const case_result_t *draw) {
     }
 }
 
-void run_free_sweeps(run_t *run) {
-    for (size_t i = 0; i < run->n_sweeps; i++)
-        sweep_free(&run->sweeps[i]);
-    free(run->sweeps);
+void run_free_states(run_t *run) {
     for (size_t i = 0; run->states != NULL && i < run->n_sweeps; i++)
         free(run->states[i]);
     free(run->states);
     run->states = NULL;
+}
+
+void run_free_sweeps(run_t *run) {
+    run_free_states(run);
+    for (size_t i = 0; i < run->n_sweeps; i++)
+        sweep_free(&run->sweeps[i]);
+    free(run->sweeps);
     run->sweeps = NULL;
     run->n_sweeps = 0;
 }
@@ -36,6 +40,7 @@ void run_free_sweeps(run_t *run) {
 void run_free(run_t *run) {
     run_free_sweeps(run);
     record_free(&run->record);
+    environment_free(&run->here);
     journal_close(&run->journal);
     if (run->folder_lock >= 0)
         close(run->folder_lock);

@@ -53,8 +53,10 @@ typedef struct run {
     case_state_t calibrations[N_CALIBRATIONS];
     kept_reference_t *references;
     size_t n_references;
-    record_t record; /* of run.json; with --resume it holds the passes finished earlier */
-    int folder_lock; /* -1: not held */
+    record_t record;    /* of run.json; with --resume it holds the passes finished earlier */
+    environment_t here; /* this machine and its software; record.environment is the first's */
+    bool resumed;       /* the folder holds a run */
+    int folder_lock;    /* -1: not held */
     journal_t journal;
     workers_t workers;
     char *arch;         /* of the GPU, "sm_90"; NULL without one */
@@ -91,6 +93,7 @@ typedef struct group {
 run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interrupted);
 void run_free(run_t *run);
 void run_free_sweeps(run_t *run);
+void run_free_states(run_t *run);
 /* Add to an error (most likely a full disk) how to resume the run. */
 status_t run_add_resume_hint(const run_t *run, error_t *err);
 
@@ -111,7 +114,10 @@ void run_keep_cases(sweep_t *sweep, case_filter_t *keep, const void *context);
 /* prepare.c */
 /* Set the run's folder and start the progress line. */
 void run_choose_folder(run_t *run);
+/* Lock the folder, and describe the run and this machine; to resume, check that they fit together. */
 status_t run_prepare_folder(run_t *run, error_t *err);
+/* After the survey and the compilation: only from here on the folder's files are changed. */
+status_t run_begin(run_t *run, error_t *err);
 /* Start the CUDA worker if a case needs it, and describe the device. No GPU is not an error. */
 status_t run_survey(run_t *run, error_t *err);
 /* Why this case cannot run, with status skipped or failed; NULL if it can. The caller frees it. */
@@ -119,6 +125,14 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
 /* Record versions and devices of the workers started so far. */
 void run_note_workers(run_t *run);
 status_t run_close(run_t *run, error_t *err);
+
+/* resume.c */
+/* Load the run that the folder holds. STATUS_USAGE or STATUS_INCOMPARABLE if this command measures
+ * something else. */
+status_t run_resume(run_t *run, error_t *err);
+/* The same once workers and compilers are known. Then passes that another machine began and none
+ * finished start anew. */
+status_t run_resume_here(run_t *run, error_t *err);
 
 /* programs.c */
 status_t run_compile(run_t *run, error_t *err);
@@ -141,10 +155,12 @@ status_t run_measure(run_t *run, const group_t *group, error_t *err);
 status_t run_measure_all(run_t *run, error_t *err);
 /* End all workers but the oracle's, unless nothing was measured in them. */
 void run_end_processes(run_t *run);
-/* Begin a pass with new processes, and record the start. A process keeps what chance gave it, such as
+/* Begin a pass with new processes. A process keeps what chance gave it, such as
  * where its memory lies, which no number of rounds in it shows (Mytkowicz et al. 2009, Producing wrong
  * data without doing anything obviously wrong!). */
 void run_start_pass(run_t *run, unsigned pass);
+/* Record that the current pass is measured on this machine. */
+status_t run_note_pass(run_t *run, error_t *err);
 /* Record the end of the current pass. */
 status_t run_end_pass(run_t *run, error_t *err);
 

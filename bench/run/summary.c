@@ -188,6 +188,8 @@ static bool prints_cases(const run_t *run) {
 
 static void print_record(const run_t *run, const record_t *record) {
     FILE *out = run->options->print;
+    if (run->options->quick && !run->options->json && (prints_cases(run) || run->options->cold))
+        fprintf(out, "measured with --quick\n\n");
     if (run->options->json) {
         print_json(out, record);
     } else if (prints_cases(run)) {

@@ -345,8 +345,11 @@ def test_resumed_as_another_kind_of_run(tmp_path: Path) -> None:
     header = read_header(turns / "against")
     header["environment"]["git"]["revision"] = "0123456789ab"
     (turns / "against" / "run.json").write_text(json.dumps(header), encoding="utf-8")
-    done = bench("run", sweep, "--out", turns, "--resume", *against, expect=2)
-    assert "was measured with revision 0123456789ab, and --against is revision " in done.stderr
+    before = (turns / "run.json").read_bytes()
+    done = bench("run", sweep, "--out", turns, "--resume", *against, expect=3)
+    assert f"{turns}/against cannot be resumed: git.revision: found " in done.stderr
+    assert "expected '0123456789ab'" in done.stderr
+    assert (turns / "run.json").read_bytes() == before
     header["environment"]["measure"]["pair"] = "another"
     (turns / "against" / "run.json").write_text(json.dumps(header), encoding="utf-8")
     done = bench("run", sweep, "--out", turns, "--resume", *against, expect=2)

@@ -382,5 +382,5 @@ def test_shards_at_different_clocks_are_not_merged(fake: Fake, tmp_path: Path) -
     (locked / "run.json").write_text(json.dumps(header), encoding="utf-8")
     for pair in ((tmp_path / "run", locked), (locked, tmp_path / "run")):
         done = bench("merge", tmp_path / "merged", *pair, expect=3)
-        assert "shards of a run must all have a locked clock, or none" in done.stderr
+        assert "it must be the same in all shards of a run" in done.stderr
     bench("merge", tmp_path / "merged", locked, locked)

@@ -3,8 +3,13 @@
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dirty=true
 [ "$revision" != unknown ] && [ -z "$(git status --porcelain 2>/dev/null)" ] && dirty=false
+# As git_read() in bench/io/git.c: the changes of known files, the names of others.
+changes=
+[ $dirty = true ] && [ "$revision" != unknown ] &&
+    changes=$({ git ls-files --others --exclude-standard; git diff HEAD --binary; } | git hash-object --stdin | cut -c-12)
 cat <<EOF
 #define BENCH_VERSION "0.1.0"
 #define BENCH_REVISION "$revision"
 #define BENCH_DIRTY $dirty
+#define BENCH_CHANGES "$changes"
 EOF

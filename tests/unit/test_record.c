@@ -144,17 +144,18 @@ static void test_a_later_line_replaces_its_pass(void **state) {
 static void test_facts_of_passes(void **state) {
     const char *folder = *state;
     record_t run = {.folder = mem_text(folder)}, again;
-    environment_set(record_pass(&run, 2), "started", "2026-03-02T10:16:00Z");
-    environment_set(record_pass(&run, 1), "cores.cuda", "2,3");
-    environment_set(record_pass(&run, 2), "host", "node7");
+    environment_set(record_pass(&run, 2, NULL, NULL), "started", "2026-03-02T10:16:00Z");
+    environment_set(record_pass(&run, 1, NULL, NULL), "cores.cuda", "2,3");
+    environment_set(record_pass(&run, 2, NULL, NULL), "host", "node7");
     assert_int_equal(run.n_passes, 2);
     assert_ok(record_write_header(&run, &err));
     record_free(&run);
     assert_ok(record_load(folder, &again, &err));
     assert_int_equal(again.n_passes, 2);
-    assert_string_equal(environment_get(record_pass(&again, 1), "cores.cuda"), "2,3");
-    assert_string_equal(environment_get(record_pass(&again, 2), "started"), "2026-03-02T10:16:00Z");
-    assert_string_equal(environment_get(record_pass(&again, 2), "host"), "node7");
+    assert_string_equal(environment_get(record_pass(&again, 1, NULL, NULL), "cores.cuda"), "2,3");
+    assert_string_equal(environment_get(record_pass(&again, 2, NULL, NULL), "started"),
+                        "2026-03-02T10:16:00Z");
+    assert_string_equal(environment_get(record_pass(&again, 2, NULL, NULL), "host"), "node7");
     assert_int_equal(again.n_passes, 2);
     record_free(&again);
 }

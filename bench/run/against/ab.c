@@ -76,13 +76,15 @@ static status_t prepare(ab_t *ab, error_t *err) {
     ab->options.out = ab->out;
     theirs->pair = environment_get(&ours->record.environment, "measure.pair");
     TRY(run_prepare_folder(theirs, err));
-    TRY(copy_floors(ab, err));
     TRY(run_share_clocks(ours, theirs, err));
     TRY(run_survey(theirs, err));
     theirs->settings.cores = ours->settings.cores;
     theirs->settings.compiled = ours->settings.compiled; /* no side has the luckier draw */
     theirs->workers.own_root = ours->options->root;
-    return run_compile(theirs, err);
+    TRY(run_compile(theirs, err));
+    TRY(run_begin(ours, err));
+    TRY(run_begin(theirs, err));
+    return copy_floors(ab, err);
 }
 
 static status_t measure_all(ab_t *ab, error_t *err) {
