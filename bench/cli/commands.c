@@ -123,6 +123,9 @@ static const cli_option_t NO_OPTIONS[] = {{0}};
 
 static const cli_command_t COMMANDS[] = {
     {"run", "[SWEEP.json…]", "measure sweeps, or one workload, and save the results",
+     "--resume needs the same sweeps, --quick, program and kind of machine; --passes and\n"
+     "--time-limit may change, for passes that are not finished (docs/results-format.md).\n"
+     "\n"
      "examples:\n"
      "  bench run sweeps/mlp_infer_quick.json --out results/mine\n"
      "  bench run --workload mlp_infer --variant 03_vectorized --set batch=64\n"

@@ -38,23 +38,6 @@ void run_start_pass(run_t *run, unsigned pass) {
     run->settings.pass = pass;
 }
 
-static environment_t *find_pass(run_t *run) {
-    return record_pass(&run->record, run->settings.pass, environment_get(&run->here, "host.name"),
-                       environment_get(&run->here, "gpu.uuid"));
-}
-
-status_t run_note_pass(run_t *run, error_t *err) {
-    char now[32];
-    environment_t *facts = find_pass(run);
-    if (environment_get(facts, "started") != NULL)
-        return STATUS_OK;
-    environment_set(facts, "started", clock_timestamp(now));
-    environment_set(facts, "host", environment_get(&run->here, "host.name"));
-    environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
-    /* Before its first line: a resumed run must know where it was measured. */
-    return record_write_header(&run->record, err);
-}
-
 /* Was there nothing left of the current pass after --resume on another machine? */
 static bool is_from_elsewhere(const run_t *run) {
     bool known = false, here = false;
@@ -73,7 +56,7 @@ status_t run_end_pass(run_t *run, error_t *err) {
     char now[32];
     if (*run->interrupted || is_from_elsewhere(run))
         return STATUS_OK;
-    environment_t *facts = find_pass(run);
+    environment_t *facts = run_pass_facts(run);
     char *used = cores_take_used(&run->cores);
     if (used[0] != '\0') /* else no worker was placed */
         environment_set(facts, "cores", used);

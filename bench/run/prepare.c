@@ -33,10 +33,6 @@ static void describe_folder(run_t *run) {
     environment_set_flag(&run->here, "git.folder.dirty", folder.dirty);
     if (folder.dirty)
         environment_set(&run->here, "git.folder.changes", folder.changes);
-    char *other = environment_other_source(&run->here);
-    if (other != NULL)
-        progress_note(&run->progress, "%s", other);
-    free(other);
 }
 
 static void describe_program(run_t *run) {
@@ -130,9 +126,14 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
 }
 
 status_t run_begin(run_t *run, error_t *err) {
+    const bool are_left = run->resumed && run_start_left(run);
     run_note_workers(run);
     if (run->resumed)
-        TRY(run_resume_here(run, err));
+        TRY(run_resume_here(run, are_left, err));
+    char *other = environment_other_source(&run->here);
+    if (other != NULL)
+        progress_note(&run->progress, "%s", other);
+    free(other);
     environment_add(&run->record.environment, &run->here);
     fs_remove_orphans(run->folder);
     run_make_states(run);

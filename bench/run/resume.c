@@ -96,9 +96,7 @@ status_t run_resume(run_t *run, error_t *err) {
 
 /* ---- on this machine --------------------------------------------------------------------------- */
 
-/* Start the workers of the cases that are left: only running they tell their versions. One that cannot
- * start is told when its cases are measured. False if no cases are left. */
-static bool start_workers(run_t *run) {
+bool run_start_left(run_t *run) {
     bool are_left = false;
     run_make_states(run);
     for (size_t s = 0; s < run->n_sweeps; s++)
@@ -114,9 +112,6 @@ static bool start_workers(run_t *run) {
                 worker_link_start(link, run->options->timeout_s, &ignored);
         }
     run_free_states(run);
-    run_note_workers(run);
-    for (size_t i = 0; i < run->workers.n && run->options->cold; i++)
-        worker_link_stop(run->workers.items[i]); /* every sample starts one itself */
     return are_left;
 }
 
@@ -183,8 +178,10 @@ static void tell_bad(run_t *run) {
                       run->options->retry ? "tried again" : "kept: --retry tries them again");
 }
 
-status_t run_resume_here(run_t *run, error_t *err) {
-    if (start_workers(run))
+status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
+    for (size_t i = 0; i < run->workers.n && run->options->cold; i++)
+        worker_link_stop(run->workers.items[i]); /* every sample starts one itself */
+    if (are_left)
         TRY(check_gpu(run, err));
     TRY(check_kind(run, err));
     if (run->record.n_dropped_lines > 0 && !run->options->quiet)

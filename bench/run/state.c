@@ -1,5 +1,7 @@
 #include "run/state.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,6 +62,23 @@ void run_free(run_t *run) {
     free(run->no_compiler);
     free(run->folder);
     free(run->compiled);
+}
+
+environment_t *run_pass_facts(run_t *run) {
+    return record_pass(&run->record, run->settings.pass, environment_get(&run->here, "host.name"),
+                       environment_get(&run->here, "gpu.uuid"));
+}
+
+status_t run_note_pass(run_t *run, error_t *err) {
+    char now[32];
+    environment_t *facts = run_pass_facts(run);
+    if (environment_get(facts, "started") != NULL)
+        return STATUS_OK;
+    environment_set(facts, "started", clock_timestamp(now));
+    environment_set(facts, "host", environment_get(&run->here, "host.name"));
+    environment_set(facts, "gpu", environment_get(&run->here, "gpu.uuid"));
+    /* Before its first line: a resumed run must know where it was measured. */
+    return record_write_header(&run->record, err);
 }
 
 status_t run_add_resume_hint(const run_t *run, error_t *err) {

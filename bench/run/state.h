@@ -97,6 +97,11 @@ void run_free_states(run_t *run);
 /* Add to an error (most likely a full disk) how to resume the run. */
 status_t run_add_resume_hint(const run_t *run, error_t *err);
 
+/* The facts of the current pass on this machine, which are added if there are none. */
+environment_t *run_pass_facts(run_t *run);
+/* Record that the current pass is measured on this machine. */
+status_t run_note_pass(run_t *run, error_t *err);
+
 /* select.c */
 status_t run_load_sweeps(run_t *run, error_t *err);
 /* The group of sweep `s` that starts at case `*at`; moves `*at` past it. */
@@ -130,9 +135,12 @@ status_t run_close(run_t *run, error_t *err);
 /* Load the run that the folder holds. STATUS_USAGE or STATUS_INCOMPARABLE if this command measures
  * something else. */
 status_t run_resume(run_t *run, error_t *err);
-/* The same once workers and compilers are known. Then passes that another machine began and none
+/* Start the workers of the cases that are left, as only running they tell their versions. One that cannot
+ * start is told when its cases are measured. False if no cases are left. */
+bool run_start_left(run_t *run);
+/* As run_resume(), once workers and compilers are known. Then passes that another machine began and none
  * finished start anew. */
-status_t run_resume_here(run_t *run, error_t *err);
+status_t run_resume_here(run_t *run, bool are_left, error_t *err);
 
 /* programs.c */
 status_t run_compile(run_t *run, error_t *err);
@@ -146,7 +154,7 @@ status_t run_sanitize(run_t *run, error_t *err);
 /* Copy the verdicts on its program into the result. True if one is a finding. */
 bool run_note_sanitized(const run_t *run, contender_t *contender);
 
-/* measure.c */
+/* entrants.c: one group of contenders in the current pass */
 status_t run_measure(run_t *run, const group_t *group, error_t *err);
 
 /* passes.c */
@@ -159,8 +167,6 @@ void run_end_processes(run_t *run);
  * where its memory lies, which no number of rounds in it shows (Mytkowicz et al. 2009, Producing wrong
  * data without doing anything obviously wrong!). */
 void run_start_pass(run_t *run, unsigned pass);
-/* Record that the current pass is measured on this machine. */
-status_t run_note_pass(run_t *run, error_t *err);
 /* Record the end of the current pass. */
 status_t run_end_pass(run_t *run, error_t *err);
 
