@@ -16,8 +16,22 @@ typedef struct calibration {
     bool compiled;
 } calibration_t;
 
+/* As run_make_states() does for the cases of the sweeps. */
+static void note_before(run_t *run, const case_t *spec, case_state_t *state) {
+    for (unsigned pass = 1; pass <= run->settings.pass; pass++) {
+        const case_result_t key = {.spec = *spec, .pass = pass};
+        const case_result_t *before = record_find_same(&run->record, &key);
+        if (before == NULL || run_is_retried(run, before))
+            continue;
+        state->finished |= 1ULL << (pass - 1);
+        state->broken |= result_is_broken(before);
+        state->dropped |= !result_has_times(before);
+        if (pass == run->settings.pass)
+            device_rates_calibrate(before, &run->rates);
+    }
+}
+
 static status_t calibrate_with(run_t *run, size_t index, const calibration_t *what, error_t *err) {
-    const unsigned pass = run->settings.pass;
     measure_options_t measure = MEASURE_DEFAULTS;
     measure.passes = run_passes(run);
     measure.time_limit_s = 2;
@@ -31,12 +45,7 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
                            .n = 1,
                            .measure = &measure};
     run->progress.total++;
-    const case_result_t key = {.spec = spec, .pass = pass};
-    const case_result_t *before = record_find_same(&run->record, &key);
-    if (before != NULL && (before->status == CASE_OK || !run->options->retry)) {
-        device_rates_calibrate(before, &run->rates);
-        run->calibrations[index].finished |= 1ULL << (pass - 1);
-    }
+    note_before(run, &spec, &run->calibrations[index]);
     status_t status = run_measure(run, &group, err);
     case_free(&spec);
     return status;

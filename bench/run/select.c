@@ -140,7 +140,7 @@ static int by_id(const void *a, const void *b) {
     return strcmp(((const named_state_t *)a)->id, ((const named_state_t *)b)->id);
 }
 
-static bool is_retried(const run_t *run, const case_result_t *before) {
+bool run_is_retried(const run_t *run, const case_result_t *before) {
     return run->options->retry && before->pass <= run_passes(run) &&
            (before->status == CASE_FAILED || before->status == CASE_SKIPPED);
 }
@@ -175,7 +175,7 @@ void run_make_states(run_t *run) {
         named_state_t *found = n > 0 ? bsearch(&key, all, n, sizeof *all, by_id) : NULL;
         while (found != NULL && found > all && by_id(found - 1, &key) == 0)
             found--; /* two sweeps may have the case */
-        if (is_retried(run, before))
+        if (run_is_retried(run, before))
             continue;
         for (; found != NULL && found < all + n && by_id(found, &key) == 0; found++)
             note_finished(found->state, before);

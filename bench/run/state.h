@@ -108,6 +108,8 @@ status_t run_load_sweeps(run_t *run, error_t *err);
 group_t run_next_group(const run_t *run, size_t s, size_t *at);
 /* Allocate the states, with what run->record has as finished. */
 void run_make_states(run_t *run);
+/* Is this result from before --resume measured again, as --retry asks? */
+bool run_is_retried(const run_t *run, const case_result_t *before);
 /* The number of cases that `is` holds for, those of the calibration too. */
 size_t run_count(const run_t *run, bool (*is)(const case_state_t *state));
 /* The most passes of any sweep. */

@@ -213,6 +213,23 @@ def test_finished_passes_stay_and_keep_their_host(whole: Path, run: Path) -> Non
     assert hosts[-1] != "elsewhere"
 
 
+def test_both_sides_of_two_builds_start_anew(tmp_path: Path) -> None:
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
+    options = ("--against", "self", "--passes", "2", "--recheck-limit", "0s")
+    bench("run", sweep, "--out", run, *options)
+    sides = [run, run / "against"]
+    here = read_header(run)["environment"]["host"]["name"]
+    before = [read_lines(side) for side in sides]
+    for side in sides:
+        begun_elsewhere(side, 2)
+    bench("run", sweep, "--out", run, "--resume", *options)
+    for side, (first, second) in zip(sides, before, strict=True):
+        assert [facts["host"] for facts in read_header(side)["passes"]] == ["elsewhere", here]
+        kept, anew = read_lines(side)
+        assert kept == first
+        assert anew != second
+
+
 def test_pass_is_recorded_before_its_first_case(tmp_path: Path) -> None:
     """A killed run must know where the lines of its last pass were measured."""
     sweep, run = null_sweep(tmp_path / "s.json", ["hang"], [0]), tmp_path / "run"
