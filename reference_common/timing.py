@@ -99,35 +99,39 @@ def take_round(
     """Sample every probe: untimed runs first, then timed ones until its share is used up.
 
     Probes share the budget and the warm-up time evenly and run one after another, so that a probe's
-    samples follow its own runs. Each takes at least one and at most `max_samples` samples, and with
-    `fresh` another one after that.
+    samples follow its own runs. Each takes at least one and at most `max_samples` samples. With
+    `fresh` it takes another one after that, which is part of the budget: without time for two it is
+    the only one.
     """
     phases: dict[str, list[float]] = {}
     warmed, warmed_ns = 0, 0
     share = len(probes)
     with no_garbage_collection():
         for probe in probes:
-            n, spent_ns = _warm_up(probe, limits.warmup_samples, -(-limits.warmup_ns // share))
-            warmed += n
-            warmed_ns += spent_ns
-            deadline_ns = now_ns() + limits.budget_ns // share
-            for _ in range(_most_samples(limits, fresh is not None)):
-                # Drop the run's output at once, so that the next run can reuse its memory.
-                _append(phases, probe().ns)
-                if now_ns() >= deadline_ns:
-                    break
-            if fresh is not None:
-                fresh.prepare()
-                ns = probe().ns
-                fresh.keep(ns)
-                _append(phases, ns)
+            warm = _warm_up(probe, limits.warmup_samples, -(-limits.warmup_ns // share))
+            warmed += warm.runs
+            warmed_ns += warm.spent_ns
+            budget_ns = limits.budget_ns // share
+            if fresh is None:
+                _sample(probe, limits.max_samples, now_ns() + budget_ns, phases)
+                continue
+            # A number that no run can know, so that none counts to the sample that is checked.
+            most = limits.max_samples - random.SystemRandom().randrange(4)
+            if warm.runs > 0 and 2 * warm.last_ns <= budget_ns:
+                _sample(probe, most, now_ns() + budget_ns - 2 * warm.last_ns, phases)
+            fresh.prepare()
+            ns = probe().ns
+            fresh.keep(ns)
+            _append(phases, ns)
     return Round(phases, warmed, warmed_ns)
 
 
-def _most_samples(limits: Limits, one_is_fresh: bool) -> int:
-    """Return a number that no run can know, so that none counts to the sample that is checked."""
-    fewer = random.SystemRandom().randrange(4) if one_is_fresh else 0
-    return max(1, limits.max_samples - fewer)
+def _sample(probe: Probe, most: int, deadline_ns: int, phases: dict[str, list[float]]) -> None:
+    for _ in range(max(1, most)):
+        # Drop the run's output at once, so that the next run can reuse its memory.
+        _append(phases, probe().ns)
+        if now_ns() >= deadline_ns:
+            break
 
 
 def _append(phases: dict[str, list[float]], ns: Mapping[str, float]) -> None:
@@ -135,14 +139,23 @@ def _append(phases: dict[str, list[float]], ns: Mapping[str, float]) -> None:
         phases.setdefault(phase, []).append(value)
 
 
-def _warm_up(probe: Probe, at_least: int, at_least_ns: int) -> tuple[int, int]:
-    n, spent_ns = 0, 0
+class _WarmUp(NamedTuple):
+    runs: int
+    spent_ns: int
+    last_ns: int
+    """How long the last run took."""
+
+
+def _warm_up(probe: Probe, at_least: int, at_least_ns: int) -> _WarmUp:
+    n, spent_ns, last_ns = 0, 0, 0
     start_ns = now_ns()
     while n < at_least or spent_ns < at_least_ns:
         probe()
         n += 1
+        before_ns = spent_ns
         spent_ns = now_ns() - start_ns
-    return n, spent_ns
+        last_ns = spent_ns - before_ns
+    return _WarmUp(n, spent_ns, last_ns)
 
 
 @contextmanager

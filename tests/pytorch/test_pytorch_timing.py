@@ -22,6 +22,7 @@ class CountingProbe:
         return Sample({self.phase: self.runs})
 
 
+WARM = {"warmup_samples": 1}
 UNSEEN = Fresh(lambda: None, lambda _ns: None)
 
 
@@ -60,12 +61,21 @@ def test_the_sample_with_new_inputs_is_the_last_of_each_phase():
 def test_the_number_of_samples_before_new_inputs_is_not_known():
     """A round of at most 7 has 4 … 7 of them, and one with new inputs."""
     numbers = {
-        len(round_of(CountingProbe("a"), max_samples=7, fresh=UNSEEN).phases["a"])
+        len(round_of(CountingProbe("a"), **WARM, max_samples=7, fresh=UNSEEN).phases["a"])
         for _ in range(200)
     }
     assert numbers == {5, 6, 7, 8}
-    taken = round_of(CountingProbe("a"), budget_ns=0, max_samples=7, fresh=UNSEEN)
-    assert taken.phases == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize("limits", [{"warmup_samples": 0}, {"warmup_samples": 1, "budget_ns": 0}])
+def test_without_time_for_two_the_one_with_new_inputs_is_the_only_one(limits):
+    probe = CountingProbe("a")
+    seen = []
+    fresh = Fresh(lambda: seen.append(probe.runs), lambda _ns: None)
+    taken = round_of(probe, **limits, max_samples=7, fresh=fresh)
+    warm = limits["warmup_samples"]
+    assert taken.phases == {"a": [warm + 1]}
+    assert seen == [warm]
 
 
 def test_warm_up_is_counted_but_gives_no_samples():
