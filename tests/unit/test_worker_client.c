@@ -177,7 +177,9 @@ static void test_workers_that_cannot_be_had(void **state) {
     check_cannot("passes", true, PATIENCE_S, "no CUDA device");
     check_cannot("stillborn", false, PATIENCE_S, "No module named 'torch'");
     check_cannot("babbles", false, PATIENCE_S, "printed \"Hello!\" instead of an answer");
-    check_cannot("foreign", false, PATIENCE_S, "worker fake speaks protocol 7, expected 1");
+    check_cannot("foreign", false, PATIENCE_S,
+                 "worker fake speaks protocol 7, expected 2: add refill, last and the key fresh of "
+                 "sample (docs/worker-protocol.md)");
     check_cannot("mute", false, HASTE_S, "did not answer in time");
 }
 
