@@ -182,6 +182,8 @@ def test_open_cases_have_their_own_inputs(
         refilled = Case(worker, tmp_path, "cuda", {}, program)
         refilled.ask("refill", seed=SEED)
         opened = Case(worker, tmp_path, "cuda", {"alloc": "arena"}, program)
+        copied = Case(worker, tmp_path, "cuda", ARENA, program)
+        assert not differs(copied.written("output"), expected[0])
         refilled.sample(fresh=5)
         assert not differs(opened.written("output"), expected[0])
         assert not differs(refilled.written("last"), expected[5])

@@ -255,6 +255,8 @@ static void check_subject(const struct subject *subject) {
     /* A second case with the same data has its own inputs, also when it is opened. */
     refill(session, REFILLED);
     session_t *second = open_session(subject);
+    if (session->results_json != NULL) /* of the training that opening runs */
+        assert_string_equal(second->results_json, session->results_json);
     assert_output(subject, second, &opened);
     assert_output(subject, session, &refilled);
     refill(second, REFILLED + 1);
