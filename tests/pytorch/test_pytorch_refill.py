@@ -215,21 +215,23 @@ def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
 
 
 @every_case
-def test_the_fresh_sample_is_the_last_of_each_phase(opened, monkeypatch):
-    """It has the new inputs, and its outputs are random before."""
-    events = []
+def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatch):
+    """It has the new inputs, and its outputs are random before; the compared one is read at once."""
+    events, compared = [], []
 
     def watched(index, probe):
         def run():
             sample = probe()
             events.append(index)
+            if COMPARED.get(workload, "train") in sample.ns:
+                compared.append(index)
             return sample._replace(ns={name: len(events) for name in sample.ns})
 
         return run
 
     case = opened.case
     case.probes = [watched(i, probe) for i, probe in enumerate(case.probes)]
-    for name in ("load", "leave_random"):
+    for name in ("load", "leave_random", "read"):
         real = getattr(case, name)
         call = lambda *given, name=name, real=real: (events.append(name), real(*given))  # noqa: E731
         monkeypatch.setattr(case, name, call)
@@ -238,10 +240,11 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, monkeypatch):
     expected = []
     for i in range(len(case.probes)):
         renewed = ["load", "leave_random"] if i == 0 else ["leave_random"]
-        expected += [i, i, *renewed, i]  # warm-up, ordinary, fresh
+        read = ["read"] if i in compared else []
+        expected += [i, i, *renewed, i, *read]  # warm-up, ordinary, fresh
     assert events == expected
     assert {len(samples) for samples in phases.values()} == {2}
-    assert max(max(samples) for samples in phases.values()) == len(expected)
+    assert len(set(compared)) == 1
 
 
 @pytest.mark.parametrize(
@@ -260,7 +263,7 @@ def test_a_run_that_writes_nothing_leaves_no_old_output(opened, monkeypatch):
 
 
 @every_case
-def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch):
+def test_an_audit_runs_what_is_timed_so_many_times(opened, device, workload, monkeypatch):
     opened.refill(SEED)
     output = opened.output()
     counted = Counter()
@@ -293,11 +296,24 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch
     monkeypatch.setattr(opened.case, "timed", lambda: Counting(timed()))
     for runs in (0, 1, 5):
         counted.clear()
-        answer = opened.ok(protocol.AuditRequest("c", runs))
+        with pytest.MonkeyPatch.context() as patch:
+            if (device, workload) == ("cpu", "linreg_train"):
+                patch.setattr(opened.case, "_download", None)  # is not timed there
+            answer = opened.ok(protocol.AuditRequest("c", runs))
         assert answer == {"status": "ok", "id": "c", "phase": COMPARED.get(workload, "train")}
         assert counted["runs"] == runs
         assert train is None or counted["trained"] == runs
     assert same(opened.output(), output)
+
+
+@pytest.mark.parametrize(("device", "workload", "variant"), [("cuda", "mnist_train", "graph")])
+def test_pinned_outputs_are_filled_too(opened):
+    case = opened.case
+    outputs = [case._losses_host, *case._weights_host, *case._trainer.weights, case._task.losses]
+    before = [output.clone() for output in outputs]
+    case.leave_random()
+    assert len(outputs) == 18
+    assert not any(map(torch.equal, outputs, before))
 
 
 # ---- the mask --------------------------------------------------------------------------------------
