@@ -179,8 +179,6 @@ static void tell_bad(run_t *run) {
 }
 
 status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
-    for (size_t i = 0; i < run->workers.n && run->options->cold; i++)
-        worker_link_stop(run->workers.items[i]); /* every sample starts one itself */
     if (are_left)
         TRY(check_gpu(run, err));
     TRY(check_kind(run, err));

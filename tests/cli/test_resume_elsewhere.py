@@ -213,6 +213,21 @@ def test_finished_passes_stay_and_keep_their_host(whole: Path, run: Path) -> Non
     assert hosts[-1] != "elsewhere"
 
 
+def test_finished_pass_stays_if_a_part_was_begun_again(whole: Path, run: Path) -> None:
+    """As --retry on another machine does, until it is killed."""
+
+    def edit(header: dict[str, Any]) -> None:
+        header["passes"].append({"pass": 1, "host": "elsewhere", "started": "2026-01-01T10:00:00Z"})
+
+    change(run, edit)
+    before = read_lines(run)
+    assert "starts anew" not in resume(whole, run)
+    assert read_lines(run) == before
+    hosts = [facts["host"] for facts in read_header(run)["passes"]]
+    assert len(hosts) == N_PASSES + 1
+    assert hosts.count("elsewhere") == 1
+
+
 def test_both_sides_of_two_builds_start_anew(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
     options = ("--against", "self", "--passes", "2", "--recheck-limit", "0s")

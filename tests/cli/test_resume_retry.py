@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,20 @@ def test_tried_again_in_vain(project: Project) -> None:
     assert [line["status"] for line in project.lines("needs")] == ["skipped", "failed"]
     printed = project.run("failed", "--resume", expect=1)
     assert "1 failed and 0 skipped cases are kept" in printed
+
+
+def test_pass_beyond_those_asked_for_still_counts(project: Project) -> None:
+    project.run("")
+    lines = read_lines(project.out)
+    for line in lines:
+        if line["variant"] == "needs" and line["pass"] == N_PASSES:
+            line |= {"status": "failed", "reason": "not today"}
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (project.out / "cases.jsonl").write_text(text, encoding="utf-8")
+    project.run("", "--resume", "--retry", "--passes", "1", expect=1)
+    assert read_lines(project.out) == lines
+    project.run("", "--resume", "--retry")
+    assert [line["status"] for line in project.lines("needs")] == ["ok", "failed", "ok"]
 
 
 def test_wrong_cases_are_not_tried_again(tmp_path: Path) -> None:
