@@ -1,13 +1,14 @@
 /* Command lines of run and plan. */
 #include "cli/commands.h"
 
+#include "base/secret.h"
 #include "compare/decision.h"
 #include "run/against/ab_recheck.h"
 #include "run/run.h"
 
 #include <stdio.h>
 
-enum { TIMEOUT_S = 300, SEED = 42, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
+enum { TIMEOUT_S = 300, MOST_MHZ = 100000, RECHECK_LIMIT_S = 300, AGAINST_PASSES = 8 };
 
 const char *const COMPILER_CHOICES[] = {"nvrtc", "nvcc", NULL}; /* of compiler_t */
 
@@ -81,7 +82,7 @@ const cli_option_t RUN_OPTIONS[] = {
     {"timeout", "TIME", "time limit for one answer of a worker (300s)", SET(cli_time, timeout_s)},
     {"shard", "I/N", "run every N-th group of cases, starting at the I-th (see bench merge)",
      CLI_STRUCT(read_shard)},
-    {"seed", "N", "seed of the data and of the order of rounds (42)",
+    {"seed", "N", "seed of the data and of the order of rounds (secret)",
      RANGE(cli_number64, seed, 0, INT64_MAX)},
     {"lock-clocks", "MHZ", "lock the GPU's SM clock for the run (needs root)",
      RANGE(cli_number, lock_mhz, 1, MOST_MHZ)},
@@ -136,7 +137,7 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         .sweeps = (const char *const *)args->operands.items,
         .n_sweeps = args->operands.n,
         .single = {.sets = (const char *const *)sets->items, .n_sets = sets->n},
-        .seed = SEED,
+        .seed = secret_seed(),
         .timeout_s = TIMEOUT_S,
         .threshold_frac = GATE_THRESHOLD,
         .recheck_limit_s = RECHECK_LIMIT_S,

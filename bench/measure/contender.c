@@ -129,10 +129,12 @@ void contender_check(contender_t *c, const reference_t *reference, double tolera
 
 /* The arrays of `all` with these names; they stay those of `all`. */
 static reference_t part_of(const reference_t *all, const text_list_t *names) {
-    reference_t part = {.arrays = mem_zeroed(names->n + 1, sizeof *part.arrays)};
+    reference_t part = {.arrays = mem_zeroed(names->n + 1, sizeof *part.arrays),
+                        .norms = mem_zeroed(names->n + 1, sizeof *part.norms)};
     for (size_t i = 0; i < all->names.n; i++)
         if (text_list_has(names, all->names.items[i])) {
             part.arrays[part.names.n] = all->arrays[i];
+            part.norms[part.names.n] = all->norms[i];
             text_list_add(&part.names, all->names.items[i]);
         }
     return part;
@@ -150,6 +152,7 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
     text_list_free(&part.names);
     text_list_free(&names);
     free(part.arrays);
+    free(part.norms);
     return reason;
 }
 

@@ -45,11 +45,6 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
                          environment_get(&first->environment, key), first->folder);
     for (size_t i = 0; i < sizeof IN_BOTH / sizeof *IN_BOTH; i++)
         TRY(check_in_both(first, shard, &IN_BOTH[i], err));
-    if (first->seed != shard->seed)
-        return error_set(err, STATUS_INCOMPARABLE,
-                         "%s: the seed is %llu, but %llu in %s: they measured different data",
-                         shard->folder, (unsigned long long)shard->seed,
-                         (unsigned long long)first->seed, first->folder);
     return STATUS_OK;
 }
 

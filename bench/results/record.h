@@ -116,8 +116,8 @@ bool results_is_study_setup(const case_t *spec);
 status_t results_write_study_csv(const record_t *run, const char *path, const char *engine,
                                  const char *variant, error_t *err);
 
-/* Join shards into the new or empty `folder` (bench merge). STATUS_INCOMPARABLE if their sweeps,
- * seeds, software or kinds of machine differ, or two have different results of a case. */
+/* Join shards into the new or empty `folder` (bench merge). STATUS_INCOMPARABLE if their
+ * sweeps, software or kinds of machine differ, or two have different results of a case. */
 status_t results_merge(const char *folder, const char *const *runs, size_t n_runs, error_t *err);
 
 #endif

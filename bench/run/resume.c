@@ -24,10 +24,6 @@ static status_t check_options(const run_t *run, error_t *err) {
     const environment_t *env = &run->record.environment;
     const char *mode = environment_get(env, "measure.mode");
     const char *pair = environment_get(env, "measure.pair");
-    if (run->record.seed != run->options->seed)
-        return error_set(err, STATUS_USAGE,
-                         "%s was made with --seed %llu: resume it with the same seed", run->folder,
-                         (unsigned long long)run->record.seed);
     TRY(check_option(run, "--cold", mode != NULL && strcmp(mode, "cold") == 0, run->options->cold,
                      err));
     TRY(check_option(run, "--quick", environment_get(env, "measure.quick") != NULL,
