@@ -25,7 +25,8 @@ void device_rates_set_limits_again(record_t *run);
  * under the event floor, a total under the sum of its phases. */
 void plausibility_check(case_result_t *result, const device_rates_t *rates);
 
-/* Flag phases whose fresh samples (phase_t) are slower than caches explain. A case with that flag, or
+/* Flag whole times, and times by the device's clock, whose fresh samples (phase_t) are slower than
+ * caches explain. A case with that flag, or
  * faster than its limit, is implausible. */
 void implausible_find(case_result_t *result);
 

@@ -224,7 +224,7 @@ void result_add_claims(case_result_t *result, claims_t more) {
     if (more.n == 0)
         return;
     claims_t *claims = &result->claims;
-    if (claims->n == 0 || fabs(log(more.ratio)) > fabs(log(claims->ratio)))
+    if (claims->n == 0 || more.ratio > claims->ratio)
         claims->ratio = more.ratio;
     claims->n += more.n;
     claims->n_agree += more.n_agree;

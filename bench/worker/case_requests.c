@@ -112,7 +112,7 @@ static status_t sample_and_fresh(session_t *session, const probe_t *probe, const
                                  int64_t run_ns, error_t *err) {
     const json_int_t most = share->max_samples - random_below(FEWER_MOST + 1);
     const int64_t end_ns = clock_ns() + share->budget_ns - 2 * run_ns;
-    for (json_int_t n = 0; run_ns > 0 && n < most && clock_ns() <= end_ns; n++)
+    for (json_int_t n = 0; run_ns > 0 && (n == 0 || n < most) && clock_ns() <= end_ns; n++)
         TRY(probe->run(session, &session->recorder, err));
     return sample_fresh(session, probe, (uint64_t)json_integer_value(share->fresh), err);
 }

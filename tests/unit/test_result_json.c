@@ -141,7 +141,7 @@ static void test_keys_are_the_contract(void **state) {
         "schema", "pass",    "draw",    "seed",  "id",         "workload",  "engine",
         "on",     "variant", "params",  "dtype", "techniques", "status",    "reason",
         "flags",  "check",   "once_ns", "limit", "device",     "resources", "sanitize",
-        "phases", "results", "rounds",  "stop",  "warmup_ns"};
+        "phases", "results", "rounds",  "stop",  "warmup_ns",  "trust",     "claims"};
     static const char *const PHASE_KEYS[] = {
         "clock",       "unit",        "n",           "median",       "ci95",
         "q25",         "q75",         "p5",          "p95",          "p99",
