@@ -40,6 +40,11 @@ static double least_bytes(const workload_cost_t *cost, const device_rates_t *rat
     return cost->bytes + cost->further_passes * (cost->working_set_bytes - kept);
 }
 
+/* Limits are made of what it measures. */
+static bool is_calibration(const case_result_t *result) {
+    return strcmp(result->spec.workload, "device") == 0;
+}
+
 void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates) {
     workload_cost_t cost = workload->cost(&result->spec);
     limit_t *limit = &result->limit;
@@ -47,7 +52,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     limit->flops = cost.flops;
     const phase_t *phase = bare_compute(result);
     if (strcmp(result->spec.device, "cuda") != 0 || phase == NULL || cost.bytes <= 0 ||
-        !result_has_times(result) || result_is_algorithmic(result))
+        !result_has_times(result) || result_is_algorithmic(result) || is_calibration(result))
         return;
     limit->bytes = least_bytes(&cost, rates);
     /* Samples reuse the same buffers: data that fits into the L2 stays there. */

@@ -21,13 +21,8 @@ void limit_set_again(case_result_t *result, const workload_t *workload,
 /* Recompute a loaded run's limits by this version's rules, if the run has all rates. */
 void device_rates_set_limits_again(record_t *run);
 
-/* Flag implausible times, after limit_set(): faster than the chip's peak allows, a graph slower than back-to-back launches, a time
- * under the event floor, a total under the sum of its phases. */
+/* Flag implausible times, after limit_set(): faster than the chip's peak allows, a graph slower than
+ * back-to-back launches, a time under the event floor, a total under the sum of its phases. */
 void plausibility_check(case_result_t *result, const device_rates_t *rates);
-
-/* Flag whole times, and times by the device's clock, whose fresh samples (phase_t) are slower than
- * caches explain. A case with that flag, or
- * faster than its limit, is implausible. */
-void implausible_find(case_result_t *result);
 
 #endif

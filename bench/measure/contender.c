@@ -145,6 +145,7 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
     char *reason = NULL;
     text_list_t names = names_of(answer);
     reference_t part = part_of(c->audit.reference, &names);
+    part.epochs = case_param_int(&c->result.spec, "epochs", 1);
     if (part.names.n == 0)
         reason = mem_text("the worker names no array that output has");
     else

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double TRUST_TOLERANCE = 0.1;
-
 /* Long against the jitter of a request, short against a round. */
 static const double AUDIT_NS = 2e6;
 enum { MOST_RUNS = 1 << 16, REPEATS = 3 };
@@ -58,22 +56,18 @@ static double third_quartile(const phase_t *phase) {
     return quartile;
 }
 
-static claims_t ask_claims(contender_t *c) {
-    const phase_t *phase = result_whole_phase(&c->result);
-    if (phase == NULL || phase->n_samples == 0)
-        return (claims_t){0};
+/* NaN if the worker does not answer. */
+static double compare_claims(contender_t *c, const phase_t *phase) {
     const double run_ns = time_a_run(c, stats_median(phase->samples, phase->n_samples), &phase);
-    if (isnan(run_ns))
-        return (claims_t){.n = 1, .ratio = NAN};
-    const double ratio = run_ns / third_quartile(phase);
-    return (claims_t){.n = 1, .n_agree = ratio <= 1 + TRUST_TOLERANCE ? 1 : 0, .ratio = ratio};
+    return isnan(run_ns) ? NAN : run_ns / third_quartile(phase);
 }
 
 void trust_find(contender_t *c) {
     if (!c->active)
         return;
+    const phase_t *phase = result_whole_phase(&c->result);
     if (case_engine_is_built_in(c->result.spec.engine))
         c->result.trust = TRUST_SEALED;
-    else
-        result_add_claims(&c->result, ask_claims(c));
+    else if (phase != NULL && phase->n_samples > 0)
+        result_add_claim(&c->result, compare_claims(c, phase));
 }

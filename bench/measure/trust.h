@@ -2,15 +2,12 @@
  *
  * A worker that is a script times itself. The supervisor asks it for N and for 2N runs without
  * clocks (`audit` in docs/worker-protocol.md); by its own clock the difference is N runs, without
- * what a request costs. It may be over the claims' third quartile by TRUST_TOLERANCE: samples of one
- * process go up and down between two values (docs/measuring.md), and the audit meets one of them.
+ * what a request costs. It is divided by the claims' third quartile: samples of one process go up and down between two values (docs/measuring.md), and the audit meets one of them.
  * Below is not suspicious: runs in a row overlap with what each of them leaves behind. */
 #ifndef BENCH_MEASURE_TRUST_H
 #define BENCH_MEASURE_TRUST_H
 
 #include "measure/contender.h"
-
-extern const double TRUST_TOLERANCE;
 
 /* Set the result's trust, after its rounds. */
 void trust_find(contender_t *contender);

@@ -221,9 +221,23 @@ static void note_difference(const difference_t *d, const npy_t *expected, double
     free(worst);
 }
 
+/* The reference, or the losses of its first epoch if that is what was found. */
+static npy_t expected_of(const reference_t *reference, size_t i, const npy_t *found, double *norm) {
+    npy_t expected = reference->arrays[i];
+    *norm = reference->norms[i];
+    if (strcmp(reference->names.items[i], "losses") != 0 || found->n_dimensions != 1 ||
+        found->n >= expected.n || (int64_t)found->n * reference->epochs < (int64_t)expected.n)
+        return expected;
+    for (*norm = 0, expected.n = 0; expected.n < found->n; expected.n++)
+        *norm += expected.values[expected.n] * expected.values[expected.n];
+    expected.shape[0] = found->n;
+    return expected;
+}
+
 static void check_array(npy_file_t *found, const reference_t *reference, size_t i, check_t *check,
                         char **reason) {
-    const npy_t *expected = &reference->arrays[i];
+    double norm;
+    const npy_t part = expected_of(reference, i, &found->array, &norm), *expected = &part;
     const char *name = reference->names.items[i];
     difference_t difference;
     error_t err = ERROR_INIT;
@@ -232,10 +246,10 @@ static void check_array(npy_file_t *found, const reference_t *reference, size_t 
         fail(check, reason, mem_format("%s has shape %s, expected %s", name, actual, right));
         free(actual);
         free(right);
-    } else if (compare(found, expected, reference->norms[i], &difference, &err) != STATUS_OK) {
+    } else if (compare(found, expected, norm, &difference, &err) != STATUS_OK) {
         no_output(check, reason, &err);
     } else {
-        note_difference(&difference, expected, reference->norms[i], name, check, reason);
+        note_difference(&difference, expected, norm, name, check, reason);
     }
 }
 

@@ -10,7 +10,8 @@
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
-    double *norms; /* squared L2 norm of each */
+    double *norms;  /* squared L2 norm of each */
+    int64_t epochs; /* over 1: "losses" may end after the first of them, which is a sample */
 } reference_t;
 
 /* Load NAME.npy of each name from `folder`. */

@@ -78,11 +78,10 @@ typedef struct check {
     double row_rel_l2, column_rel_l2;  /* of the worst row and column; NaN: older runs */
 } check_t;
 
-/* A worker's claims against the supervisor's clock, a pass each (measure/trust.h). */
+/* Times that a script claims, against the supervisor's clock (measure/trust.h). */
 typedef struct claims {
-    unsigned n, n_agree;
-    double
-        ratio; /* time by the supervisor's clock over the claimed median: the one farthest from 1 */
+    unsigned n;                       /* passes in which they were compared */
+    double ratios[STATS_MOST_PASSES]; /* supervisor's over claimed; NaN: no answer to an audit */
 } claims_t;
 
 typedef struct named_ns {
@@ -165,8 +164,10 @@ bool case_status_parse(const char *name, case_status_t *status);
 bool stop_reason_parse(const char *name, stop_reason_t *stop);
 bool clock_domain_parse(const char *name, clock_domain_t *clock);
 bool trust_parse(const char *name, trust_t *trust);
-/* Add the claims of other passes; most passes decide how far a worker is trusted. */
-void result_add_claims(case_result_t *result, claims_t more);
+/* Add a comparison of claims; the median of all decides how far a worker is trusted. */
+void result_add_claim(case_result_t *result, double ratio);
+
+double claims_ratio(const claims_t *claims); /* the median; NaN if one is */
 
 /* Does a verdict of sanitize_t report errors? */
 bool sanitize_is_finding(const char *verdict);

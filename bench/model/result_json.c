@@ -118,8 +118,8 @@ static json_t *device_to_json(const device_state_t *device) {
 
 static json_t *claims_to_json(const claims_t *claims) {
     return claims->n == 0 ? json_null()
-                          : json_pack("{s:i, s:i, s:o}", "n", (int)claims->n, "n_agree",
-                                      (int)claims->n_agree, "ratio", number(claims->ratio));
+                          : json_pack("{s:i, s:o}", "n", (int)claims->n, "ratio",
+                                      number(claims_ratio(claims)));
 }
 
 static json_t *draws_to_json(const case_result_t *result) {

@@ -2,6 +2,7 @@
 #include "model/result.h"
 
 #include "base/memory.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -220,15 +221,22 @@ static void add_stops(case_result_t *result, const case_result_t *more) {
     result->stop = more->stop > result->stop ? more->stop : result->stop;
 }
 
-void result_add_claims(case_result_t *result, claims_t more) {
-    if (more.n == 0)
-        return;
+/* What a script may be slower than it claims, by the median over passes. */
+static const double TRUST_TOLERANCE = 0.1;
+
+double claims_ratio(const claims_t *claims) {
+    for (unsigned i = 0; i < claims->n; i++)
+        if (isnan(claims->ratios[i]))
+            return NAN;
+    return stats_median(claims->ratios, claims->n);
+}
+
+void result_add_claim(case_result_t *result, double ratio) {
     claims_t *claims = &result->claims;
-    if (claims->n == 0 || more.ratio > claims->ratio)
-        claims->ratio = more.ratio;
-    claims->n += more.n;
-    claims->n_agree += more.n_agree;
-    result->trust = 2 * claims->n_agree > claims->n ? TRUST_AUDITED : TRUST_SELF_REPORTED;
+    if (claims->n < STATS_MOST_PASSES)
+        claims->ratios[claims->n++] = ratio;
+    result->trust =
+        claims_ratio(claims) <= 1 + TRUST_TOLERANCE ? TRUST_AUDITED : TRUST_SELF_REPORTED;
 }
 
 void result_add_passes(case_result_t *result, const case_result_t *more) {
@@ -236,7 +244,8 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
     worsen(result, more);
     if (result->trust == TRUST_UNKNOWN)
         result->trust = more->trust;
-    result_add_claims(result, more->claims);
+    for (unsigned i = 0; i < more->claims.n; i++)
+        result_add_claim(result, more->claims.ratios[i]);
     keep_worse_check(&result->before, &more->before);
     keep_worse_check(&result->after, &more->after);
     join_phases(result, more);

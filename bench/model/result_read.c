@@ -278,13 +278,6 @@ static void get_details(const json_t *json, case_result_t *result) {
     result->warmup_ns = get_number(json, "warmup_ns");
 }
 
-static void get_claims(const json_t *json, claims_t *claims) {
-    if (json_is_object(json))
-        *claims = (claims_t){.n = (unsigned)get_integer(json, "n"),
-                             .n_agree = (unsigned)get_integer(json, "n_agree"),
-                             .ratio = get_number(json, "ratio")};
-}
-
 static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
                             case_result_t *result, error_t *err) {
     const char *status = json_string_value(json_object_get(json, "status"));
@@ -304,7 +297,9 @@ static status_t read_result(const json_t *json, const raw_arrays_t *raw_arrays,
         return error_set(err, STATUS_USAGE,
                          "\"trust\" is \"%s\", expected sealed, audited or self-reported", trust);
     result->reason = get_text(json, "reason");
-    get_claims(json_object_get(json, "claims"), &result->claims);
+    const json_t *claims = json_object_get(json, "claims");
+    if (json_is_object(claims))
+        result->claims = (claims_t){.n = 1, .ratios = {get_number(claims, "ratio")}};
     get_details(json, result);
     return get_phases(json, raw_arrays, result, err);
 }

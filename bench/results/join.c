@@ -2,6 +2,7 @@
 #include "results/record_internal.h"
 
 #include "base/memory.h"
+#include "model/implausible.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,8 +52,10 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
     for (size_t i = 0; i < joined->n_once && chosen != NULL; i++)
         if (strcmp(joined->once[i].name, "compile") == 0)
             joined->once[i].ns = chosen->compile_ns;
-    if (n > first + 1)
+    if (n > first + 1) {
         result_summarise(joined);
+        implausible_find(joined);
+    }
     return true;
 }
 

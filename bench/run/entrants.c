@@ -6,6 +6,7 @@
 #include "measure/cold_start.h"
 #include "measure/schedule.h"
 #include "measure/trust.h"
+#include "model/implausible.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -105,9 +105,10 @@ static void print_trust(FILE *out, const case_result_t *result) {
     if (trust_name(result->trust) == NULL)
         return;
     fprintf(out, "  trust        %s", trust_name(result->trust));
-    if (isfinite(result->claims.ratio) && result->claims.n > 0)
+    const double ratio = claims_ratio(&result->claims);
+    if (isfinite(ratio))
         fprintf(out, ": by the supervisor's clock %s of the claimed time",
-                units_percent(text, result->claims.ratio));
+                units_percent(text, ratio));
     else if (result->claims.n > 0)
         fprintf(out, ": the worker answers no audit");
     fputc('\n', out);

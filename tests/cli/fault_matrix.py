@@ -62,7 +62,6 @@ CELLS = [
     Cell("sample", "free", FREE, 10),
     Cell("sample", "events", "cuEventElapsedTime", 10),
     Cell("sample", "graph", "cuGraphLaunch", 10),
-    Cell("output again", "kernel", KERNEL, 2),
     Cell("close", "free", FREE),
     Cell("close", "graph", "cuGraphExecDestroy"),
     Cell("close", "module", "cuModuleUnload"),
@@ -125,14 +124,10 @@ class Fault:
     def applies(self, cell: Cell) -> bool:
         return not self.phases or cell.phase in self.phases
 
-    def recurs(self, cell: Cell) -> bool:
-        """Return whether it occurs in the second process, too; that takes only the last output."""
-        return not self.once and cell.op != "output again"
-
     def expected(self, cell: Cell) -> str:
         """Return the expected status of the faulty case."""
         if self.name == "wrong result":
-            return "wrong" if cell.op.startswith("output") else "ok"
+            return "wrong" if cell.op == "output" else "ok"
         if self.name == "slow clock":
             return "throttled" if cell.op == "sample" else "ok"
         # If a driver only fails to free something, the case is still ok.
@@ -299,7 +294,7 @@ def check_cell(outcome: Outcome, fault: Fault, index: int) -> None:
     hits = outcome.hits[index]
     told = case["reason"] or "".join(case["flags"])
     died = "worker cuda died" in told
-    again = died and fault.recurs(cell)
+    again = died and not fault.once
     assert hits >= 1 if fault.effect.startswith("always") else hits == 1 + again, f"{cell}: {hits}"
     expected = "ok" if died and not again else fault.expected(cell)
     assert case["status"] == expected, f"{cell}: {told}"

@@ -32,7 +32,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         folder / "cheats.json",
         "mlp_infer",
         [contender],
-        axes={"batch": [8192]},
+        axes={"batch": [65536]},
         measure={**QUICK_MEASURE, "time_limit_s": 0.05, "min_rounds": 4},
     )
     bench("run", sweep, "--out", folder / "run", root=root, expect=1)

@@ -269,7 +269,8 @@ def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
     # tests/cli/test_sanitize.py has a run with these.
     sanitized = {"sanitize.version", "sanitize.case", "sanitize.tools.<name>"}
     only_joined = {"draws"}
-    optional = {"check.before", "check.after", *sanitized, *only_joined}
+    of_scripts = {"claims.n", "claims.ratio"}  # tests/cli/test_cheats.py
+    optional = {"check.before", "check.after", *sanitized, *only_joined, *of_scripts}
     compare(found, Table("cases.jsonl", "key"), optional)
 
 

@@ -141,7 +141,7 @@ def test_facts_of_each_pass(tmp_path: Path) -> None:
     )
     assert {facts["host"] for facts in header["passes"]} == {header["environment"]["host"]["name"]}
     found = {path for facts in header["passes"] for path in paths(facts)}
-    compare(found, Table("run.json", "key of `passes[]`"), {"cores"})
+    compare(found, Table("run.json", "key of `passes[]`"), {"cores", "gpu"})
 
 
 @pytest.mark.parametrize(

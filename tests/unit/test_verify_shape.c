@@ -16,19 +16,23 @@
 static const double VALUES[6] = {1, 2, 3, 4, 5, 6};
 static const size_t FLAT[] = {6}, COLUMN[] = {6, 1};
 
+static const char *name = "y";
+static int64_t epochs = 1;
+
 static void check_shapes(const size_t *found, unsigned n_found, const size_t *expected,
                          unsigned n_expected, const char *complaint) {
     char *folder, *reason = NULL;
     error_t err = ERROR_INIT;
     assert_int_equal(fs_temporary_folder(&folder, &err), STATUS_OK);
-    char *path = fs_join(folder, "y.npy");
+    char *path = mem_format("%s/%s.npy", folder, name);
     text_list_t names = {0};
-    text_list_add(&names, "y");
+    text_list_add(&names, name);
     reference_t reference;
     check_t check;
     assert_int_equal(npy_write_f64(path, VALUES, expected, n_expected, &err), STATUS_OK);
     assert_int_equal(reference_load(folder, &names, &reference, &err), STATUS_OK);
     assert_int_equal(npy_write_f64(path, VALUES, found, n_found, &err), STATUS_OK);
+    reference.epochs = epochs;
     verify_outputs(&reference, folder, 1e-6, &check, &reason);
     assert_int_equal(check.ok, complaint == NULL);
     if (complaint != NULL)
@@ -49,9 +53,23 @@ static void test_dimensions_count(void **state) {
     check_shapes(COLUMN, 2, FLAT, 1, "y has shape (6, 1), expected (6,)");
 }
 
+static void test_losses_may_end_after_the_first_epoch(void **state) {
+    (void)state;
+    static const size_t HALF[] = {3}, LESS[] = {2};
+    epochs = 2;
+    check_shapes(HALF, 1, FLAT, 1, "y has shape (3,), expected (6,)");
+    name = "losses";
+    check_shapes(HALF, 1, FLAT, 1, NULL);
+    check_shapes(LESS, 1, FLAT, 1, "losses has shape (2,), expected (6,)");
+    epochs = 1;
+    check_shapes(HALF, 1, FLAT, 1, "losses has shape (3,), expected (6,)");
+    name = "y";
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dimensions_count),
+        cmocka_unit_test(test_losses_may_end_after_the_first_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

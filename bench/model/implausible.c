@@ -1,5 +1,5 @@
 /* Times that cannot be those of the work that was asked for. */
-#include "limits/limits.h"
+#include "model/implausible.h"
 
 #include "base/memory.h"
 #include "stats/summary.h"
@@ -12,6 +12,9 @@
  * meanwhile: measured in docs/cheating.md. An interpreter is colder than machine code. */
 static const double MOST_TIMES = 2, MOST_MORE_NS = 50e3, MOST_MORE_SCRIPT_NS = 300e3;
 
+/* A single one may have been interrupted. */
+enum { FEWEST_FRESH = 3 };
+
 static double least(const double *values, size_t n) {
     double found = values[0];
     for (size_t i = 1; i < n; i++)
@@ -22,7 +25,7 @@ static double least(const double *values, size_t n) {
 /* Parts by the host's clock say more about its caches than about kept results, which also shorten
  * the whole. */
 static bool is_compared(const phase_t *phase) {
-    return phase->n_fresh > 0 && phase->n_samples > 0 &&
+    return phase->n_fresh >= FEWEST_FRESH && phase->n_samples > 0 &&
            (phase->clock == CLOCK_DEVICE || strcmp(phase->name, "host_to_host") == 0 ||
             strcmp(phase->name, "total") == 0 || strcmp(phase->name, "train") == 0);
 }
@@ -30,6 +33,7 @@ static bool is_compared(const phase_t *phase) {
 /* A case that is slower on inputs that it has not seen before keeps results. Every fresh sample must
  * be: that one was interrupted says nothing. */
 static void flag_fresh(case_result_t *result) {
+    flag_list_t found = {0};
     const double more_ns =
         case_engine_is_built_in(result->spec.engine) ? MOST_MORE_NS : MOST_MORE_SCRIPT_NS;
     for (size_t i = 0; i < result->n_phases; i++) {
@@ -39,8 +43,10 @@ static void flag_fresh(case_result_t *result) {
         const double fresh_ns = least(phase->fresh, phase->n_fresh);
         const double usual_ns = stats_median(phase->samples, phase->n_samples);
         if (fresh_ns > MOST_TIMES * usual_ns + more_ns)
-            flag_list_add(&result->flags, FLAG_FRESH_SLOWER, phase->name, fresh_ns, usual_ns);
+            flag_list_add(&found, FLAG_FRESH_SLOWER, phase->name, fresh_ns, usual_ns);
     }
+    flag_list_merge(&result->flags, &found);
+    flag_list_free(&found);
 }
 
 void implausible_find(case_result_t *result) {
