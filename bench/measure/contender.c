@@ -247,10 +247,14 @@ static bool add_samples(contender_t *c, case_result_t *into, const sample_claim_
     return reason == NULL;
 }
 
+cores_t *contender_cores(const contender_t *c) {
+    return strcmp(c->result.spec.device, "cpu") != 0 ? c->settings->cores : NULL;
+}
+
 /* `*slow` if the core became slow during the round. In a long round it would not matter: it sees both
  * speeds. */
 static json_t *sample_on_fast_core(contender_t *c, sample_limits_t limits, bool *slow) {
-    cores_t *cores = strcmp(c->result.spec.device, "cpu") != 0 ? c->settings->cores : NULL;
+    cores_t *cores = contender_cores(c);
     *slow = false;
     if (cores == NULL || !contender_reopen(c))
         return cores == NULL ? ask_sample(c, limits) : NULL;

@@ -76,6 +76,8 @@ void contender_warm_up(contender_t *contender);
 void contender_round(contender_t *contender);
 /* Compare what the last timed sample left; it must have run on the audit's inputs. */
 void contender_check_last(contender_t *contender);
+/* On which it runs alone while it is timed; NULL: on any. */
+cores_t *contender_cores(const contender_t *contender);
 /* If the rounds ended before that of the audit: take a sample for it. */
 void contender_audit(contender_t *contender);
 

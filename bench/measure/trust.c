@@ -56,9 +56,16 @@ static double third_quartile(const phase_t *phase) {
     return quartile;
 }
 
-/* NaN if the worker does not answer. */
+/* NaN if the worker does not answer. On a fast core, as in the rounds. */
 static double compare_claims(contender_t *c, const phase_t *phase) {
+    if (!contender_reopen(c))
+        return NAN;
+    cores_t *cores = contender_cores(c);
+    if (cores != NULL)
+        cores_enter(cores, c->worker->child.pid);
     const double run_ns = time_a_run(c, stats_median(phase->samples, phase->n_samples), &phase);
+    if (cores != NULL)
+        cores_leave(cores, c->worker->child.pid);
     return isnan(run_ns) ? NAN : run_ns / third_quartile(phase);
 }
 
