@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from project import QUICK_MEASURE, ROOT, bench, make_root, read_cases, write_sweep
+from rung_cheats import CHEATS as RUNGS
+from rung_cheats import verdict_of as rung_verdict
 
 CHEATS = ROOT / "tests" / "cheats"
 FILES = [CHEATS / "honest.py", *sorted((CHEATS / "scripts").glob("*.py"))]
@@ -52,6 +54,8 @@ def test_the_documentation_has_every_verdict() -> None:
     documented = {}
     for row in re.findall(r"^\| (`\w+`[^|]*)\| `([\w-]+)` \|$", text, re.MULTILINE):
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", row[0].partition(":")[0]), row[1])
+    for rung in RUNGS.glob("*.cu"):
+        assert documented.pop(rung.stem) == rung_verdict(rung)
     for file in FILES[1:]:
         verdict = verdict_of(file)
         assert documented.pop(file.stem) == verdict.get("trust", verdict["status"])

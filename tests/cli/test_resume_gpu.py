@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import sys
@@ -45,12 +46,21 @@ def resume(whole: Path, run: Path, expect: int = 0, **environment: str) -> str:
     return bench(*command, expect=expect, **environment).stderr
 
 
-@pytest.mark.parametrize("key", ["gpu.name", "gpu.driver", "versions.cuda_compiler"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "gpu.name",
+        "gpu.driver",
+        "versions.cuda_compiler",
+        "workers.cuda.cuda_driver",
+    ],
+)
 def test_another_kind_is_refused(key: str, whole: Path, run: Path, gpu: dict[str, str]) -> None:
     header = read_header(run)
-    part, name = key.split(".")
-    assert header["environment"][part][name]
-    header["environment"][part][name] = "another"
+    *parts, name = key.split(".")
+    facts = functools.reduce(dict.__getitem__, parts, header["environment"])
+    assert facts[name]
+    facts[name] = "another"
     write_header(run, header)
     before = files_of(run)
     assert f"{run} cannot be resumed: {key}: found '" in resume(whole, run, 3, **gpu)

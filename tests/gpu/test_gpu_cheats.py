@@ -1,0 +1,58 @@
+"""Rungs that cheat: each gets the verdict in its first line (`tests/cheats/rungs/`)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import QUICK_MEASURE, bench, make_root, read_cases, write_sweep
+from rung_cheats import CHEATS, verdict_of
+from test_gpu_faults import REASON
+
+pytestmark = pytest.mark.gpu(REASON)
+
+# 92 is fast where the data does not fit the L2; 97 is seen only by a host that polls.
+BATCHES = [1000, 8388608]
+POLLING = {"alloc": ["arena"], "copy": ["mapped"], "wait": ["poll"]}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("cheats")
+    root = make_root(folder / "project", copy="kernels")
+    for file in CHEATS.iterdir():
+        shutil.copy(file, root / "kernels" / "mlp_infer")
+    variants = ["02_thread_per_sample", *sorted(file.stem for file in CHEATS.glob("*.cu"))]
+    contenders = [
+        {"engine": "cuda", "variants": variants},
+        {
+            "engine": "cuda",
+            "variants": [variants[0], "97_garbage_first"],
+            "techniques": POLLING,
+            "axes": {"batch": BATCHES[:1]},
+        },
+    ]
+    measure = {**QUICK_MEASURE, "time_limit_s": 0.3, "min_rounds": 4, "passes": 2}
+    sweep = write_sweep(
+        folder / "cheats.json", "mlp_infer", contenders, axes={"batch": BATCHES}, measure=measure
+    )
+    bench("run", sweep, "--out", folder / "run", root=root, expect=1)
+    return read_cases(folder / "run")
+
+
+def status_of(cases: dict[str, dict[str, Any]], variant: str) -> dict[str, str]:
+    return {key: case["status"] for key, case in cases.items() if case["variant"] == variant}
+
+
+def test_the_honest_rung_is_right(cases: dict[str, dict[str, Any]]) -> None:
+    assert set(status_of(cases, "02_thread_per_sample").values()) == {"ok"}
+
+
+@pytest.mark.parametrize("file", sorted(CHEATS.glob("*.cu")), ids=lambda file: file.stem)
+def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
+    found = status_of(cases, file.stem)
+    assert verdict_of(file) in found.values(), found
+    # Where a trick gains nothing, it may pass.
+    assert set(found.values()) <= {verdict_of(file), "ok"}
