@@ -2,8 +2,9 @@
  *
  * A worker that is a script times itself. The supervisor asks it for N and for 2N runs without
  * clocks (`audit` in docs/worker-protocol.md); by its own clock the difference is N runs, without
- * what a request costs. It is divided by the claims' third quartile: samples of one process go up and down between two values (docs/measuring.md), and the audit meets one of them.
- * Below is not suspicious: runs in a row overlap with what each of them leaves behind. */
+ * what a request costs. It is divided by the claims' third quartile: samples of one process go up and
+ * down between two values (docs/measuring.md), and the audit meets one of them. A little below is not
+ * suspicious: runs in a row overlap with what each of them leaves behind. */
 #ifndef BENCH_MEASURE_TRUST_H
 #define BENCH_MEASURE_TRUST_H
 

@@ -1,0 +1,12 @@
+"""Does nothing when it is audited."""
+
+from __future__ import annotations
+
+import honest
+
+VERDICT = {"status": "ok", "trust": "self-reported"}
+
+
+class Contender(honest.Contender):
+    def audit(self, runs: int) -> None:
+        """Answer at once."""
