@@ -168,6 +168,7 @@ bool trust_parse(const char *name, trust_t *trust);
 void result_add_claim(case_result_t *result, double ratio);
 
 double claims_ratio(const claims_t *claims); /* the median; NaN if one is */
+bool claim_agrees(double ratio);
 
 /* Does a verdict of sanitize_t report errors? */
 bool sanitize_is_finding(const char *verdict);

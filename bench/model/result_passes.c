@@ -221,9 +221,13 @@ static void add_stops(case_result_t *result, const case_result_t *more) {
     result->stop = more->stop > result->stop ? more->stop : result->stop;
 }
 
-/* How a script may differ from what it claims, by the median over passes. Runs in a row overlap (JAX's
+/* How far a script may be from what it claims. Runs in a row overlap (JAX's
  * down to 0.3 of a sample), but a tenth of one is no run. */
 static const double MOST_OF_CLAIM = 1.1, LEAST_OF_CLAIM = 0.1;
+
+bool claim_agrees(double ratio) {
+    return ratio >= LEAST_OF_CLAIM && ratio <= MOST_OF_CLAIM;
+}
 
 double claims_ratio(const claims_t *claims) {
     for (unsigned i = 0; i < claims->n; i++)
@@ -236,9 +240,7 @@ void result_add_claim(case_result_t *result, double ratio) {
     claims_t *claims = &result->claims;
     if (claims->n < STATS_MOST_PASSES)
         claims->ratios[claims->n++] = ratio;
-    const double median = claims_ratio(claims);
-    const bool agrees = median >= LEAST_OF_CLAIM && median <= MOST_OF_CLAIM;
-    result->trust = agrees ? TRUST_AUDITED : TRUST_SELF_REPORTED;
+    result->trust = claim_agrees(claims_ratio(claims)) ? TRUST_AUDITED : TRUST_SELF_REPORTED;
 }
 
 void result_add_passes(case_result_t *result, const case_result_t *more) {
