@@ -107,8 +107,13 @@ status_t cli_read(const cli_args_t *args, void *fields, error_t *err) {
     for (size_t i = 0; i < args->n_options; i++) {
         const cli_option_t *option = &args->options[i];
         const cli_field_t *field = &option->field;
-        if (field->read != NULL && args->values[i].n > 0)
-            TRY(field->read(option, &args->values[i], (char *)fields + field->offset, err));
+        const text_list_t *given = &args->values[i];
+        if (field->read == NULL || given->n == 0)
+            continue;
+        if (given->n > 1 && option->argument != NULL && field->read != cli_texts)
+            return error_set(err, STATUS_USAGE, "--%s: found %s and %s, expected one", option->name,
+                             given->items[0], given->items[1]);
+        TRY(field->read(option, given, (char *)fields + field->offset, err));
     }
     return STATUS_OK;
 }
