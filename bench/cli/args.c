@@ -107,13 +107,8 @@ status_t cli_read(const cli_args_t *args, void *fields, error_t *err) {
     for (size_t i = 0; i < args->n_options; i++) {
         const cli_option_t *option = &args->options[i];
         const cli_field_t *field = &option->field;
-        const text_list_t *given = &args->values[i];
-        if (field->read == NULL || given->n == 0)
-            continue;
-        if (given->n > 1 && option->argument != NULL && field->read != cli_texts)
-            return error_set(err, STATUS_USAGE, "--%s: found %s and %s, expected one", option->name,
-                             given->items[0], given->items[1]);
-        TRY(field->read(option, given, (char *)fields + field->offset, err));
+        if (field->read != NULL && args->values[i].n > 0)
+            TRY(field->read(option, &args->values[i], (char *)fields + field->offset, err));
     }
     return STATUS_OK;
 }
@@ -130,6 +125,13 @@ CLI_READER(cli_flag) {
 CLI_READER(cli_text) {
     *(const char **)field = last(given);
     return STATUS_OK;
+}
+
+CLI_READER(cli_only_text) {
+    if (given->n > 1)
+        return error_set(err, STATUS_USAGE, "--%s: found %s and %s, expected one", option->name,
+                         given->items[0], given->items[1]);
+    return cli_text(option, given, field, err);
 }
 
 CLI_READER(cli_texts) {

@@ -70,15 +70,16 @@ void cli_args_free(cli_args_t *args);
 status_t cli_read(const cli_args_t *args, void *fields, error_t *err);
 
 /* Readers by the type of the field. The last value given counts. */
-CLI_READER(cli_flag);     /* bool */
-CLI_READER(cli_text);     /* const char *; args own it */
-CLI_READER(cli_texts);    /* text_list_t: every value given; args own it */
-CLI_READER(cli_number);   /* int or unsigned, from `low` to `high` */
-CLI_READER(cli_number64); /* uint64_t */
-CLI_READER(cli_choice);   /* an enum */
-CLI_READER(cli_duration); /* double, seconds */
-CLI_READER(cli_time);     /* double, seconds, more than 0 */
-CLI_READER(cli_percent);  /* double, a fraction */
+CLI_READER(cli_flag);      /* bool */
+CLI_READER(cli_text);      /* const char *; args own it */
+CLI_READER(cli_only_text); /* the same; refused if it is given twice */
+CLI_READER(cli_texts);     /* text_list_t: every value given; args own it */
+CLI_READER(cli_number);    /* int or unsigned, from `low` to `high` */
+CLI_READER(cli_number64);  /* uint64_t */
+CLI_READER(cli_choice);    /* an enum */
+CLI_READER(cli_duration);  /* double, seconds */
+CLI_READER(cli_time);      /* double, seconds, more than 0 */
+CLI_READER(cli_percent);   /* double, a fraction */
 
 bool cli_has(const cli_args_t *args, const char *option);
 /* The first of `names` (NULL-terminated) that was given, or NULL. */

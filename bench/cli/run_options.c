@@ -38,11 +38,12 @@ static CLI_READER(read_shard) {
 #define RANGE(read, member, low, high) CLI_RANGE(read, run_options_t, member, low, high)
 
 #define CASE_OPTIONS                                                                               \
-    {"workload", "W", "measure this workload instead of a sweep", SET(cli_text, single.workload)}, \
+    {"workload", "W", "measure this workload instead of a sweep",                                  \
+     SET(cli_only_text, single.workload)},                                                         \
         {"variant", "V", "with --workload: rungs, implementations or modes, e.g. a,b (all)",       \
-         SET(cli_text, single.variant)},                                                           \
+         SET(cli_only_text, single.variant)},                                                      \
         {"engine", "E", "with --workload: cuda, cpu, null, pytorch, jax, or that of reference_E/", \
-         SET(cli_text, single.engine)},                                                            \
+         SET(cli_only_text, single.engine)},                                                       \
         {"set", "K=V", "with --workload: a parameter or technique, e.g. batch=1,64 (repeatable)",  \
          CLI_ASKED},                                                                               \
         {"no-pytorch", NULL, "leave PyTorch out", SET(cli_flag, no_pytorch)},                      \
