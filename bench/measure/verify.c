@@ -16,22 +16,49 @@ static char *array_path(const char *folder, const char *name) {
     return mem_format("%s/%s.npy", folder, name);
 }
 
+/* The number in NAME.scale.npy, or 0 without such a file. */
+static status_t read_scale(const char *folder, const char *name, double *scale, error_t *err) {
+    *scale = 0;
+    char *path = mem_format("%s/%s.scale.npy", folder, name);
+    npy_t array;
+    const bool scaled = fs_exists(path);
+    const status_t status = scaled ? npy_read(path, &array, err) : STATUS_OK;
+    if (scaled && status == STATUS_OK) {
+        *scale = array.n > 0 ? array.values[0] : 0;
+        npy_free(&array);
+    }
+    free(path);
+    return status;
+}
+
+static status_t load_array(const char *folder, const char *name, npy_t *array, double *norm,
+                           error_t *err) {
+    double scale;
+    TRY(read_scale(folder, name, &scale, err));
+    char *path = array_path(folder, name);
+    const status_t status = npy_read(path, array, err);
+    free(path);
+    if (status != STATUS_OK)
+        return status;
+    *norm = 0;
+    for (size_t k = 0; k < array->n; k++)
+        *norm += array->values[k] * array->values[k];
+    *norm = fmax(*norm, scale * scale * (double)array->n);
+    return STATUS_OK;
+}
+
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err) {
     *reference = (reference_t){.arrays = mem_zeroed(names->n, sizeof(npy_t)),
                                .norms = mem_zeroed(names->n, sizeof(double))};
     for (size_t i = 0; i < names->n; i++) {
-        char *path = array_path(folder, names->items[i]);
-        status_t status = npy_read(path, &reference->arrays[i], err);
-        free(path);
+        const status_t status =
+            load_array(folder, names->items[i], &reference->arrays[i], &reference->norms[i], err);
         if (status != STATUS_OK) {
             reference_free(reference);
             return status;
         }
         text_list_add(&reference->names, names->items[i]);
-        const npy_t *array = &reference->arrays[i];
-        for (size_t k = 0; k < array->n; k++)
-            reference->norms[i] += array->values[k] * array->values[k];
     }
     return STATUS_OK;
 }

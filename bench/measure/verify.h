@@ -10,11 +10,13 @@
 typedef struct reference {
     text_list_t names; /* of the arrays; empty: nothing to compare */
     npy_t *arrays;
-    double *norms;  /* squared L2 norm of each */
+    double *norms;  /* squared L2 norm of each, or of what it was summed from, the larger */
     int64_t epochs; /* over 1: "losses" may end after the first of them, which is a sample */
 } reference_t;
 
-/* Load NAME.npy of each name from `folder`. */
+/* Load NAME.npy of each name from `folder`, and NAME.scale.npy where the oracle wrote one: a number,
+ * the root mean square size of the terms whose sums the elements are. Sums that cancel are smaller
+ * than their terms, and so than the rounding errors of any order of summing allow. */
 status_t reference_load(const char *folder, const text_list_t *names, reference_t *reference,
                         error_t *err);
 void reference_free(reference_t *reference);

@@ -209,6 +209,19 @@ def test_seed_determines_the_data(tmp_path: Path) -> None:
     assert samples["a"] == samples["b"] != samples["c"]
 
 
+def test_an_output_that_is_nearly_zero_is_judged_by_its_terms(tmp_path: Path) -> None:
+    """Of seed 14822, float32 gives the only output 1.6e-4 off, relative to itself."""
+    sweep = write_sweep(
+        tmp_path / "s.json",
+        "mlp_infer",
+        [{"engine": "cpu", "variants": ["omp"]}],
+        axes={"batch": [1]},
+    )
+    bench("run", sweep, "--out", tmp_path / "run", "--seed", "14822")
+    (case,) = read_cases(tmp_path / "run").values()
+    assert 0 < case["check"]["before"]["rel_l2"] < 1e-6
+
+
 def test_profile_runs_each_case_once(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
     bench("run", sweep, "--out", tmp_path / "run", "--profile")

@@ -131,6 +131,24 @@ static void test_reference_of_zeros(void **state) {
     free(reason);
 }
 
+/* 5 - 4.999 = 0.001: an error of 1e-6 is 1e-3 of the sum, and 2e-7 of what it was summed from. */
+static void test_a_sum_that_cancels_is_judged_by_its_terms(void **state) {
+    const folders_t *f = *state;
+    char *reason;
+    write_vector(f->expected, "y", (double[]){0.001}, 1);
+    write_vector(f->expected, "y.scale", (double[]){5}, 1);
+    write_vector(f->found, "y", (double[]){0.001001}, 1);
+    const check_t check = verify(f, "y", 1e-6, &reason);
+    assert_true(check.ok);
+    assert_float_equal(check.rel_l2, 2e-7, 1e-12);
+    write_vector(f->found, "y", (double[]){0.001006}, 1);
+    assert_false(verify(f, "y", 1e-6, &reason).ok);
+    assert_says(reason, "relative L2 error 1.2e-06, allowed 1e-06");
+    write_vector(f->expected, "y.scale", (double[]){0.0001}, 1);
+    assert_false(verify(f, "y", 1e-6, &reason).ok);
+    assert_says(reason, "relative L2 error 0.006, allowed 1e-06");
+}
+
 /* Poison that was not overwritten: one NaN is wrong whatever the tolerance. Its sign, which bytes
  * of 0xFF have, says nothing. */
 static void test_nan_is_wrong(void **state) {
@@ -237,6 +255,7 @@ int main(void) {
         with_folders(test_tolerance_edges),
         with_folders(test_worst_element),
         with_folders(test_reference_of_zeros),
+        with_folders(test_a_sum_that_cancels_is_judged_by_its_terms),
         with_folders(test_nan_is_wrong),
         with_folders(test_infinity_is_wrong),
         with_folders(test_wrong_shape),
