@@ -39,7 +39,9 @@ class Cell:
         return f"{self.op} {self.phase}"
 
 
-# The tenth call is in the middle of sampling. The second output is the one after the samples.
+# The tenth call is in the middle of sampling, and so is the third of a graph, which is launched once
+# a sample: a second process must reach it too, with the samples that are left. The second output is
+# the one after the samples.
 CELLS = [
     Cell("open", "module", "cuModuleLoadData"),
     Cell("open", "malloc", MALLOC, 2),
@@ -61,7 +63,7 @@ CELLS = [
     Cell("sample", "d2h", D2H, 10),
     Cell("sample", "free", FREE, 10),
     Cell("sample", "events", "cuEventElapsedTime", 10),
-    Cell("sample", "graph", "cuGraphLaunch", 10),
+    Cell("sample", "graph", "cuGraphLaunch", 3),
     Cell("close", "free", FREE),
     Cell("close", "graph", "cuGraphExecDestroy"),
     Cell("close", "module", "cuModuleUnload"),
