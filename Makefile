@@ -103,7 +103,7 @@ FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,u
 
 .PHONY: fuzz
 fuzz: ## libFuzzer with ASan and UBSan on every reader, FUZZ_SECONDS=600 each; needs clang
-	$(Q)test -n "$(FUZZ_CC)" || { echo "make fuzz: needs clang: apt-get install clang" >&2; exit 2; }
+	$(Q)test -n "$(FUZZ_CC)" || { echo "make fuzz: needs clang: apt-get install clang libomp-dev" >&2; exit 2; }
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(FUZZ_CC) CFLAGS="$(FUZZ_FLAGS)" \
 	  $(FUZZ_TARGETS:%=$(BUILD)/fuzz/fuzz-%)
 	$(Q)tests/tools/fuzz.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
