@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from project import ROOT, TIMEOUT_S
+
+import protocol
 
 np = pytest.importorskip("numpy")
 
@@ -32,11 +37,11 @@ class Guide:
 
     def __init__(self, folder: Path) -> None:
         text = (ROOT / "docs" / "adding-a-contender.md").read_text(encoding="utf-8")
-        source = text.split("```python\n")[1].split("```")[0]
+        self.source = text.split("```python\n")[1].split("```")[0]
         (folder / "reference_numpy").mkdir()
         (folder / "reference_common").symlink_to(ROOT / "reference_common")
         self._worker = folder / "reference_numpy" / "worker.py"
-        self._worker.write_text(source, encoding="utf-8")
+        self._worker.write_text(self.source, encoding="utf-8")
         self._folder = folder
 
     def output(self, name: str, op: str = "output") -> dict[str, Any]:
@@ -102,15 +107,40 @@ def test_the_number_of_samples_is_not_known(guide: Guide) -> None:
 
 
 def test_audit_and_what_is_refused(guide: Guide) -> None:
-    _, early, audited, odd, version = guide.ask(
+    _, audited, *refused = guide.ask(
         OPEN,
-        guide.output("last", "last"),
         {"op": "audit", "id": "c", "runs": 3},
-        {"op": "dance", "id": "c"},
+        guide.output("last", "last"),
         {"op": "hello", "protocol": 1},
+        {"op": "dance"},
+        {**SAMPLE, "max_samples": 1, "maximum": 3},
+        {"op": "close", "id": "other"},
     )
     assert audited == {"status": "ok", "id": "c", "phase": "host_to_host"}
-    assert "last before sample" in early["reason"]
-    assert "unknown op 'dance'" in odd["reason"]
-    assert "speaks protocol 2, found 1" in version["reason"]
-    assert {answer["status"] for answer in (early, odd, version)} == {"failed"}
+    assert {answer["status"] for answer in refused} == {"failed"}
+    assert [answer["reason"].removeprefix("ValueError: ") for answer in refused] == [
+        'last before sample with "fresh"',
+        "this worker speaks protocol 2, found 1",
+        "unknown op 'dance'",
+        "sample has no key 'maximum'",
+        "no open case 'other'",
+    ]
+
+
+def test_the_fresh_sample_is_part_of_the_budget(guide: Guide) -> None:
+    none = {**SAMPLE, "budget_ns": 0, "max_samples": 9}
+    _, plain, fresh = guide.ask(OPEN, none, {**none, "fresh": SEED})
+    assert len(plain["phases"]["forward"]) == len(fresh["phases"]["forward"]) == 1
+
+
+def test_the_keys_of_a_request_are_those_of_the_protocol(guide: Guide) -> None:
+    (table,) = re.findall(r"^KEYS = (\{.*?\})$", guide.source, re.MULTILINE | re.DOTALL)
+    known = {op: set(keys.split()) for op, keys in ast.literal_eval(table).items()}
+    requests = set(get_args(protocol.Request)) - {
+        protocol.TraceStartRequest,
+        protocol.TraceRequest,
+    }
+    assert known == {
+        request.__name__.removesuffix("Request").lower(): {key.name for key in fields(request)}
+        for request in requests
+    }
