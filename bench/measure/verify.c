@@ -196,9 +196,30 @@ static void fail(check_t *check, char **reason, char *why) {
     *reason = why;
 }
 
-static void no_output(check_t *check, char **reason, const error_t *err) {
+static void not_compared(check_t *check, char **reason, char *why) {
     check->rel_l2 = check->max_abs = check->row_rel_l2 = check->column_rel_l2 = NAN;
-    fail(check, reason, mem_format("no output: %s", err->text));
+    fail(check, reason, why);
+}
+
+/* "the worker wrote out, expected y". The caller frees it. */
+static char *missing_text(const reference_t *reference, const char *folder) {
+    enum { SHOWN = 8 };
+    static const char SUFFIX[] = ".npy";
+    text_list_t files = {0}, names = {0};
+    fs_list(folder, SUFFIX, &files, NULL);
+    for (size_t i = 0; i < files.n && i < SHOWN; i++)
+        text_list_add_format(&names, "%.*s", (int)(strlen(files.items[i]) - strlen(SUFFIX)),
+                             files.items[i]);
+    if (files.n > SHOWN)
+        text_list_add(&names, "…");
+    char *found = text_list_join(&names, ", "), *expected = text_list_join(&reference->names, ", ");
+    char *text =
+        mem_format("the worker wrote %s, expected %s", files.n > 0 ? found : "nothing", expected);
+    free(expected);
+    free(found);
+    text_list_free(&names);
+    text_list_free(&files);
+    return text;
 }
 
 /* "element 5: 0, expected 2.5"; with rows and columns "element 5 (row 2, column 1): …". */
@@ -270,11 +291,11 @@ static void check_array(npy_file_t *found, const reference_t *reference, size_t 
     error_t err = ERROR_INIT;
     if (!same_shape(&found->array, expected)) {
         char *actual = shape_text(&found->array), *right = shape_text(expected);
-        fail(check, reason, mem_format("%s has shape %s, expected %s", name, actual, right));
+        not_compared(check, reason, mem_format("%s has shape %s, expected %s", name, actual, right));
         free(actual);
         free(right);
     } else if (compare(found, expected, norm, &difference, &err) != STATUS_OK) {
-        no_output(check, reason, &err);
+        not_compared(check, reason, mem_format("no output: %s", err.text));
     } else {
         note_difference(&difference, expected, norm, name, check, reason);
     }
@@ -288,11 +309,13 @@ void verify_outputs(const reference_t *reference, const char *folder, double tol
         npy_file_t found;
         error_t err = ERROR_INIT;
         char *path = array_path(folder, reference->names.items[i]);
-        if (npy_open(path, &found, &err) == STATUS_OK) {
+        if (!fs_exists(path)) {
+            not_compared(check, reason, missing_text(reference, folder));
+        } else if (npy_open(path, &found, &err) != STATUS_OK) {
+            not_compared(check, reason, mem_format("no output: %s", err.text));
+        } else {
             check_array(&found, reference, i, check, reason);
             npy_close(&found);
-        } else {
-            no_output(check, reason, &err);
         }
         free(path);
     }

@@ -181,7 +181,10 @@ static void test_wrong_shape(void **state) {
     char *reason;
     write_array(f->expected, "y", y, (size_t[]){3, 2}, 2);
     write_array(f->found, "y", y, (size_t[]){6, 1}, 2);
-    assert_false(verify(f, "y", 1, &reason).ok);
+    const check_t check = verify(f, "y", 1, &reason);
+    assert_false(check.ok);
+    assert_true(isnan(check.rel_l2)); /* 0 would say that there is no error */
+    assert_true(isnan(check.max_abs));
     assert_says(reason, "y has shape (6, 1), expected (3, 2)");
     write_vector(f->found, "y", y, 6);
     assert_false(verify(f, "y", 1, &reason).ok);
@@ -198,7 +201,11 @@ static void test_missing_file(void **state) {
     check_t check = verify(f, "y", 1, &reason);
     assert_false(check.ok);
     assert_true(isnan(check.rel_l2));
-    assert_says(reason, "no output: ");
+    assert_says(reason, "the worker wrote nothing, expected y");
+    write_vector(f->found, "out", (double[]){1}, 1);
+    write_vector(f->found, "h", (double[]){1}, 1);
+    assert_false(verify(f, "y", 1, &reason).ok);
+    assert_says(reason, "the worker wrote h, out, expected y");
 }
 
 static void test_damaged_file(void **state) {

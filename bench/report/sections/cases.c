@@ -250,7 +250,7 @@ static bool fill_checks(const columns_t *table, const contender_t *contender, co
     for (size_t k = 0; k < 2; k++) {
         cells[1 + 2 * k] = count_cell(report, (double)n[k]);
         cells[2 + 2 * k] = n[k] == 0         ? "–"
-                           : isnan(worst[k]) ? "not a number"
+                           : isnan(worst[k]) ? "no number"
                                              : report_text(report, "%.2g", worst[k]);
     }
     cells[5] = isnan(tolerance) ? "–" : report_text(report, "%.2g", tolerance);
