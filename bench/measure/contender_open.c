@@ -56,8 +56,12 @@ json_t *contender_ask(contender_t *c, json_t *request) {
     if (!contender_exchange(c, request, &answer) || worker_answer_is_ok(answer))
         return answer;
     const char *status = json_string_value(json_object_get(answer, "status"));
-    contender_drop(c, strcmp(status, "skipped") == 0 ? CASE_SKIPPED : CASE_FAILED,
-                   worker_answer_reason(answer));
+    char *failure = worker_failure(c->worker, answer);
+    if (strcmp(status, "skipped") == 0)
+        contender_drop(c, CASE_SKIPPED, worker_answer_reason(answer));
+    else
+        contender_drop(c, CASE_FAILED, failure);
+    free(failure);
     json_decref(answer);
     return NULL;
 }

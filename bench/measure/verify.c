@@ -291,7 +291,8 @@ static void check_array(npy_file_t *found, const reference_t *reference, size_t 
     error_t err = ERROR_INIT;
     if (!same_shape(&found->array, expected)) {
         char *actual = shape_text(&found->array), *right = shape_text(expected);
-        not_compared(check, reason, mem_format("%s has shape %s, expected %s", name, actual, right));
+        not_compared(check, reason,
+                     mem_format("%s has shape %s, expected %s", name, actual, right));
         free(actual);
         free(right);
     } else if (compare(found, expected, norm, &difference, &err) != STATUS_OK) {

@@ -13,8 +13,7 @@
 
 enum {
     LINE_MOST = 64 << 20,
-    READ_BYTES = STDERR_KEPT,
-    QUOTED_BYTES = 600,
+    READ_BYTES = 64 * 1024,
     BYE_S = 5,
     EXIT_POLL_NS = 100000,
 };
@@ -34,33 +33,7 @@ void worker_link_free(worker_link_t *link) {
 /* ---- stderr and failures --------------------------------------------------------------------- */
 
 static void keep_stderr(worker_link_t *link) {
-    char chunk[READ_BYTES];
-    ssize_t n;
-    while ((n = read(link->child.err_fd, chunk, sizeof chunk)) > 0) {
-        size_t bytes = (size_t)n;
-        if (link->kept_bytes + bytes > STDERR_KEPT) {
-            size_t drop = link->kept_bytes + bytes - STDERR_KEPT;
-            memmove(link->kept, link->kept + drop, link->kept_bytes - drop);
-            link->kept_bytes -= drop;
-        }
-        memcpy(link->kept + link->kept_bytes, chunk, bytes);
-        link->kept_bytes += bytes;
-        link->kept[link->kept_bytes] = '\0';
-    }
-}
-
-/* The last lines, where Python prints the exception. */
-static const char *last_lines(worker_link_t *link) {
-    while (link->kept_bytes > 0 && strchr("\n\r ", link->kept[link->kept_bytes - 1]) != NULL)
-        link->kept[--link->kept_bytes] = '\0';
-    const char *from = link->kept;
-    if (link->kept_bytes > QUOTED_BYTES) {
-        from += link->kept_bytes - QUOTED_BYTES;
-        const char *line = strchr(from, '\n');
-        if (line != NULL)
-            from = line + 1;
-    }
-    return from;
+    stderr_tail_read(&link->tail, link->child.err_fd);
 }
 
 /* Kill the process if it still runs; `how` gets how it ended. */
@@ -82,7 +55,7 @@ __attribute__((format(printf, 3, 4))) static status_t give_up(worker_link_t *lin
     keep_stderr(link);
     reap(link, how);
     link->killed_by_signal = text_starts(how, "signal ");
-    const char *lines = last_lines(link);
+    const char *lines = stderr_tail_lines(&link->tail);
     error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
               lines[0] != '\0' ? "; stderr: " : "", lines);
     free(what);
@@ -182,19 +155,29 @@ static status_t send_request(worker_link_t *link, const json_t *request, int64_t
     return status;
 }
 
+static status_t printed(worker_link_t *link, const char *line, const char *when, error_t *err) {
+    return give_up(link, err, "printed \"%.80s\" %s: stdout is for answers only, print to stderr",
+                   line, when);
+}
+
 static status_t receive_answer(worker_link_t *link, const json_t *request, int64_t deadline_ns,
                                json_t **answer, error_t *err) {
     TRY(receive_line(link, deadline_ns, err));
-    if (link->line_bytes != strlen(link->line) + 1)
-        return give_up(link, err, "gave more than one line, or a NUL byte, for one answer");
+    const size_t length = strlen(link->line);
     *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, NULL);
     const char *id = json_string_value(json_object_get(request, "id"));
     if (id == NULL)
         id = json_string_value(json_object_get(json_object_get(request, "case"), "id"));
-    status_t status =
-        json_is_object(*answer)
-            ? check_answer(link, id, *answer, err)
-            : give_up(link, err, "printed \"%.80s\" instead of an answer", link->line);
+    status_t status;
+    if (!json_is_object(*answer)) {
+        status = printed(link, link->line, "instead of an answer", err);
+    } else if (link->line_bytes > length + 1) {
+        link->line[link->line_bytes] = '\0';
+        link->line[length + 1 + strcspn(link->line + length + 1, "\n")] = '\0';
+        status = printed(link, link->line + length + 1, "after its answer", err);
+    } else {
+        status = check_answer(link, id, *answer, err);
+    }
     if (status != STATUS_OK) {
         json_decref(*answer);
         *answer = NULL;
@@ -209,6 +192,8 @@ static int64_t deadline_in(double seconds) {
 static status_t exchange(worker_link_t *link, const json_t *request, double timeout_s,
                          json_t **answer, error_t *err) {
     const int64_t deadline_ns = deadline_in(timeout_s);
+    keep_stderr(link);
+    stderr_tail_begin_request(&link->tail);
     TRY(send_request(link, request, deadline_ns, err));
     return receive_answer(link, request, deadline_ns, answer, err);
 }
@@ -232,6 +217,13 @@ const char *worker_answer_reason(const json_t *answer) {
     return reason != NULL ? reason : "the worker gave no reason";
 }
 
+char *worker_failure(worker_link_t *link, const json_t *answer) {
+    const char *reason = worker_answer_reason(answer);
+    keep_stderr(link);
+    const char *lines = stderr_tail_beyond(&link->tail, reason);
+    return mem_format("%s%s%s", reason, lines[0] != '\0' ? "; stderr: " : "", lines);
+}
+
 /* ---- start and stop -------------------------------------------------------------------------- */
 
 static json_t *hello_request(void) {
@@ -244,8 +236,7 @@ static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
     for (size_t i = 0; i < link->argv.n; i++)
         argv[i] = link->argv.items[i];
     link->killed_by_signal = link->died = link->declined = false;
-    link->kept_bytes = 0;
-    link->kept[0] = '\0';
+    link->tail = (stderr_tail_t){0};
     status_t status = subprocess_start(argv, &link->child, err);
     free(argv);
     TRY(status);
@@ -351,7 +342,7 @@ status_t worker_link_leave(worker_link_t *link, double timeout_s, error_t *err) 
     reap(link, how);
     if (strcmp(how, "exit code 0") == 0)
         return STATUS_OK;
-    const char *lines = last_lines(link);
+    const char *lines = stderr_tail_lines(&link->tail);
     return error_set(err, STATUS_FAILED, "worker %s failed after bye (%s)%s%s", link->label, how,
                      lines[0] != '\0' ? "; stderr: " : "", lines);
 }

@@ -5,11 +5,10 @@
 
 #include "base/text.h"
 #include "io/subprocess.h"
+#include "worker/stderr_tail.h"
 
 #include <jansson.h>
 #include <stdbool.h>
-
-enum { STDERR_KEPT = 64 * 1024 };
 
 typedef struct worker_link {
     char *label; /* "cuda", "pytorch-cpu" */
@@ -25,8 +24,7 @@ typedef struct worker_link {
     subprocess_t child;
     char *line; /* the answer, as far as it was read */
     size_t line_bytes, line_capacity;
-    char kept[STDERR_KEPT + 1]; /* the end of its stderr */
-    size_t kept_bytes;
+    stderr_tail_t tail;
 } worker_link_t;
 
 /* Starts nothing yet. Takes ownership of `argv`. */
@@ -50,6 +48,8 @@ status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s,
 
 bool worker_answer_is_ok(const json_t *answer);
 const char *worker_answer_reason(const json_t *answer); /* never NULL */
+/* The reason of an answer that is not ok, and what the request left on stderr. The caller frees it. */
+char *worker_failure(worker_link_t *link, const json_t *answer);
 
 /* Say bye and wait for the process to end; after `timeout_s` kill it. That and any exit code but 0
  * are failures. */

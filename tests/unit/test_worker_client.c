@@ -53,11 +53,15 @@ typedef struct fate {
 static const fate_t FATES[] = {
     {"exit", "worker fake died (exit code 1); stderr: ValueError: no such thing", false},
     {"crash", "worker fake died (signal 11 (Segmentation fault))", false},
-    {"rubbish", "worker fake printed \"Loading model: 100 %\" instead of an answer", false},
+    {"rubbish",
+     "worker fake printed \"Loading model: 100 %\" instead of an answer: stdout is for "
+     "answers only, print to stderr (",
+     false},
     {"array", "worker fake printed \"[1, 2]\" instead of an answer", false},
     {"duplicate_keys", "instead of an answer", false},
-    {"two_answers", "gave more than one line", false},
-    {"nul", "a NUL byte", false},
+    {"two_answers", "printed \"{\"status\": \"ok\", \"id\": \"a case\"}\" after its answer", false},
+    {"two_more_lines", "printed \"1 of 2\" after its answer: stdout is for answers only", false},
+    {"nul", "printed \"\" after its answer", false},
     {"not_utf8", "instead of an answer", false},
     {"other_id", "answered for case \"another case\" when asked for \"a case\"", false},
     {"no_id", "answered for case \"(none)\" when asked for \"a case\"", false},
@@ -105,6 +109,28 @@ static void test_fates(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof FATES / sizeof *FATES; i++)
         check_fate(&FATES[i]);
+}
+
+static void check_failure(const char *behaviour, const char *expected) {
+    worker_link_t link = start_link(behaviour);
+    error_t err = ERROR_INIT;
+    json_t *answer;
+    assert_int_equal(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err),
+                     STATUS_OK);
+    char *failure = worker_failure(&link, answer);
+    assert_string_equal(failure, expected);
+    free(failure);
+    json_decref(answer);
+    worker_link_free(&link);
+}
+
+/* What was printed before the request, or is in the reason, is not quoted. */
+static void test_stderr_of_an_answer(void **state) {
+    (void)state;
+    check_failure("failed", "does not fit");
+    check_failure("failed_and_printed", "'x'; stderr: Traceback (most recent call last):\n"
+                                        "  File \"w.py\", line 3\nKeyError: 'x'");
+    check_failure("failed_as_printed", "KeyError: 'x' (line 3)");
 }
 
 /* A new process takes over, and its generation tells that open cases are gone. */
@@ -277,6 +303,7 @@ static void test_message_is_short(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fates),
+        cmocka_unit_test(test_stderr_of_an_answer),
         cmocka_unit_test(test_restart),
         cmocka_unit_test(test_leave),
         cmocka_unit_test(test_workers_that_cannot_be_had),
