@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "cli/commands.h"
+#include "cli/own_engines.h"
 #include "compile/compile.h"
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
@@ -180,6 +181,50 @@ static void find_python(finding_list_t *findings, const char *root, const char *
     json_decref(answer);
 }
 
+/* "CPU, version 2.4.0", or why it does not start. */
+static const char *own_worker_text(arena_t *texts, const own_worker_t *worker, const char *engine) {
+    if (worker->hello == NULL)
+        return arena_format(texts, "%s", worker->reason);
+    const json_t *device = json_object_get(worker->hello, "device");
+    const char *name = json_string_value(json_object_get(device, "name"));
+    const json_t *version = json_object_get(json_object_get(worker->hello, "versions"), engine);
+    name = name != NULL ? name : "found";
+    return json_is_string(version)
+               ? arena_format(texts, "%s, version %s", name, json_string_value(version))
+           : json_is_number(version)
+               ? arena_format(texts, "%s, version %g", name, json_number_value(version))
+               : arena_format(texts, "%s, no version: its hello.versions has no \"%s\"", name,
+                              engine);
+}
+
+/* The contenders of the user's own, whose cases are skipped or fail if none of their workers starts. */
+static void find_own_engines(finding_list_t *findings, const char *root) {
+    text_list_t engines = {0};
+    error_t ignored = ERROR_INIT;
+    own_engines(root, &engines, &ignored);
+    for (size_t i = 0; i < engines.n; i++) {
+        const char *engine = arena_format(&findings->texts, "%s", engines.items[i]);
+        finding_t finding = {.what = engine, .costs = "its cases are skipped or fail"};
+        finding.install = arena_format(
+            &findings->texts, "as its worker says, or mend reference_%s/worker.py", engine);
+        bool found = false;
+        text_list_t states = {0};
+        for (const char *const *device = OWN_DEVICES; *device != NULL; device++) {
+            own_worker_t worker = own_worker_ask(root, engine, *device);
+            found = found || worker.hello != NULL;
+            text_list_add_format(&states, "%s: %s", *device,
+                                 own_worker_text(&findings->texts, &worker, engine));
+            own_worker_free(&worker);
+        }
+        char *detail = text_list_join(&states, "; ");
+        text_make_plain(detail);
+        add(findings, &finding, found, detail);
+        free(detail);
+        text_list_free(&states);
+    }
+    text_list_free(&engines);
+}
+
 static void print_text(const finding_list_t *findings, bool brief) {
     for (size_t i = 0; i < findings->n; i++) {
         const finding_t *f = &findings->items[i];
@@ -215,6 +260,7 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_mnist(&findings, args->root);
     find_python(&findings, args->root, "pytorch", NUMPY, TORCH_COMPILE);
     find_python(&findings, args->root, "jax", JAX, JAX);
+    find_own_engines(&findings, args->root);
     if (cli_has(args, "json"))
         print_findings_json(&findings);
     else

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/own_engines.h"
 #include "io/fs.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
@@ -30,64 +31,34 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
     return STATUS_OK;
 }
 
-/* In one line: a Python exception begins with a head, and ends with what happened. */
-static void print_reason(const char *label, const char *reason) {
-    const char *last = strrchr(reason, '\n');
-    printf("–            %-8s %.*s%s%s\n", label, (int)strcspn(reason, "\n"), reason,
-           last != NULL ? " … " : "", last != NULL ? last + 1 : "");
-}
-
-/* What the worker of reference_NAME/ answers to hello on a device, or why it does not start. */
-static void list_script(const char *root, const char *name, const char *device) {
-    enum { TIMEOUT_S = 20 };
-    workers_t workers = {.root = root};
-    case_t spec = {.engine = mem_text(name), .device = mem_text(device)};
-    worker_link_t *link = NULL;
-    error_t why = ERROR_INIT;
-    char engine[32];
-    const char *label = case_engine_label(&spec, engine), *workload;
+/* The engine and the device as --engine and --set take them. */
+static void list_script(const char *root, const char *engine, const char *device) {
+    own_worker_t worker = own_worker_ask(root, engine, device);
+    const char *workload, *reason = worker.reason;
     size_t n_found = 0, i;
     json_t *variants, *variant;
-    if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
-        worker_link_start(link, TIMEOUT_S, &why) == STATUS_OK) {
-        json_object_foreach(json_object_get(link->hello, "capabilities"), workload, variants) {
-            json_array_foreach(variants, i, variant) {
-                if (json_is_string(variant))
-                    n_found +=
-                        printf("%-12s %-8s %s\n", workload, label, json_string_value(variant)) > 0;
-            }
+    json_object_foreach(json_object_get(worker.hello, "capabilities"), workload, variants) {
+        json_array_foreach(variants, i, variant) {
+            if (json_is_string(variant))
+                n_found += printf("%-12s %-8s %s device=%s\n", workload, engine,
+                                  json_string_value(variant), device) > 0;
         }
-        error_set(&why, STATUS_FAILED, "its answer to hello has no \"capabilities\"");
     }
+    if (reason == NULL)
+        reason = "its answer to hello has no \"capabilities\"";
     if (n_found == 0)
-        print_reason(label, why.text);
-    case_free(&spec);
-    workers_free(&workers);
-}
-
-static bool is_known_engine(const char *name) {
-    size_t n;
-    const char *const *engines = workload_engines(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(engines[i], name) == 0)
-            return true;
-    return false;
+        printf("–            %-8s device=%s: %s\n", engine, device, reason);
+    own_worker_free(&worker);
 }
 
 /* Contenders of the user's own; the others are listed without starting anything. */
 static status_t list_scripts(const char *root, error_t *err) {
-    static const char PREFIX[] = "reference_", *const DEVICES[] = {"cpu", "cuda"};
-    text_list_t folders = {0};
-    TRY(fs_list(root, "", &folders, err));
-    for (size_t i = 0; i < folders.n; i++) {
-        const char *name = folders.items[i] + strlen(PREFIX);
-        char *script = mem_format("%s/%s/worker.py", root, folders.items[i]);
-        if (text_starts(folders.items[i], PREFIX) && fs_exists(script) && !is_known_engine(name))
-            for (size_t d = 0; d < sizeof DEVICES / sizeof *DEVICES; d++)
-                list_script(root, name, DEVICES[d]);
-        free(script);
-    }
-    text_list_free(&folders);
+    text_list_t engines = {0};
+    TRY(own_engines(root, &engines, err));
+    for (size_t i = 0; i < engines.n; i++)
+        for (const char *const *device = OWN_DEVICES; *device != NULL; device++)
+            list_script(root, engines.items[i], *device);
+    text_list_free(&engines);
     return STATUS_OK;
 }
 

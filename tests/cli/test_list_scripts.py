@@ -1,8 +1,8 @@
-"""`bench list variants` with contenders of the user's own: it asks their workers."""
+"""`bench list variants` and `bench doctor` with contenders of the user's own."""
 
 from __future__ import annotations
 
-import shutil
+import json
 import sys
 from pathlib import Path
 
@@ -10,10 +10,10 @@ import pytest
 from project import FIXTURES, bench, make_root
 
 MINE = [
-    "mlp_infer    mine-cpu plain",
-    "mlp_infer    mine-cpu wrong",
-    "mlp_infer    mine-cpu breaks",
-    "–            mine-cuda plain Python runs on the CPU only",
+    "mlp_infer    mine     plain device=cpu",
+    "mlp_infer    mine     wrong device=cpu",
+    "mlp_infer    mine     breaks device=cpu",
+    "–            mine     device=cuda: plain Python runs on the CPU only",
 ]
 
 
@@ -24,12 +24,28 @@ def listed(root: Path) -> list[str]:
     return [line for line in found if line not in known]
 
 
-def test_contender_is_listed_with_device_and_workload(tmp_path: Path) -> None:
-    root = make_root(tmp_path / "project")
+def make_own_root(folder: Path, script: str) -> Path:
+    root = make_root(folder)
     (root / "reference_mine").mkdir()
-    shutil.copy(FIXTURES / "workers" / "mine.py", root / "reference_mine" / "worker.py")
+    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    return root
+
+
+def mine() -> str:
+    return (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
+
+
+def test_contender_is_listed_with_device_and_workload(tmp_path: Path) -> None:
+    root = make_own_root(tmp_path / "project", mine())
     (root / "reference_empty").mkdir()
     assert listed(root) == MINE
+
+
+def test_what_is_listed_can_be_typed(tmp_path: Path) -> None:
+    root = make_own_root(tmp_path / "project", mine())
+    workload, engine, variant, device = MINE[0].split()
+    asked = ["--workload", workload, "--engine", engine, "--variant", variant, "--set", device]
+    assert "1 case" in bench("plan", *asked, root=root).stdout
 
 
 def test_workers_of_the_project_are_not_started() -> None:
@@ -48,9 +64,29 @@ def test_workers_of_the_project_are_not_started() -> None:
 def test_contender_that_does_not_start_is_listed_with_the_reason(
     script: str, reason: str, tmp_path: Path
 ) -> None:
-    root = make_root(tmp_path / "project")
-    (root / "reference_mine").mkdir()
-    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    root = make_own_root(tmp_path / "project", script)
     for line, device in zip(listed(root), ("cpu", "cuda"), strict=True):
-        assert line.startswith(f"–            mine-{device}")
+        assert line.startswith(f"–            mine     device={device}: ")
         assert reason in line
+
+
+# ---- bench doctor ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "found", "cpu"),
+    [
+        (mine(), True, 'Python, no version: its hello.versions has no "mine"'),
+        (mine().replace('{"python": sys.', '{"mine": sys.'), True, "Python, version 3."),
+        ("import no_such_module", False, "died (exit code 1); stderr: "),
+    ],
+)
+def test_doctor_lists_own_contenders(script: str, found: bool, cpu: str, tmp_path: Path) -> None:
+    root = make_own_root(tmp_path / "project", script)
+    done = bench("doctor", "--json", root=root, BENCH_PYTHON=sys.executable)
+    (item,) = (item for item in json.loads(done.stdout) if item["what"] == "mine")
+    on_cpu, on_cuda = item["detail"].split("; cuda: ")
+    assert item["found"] == found
+    assert on_cpu.startswith("cpu: ") and cpu in on_cpu
+    assert not found or on_cuda == "plain Python runs on the CPU only"
+    assert "reference_mine/worker.py" in item["install"]
