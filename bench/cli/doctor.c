@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "cli/commands.h"
-#include "cli/own_engines.h"
+#include "cli/own_worker.h"
 #include "compile/compile.h"
 #include "cuda/cublaslt.h"
 #include "cuda/nvml.h"
@@ -11,6 +11,7 @@
 #include "io/json_text.h"
 #include "io/subprocess.h"
 #include "plot/gnuplot.h"
+#include "sweep/own_engines.h"
 #include "workloads/mnist/idx.h"
 
 #include <stdlib.h>

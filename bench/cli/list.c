@@ -2,8 +2,9 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/doctor.h"
-#include "cli/own_engines.h"
+#include "cli/own_worker.h"
 #include "io/fs.h"
+#include "sweep/own_engines.h"
 #include "sweep/sweep.h"
 #include "worker/pool.h"
 

@@ -1,5 +1,5 @@
 #include "base/memory.h"
-#include "io/fs.h"
+#include "sweep/own_engines.h"
 #include "sweep/plan.h"
 
 #include <stdlib.h>
@@ -253,14 +253,7 @@ static status_t read_devices(const node_t *node, contender_t *contender, error_t
     return node_choices(&list, &(vocabulary_t){"device", "", DEVICES, 2}, &contender->devices, err);
 }
 
-static bool has_worker(const char *root, const char *engine) {
-    char *script = mem_format("%s/reference_%s/worker.py", root, engine);
-    bool exists = fs_exists(script);
-    free(script);
-    return exists;
-}
-
-/* One of workload_engines(), or NAME if reference_NAME/worker.py exists. */
+/* One of workload_engines(), or one of the user's own. */
 static status_t read_engine(const node_t *node, const char *root, contender_t *contender,
                             error_t *err) {
     vocabulary_t known = {.what = "engine", .where = ""};
@@ -270,12 +263,11 @@ static status_t read_engine(const node_t *node, const char *root, contender_t *c
     for (size_t i = 0; i < known.n; i++)
         if (strcmp(known.names[i], contender->engine) == 0)
             return STATUS_OK;
-    bool is_name = text_is_name(contender->engine);
-    contender->external = is_name && has_worker(root, contender->engine);
+    contender->external = is_own_engine(root, contender->engine);
     if (contender->external)
         return STATUS_OK;
     char *complaint = vocabulary_complaint(&known, contender->engine);
-    if (!is_name)
+    if (!text_is_name(contender->engine))
         return node_refuse(&item, complaint, err);
     node_error(&item, err, "%s, and reference_%s/worker.py does not exist", complaint,
                contender->engine);

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "io/json_text.h"
+#include "sweep/own_engines.h"
 #include "sweep/plan.h"
 
 #include <jansson.h>
@@ -173,6 +174,20 @@ static json_t *contender_json(const char *engine, json_t *variants, json_t *tech
     return contender;
 }
 
+/* Only their workers know the variants of the user's own engines. */
+static void add_engines_hint(const char *root, error_t *err) {
+    text_list_t engines = {0};
+    own_engines(root, &engines, NULL);
+    if (engines.n > 0) {
+        char *text = mem_text(err->text), *names = text_list_join(&engines, ", ");
+        error_clear(err);
+        error_set(err, STATUS_USAGE, "%s; those of %s need --engine", text, names);
+        free(names);
+        free(text);
+    }
+    text_list_free(&engines);
+}
+
 /* One contender per engine that has any of the wanted variants. */
 static status_t add_every_engine(const workload_t *workload, const char *root,
                                  const text_list_t *wanted, const settings_t *settings,
@@ -198,8 +213,10 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
         text_list_free(&known);
     }
     for (size_t i = 0; i < wanted->n && status == STATUS_OK; i++)
-        if (strcmp(wanted->items[i], "*") != 0 && !text_list_has(&all, wanted->items[i]))
+        if (strcmp(wanted->items[i], "*") != 0 && !text_list_has(&all, wanted->items[i])) {
             status = unknown("--variant", "variant", workload, &all, wanted->items[i], err);
+            add_engines_hint(root, err);
+        }
     text_list_free(&all);
     return status;
 }
@@ -228,9 +245,26 @@ static status_t check_settings_used(const settings_t *settings, const json_t *co
     return STATUS_OK;
 }
 
+/* What the sweep's checks would say of a place in a sweep that nobody wrote. */
+static status_t check_engine(const sweep_options_t *options, const char *root, error_t *err) {
+    const char *engine = options->engine, *variant = options->variant;
+    if (strchr(engine, ',') != NULL)
+        return error_set(err, STATUS_USAGE,
+                         "--engine: found \"%s\", expected one; without --engine all that have the "
+                         "variants are run, and a sweep may name several",
+                         engine);
+    if ((variant == NULL || strcmp(variant, "*") == 0) && is_own_engine(root, engine))
+        return error_set(err, STATUS_USAGE,
+                         "--variant is needed with --engine %s: `bench list variants` names them",
+                         engine);
+    return STATUS_OK;
+}
+
 static status_t make_contenders(const workload_t *workload, const sweep_options_t *options,
                                 const char *root, const settings_t *settings, json_t *contenders,
                                 error_t *err) {
+    if (options->engine != NULL)
+        TRY(check_engine(options, root, err));
     text_list_t wanted = text_split(options->variant != NULL ? options->variant : "*", ',');
     status_t status = STATUS_OK;
     if (options->engine != NULL) { /* the sweep's checks refuse settings that do not apply to it */

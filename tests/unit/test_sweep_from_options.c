@@ -96,7 +96,7 @@ static void test_options_that_do_not(void **state) {
         {.workload = "device",
          .variant = "cpy",
          .expected = "--variant: unknown variant \"cpy\" of device; did you mean \"copy\"? "
-                     "(known: copy, bus)"},
+                     "(known: copy, bus); those of mine need --engine"},
         {.workload = "device",
          .variant = "cpy",
          .engine = "cpu",

@@ -1,38 +1,12 @@
-#include "cli/own_engines.h"
+#include "cli/own_worker.h"
 
 #include "base/memory.h"
-#include "io/fs.h"
 #include "worker/pool.h"
-#include "workloads/common/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 const char *const OWN_DEVICES[] = {"cpu", "cuda", NULL};
-
-static bool is_known_engine(const char *name) {
-    size_t n;
-    const char *const *engines = workload_engines(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(engines[i], name) == 0)
-            return true;
-    return false;
-}
-
-status_t own_engines(const char *root, text_list_t *names, error_t *err) {
-    static const char PREFIX[] = "reference_";
-    text_list_t folders = {0};
-    const status_t status = fs_list(root, "", &folders, err);
-    for (size_t i = 0; i < folders.n; i++) {
-        const char *name = folders.items[i] + strlen(PREFIX);
-        char *script = mem_format("%s/%s/worker.py", root, folders.items[i]);
-        if (text_starts(folders.items[i], PREFIX) && fs_exists(script) && !is_known_engine(name))
-            text_list_add(names, name);
-        free(script);
-    }
-    text_list_free(&folders);
-    return status;
-}
 
 /* A Python exception begins with a head, and ends with what happened. The caller frees it. */
 static char *in_one_line(const char *reason) {

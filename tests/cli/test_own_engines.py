@@ -1,4 +1,4 @@
-"""`bench list variants` and `bench doctor` with contenders of the user's own."""
+"""What list, doctor and the options of run say of contenders of the user's own."""
 
 from __future__ import annotations
 
@@ -68,6 +68,22 @@ def test_contender_that_does_not_start_is_listed_with_the_reason(
     for line, device in zip(listed(root), ("cpu", "cuda"), strict=True):
         assert line.startswith(f"–            mine     device={device}: ")
         assert reason in line
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--engine", "mine"], "--variant is needed with --engine mine: `bench list variants` nam"),
+        (["--engine", "mine", "--variant", "*"], "--variant is needed with --engine mine: "),
+        (["--engine", "mine,cpu"], '--engine: found "mine,cpu", expected one; without --engine '),
+        (["--variant", "plain"], "); those of mine need --engine"),
+    ],
+)
+def test_options_that_name_no_variant(options: list[str], message: str, tmp_path: Path) -> None:
+    root = make_own_root(tmp_path / "project", mine())
+    done = bench("plan", "--workload", "mlp_infer", *options, root=root, expect=2)
+    assert message in done.stderr
+    assert "$." not in done.stderr
 
 
 # ---- bench doctor ---------------------------------------------------------------------------------
