@@ -64,7 +64,7 @@ typedef struct report_command_options {
 static const char *const VIEWS[] = {"headline", "workloads", NULL};
 
 static const cli_option_t REPORT_OPTIONS[] = {
-    {"out", "FILE", "file to write (REPORT.md)",
+    {"out", "FILE", "file to write, new or a report (REPORT.md)",
      CLI_FIELD(cli_text, report_command_options_t, report.out)},
     {"print", "WHAT", "print headline (one table over all runs) or workloads; write no report",
      CLI_CHOICE(report_command_options_t, view, VIEWS)},

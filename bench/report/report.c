@@ -277,13 +277,15 @@ static const char *title_rivals(const report_t *report, const shown_run_t *shown
     return names != NULL ? report_text(report, " against %s", names) : "";
 }
 
+/* By which a report is known as one: it may be overwritten. */
+#define TITLE "# Hand-written code"
+
 /* Title, list of runs, headline. */
 static void write_top(const report_t *report, const shown_list_t *runs) {
     const record_t *run = &runs->items[0].whole;
     const char *machine = machine_text(report, run), *date = date_text(report, run);
     const char *host = environment_get(&run->environment, "host.name");
-    print(report, "# Hand-written code%s: %s, %s\n\n", title_rivals(report, &runs->items[0]),
-          machine, date);
+    print(report, TITLE "%s: %s, %s\n\n", title_rivals(report, &runs->items[0]), machine, date);
     print(report, "> **Run:** %s, measured on %s (%s) on %s%s.\n", report_code(report, run->folder),
           machine, report_safe(report, host != NULL ? host : "unknown host"), date,
           run->finished == NULL ? "; **it did not finish**" : "");
@@ -321,6 +323,7 @@ static void write_report(report_t *report, const shown_list_t *runs) {
 status_t report_write(const report_options_t *options, error_t *err) {
     shown_list_t runs;
     TRY(record_refuse_own_file(options->out, err));
+    TRY(record_refuse_other_file(options->out, TITLE, err));
     TRY(load_runs(options->runs, options->n_runs, &runs, err));
     page_t page;
     char *path = mem_text(options->out);

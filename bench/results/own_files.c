@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 status_t record_refuse_own_file(const char *path, error_t *err) {
     static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
@@ -22,4 +23,22 @@ status_t record_refuse_own_file(const char *path, error_t *err) {
                               "%s: would overwrite a file of the run itself: choose another name",
                               path)
                   : STATUS_OK;
+}
+
+status_t record_refuse_other_file(const char *path, const char *begin, error_t *err) {
+    enum { MOST = 64 };
+    char found[MOST] = "";
+    int fd;
+    size_t size;
+    if (!fs_exists(path))
+        return STATUS_OK;
+    TRY(fs_open_file(path, &fd, &size, err));
+    const ssize_t n = read(fd, found, MOST - 1);
+    close(fd);
+    if (n <= 0 || text_starts(found, begin))
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%s: exists, and is not a report of bench: remove it, or choose another name "
+                     "with --out",
+                     path);
 }

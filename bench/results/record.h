@@ -87,6 +87,9 @@ status_t record_lock(const char *folder, int *lock, error_t *err);
 
 /* Fail if `path`, which a user wants written, is one of the files that hold a run's results. */
 status_t record_refuse_own_file(const char *path, error_t *err);
+/* Fail if `path` is a file that does not begin with `begin`: somebody else's. It may be missing or
+ * empty. */
+status_t record_refuse_other_file(const char *path, const char *begin, error_t *err);
 
 /* cases.jsonl: each append writes one line and flushes it to disk. */
 typedef struct journal {

@@ -101,3 +101,16 @@ def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
     saved = another_boot(tmp_path / "saved", elsewhere)
     bench("report", SIX_PASSES, saved, "--out", out)
     assert "**Saved run: NVIDIA A100" in out.read_text("utf-8")
+
+
+def test_a_file_that_is_no_report_is_kept(tmp_path: Path) -> None:
+    """Without --out it is ./REPORT.md, which may be somebody else's."""
+    notes = tmp_path / "REPORT.md"
+    notes.write_text("# My notes\n", encoding="utf-8")
+    done = bench("report", SIX_PASSES, cwd=tmp_path, expect=2)
+    assert "REPORT.md: exists, and is not a report of bench: remove it, or choose" in done.stderr
+    assert notes.read_text(encoding="utf-8") == "# My notes\n"
+    for before in ("", "# Hand-written code against PyTorch: of another day\n"):
+        notes.write_text(before, encoding="utf-8")
+        assert bench("report", SIX_PASSES, cwd=tmp_path).stdout == "REPORT.md\n"
+        assert "## Method in brief" in notes.read_text(encoding="utf-8")
