@@ -102,13 +102,18 @@ comparison_set_count_t comparison_set_count(const comparison_set_t *set) {
     return count;
 }
 
-const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
-                                            const char *whose, const char *phase) {
+static const case_result_t *fastest_of(const comparison_set_t *set, int64_t size, const char *whose,
+                                       const char *phase, bool (*is)(const case_result_t *result)) {
     const case_result_t *fastest = NULL, *result = NULL;
     while ((result = comparison_set_next(set, result, whose, size)) != NULL)
-        if (can_be_fastest(result))
+        if (is(result))
             fastest = faster_case(fastest, result, phase);
     return fastest;
+}
+
+const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
+                                            const char *whose, const char *phase) {
+    return fastest_of(set, size, whose, phase, can_be_fastest);
 }
 
 /* One side of the study's comparison at a size: rung 01 in its set-up, or PyTorch eager. */
@@ -141,17 +146,28 @@ static const char *headline_phase(const comparison_set_t *set) {
     return "host_to_host";
 }
 
+const case_result_t *rival_shown(const rival_t *rival) {
+    return rival->fastest != NULL ? rival->fastest : rival->claimed;
+}
+
 static void fill_rivals(const comparison_set_t *set, size_row_t *row) {
     row->rivals = mem_zeroed(set->n_rivals + 1, sizeof *row->rivals);
-    row->strongest = NULL;
+    row->strongest = row->claimed = NULL;
     for (size_t i = 0; i < set->n_rivals; i++) {
         rival_t *rival = &row->rivals[i];
         rival->engine = set->rivals[i];
         rival->fastest = comparison_set_fastest(set, row->size, rival->engine, set->phase);
-        rival->speedup = speedup_make(row->best, set->phase, rival->fastest, set->phase);
+        if (rival->fastest == NULL)
+            rival->claimed =
+                fastest_of(set, row->size, rival->engine, set->phase, is_self_reported);
+        rival->speedup = speedup_make(row->best, set->phase, rival_shown(rival), set->phase);
         row->strongest = faster_case(row->strongest, rival->fastest, set->phase);
+        row->claimed = faster_case(row->claimed, rival->claimed, set->phase);
     }
-    row->headline = speedup_make(row->best, set->phase, row->strongest, set->phase);
+    if (row->strongest != NULL)
+        row->claimed = NULL;
+    row->headline = speedup_make(row->best, set->phase,
+                                 row->claimed != NULL ? row->claimed : row->strongest, set->phase);
 }
 
 static void fill_row(const comparison_set_t *set, size_row_t *row) {

@@ -64,8 +64,12 @@ const phase_t *timed_phase(const case_result_t *result, const char *name) {
     return phase != NULL && isfinite(phase->summary.median) ? phase : NULL;
 }
 
+bool is_self_reported(const case_result_t *result) {
+    return result_has_times(result) && result->trust == TRUST_SELF_REPORTED;
+}
+
 bool can_be_fastest(const case_result_t *result) {
-    return result->status == CASE_OK && result->trust != TRUST_SELF_REPORTED &&
+    return result->status == CASE_OK && !is_self_reported(result) &&
            !result_is_algorithmic(result) && !is_rougher(&result->spec);
 }
 

@@ -25,6 +25,8 @@ const char *rival_version(const environment_t *env, const case_t *spec);
 
 /* The phase, if the case is ok and has a median for it; else NULL. The case may be NULL. */
 const phase_t *timed_phase(const case_result_t *result, const char *name);
+/* Has it times that its own worker claims, and the supervisor's clock does not confirm (trust_t)? */
+bool is_self_reported(const case_result_t *result);
 /* May the case be called the fastest? It is ok, not self-reported (trust_t), uses the common algorithm
  * (result_is_algorithmic()) and the common tolerance (is_rougher()). */
 bool can_be_fastest(const case_result_t *result);

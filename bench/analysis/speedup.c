@@ -40,6 +40,9 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
                          .ratio = {.centre = NAN, .low = NAN, .high = NAN}};
     if (speedup.ours == NULL || speedup.theirs == NULL)
         return speedup;
+    speedup.self_reported = is_self_reported(ours) || is_self_reported(theirs);
+    if (speedup.self_reported)
+        return speedup;
     double above[2], below[2];
     stats_interval_t *ratio = &speedup.ratio;
     *ratio = ratio_of(speedup.theirs, speedup.ours);
@@ -57,6 +60,7 @@ speedup_t speedup_make(const case_result_t *ours, const char *our_phase,
 
 void tally_add(tally_t *tally, const speedup_t *speedup) {
     tally->of[speedup->verdict]++;
+    tally->n_self_reported += speedup->self_reported;
     if (speedup->verdict == VERDICT_NONE)
         return;
     const double ratio = speedup->ratio.centre;

@@ -9,7 +9,7 @@
 #include "stats/passes.h"
 
 typedef enum verdict {
-    VERDICT_NONE,          /* one side has no time */
+    VERDICT_NONE,          /* one side has no time, or a self-reported one */
     VERDICT_OURS,          /* the interval of the ratio lies above 1 */
     VERDICT_THEIRS,        /* … below 1 */
     VERDICT_NO_DIFFERENCE, /* … includes 1 */
@@ -22,6 +22,7 @@ typedef struct speedup {
      * interval covers the ratio of either. */
     stats_interval_t ratio;
     verdict_t verdict;
+    bool self_reported; /* both have times, but one is self-reported (trust_t): no ratio */
 } speedup_t;
 
 /* Either case may be NULL; a case that is not ok has no time. */
@@ -44,8 +45,12 @@ typedef struct platform {
 typedef struct rival {
     const char *engine;           /* borrowed */
     const case_result_t *fastest; /* its fastest case; or NULL */
-    speedup_t speedup;            /* our fastest against it */
+    const case_result_t *claimed; /* without one, the fastest of its self-reported cases; or NULL */
+    speedup_t speedup;            /* our fastest against either */
 } rival_t;
+
+/* Its fastest case, else the claimed one; or NULL. */
+const case_result_t *rival_shown(const rival_t *rival);
 
 /* The contenders at one size. All but `study` and `eager`, which may have any status, are chosen by
  * comparison_set_fastest(), by the set's phase. */
@@ -53,12 +58,13 @@ typedef struct size_row {
     int64_t size;
     const case_result_t *best;      /* our fastest */
     const case_result_t *strongest; /* the fastest of the rivals */
+    const case_result_t *claimed;   /* without one, the fastest of the self-reported; or NULL */
     rival_t *rivals;                /* the set's n_rivals, in its order */
     const case_result_t *study;     /* rung 01 in the study's set-up; of mlp_infer */
     const case_result_t *eager;     /* PyTorch eager, the study's other side */
     /* Our fastest and the strongest rival on the CPU; NULL in a set of the CPU. */
     const case_result_t *host, *host_rival;
-    speedup_t headline;           /* best against strongest */
+    speedup_t headline;           /* best against strongest, or claimed */
     speedup_t against_eager;      /* best against eager */
     speedup_t against_study;      /* best against study, as "theirs" */
     speedup_t against_host;       /* best against host */
@@ -123,6 +129,7 @@ typedef speedup_t (*speedup_of_t)(const size_row_t *row);
 /* Statistics of several speed-ups. */
 typedef struct tally {
     size_t n, of[VERDICT_UNDECIDED + 1]; /* n: all but VERDICT_NONE */
+    size_t n_self_reported;              /* of VERDICT_NONE: speedup_t.self_reported */
     size_t n_lower;                      /* undecided ones in which our time is the lower */
     double least, most;                  /* ratio */
     speedup_t last;                      /* the latest of the n */

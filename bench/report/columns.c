@@ -69,8 +69,8 @@ const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
                        speedup->ours->bimodal.found ? "" : bimodal_mark(speedup->theirs));
 }
 
-static const char *trust_mark(const case_result_t *result) {
-    return result->trust == TRUST_SELF_REPORTED ? " *(self-reported)*" : "";
+const char *trust_mark(const case_result_t *result) {
+    return result != NULL && is_self_reported(result) ? " *(self-reported)*" : "";
 }
 
 const char *name_cell(const report_t *report, const case_result_t *result) {

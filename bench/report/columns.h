@@ -32,8 +32,9 @@ void columns_end_under(columns_t *columns, unsigned level, const char *heading, 
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
 /* "3.4× (3.3–3.6)"; "≈ 3.4×" without an interval; "–" without a ratio. */
 const char *ratio_cell(const report_t *report, const speedup_t *speedup);
-/* "03_vectorized + arena"; "cuda 03_vectorized", without techniques and parameters. */
-/* With a mark if self-reported. */
+/* " *(self-reported)*", or "" */
+const char *trust_mark(const case_result_t *result);
+/* "03_vectorized + arena"; "cuda 03_vectorized", without techniques and parameters. With trust_mark(). */
 const char *name_cell(const report_t *report, const case_result_t *result);
 const char *key_cell(const report_t *report, const case_result_t *result);
 /* "88 %"; with a decimal if rounding would give 100 %: "99.7 %". */

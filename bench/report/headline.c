@@ -35,11 +35,11 @@ static bool is_timed_by_operation(const comparison_set_t *set) {
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static bool has_rival(const size_row_t *row) {
-    return row->headline.verdict != VERDICT_NONE;
+    return row->headline.verdict != VERDICT_NONE || row->headline.self_reported;
 }
 
 static bool has_time(const size_row_t *row) {
-    return row->best != NULL || row->strongest != NULL;
+    return row->best != NULL || row->strongest != NULL || row->claimed != NULL;
 }
 
 /* Rows of one set and the order in which they are selected. */

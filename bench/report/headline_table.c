@@ -87,14 +87,15 @@ static const char *range_text(const report_t *report, const headline_row_t *row)
                        boots_disagree(&range) ? ", they disagree" : "");
 }
 
-/* "JAX jit 11.3 µs, triton fused 24.4 µs": the rivals that are not the strongest. */
+/* "JAX jit 11.3 µs, triton fused 24.4 µs (self-reported)": the rivals that are not the strongest. */
 static const char *others_text(const report_t *report, const headline_row_t *row) {
     text_list_t others = {0};
     for (size_t i = 0; i < row->set->n_rivals; i++) {
-        const case_result_t *fastest = row->row->rivals[i].fastest;
-        if (fastest != NULL && fastest != row->row->strongest)
-            text_list_add_format(&others, "%s %s", engine_and_variant(report, fastest),
-                                 time_cell(report, fastest, row->set->phase));
+        const case_result_t *shown = rival_shown(&row->row->rivals[i]);
+        if (shown != NULL && shown != row->row->strongest)
+            text_list_add_format(&others, "%s %s%s", engine_and_variant(report, shown),
+                                 time_cell(report, shown, row->set->phase),
+                                 is_self_reported(shown) ? " (self-reported)" : "");
     }
     const char *list = report_join(report, &others, ", ");
     return list != NULL ? list : "";

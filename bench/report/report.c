@@ -190,7 +190,8 @@ static void plain_tables(const report_t *report, const char *workload) {
             continue;
         columns_row(&table, (const char *const[]){
                                 report_code(report, result->spec.id),
-                                time_cell(report, result, "total"),
+                                report_text(report, "%s%s", time_cell(report, result, "total"),
+                                            trust_mark(result)),
                                 total != NULL ? interval_cell(report, total) : NULL,
                             });
     }

@@ -54,9 +54,14 @@ void print_tally(const report_t *report, const comparison_set_t *set, const tall
             print(report, ", undecided (fewer than %d passes) at %zu", STATS_FEWEST_PASSES,
                   undecided);
     }
-    if (tally->of[VERDICT_NONE] > 0)
-        print(report, " (not compared at %zu more: one side has no valid time)",
-              tally->of[VERDICT_NONE]);
+    const size_t claimed = tally->n_self_reported, missing = tally->of[VERDICT_NONE] - claimed;
+    if (missing > 0)
+        print(report, " (not compared at %zu more: one side has no valid time)", missing);
+    if (claimed > 0)
+        print(report,
+              " (not compared at %zu more: one side's time is self-reported, and the "
+              "supervisor's clock did not confirm it)",
+              claimed);
 }
 
 void print_lead(const report_t *report, const comparison_set_t *set, speedup_of_t speedup_of,
@@ -191,17 +196,23 @@ void finding_disagreement(const report_t *report, const comparison_set_list_t *s
 /* Nothing if it has a valid time. */
 static void print_missing(const report_t *report, const comparison_set_t *set, const char *whose,
                           const char *name) {
-    size_t n = 0, timed = 0;
+    size_t n = 0, timed = 0, claimed = 0;
     const case_result_t *result = NULL;
     while ((result = comparison_set_next(set, result, whose, EVERY_SIZE)) != NULL) {
         n++;
         timed += result->status == CASE_OK;
+        claimed += result->status == CASE_OK && is_self_reported(result);
     }
     if (n == 0)
         print(report, "- %s was not measured %s in this run.\n", name, set->platform->place);
     else if (timed == 0)
         print(report, "- None of the %zu cases of %s %s has a valid time: see the warnings.\n", n,
               name, set->platform->place);
+    else if (claimed == timed)
+        print(report,
+              "- %s %s is not compared: each of its %zu times is self-reported, and the "
+              "supervisor's clock did not confirm it. See the warnings.\n",
+              name, set->platform->place, claimed);
 }
 
 void finding_missing(const report_t *report, const comparison_set_t *set) {

@@ -2,6 +2,7 @@
  * workload once it is measured. */
 #include "run/state.h"
 
+#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "io/json_text.h"
@@ -227,10 +228,59 @@ static void print_lock(const run_t *run) {
     free(sentence);
 }
 
+/* "trust: 12 sealed, 9 audited, 2 self-reported (numpy-cpu matmul)"; nothing if all are sealed. */
+static void print_trusts(const record_t *record) {
+    size_t counts[TRUST_SELF_REPORTED + 1] = {0};
+    text_list_t names = {0}, parts = {0};
+    for (size_t i = 0; i < record->n_cases; i++) {
+        const case_result_t *result = &record->cases[i];
+        char label[32];
+        counts[result->trust] += result_has_times(result) && !is_calibration(&result->spec);
+        char *name =
+            mem_format("%s %s", case_engine_label(&result->spec, label), result->spec.variant);
+        if (is_self_reported(result))
+            text_list_add_new(&names, name);
+        free(name);
+    }
+    for (trust_t trust = TRUST_SEALED; trust <= TRUST_SELF_REPORTED; trust++)
+        if (counts[trust] > 0)
+            text_list_add_format(&parts, "%zu %s", counts[trust], trust_name(trust));
+    char *text = text_list_join(&parts, ", "), *who = text_list_join(&names, ", ");
+    if (names.n > 0)
+        fprintf(stderr, "trust: %s (%s; docs/cheating.md#trust)\n", text, who);
+    else if (counts[TRUST_AUDITED] > 0)
+        fprintf(stderr, "trust: %s\n", text);
+    free(who);
+    free(text);
+    text_list_free(&parts);
+    text_list_free(&names);
+}
+
+/* Reports name rivals with their versions. */
+static void print_unknown_versions(const record_t *record) {
+    text_list_t engines = {0};
+    for (size_t i = 0; i < record->n_cases; i++) {
+        const case_t *spec = &record->cases[i].spec;
+        if (record->cases[i].status == CASE_OK && engine_is_rival(spec->engine) &&
+            rival_version(&record->environment, spec) == NULL)
+            text_list_add_new(&engines, spec->engine);
+    }
+    for (size_t i = 0; i < engines.n; i++)
+        fprintf(stderr,
+                "versions: that of %s is not known: its answer to hello has no \"versions\": "
+                "{\"%s\": …}\n",
+                engines.items[i], engines.items[i]);
+    text_list_free(&engines);
+}
+
 status_t run_print(const run_t *run, error_t *err) {
     record_t record;
     TRY(record_load(run->folder, &record, err));
     print_record(run, &record);
+    if (!run->options->quiet && !prints_cases(run)) /* which has it in each case */
+        print_trusts(&record);
+    if (!run->options->quiet && !run->options->isolate) /* then each process has its own facts */
+        print_unknown_versions(&record);
     record_free(&record);
     print_lock(run);
     if (!run->options->quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import shutil
 import stat
@@ -136,6 +137,9 @@ def test_report_and_charts_need_no_worker(own: Path, tmp_path: Path) -> None:
     (root / "plots").symlink_to(FIXTURES.parents[1] / "plots")
     run = root / "run"
     shutil.copytree(own, run)
+    journal = run / "cases.jsonl"  # an audit on a busy machine may have failed
+    lines = [{**case, "trust": case["trust"] and "audited"} for case in read_lines(own)]
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     for path in run.iterdir():
         path.chmod(stat.S_IRUSR)
     gnuplot = shutil.which("gnuplot")
@@ -165,3 +169,37 @@ def test_derived_files_are_functions_of_the_journal(own: Path, tmp_path: Path) -
 def test_medians_are_finite(own: Path) -> None:
     rows = csv.DictReader((own / "timings.csv").open(encoding="utf-8"))
     assert all(math.isfinite(float(row["median"])) for row in rows if row["median"])
+
+
+# ---- the end of a run ---------------------------------------------------------------------------
+
+MINE = (FIXTURES / "workers" / "mine.py").read_text(encoding="utf-8")
+NO_VERSION = (
+    'versions: that of mine is not known: its answer to hello has no "versions": {"mine": …}'
+)
+
+
+def end_of_run(folder: Path, script: str, variants: list[str]) -> list[str]:
+    """Return what `bench run` says of trust and versions, with enough cases for tables."""
+    root = make_root(folder / "project")
+    (root / "reference_mine").mkdir()
+    (root / "reference_mine" / "worker.py").write_text(script, encoding="utf-8")
+    mine = {"engine": "mine", "variants": variants, "device": ["cpu"]}
+    sweep = write_sweep(folder / "s.json", "mlp_infer", [mine, OMP], axes={"batch": [1, 2, 3]})
+    done = bench("run", sweep, "--out", folder / "run", root=root, BENCH_PYTHON=sys.executable)
+    return [line for line in done.stderr.splitlines() if line.startswith(("trust:", "versions:"))]
+
+
+def test_end_of_a_run_names_what_is_self_reported(tmp_path: Path) -> None:
+    refuses = 'if op == "audit":\n        return {"status": "failed", "reason": "no audit"}'
+    script = MINE.replace('if op == "audit":', refuses)
+    assert end_of_run(tmp_path, script, ["plain"]) == [
+        "trust: 3 sealed, 3 self-reported (mine-cpu plain; docs/cheating.md#trust)",
+        NO_VERSION,
+    ]
+
+
+def test_end_of_a_run_says_nothing_of_sealed_cases_alone(tmp_path: Path) -> None:
+    skip = 'return {"status": "skipped", "id": spec["id"], "reason": "no licence"}'
+    script = MINE.replace('cases[spec["id"]] = Case', f'{skip}\n        cases[spec["id"]] = Case')
+    assert end_of_run(tmp_path, script, ["plain"]) == []

@@ -66,6 +66,10 @@ static bar_t bar_of(const case_result_t *left, const case_result_t *right, const
         return bar;
     }
     const speedup_t speedup = speedup_make(left, phase, right, phase);
+    if (speedup.self_reported) {
+        bar.status = "self-reported";
+        return bar;
+    }
     bar.lead = lead_of(&speedup);
     bar.has_interval = isfinite(speedup.ratio.low);
     bar.difference_ns = a - b;

@@ -46,7 +46,8 @@ static void table_of_sizes(const report_t *report, const comparison_set_t *set) 
         cells[n++] = time_cell(report, row->best, set->phase);
         cells[n++] = name_cell(report, row->best);
         n += rival_cells(report, set, row, &cells[n]);
-        cells[n++] = time_cell(report, row->eager, set->phase);
+        cells[n++] = report_text(report, "%s%s", time_cell(report, row->eager, set->phase),
+                                 trust_mark(row->eager));
         cells[n++] = ratio_cell(report, &row->against_eager);
         cells[n++] = ratio_cell(report, &synchronising);
         cells[n++] = time_cell(report, row->study, set->phase);

@@ -66,6 +66,14 @@ static void print_groups(const report_t *report, group_list_t *list, const char 
     groups_free(list);
 }
 
+/* Why the times are not confirmed. */
+static const char *trust_reason(const case_result_t *result) {
+    const double ratio = claims_ratio(&result->claims);
+    return isnan(ratio) ? "its worker answers no audit"
+           : ratio > 1  ? "by the supervisor's clock its runs take longer than it claims"
+                        : "by the supervisor's clock its runs take less time than it claims";
+}
+
 /* Worst first. */
 static void print_statuses(const report_t *report) {
     static const case_status_t ORDER[] = {CASE_WRONG, CASE_FAILED, CASE_IMPLAUSIBLE, CASE_THROTTLED,
@@ -77,6 +85,9 @@ static void print_statuses(const report_t *report) {
             if (result->status == ORDER[s] && !is_not_applicable(result))
                 add_case(&groups, case_status_name(result->status),
                          result->reason != NULL ? result->reason : "no reason recorded", result);
+    for (const case_result_t *result = NULL; (result = record_next(report->run, result)) != NULL;)
+        if (is_self_reported(result))
+            add_case(&groups, trust_name(result->trust), trust_reason(result), result);
     print_groups(report, &groups, "Status", "Reason");
 }
 
