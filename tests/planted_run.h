@@ -41,6 +41,14 @@ static inline void plant_phase(case_result_t *result, const char *name, double m
     plant_passes(result, name, median_ns, N_PASSES, seed);
 }
 
+static inline phase_t *plant_device_phase(case_result_t *result, const char *name,
+                                          double median_ns) {
+    plant_phase(result, name, median_ns, 3);
+    phase_t *phase = &result->phases[result->n_phases - 1];
+    phase->clock = CLOCK_DEVICE;
+    return phase;
+}
+
 static inline void plant_case(record_t *run, planted_t what, size_t n_passes, uint64_t seed) {
     case_t spec = {.workload = mem_text("mlp_infer"),
                    .engine = mem_text(what.engine),

@@ -13,7 +13,8 @@ sweep: malformed                    unit/test_sweep.c: sweeps_invalid/syntax_*, 
                                     variant_path, own_engine_variant_path, key_escaped, syntax_*;
                                     test_plot_inputs.py: test_csv_names_stay_text, test_names_from_*
   each on the command line          test_refused_sweep_measures_nothing
-  malicious, results too            test_hostile.py; any bytes at all: tests/fuzz
+  malicious, results too            test_hostile.py, test_hostile_results.py;
+                                    any bytes at all: tests/fuzz
 batch that does not fit
   host's memory                     test_batch_that_does_not_fit_is_skipped_with_both_numbers
   device's memory                   test_driver.py: test_batch_that_does_not_fit_the_device_*,

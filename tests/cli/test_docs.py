@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs_tables import Table, compare, paths, text_of
 from project import BENCH, ROOT, bench, compiler_options, write_sweep
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -45,10 +46,6 @@ def ok(*arguments: str | Path, root: Path = ROOT) -> str:
     # Workers need NumPy, which the Python of these tests may have; one that is named goes before.
     python = os.environ.get("BENCH_PYTHON", sys.executable)
     return bench(*arguments, root=root, cwd=ROOT, BENCH_PYTHON=python).stdout
-
-
-def text_of(page: Path) -> str:
-    return page.read_text(encoding="utf-8")
 
 
 # ---- commands and options ------------------------------------------------------------------------
@@ -170,46 +167,6 @@ def test_links_are_valid(page: Path) -> None:
 
 
 # ---- the results format --------------------------------------------------------------------------
-
-
-class Table:
-    """The keys in the first column of a table, and its second column if needed."""
-
-    def __init__(self, section: str, heading: str) -> None:
-        text = text_of(ROOT / "docs" / "results-format.md")
-        part = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-        rows = part.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
-        assert rows, f"{section}: no table with the heading {heading}"
-        self.note: dict[str, str] = {}
-        for row in rows:
-            cells = [cell.strip() for cell in row.split("|")[1:-1]]
-            for key in re.findall(r"`([^`]+)`", cells[0]):
-                assert key not in self.note, f"{key} is listed twice"
-                self.note[key] = cells[1]
-
-    def match(self, path: str) -> str | None:
-        """Return the key that matches a path; `<…>` matches any name."""
-        for key in self.note:
-            pattern = re.sub(r"<\w+>", "[^.]+", re.escape(key))
-            if re.fullmatch(pattern, path):
-                return key
-        return None
-
-
-def paths(value: Any, prefix: str = "") -> Iterator[str]:
-    """Return all keys of nested objects: `a.b` for scalars, lists and empty objects."""
-    for key, item in value.items():
-        path = f"{prefix}{key}"
-        if isinstance(item, dict) and item:
-            yield from paths(item, f"{path}.")
-        else:
-            yield path
-
-
-def compare(found: set[str], table: Table, may_be_absent: set[str]) -> None:
-    covered = {path: table.match(path) for path in found}
-    assert not [path for path, key in covered.items() if key is None], "not in the table"
-    assert set(table.note) - set(covered.values()) - may_be_absent == set(), "only in the table"
 
 
 @pytest.fixture(scope="module")

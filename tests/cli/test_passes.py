@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs_tables import Table, compare, paths
 from fake_driver import build_gpu
 from kill_anywhere import MARKER, processes_with, wait_until
 from project import (
@@ -29,7 +30,6 @@ from project import (
     read_passes,
     write_sweep,
 )
-from test_docs import Table, compare, paths
 
 ONE_CASE = ("--workload", "null", "--engine", "null", "--variant", "steady", "--time-limit", "0.2s")
 
