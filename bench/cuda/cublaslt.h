@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "cuda/driver.h"
 
+#include <stdbool.h>
+
 typedef int cublaslt_status_t; /* cublasStatus_t */
 typedef struct cublasLtContext *cublaslt_handle_t;
 typedef struct cublasLtMatmulDesc *cublaslt_desc_t;
@@ -15,10 +17,12 @@ typedef struct cublasLtMatmulPreference *cublaslt_preference_t;
 
 enum {
     CUBLASLT_OK = 0,
+    CUBLASLT_NOT_SUPPORTED = 15,
     CUBLASLT_F32 = 0, /* cudaDataType_t */
     CUBLASLT_F16 = 2,
     CUBLASLT_COMPUTE_F16 = 64, /* cublasComputeType_t */
     CUBLASLT_COMPUTE_F32 = 68,
+    CUBLASLT_COMPUTE_TF32 = 77,        /* of matrices in float32 */
     CUBLASLT_TRANSPOSED = 1,           /* cublasOperation_t */
     CUBLASLT_PREFERENCE_WORKSPACE = 1, /* bytes, a uint64_t */
 };
@@ -95,5 +99,58 @@ status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error
 /* STATUS_OK, or a failure that names the call and the library's name for `result`. */
 status_t cublaslt_check(const cublaslt_api_t *api, cublaslt_status_t result, const char *call,
                         error_t *err);
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+enum { CUBLASLT_WORKSPACE_BYTES = 32 << 20 }; /* NVIDIA's recommendation for Hopper */
+
+/* An open library, with device memory of CUBLASLT_WORKSPACE_BYTES for its products. */
+typedef struct cublaslt {
+    cublaslt_api_t api;
+    cublaslt_handle_t handle;
+    cu_pointer_t workspace;
+} cublaslt_t;
+
+/* D (m, n) = op(A) (m, k) · op(B) (k, n) */
+typedef struct cublaslt_shape {
+    uint64_t m, n, k;
+    int32_t transpose_a, transpose_b;
+    int64_t a_rows, b_rows, d_rows; /* leading dimensions of the stored matrices */
+    int type, d_type;               /* of A and B; of D */
+    int compute;                    /* CUBLASLT_COMPUTE_… */
+} cublaslt_shape_t;
+
+typedef struct cublaslt_operands {
+    cu_pointer_t a, b, d;
+} cublaslt_operands_t;
+
+/* Starts with zeros. */
+typedef struct cublaslt_product {
+    cublaslt_desc_t desc;
+    cublaslt_layout_t a, b, d;
+    cublaslt_algorithm_t algorithm; /* the caller's choice */
+    bool half_sums;
+} cublaslt_product_t;
+
+/* Make the product, without an algorithm. After a failure, call cublaslt_product_free() too. */
+status_t cublaslt_describe(const cublaslt_api_t *api, const cublaslt_shape_t *shape,
+                           cublaslt_product_t *product, error_t *err);
+void cublaslt_product_free(const cublaslt_api_t *api, cublaslt_product_t *product);
+
+/* Algorithms for a product, by estimated time. */
+enum { CUBLASLT_ALGORITHMS = 4 };
+typedef struct cublaslt_choices {
+    cublaslt_heuristic_t items[CUBLASLT_ALGORITHMS];
+    int n;
+    cublaslt_status_t status; /* why there are none */
+} cublaslt_choices_t;
+
+/* Ask for `most` algorithms. That there are none is no failure. */
+status_t cublaslt_find_algorithms(const cublaslt_t *library, const cublaslt_product_t *product,
+                                  int most, cublaslt_choices_t *choices, error_t *err);
+
+/* Submit the product without waiting. */
+status_t cublaslt_multiply(const cublaslt_t *library, const cublaslt_product_t *product,
+                           const cublaslt_operands_t *operands, cu_stream_t stream, error_t *err);
 
 #endif

@@ -28,7 +28,7 @@ static void fill(cu_pointer_t values, size_t n, unsigned stream) {
 }
 
 static void make_step(step_t *step, bool half_sums) {
-    *step = (step_t){.library = {.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
+    *step = (step_t){.library = {.lt.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
     step->library.half_sums = half_sums;
     step->layout = mnist_layout(HIDDEN, BATCH, STEPS, true);
     step->block = mem_zeroed(step->layout.bytes, 1);
@@ -163,7 +163,7 @@ static void test_step(void **state) {
 
 static void test_no_algorithm(void **state) {
     (void)state;
-    step_t step = {.library = {.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
+    step_t step = {.library = {.lt.api = FAKE, .hidden = HIDDEN, .batch = BATCH}};
     error_t err = ERROR_INIT;
     refused = CUBLASLT_EPILOGUE_NONE;
     assert_int_equal(mnist_library_prepare(&step.library, &step.problem, &err), STATUS_FAILED);

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "engine/gpu.h"
 #include "engine/host_info.h"
+#include "io/find.h"
 #include "io/npy.h"
 
 #include <stdlib.h>
@@ -29,6 +30,15 @@ status_t session_open_program(session_t *session, const open_request_t *request,
 status_t session_skip(session_t *session, status_t status) {
     session->skipped = status != STATUS_OK;
     return status;
+}
+
+status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t *err) {
+    char *root, *path = NULL;
+    TRY(fs_project_root(&root, err));
+    const status_t status = cublaslt_open(root, api, &path, err);
+    free(root);
+    free(path);
+    return session_skip(session, status);
 }
 
 status_t session_is_ref(session_t *session, const case_t *spec, bool *is_ref, error_t *err) {

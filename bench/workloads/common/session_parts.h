@@ -2,6 +2,7 @@
 #ifndef BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 #define BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 
+#include "cuda/cublaslt.h"
 #include "engine/session.h"
 #include "workloads/common/workload.h"
 
@@ -19,6 +20,9 @@ status_t session_open_program(session_t *session, const open_request_t *request,
 
 /* Mark the case as skipped if `status` is a failure. */
 status_t session_skip(session_t *session, status_t status);
+
+/* Open cuBLASLt; without it the case is skipped. */
+status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t *err);
 
 /* Is a CPU case the oracle "ref", or "omp"? Fails for other variants, and skips "omp" with a dtype
  * other than f32, the only one that it computes in. */

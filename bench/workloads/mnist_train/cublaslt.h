@@ -16,27 +16,21 @@ typedef enum mnist_part {
 } mnist_part_t;
 
 typedef struct mnist_product {
-    cublaslt_desc_t desc;
-    cublaslt_layout_t a, b, d;
-    cublaslt_algorithm_t algorithm;
+    cublaslt_product_t lt;
     unsigned epilogue;
-    bool half_sums;
 } mnist_product_t;
 
 typedef struct mnist_library {
-    cublaslt_api_t api;
-    cublaslt_handle_t handle;
+    cublaslt_t lt;
     size_t hidden, batch;
-    bool half_sums; /* except for the logits, which are float32 */
-    cu_pointer_t workspace;
+    bool half_sums;     /* except for the logits, which are float32 */
     cu_pointer_t masks; /* of open ReLUs, for all layers */
     mnist_product_t products[MNIST_PARTS][MNIST_LAYERS];
 } mnist_library_t;
 
-enum { MNIST_WORKSPACE_BYTES = 32 << 20 }; /* NVIDIA's recommendation for Hopper */
 size_t mnist_masks_bytes(size_t hidden, size_t batch);
 
-/* Choose algorithms; api, hidden, batch, half_sums, workspace and masks must be set. `problem`
+/* Choose algorithms; all but lt.handle and products must be set. `problem`
  * gives the alignment of its buffers. After a failure, call mnist_library_close() too. */
 status_t mnist_library_prepare(mnist_library_t *library, const mnist_problem_t *problem,
                                error_t *err);

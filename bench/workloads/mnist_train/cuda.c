@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
-#include "io/find.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/common/sessions.h"
 
@@ -51,8 +50,8 @@ static status_t check_room(session_t *session, const case_t *spec, error_t *err)
     /* Either the block of a sample or the gradients of output(). */
     device_bytes += fmax((double)s->sample.bytes, gradients_bytes(s));
     if (uses_library(s))
-        device_bytes +=
-            MNIST_WORKSPACE_BYTES + (double)mnist_masks_bytes(s->library.hidden, s->library.batch);
+        device_bytes += CUBLASLT_WORKSPACE_BYTES +
+                        (double)mnist_masks_bytes(s->library.hidden, s->library.batch);
     const double host_bytes = 2 * (double)results_bytes(s) + mnist_gpu_images_bytes(true);
     TRY(session_skip(session, gpu_room(s->gpu, device_bytes, err)));
     TRY(session_skip(session, mnist_data_room(spec, host_bytes, err)));
@@ -89,24 +88,15 @@ static status_t place_images(mnist_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t open_library(session_t *session, error_t *err) {
-    mnist_cuda_t *s = session->state;
-    char *root, *path = NULL;
-    TRY(fs_project_root(&root, err));
-    status_t status = cublaslt_open(root, &s->library.api, &path, err);
-    free(root);
-    free(path);
-    return session_skip(session, status);
-}
-
 static status_t prepare_library(session_t *session, error_t *err) {
     mnist_cuda_t *s = session->state;
     if (!uses_library(s))
         return STATUS_OK;
     int64_t start_ns = clock_ns();
-    TRY(open_library(session, err));
+    TRY(session_open_cublaslt(session, &s->library.lt.api, err));
     const size_t masks_bytes = mnist_masks_bytes(s->library.hidden, s->library.batch);
-    TRY(gpu_memory_device(&s->memory, s->gpu, MNIST_WORKSPACE_BYTES, &s->library.workspace, err));
+    TRY(gpu_memory_device(&s->memory, s->gpu, CUBLASLT_WORKSPACE_BYTES, &s->library.lt.workspace,
+                          err));
     TRY(gpu_memory_device(&s->memory, s->gpu, masks_bytes, &s->library.masks, err));
     TRY(mnist_library_prepare(&s->library, &s->problem, err));
     session_add_once(session, "library", (double)(clock_ns() - start_ns));
@@ -181,7 +171,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
 static void close_case(session_t *session) {
     mnist_cuda_t *s = session->state;
     gpu_graph_free(s->gpu, &s->graph);
-    if (s->library.handle != NULL)
+    if (s->library.lt.handle != NULL)
         mnist_library_close(&s->library);
     gpu_memory_free(&s->memory, s->gpu);
     gpu_program_unload(s->gpu, &s->program);
