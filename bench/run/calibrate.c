@@ -8,6 +8,7 @@
 enum {
     IN_DRAM_BYTES = 1 << 30,  /* far larger than any L2 */
     OVER_BUS_BYTES = 1 << 26, /* a millisecond: the start of a copy is 1 % of it */
+    MATRIX_BYTES = 1 << 28,   /* 8192 x 8192 in float32: blocks of a product fill every chip */
 };
 
 typedef struct calibration {
@@ -57,6 +58,7 @@ status_t run_calibrate(run_t *run, error_t *err) {
     const calibration_t ALL[N_CALIBRATIONS] = {
         {"device", "copy", "bytes", IN_DRAM_BYTES, false},
         {"device", "bus", "bytes", OVER_BUS_BYTES, false},
+        {"device", "matmul", "bytes", MATRIX_BYTES, false},
         {"device", "01_read", "bytes", (int64_t)(run->rates.l2_bytes / 4), true},
         {"device", "02_barrier", "bytes", 1, true},
         {"null", "01_empty", "work_ns", 0, true}};

@@ -42,7 +42,7 @@ typedef struct kept_reference {
     reference_t refilled; /* of those that they are refilled with: see audit_t */
 } kept_reference_t;
 
-enum { N_CALIBRATIONS = 5 };
+enum { N_CALIBRATIONS = 6 };
 
 typedef struct run {
     const run_options_t *options;
@@ -177,7 +177,8 @@ status_t run_end_pass(run_t *run, error_t *err);
 status_t run_draw(run_t *run, error_t *err);
 
 /* calibrate.c */
-/* Measure the device itself, in every pass: copy and L2 bandwidth, barrier, launch and event times. */
+/* Measure the device itself, in every pass: copy and L2 bandwidth, matrix products, barrier, launch
+ * and event times. */
 status_t run_calibrate(run_t *run, error_t *err);
 
 /* clocks.c */

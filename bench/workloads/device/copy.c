@@ -96,6 +96,8 @@ static status_t prepare_cuda(session_t *session, const open_request_t *request, 
 static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
     if (strcmp(request->spec->variant, DEVICE_BUS_VARIANT) == 0)
         return device_bus_open(session, request, err);
+    if (strcmp(request->spec->variant, DEVICE_MATMUL_VARIANT) == 0)
+        return device_matmul_open(session, request, err);
     if (request->cubin != NULL)
         return strcmp(request->spec->variant, DEVICE_BARRIER_VARIANT) == 0
                    ? device_barrier_open(session, request, err)
