@@ -72,6 +72,13 @@ def build_gpu(folder: Path, *flags: str) -> dict[str, str]:
     }
 
 
+def build_cublaslt(folder: Path) -> dict[str, str]:
+    """Compile a fake cuBLASLt; return the environment that selects it."""
+    library = folder / "libcublasLt.so.13"
+    compile_fake(library, ["cublaslt"], f"-I{ROOT}/bench", f"{ROOT}/bench/base/half.c")
+    return {"BENCH_CUBLASLT": str(library)}
+
+
 def run_with_driver(
     folder: Path, batches: list[int], environment: dict[str, str], expect: int
 ) -> tuple[dict[str, dict[str, Any]], str]:

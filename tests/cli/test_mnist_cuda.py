@@ -5,27 +5,18 @@ It computes nothing, so all finished cases are wrong.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_driver import build_driver
-from project import FIXTURES, bench, compiler_options, read_cases, write_sweep
+from fake_driver import build_cublaslt, build_driver
+from project import bench, compiler_options, read_cases, write_sweep
 
 LIBRARY_STAGES = ["gather", "forward", "loss", "backward_data", "backward_weights", "sgd"]
 PHASES = ["h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"]
 NOT_FILLED = {
     "FAKE_CUDA": "cuMemsetD8Async always zeros"
 }  # without this, the losses of the complete training would not be finite
-
-
-def build_library(folder: Path) -> dict[str, str]:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    source, library = FIXTURES / "fakes" / "cublaslt.c", folder / "libcublasLt.so.13"
-    subprocess.run([str(compiler), "-shared", "-fPIC", "-o", library, source], check=True)
-    return {"BENCH_CUBLASLT": str(library)}
 
 
 def train(folder: Path, rungs: list[str], steps: int, **environment: str) -> list[dict[str, Any]]:
@@ -47,7 +38,7 @@ def train(folder: Path, rungs: list[str], steps: int, **environment: str) -> lis
 
 
 def test_phases(tmp_path: Path) -> None:
-    library = build_library(tmp_path)
+    library = build_cublaslt(tmp_path)
     rungs = ["01_library", "02_library_graph"]
     streams, graph = train(tmp_path, rungs, 70, **library, **NOT_FILLED)
     for case in (streams, graph):
@@ -59,7 +50,7 @@ def test_phases(tmp_path: Path) -> None:
 
 
 def test_stages_only_with_one_step(tmp_path: Path) -> None:
-    library = build_library(tmp_path)
+    library = build_cublaslt(tmp_path)
     rungs = ["01_library", "02_library_graph"]
     streams, graph = train(tmp_path, rungs, 1, **library, **NOT_FILLED)
     for case in (streams, graph):
@@ -68,7 +59,7 @@ def test_stages_only_with_one_step(tmp_path: Path) -> None:
 
 
 def test_losses_that_are_never_written_are_detected(tmp_path: Path) -> None:
-    (case,) = train(tmp_path, ["01_library"], 3, **build_library(tmp_path))
+    (case,) = train(tmp_path, ["01_library"], 3, **build_cublaslt(tmp_path))
     assert case["status"] == "failed"
     assert "loss is not finite from step 0 on" in case["reason"]
 
@@ -89,7 +80,7 @@ def test_without_cublaslt_its_variants_are_skipped(tmp_path: Path) -> None:
     ],
 )
 def test_unusable_cublaslt(tmp_path: Path, fault: str, reason: str) -> None:
-    library = {**build_library(tmp_path), "FAKE_CUBLASLT": fault}
+    library = {**build_cublaslt(tmp_path), "FAKE_CUBLASLT": fault}
     (case,) = train(tmp_path, ["01_library"], 3, **library)
     assert case["status"] == "failed"
     assert reason in case["reason"]
@@ -107,7 +98,7 @@ def test_images_that_exceed_device_memory_are_skipped(tmp_path: Path) -> None:
 
 
 def test_doctor_reports_cublaslt(tmp_path: Path) -> None:
-    found = bench("doctor", **build_library(tmp_path)).stdout
+    found = bench("doctor", **build_cublaslt(tmp_path)).stdout
     assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
     missing = bench("doctor", BENCH_CUBLASLT="/no/such/library").stdout
     assert "✗ cuBLASLt      cuBLASLt not found" in missing
