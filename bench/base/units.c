@@ -14,7 +14,13 @@ typedef struct unit {
 static const unit_t TIMES[] = {{"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 static const unit_t SIZES[] = {{"B", 1},    {"kB", 1e3},  {"MB", 1e6},
                                {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}};
-enum { N_TIMES = sizeof TIMES / sizeof *TIMES, N_SIZES = sizeof SIZES / sizeof *SIZES };
+static const unit_t FLOPS[] = {{"FLOP", 1},    {"kFLOP", 1e3},  {"MFLOP", 1e6},
+                               {"GFLOP", 1e9}, {"TFLOP", 1e12}, {"PFLOP", 1e15}};
+enum {
+    N_TIMES = sizeof TIMES / sizeof *TIMES,
+    N_SIZES = sizeof SIZES / sizeof *SIZES,
+    N_FLOPS = sizeof FLOPS / sizeof *FLOPS
+};
 
 static const char *dash(char *text) {
     snprintf(text, UNITS_TEXT, "–");
@@ -113,6 +119,10 @@ const char *units_bytes(char *text, double bytes) {
 
 const char *units_rate(char *text, double bytes_per_s) {
     return print_number(text, SIZES, N_SIZES, bytes_per_s, "/s");
+}
+
+const char *units_flops(char *text, double flops_per_s) {
+    return print_number(text, FLOPS, N_FLOPS, flops_per_s, "/s");
 }
 
 const char *units_count(char *text, int64_t count) {

@@ -24,6 +24,8 @@ const char *units_interval(char *text, double median_ns, double low_ns, double h
 const char *units_bytes(char *text, double bytes);
 /* "4.30 TB/s" */
 const char *units_rate(char *text, double bytes_per_s);
+/* "51.2 TFLOP/s" */
+const char *units_flops(char *text, double flops_per_s);
 /* "1000"; "2^22" for powers of two from 2^10 on */
 const char *units_count(char *text, int64_t count);
 /* "93 %", "0.4 %", "< 0.1 %" */

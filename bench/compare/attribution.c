@@ -17,11 +17,17 @@ static const char *const FACTS[] = {
     "host.name", "host.os", "host.cores", "host.governor",
     "gpu.uuid", "gpu.power_limit_w", "gpu.clock_max_mhz", "gpu.persistence", "gpu.clocks"};
 /* clang-format on */
-static const char *const MEASURED[] = {
-    "measured.copy_bytes_per_s",    "measured.l2_read_bytes_per_s",
-    "measured.bus_in_bytes_per_s",  "measured.bus_out_bytes_per_s",
-    "measured.empty_graph_node_ns", "measured.event_pair_ns",
-    "measured.grid_barrier_ns",     "host.load"};
+static const char *const MEASURED[] = {"measured.copy_bytes_per_s",
+                                       "measured.l2_read_bytes_per_s",
+                                       "measured.bus_in_bytes_per_s",
+                                       "measured.bus_out_bytes_per_s",
+                                       "measured.matmul_f32_flops_per_s",
+                                       "measured.matmul_tf32_flops_per_s",
+                                       "measured.matmul_f16_flops_per_s",
+                                       "measured.empty_graph_node_ns",
+                                       "measured.event_pair_ns",
+                                       "measured.grid_barrier_ns",
+                                       "host.load"};
 
 /* Smaller differences in calibrations and clocks explain no regression. */
 static const double NOTABLE_FRAC = 0.03;

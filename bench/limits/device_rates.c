@@ -1,13 +1,15 @@
 #include "limits/device_rates.h"
 
 #include "results/clock_record.h"
+#include "workloads/common/workload.h"
+#include "workloads/device/descriptor.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const device_rates_t DEVICE_RATES_UNKNOWN = {NAN, NAN, NAN, NAN, NAN, NAN,
-                                             NAN, NAN, NAN, NAN, NAN, NAN};
+const device_rates_t DEVICE_RATES_UNKNOWN = {
+    NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN, NAN};
 
 /* What NVIDIA documents of an architecture. FP32 lanes: CUDA C++ Programming Guide, throughput of
  * arithmetic instructions. Multiply-adds of float16 matrices without zeros to skip, per clock and
@@ -62,31 +64,86 @@ void device_rates_from_facts(const environment_t *env, device_rates_t *rates) {
         chip != NULL ? multiprocessors * chip->f16_multiply_adds * 2 * top_mhz * 1e6 : NAN;
 }
 
+/* ---- rates of matrix products ---------------------------------------------------------------- */
+
+const char *matmul_type_name(matmul_type_t type) {
+    static const char *const NAMES[] = {
+        [MATMUL_F32] = "f32", [MATMUL_TF32] = "tf32", [MATMUL_F16] = "f16"};
+    return NAMES[type];
+}
+
+matmul_type_t matmul_type_of(const char *dtype) {
+    matmul_type_t type = 0;
+    while (type < MATMUL_TYPES && strcmp(matmul_type_name(type), dtype) != 0)
+        type++;
+    return type;
+}
+
+double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type) {
+    return type < MATMUL_TYPES && rates->library_flops_per_s[type] > 0
+               ? fmax(rates->library_flops_per_s[type], rates->own_flops_per_s[type])
+               : NAN;
+}
+
+static void note_library(const case_result_t *result, device_rates_t *rates) {
+    const double n = (double)device_matmul_rows(&result->spec);
+    for (matmul_type_t type = 0; type < MATMUL_TYPES; type++) {
+        const double ns = result_median(result, matmul_type_name(type));
+        if (n >= DEVICE_MATMUL_ROWS && ns > 0)
+            rates->library_flops_per_s[type] = 2 * n * n * n / ns * 1e9;
+    }
+}
+
+static void note_own(const case_result_t *result, device_rates_t *rates) {
+    const workload_t *workload = workload_find(result->spec.workload);
+    const matmul_type_t type = matmul_type_of(result->spec.dtype);
+    if (workload == NULL || !workload->multiplies_matrices || type == MATMUL_TYPES ||
+        result->limit.phase == NULL || result_is_algorithmic(result))
+        return;
+    const double ns = result_median(result, result->limit.phase);
+    if (ns > 0)
+        rates->own_flops_per_s[type] =
+            fmax(rates->own_flops_per_s[type], workload->cost(&result->spec).flops / ns * 1e9);
+}
+
+/* ---- calibration ----------------------------------------------------------------------------- */
+
+static void note_device(const case_result_t *result, device_rates_t *rates) {
+    const char *variant = result->spec.variant;
+    if (strcmp(variant, DEVICE_MATMUL_VARIANT) == 0) {
+        note_library(result, rates);
+        return;
+    }
+    if (result_phase(result, "barrier") != NULL) {
+        rates->barrier_ns = result_median(result, "barrier");
+        return;
+    }
+    double bytes = (double)case_param_int(&result->spec, "bytes", 0);
+    if (strcmp(variant, DEVICE_BUS_VARIANT) == 0) {
+        rates->bus_in_bytes_per_s = bytes * 1e9 / result_median(result, "h2d");
+        rates->bus_out_bytes_per_s = bytes * 1e9 / result_median(result, "d2h");
+        rates->bus_both_bytes_per_s = bytes * 1e9 / result_median(result, "both");
+        return;
+    }
+    double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
+    bool copies = strcmp(variant, "copy") == 0;
+    bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
+    if (copies && in_dram)
+        rates->dram_bytes_per_s = 2 * bytes_per_s;
+    else if (!copies && in_l2)
+        rates->l2_bytes_per_s = bytes_per_s;
+}
+
 void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) {
     if (result->status != CASE_OK || strcmp(result->spec.engine, "cuda") != 0)
         return;
     if (strcmp(result->spec.workload, "device") == 0) {
-        if (result_phase(result, "barrier") != NULL) {
-            rates->barrier_ns = result_median(result, "barrier");
-            return;
-        }
-        double bytes = (double)case_param_int(&result->spec, "bytes", 0);
-        if (strcmp(result->spec.variant, "bus") == 0) {
-            rates->bus_in_bytes_per_s = bytes * 1e9 / result_median(result, "h2d");
-            rates->bus_out_bytes_per_s = bytes * 1e9 / result_median(result, "d2h");
-            rates->bus_both_bytes_per_s = bytes * 1e9 / result_median(result, "both");
-            return;
-        }
-        double bytes_per_s = bytes * 1e9 / result_median(result, "kernel");
-        bool copies = strcmp(result->spec.variant, "copy") == 0;
-        bool in_l2 = bytes<rates->l2_bytes, in_dram = bytes> 4 * rates->l2_bytes;
-        if (copies && in_dram)
-            rates->dram_bytes_per_s = 2 * bytes_per_s;
-        else if (!copies && in_l2)
-            rates->l2_bytes_per_s = bytes_per_s;
+        note_device(result, rates);
     } else if (strcmp(result->spec.workload, "null") == 0) {
         rates->launch_ns = result_median(result, "kernel_graph");
         rates->event_ns = result_median(result, "event_pair");
+    } else {
+        note_own(result, rates);
     }
 }
 
@@ -106,6 +163,11 @@ device_rates_t device_rates_of_record(const record_t *run) {
     set_if_unknown(&rates.bus_in_bytes_per_s, fact(env, "measured.bus_in_bytes_per_s"));
     set_if_unknown(&rates.bus_out_bytes_per_s, fact(env, "measured.bus_out_bytes_per_s"));
     set_if_unknown(&rates.bus_both_bytes_per_s, fact(env, "measured.bus_both_bytes_per_s"));
+    for (matmul_type_t type = 0; type < MATMUL_TYPES; type++) {
+        char key[sizeof "measured.matmul_tf32_flops_per_s"];
+        snprintf(key, sizeof key, "measured.matmul_%s_flops_per_s", matmul_type_name(type));
+        set_if_unknown(&rates.library_flops_per_s[type], fact(env, key));
+    }
     set_if_unknown(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
     set_if_unknown(&rates.event_ns, fact(env, "measured.event_pair_ns"));
     set_if_unknown(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));

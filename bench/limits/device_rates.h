@@ -4,6 +4,13 @@
 
 #include "results/record.h"
 
+/* Data types whose matrix products have a rate of their own. */
+typedef enum matmul_type { MATMUL_F32, MATMUL_TF32, MATMUL_F16, MATMUL_TYPES } matmul_type_t;
+/* "f32", as in a case's dtype */
+const char *matmul_type_name(matmul_type_t type);
+/* MATMUL_TYPES for another dtype. */
+matmul_type_t matmul_type_of(const char *dtype);
+
 /* NaN: not recorded. */
 typedef struct device_rates {
     double dram_bytes_per_s;     /* device/…/copy of a large buffer, bytes read plus written */
@@ -15,9 +22,11 @@ typedef struct device_rates {
     double on_chip_bytes;        /* L2, registers and shared memory of all multiprocessors */
     double fp32_flops_per_s;     /* multiprocessors · lanes · 2 · highest clock: not measured */
     double f16_peak_flops_per_s; /* of tensor cores, likewise, at a clock that is not locked */
-    double launch_ns;            /* an empty kernel in a graph */
-    double event_ns;             /* two events with nothing between */
-    double barrier_ns;           /* one barrier of the whole grid */
+    double library_flops_per_s[MATMUL_TYPES]; /* cuBLASLt: device/…/matmul */
+    double own_flops_per_s[MATMUL_TYPES];     /* the fastest case of engine cuda */
+    double launch_ns;                         /* an empty kernel in a graph */
+    double event_ns;                          /* two events with nothing between */
+    double barrier_ns;                        /* one barrier of the whole grid */
 } device_rates_t;
 
 extern const device_rates_t DEVICE_RATES_UNKNOWN;
@@ -26,8 +35,12 @@ extern const device_rates_t DEVICE_RATES_UNKNOWN;
  * cores' is NaN for an unknown architecture. */
 void device_rates_from_facts(const environment_t *env, device_rates_t *rates);
 
-/* Set the rates measured by a calibration case (workloads device and null on cuda). */
+/* Set the rates measured by a calibration case (workloads device and null on cuda), or raise the rate
+ * of matrix products by a case that limit_set() has seen. */
 void device_rates_calibrate(const case_result_t *result, device_rates_t *rates);
+
+/* The higher of cuBLASLt's rate and ours; NaN if cuBLASLt's was not measured. */
+double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type);
 
 /* All rates of the run: from its cases, else from its environment. */
 device_rates_t device_rates_of_record(const record_t *run);

@@ -40,6 +40,17 @@ static double least_bytes(const workload_cost_t *cost, const device_rates_t *rat
     return cost->bytes + cost->further_passes * (cost->working_set_bytes - kept);
 }
 
+/* The FP32 lanes' peak counts where the rate of matrix products was not measured, and for other work. */
+static void set_arithmetic(limit_t *limit, const workload_t *workload, const char *dtype,
+                           const device_rates_t *rates) {
+    const double measured =
+        workload->multiplies_matrices ? matmul_flops_per_s(rates, matmul_type_of(dtype)) : NAN;
+    if (limit->flops > 0 && isfinite(measured))
+        set_bound(limit, "matmul", limit->flops / measured * 1e9);
+    else if (limit->flops > 0 && strcmp(dtype, "f32") == 0)
+        set_bound(limit, "fp32", limit->flops / rates->fp32_flops_per_s * 1e9);
+}
+
 /* Limits are made of what it measures. */
 static bool is_calibration(const case_result_t *result) {
     return strcmp(result->spec.workload, "device") == 0;
@@ -59,9 +70,7 @@ void limit_set(case_result_t *result, const workload_t *workload, const device_r
     bool fits = cost.working_set_bytes < rates->l2_bytes;
     set_bound(limit, fits ? "l2" : "dram",
               limit->bytes / (fits ? rates->l2_bytes_per_s : rates->dram_bytes_per_s) * 1e9);
-    /* Other precisions use other units, whose rates are unknown. */
-    if (cost.flops > 0 && strcmp(result->spec.dtype, "f32") == 0)
-        set_bound(limit, "fp32", cost.flops / rates->fp32_flops_per_s * 1e9);
+    set_arithmetic(limit, workload, result->spec.dtype, rates);
     set_bound(limit, "launch", rates->launch_ns);
     free(limit->phase);
     limit->phase = mem_text(phase->name);

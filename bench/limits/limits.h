@@ -6,8 +6,8 @@
 #include "workloads/common/workload.h"
 
 /* Fill in result->limit: what the hardware allows a kernel that moves its data once a pass and computes
- * by the FP32 lanes, at measured rates. A kernel that keeps data on the chip, or splits float32 for the
- * tensor cores, can be faster. */
+ * at the rate of matrix products (else at the FP32 lanes' peak), at measured rates. A kernel that keeps
+ * data on the chip can be faster. */
 void limit_set(case_result_t *result, const workload_t *workload, const device_rates_t *rates);
 
 /* The least time of host_to_host on a GPU: the larger of input and output at the bus's rate, as both

@@ -101,7 +101,7 @@ typedef struct resources {
 /* The time of a kernel at the hardware's rates (limits/limits.h). `bound` is NULL if it is unknown. */
 typedef struct limit {
     double bytes, flops;
-    char *bound;     /* "dram", "l2", "fp32", "launch" */
+    char *bound;     /* "dram", "l2", "matmul", "fp32", "launch" */
     double limit_ns; /* NaN if unknown */
     double frac;     /* limit_ns / measured compute time; NaN if unknown */
     char *phase;     /* the phase that frac is taken from */

@@ -2,13 +2,14 @@
 #include "run/state.h"
 
 #include "base/memory.h"
+#include "workloads/device/descriptor.h"
 
 #include <string.h>
 
 enum {
     IN_DRAM_BYTES = 1 << 30,  /* far larger than any L2 */
     OVER_BUS_BYTES = 1 << 26, /* a millisecond: the start of a copy is 1 % of it */
-    MATRIX_BYTES = 1 << 28,   /* 8192 x 8192 in float32: blocks of a product fill every chip */
+    MATRIX_BYTES = DEVICE_MATMUL_ROWS * DEVICE_MATMUL_ROWS * sizeof(float),
 };
 
 typedef struct calibration {

@@ -268,6 +268,9 @@ static void note_rates(run_t *run, const record_t *finished) {
                     {"measured.bus_in_bytes_per_s", rates->bus_in_bytes_per_s},
                     {"measured.bus_out_bytes_per_s", rates->bus_out_bytes_per_s},
                     {"measured.bus_both_bytes_per_s", rates->bus_both_bytes_per_s},
+                    {"measured.matmul_f32_flops_per_s", rates->library_flops_per_s[MATMUL_F32]},
+                    {"measured.matmul_tf32_flops_per_s", rates->library_flops_per_s[MATMUL_TF32]},
+                    {"measured.matmul_f16_flops_per_s", rates->library_flops_per_s[MATMUL_F16]},
                     {"measured.empty_graph_node_ns", rates->launch_ns},
                     {"measured.event_pair_ns", rates->event_ns},
                     {"measured.grid_barrier_ns", rates->barrier_ns}};

@@ -83,6 +83,96 @@ static void test_what_does_not_calibrate(void **state) {
                 isnan(rates.launch_ns) && isnan(rates.event_ns) && isnan(rates.barrier_ns));
 }
 
+static void assert_rate(double flops_per_s, double expected) {
+    assert_true(fabs(flops_per_s / expected - 1) < 1e-12);
+}
+
+/* A product of n x n takes 2 n³ operations. */
+static void test_library_rates(void **state) {
+    (void)state;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    const int64_t bytes = 8192LL * 8192 * 4;
+    const double flops = 2.0 * 8192 * 8192 * 8192;
+    const timed_t times[] = {{"f32", 20e6}, {"f16", 1.6e6}, {NULL, 0}};
+    case_result_t result = make_result("device", "cuda", bytes, times);
+    free(result.spec.variant);
+    result.spec.variant = mem_text("matmul");
+    device_rates_calibrate(&result, &rates);
+    assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 20e-3);
+    assert_rate(matmul_flops_per_s(&rates, MATMUL_F16), flops / 1.6e-3);
+    assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_TF32))); /* the library has none */
+    assert_true(isnan(matmul_flops_per_s(&rates, matmul_type_of("f64"))));
+    assert_true(isnan(rates.dram_bytes_per_s) && isnan(rates.l2_bytes_per_s));
+    rates = DEVICE_RATES_UNKNOWN;
+    result.spec.params[0].value.integer = bytes / 4;
+    device_rates_calibrate(&result, &rates);
+    assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_F32))); /* too small a product */
+    result_free(&result);
+}
+
+static case_result_t training(const char *dtype, double ns) {
+    case_result_t result =
+        make_result("mlp_train", "cuda", 784, (timed_t[]){{"train_device", ns}, {NULL, 0}});
+    free(result.spec.dtype);
+    result.spec.dtype = mem_text(dtype);
+    result.limit.phase = mem_text("train_device");
+    return result;
+}
+
+/* The fastest of our own cases counts if it is faster than the library. */
+static void test_own_rates(void **state) {
+    (void)state;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    rates.library_flops_per_s[MATMUL_F32] = 50e12;
+    case_result_t result = training("f32", 8e6);
+    const double flops = workload_find("mlp_train")->cost(&result.spec).flops;
+    device_rates_calibrate(&result, &rates);
+    assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 8e-3);
+    result_free(&result);
+    for (int i = 0; i < 5; i++) {
+        result = training(i == 0 ? "tf32" : "f32", i == 1 ? 20e6 : 1e6);
+        if (i == 2)
+            result.status = CASE_IMPLAUSIBLE;
+        else if (i == 3)
+            result.results_json = mem_text("{\"algorithmic\":true}");
+        else if (i == 4)
+            result.spec.engine[0] = 'p'; /* not "cuda" */
+        device_rates_calibrate(&result, &rates);
+        assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 8e-3);
+        result_free(&result);
+    }
+    /* Where the library's rate is not known, ours alone is no roof. */
+    assert_rate(rates.own_flops_per_s[MATMUL_TF32], flops / 1e-3);
+    assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_TF32)));
+    rates.library_flops_per_s[MATMUL_F32] = 90e12;
+    assert_true(matmul_flops_per_s(&rates, MATMUL_F32) == 90e12);
+}
+
+static void test_other_work_is_no_rate_of_products(void **state) {
+    (void)state;
+    device_rates_t rates = DEVICE_RATES_UNKNOWN;
+    case_result_t result =
+        make_result("linreg_train", "cuda", 5000000, (timed_t[]){{"train_device", 1e6}, {NULL, 0}});
+    result.limit.phase = mem_text("train_device");
+    device_rates_calibrate(&result, &rates);
+    assert_true(isnan(rates.own_flops_per_s[MATMUL_F32]));
+    result_free(&result);
+}
+
+/* A run's head tells them where its cases do not. */
+static void test_library_rates_of_a_record(void **state) {
+    (void)state;
+    record_t run = {0};
+    environment_set_number(&run.environment, "measured.matmul_f32_flops_per_s", 50e12);
+    environment_set_number(&run.environment, "measured.matmul_tf32_flops_per_s", 400e12);
+    environment_set_number(&run.environment, "measured.matmul_f16_flops_per_s", 700e12);
+    const device_rates_t rates = device_rates_of_record(&run);
+    assert_true(matmul_flops_per_s(&rates, MATMUL_F32) == 50e12);
+    assert_true(matmul_flops_per_s(&rates, MATMUL_TF32) == 400e12);
+    assert_true(matmul_flops_per_s(&rates, MATMUL_F16) == 700e12);
+    record_free(&run);
+}
+
 /* What an H200 says of itself, and others: whitepapers have 989 TFLOP/s at 1.83 GHz for the same
  * chip. */
 static void test_peaks_of_chips(void **state) {
@@ -116,6 +206,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calibration),
         cmocka_unit_test(test_what_does_not_calibrate),
+        cmocka_unit_test(test_library_rates),
+        cmocka_unit_test(test_own_rates),
+        cmocka_unit_test(test_other_work_is_no_rate_of_products),
+        cmocka_unit_test(test_library_rates_of_a_record),
         cmocka_unit_test(test_peaks_of_chips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,40 @@ static void test_fp32_limit(void **state) {
     result_free(&result);
 }
 
+/* The measured rate of products counts in each dtype, in place of the FP32 lanes' peak. */
+static void test_matmul_limit(void **state) {
+    (void)state;
+    device_rates_t rates = RATES;
+    rates.library_flops_per_s[MATMUL_F32] = 0.9e12;
+    rates.library_flops_per_s[MATMUL_TF32] = 4e12;
+    rates.library_flops_per_s[MATMUL_F16] = 7e12;
+    rates.own_flops_per_s[MATMUL_F32] = 1.1e12;
+    rates.own_flops_per_s[MATMUL_F16] = 6e12;
+    static const struct {
+        const char *workload, *dtype;
+        int64_t size;
+        double flops_per_s;
+    } ROWS[] = {{"mlp_train", "f32", 784, 1.1e12},
+                {"mlp_train", "tf32", 784, 4e12},
+                {"mnist_train", "f16", 1024, 7e12}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        case_result_t result = make_result(ROWS[i].workload, "cuda", ROWS[i].size,
+                                           (timed_t[]){{"train_device", 1e12}, {NULL, 0}});
+        free(result.spec.dtype);
+        result.spec.dtype = mem_text(ROWS[i].dtype);
+        limit_set(&result, workload_find(ROWS[i].workload), &rates);
+        const double least_ns = result.limit.flops / ROWS[i].flops_per_s * 1e9;
+        assert_limit(&result, "matmul", least_ns, least_ns / 1e12, "train_device");
+        result_free(&result);
+    }
+    rates.fp32_flops_per_s = 1e12; /* a fit of a line is no product of matrices */
+    case_result_t result =
+        make_result("linreg_train", "cuda", 5000000, (timed_t[]){{"train_device", 1e9}, {NULL, 0}});
+    limit_set(&result, workload_find("linreg_train"), &rates);
+    assert_string_equal(result.limit.bound, "fp32");
+    result_free(&result);
+}
+
 /* Tensor cores are faster than what fp32_flops_per_s tells: 3·W of 281 MB in DRAM are what binds.
  */
 static void test_no_arithmetic_limit_in_f16(void **state) {
@@ -313,6 +347,7 @@ int main(void) {
         cmocka_unit_test(test_l2_limit),
         cmocka_unit_test(test_launch_limit),
         cmocka_unit_test(test_fp32_limit),
+        cmocka_unit_test(test_matmul_limit),
         cmocka_unit_test(test_no_arithmetic_limit_in_f16),
         cmocka_unit_test(test_further_passes),
         cmocka_unit_test(test_judged_again),

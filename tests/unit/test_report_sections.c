@@ -220,6 +220,29 @@ static void more_than_the_limit_is_told(void **state) {
     }
 }
 
+/* Whose rate the limit of matrix products is. */
+static void limit_of_products_names_its_rate(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){4}, 1);
+    environment_set_number(&run.environment, "measured.matmul_f32_flops_per_s", 50e12);
+    plant_device_phase(&run.cases[0], "kernel_graph", 400);
+    run.cases[0].limit = (limit_t){.flops = 10e6,
+                                   .limit_ns = 200,
+                                   .frac = 0.5,
+                                   .bound = mem_text("matmul"),
+                                   .phase = mem_text("kernel_graph")};
+    char *text = printed(all_findings, &run);
+    assert_has(text,
+               "its 0.01 billion operations take at least 200 ns at 50.0 TFLOP/s, the rate of "
+               "cuBLASLt (bound: matmul).");
+    free(text);
+    environment_set_number(&run.environment, "measured.matmul_f32_flops_per_s", 1);
+    text = printed(all_findings, &run);
+    assert_has(text, "the rate of this run's fastest CUDA case (bound: matmul).");
+    free(text);
+    record_free(&run);
+}
+
 /* Of one pass nothing is claimed; what it saw is told. */
 static void one_pass_claims_nothing(void **state) {
     (void)state;
@@ -307,6 +330,7 @@ int main(void) {
         cmocka_unit_test(other_contenders_stand_beside_both_sides),
         cmocka_unit_test(computation_is_compared_by_one_clock),
         cmocka_unit_test(more_than_the_limit_is_told),
+        cmocka_unit_test(limit_of_products_names_its_rate),
         cmocka_unit_test(one_pass_claims_nothing),
         cmocka_unit_test(passes_are_counted_below_ratios),
         cmocka_unit_test(study_is_named_where_it_was_run),

@@ -11,13 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-enum printer { TIME, BYTES, RATE, PERCENT, DURATION };
+enum printer { TIME, BYTES, RATE, FLOPS, PERCENT, DURATION };
 
 static void one_number(void **state) {
     (void)state;
     static const char *(*const printers[])(char *, double) = {
-        [TIME] = units_time,       [BYTES] = units_bytes,       [RATE] = units_rate,
-        [PERCENT] = units_percent, [DURATION] = units_duration,
+        [TIME] = units_time,   [BYTES] = units_bytes,     [RATE] = units_rate,
+        [FLOPS] = units_flops, [PERCENT] = units_percent, [DURATION] = units_duration,
     };
     static const struct {
         enum printer printer;
@@ -48,6 +48,8 @@ static void one_number(void **state) {
         {RATE, 4.3e12, "4.30 TB/s"},
         {RATE, 0.5, "0.500 B/s"},
         {RATE, NAN, "–"},
+        {FLOPS, 51.23e12, "51.2 TFLOP/s"},
+        {FLOPS, 999.6e12, "1.00 PFLOP/s"},
         {PERCENT, 0, "0 %"},
         {PERCENT, 0.93, "93 %"},
         {PERCENT, 0.004, "0.4 %"},

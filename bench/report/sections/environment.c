@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "limits/device_rates.h"
+#include "workloads/device/descriptor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -286,6 +287,41 @@ static void add_gauge(columns_t *table, const struct gauge *gauge, const case_re
     columns_row(table, cells);
 }
 
+/* "matmul" times products of one dtype in each phase. */
+static void add_matmul(columns_t *table, const case_result_t *result, const device_rates_t *rates,
+                       matmul_type_t type) {
+    const report_t *report = table->report;
+    const phase_t *phase = result_phase(result, matmul_type_name(type));
+    if (phase == NULL || phase->summary.n == 0)
+        return;
+    const summary_t *s = &phase->summary;
+    const double n = (double)device_matmul_rows(&result->spec), flops = 2 * n * n * n;
+    const double own = rates->own_flops_per_s[type];
+    const char *low = units_flops(report_buffer(report), flops / s->ci95[1] * 1e9);
+    const char *high = units_flops(report_buffer(report), flops / s->ci95[0] * 1e9);
+    const char *cells[] = {
+        report_text(report, "cuBLASLt, %s, %.0f × %.0f", matmul_type_name(type), n, n),
+        units_flops(report_buffer(report), flops / s->median * 1e9),
+        isnan(s->ci95[0]) ? "–" : report_text(report, "%s – %s", low, high),
+        count_cell(report, (double)s->n), "the *matmul* limit of this dtype"};
+    if (n < DEVICE_MATMUL_ROWS)
+        cells[4] = "not used: too small for the rate of a chip";
+    else if (own > rates->library_flops_per_s[type])
+        cells[4] = report_text(report,
+                               "not used: a CUDA case of this run reached %s, the *matmul* "
+                               "limit of this dtype",
+                               units_flops(report_buffer(report), own));
+    columns_row(table, cells);
+}
+
+static void add_matmuls(columns_t *table, const record_t *run, const device_rates_t *rates) {
+    for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
+        for (matmul_type_t type = 0; type < MATMUL_TYPES; type++)
+            if (result_has_times(result) && is_calibration(&result->spec) &&
+                strcmp(result->spec.variant, DEVICE_MATMUL_VARIANT) == 0)
+                add_matmul(table, result, rates, type);
+}
+
 void section_device(const report_t *report) {
     const column_t columns[] = {
         {"What", 'l', false},
@@ -300,5 +336,6 @@ void section_device(const report_t *report) {
         for (const case_result_t *result = NULL; (result = record_next(run, result)) != NULL;)
             if (is_gauge(&GAUGES[g], &result->spec))
                 add_gauge(&table, &GAUGES[g], result, rates.dram_bytes_per_s);
+    add_matmuls(&table, run, &rates);
     columns_end_under(&table, 2, "The device, measured in this run", "%s", "");
 }

@@ -40,9 +40,25 @@ static const char *measured_text(const report_t *report, const limit_t *limit) {
                        moves && limit->bytes > 0 ? rate : "");
 }
 
+/* " at 51.2 TFLOP/s, the rate of cuBLASLt": the roof that was measured. */
+static const char *matmul_text(const report_t *report, const case_result_t *result) {
+    const device_rates_t rates = device_rates_of_record(report->run);
+    const matmul_type_t type = matmul_type_of(result->spec.dtype);
+    const bool is_own =
+        type < MATMUL_TYPES && rates.own_flops_per_s[type] > rates.library_flops_per_s[type];
+    return report_text(
+        report, " at %s, the rate of %s",
+        units_flops(report_buffer(report), result->limit.flops / result->limit.limit_ns * 1e9),
+        is_own ? "this run's fastest CUDA case" : "cuBLASLt");
+}
+
 /* "its 84.0 MB take at least 19.5 µs": the binding resource. */
-static const char *least_text(const report_t *report, const limit_t *limit) {
+static const char *least_text(const report_t *report, const case_result_t *result) {
+    const limit_t *limit = &result->limit;
     const char *time = time_text(report, limit->limit_ns);
+    if (is_bound_by(limit, "matmul"))
+        return report_text(report, "its %.3g billion operations take at least %s%s",
+                           limit->flops / 1e9, time, matmul_text(report, result));
     if (is_bound_by(limit, "fp32"))
         return report_text(report, "its %.3g billion operations take at least %s",
                            limit->flops / 1e9, time);
@@ -70,7 +86,7 @@ static const char *excess_text(const case_result_t *result) {
         return "";
     if (limit->frac > MOST_BY_NOISE && is_bound_by(limit, "fp32"))
         return " (Tensor cores compute float32 products in TF32 parts faster than the FP32 lanes.)";
-    if (limit->frac > MOST_BY_NOISE)
+    if (limit->frac > MOST_BY_NOISE && !is_bound_by(limit, "matmul"))
         return " (Data that stay on the chip from pass to pass are not moved again.)";
     if (is_bound_by(limit, "dram"))
         return " (Up to 105 % is plausible: the DRAM rate comes from a copy, and a kernel that "
@@ -87,7 +103,7 @@ static void print_limit(const report_t *report, const comparison_set_t *set,
           "limit with %s; %s (bound: %s).%s",
           size_name(report, set, size_of_case(set, &ours->spec)), set->platform->name,
           name_cell(report, ours), percent_text(report, limit->frac), measured_text(report, limit),
-          least_text(report, limit), bound_text(report, limit), excess_text(ours));
+          least_text(report, ours), bound_text(report, limit), excess_text(ours));
     for (size_t i = 0; i < set->n_rivals; i++) {
         const case_result_t *theirs =
             nearest_to_limit(set, size_of_case(set, &ours->spec), set->rivals[i]);

@@ -56,6 +56,7 @@ typedef struct workload {
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
     const char *const *dtypes;        /* NULL-terminated; the first is the default */
+    bool multiplies_matrices;         /* its operations are those of matrix products */
     bool has_stages;                  /* its rungs define STAGES and PLAN, not LAUNCH */
     const char *const *cuda_builtin;  /* NULL-terminated; variants of the cuda engine that need no
                                          .cu file, beside the rungs of kernels/<name>/ */

@@ -5,8 +5,9 @@
 #include "engine/session.h"
 
 enum {
-    DEVICE_READ_PASSES = 100, /* over the buffer in one launch of 01_read */
-    DEVICE_BARRIERS = 1000,   /* in one launch of 02_barrier: 1 ms, much longer than the launch */
+    DEVICE_READ_PASSES = 100,  /* over the buffer in one launch of 01_read */
+    DEVICE_MATMUL_ROWS = 8192, /* from there on a product fills every chip */
+    DEVICE_BARRIERS = 1000,    /* in one launch of 02_barrier: 1 ms, much longer than the launch */
 };
 
 #define DEVICE_BARRIER_VARIANT "02_barrier"

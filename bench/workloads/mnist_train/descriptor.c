@@ -102,6 +102,7 @@ const workload_t workload_mnist_train = {
     .pytorch_variants = NAMES("eager", "compile", "graph", "compile_graph", "manual_graph"),
     .jax_variants = NAMES("jit", "scan"),
     .validate = validate,
+    .multiplies_matrices = true,
     .cost = cost,
     .tolerance = tolerance,
     .constants = constants,
