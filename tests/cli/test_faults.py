@@ -97,7 +97,7 @@ def test_failed_cases_are_finished_cases(gpu: dict[str, str], tmp_path: Path) ->
     before = journal.read_bytes()
     sweep, run = tmp_path / "run" / "s.json", journal.parent
     done = bench("run", sweep, "--out", run, "--resume", expect=1, **gpu)
-    assert "2 of 11 cases were wrong or failed" in done.stderr
+    assert "2 of 12 cases were wrong or failed" in done.stderr
     assert journal.read_bytes() == before
     bench("report", run, "--out", tmp_path / "REPORT.md")
     report = (tmp_path / "REPORT.md").read_text(encoding="utf-8")

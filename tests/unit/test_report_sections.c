@@ -3,6 +3,7 @@
 #include "printed_section.h"
 #include "report/mlp_infer/mlp_infer.h"
 #include "report/report.h"
+#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -81,6 +82,29 @@ static void device_is_told_by_rates_and_floors(void **state) {
     run = plant_ratios((double[]){2}, 1);
     text = printed(section_device, &run);
     assert_string_equal(text, "");
+    free(text);
+    record_free(&run);
+}
+
+/* A rate for each dtype, and which of them is the limit. */
+static void device_tells_rates_of_products(void **state) {
+    (void)state;
+    record_t run = plant_ratios((double[]){2}, 1);
+    const double flops = 2.0 * 8192 * 8192 * 8192;
+    plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", flops / 50e12 * 1e9);
+    plant_gauge(&run, "device", "matmul", 1024 * 1024 * 4, "tf32", 1e6);
+    char *text = printed(section_device, &run);
+    assert_has(text, "| cuBLASLt, f32, 8192 × 8192  | 50.0 TFLOP/s |");
+    assert_has(text, "| the *matmul* limit of this dtype");
+    assert_has(text, "| not used: too small for the rate of a chip");
+    free(text);
+    case_result_t *ours = &run.cases[0];
+    ours->limit.phase = mem_text("host_to_host");
+    const double own = workload_find("mlp_infer")->cost(&ours->spec).flops /
+                       result_median(ours, "host_to_host") * 1e9;
+    plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", 2 * flops / own * 1e9);
+    text = printed(section_device, &run);
+    assert_has(text, "| not used: a CUDA case of this run reached ");
     free(text);
     record_free(&run);
 }
@@ -325,6 +349,7 @@ static void limit_stands_in_every_table_of_compute_times(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_is_told_by_rates_and_floors),
+        cmocka_unit_test(device_tells_rates_of_products),
         cmocka_unit_test(environment_says_each_thing_once),
         cmocka_unit_test(side_without_times_is_one_sentence),
         cmocka_unit_test(other_contenders_stand_beside_both_sides),
