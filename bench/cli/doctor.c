@@ -41,7 +41,9 @@ static const finding_t COMPONENTS[] = {
               .costs = "bench compile --compiler nvcc fails",
               .install = "install NVIDIA's CUDA toolkit"},
     [CUBLASLT] = {.what = "cuBLASLt",
-                  .costs = "variants that use it for matrix products are skipped",
+                  .costs =
+                      "variants that use it for matrix products are skipped, and limits of matrix "
+                      "products are nominal",
                   .install = ".venv/bin/pip install nvidia-cublas (PyTorch for CUDA includes it)"},
     [NVTX] = {.what = "NVTX",
               .costs = "external profilers show no ranges",

@@ -200,7 +200,7 @@ static void test_variants(void **state) {
     check_variants("null", "cuda", "");
     check_variants("null", "cpu", "");
     check_variants("null", "null", "noop steady noisy bimodal drifting wrong crash hang");
-    check_variants("device", "cuda", "copy bus");
+    check_variants("device", "cuda", "copy bus matmul");
     check_variants("device", "cpu", "copy");
     check_variants("allocate", "cuda", "caching malloc async arena");
     check_variants("allocate", "cpu", "caching arena");
