@@ -43,6 +43,7 @@ static void test_options_that_work(void **state) {
     static const example_t EXAMPLES[] = {
         {.workload = "device",
          .expected = "device/cuda/copy/bytes=1073741824\ndevice/cuda/bus/bytes=1073741824\n"
+                     "device/cuda/matmul/bytes=1073741824\n"
                      "device/cpu/copy/bytes=1073741824"},
         {.workload = "mlp_infer",
          .variant = "omp",
@@ -96,7 +97,7 @@ static void test_options_that_do_not(void **state) {
         {.workload = "device",
          .variant = "cpy",
          .expected = "--variant: unknown variant \"cpy\" of device; did you mean \"copy\"? "
-                     "(known: copy, bus); those of mine need --engine"},
+                     "(known: copy, bus, matmul); those of mine need --engine"},
         {.workload = "device",
          .variant = "cpy",
          .engine = "cpu",
