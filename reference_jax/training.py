@@ -107,9 +107,10 @@ class Training(Case, ABC, Generic[Params]):
         yield self._train
 
     def read(self) -> dict[str, np.ndarray]:
-        """Return the losses of the last run, at most as many as are checked."""
+        """Return the losses of the last run, at most as many as are checked, and the weights."""
         losses = np.asarray(self._trainer.losses)[: self._checked_steps]
-        return {"losses": losses.astype(np.float64)}
+        weights = [np.asarray(weight, np.float32).reshape(-1) for weight in self._trainer.weights]
+        return {"losses": losses.astype(np.float64), "weights": np.concatenate(weights)}
 
     def _download(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """Copy losses and weights to the host."""

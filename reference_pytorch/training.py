@@ -96,9 +96,10 @@ class Training(Case, ABC, Generic[Params]):
         self._device.synchronize()
 
     def read(self) -> dict[str, np.ndarray]:
-        """Return the losses of the last sample, at most as many as are checked."""
+        """Return the losses of the last sample, at most as many as are checked, and the weights."""
         losses = self._left.losses[: self._checked_steps].detach().cpu().double()
-        return {"losses": losses.numpy().copy()}
+        weights = [weight.detach().cpu().float().reshape(-1) for weight in self._left.weights]
+        return {"losses": losses.numpy().copy(), "weights": torch.cat(weights).numpy()}
 
     @contextmanager
     def timed(self) -> Iterator[Callable[[], None]]:

@@ -316,6 +316,23 @@ static status_t fill(session_t *session, error_t *err) {
     return gpu_sync(s->gpu, err);
 }
 
+static status_t write_weights(const mlpt_cuda_t *s, const char *folder, text_list_t *arrays,
+                              error_t *err) {
+    float *weights = mem_alloc(s->data->n_weights * sizeof *weights);
+    status_t status = STATUS_OK;
+    for (size_t l = 0; l < s->shape.layers && status == STATUS_OK; l++) {
+        const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
+        float *w = weights + (s->data->w[l] - s->data->weights);
+        status = gpu_copy_out(s->gpu, w, s->loop.w[l], n_in * n_out * sizeof *w, err);
+        if (status == STATUS_OK)
+            status = gpu_copy_out(s->gpu, w + n_in * n_out, s->loop.b[l], n_out * sizeof *w, err);
+    }
+    if (status == STATUS_OK)
+        status = mnist_write_weights(weights, s->data->n_weights, folder, arrays, err);
+    free(weights);
+    return status;
+}
+
 /* Fewer steps than are checked, if an epoch has fewer. */
 static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const mlpt_cuda_t *s = session->state;
@@ -324,7 +341,8 @@ static status_t last(session_t *session, const char *folder, text_list_t *arrays
     double values[MLPT_MAX_CHECKED_STEPS];
     for (size_t i = 0; i < n; i++)
         values[i] = s->host_losses[i];
-    return mnist_write_losses(values, n, folder, arrays, err);
+    TRY(mnist_write_losses(values, n, folder, arrays, err));
+    return write_weights(s, folder, arrays, err);
 }
 
 const session_ops_t mlp_train_cuda = {.workload = "mlp_train",

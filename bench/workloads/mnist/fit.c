@@ -106,6 +106,12 @@ status_t mnist_write_losses(const double *losses, size_t n, const char *folder, 
                         arrays, err);
 }
 
+status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err) {
+    return output_write(&(output_array_t){.name = "weights", .f32 = weights, .rows = n}, folder,
+                        arrays, err);
+}
+
 status_t mnist_write_descent(const double *losses, size_t n, const char *folder,
                              text_list_t *arrays, error_t *err) {
     double falls[MNIST_DESCENT_STEPS];

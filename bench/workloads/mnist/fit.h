@@ -49,6 +49,9 @@ status_t mnist_write_gradients(const mnist_data_t *data, float *const *gradients
                                const char *folder, text_list_t *arrays, error_t *err);
 status_t mnist_write_losses(const double *losses, size_t n, const char *folder, text_list_t *arrays,
                             error_t *err);
+/* weights.npy: all weights and biases that a sample left. */
+status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
+                             text_list_t *arrays, error_t *err);
 status_t mnist_write_descent(const double *losses, size_t n, const char *folder,
                              text_list_t *arrays, error_t *err);
 

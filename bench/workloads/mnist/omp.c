@@ -68,6 +68,10 @@ void mnist_omp_start(mnist_omp_t *net) {
     memcpy(net->weights, net->data->weights, net->data->n_weights * sizeof *net->weights);
 }
 
+float *mnist_omp_weights(mnist_omp_t *net) {
+    return net->weights;
+}
+
 /* ---- vectors --------------------------------------------------------------------------------- */
 
 /* Products of `x` with four rows of `y`. */
@@ -280,5 +284,5 @@ static void logits_of(void *of, size_t first, size_t images, double *logits) {
 }
 
 double mnist_omp_validate(mnist_omp_t *net, double *accuracy) {
-    return mnist_validate(net->data, logits_of, net, accuracy);
+    return mnist_validate(net->data, logits_of, net, MNIST_TEST_IMAGES, accuracy);
 }

@@ -12,6 +12,8 @@ typedef struct mnist_omp mnist_omp_t;
 mnist_omp_t *mnist_omp_new(const mnist_data_t *data);
 void mnist_omp_free(mnist_omp_t *net);
 void mnist_omp_start(mnist_omp_t *net); /* set the start weights */
+/* All weights and biases, in the order of mnist_data_t.weights. */
+float *mnist_omp_weights(mnist_omp_t *net);
 
 /* The first `steps` steps; losses[s] is the mean loss of batch s before its update. `gradients` (or
  * NULL): those of step 0, as in mnist_net_step(). */

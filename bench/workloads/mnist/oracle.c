@@ -72,14 +72,34 @@ void mnist_net_free(mnist_net_t *net) {
 }
 
 void mnist_net_start(mnist_net_t *net) {
+    mnist_net_set(net, net->data->weights);
+}
+
+void mnist_net_set(mnist_net_t *net, const float *weights) {
     const mnist_data_t *data = net->data;
     for (size_t l = 0; l < net->data->layers; l++) {
         const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
+        const float *w = weights + (data->w[l] - data->weights);
+        const float *b = weights + (data->b[l] - data->weights);
 #pragma omp parallel for schedule(static) if (n_in * n_out > MIN_PARALLEL)
         for (size_t o = 0; o < n_out; o++) {
             for (size_t i = 0; i < n_in; i++)
-                net->w[l][o * net->row[l] + i] = data->w[l][o * n_in + i];
-            net->b[l][o] = data->b[l][o];
+                net->w[l][o * net->row[l] + i] = w[o * n_in + i];
+            net->b[l][o] = b[o];
+        }
+    }
+}
+
+void mnist_net_weights(const mnist_net_t *net, float *weights) {
+    const mnist_data_t *data = net->data;
+    for (size_t l = 0; l < data->layers; l++) {
+        const size_t n_in = data->sizes[l], n_out = data->sizes[l + 1];
+        float *w = weights + (data->w[l] - data->weights);
+        float *b = weights + (data->b[l] - data->weights);
+        for (size_t o = 0; o < n_out; o++) {
+            for (size_t i = 0; i < n_in; i++)
+                w[o * n_in + i] = (float)net->w[l][o * net->row[l] + i];
+            b[o] = (float)net->b[l][o];
         }
     }
 }
@@ -308,12 +328,12 @@ static double loss_of_row(const double *z, uint8_t label) {
     return log(total) - (z[label] - largest);
 }
 
-double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net,
+double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net, size_t images,
                       double *accuracy) {
     double *logits = mem_alloc(data->batch * DATASET_CLASSES * sizeof *logits), total_loss = 0;
     size_t n_right = 0;
-    for (size_t first = 0; first < MNIST_TEST_IMAGES; first += data->batch) {
-        const size_t rows = smaller(MNIST_TEST_IMAGES - first, data->batch);
+    for (size_t first = 0; first < images; first += data->batch) {
+        const size_t rows = smaller(images - first, data->batch);
         logits_of(net, first, rows, logits);
         for (size_t r = 0; r < rows; r++) {
             const double *z = logits + r * DATASET_CLASSES;
@@ -323,8 +343,8 @@ double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void 
         }
     }
     free(logits);
-    *accuracy = (double)n_right / MNIST_TEST_IMAGES;
-    return total_loss / MNIST_TEST_IMAGES;
+    *accuracy = (double)n_right / (double)images;
+    return total_loss / (double)images;
 }
 
 static void logits_of(void *of, size_t first, size_t images, double *logits) {
@@ -340,5 +360,10 @@ static void logits_of(void *of, size_t first, size_t images, double *logits) {
 }
 
 double mnist_net_validate(mnist_net_t *net, double *accuracy) {
-    return mnist_validate(net->data, logits_of, net, accuracy);
+    return mnist_validate(net->data, logits_of, net, MNIST_TEST_IMAGES, accuracy);
+}
+
+double mnist_net_loss(mnist_net_t *net, size_t images) {
+    double accuracy;
+    return mnist_validate(net->data, logits_of, net, images, &accuracy);
 }

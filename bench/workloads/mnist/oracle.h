@@ -32,6 +32,9 @@ double mnist_net_bytes(const case_t *spec);
 mnist_net_t *mnist_net_new(const mnist_data_t *data); /* weights are not set yet */
 void mnist_net_free(mnist_net_t *net);
 void mnist_net_start(mnist_net_t *net); /* set the start weights */
+/* Set, or copy, all weights and biases, in the order of mnist_data_t.weights. */
+void mnist_net_set(mnist_net_t *net, const float *weights);
+void mnist_net_weights(const mnist_net_t *net, float *weights);
 
 /* Step number `step`: forward, backward, w -= rate * gradient. Returns the batch's mean loss before
  * the update. `gradients`, unless NULL, gets the gradients: array l is (sizes[l + 1], sizes[l] + 1)
@@ -40,10 +43,12 @@ double mnist_net_step(mnist_net_t *net, size_t step, double rate, float *const *
 
 /* The mean loss over the test images; `*accuracy` gets the fraction classified correctly. */
 double mnist_net_validate(mnist_net_t *net, double *accuracy);
+/* The mean loss over the first `images` of them. */
+double mnist_net_loss(mnist_net_t *net, size_t images);
 
 /* The same for any network: logits_of() computes `logits` of test images from `first` on. */
 typedef void mnist_logits_t(void *net, size_t first, size_t images, double *logits);
-double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net,
+double mnist_validate(const mnist_data_t *data, mnist_logits_t *logits_of, void *net, size_t images,
                       double *accuracy);
 
 #endif

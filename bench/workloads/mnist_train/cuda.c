@@ -52,7 +52,7 @@ static status_t check_room(session_t *session, const case_t *spec, error_t *err)
     if (uses_library(s))
         device_bytes += CUBLASLT_WORKSPACE_BYTES +
                         (double)mnist_masks_bytes(s->library.hidden, s->library.batch);
-    const double host_bytes = 2 * (double)results_bytes(s) + mnist_gpu_images_bytes(true);
+    const double host_bytes = 3 * (double)results_bytes(s) + mnist_gpu_images_bytes(true);
     TRY(session_skip(session, gpu_room(s->gpu, device_bytes, err)));
     TRY(session_skip(session, mnist_data_room(spec, host_bytes, err)));
     session->resources.peak_device_bytes = (int64_t)device_bytes;
@@ -64,6 +64,7 @@ static status_t make_host_side(mnist_cuda_t *s, error_t *err) {
     TRY(gpu_memory_pinned(&s->memory, s->gpu, s->sample.parameter_bytes, &s->start, err));
     TRY(gpu_memory_pinned(&s->memory, s->gpu, order_bytes, &s->order, err));
     TRY(gpu_memory_pinned(&s->memory, s->gpu, results_bytes(s), &s->results, err));
+    s->last_weights = mem_alloc(s->sample.parameter_bytes);
     memcpy(s->order, s->data->order, order_bytes);
     memset(s->start, 0, s->sample.parameter_bytes);
     for (size_t l = 0; l < MNIST_LAYERS; l++) {
@@ -178,6 +179,7 @@ static void close_case(session_t *session) {
     if (s->data != NULL)
         mnist_data_release(s->data);
     mnist_fit_free(&s->fit);
+    free(s->last_weights);
     free(s);
 }
 
@@ -299,10 +301,34 @@ static status_t fill(session_t *session, error_t *err) {
     return gpu_sync(s->gpu, err);
 }
 
+static void widen(const unsigned char *halves, float *values, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+        memcpy(&half, halves + i * sizeof half, sizeof half);
+        values[i] = half_to_float(half);
+    }
+}
+
+static status_t write_weights(const mnist_cuda_t *s, const char *folder, text_list_t *arrays,
+                              error_t *err) {
+    const mnist_data_t *data = s->data;
+    float *weights = mem_alloc(data->n_weights * sizeof *weights);
+    for (size_t l = 0; l < MNIST_LAYERS; l++) {
+        float *w = weights + (data->w[l] - data->weights);
+        const size_t n_out = data->sizes[l + 1], elements = data->sizes[l] * n_out;
+        widen(s->last_weights + s->sample.w[l], w, elements);
+        widen(s->last_weights + s->sample.b[l], w + elements, n_out);
+    }
+    const status_t status = mnist_write_weights(weights, data->n_weights, folder, arrays, err);
+    free(weights);
+    return status;
+}
+
 static status_t last(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
     const mnist_cuda_t *s = session->state;
     const size_t steps = mnist_checked_steps(s->data->hidden, s->data->steps);
-    return mnist_write_losses(s->last, steps, folder, arrays, err);
+    TRY(mnist_write_losses(s->last, steps, folder, arrays, err));
+    return write_weights(s, folder, arrays, err);
 }
 
 const session_ops_t mnist_train_cuda = {.workload = "mnist_train",

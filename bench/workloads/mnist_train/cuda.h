@@ -45,6 +45,7 @@ typedef struct mnist_cuda {
     uint32_t *order;                 /* … and the order of a sample */
     unsigned char *results;          /* pinned, for the download: weights, biases, losses */
     double last[MNIST_SAMPLE_STEPS]; /* losses of the last fresh sample */
+    unsigned char *last_weights;     /* its weights and biases, as in `results` */
     mnist_fit_t fit;
     cu_graph_exec_t graph; /* plan.graph: graph_steps steps */
     uint32_t graph_steps;

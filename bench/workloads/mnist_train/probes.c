@@ -2,6 +2,8 @@
  * one step separately, on an idle device: event, launches, event. */
 #include "workloads/mnist_train/cuda.h"
 
+#include <string.h>
+
 static status_t upload(void *state, error_t *err) {
     mnist_cuda_t *s = state;
     return mnist_cuda_upload(s, s->sample_steps, err);
@@ -16,8 +18,10 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     mnist_cuda_t *s = session->state;
     status_t status = train_phases_sample(&s->phases, s, recorder, err);
     mnist_cuda_use_fixed(s);
-    if (session->fresh)
+    if (session->fresh) {
         mnist_cuda_losses(s, s->last, s->sample_steps);
+        memcpy(s->last_weights, s->results, s->sample.parameter_bytes);
+    }
     return status;
 }
 
